@@ -1,0 +1,319 @@
+use crate::checksum::{crc32c, hash64};
+use crate::limits::BUF_ALIGN;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+/// A reference-counted, sliceable run of value bytes, or a phantom of one.
+///
+/// A phantom has a length and a tag but no bytes: it stands for a value whose content is known from
+/// its tag (a generated one) or was reduced to its checksum. Everything below a door moves buffers by
+/// reference; nothing copies them.
+#[derive(Clone)]
+pub struct Buf(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Bytes { block: Arc<Block>, start: u32, len: u32 },
+    Phantom { len: u32, tag: u64 },
+}
+
+/// Memory in the unit that direct I/O wants, so that the block's start is aligned without `unsafe`.
+#[derive(Clone, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C, align(4096))]
+struct Frame([u8; BUF_ALIGN]);
+
+struct Block {
+    frames: Box<[Frame]>,
+    pool: Weak<Free>,
+}
+
+impl Block {
+    fn bytes(&self) -> &[u8] {
+        self.frames.as_bytes()
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.put(std::mem::take(&mut self.frames));
+        }
+    }
+}
+
+impl Buf {
+    /// A value of `len` bytes of which only `tag` is kept.
+    #[inline]
+    pub const fn phantom(len: u32, tag: u64) -> Self {
+        Self(Repr::Phantom { len, tag })
+    }
+
+    /// A copy of `bytes` outside any pool.
+    pub fn copy_from(bytes: &[u8]) -> Self {
+        let mut buf = BufMut::unpooled(bytes.len());
+        buf.as_mut().copy_from_slice(bytes);
+        buf.freeze()
+    }
+
+    /// Length in bytes.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "an empty value is as good as any other")]
+    pub const fn len(&self) -> u32 {
+        match &self.0 {
+            Repr::Bytes { len, .. } | Repr::Phantom { len, .. } => *len,
+        }
+    }
+
+    /// The bytes, unless this is a phantom.
+    #[inline]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Repr::Bytes { block, start, len } => {
+                Some(&block.bytes()[*start as usize..][..*len as usize])
+            }
+            Repr::Phantom { .. } => None,
+        }
+    }
+
+    /// The tag of a phantom; XXH3 of the bytes otherwise.
+    pub fn checksum(&self) -> u64 {
+        match &self.0 {
+            Repr::Phantom { tag, .. } => *tag,
+            Repr::Bytes { .. } => hash64(self.bytes().unwrap_or_default()),
+        }
+    }
+
+    /// CRC-32C of the bytes; of the tag, little endian, for a phantom.
+    #[inline]
+    pub fn crc32c(&self) -> u32 {
+        match &self.0 {
+            Repr::Phantom { tag, .. } => crc32c(&tag.to_le_bytes()),
+            Repr::Bytes { .. } => crc32c(self.bytes().unwrap_or_default()),
+        }
+    }
+
+    /// The part at `range`, without a copy. Each part of a phantom carries the whole one's tag.
+    #[must_use]
+    pub fn slice(&self, range: Range<u32>) -> Self {
+        assert!(
+            range.start <= range.end && range.end <= self.len(),
+            "slice {range:?} of a buffer of {} bytes",
+            self.len()
+        );
+        let len = range.end - range.start;
+        match &self.0 {
+            Repr::Bytes { block, start, .. } => {
+                Self(Repr::Bytes { block: block.clone(), start: start + range.start, len })
+            }
+            Repr::Phantom { tag, .. } => Self::phantom(len, *tag),
+        }
+    }
+
+    /// The parts one after the other. Neighbours in one block, and parts of one phantom, join without
+    /// a copy; real bytes from different blocks are copied.
+    ///
+    /// Returns `None` when phantoms of different tags meet, or a phantom meets bytes: that is no value
+    /// anyone stored.
+    pub fn join(parts: &[Self]) -> Option<Self> {
+        let mut parts = parts.iter().filter(|part| part.len() > 0);
+        let Some(first) = parts.next() else { return Some(Self::phantom(0, 0)) };
+        parts.try_fold(first.clone(), Self::append)
+    }
+
+    fn append(self, next: &Self) -> Option<Self> {
+        match (&self.0, &next.0) {
+            (Repr::Phantom { len, tag }, Repr::Phantom { len: more, tag: same }) if tag == same => {
+                Some(Self::phantom(len + more, *tag))
+            }
+            (
+                Repr::Bytes { block, start, len },
+                Repr::Bytes { block: other, start: after, len: more },
+            ) if Arc::ptr_eq(block, other) && start + len == *after => {
+                Some(Self(Repr::Bytes { block: block.clone(), start: *start, len: len + more }))
+            }
+            (Repr::Bytes { .. }, Repr::Bytes { .. }) => {
+                let (head, tail) = (self.bytes()?, next.bytes()?);
+                let mut whole = BufMut::unpooled(head.len() + tail.len());
+                whole.as_mut()[..head.len()].copy_from_slice(head);
+                whole.as_mut()[head.len()..].copy_from_slice(tail);
+                Some(whole.freeze())
+            }
+            _ => None,
+        }
+    }
+
+    /// A copy with one bit turned over: bit `bit` of the bytes, or of the tag of a phantom. What a
+    /// fault plan does to a medium; the original is untouched.
+    #[must_use]
+    pub fn with_flipped_bit(&self, bit: u64) -> Self {
+        match &self.0 {
+            Repr::Phantom { len, tag } => Self::phantom(*len, tag ^ (1 << (bit % 64))),
+            Repr::Bytes { .. } => {
+                let mut bytes = self.bytes().unwrap_or_default().to_vec();
+                let bits = bytes.len() as u64 * 8;
+                assert!(bits > 0, "an empty buffer has no bit to flip");
+                let at = usize::try_from((bit % bits) / 8).expect("within the buffer");
+                bytes[at] ^= 1 << (bit % 8);
+                Self::copy_from(&bytes)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Buf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Repr::Bytes { len, .. } => write!(f, "Buf({len} bytes)"),
+            Repr::Phantom { len, tag } => write!(f, "Buf(phantom of {len} bytes, {tag:016x})"),
+        }
+    }
+}
+
+/// A buffer that its only owner still fills.
+pub struct BufMut {
+    block: Block,
+    len: u32,
+}
+
+impl BufMut {
+    /// `len` zeroed bytes outside any pool.
+    pub fn unpooled(len: usize) -> Self {
+        Self { block: Block { frames: frames_for(len), pool: Weak::new() }, len: buf_len(len) }
+    }
+
+    /// Ends the filling: from here on the bytes are shared and never change.
+    pub fn freeze(self) -> Buf {
+        Buf(Repr::Bytes { block: Arc::new(self.block), start: 0, len: self.len })
+    }
+}
+
+impl AsMut<[u8]> for BufMut {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.block.frames.as_mut_bytes()[..self.len as usize]
+    }
+}
+
+impl fmt::Debug for BufMut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BufMut({} bytes)", self.len)
+    }
+}
+
+fn buf_len(len: usize) -> u32 {
+    u32::try_from(len).expect("a buffer is far smaller than 4 GiB")
+}
+
+fn frames_for(len: usize) -> Box<[Frame]> {
+    <[Frame]>::new_box_zeroed_with_elems(len.div_ceil(BUF_ALIGN))
+        .expect("the allocator aborts before it runs out")
+}
+
+/// Hands out buffers and takes their memory back when the last reference is dropped.
+#[derive(Clone, Debug)]
+pub struct BufPool(Arc<Free>);
+
+#[derive(Debug)]
+struct Free {
+    /// One list for each power of two of frames.
+    classes: Vec<Mutex<Vec<Box<[Frame]>>>>,
+    /// Bytes that each list keeps at most; the rest goes back to the allocator.
+    class_bytes_max: usize,
+}
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Frame")
+    }
+}
+
+impl Free {
+    fn put(&self, frames: Box<[Frame]>) {
+        let count = frames.len();
+        if !count.is_power_of_two() {
+            return;
+        }
+        if let Some(class) = self.classes.get(count.trailing_zeros() as usize) {
+            let mut list = class.lock().unwrap_or_else(PoisonError::into_inner);
+            if (list.len() + 1) * count * BUF_ALIGN <= self.class_bytes_max {
+                list.push(frames);
+            }
+        }
+    }
+
+    fn take(&self, frames: usize) -> Option<Box<[Frame]>> {
+        let class = self.classes.get(frames.trailing_zeros() as usize)?;
+        class.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+}
+
+impl BufPool {
+    /// A pool that keeps up to `class_bytes_max` bytes of each buffer size for reuse.
+    pub fn new(class_bytes_max: usize) -> Self {
+        // Frame counts 2^0 to 2^10: 4 KiB to 4 MiB, above the longest value.
+        let classes = (0..=10).map(|_| Mutex::default()).collect();
+        Self(Arc::new(Free { classes, class_bytes_max }))
+    }
+
+    /// A buffer of `len` bytes of unspecified content.
+    pub fn take(&self, len: usize) -> BufMut {
+        let frames = len.div_ceil(BUF_ALIGN).next_power_of_two();
+        let frames = self.0.take(frames).unwrap_or_else(|| frames_for(frames * BUF_ALIGN));
+        BufMut { block: Block { frames, pool: Arc::downgrade(&self.0) }, len: buf_len(len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_and_come_back_to_their_pool() {
+        let pool = BufPool::new(1 << 20);
+        let mut buf = pool.take(5_000);
+        buf.as_mut().fill(9);
+        let address = buf.as_mut().as_ptr() as usize;
+        assert_eq!(address % BUF_ALIGN, 0);
+        let buf = buf.freeze();
+        let part = buf.slice(1..3);
+        drop(buf);
+        assert_ne!(pool.take(5_000).as_mut().as_ptr() as usize, address, "a slice still holds it");
+        drop(part);
+        assert_eq!(pool.take(5_000).as_mut().as_ptr() as usize, address);
+    }
+
+    #[test]
+    fn neighbours_join_without_a_copy() {
+        let whole = Buf::copy_from(b"hello world");
+        let parts = [whole.slice(0..4), whole.slice(4..4), whole.slice(4..11)];
+        let joined = Buf::join(&parts).unwrap();
+        assert_eq!(joined.bytes().unwrap(), b"hello world");
+        assert_eq!(joined.bytes().unwrap().as_ptr(), whole.bytes().unwrap().as_ptr());
+    }
+
+    #[test]
+    fn strangers_join_by_copy_and_different_phantoms_never() {
+        let joined = Buf::join(&[Buf::copy_from(b"ab"), Buf::copy_from(b"cd")]).unwrap();
+        assert_eq!(joined.bytes().unwrap(), b"abcd");
+        assert!(Buf::join(&[Buf::phantom(1, 5), Buf::phantom(1, 6)]).is_none());
+        assert!(Buf::join(&[Buf::phantom(1, 5), Buf::copy_from(b"x")]).is_none());
+        assert_eq!(Buf::join(&[Buf::phantom(1, 5), Buf::phantom(2, 5)]).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_flipped_bit_changes_the_checksums_and_not_the_original() {
+        for buf in [Buf::copy_from(b"payload"), Buf::phantom(7, 42)] {
+            let flipped = buf.with_flipped_bit(13);
+            assert_ne!(flipped.crc32c(), buf.crc32c());
+            assert_ne!(flipped.checksum(), buf.checksum());
+            assert_eq!(flipped.with_flipped_bit(13).checksum(), buf.checksum());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "slice 3..9")]
+    fn a_slice_out_of_range_panics() {
+        let _ = Buf::phantom(8, 0).slice(3..9);
+    }
+}

@@ -1,0 +1,75 @@
+//! Checksums and hashes that are stored, sent or compared across runs.
+
+use crc_fast::CrcAlgorithm::Crc32Iscsi;
+use xxhash_rust::xxh3;
+
+/// CRC-32C (Castagnoli; RFC 3720 appendix B.4) of `bytes`.
+#[inline]
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "a 32-bit checksum in a 64-bit return")]
+    let crc = crc_fast::checksum(Crc32Iscsi, bytes) as u32;
+    crc
+}
+
+/// XXH3, 64 bits, seed 0.
+#[inline]
+pub fn hash64(bytes: &[u8]) -> u64 {
+    xxh3::xxh3_64(bytes)
+}
+
+/// XXH3, 128 bits, seed 0.
+pub fn hash128(bytes: &[u8]) -> u128 {
+    xxh3::xxh3_128(bytes)
+}
+
+/// An XXH3 digest of a sequence of words, in order.
+#[derive(Clone, Default)]
+pub struct Digest {
+    state: xxh3::Xxh3,
+}
+
+impl Digest {
+    /// Adds `words`.
+    #[inline]
+    pub fn add(&mut self, words: &[u64]) {
+        for word in words {
+            self.state.update(&word.to_le_bytes());
+        }
+    }
+
+    /// The digest of all that was added.
+    pub fn value(&self) -> u64 {
+        self.state.digest()
+    }
+}
+
+impl std::fmt::Debug for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Digest({:016x})", self.value())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crc32c_gives_the_check_value_of_its_standard() {
+        assert_eq!(crc32c(b"123456789"), 0xE306_9283);
+        // RFC 3720 B.4: 32 bytes of zeroes.
+        assert_eq!(crc32c(&[0; 32]), 0x8A91_36AA);
+    }
+
+    #[test]
+    fn xxh3_gives_the_value_of_its_specification_for_no_input() {
+        assert_eq!(hash64(b""), 0x2D06_8005_38D3_94C2);
+    }
+
+    #[test]
+    fn digest_depends_on_order() {
+        let (mut a, mut b) = (Digest::default(), Digest::default());
+        a.add(&[1, 2]);
+        b.add(&[2, 1]);
+        assert_ne!(a.value(), b.value());
+    }
+}

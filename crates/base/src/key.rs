@@ -1,0 +1,118 @@
+use crate::checksum::hash64;
+use crate::limits::{KEY_BYTES_INLINE, KEY_BYTES_MAX};
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+/// A key of 1 to 255 bytes. Keys of up to 16 bytes cost no allocation.
+///
+/// Keys of different length are different keys; the order is that of their bytes.
+#[derive(Clone)]
+pub struct Key(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Short { len: u8, bytes: [u8; KEY_BYTES_INLINE] },
+    Long(Arc<[u8]>),
+}
+
+/// A key of no bytes, or of more than 255.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyLengthError {
+    /// The length that was asked for, in bytes.
+    pub len: usize,
+}
+
+impl fmt::Display for KeyLengthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a key has 1 to {KEY_BYTES_MAX} bytes, not {}", self.len)
+    }
+}
+
+impl std::error::Error for KeyLengthError {}
+
+impl Key {
+    /// The key of these bytes.
+    #[inline]
+    pub fn new(bytes: &[u8]) -> Result<Self, KeyLengthError> {
+        match bytes.len() {
+            len @ 1..=KEY_BYTES_INLINE => {
+                let mut short = [0; KEY_BYTES_INLINE];
+                short[..len].copy_from_slice(bytes);
+                #[expect(clippy::cast_possible_truncation, reason = "at most 16")]
+                Ok(Self(Repr::Short { len: len as u8, bytes: short }))
+            }
+            17..=KEY_BYTES_MAX => Ok(Self(Repr::Long(bytes.into()))),
+            len => Err(KeyLengthError { len }),
+        }
+    }
+
+    /// The bytes of the key.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Repr::Short { len, bytes } => &bytes[..usize::from(*len)],
+            Repr::Long(bytes) => bytes,
+        }
+    }
+
+    /// XXH3 of the bytes: what lanes, indexes and latches place a key by.
+    #[inline]
+    pub fn hash(&self) -> u64 {
+        hash64(self.as_bytes())
+    }
+
+    /// True when the key does not fit a command and travels by a transfer of its own.
+    #[inline]
+    pub fn is_long(&self) -> bool {
+        matches!(self.0, Repr::Long(_))
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({})", self.as_bytes().escape_ascii())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_one_to_255_bytes() {
+        assert_eq!(Key::new(b"").unwrap_err().len, 0);
+        assert_eq!(Key::new(&[7; 256]).unwrap_err().len, 256);
+        for len in [1, 15, 16, 17, 255] {
+            let key = Key::new(&vec![7; len]).unwrap();
+            assert_eq!(key.as_bytes().len(), len);
+            assert_eq!(key.is_long(), len > 16);
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_another_key() {
+        assert_ne!(Key::new(b"ab").unwrap(), Key::new(b"ab\0").unwrap());
+        assert!(Key::new(b"ab").unwrap() < Key::new(b"ab\0").unwrap());
+    }
+}
