@@ -1,0 +1,116 @@
+use crate::rank::Rank;
+use crate::schedule::{with, with_installed};
+use crate::stage::Stage;
+use crate::task::{TaskId, Wait};
+use base::Nanos;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Waits until another task calls [`wake`] with this task's id; the time goes to `stage`.
+///
+/// Returns how long it waited. `rank` is that of what is waited for.
+#[inline]
+pub fn park(rank: Rank, stage: Stage) -> Park {
+    Park { rank, stage: Some(stage), waiting: false }
+}
+
+/// As [`park`], for waits whose account another task keeps: the caller must
+/// [`account`](crate::account) for the time returned.
+#[inline]
+pub fn park_unaccounted(rank: Rank) -> Park {
+    Park { rank, stage: None, waiting: false }
+}
+
+/// Lets a parked task go on at this instant, after the tasks that are ready now. Does nothing when the
+/// schedule is gone, so that guards can wake others from their destructors.
+#[inline]
+pub fn wake(task: TaskId) {
+    with_installed(|schedule| {
+        let parked = schedule.task(task.0);
+        assert!(
+            matches!(parked.wait, Wait::Parked(_)) && !parked.fired,
+            "only a parked task can be woken, and only once"
+        );
+        parked.fired = true;
+        schedule.make_ready(task.0);
+    });
+}
+
+/// See [`park`].
+#[must_use = "futures do nothing unless awaited"]
+#[derive(Debug)]
+pub struct Park {
+    rank: Rank,
+    stage: Option<Stage>,
+    waiting: bool,
+}
+
+impl Future for Park {
+    type Output = Nanos;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Nanos> {
+        with(|schedule| {
+            let (current, now) = (schedule.current, schedule.now);
+            let task = schedule.task(current);
+            if !self.waiting {
+                task.start_wait(Wait::Parked(self.rank), self.rank);
+                task.since = now;
+                self.waiting = true;
+                return Poll::Pending;
+            }
+            if !task.end_wait() {
+                return Poll::Pending;
+            }
+            self.waiting = false;
+            let waited = now - task.since;
+            if let Some(stage) = self.stage {
+                task.stages.add(stage, waited);
+            }
+            Poll::Ready(waited)
+        })
+    }
+}
+
+impl Drop for Park {
+    fn drop(&mut self) {
+        assert_not_waiting(self.waiting);
+    }
+}
+
+/// A wait may be dropped half way only together with its whole schedule: its task is still in a queue.
+#[inline]
+pub(crate) fn assert_not_waiting(waiting: bool) {
+    if waiting && !std::thread::panicking() {
+        with_installed(|_| panic!("a wait of the device was dropped before its end"));
+    }
+}
+
+/// Marks a rank as held by the current task until it drops: a latch, a credit.
+#[must_use = "dropping it gives the rank back"]
+#[derive(Debug)]
+pub struct Held {
+    rank: Rank,
+    task: TaskId,
+}
+
+impl Held {
+    /// From here on the current task holds `rank`.
+    #[inline]
+    pub fn new(rank: Rank) -> Self {
+        with(|schedule| {
+            let current = schedule.current;
+            let held = &mut schedule.task(current).held;
+            assert!(rank.may_follow(*held), "ranks are taken in order, {rank:?} was not");
+            *held |= rank.bit();
+            Self { rank, task: TaskId(current) }
+        })
+    }
+}
+
+impl Drop for Held {
+    #[inline]
+    fn drop(&mut self) {
+        with_installed(|schedule| schedule.task(self.task.0).held &= !self.rank.bit());
+    }
+}

@@ -1,0 +1,427 @@
+use crate::class::Class;
+use crate::park::assert_not_waiting;
+use crate::rank::Rank;
+use crate::schedule::{Schedule, with, with_installed};
+use crate::stage::Stage;
+use crate::task::Wait;
+use base::Nanos;
+use base::limits::BYPASS_MAX;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// The resources of one device, which share one order of classes.
+#[derive(Clone, Copy, Debug)]
+pub struct Group(u32);
+
+impl Group {
+    /// A group of the installed schedule, in the usual order of classes.
+    #[expect(
+        clippy::new_without_default,
+        reason = "it registers itself; nothing about it is a default"
+    )]
+    pub fn new() -> Self {
+        with(|schedule| {
+            schedule.gc_promoted.push(false);
+            Self(u32::try_from(schedule.gc_promoted.len() - 1).expect("few devices"))
+        })
+    }
+
+    /// Puts garbage collection above host writes, or back below them, wherever it waits.
+    pub fn promote_gc(self, promoted: bool) {
+        with(|schedule| schedule.gc_promoted[self.0 as usize] = promoted);
+    }
+
+    /// A resource of `units` equal units, all free. `name` is for people.
+    pub fn resource(self, name: &'static str, rank: Rank, units: u32) -> Resource {
+        assert!(units > 0, "{name} has no units, so nobody could ever have one");
+        with(|schedule| {
+            schedule.queues.push(Queue::new(name, rank, units, self));
+            Resource(u32::try_from(schedule.queues.len() - 1).expect("few resources"))
+        })
+    }
+}
+
+/// Something that serves a bounded number of tasks at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Resource(u32);
+
+impl Resource {
+    /// Waits for a unit, holds it for `duration`, gives it back. The time held goes to `stage`, the
+    /// time waited to [`Stage::Queue`], or to [`Stage::Gc`] while garbage collection held the resource.
+    #[inline]
+    pub fn serve(self, class: Class, stage: Stage, duration: Nanos) -> Serve {
+        Serve { resource: self, class, stage, wait_stage: Stage::Queue, duration, waiting: false }
+    }
+
+    /// Waits for a unit and holds it until the guard drops. The time waited goes as in
+    /// [`Self::serve`].
+    #[inline]
+    pub fn acquire(self, class: Class) -> Acquire {
+        Acquire { resource: self, class, wait_stage: Stage::Queue, waiting: false }
+    }
+
+    /// Time that all units together were held up to now.
+    pub fn busy(self) -> Nanos {
+        with(|schedule| {
+            let now = schedule.now;
+            schedule.queues[self.0 as usize].busy_until(now)
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: u32,
+    tail: u32,
+}
+
+/// A resource's waiters and its account.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub(crate) name: &'static str,
+    rank: Rank,
+    group: Group,
+    units: u32,
+    free: u32,
+    /// One bit for each class that has waiters.
+    waiting: u8,
+    bypassed: u32,
+    lists: [List; Class::COUNT],
+    /// Units held by background work, since when there are any, and the time before that.
+    gc_units: u32,
+    gc_since: Nanos,
+    gc_total: Nanos,
+    busy_total: Nanos,
+    busy_mark: Nanos,
+}
+
+impl Queue {
+    pub(crate) const NOBODY: u32 = u32::MAX;
+
+    fn new(name: &'static str, rank: Rank, units: u32, group: Group) -> Self {
+        Self {
+            name,
+            rank,
+            group,
+            units,
+            free: units,
+            waiting: 0,
+            bypassed: 0,
+            lists: [List { head: Self::NOBODY, tail: Self::NOBODY }; Class::COUNT],
+            gc_units: 0,
+            gc_since: Nanos::ZERO,
+            gc_total: Nanos::ZERO,
+            busy_total: Nanos::ZERO,
+            busy_mark: Nanos::ZERO,
+        }
+    }
+
+    /// Time up to `now` during which background work held a unit.
+    #[inline]
+    fn gc_time(&self, now: Nanos) -> Nanos {
+        if self.gc_units > 0 { self.gc_total + (now - self.gc_since) } else { self.gc_total }
+    }
+
+    #[inline]
+    fn busy_until(&self, now: Nanos) -> Nanos {
+        let held = u64::from(self.units - self.free);
+        self.busy_total + Nanos((now - self.busy_mark).0 * held)
+    }
+
+    #[inline]
+    fn take(&mut self, class: Class, now: Nanos) {
+        self.busy_total = self.busy_until(now);
+        self.busy_mark = now;
+        self.free -= 1;
+        if class.is_background() {
+            if self.gc_units == 0 {
+                self.gc_since = now;
+            }
+            self.gc_units += 1;
+        }
+    }
+
+    #[inline]
+    fn give_back(&mut self, class: Class, now: Nanos) {
+        assert!(self.free < self.units, "{} was given back more often than taken", self.name);
+        self.busy_total = self.busy_until(now);
+        self.busy_mark = now;
+        self.free += 1;
+        if class.is_background() {
+            self.gc_total = self.gc_time(now);
+            self.gc_since = now;
+            self.gc_units -= 1;
+        }
+    }
+}
+
+impl Schedule {
+    /// Puts the current task at the end of its class's list.
+    #[inline]
+    fn enqueue(&mut self, queue: u32, class: Class) {
+        let index = self.current;
+        let tail = {
+            let queue = &mut self.queues[queue as usize];
+            let list = &mut queue.lists[class as usize];
+            let tail = std::mem::replace(&mut list.tail, index);
+            if tail == Queue::NOBODY {
+                list.head = index;
+                queue.waiting |= 1 << class as u8;
+            }
+            tail
+        };
+        if tail != Queue::NOBODY {
+            self.task(tail).next = index;
+        }
+        self.task(index).next = Queue::NOBODY;
+    }
+
+    /// Takes the next waiter out of its list: the most urgent class, unless it has passed others too
+    /// often; then whoever has waited longest.
+    #[inline]
+    fn dequeue(&mut self, queue: u32) -> Option<u32> {
+        let waiting = self.queues[queue as usize].waiting;
+        if waiting == 0 {
+            return None;
+        }
+        let class = if waiting.is_power_of_two() {
+            waiting.trailing_zeros() as usize
+        } else {
+            self.most_urgent(queue, waiting)
+        };
+        let index = self.queues[queue as usize].lists[class].head;
+        let next = self.task(index).next;
+        let queue = &mut self.queues[queue as usize];
+        queue.lists[class].head = next;
+        if next == Queue::NOBODY {
+            queue.lists[class].tail = Queue::NOBODY;
+            queue.waiting &= !(1 << class);
+        }
+        Some(index)
+    }
+
+    fn most_urgent(&mut self, queue: u32, waiting: u8) -> usize {
+        let at = queue as usize;
+        let promoted = self.gc_promoted[self.queues[at].group.0 as usize];
+        let order = if promoted { Class::GC_PROMOTED } else { Class::USUAL };
+        let waits = |class: &&Class| waiting & (1 << **class as u8) != 0;
+        let arrival = |class: &Class| {
+            let head = self.queues[at].lists[*class as usize].head;
+            self.tasks[head as usize].since
+        };
+        let first = *order.iter().find(waits).expect("a class waits");
+        let oldest = *order.iter().filter(waits).min_by_key(|class| arrival(class)).expect("one");
+        let bypassed = &mut self.queues[at].bypassed;
+        if first == oldest {
+            *bypassed = 0;
+            return first as usize;
+        }
+        *bypassed += 1;
+        if *bypassed > BYPASS_MAX {
+            *bypassed = 0;
+            return oldest as usize;
+        }
+        first as usize
+    }
+
+    /// Starts the current task's wait for a unit. Returns true when one was free.
+    #[inline]
+    fn request(&mut self, queue_index: u32, class: Class, wait_stage: Stage, wait: Wait) -> bool {
+        let now = self.now;
+        let current = self.current;
+        let queue = &mut self.queues[queue_index as usize];
+        let (rank, gc_mark) = (queue.rank, queue.gc_time(now));
+        let free = queue.free > 0;
+        if free {
+            queue.take(class, now);
+        }
+        let task = self.task(current);
+        task.start_wait(wait, rank);
+        task.class = class;
+        task.wait_stage = wait_stage;
+        task.since = now;
+        task.gc_mark = gc_mark;
+        if !free {
+            self.enqueue(queue_index, class);
+        }
+        free
+    }
+
+    /// Gives a unit back and hands it to the next waiter, if any.
+    #[inline]
+    pub(crate) fn release(&mut self, queue: u32, class: Class) {
+        let now = self.now;
+        self.queues[queue as usize].give_back(class, now);
+        if let Some(waiter) = self.dequeue(queue) {
+            self.grant(queue, waiter);
+        }
+    }
+
+    #[inline]
+    fn grant(&mut self, queue_index: u32, waiter: u32) {
+        let now = self.now;
+        let queue = &mut self.queues[queue_index as usize];
+        let gc_time = queue.gc_time(now);
+        let task = &mut self.tasks[waiter as usize];
+        queue.take(task.class, now);
+        let waited = now - task.since;
+        let behind_gc = gc_time - task.gc_mark;
+        task.stages.add(Stage::Gc, behind_gc);
+        task.stages.add(task.wait_stage, waited - behind_gc);
+        match task.wait {
+            Wait::Serve(_) => {
+                let (stage, duration) = (task.stage, task.duration);
+                task.stages.add(stage, duration);
+                self.set_timer(now + duration, waiter, queue_index);
+            }
+            Wait::Acquire(_) => {
+                task.fired = true;
+                task.held |= queue.rank.bit();
+                self.make_ready(waiter);
+            }
+            other => panic!("a task in the queue of {} waits for {other:?}", queue.name),
+        }
+    }
+}
+
+/// See [`Resource::serve`].
+#[must_use = "futures do nothing unless awaited"]
+#[derive(Debug)]
+pub struct Serve {
+    resource: Resource,
+    class: Class,
+    stage: Stage,
+    wait_stage: Stage,
+    duration: Nanos,
+    waiting: bool,
+}
+
+impl Serve {
+    /// Adds the time waited to `stage` in place of [`Stage::Queue`].
+    #[inline]
+    pub fn waiting_in(mut self, stage: Stage) -> Self {
+        self.wait_stage = stage;
+        self
+    }
+}
+
+impl Future for Serve {
+    type Output = ();
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        with(|schedule| {
+            let current = schedule.current;
+            if self.waiting {
+                if schedule.task(current).end_wait() {
+                    self.waiting = false;
+                    return Poll::Ready(());
+                }
+                return Poll::Pending;
+            }
+            let queue = self.resource.0;
+            if schedule.request(queue, self.class, self.wait_stage, Wait::Serve(queue)) {
+                if self.duration == Nanos::ZERO {
+                    schedule.task(current).wait = Wait::Nothing;
+                    schedule.release(queue, self.class);
+                    return Poll::Ready(());
+                }
+                let at = schedule.now + self.duration;
+                schedule.task(current).stages.add(self.stage, self.duration);
+                schedule.set_timer(at, current, queue);
+            } else {
+                let task = schedule.task(current);
+                task.stage = self.stage;
+                task.duration = self.duration;
+            }
+            self.waiting = true;
+            Poll::Pending
+        })
+    }
+}
+
+impl Drop for Serve {
+    #[inline]
+    fn drop(&mut self) {
+        assert_not_waiting(self.waiting);
+    }
+}
+
+/// See [`Resource::acquire`].
+#[must_use = "futures do nothing unless awaited"]
+#[derive(Debug)]
+pub struct Acquire {
+    resource: Resource,
+    class: Class,
+    wait_stage: Stage,
+    waiting: bool,
+}
+
+impl Acquire {
+    /// Adds the time waited to `stage` in place of [`Stage::Queue`].
+    #[inline]
+    pub fn waiting_in(mut self, stage: Stage) -> Self {
+        self.wait_stage = stage;
+        self
+    }
+
+    #[inline]
+    fn hold(&self, task: u32) -> Hold {
+        Hold { resource: self.resource, class: self.class, task }
+    }
+}
+
+impl Future for Acquire {
+    type Output = Hold;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Hold> {
+        with(|schedule| {
+            let current = schedule.current;
+            let queue = self.resource.0;
+            if self.waiting {
+                if schedule.task(current).end_wait() {
+                    self.waiting = false;
+                    return Poll::Ready(self.hold(current));
+                }
+                return Poll::Pending;
+            }
+            if schedule.request(queue, self.class, self.wait_stage, Wait::Acquire(queue)) {
+                let bit = schedule.queues[queue as usize].rank.bit();
+                let task = schedule.task(current);
+                task.wait = Wait::Nothing;
+                task.held |= bit;
+                return Poll::Ready(self.hold(current));
+            }
+            self.waiting = true;
+            Poll::Pending
+        })
+    }
+}
+
+impl Drop for Acquire {
+    #[inline]
+    fn drop(&mut self) {
+        assert_not_waiting(self.waiting);
+    }
+}
+
+/// A held unit of a resource. Dropping it gives the unit back.
+#[must_use = "dropping it gives the unit back"]
+#[derive(Debug)]
+pub struct Hold {
+    resource: Resource,
+    class: Class,
+    task: u32,
+}
+
+impl Drop for Hold {
+    #[inline]
+    fn drop(&mut self) {
+        with_installed(|schedule| {
+            let bit = schedule.queues[self.resource.0 as usize].rank.bit();
+            schedule.task(self.task).held &= !bit;
+            schedule.release(self.resource.0, self.class);
+        });
+    }
+}

@@ -1,0 +1,173 @@
+use crate::resource::Queue;
+use crate::task::{Task, TaskId};
+use crate::timer::{Timer, Timers};
+use base::{Nanos, Rng};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::pin::Pin;
+
+/// A boxed future of the device: it need not be `Send`, since it never leaves its reactor.
+pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// The state of one clock: its tasks, its timers and the queues of its resources.
+#[derive(Default)]
+pub struct Schedule {
+    pub(crate) now: Nanos,
+    pub(crate) current: u32,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) queues: Vec<Queue>,
+    /// For each group: is garbage collection promoted above host writes?
+    pub(crate) gc_promoted: Vec<bool>,
+    pub(crate) spawned: Vec<(TaskId, LocalFuture<'static, ()>)>,
+    free_tasks: Vec<u32>,
+    ready: VecDeque<u32>,
+    timers: Timers,
+    next_tie: u64,
+    shuffle: Option<Rng>,
+}
+
+thread_local! {
+    static INSTALLED: RefCell<Option<Box<Schedule>>> = const { RefCell::new(None) };
+}
+
+#[inline]
+pub(crate) fn with<T>(f: impl FnOnce(&mut Schedule) -> T) -> T {
+    INSTALLED.with_borrow_mut(|installed| {
+        f(installed.as_mut().expect("device code runs inside a reactor, which installs a schedule"))
+    })
+}
+
+/// As [`with`], or nothing when no schedule is installed: for destructors, which also run when a
+/// reactor is thrown away with all its tasks.
+#[inline]
+pub(crate) fn with_installed(f: impl FnOnce(&mut Schedule)) {
+    INSTALLED.with_borrow_mut(|installed| {
+        if let Some(schedule) = installed.as_mut() {
+            f(schedule);
+        }
+    });
+}
+
+/// Makes `schedule` the one that device code on this thread runs under.
+pub fn install(schedule: Box<Schedule>) {
+    let before = INSTALLED.replace(Some(schedule));
+    assert!(before.is_none(), "a thread runs one schedule at a time");
+}
+
+/// Takes back the installed schedule.
+pub fn uninstall() -> Box<Schedule> {
+    INSTALLED.take().expect("a schedule was installed before")
+}
+
+/// Ends `finished` if there is one, moves what was spawned into `spawned`, and returns the next task
+/// to poll, moving the clock on when nobody is ready. `None` when nothing is left to happen.
+#[inline]
+pub fn turn(
+    finished: Option<TaskId>,
+    spawned: &mut Vec<(TaskId, LocalFuture<'static, ()>)>,
+) -> Option<TaskId> {
+    with(|schedule| {
+        if let Some(task) = finished {
+            schedule.end(task.0);
+        }
+        spawned.append(&mut schedule.spawned);
+        schedule.next()
+    })
+}
+
+/// Ends a task that its owner polled itself: the root of a run.
+pub fn end_task(task: TaskId) {
+    with(|schedule| schedule.end(task.0));
+}
+
+/// Who waits for what, one line each: for the message when a run can go no further.
+pub fn stuck() -> String {
+    with(|schedule| schedule.stuck())
+}
+
+impl Schedule {
+    /// A clock at zero. With `shuffle`, timers due at one instant fire in an order drawn from the seed
+    /// and not in the order in which they were set.
+    pub fn new(shuffle: Option<u64>) -> Self {
+        Self { shuffle: shuffle.map(Rng::new), ..Self::default() }
+    }
+
+    /// A task that the caller polls itself: the root of a run.
+    pub fn add_task(&mut self) -> TaskId {
+        let index = self.free_tasks.pop().unwrap_or_else(|| {
+            self.tasks.push(Task::default());
+            u32::try_from(self.tasks.len() - 1).expect("far fewer than 2^32 tasks at a time")
+        });
+        self.tasks[index as usize].begin();
+        self.ready.push_back(index);
+        TaskId(index)
+    }
+
+    fn end(&mut self, index: u32) {
+        self.tasks[index as usize].end();
+        self.free_tasks.push(index);
+    }
+
+    #[inline]
+    pub(crate) fn task(&mut self, index: u32) -> &mut Task {
+        &mut self.tasks[index as usize]
+    }
+
+    #[inline]
+    pub(crate) fn make_ready(&mut self, index: u32) {
+        self.ready.push_back(index);
+    }
+
+    #[inline]
+    pub(crate) fn set_timer(&mut self, at: Nanos, task: u32, resource: u32) {
+        let tie = match &mut self.shuffle {
+            Some(rng) => rng.next_u64(),
+            None => {
+                self.next_tie += 1;
+                self.next_tie
+            }
+        };
+        self.timers.push(Timer { at, tie, task, resource });
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<TaskId> {
+        let index = match self.ready.pop_front() {
+            Some(index) => index,
+            None => self.fire()?,
+        };
+        self.current = index;
+        Some(TaskId(index))
+    }
+
+    /// Moves the clock to the earliest timer and gives back what its task held.
+    #[inline]
+    fn fire(&mut self) -> Option<u32> {
+        let timer = self.timers.pop()?;
+        assert!(timer.at >= self.now, "time runs forward");
+        self.now = timer.at;
+        if timer.resource != Timer::NO_RESOURCE {
+            let class = self.task(timer.task).class;
+            self.release(timer.resource, class);
+        }
+        self.task(timer.task).fired = true;
+        Some(timer.task)
+    }
+
+    fn stuck(&self) -> String {
+        let mut lines = format!("nothing is left to happen at {}, but:", self.now);
+        for (index, task) in self.tasks.iter().enumerate() {
+            if let Some(wait) = task.waits_for(&self.queues) {
+                let _ = write!(lines, "\n  task {index} waits for {wait}");
+            }
+        }
+        lines
+    }
+}
+
+impl std::fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Schedule at {} with {} timers", self.now, self.timers.len())
+    }
+}

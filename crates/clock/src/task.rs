@@ -1,0 +1,220 @@
+use crate::class::Class;
+use crate::rank::Rank;
+use crate::resource::Queue;
+use crate::schedule::{LocalFuture, with};
+use crate::stage::{Stage, Stages};
+use crate::timer::Timer;
+use base::Nanos;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A running task of the installed schedule. Ids are used again after a task ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TaskId(pub(crate) u32);
+
+impl TaskId {
+    /// The task's place in its owner's table of futures.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a task is waiting for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Wait {
+    #[default]
+    Nothing,
+    Timer,
+    Parked(Rank),
+    /// In the queue of a resource; then holds it for `duration`, or until its guard drops.
+    Serve(u32),
+    Acquire(u32),
+}
+
+/// A task's account and its one place in a queue.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) wait: Wait,
+    /// Set when what the task waited for has happened. A poll without it is spurious.
+    pub(crate) fired: bool,
+    pub(crate) class: Class,
+    pub(crate) stage: Stage,
+    pub(crate) wait_stage: Stage,
+    /// Bits of the ranks held, and of those held by the parent on whose behalf this runs.
+    pub(crate) held: u16,
+    pub(crate) inherited: u16,
+    pub(crate) next: u32,
+    pub(crate) since: Nanos,
+    pub(crate) duration: Nanos,
+    /// The resource's time under garbage collection when the wait began.
+    pub(crate) gc_mark: Nanos,
+    pub(crate) stages: Stages,
+}
+
+impl Default for Task {
+    fn default() -> Self {
+        Self {
+            wait: Wait::Nothing,
+            fired: false,
+            class: Class::HostRead,
+            stage: Stage::Queue,
+            wait_stage: Stage::Queue,
+            held: 0,
+            inherited: 0,
+            next: Queue::NOBODY,
+            since: Nanos::ZERO,
+            duration: Nanos::ZERO,
+            gc_mark: Nanos::ZERO,
+            stages: Stages::default(),
+        }
+    }
+}
+
+impl Task {
+    pub(crate) fn begin(&mut self) {
+        self.fired = false;
+        self.held = 0;
+        self.inherited = 0;
+        self.stages = Stages::default();
+    }
+
+    pub(crate) fn end(&self) {
+        assert!(self.wait == Wait::Nothing, "a task ended while it waited");
+        assert!(self.held == self.inherited, "a task ended holding what others wait for");
+    }
+
+    /// Starts a wait. One task waits for one thing at a time.
+    #[inline]
+    pub(crate) fn start_wait(&mut self, wait: Wait, rank: Rank) {
+        assert!(self.wait == Wait::Nothing, "a task waits for one thing at a time");
+        assert!(
+            rank.may_follow(self.held),
+            "a task that holds ranks {:#b} may not wait for {rank:?}",
+            self.held
+        );
+        self.wait = wait;
+        self.fired = false;
+    }
+
+    /// Ends the wait if what it was for has happened.
+    #[inline]
+    pub(crate) fn end_wait(&mut self) -> bool {
+        if self.fired {
+            self.fired = false;
+            self.wait = Wait::Nothing;
+            return true;
+        }
+        false
+    }
+
+    pub(crate) fn waits_for(&self, queues: &[Queue]) -> Option<String> {
+        match self.wait {
+            Wait::Nothing => None,
+            Wait::Timer => Some("a timer".to_owned()),
+            Wait::Parked(rank) => Some(format!("another task ({rank:?})")),
+            Wait::Serve(queue) | Wait::Acquire(queue) => {
+                Some(queues[queue as usize].name.to_owned())
+            }
+        }
+    }
+}
+
+/// The instant of the event being handled.
+#[inline]
+pub fn now() -> Nanos {
+    with(|schedule| schedule.now)
+}
+
+/// The task being polled.
+#[inline]
+pub fn current() -> TaskId {
+    with(|schedule| TaskId(schedule.current))
+}
+
+/// Starts `future` as a task of its own at this instant, after the tasks that are ready now.
+#[inline]
+pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
+    spawn_boxed(Box::pin(future), 0)
+}
+
+pub(crate) fn spawn_boxed(future: LocalFuture<'static, ()>, inherited: u16) -> TaskId {
+    with(|schedule| {
+        let task = schedule.add_task();
+        schedule.task(task.0).held = inherited;
+        schedule.task(task.0).inherited = inherited;
+        schedule.spawned.push((task, future));
+        task
+    })
+}
+
+/// What the current task has spent so far.
+#[inline]
+pub fn stages() -> Stages {
+    with(|schedule| schedule.tasks[schedule.current as usize].stages)
+}
+
+/// Adds to the current task's account what another task spent on its behalf while it was parked.
+#[inline]
+pub fn account(spent: &Stages) {
+    with(|schedule| {
+        let current = schedule.current;
+        schedule.task(current).stages += spent;
+    });
+}
+
+/// Waits until `at`, adding the time to `stage`; at once when `at` has come.
+#[inline]
+pub fn sleep_until(at: Nanos, stage: Stage) -> Sleep {
+    Sleep { at, stage, waiting: false }
+}
+
+/// Waits for `duration`, adding it to `stage`.
+#[inline]
+pub fn sleep(duration: Nanos, stage: Stage) -> Sleep {
+    sleep_until(now() + duration, stage)
+}
+
+/// See [`sleep_until`].
+#[must_use = "futures do nothing unless awaited"]
+#[derive(Debug)]
+pub struct Sleep {
+    at: Nanos,
+    stage: Stage,
+    waiting: bool,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        with(|schedule| {
+            let current = schedule.current;
+            if self.waiting {
+                if schedule.task(current).end_wait() {
+                    self.waiting = false;
+                    return Poll::Ready(());
+                }
+                return Poll::Pending;
+            }
+            let now = schedule.now;
+            if self.at <= now {
+                return Poll::Ready(());
+            }
+            let task = schedule.task(current);
+            // A timer comes by itself: it can be part of no circle.
+            task.start_wait(Wait::Timer, Rank::Core);
+            task.stages.add(self.stage, self.at - now);
+            schedule.set_timer(self.at, current, Timer::NO_RESOURCE);
+            self.waiting = true;
+            Poll::Pending
+        })
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        crate::park::assert_not_waiting(self.waiting);
+    }
+}
