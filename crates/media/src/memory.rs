@@ -1,0 +1,128 @@
+use crate::error::Error;
+use crate::extent::{ExtentId, ExtentInfo, Label, PageId, Shape};
+use crate::medium::{Media, Select};
+use crate::page::Page;
+use clock::{Class, LocalFuture};
+use std::future::ready;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A medium in memory that takes no time.
+#[derive(Debug)]
+pub struct Memory {
+    shape: Shape,
+    extents: Mutex<Vec<Option<Extent>>>,
+}
+
+#[derive(Debug)]
+struct Extent {
+    label: Label,
+    pages: Vec<Arc<Page>>,
+}
+
+impl Memory {
+    /// An empty medium of this shape.
+    pub fn new(shape: Shape) -> Self {
+        let extents = (0..shape.extents).map(|_| None).collect();
+        Self { shape, extents: Mutex::new(extents) }
+    }
+
+    fn extents(&self) -> MutexGuard<'_, Vec<Option<Extent>>> {
+        self.extents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn in_use(extents: &mut [Option<Extent>], id: ExtentId) -> &mut Extent {
+    extents[id.0 as usize].as_mut().expect("the log uses only extents that it opened")
+}
+
+impl Media for Memory {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn free_extents(&self) -> u32 {
+        let free = self.extents().iter().filter(|extent| extent.is_none()).count();
+        u32::try_from(free).expect("extents are counted in 32 bits")
+    }
+
+    fn open(&self, label: Label) -> Result<ExtentId, Error> {
+        let mut extents = self.extents();
+        let free = extents.iter().position(Option::is_none).ok_or(Error::NoFreeExtent)?;
+        extents[free] = Some(Extent { label, pages: Vec::new() });
+        Ok(ExtentId(u32::try_from(free).expect("extents are counted in 32 bits")))
+    }
+
+    fn append(&self, at: PageId, page: Arc<Page>, _: Class) -> LocalFuture<'_, Result<(), Error>> {
+        assert!(page.data_bytes() <= self.shape.page_bytes, "the data of {at} fits its page");
+        assert!(page.spare().len() <= self.shape.spare_bytes as usize, "{at} fits its spare area");
+        let mut extents = self.extents();
+        let extent = in_use(&mut extents, at.extent);
+        assert_eq!(extent.pages.len(), at.page as usize, "pages are appended in order");
+        assert!(at.page < self.shape.pages_per_extent, "{at} lies within its extent");
+        extent.pages.push(page);
+        Box::pin(ready(Ok(())))
+    }
+
+    fn read<'a>(
+        &'a self,
+        at: PageId,
+        _: Select<'a>,
+        _: Class,
+    ) -> LocalFuture<'a, Result<Arc<Page>, Error>> {
+        let page = in_use(&mut self.extents(), at.extent).pages[at.page as usize].clone();
+        Box::pin(ready(Ok(page)))
+    }
+
+    fn reset(&self, extent: ExtentId, _: Class) -> LocalFuture<'_, Result<(), Error>> {
+        let before = self.extents()[extent.0 as usize].take();
+        assert!(before.is_some(), "only an extent in use is reset");
+        Box::pin(ready(Ok(())))
+    }
+
+    fn extents(&self) -> Vec<ExtentInfo> {
+        let extents = self.extents();
+        let used = extents.iter().zip(0..).filter_map(|(extent, id)| {
+            let extent = extent.as_ref()?;
+            let pages = u32::try_from(extent.pages.len()).expect("pages are counted in 32 bits");
+            Some(ExtentInfo { id: ExtentId(id), label: extent.label, pages, holes: Vec::new() })
+        });
+        used.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extent::Stream;
+    use base::Buf;
+
+    const SHAPE: Shape =
+        Shape { page_bytes: 4096, spare_bytes: 0, pages_per_extent: 2, extents: 2, parallelism: 1 };
+
+    fn page(tag: u64) -> Arc<Page> {
+        Arc::new(Page::new(&[], [Buf::phantom(4096, tag)]))
+    }
+
+    #[test]
+    fn extents_run_out_and_come_back_by_reset() {
+        let memory = Memory::new(SHAPE);
+        let label = Label { stream: Stream::Host, epoch: 7 };
+        let first = memory.open(label).unwrap();
+        memory.open(label).unwrap();
+        assert_eq!(memory.open(label), Err(Error::NoFreeExtent));
+        drop(memory.append(PageId { extent: first, page: 0 }, page(1), Class::HostWrite));
+        let found = Media::extents(&memory);
+        assert_eq!((found[0].label, found[0].pages, found[1].pages), (label, 1, 0));
+        drop(memory.reset(first, Class::Gc));
+        assert_eq!(memory.free_extents(), 1);
+        assert_eq!(memory.open(label), Ok(first));
+    }
+
+    #[test]
+    #[should_panic(expected = "pages are appended in order")]
+    fn appending_out_of_order_panics() {
+        let memory = Memory::new(SHAPE);
+        let extent = memory.open(Label { stream: Stream::Host, epoch: 0 }).unwrap();
+        drop(memory.append(PageId { extent, page: 1 }, page(1), Class::HostWrite));
+    }
+}
