@@ -1,0 +1,76 @@
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What the array has done since it was put together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Pages read.
+    pub reads: u64,
+    /// Pages programmed.
+    pub programs: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Senses that moved no data: tags read and pages probed.
+    pub probes: u64,
+    /// Data bytes that reads moved over the channels.
+    pub bytes_read: u64,
+    /// Data bytes that programs moved over the channels, padding included.
+    pub bytes_programmed: u64,
+}
+
+impl Counters {
+    /// All counters in a fixed order, for a digest.
+    pub const fn words(&self) -> [u64; 6] {
+        [
+            self.reads,
+            self.programs,
+            self.erases,
+            self.probes,
+            self.bytes_read,
+            self.bytes_programmed,
+        ]
+    }
+}
+
+/// [`Counters`] as they grow: senses at their end, changes with the change.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    reads: AtomicU64,
+    programs: AtomicU64,
+    erases: AtomicU64,
+    probes: AtomicU64,
+    bytes_read: AtomicU64,
+    bytes_programmed: AtomicU64,
+}
+
+impl Tally {
+    #[inline]
+    pub(crate) fn read(&self, bytes: u32) {
+        self.reads.fetch_add(1, Relaxed);
+        self.bytes_read.fetch_add(u64::from(bytes), Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn program(&self, bytes: u32) {
+        self.programs.fetch_add(1, Relaxed);
+        self.bytes_programmed.fetch_add(u64::from(bytes), Relaxed);
+    }
+
+    pub(crate) fn erase(&self) {
+        self.erases.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn probe(&self) {
+        self.probes.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        Counters {
+            reads: self.reads.load(Relaxed),
+            programs: self.programs.load(Relaxed),
+            erases: self.erases.load(Relaxed),
+            probes: self.probes.load(Relaxed),
+            bytes_read: self.bytes_read.load(Relaxed),
+            bytes_programmed: self.bytes_programmed.load(Relaxed),
+        }
+    }
+}
