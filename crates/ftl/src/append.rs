@@ -1,0 +1,155 @@
+use crate::blocks::Blocks;
+use crate::scan::scan;
+use crate::stripe::{Sets, Stripe};
+use crate::tag::Tag;
+use clock::{Class, LocalFuture, join_all};
+use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape};
+use nand::{BlockId, DieId, Nand, Ppa, TAG_BYTES};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A medium of extents on a flash array.
+#[derive(Debug)]
+pub struct AppendFtl {
+    nand: Arc<Nand>,
+    sets: Sets,
+    shape: Shape,
+    blocks: Mutex<Blocks>,
+    unreadable_blocks: u32,
+}
+
+impl AppendFtl {
+    /// An empty medium on an array whose good blocks are all erased.
+    pub fn format(nand: Arc<Nand>, stripe: Stripe) -> Self {
+        let cells = nand.cells();
+        let geometry = *cells.geometry();
+        for die in (0..geometry.dies()).map(DieId) {
+            for block in (0..geometry.blocks_per_die()).map(|block| BlockId { die, block }) {
+                assert!(cells.programmed(block) == 0, "{block} of the array to format is in use");
+            }
+        }
+        let sets = Sets::new(stripe, &geometry);
+        let blocks = Blocks::new(sets, cells);
+        Self::on(nand, sets, blocks, 0)
+    }
+
+    /// The medium that the array holds, from its flash alone. Takes the time of the reads it needs.
+    pub async fn open(nand: Arc<Nand>, stripe: Stripe) -> Self {
+        let geometry = *nand.cells().geometry();
+        let dies = (0..geometry.dies()).map(DieId);
+        let scans = join_all(dies.map(|die| scan(nand.clone(), die)).collect()).await;
+        let sets = Sets::new(stripe, &geometry);
+        let mut blocks = Blocks::new(sets, nand.cells());
+        let unreadable = scans.iter().map(|scan| scan.unreadable).sum();
+        let found: Vec<_> = scans.into_iter().flat_map(|scan| scan.found).collect();
+        blocks.adopt(&found);
+        Self::on(nand, sets, blocks, unreadable)
+    }
+
+    fn on(nand: Arc<Nand>, sets: Sets, blocks: Blocks, unreadable_blocks: u32) -> Self {
+        let geometry = nand.cells().geometry();
+        let tag_bytes = u32::try_from(TAG_BYTES).expect("a tag is a few bytes");
+        let shape = Shape {
+            page_bytes: geometry.page_bytes,
+            spare_bytes: geometry
+                .spare_bytes
+                .checked_sub(tag_bytes)
+                .expect("the spare area of a page has room for a tag of 24 bytes"),
+            pages_per_extent: sets.width * geometry.pages_per_block,
+            extents: blocks.capacity(),
+            parallelism: geometry.dies(),
+        };
+        Self { nand, sets, shape, blocks: Mutex::new(blocks), unreadable_blocks }
+    }
+
+    /// Blocks that [`Self::open`] erased because their tag could not be read. What they held of an
+    /// extent shows as holes in it.
+    pub const fn unreadable_blocks(&self) -> u32 {
+        self.unreadable_blocks
+    }
+
+    /// Memory of the tables: 2 bytes for each good block and 16 for each extent id, so no more than
+    /// 4 bytes a block where stripes have 8 dies or more.
+    pub fn table_bytes(&self) -> usize {
+        self.blocks().bytes()
+    }
+
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    fn place(&self, blocks: &Blocks, at: PageId) -> Ppa {
+        let block = blocks.block(at.extent, at.page % self.sets.width);
+        Ppa { block, page: at.page / self.sets.width }
+    }
+
+    async fn program(&self, at: PageId, page: Arc<Page>, class: Class) {
+        assert!(page.spare().len() <= self.shape.spare_bytes as usize, "{at} fits its spare area");
+        let (ppa, label) = {
+            let mut blocks = self.blocks();
+            let label = blocks.append(at);
+            (self.place(&blocks, at), label)
+        };
+        let tag = Tag { label, extent: at.extent, position: at.page % self.sets.width };
+        let tag = (ppa.page == 0).then(|| tag.encode());
+        self.nand.program(ppa, page, tag, class).await;
+    }
+
+    async fn erase(&self, extent: ExtentId, class: Class) {
+        let written = self.blocks().written(extent);
+        let erases = written.into_iter().map(|block| {
+            let nand = self.nand.clone();
+            async move { nand.erase(block, class).await }
+        });
+        join_all(erases.collect()).await;
+        self.blocks().free(extent);
+    }
+}
+
+impl Media for AppendFtl {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn free_extents(&self) -> u32 {
+        self.blocks().free_extents()
+    }
+
+    fn open(&self, label: Label) -> Result<ExtentId, Error> {
+        self.blocks().open(label, self.nand.cells()).ok_or(Error::NoFreeExtent)
+    }
+
+    fn append(
+        &self,
+        at: PageId,
+        page: Arc<Page>,
+        class: Class,
+    ) -> LocalFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            self.program(at, page, class).await;
+            Ok(())
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        at: PageId,
+        select: Select<'a>,
+        class: Class,
+    ) -> LocalFuture<'a, Result<Arc<Page>, Error>> {
+        let ppa = self.place(&self.blocks(), at);
+        Box::pin(async move { Ok(self.nand.read(ppa, select, class).await) })
+    }
+
+    fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            self.erase(extent, class).await;
+            Ok(())
+        })
+    }
+
+    /// As the trait says; pages whose programs are under way count as written.
+    fn extents(&self) -> Vec<ExtentInfo> {
+        self.blocks().extents()
+    }
+}

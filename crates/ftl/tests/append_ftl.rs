@@ -1,0 +1,499 @@
+//! The append translation layer against a model of it, over restarts.
+
+use base::{Buf, Nanos, Rng};
+use clock::{Class, Group, Stage, join_all, now, sleep_until};
+use ftl::{AppendFtl, Stripe};
+use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Stream};
+use nand::{BlockId, Cells, DieId, Geometry, Model, Nand, Ppa, Registers, Timing};
+use reactor::Reactor;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+const STRIPES: [Stripe; 3] = [Stripe::Die, Stripe::Channel, Stripe::All];
+const READ: Nanos = Nanos::from_micros(45);
+const PROGRAM: Nanos = Nanos::from_micros(660);
+const ERASE: Nanos = Nanos::from_micros(3_500);
+
+const GEOMETRY: Geometry = Geometry {
+    channels: 2,
+    dies_per_channel: 3,
+    planes_per_die: 2,
+    blocks_per_plane: 8,
+    pages_per_block: 5,
+    page_bytes: 4_096,
+    spare_bytes: 64,
+};
+
+fn nand(cells: &Arc<Cells>) -> Arc<Nand> {
+    let timing = Timing {
+        model: Model::Staged,
+        registers: Registers::Double,
+        read: READ,
+        program: PROGRAM,
+        erase: ERASE,
+        channel_bytes_per_second: 0,
+    };
+    Arc::new(Nand::new(cells.clone(), timing, Group::new()))
+}
+
+/// Runs `body` on an empty medium over `cells`.
+fn on(cells: &Arc<Cells>, stripe: Stripe, body: impl AsyncFnOnce(Arc<AppendFtl>)) {
+    Reactor::new(None).run(async {
+        body(Arc::new(AppendFtl::format(nand(cells), stripe))).await;
+    });
+}
+
+/// As [`on`], on what `cells` hold.
+fn on_opened(cells: &Arc<Cells>, stripe: Stripe, body: impl AsyncFnOnce(Arc<AppendFtl>)) {
+    Reactor::new(None).run(async {
+        body(Arc::new(AppendFtl::open(nand(cells), stripe).await)).await;
+    });
+}
+
+fn blank() -> Arc<Cells> {
+    Arc::new(Cells::new(GEOMETRY, 0, 0))
+}
+
+fn blocks() -> impl Iterator<Item = BlockId> + Clone {
+    let dies = (0..GEOMETRY.dies()).map(DieId);
+    dies.flat_map(|die| (0..GEOMETRY.blocks_per_die()).map(move |block| BlockId { die, block }))
+}
+
+fn page(content: u64) -> Arc<Page> {
+    let data = [Buf::phantom(1_000, content)];
+    Arc::new(Page::new(&content.to_le_bytes(), data))
+}
+
+fn label(epoch: u64) -> Label {
+    let stream = if epoch.is_multiple_of(2) { Stream::Host } else { Stream::Gc };
+    Label { stream, epoch }
+}
+
+/// Appends pages `first..` of `contents` side by side.
+async fn append(ftl: &Arc<AppendFtl>, extent: ExtentId, first: u32, contents: &[u64]) {
+    let appends = (first..).zip(contents).map(|(number, content)| {
+        let (ftl, page) = (ftl.clone(), page(*content));
+        async move {
+            let at = PageId { extent, page: number };
+            ftl.append(at, page, Class::HostWrite).await.expect("nothing fails");
+        }
+    });
+    join_all(appends.collect()).await;
+}
+
+async fn content(ftl: &AppendFtl, at: PageId) -> u64 {
+    let page = ftl.read(at, &Page::data_bytes, Class::HostRead).await.expect("nothing fails");
+    let content = page.data()[0].checksum();
+    assert_eq!(*page.spare(), content.to_le_bytes());
+    content
+}
+
+/// What the medium should hold: label and contents of each extent.
+#[derive(Default)]
+struct Expected {
+    extents: BTreeMap<ExtentId, (Label, Vec<u64>)>,
+    next: u64,
+}
+
+impl Expected {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn pick(&self, rng: &mut Rng) -> Option<ExtentId> {
+        let count = self.extents.len() as u64;
+        let index = usize::try_from(rng.below(count.max(1))).expect("few extents");
+        self.extents.keys().nth(index).copied()
+    }
+
+    async fn step(&mut self, ftl: &Arc<AppendFtl>, rng: &mut Rng) {
+        let picked = self.pick(rng);
+        match (rng.below(12), picked) {
+            (0..3, _) | (_, None) => self.open(ftl),
+            (3, Some(extent)) => {
+                ftl.reset(extent, Class::Gc).await.expect("nothing fails");
+                self.extents.remove(&extent);
+            }
+            (4..9, Some(extent)) => self.append(ftl, extent, rng.below(9)).await,
+            (_, Some(extent)) => {
+                let contents = &self.extents[&extent].1;
+                if let Some(expected) = contents.last() {
+                    let last = u32::try_from(contents.len() - 1).expect("few pages");
+                    let at = PageId { extent, page: last };
+                    assert_eq!(content(ftl, at).await, *expected);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, ftl: &AppendFtl) {
+        let label = label(self.number());
+        if self.extents.len() == ftl.shape().extents as usize {
+            assert_eq!(ftl.open(label), Err(Error::NoFreeExtent));
+        } else {
+            let extent = ftl.open(label).expect("one is free");
+            assert!(self.extents.insert(extent, (label, Vec::new())).is_none());
+        }
+    }
+
+    async fn append(&mut self, ftl: &Arc<AppendFtl>, extent: ExtentId, pages: u64) {
+        let first = u32::try_from(self.extents[&extent].1.len()).expect("few pages");
+        let room = u64::from(ftl.shape().pages_per_extent - first);
+        let contents: Vec<u64> = (0..pages.min(room)).map(|_| self.number()).collect();
+        append(ftl, extent, first, &contents).await;
+        self.extents.get_mut(&extent).expect("in use").1.extend(contents);
+    }
+
+    /// Nothing tells an extent that was opened from a free one until its first page.
+    fn restart(&mut self) {
+        self.extents.retain(|_, (_, contents)| !contents.is_empty());
+    }
+
+    async fn assert_is(&self, ftl: &AppendFtl) {
+        let used = u32::try_from(self.extents.len()).expect("few extents");
+        assert_eq!(ftl.free_extents(), ftl.shape().extents - used);
+        let info = |(id, (label, contents)): (&ExtentId, &(Label, Vec<u64>))| {
+            let pages = u32::try_from(contents.len()).expect("few pages");
+            ExtentInfo { id: *id, label: *label, pages, holes: Vec::new() }
+        };
+        let expected: Vec<ExtentInfo> = self.extents.iter().map(info).collect();
+        assert_eq!(ftl.extents(), expected);
+        for (extent, (_, contents)) in &self.extents {
+            for (page, expected) in (0..).zip(contents) {
+                assert_eq!(content(ftl, PageId { extent: *extent, page }).await, *expected);
+            }
+        }
+    }
+}
+
+/// For each set of dies the fewest good blocks of one of them, in all.
+fn extents_that_fit(cells: &Cells, stripe: Stripe) -> usize {
+    let good = |die: u32| {
+        blocks().filter(|block| block.die == DieId(die) && !cells.is_bad(*block)).count()
+    };
+    let dies = 0..GEOMETRY.dies();
+    let fewest = |channel| {
+        let dies = dies.clone().filter(|die| die % GEOMETRY.channels == channel);
+        dies.map(good).min().expect("channels have dies")
+    };
+    match stripe {
+        Stripe::Die => dies.clone().map(good).sum(),
+        Stripe::Channel => (0..GEOMETRY.channels).map(fewest).sum(),
+        Stripe::All => dies.clone().map(good).min().expect("there are dies"),
+    }
+}
+
+#[test]
+fn random_use_over_restarts_is_as_the_model() {
+    for (seed, stripe) in (0..4).flat_map(|seed| STRIPES.map(|stripe| (seed, stripe))) {
+        let cells = Arc::new(Cells::new(GEOMETRY, 150_000, seed));
+        let (mut rng, mut expected) = (Rng::new(seed), Expected::default());
+        for _ in 0..4 {
+            on_opened(&cells, stripe, async |ftl| {
+                assert_eq!(ftl.shape().extents as usize, extents_that_fit(&cells, stripe));
+                assert_eq!(ftl.unreadable_blocks(), 0);
+                expected.assert_is(&ftl).await;
+                for _ in 0..500 {
+                    expected.step(&ftl, &mut rng).await;
+                }
+                expected.assert_is(&ftl).await;
+            });
+            expected.restart();
+        }
+        for block in blocks().filter(|block| cells.is_bad(*block)) {
+            assert_eq!((cells.programmed(block), cells.erase_count(block)), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn the_shape_leaves_room_for_tags_and_counts_the_stripe() {
+    for (stripe, width, extents) in
+        [(Stripe::Die, 1, 6 * 16), (Stripe::Channel, 3, 2 * 16), (Stripe::All, 6, 16)]
+    {
+        on(&blank(), stripe, async |ftl| {
+            let shape = ftl.shape();
+            assert_eq!((shape.page_bytes, shape.spare_bytes), (4_096, 40));
+            assert_eq!((shape.pages_per_extent, shape.extents), (5 * width, extents));
+            assert_eq!(shape.parallelism, 6);
+        });
+    }
+}
+
+#[test]
+fn an_extent_alternates_between_the_dies_of_its_stripe() {
+    let sets: [(Stripe, &[u32]); 3] =
+        [(Stripe::Die, &[1]), (Stripe::Channel, &[1, 3, 5]), (Stripe::All, &[0, 1, 2, 3, 4, 5])];
+    for (stripe, dies) in sets {
+        let cells = blank();
+        on(&cells, stripe, async |ftl| {
+            ftl.open(label(0)).unwrap();
+            let others = if stripe == Stripe::All { Ok(ExtentId(0)) } else { ftl.open(label(1)) };
+            let start = now();
+            append(&ftl, others.unwrap(), 0, &[1, 2, 3, 4, 5, 6][..dies.len()]).await;
+            assert_eq!(now() - start, PROGRAM, "side by side");
+        });
+        let used: Vec<u32> = blocks()
+            .filter(|block| cells.programmed(*block) == 1)
+            .map(|block| block.die.0)
+            .collect();
+        assert_eq!(used, dies);
+    }
+}
+
+#[test]
+fn a_narrow_extent_opens_where_most_are_free() {
+    on(&blank(), Stripe::Die, async |ftl| {
+        let opened: Vec<ExtentId> = (0..7).map(|epoch| ftl.open(label(epoch)).unwrap()).collect();
+        assert_eq!(opened, [0, 1, 2, 3, 4, 5, 6].map(ExtentId));
+        ftl.reset(ExtentId(3), Class::Gc).await.unwrap();
+        assert_eq!(ftl.open(label(7)), Ok(ExtentId(3)));
+    });
+}
+
+#[test]
+fn wear_stays_even_under_random_resets() {
+    for stripe in STRIPES {
+        let cells = blank();
+        on(&cells, stripe, async |ftl| {
+            let mut rng = Rng::new(3);
+            let width = ftl.shape().pages_per_extent / GEOMETRY.pages_per_block;
+            let mut used = Vec::new();
+            for epoch in 0..6_000 / u64::from(width) {
+                if used.len() as u64 == u64::from(ftl.shape().extents / 4) {
+                    let index = usize::try_from(rng.below(used.len() as u64)).unwrap();
+                    ftl.reset(used.swap_remove(index), Class::Gc).await.unwrap();
+                }
+                let extent = ftl.open(label(epoch)).unwrap();
+                append(&ftl, extent, 0, &vec![epoch; width as usize]).await;
+                used.push(extent);
+            }
+        });
+        for die in (0..GEOMETRY.dies()).map(DieId) {
+            let erases = blocks().filter(|block| block.die == die).map(|b| cells.erase_count(b));
+            let (least, most) = (erases.clone().min().unwrap(), erases.max().unwrap());
+            assert!(least >= 50 && most - least <= 3, "{stripe:?}: {least} to {most}");
+        }
+    }
+}
+
+#[test]
+fn only_blocks_that_hold_pages_are_erased() {
+    let cells = blank();
+    on(&cells, Stripe::All, async |ftl| {
+        let extent = ftl.open(label(0)).unwrap();
+        ftl.reset(extent, Class::Gc).await.unwrap();
+        let extent = ftl.open(label(1)).unwrap();
+        append(&ftl, extent, 0, &[1, 2]).await;
+        ftl.reset(extent, Class::Gc).await.unwrap();
+    });
+    assert_eq!(blocks().map(|block| cells.erase_count(block)).sum::<u32>(), 2);
+}
+
+#[test]
+fn tables_take_at_most_four_bytes_for_each_block() {
+    let geometry = Geometry {
+        channels: 8,
+        dies_per_channel: 8,
+        planes_per_die: 2,
+        blocks_per_plane: 128,
+        pages_per_block: 256,
+        ..GEOMETRY
+    };
+    let blocks = (geometry.dies() * geometry.blocks_per_die()) as usize;
+    for stripe in [Stripe::Channel, Stripe::All] {
+        on(&Arc::new(Cells::new(geometry, 0, 0)), stripe, async |ftl| {
+            assert!((2 * blocks..=4 * blocks).contains(&ftl.table_bytes()));
+        });
+    }
+}
+
+#[test]
+fn dies_are_scanned_side_by_side() {
+    let cells = blank();
+    on(&cells, Stripe::All, async |ftl| {
+        let extent = ftl.open(label(0)).unwrap();
+        append(&ftl, extent, 0, &[1; 6]).await;
+    });
+    on_opened(&cells, Stripe::All, async |_| {
+        // A tag for each of 16 blocks; in one of them pages 3, 2 and 1, to find that it has one
+        // page.
+        assert_eq!(now(), Nanos(READ.0 * (16 + 3)));
+    });
+}
+
+/// Programs the first page of a block with bytes that are no tag.
+fn scribble(cells: &Arc<Cells>, block: BlockId) {
+    Reactor::new(None).run(async {
+        nand(cells).program(Ppa { block, page: 0 }, page(0), Some([7; 24]), Class::Gc).await;
+    });
+}
+
+#[test]
+fn blocks_without_a_readable_tag_are_erased_on_open() {
+    let cells = blank();
+    let block = BlockId { die: DieId(2), block: 4 };
+    scribble(&cells, block);
+    on_opened(&cells, Stripe::All, async |ftl| {
+        assert_eq!((ftl.unreadable_blocks(), ftl.free_extents()), (1, ftl.shape().extents));
+        assert_eq!((cells.programmed(block), cells.erase_count(block)), (0, 1));
+    });
+}
+
+#[test]
+#[should_panic(expected = "block 4 of die 2 of the array to format is in use")]
+fn formatting_an_array_in_use_panics() {
+    let cells = blank();
+    scribble(&cells, BlockId { die: DieId(2), block: 4 });
+    on(&cells, Stripe::All, async |_| ());
+}
+
+#[test]
+#[should_panic(expected = "which has no block there with this stripe")]
+fn opening_with_another_stripe_panics() {
+    let cells = blank();
+    on(&cells, Stripe::All, async |ftl| {
+        let extent = ftl.open(label(0)).unwrap();
+        append(&ftl, extent, 0, &[1; 6]).await;
+    });
+    on_opened(&cells, Stripe::Die, async |_| ());
+}
+
+#[test]
+#[should_panic(expected = "page 2 of extent 0 is appended in order, after 1 others")]
+fn appending_out_of_order_panics() {
+    on(&blank(), Stripe::All, async |ftl| {
+        let extent = ftl.open(label(0)).unwrap();
+        append(&ftl, extent, 0, &[1]).await;
+        append(&ftl, extent, 2, &[1]).await;
+    });
+}
+
+#[test]
+#[should_panic(expected = "extent 5 is not in use")]
+fn resetting_a_free_extent_panics() {
+    on(&blank(), Stripe::All, async |ftl| {
+        ftl.reset(ExtentId(5), Class::Gc).await.unwrap();
+    });
+}
+
+/// Appends three whole extents at once, cuts the power after `time`, and returns what had ended by
+/// then. Reads now and then hold up one die or another.
+fn cut_appends(cells: &Arc<Cells>, stripe: Stripe, rng: &mut Rng, time: Nanos) -> BTreeSet<PageId> {
+    let ended = Rc::new(RefCell::new(BTreeSet::new()));
+    let mut reactor = Reactor::new(None);
+    reactor.run(async {
+        let ftl = Arc::new(AppendFtl::format(nand(cells), stripe));
+        for epoch in 0..3 {
+            let extent = ftl.open(label(epoch)).expect("one is free");
+            for number in 0..ftl.shape().pages_per_extent {
+                let (ftl, ended, at) =
+                    (ftl.clone(), ended.clone(), PageId { extent, page: number });
+                clock::spawn(async move {
+                    let page = page(content_at(at));
+                    ftl.append(at, page, Class::HostWrite).await.expect("nothing fails");
+                    ended.borrow_mut().insert(at);
+                });
+            }
+        }
+        while now() < time {
+            sleep_until(time.min(now() + Nanos(rng.below(200_000))), Stage::Batch).await;
+            let index = usize::try_from(rng.below(100)).expect("a small number");
+            let read = ended.borrow().iter().nth(index).copied();
+            if let Some(at) = read {
+                let ftl = ftl.clone();
+                clock::spawn(async move {
+                    assert_eq!(content(&ftl, at).await, content_at(at));
+                });
+            }
+        }
+    });
+    drop(reactor);
+    ended.take()
+}
+
+fn content_at(at: PageId) -> u64 {
+    u64::from(at.extent.0 * 1_000 + at.page)
+}
+
+/// The extents that hold `pages`, with those that are missing below the last.
+fn infos(pages: &BTreeSet<PageId>) -> Vec<ExtentInfo> {
+    let ids: BTreeSet<ExtentId> = pages.iter().map(|at| at.extent).collect();
+    // The first three extents opened have their epochs in the order of their ids.
+    let infos = (0..).zip(ids).map(|(epoch, id)| {
+        let last = pages.iter().rfind(|at| at.extent == id).expect("it has pages").page;
+        let is_missing = |page: &u32| !pages.contains(&PageId { extent: id, page: *page });
+        let holes = (0..last).filter(is_missing).collect();
+        ExtentInfo { id, label: label(epoch), pages: last + 1, holes }
+    });
+    infos.collect()
+}
+
+#[test]
+fn after_a_power_cut_the_holes_are_the_pages_whose_program_had_not_ended() {
+    let mut rng = Rng::new(5);
+    for stripe in STRIPES {
+        let mut holes = 0;
+        for _ in 0..60 {
+            let time = Nanos(700_000 + rng.below(7_000_000));
+            let cells = blank();
+            let ended = cut_appends(&cells, stripe, &mut rng, time);
+            on_opened(&cells, stripe, async |ftl| {
+                let found = ftl.extents();
+                assert_eq!(found, infos(&ended));
+                for at in &ended {
+                    assert_eq!(content(&ftl, *at).await, content_at(*at));
+                }
+                holes += found.iter().map(|extent| extent.holes.len()).sum::<usize>();
+                for extent in found {
+                    ftl.reset(extent.id, Class::Gc).await.unwrap();
+                }
+                assert_eq!(ftl.free_extents(), ftl.shape().extents);
+            });
+            assert!(blocks().all(|block| cells.programmed(block) == 0));
+        }
+        // A die programs in order, so an extent on one die has none.
+        assert_eq!(holes > 0, stripe != Stripe::Die);
+    }
+}
+
+#[test]
+fn an_extent_whose_reset_was_cut_is_found_with_holes_and_reset_again() {
+    let cells = blank();
+    on(&cells, Stripe::Channel, async |ftl| {
+        let extent = ftl.open(label(9)).unwrap();
+        append(&ftl, extent, 0, &[1, 2, 3, 4]).await;
+        // Holds up the second die of the stripe, so that its block is erased after the others.
+        let busy = ftl.clone();
+        clock::spawn(async move {
+            content(&busy, PageId { extent, page: 1 }).await;
+        });
+        clock::spawn(async move { ftl.reset(extent, Class::Gc).await.unwrap() });
+        sleep_until(now() + Nanos(ERASE.0 + 1), Stage::Batch).await;
+    });
+    on_opened(&cells, Stripe::Channel, async |ftl| {
+        let info = ExtentInfo { id: ExtentId(0), label: label(9), pages: 2, holes: vec![0] };
+        assert_eq!(ftl.extents(), [info]);
+        assert_eq!(content(&ftl, PageId { extent: ExtentId(0), page: 1 }).await, 2);
+        ftl.reset(ExtentId(0), Class::Gc).await.unwrap();
+        assert!(blocks().all(|block| cells.programmed(block) == 0));
+        assert_eq!(ftl.open(label(10)), Ok(ExtentId(0)));
+        append(&ftl, ExtentId(0), 0, &[5]).await;
+        assert_eq!(ftl.extents()[0].holes, []);
+    });
+}
+
+#[test]
+#[should_panic(expected = "page 2 of extent 0 lies behind pages that were cut off")]
+fn appending_to_an_extent_with_holes_panics() {
+    let cells = blank();
+    on(&cells, Stripe::All, async |ftl| {
+        let extent = ftl.open(label(0)).unwrap();
+        append(&ftl, extent, 0, &[1, 2]).await;
+        nand(&cells).erase(BlockId { die: DieId(0), block: 0 }, Class::Gc).await;
+    });
+    on_opened(&cells, Stripe::All, async |ftl| append(&ftl, ExtentId(0), 2, &[3]).await);
+}
