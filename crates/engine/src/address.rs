@@ -1,0 +1,75 @@
+use crate::record::HEADER_ALIGN;
+use media::{ExtentId, PageId};
+
+/// Where a record's header lies, in 48 bits: a page number in 32, an offset in the page's headers, in
+/// units of 8 bytes, in 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address(u64);
+
+impl Address {
+    /// How many bits an address has.
+    pub const BITS: u32 = 48;
+
+    /// The address that [`Self::to_bits`] gave.
+    #[inline]
+    pub const fn from_bits(bits: u64) -> Self {
+        assert!(bits >> Self::BITS == 0, "an address has 48 bits");
+        Self(bits)
+    }
+
+    /// The address as a number below 2^48.
+    #[inline]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    #[inline]
+    pub(crate) fn new(page: PageNumber, offset: usize) -> Self {
+        debug_assert!(offset.is_multiple_of(HEADER_ALIGN), "headers are aligned");
+        let unit = offset / HEADER_ALIGN;
+        assert!(unit < 1 << 16, "the headers of a page take less than 512 KiB");
+        Self((u64::from(page.0) << 16) | unit as u64)
+    }
+
+    #[inline]
+    pub(crate) const fn page(self) -> PageNumber {
+        #[expect(clippy::cast_possible_truncation, reason = "an address has 48 bits")]
+        PageNumber((self.0 >> 16) as u32)
+    }
+
+    #[inline]
+    pub(crate) const fn offset(self) -> usize {
+        (self.0 & 0xFFFF) as usize * HEADER_ALIGN
+    }
+}
+
+/// A page of the medium, counted through all extents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct PageNumber(pub(crate) u32);
+
+impl PageNumber {
+    #[inline]
+    pub(crate) fn new(at: PageId, pages_per_extent: u32) -> Self {
+        let number = u64::from(at.extent.0) * u64::from(pages_per_extent) + u64::from(at.page);
+        Self(u32::try_from(number).expect("a medium has fewer than 2^32 pages"))
+    }
+
+    #[inline]
+    pub(crate) const fn id(self, pages_per_extent: u32) -> PageId {
+        PageId { extent: ExtentId(self.0 / pages_per_extent), page: self.0 % pages_per_extent }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_gives_back_its_page_and_offset() {
+        let id = PageId { extent: ExtentId(250), page: 16_383 };
+        let address = Address::new(PageNumber::new(id, 16_384), 1_016);
+        assert_eq!(address.page().id(16_384), id);
+        assert_eq!(address.offset(), 1_016);
+        assert_eq!(Address::from_bits(address.to_bits()), address);
+    }
+}

@@ -1,0 +1,135 @@
+//! When to clean, and what to tell those who wait for space.
+
+use crate::error::Error;
+use crate::log::RESERVED_EXTENTS;
+use crate::store::{Ack, Store};
+use crate::victim::Candidate;
+use base::Rng;
+use clock::{Rank, Stage, TaskId};
+use media::ExtentId;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The state of cleaning.
+#[derive(Debug)]
+pub(crate) struct Cleaner(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    /// The cleaner's task while it has nothing to do.
+    idle: Option<TaskId>,
+    /// Stores that wait for space, and what they are told when they are woken.
+    waiters: VecDeque<TaskId>,
+    full: bool,
+    rng: Rng,
+}
+
+impl Cleaner {
+    pub(crate) fn new(seed: u64) -> Self {
+        let rng = Rng::fork(seed, 0x636C_6561_6E65_7221);
+        Self(Mutex::new(State { idle: None, waiters: VecDeque::new(), full: false, rng }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self) {
+        if let Some(task) = self.state().idle.take() {
+            clock::wake(task);
+        }
+    }
+
+    /// Lets everybody who waits for space look again, or fail.
+    fn release(&self, full: bool) {
+        let mut state = self.state();
+        state.full = full;
+        for waiter in state.waiters.drain(..) {
+            clock::wake(waiter);
+        }
+    }
+}
+
+impl Store {
+    /// Free extents below which cleaning goes on: the reserve, and some for hosts to write meanwhile.
+    fn extents_low(&self) -> u32 {
+        RESERVED_EXTENTS + (self.log.shape.extents / 64).max(1)
+    }
+
+    #[inline]
+    pub(crate) fn wake_cleaner_when_low(&self) {
+        if self.log.media.free_extents() <= self.extents_low() {
+            self.cleaner.wake();
+        }
+    }
+
+    /// Waits for an extent to become free; an error when cleaning cannot free one.
+    pub(crate) async fn cleaner_makes_room(&self) -> Result<(), Error> {
+        self.cleaner.wake();
+        self.cleaner.state().waiters.push_back(clock::current());
+        clock::park(Rank::Credit, Stage::Gc).await;
+        let short = self.log.shortage(Ack::Program, 0).is_some();
+        if self.cleaner.state().full && short {
+            return Err(Error::CapacityExceeded);
+        }
+        Ok(())
+    }
+
+    /// The background task of a store.
+    pub(crate) async fn clean_forever(self: Arc<Self>) {
+        // Victims since hosts could last open an extent. Cleaning may win nothing where pages are
+        // padded in a way that cleaning only repeats; after a whole round there is nothing to win.
+        let mut barren = 0;
+        loop {
+            let free = self.log.media.free_extents();
+            self.config.group.promote_gc(free <= RESERVED_EXTENTS);
+            if free > RESERVED_EXTENTS {
+                barren = 0;
+                self.cleaner.release(false);
+            }
+            let hosts_wait = !self.cleaner.state().waiters.is_empty();
+            let victim = if free <= self.extents_low() { self.choose_victim() } else { None };
+            match victim {
+                Some(victim) if barren <= self.log.shape.extents => {
+                    barren += 1;
+                    self.clean(victim).await;
+                }
+                None if hosts_wait && self.wait_for_landings().await => {}
+                _ => {
+                    barren = 0;
+                    self.cleaner.release(true);
+                    self.cleaner.state().idle = Some(clock::current());
+                    clock::park(Rank::Free, Stage::Gc).await;
+                }
+            }
+        }
+    }
+
+    /// Extents whose last pages are on their way cannot be cleaned before those land. False when none
+    /// are.
+    async fn wait_for_landings(self: &Arc<Self>) -> bool {
+        let pages = self.log.close_all();
+        // A program that failed is the business of whoever waits for its records.
+        let _ = crate::pending::durable(&pages).await;
+        !pages.is_empty()
+    }
+
+    fn choose_victim(&self) -> Option<ExtentId> {
+        let state = self.log.state();
+        let candidates: Vec<Candidate> = state
+            .extents
+            .iter()
+            .filter_map(|(id, extent)| Candidate::new(id, extent, self.log.shape.page_bytes))
+            .collect();
+        let spare = self.log.shape.extent_bytes() * u64::from(self.log.shape.extents);
+        let spare = spare.saturating_sub(self.config.capacity_bytes);
+        if state.tombstones.bytes > spare / 4 {
+            // Tombstones go when every extent older than they are has been reset.
+            let sealed = state.extents.iter().filter(|(_, extent)| extent.is_cleanable());
+            return sealed.min_by_key(|(_, extent)| extent.label.epoch).map(|(id, _)| id);
+        }
+        let now = state.sequence.0;
+        drop(state);
+        self.config.victims.choose(&candidates, now, &mut self.cleaner.state().rng)
+    }
+}

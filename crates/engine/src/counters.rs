@@ -1,0 +1,88 @@
+use crate::extent::Live;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a store holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Live values and their footprints.
+    pub values: Live,
+    /// Tombstones kept because an older version may still be somewhere.
+    pub tombstones: Live,
+    /// Extents that are free.
+    pub extents_free: u32,
+    /// Entries of the index.
+    pub index_entries: u64,
+    /// Memory of the index in bytes.
+    pub index_bytes: u64,
+}
+
+/// What a store has done since it was opened. All only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Bytes of keys and values that hosts stored.
+    pub host_bytes: u64,
+    /// Pages sensed for hosts.
+    pub host_page_reads: u64,
+    /// Of these, pages sensed for retrieves.
+    pub retrieve_page_reads: u64,
+    /// Extents cleaned.
+    pub victims: u64,
+    /// Records that cleaning moved.
+    pub records_moved: u64,
+    /// Pages sensed for cleaning.
+    pub gc_page_reads: u64,
+    /// Pages programmed with room left, because nobody was about to join them.
+    pub padded_pages: u64,
+}
+
+/// The counters behind [`Counts`].
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    host_bytes: AtomicU64,
+    lookup_page_reads: AtomicU64,
+    retrieve_page_reads: AtomicU64,
+    victims: AtomicU64,
+    records_moved: AtomicU64,
+    gc_page_reads: AtomicU64,
+}
+
+impl Counters {
+    #[inline]
+    pub(crate) fn count_lookup_read(&self) {
+        self.lookup_page_reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn count_retrieve_read(&self) {
+        self.retrieve_page_reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_host_bytes(&self, bytes: u64) {
+        self.host_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_gc_reads(&self, pages: u64) {
+        self.gc_page_reads.fetch_add(pages, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_victim(&self) {
+        self.victims.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_moved(&self) {
+        self.records_moved.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn counts(&self, padded_pages: u64) -> Counts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counts {
+            host_bytes: read(&self.host_bytes),
+            host_page_reads: read(&self.lookup_page_reads) + read(&self.retrieve_page_reads),
+            retrieve_page_reads: read(&self.retrieve_page_reads),
+            victims: read(&self.victims),
+            records_moved: read(&self.records_moved),
+            gc_page_reads: read(&self.gc_page_reads),
+            padded_pages,
+        }
+    }
+}

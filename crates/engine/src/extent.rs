@@ -1,0 +1,148 @@
+use crate::key_space::TableId;
+use clock::TaskId;
+use media::{ExtentId, ExtentInfo, Label, Stream};
+use smallvec::SmallVec;
+
+/// Records and the bytes that they stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Live {
+    /// How many.
+    pub records: u64,
+    /// Their footprints: headers, padding and summary entries included.
+    pub bytes: u64,
+}
+
+impl Live {
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.records += 1;
+        self.bytes += bytes;
+    }
+
+    pub(crate) fn remove(&mut self, bytes: u64) {
+        assert!(self.records > 0 && self.bytes >= bytes, "only what was counted is taken off");
+        self.records -= 1;
+        self.bytes -= bytes;
+    }
+
+    pub(crate) fn remove_all(&mut self, other: Self) {
+        assert!(self.records >= other.records && self.bytes >= other.bytes, "a part of the whole");
+        self.records -= other.records;
+        self.bytes -= other.bytes;
+    }
+}
+
+/// What the log knows of an extent in use.
+#[derive(Debug)]
+pub(crate) struct Extent {
+    pub(crate) label: Label,
+    /// Pages written or on their way, summary included.
+    pub(crate) pages: u32,
+    /// Pages that were cut off by a loss of power, in rising order.
+    pub(crate) holes: Vec<u32>,
+    /// The first page of the summary, once that is written.
+    pub(crate) summary: Option<u32>,
+    /// Nothing more is appended.
+    pub(crate) sealed: bool,
+    /// Being cleaned.
+    pub(crate) victim: bool,
+    /// Pages on their way.
+    pub(crate) in_flight: u32,
+    /// Readers that are in it.
+    pub(crate) pins: u32,
+    /// The cleaner, waiting for the last reader to leave.
+    pub(crate) last_reader: Option<TaskId>,
+    pub(crate) values: SmallVec<[(TableId, Live); 1]>,
+    pub(crate) tombstones: Live,
+}
+
+impl Extent {
+    pub(crate) fn new(label: Label) -> Self {
+        Self {
+            label,
+            pages: 0,
+            holes: Vec::new(),
+            summary: None,
+            sealed: false,
+            victim: false,
+            in_flight: 0,
+            pins: 0,
+            last_reader: None,
+            values: SmallVec::new(),
+            tombstones: Live::default(),
+        }
+    }
+
+    /// An extent as it was found on the medium. It is never appended to again.
+    pub(crate) fn recovered(info: &ExtentInfo) -> Self {
+        let (pages, holes) = (info.pages, info.holes.clone());
+        Self { pages, holes, sealed: true, ..Self::new(info.label) }
+    }
+
+    /// The count of live values of `table`.
+    pub(crate) fn values_of(&mut self, table: TableId) -> &mut Live {
+        let at = self.values.iter().position(|(id, _)| *id == table).unwrap_or_else(|| {
+            self.values.push((table, Live::default()));
+            self.values.len() - 1
+        });
+        &mut self.values[at].1
+    }
+
+    /// Forgets the values of `table`, and returns what they were.
+    pub(crate) fn drop_table(&mut self, table: TableId) -> Live {
+        match self.values.iter().position(|(id, _)| *id == table) {
+            Some(at) => self.values.swap_remove(at).1,
+            None => Live::default(),
+        }
+    }
+
+    /// Bytes that cleaning has to move.
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.values.iter().map(|(_, live)| live.bytes).sum::<u64>() + self.tombstones.bytes
+    }
+
+    /// True when it may be cleaned.
+    pub(crate) fn is_cleanable(&self) -> bool {
+        self.sealed && !self.victim && self.in_flight == 0
+    }
+}
+
+/// The extents in use, by id.
+#[derive(Debug, Default)]
+pub(crate) struct Extents(Vec<Option<Extent>>);
+
+impl Extents {
+    pub(crate) fn insert(&mut self, id: ExtentId, extent: Extent) {
+        let at = id.0 as usize;
+        if self.0.len() <= at {
+            self.0.resize_with(at + 1, || None);
+        }
+        assert!(self.0[at].is_none(), "an extent is opened when it is free");
+        self.0[at] = Some(extent);
+    }
+
+    pub(crate) fn remove(&mut self, id: ExtentId) -> Extent {
+        self.0[id.0 as usize].take().expect("an extent in use is reset once")
+    }
+
+    #[inline]
+    pub(crate) fn get(&mut self, id: ExtentId) -> &mut Extent {
+        self.0[id.0 as usize].as_mut().expect("the index names only extents in use")
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (ExtentId, &Extent)> {
+        let extents = self.0.iter().zip(0..);
+        extents.filter_map(|(extent, id)| extent.as_ref().map(|extent| (ExtentId(id), extent)))
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Extent> {
+        self.0.iter_mut().flatten()
+    }
+}
+
+/// The class that a stream's programs wait in.
+pub(crate) const fn class_of(stream: Stream) -> clock::Class {
+    match stream {
+        Stream::Host => clock::Class::HostWrite,
+        Stream::Gc => clock::Class::Gc,
+    }
+}

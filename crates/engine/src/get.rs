@@ -1,0 +1,170 @@
+use crate::address::{Address, PageNumber};
+use crate::error::Error;
+use crate::index::HashedKey;
+use crate::key_space::{KeySpaceId, TableId};
+use crate::layout::PageView;
+use crate::log::{Unlanded, Visit};
+use crate::pending::durable;
+use crate::record::Kind;
+use crate::store::{Ack, Store};
+use base::{Buf, Key};
+use clock::Class;
+use media::Page;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// What a record said of a key.
+pub(crate) enum Content {
+    Value(Buf),
+    Deleted,
+    OtherKey,
+}
+
+/// The part of a value on its first page, and the length of the whole.
+struct First {
+    part: Buf,
+    value_len: u32,
+    value_crc: u32,
+}
+
+impl Store {
+    /// The value of `key`.
+    ///
+    /// [`Error::Unrecovered`] when what the medium returned is not what was stored.
+    pub async fn get(self: &Arc<Self>, space: KeySpaceId, key: &Key) -> Result<Buf, Error> {
+        self.get_in(self.table(space)?, key).await
+    }
+
+    pub(crate) async fn get_in(self: &Arc<Self>, table: TableId, key: &Key) -> Result<Buf, Error> {
+        let key = HashedKey::new(key);
+        let candidates = self.index.lookup(table, key).await;
+        let mut visits: SmallVec<[_; 2]> =
+            candidates.iter().map(|at| self.log.visit(*at)).collect();
+        for visit in &mut visits {
+            match self.content(visit, key.key).await? {
+                Content::Value(value) => return Ok(value),
+                Content::Deleted => break,
+                Content::OtherKey => {}
+            }
+        }
+        Err(Error::KeyNotFound)
+    }
+
+    /// True when `key` exists. Reads the record's header: the index alone cannot tell.
+    pub async fn exist(self: &Arc<Self>, space: KeySpaceId, key: &Key) -> Result<bool, Error> {
+        let table = self.table(space)?;
+        match self.find(table, HashedKey::new(key)).await? {
+            Some(found) => {
+                found.settled(self.config.ack).await?;
+                Ok(found.is_value())
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// What a record says of `key`.
+    async fn content(self: &Arc<Self>, visit: &mut Visit<'_>, key: &Key) -> Result<Content, Error> {
+        let address = visit.address;
+        if let Some(unlanded) = visit.unlanded.take() {
+            return self.unlanded_content(address, key, unlanded).await;
+        }
+        self.counters.count_retrieve_read();
+        let at = self.log.page_id(address);
+        let (layout, offset) = (self.log.layout, address.offset());
+        let select = |page: &Page| {
+            let Some(view) = PageView::new(layout, page) else { return 0 };
+            let wanted = match view.header(offset) {
+                Some(header) if header.key == key.as_bytes() => view.part_len(&header, layout),
+                _ => 0,
+            };
+            view.front_wanted(offset) + wanted
+        };
+        let page = self.log.media.read(at, &select, Class::HostRead).await?;
+        let view = PageView::new(layout, &page).ok_or(Error::Unrecovered)?;
+        let header = view.header(offset).ok_or(Error::Unrecovered)?;
+        if header.key != key.as_bytes() {
+            return Ok(Content::OtherKey);
+        }
+        if header.kind == Kind::Tombstone {
+            return Ok(Content::Deleted);
+        }
+        let part = view.part(&header, layout).ok_or(Error::Unrecovered)?;
+        let (value_len, value_crc) = (header.value_len, header.value_crc);
+        let first = First { part, value_len, value_crc };
+        self.whole(address.page(), first).await.map(Content::Value)
+    }
+
+    /// As [`Self::content`], for a record whose first page has not landed: served from memory once it
+    /// is durable.
+    async fn unlanded_content(
+        self: &Arc<Self>,
+        address: Address,
+        key: &Key,
+        unlanded: Unlanded,
+    ) -> Result<Content, Error> {
+        let Unlanded { pages, header, part } = unlanded;
+        if header.key != *key {
+            return Ok(Content::OtherKey);
+        }
+        if self.config.ack == Ack::Program {
+            durable(&[pages]).await?;
+        }
+        if header.kind == Kind::Tombstone {
+            return Ok(Content::Deleted);
+        }
+        let first = First { part, value_len: header.value_len, value_crc: header.value_crc };
+        self.whole(address.page(), first).await.map(Content::Value)
+    }
+
+    /// Reads what is left of a value, side by side, and checks the whole.
+    async fn whole(self: &Arc<Self>, page: PageNumber, first: First) -> Result<Buf, Error> {
+        let rest = first.value_len - first.part.len();
+        let value = if rest == 0 {
+            first.part
+        } else {
+            let pages = rest.div_ceil(self.log.layout.bare_room());
+            let reads: Vec<_> = (1..=pages)
+                .map(|more| {
+                    let store = self.clone();
+                    let number = PageNumber(page.0 + more);
+                    async move { store.continuation(number, Class::HostRead).await }
+                })
+                .collect();
+            let mut parts = vec![first.part];
+            for part in clock::join_all(reads).await {
+                parts.push(part?);
+            }
+            Buf::join(&parts).ok_or(Error::Unrecovered)?
+        };
+        let whole = value.len() == first.value_len;
+        if !whole || (value.len() > 0 && value.crc32c() != first.value_crc) {
+            return Err(Error::Unrecovered);
+        }
+        Ok(value)
+    }
+
+    /// The part of a long value that begins page `number`.
+    pub(crate) async fn continuation(
+        &self,
+        number: PageNumber,
+        class: Class,
+    ) -> Result<Buf, Error> {
+        let layout = self.log.layout;
+        if let Some((pages, part)) = self.log.unlanded_continuation(number) {
+            if self.config.ack == Ack::Program {
+                durable(&[pages]).await?;
+            }
+            return Ok(part);
+        }
+        if class == Class::HostRead {
+            self.counters.count_retrieve_read();
+        } else {
+            self.counters.count_gc_reads(1);
+        }
+        let select = |page: &Page| PageView::new(layout, page).map_or(0, |view| view.continues());
+        let at = number.id(self.log.shape.pages_per_extent);
+        let page = self.log.media.read(at, &select, class).await?;
+        let view = PageView::new(layout, &page).ok_or(Error::Unrecovered)?;
+        view.continuation().ok_or(Error::Unrecovered)
+    }
+}

@@ -1,0 +1,367 @@
+//! The `hash` index: all entries in memory, 12 bytes each, in the order of their keys' hashes.
+//!
+//! A lane's table is an array in which entries stand sorted by 32 bits of the hash, each at or after
+//! its home place, which is proportional to the hash (linear probing that keeps order; Amble and Knuth,
+//! 1974). So a lookup ends at the first greater hash, a scan is a walk, and growing needs no keys.
+//! Removing shifts the rest of the run back; there are no tombstones.
+
+use crate::address::Address;
+use crate::index::{Answer, Candidates, HashedKey, Index};
+use crate::key_space::TableId;
+use base::Key;
+use base::limits::LANES;
+use prefetch_index::prefetch_index;
+use smallvec::SmallVec;
+use std::cmp::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const LANE_BITS: u32 = LANES.trailing_zeros();
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct HashIndex {
+    lanes: Vec<Mutex<Lane>>,
+}
+
+/// A shard of the index: the tables of all key spaces, for some of the hashes.
+#[derive(Debug, Default)]
+struct Lane(SmallVec<[(TableId, Table); 2]>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// The 32 bits of the hash below those that choose the lane.
+    hash: u32,
+    page: u32,
+    unit: u16,
+    used: bool,
+}
+
+impl Slot {
+    fn new(hash: u32, address: Address) -> Self {
+        let bits = address.to_bits();
+        #[expect(clippy::cast_possible_truncation, reason = "the upper 32 and lower 16 of 48 bits")]
+        let (page, unit) = ((bits >> 16) as u32, bits as u16);
+        Self { hash, page, unit, used: true }
+    }
+
+    fn address(self) -> Address {
+        Address::from_bits((u64::from(self.page) << 16) | u64::from(self.unit))
+    }
+}
+
+#[derive(Debug)]
+struct Table {
+    /// `buckets` home places and some more, for what is shifted past the last.
+    slots: Vec<Slot>,
+    buckets: usize,
+    len: usize,
+}
+
+impl Table {
+    const BUCKETS_MIN: usize = 16;
+    const TAIL: usize = 16;
+
+    fn new(buckets: usize) -> Self {
+        Self { slots: vec![Slot::default(); buckets + Self::TAIL], buckets, len: 0 }
+    }
+
+    /// Monotonic in the hash, which keeps the order when the table grows.
+    #[inline]
+    fn home(&self, hash: u32) -> usize {
+        ((u64::from(hash) * self.buckets as u64) >> 32) as usize
+    }
+
+    /// The first slot at or after the home of `hash` that is free or holds no smaller hash.
+    #[inline]
+    fn find(&self, hash: u32) -> usize {
+        let mut at = self.home(hash);
+        while self.slots.get(at).is_some_and(|slot| slot.used && slot.hash < hash) {
+            at += 1;
+        }
+        at
+    }
+
+    /// The slots whose hash is `hash`.
+    #[inline]
+    fn run(&self, hash: u32) -> &[Slot] {
+        let start = self.find(hash);
+        let rest = &self.slots[start.min(self.slots.len())..];
+        let len = rest.iter().take_while(|slot| slot.used && slot.hash == hash).count();
+        &rest[..len]
+    }
+
+    fn position(&self, hash: u32, address: Address) -> Option<usize> {
+        let start = self.find(hash);
+        let at = self.run(hash).iter().position(|slot| slot.address() == address)?;
+        Some(start + at)
+    }
+
+    fn insert(&mut self, slot: Slot) {
+        // Four fifths full: a lookup of a key that exists looks at three slots on average.
+        if (self.len + 1) * 5 > self.buckets * 4 {
+            self.grow();
+        }
+        let at = self.find(slot.hash);
+        let gap = self.slots[at.min(self.slots.len())..].iter().position(|slot| !slot.used);
+        let gap = match gap {
+            Some(offset) => at + offset,
+            None => {
+                self.slots.push(Slot::default());
+                self.slots.len() - 1
+            }
+        };
+        self.slots.copy_within(at..gap, at + 1);
+        self.slots[at] = slot;
+        self.len += 1;
+    }
+
+    fn remove_at(&mut self, at: usize) {
+        let run = self.slots[at + 1..].iter().zip(at + 1..);
+        let shifted =
+            run.take_while(|(slot, place)| slot.used && self.home(slot.hash) < *place).count();
+        self.slots.copy_within(at + 1..at + 1 + shifted, at);
+        self.slots[at + shifted] = Slot::default();
+        self.len -= 1;
+    }
+
+    /// Makes room for half as many entries again.
+    fn grow(&mut self) {
+        let mut grown = Self::new(self.buckets + self.buckets / 2);
+        let mut next = 0;
+        for slot in self.slots.iter().filter(|slot| slot.used) {
+            next = grown.home(slot.hash).max(next);
+            if next == grown.slots.len() {
+                grown.slots.push(Slot::default());
+            }
+            grown.slots[next] = *slot;
+            next += 1;
+        }
+        grown.len = self.len;
+        *self = grown;
+    }
+}
+
+impl Lane {
+    #[inline]
+    fn table(&mut self, id: TableId) -> Option<&mut Table> {
+        self.0.iter_mut().find(|(known, _)| *known == id).map(|(_, table)| table)
+    }
+
+    fn table_or_new(&mut self, id: TableId) -> &mut Table {
+        let at = self.0.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
+            self.0.push((id, Table::new(Table::BUCKETS_MIN)));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+}
+
+impl Default for HashIndex {
+    fn default() -> Self {
+        Self { lanes: (0..LANES).map(|_| Mutex::default()).collect() }
+    }
+}
+
+#[inline]
+const fn split(hash: u64) -> (usize, u32) {
+    ((hash >> (64 - LANE_BITS)) as usize, (hash << LANE_BITS >> 32) as u32)
+}
+
+impl HashIndex {
+    #[inline]
+    fn lane(&self, lane: usize) -> MutexGuard<'_, Lane> {
+        self.lanes[lane].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Index for HashIndex {
+    #[inline]
+    fn lookup<'a>(&'a self, table: TableId, key: HashedKey<'a>) -> Answer<'a, Candidates> {
+        let (lane, hash) = split(key.hash);
+        let mut lane = self.lane(lane);
+        let slots = lane.table(table).map_or(&[][..], |table| table.run(hash));
+        Answer::now(slots.iter().map(|slot| slot.address()).collect())
+    }
+
+    #[inline]
+    fn prefetch(&self, table: TableId, key: HashedKey<'_>) {
+        let (lane, hash) = split(key.hash);
+        if let Some(table) = self.lane(lane).table(table) {
+            prefetch_index(&table.slots, table.home(hash));
+        }
+    }
+
+    fn insert<'a>(&'a self, table: TableId, key: HashedKey<'a>, new: Address) -> Answer<'a, ()> {
+        let (lane, hash) = split(key.hash);
+        self.lane(lane).table_or_new(table).insert(Slot::new(hash, new));
+        Answer::now(())
+    }
+
+    fn replace<'a>(
+        &'a self,
+        table: TableId,
+        key: HashedKey<'a>,
+        old: Address,
+        new: Address,
+    ) -> Answer<'a, bool> {
+        let (lane, hash) = split(key.hash);
+        let mut lane = self.lane(lane);
+        let Some(table) = lane.table(table) else { return Answer::now(false) };
+        let at = table.position(hash, old);
+        if let Some(at) = at {
+            table.slots[at] = Slot::new(hash, new);
+        }
+        Answer::now(at.is_some())
+    }
+
+    fn remove<'a>(&'a self, table: TableId, key: HashedKey<'a>, old: Address) -> Answer<'a, bool> {
+        let (lane, hash) = split(key.hash);
+        let mut lane = self.lane(lane);
+        let Some(table) = lane.table(table) else { return Answer::now(false) };
+        let at = table.position(hash, old);
+        if let Some(at) = at {
+            table.remove_at(at);
+        }
+        Answer::now(at.is_some())
+    }
+
+    fn scan<'a>(
+        &'a self,
+        table: TableId,
+        from: Option<HashedKey<'a>>,
+        limit: usize,
+    ) -> Answer<'a, Vec<Address>> {
+        let (first_lane, first_hash) = from.map_or((0, 0), |key| split(key.hash));
+        let start = (first_lane, first_hash);
+        let mut found = Vec::new();
+        let mut last = None;
+        for lane in first_lane..LANES {
+            let mut guard = self.lane(lane);
+            let Some(table) = guard.table(table) else { continue };
+            let at = if lane == first_lane { table.find(first_hash) } else { 0 };
+            let rest = &table.slots[at.min(table.slots.len())..];
+            for slot in rest.iter().filter(|slot| slot.used) {
+                let place = (lane, slot.hash);
+                let complete = last.is_some_and(|last| last != place && last > start);
+                if complete && found.len() >= limit {
+                    return Answer::now(found);
+                }
+                found.push(slot.address());
+                last = Some(place);
+            }
+        }
+        Answer::now(found)
+    }
+
+    fn compare(&self, a: &Key, b: &Key) -> Ordering {
+        a.hash().cmp(&b.hash()).then_with(|| a.cmp(b))
+    }
+
+    fn drop_table(&self, table: TableId) {
+        for lane in 0..LANES {
+            self.lane(lane).0.retain(|(known, _)| *known != table);
+        }
+    }
+
+    fn entries(&self) -> u64 {
+        let of_lane =
+            |lane| self.lane(lane).0.iter().map(|(_, table)| table.len as u64).sum::<u64>();
+        (0..LANES).map(of_lane).sum()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let of_table = |(_, table): &(TableId, Table)| table.slots.capacity() * size_of::<Slot>();
+        let of_lane = |lane| {
+            let lane: MutexGuard<'_, Lane> = self.lane(lane);
+            size_of::<Lane>() + lane.0.iter().map(of_table).sum::<usize>()
+        };
+        (0..LANES).map(|lane| of_lane(lane) as u64).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Rng;
+    use std::collections::BTreeMap;
+
+    fn entries(table: &Table) -> Vec<(u32, u64)> {
+        let used = table.slots.iter().filter(|slot| slot.used);
+        used.map(|slot| (slot.hash, slot.address().to_bits())).collect()
+    }
+
+    /// Random inserts and removals with few distinct hashes, so that runs are long and hashes equal.
+    #[test]
+    fn a_table_holds_what_a_sorted_map_holds() {
+        for seed in 0..50 {
+            let mut rng = Rng::new(seed);
+            let mut table = Table::new(Table::BUCKETS_MIN);
+            let mut model: BTreeMap<u64, u32> = BTreeMap::new();
+            let spread = [1 << 24, 1 << 31, 3][usize::try_from(seed % 3).unwrap()];
+            for address in 0..400 {
+                #[expect(clippy::cast_possible_truncation, reason = "a hash of 32 bits")]
+                let hash = (rng.below(60) * spread) as u32;
+                if rng.below(3) > 0 {
+                    table.insert(Slot::new(hash, Address::from_bits(address)));
+                    model.insert(address, hash);
+                } else if let Some((&victim, &hash)) = model.iter().next() {
+                    let at = table.position(hash, Address::from_bits(victim)).unwrap();
+                    table.remove_at(at);
+                    model.remove(&victim);
+                }
+                let mut expected: Vec<_> = model.iter().map(|(a, h)| (*h, *a)).collect();
+                let mut found = entries(&table);
+                assert!(found.is_sorted_by_key(|entry| entry.0), "in the order of hashes");
+                expected.sort_unstable();
+                found.sort_unstable();
+                assert_eq!(found, expected);
+                for (hash, address) in expected {
+                    assert!(table.position(hash, Address::from_bits(address)).is_some());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_scan_meets_every_entry_once_in_order_whatever_the_limit() {
+        let index = HashIndex::default();
+        let table = TableId { space: crate::KeySpaceId(1), generation: 0 };
+        let keys: Vec<Key> = (0..500u64).map(|n| Key::new(&n.to_le_bytes()).unwrap()).collect();
+        for (key, n) in keys.iter().zip(0..) {
+            let Answer::Now(Some(())) =
+                index.insert(table, HashedKey::new(key), Address::from_bits(n))
+            else {
+                panic!("the index is in memory")
+            };
+        }
+        let mut sorted: Vec<usize> = (0..500).collect();
+        sorted.sort_by(|a, b| index.compare(&keys[*a], &keys[*b]));
+        for limit in [1, 7, 1_000] {
+            let mut met: Vec<usize> = Vec::new();
+            loop {
+                let from = met.last().map(|last| HashedKey::new(&keys[*last]));
+                let Answer::Now(Some(batch)) = index.scan(table, from, limit) else { panic!() };
+                let batch: Vec<usize> =
+                    batch.iter().map(|a| usize::try_from(a.to_bits()).unwrap()).collect();
+                let new: Vec<usize> = batch.into_iter().filter(|n| !met.contains(n)).collect();
+                if new.is_empty() {
+                    break;
+                }
+                met.extend(new);
+            }
+            assert_eq!(met, sorted, "limit {limit}");
+        }
+    }
+
+    #[test]
+    fn a_table_of_many_keys_takes_less_than_24_bytes_for_each() {
+        let index = HashIndex::default();
+        let table = TableId { space: crate::KeySpaceId(1), generation: 0 };
+        for n in 0..100_000u64 {
+            let key = Key::new(&n.to_le_bytes()).unwrap();
+            drop(index.insert(table, HashedKey::new(&key), Address::from_bits(n)));
+        }
+        assert_eq!(index.entries(), 100_000);
+        assert!(index.memory_bytes() < 24 * 100_000, "{}", index.memory_bytes());
+    }
+}

@@ -1,0 +1,63 @@
+//! A key-value store on an append-only medium: one log of records and an index of where they lie.
+//!
+//! # How it works
+//! 1. [`Store::put`] takes the key's latch, checks its condition, appends a record to the log and
+//!    points the index to it; it is answered when the record's page has landed on the medium.
+//! 2. [`Store::get`] asks the index for addresses, reads the record there and checks its key and its
+//!    checksums. A record still on its way is answered from memory, once it is durable.
+//! 3. Records that were overwritten or deleted are dead. When extents run out the cleaner moves what
+//!    lives out of a victim and resets it.
+//! 4. [`Store::open`] rebuilds the index from the medium alone.
+//!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | a store | `put`, `log`, `layout`, `record`, `pending` |
+//! | a retrieve | `get`, `index`, `hash` |
+//! | cleaning | `cleaner`, `victim`, `clean` |
+//! | opening | `recover` |
+//!
+//! # Guarantees
+//! - What was acknowledged is found again, in the durability mode of [`Ack`].
+//! - Each key's operations are linearizable; of several conditional stores one wins.
+//! - Damaged records give [`Error::Unrecovered`], never data.
+//! - Live bytes are counted exactly, for each extent and in all.
+//!
+//! # Trusts
+//! The medium keeps pages as they were appended or fails; checksums notice when it does neither.
+//!
+//! # Not here
+//! Blocks, wear and bad blocks (`ftl`), command decoding and firmware costs (`controller`).
+
+mod address;
+mod clean;
+mod cleaner;
+mod counters;
+mod error;
+mod extent;
+mod get;
+mod hash;
+mod index;
+mod key_space;
+mod latch;
+mod layout;
+mod list;
+mod log;
+mod pending;
+mod put;
+mod record;
+mod recover;
+mod store;
+mod victim;
+
+pub use address::Address;
+pub use counters::{Counts, Usage};
+pub use error::Error;
+pub use extent::Live;
+pub use index::{Answer, Candidates, HashedKey, INDEXES, Index, MakeIndex, index_by_name};
+pub use key_space::{KeySpaceId, TableId};
+pub use list::{Iteration, KeyFilter};
+pub use log::SPARE_EXTENTS_MIN;
+pub use put::{Announced, Condition};
+pub use recover::Recovery;
+pub use store::{Ack, Config, Store};
+pub use victim::Victims;

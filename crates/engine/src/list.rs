@@ -1,0 +1,174 @@
+use crate::error::Error;
+use crate::index::HashedKey;
+use crate::key_space::{KeySpaceId, TableId};
+use crate::log::Visit;
+use crate::store::Store;
+use base::Key;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Which keys an iteration is for: those whose first four bytes, the first most significant, agree with
+/// `pattern` in the bits of `mask`. Shorter keys count as followed by zeroes (SNIA KV API 1.1, 6.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyFilter {
+    /// The bits that count.
+    pub mask: u32,
+    /// What they must be.
+    pub pattern: u32,
+}
+
+impl KeyFilter {
+    /// True when `key` is one of them.
+    pub fn accepts(self, key: &Key) -> bool {
+        let mut first = [0; 4];
+        let bytes = &key.as_bytes()[..key.as_bytes().len().min(4)];
+        first[..bytes.len()].copy_from_slice(bytes);
+        u32::from_be_bytes(first) & self.mask == self.pattern & self.mask
+    }
+}
+
+/// A walk over the keys of a key space. A key that is there throughout is met exactly once; one that
+/// comes or goes meanwhile may be met or not.
+#[derive(Clone, Debug)]
+pub struct Iteration {
+    space: KeySpaceId,
+    filter: KeyFilter,
+    last: Option<Key>,
+    ended: bool,
+}
+
+impl Iteration {
+    /// A walk that has met nobody yet.
+    pub const fn new(space: KeySpaceId, filter: KeyFilter) -> Self {
+        Self { space, filter, last: None, ended: false }
+    }
+
+    /// True when there is nobody left to meet.
+    pub const fn is_ended(&self) -> bool {
+        self.ended
+    }
+}
+
+impl Store {
+    /// Hands the keys of `space` from `start` on, itself included, to `take`, in the index's order,
+    /// until there are no more or `take` says false. `start` need not exist.
+    pub async fn list(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        start: Option<&Key>,
+        mut take: impl FnMut(&Key) -> bool,
+    ) -> Result<(), Error> {
+        let table = self.table(space)?;
+        let mut last = None;
+        if let Some(start) = start
+            && self.exist(space, start).await?
+        {
+            if !take(start) {
+                return Ok(());
+            }
+            last = Some(start.clone());
+        }
+        let mut after = last.or_else(|| start.cloned());
+        loop {
+            let keys = self.keys_after(table, after.as_ref()).await?;
+            let Some(furthest) = keys.last().cloned() else { return Ok(()) };
+            for key in &keys {
+                if !take(key) {
+                    return Ok(());
+                }
+            }
+            after = Some(furthest);
+        }
+    }
+
+    /// The next keys of an iteration, at most `count`; fewer, or none, when it has ended.
+    pub async fn iterate(
+        self: &Arc<Self>,
+        iteration: &mut Iteration,
+        count: usize,
+    ) -> Result<Vec<Key>, Error> {
+        let table = self.table(iteration.space)?;
+        let mut met = Vec::new();
+        while met.len() < count && !iteration.ended {
+            let keys = self.keys_after(table, iteration.last.as_ref()).await?;
+            iteration.ended = keys.is_empty();
+            for key in keys {
+                if met.len() == count {
+                    break;
+                }
+                if iteration.filter.accepts(&key) {
+                    met.push(key.clone());
+                }
+                iteration.last = Some(key);
+            }
+        }
+        Ok(met)
+    }
+
+    /// Some of the keys after `last`, in order; none only when there are none.
+    async fn keys_after(
+        self: &Arc<Self>,
+        table: TableId,
+        last: Option<&Key>,
+    ) -> Result<Vec<Key>, Error> {
+        let limit = self.log.shape.parallelism.max(2) as usize;
+        let mut last = last.cloned();
+        loop {
+            let found = self.index.scan(table, last.as_ref().map(HashedKey::new), limit).await;
+            let mut keys = self.live_keys(found).await?;
+            keys.sort_unstable_by(|a, b| self.index.compare(&a.0, &b.0));
+            let Some((end, _)) = keys.last() else { return Ok(Vec::new()) };
+            let is_new = |key: &Key| {
+                last.as_ref().is_none_or(|last| self.index.compare(key, last) == Ordering::Greater)
+            };
+            if !is_new(end) {
+                return Ok(Vec::new());
+            }
+            let end = end.clone();
+            let live = keys.into_iter().filter(|(key, is_value)| *is_value && is_new(key));
+            let live: Vec<Key> = live.map(|(key, _)| key).collect();
+            if !live.is_empty() {
+                return Ok(live);
+            }
+            last = Some(end);
+        }
+    }
+
+    /// The keys of the records at `addresses`, read side by side, and whether each is a value's.
+    async fn live_keys(
+        self: &Arc<Self>,
+        addresses: Vec<crate::address::Address>,
+    ) -> Result<Vec<(Key, bool)>, Error> {
+        // Pinned here, at the instant of the scan, so that no extent is reset before it is read.
+        let mut visits: Vec<_> =
+            addresses.into_iter().map(|address| self.log.visit(address)).collect();
+        let read = |visit: &mut Visit<'_>| {
+            let (store, address, unlanded) = (self.clone(), visit.address, visit.unlanded.take());
+            async move {
+                let found = store.header(address, unlanded).await?;
+                found.settled(store.config.ack).await?;
+                Ok((found.header.key.clone(), found.is_value()))
+            }
+        };
+        let keys = clock::join_all(visits.iter_mut().map(read).collect()).await;
+        keys.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_select_any_bits_of_the_first_four_bytes() {
+        let key = |bytes: &[u8]| Key::new(bytes).unwrap();
+        let filter = KeyFilter { mask: 0x7800_0000, pattern: 0x2800_0000 };
+        assert!(filter.accepts(&key(&[0x2F, 9, 9, 9, 9])));
+        assert!(filter.accepts(&key(&[0xAF])), "the highest bit does not count");
+        assert!(!filter.accepts(&key(&[0x3F])));
+        let middle = KeyFilter { mask: 0x00FF_0000, pattern: 0xFF41_FFFF };
+        assert!(middle.accepts(&key(b"xAxx")));
+        assert!(!middle.accepts(&key(b"x")), "a short key is followed by zeroes");
+        assert!(KeyFilter::default().accepts(&key(b"anything")));
+    }
+}

@@ -1,0 +1,94 @@
+use base::Nanos;
+use clock::{Rank, Stage, Stages, TaskId};
+use media::Page;
+use smallvec::SmallVec;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A page on its way to the medium, from its first record until it is durable there.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    /// The page, once it is closed.
+    page: OnceLock<Arc<Page>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    closed_at: Nanos,
+    landed: Option<Landed>,
+    waiters: SmallVec<[TaskId; 4]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Landed {
+    closed_at: Nanos,
+    at: Nanos,
+    stages: Stages,
+    result: Result<(), media::Error>,
+}
+
+impl Pending {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing more joins the page; its program starts at this instant.
+    pub(crate) fn close(&self, page: Arc<Page>) {
+        self.state().closed_at = clock::now();
+        self.page.set(page).expect("a page is closed once");
+    }
+
+    /// The page, unless it is still being filled.
+    pub(crate) fn page(&self) -> Option<&Arc<Page>> {
+        self.page.get()
+    }
+
+    /// The program is over; `stages` is what it took since the page was closed.
+    pub(crate) fn land(&self, stages: Stages, result: Result<(), media::Error>) {
+        let mut state = self.state();
+        let (closed_at, at) = (state.closed_at, clock::now());
+        assert_eq!(stages.total(), at - closed_at, "a program's stages add up to its time");
+        state.landed = Some(Landed { closed_at, at, stages, result });
+        for waiter in state.waiters.drain(..) {
+            clock::wake(waiter);
+        }
+    }
+
+    fn landed(&self) -> Option<Landed> {
+        self.state().landed
+    }
+
+    async fn wait(&self) -> Landed {
+        if let Some(landed) = self.landed() {
+            return landed;
+        }
+        self.state().waiters.push(clock::current());
+        clock::park_unaccounted(Rank::Free).await;
+        self.landed().expect("waiters are woken when the page has landed")
+    }
+}
+
+/// Waits until all `pages` are durable. Up to the closing of the page that landed last the time is
+/// waiting for companions; from there on it is what that page's program spent.
+pub(crate) async fn durable(pages: &[Arc<Pending>]) -> Result<(), media::Error> {
+    let arrival = clock::now();
+    let mut last: Option<Landed> = None;
+    let mut result = Ok(());
+    for page in pages {
+        let landed = page.wait().await;
+        result = result.and(landed.result);
+        if last.is_none_or(|last| last.at <= landed.at) {
+            last = Some(landed);
+        }
+    }
+    let Some(last) = last.filter(|last| last.at > arrival) else { return result };
+    let mut spent = Stages::default();
+    if last.closed_at >= arrival {
+        spent.add(Stage::Batch, last.closed_at - arrival);
+        spent += &last.stages;
+    } else {
+        spent.add(Stage::Batch, last.at - arrival);
+    }
+    clock::account(&spent);
+    result
+}

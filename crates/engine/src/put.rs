@@ -1,0 +1,281 @@
+use crate::error::Error;
+use crate::index::HashedKey;
+use crate::key_space::{KeySpaceId, TableId};
+use crate::log::{Appended, NewRecord, NoRoom, Shortage};
+use crate::pending::durable;
+use crate::record::Kind;
+use crate::store::{Ack, Found, Store};
+use base::{Buf, Key};
+use media::Stream;
+use std::sync::Arc;
+
+/// What must be true of the key for a store to go through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Nothing.
+    Always,
+    /// The key exists.
+    MustExist,
+    /// The key does not exist.
+    MustNotExist,
+}
+
+impl Condition {
+    fn check(self, exists: bool) -> Result<(), Error> {
+        match (self, exists) {
+            (Self::MustExist, false) => Err(Error::KeyNotFound),
+            (Self::MustNotExist, true) => Err(Error::KeyExists),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A store or delete that has been accepted and is on its way to the log. Pages that others wait in
+/// stay open for it until it has joined one or this drops.
+#[must_use = "pages stay open for it until it drops"]
+pub struct Announced {
+    store: Arc<Store>,
+    counted: bool,
+}
+
+impl Announced {
+    /// While this one waits for space the others do not wait for it.
+    fn pause(&mut self) {
+        if std::mem::take(&mut self.counted) {
+            self.store.log.retract(self.store.config.ack == Ack::Program);
+        }
+    }
+
+    fn resume(&mut self) {
+        if !std::mem::replace(&mut self.counted, true) {
+            self.store.log.announce();
+        }
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        self.pause();
+    }
+}
+
+impl Store {
+    /// Announces a store or delete: call it when the command is accepted, before any other wait.
+    pub fn announce(self: &Arc<Self>) -> Announced {
+        self.log.announce();
+        Announced { store: self.clone(), counted: true }
+    }
+
+    /// Stores `value` under `key`.
+    ///
+    /// Durable on return, in the mode that [`Ack`] names. An error has changed nothing.
+    pub async fn put(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        key: &Key,
+        value: &Buf,
+        condition: Condition,
+        announced: Announced,
+    ) -> Result<(), Error> {
+        let max = self.value_bytes_max();
+        if value.len() > max {
+            return Err(Error::ValueTooLong { max });
+        }
+        self.table(space)?;
+        self.put_in(space, key, value, condition, announced).await
+    }
+
+    pub(crate) async fn put_in(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        key: &Key,
+        value: &Buf,
+        condition: Condition,
+        mut announced: Announced,
+    ) -> Result<(), Error> {
+        let key = HashedKey::new(key);
+        let value_crc = if value.len() == 0 { 0 } else { value.crc32c() };
+        let appended = loop {
+            self.wait_for_room(&mut announced, value.len()).await?;
+            let latch = self.latches.latch(key.hash).await;
+            let table = self.spaces.table(space)?;
+            let found = self.find(table, key).await?;
+            if let Err(refused) = condition.check(found.as_ref().is_some_and(Found::is_value)) {
+                drop((latch, announced));
+                self.settle(found).await?;
+                return Err(refused);
+            }
+            let record = NewRecord {
+                sequence: None,
+                kind: Kind::Value,
+                table,
+                key: key.key.as_bytes(),
+                value,
+                value_crc,
+            };
+            if let Ok(appended) = self.append_value(&record, found.as_ref())? {
+                self.point(table, key, found.as_ref(), &appended).await;
+                break appended;
+            }
+        };
+        self.counters.count_host_bytes(key.key.as_bytes().len() as u64 + u64::from(value.len()));
+        drop(announced);
+        self.wake_cleaner_when_low();
+        if self.config.ack == Ack::Program {
+            durable(&appended.pages).await?;
+        }
+        Ok(())
+    }
+
+    /// Appends a value if it fits the capacity, and counts it in and its predecessor out.
+    fn append_value(
+        &self,
+        record: &NewRecord<'_>,
+        found: Option<&Found>,
+    ) -> Result<Result<Appended, NoRoom>, Error> {
+        let layout = self.log.layout;
+        let bytes = layout.footprint(record.key.len(), record.value.len());
+        let old = found.filter(|found| found.is_value()).map(|found| {
+            let header = &found.header;
+            layout.footprint(header.key.as_bytes().len(), header.value_len)
+        });
+        self.still_there(record.table)?;
+        let mut state = self.log.state();
+        let full = state.values.bytes + bytes > self.config.capacity_bytes + old.unwrap_or(0);
+        // The store's own records are few, and deleting a key space makes room.
+        if full && record.table != TableId::STORE {
+            return Err(Error::CapacityExceeded);
+        }
+        let (ack, page) = (self.config.ack, self.log.shape.page_bytes);
+        if state.buffer_shortage(ack, page, record.value.len()).is_some() {
+            return Ok(Err(NoRoom));
+        }
+        let Ok(appended) = self.log.append(&mut state, Stream::Host, record) else {
+            return Ok(Err(NoRoom));
+        };
+        state.count_value(self.log.page_id(appended.address).extent, record.table, bytes);
+        Ok(Ok(appended))
+    }
+
+    /// A key space may be deleted while one of its keys is being looked up.
+    pub(crate) fn still_there(&self, table: TableId) -> Result<(), Error> {
+        if self.spaces.table(table.space)? == table { Ok(()) } else { Err(Error::NoKeySpace) }
+    }
+
+    /// Points the key's entry from what was found, wherever cleaning has moved that since, to what was
+    /// appended. The key's latch is held, which cleaning takes too.
+    pub(crate) async fn point(
+        &self,
+        table: TableId,
+        key: HashedKey<'_>,
+        found: Option<&Found>,
+        appended: &Appended,
+    ) {
+        match found {
+            None => self.index.insert(table, key, appended.address).await,
+            Some(found) => {
+                let replaced =
+                    self.index.replace(table, key, found.address, appended.address).await;
+                assert!(replaced, "a latched key's entry stays where it was found");
+                if found.is_value() {
+                    let header = &found.header;
+                    let (extent, bytes) = (
+                        self.log.page_id(found.address).extent,
+                        self.log.layout.footprint(header.key.as_bytes().len(), header.value_len),
+                    );
+                    self.log.state().uncount_value(extent, table, bytes);
+                }
+            }
+        }
+    }
+
+    /// Waits until the log takes a value of `value_len` bytes. Cleaning makes room, or finds that there
+    /// is none to make.
+    async fn wait_for_room(
+        self: &Arc<Self>,
+        announced: &mut Announced,
+        value_len: u32,
+    ) -> Result<(), Error> {
+        while let Some(shortage) = self.log.shortage(self.config.ack, value_len) {
+            announced.pause();
+            match shortage {
+                Shortage::Extent => self.cleaner_makes_room().await?,
+                Shortage::Buffer => self.log.landing().await,
+            }
+        }
+        announced.resume();
+        Ok(())
+    }
+
+    /// Removes `key`. [`Error::KeyNotFound`] when it does not exist.
+    ///
+    /// Durable on return, in the mode that [`Ack`] names.
+    pub async fn delete(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        key: &Key,
+        mut announced: Announced,
+    ) -> Result<(), Error> {
+        self.table(space)?;
+        let key = HashedKey::new(key);
+        let (table, appended) = loop {
+            self.wait_for_room(&mut announced, 0).await?;
+            let latch = self.latches.latch(key.hash).await;
+            let table = self.spaces.table(space)?;
+            let found = self.find(table, key).await?;
+            if !found.as_ref().is_some_and(Found::is_value) {
+                drop((latch, announced));
+                return self.absent(found).await;
+            }
+            if let Ok(appended) = self.append_tombstone(table, key)? {
+                self.point(table, key, found.as_ref(), &appended).await;
+                break (table, appended);
+            }
+        };
+        drop(announced);
+        self.wake_cleaner_when_low();
+        if self.config.ack == Ack::Program {
+            durable(&appended.pages).await?;
+        }
+        let _latch = self.latches.latch(key.hash).await;
+        // Gone already when a later store has taken its place, or cleaning has seen it.
+        self.index.remove(table, key, appended.address).await;
+        Ok(())
+    }
+
+    /// Waits until whoever is told of what was found may be: others may still be writing it.
+    async fn settle(&self, found: Option<Found>) -> Result<(), Error> {
+        match found {
+            Some(found) => found.settled(self.config.ack).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn absent(&self, found: Option<Found>) -> Result<(), Error> {
+        self.settle(found).await?;
+        Err(Error::KeyNotFound)
+    }
+
+    fn append_tombstone(
+        &self,
+        table: TableId,
+        key: HashedKey<'_>,
+    ) -> Result<Result<Appended, NoRoom>, Error> {
+        self.still_there(table)?;
+        let record = NewRecord {
+            sequence: None,
+            kind: Kind::Tombstone,
+            table,
+            key: key.key.as_bytes(),
+            value: &Buf::phantom(0, 0),
+            value_crc: 0,
+        };
+        let mut state = self.log.state();
+        let Ok(appended) = self.log.append(&mut state, Stream::Host, &record) else {
+            return Ok(Err(NoRoom));
+        };
+        let bytes = self.log.layout.footprint(record.key.len(), 0);
+        state.count_tombstone(self.log.page_id(appended.address).extent, bytes);
+        Ok(Ok(appended))
+    }
+}

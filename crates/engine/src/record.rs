@@ -1,0 +1,183 @@
+//! The header of a record: who wrote what, when, and how to know that it is whole.
+//!
+//! ```text
+//!  0       4        8                16          20           24      26 27 28 29 30       32
+//! +-------+--------+----------------+-----------+------------+-------+--+--+--+--+--------+-----
+//! |crc hdr|crc valu|epoch16 count48 |value bytes|generation  |space  |fm|ki|fl|kl|val offs|key..
+//! +-------+--------+----------------+-----------+------------+-------+--+--+--+--+--------+-----
+//! ```
+//! Little endian. The first checksum covers all that follows it to the end of the key. Headers are
+//! padded to 8 bytes, so that an address can count in units of 8. The value's offset counts from the
+//! first byte of the page's values.
+
+use crate::key_space::TableId;
+use base::checksum::crc32c;
+
+/// Bytes before the key.
+const FIXED_BYTES: usize = 32;
+const FORMAT: u8 = 1;
+
+/// A header starts at a multiple of this many bytes.
+pub(crate) const HEADER_ALIGN: usize = 8;
+
+/// A place in the order of everything that was written: the mount's number in the upper 16 bits, a
+/// count in the lower 48.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Sequence(pub(crate) u64);
+
+impl Sequence {
+    const COUNT_BITS: u32 = 48;
+
+    /// The first number of the mount after the one that gave out `self`.
+    pub(crate) fn next_mount(self) -> Self {
+        let epoch = (self.0 >> Self::COUNT_BITS) + 1;
+        assert!(epoch < 1 << 16, "a store can be opened 65535 times");
+        Self(epoch << Self::COUNT_BITS)
+    }
+}
+
+/// What a record says about its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Value = 1,
+    Tombstone = 2,
+}
+
+/// A decoded header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header<'a> {
+    pub(crate) sequence: Sequence,
+    pub(crate) kind: Kind,
+    pub(crate) table: TableId,
+    pub(crate) value_len: u32,
+    pub(crate) value_crc: u32,
+    /// From the first byte of the page's values.
+    pub(crate) value_offset: u16,
+    pub(crate) key: &'a [u8],
+}
+
+/// Bytes of the header of a record with a key of `key_len` bytes, padding included.
+pub(crate) const fn header_len(key_len: usize) -> usize {
+    (FIXED_BYTES + key_len).next_multiple_of(HEADER_ALIGN)
+}
+
+impl<'a> Header<'a> {
+    /// Appends the header's bytes to `out`.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        let key_len = u8::try_from(self.key.len()).expect("a key has at most 255 bytes");
+        let mut fixed = [0; FIXED_BYTES];
+        fixed[4..8].copy_from_slice(&self.value_crc.to_le_bytes());
+        fixed[8..16].copy_from_slice(&self.sequence.0.to_le_bytes());
+        fixed[16..20].copy_from_slice(&self.value_len.to_le_bytes());
+        fixed[20..24].copy_from_slice(&self.table.generation.to_le_bytes());
+        fixed[24..26].copy_from_slice(&self.table.space.0.to_le_bytes());
+        fixed[26..30].copy_from_slice(&[FORMAT, self.kind as u8, 0, key_len]);
+        fixed[30..32].copy_from_slice(&self.value_offset.to_le_bytes());
+        out.extend_from_slice(&fixed);
+        out.extend_from_slice(self.key);
+        let crc = crc32c(&out[start + 4..]);
+        out[start..start + 4].copy_from_slice(&crc.to_le_bytes());
+        out.resize(start + header_len(self.key.len()), 0);
+    }
+
+    /// The header at the start of `bytes`; `None` when it is not whole.
+    pub(crate) fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let fixed: &[u8; FIXED_BYTES] = bytes.first_chunk()?;
+        let end = FIXED_BYTES + usize::from(fixed[29]);
+        let key = bytes.get(FIXED_BYTES..end)?;
+        let [c0, c1, c2, c3, ..] = *fixed;
+        if crc32c(&bytes[4..end]) != u32::from_le_bytes([c0, c1, c2, c3]) || fixed[26] != FORMAT {
+            return None;
+        }
+        let kind = match fixed[27] {
+            1 => Kind::Value,
+            2 => Kind::Tombstone,
+            _ => return None,
+        };
+        Some(Self {
+            sequence: Sequence(u64::from_le_bytes(field(fixed, 8))),
+            kind,
+            table: TableId {
+                space: crate::KeySpaceId(u16::from_le_bytes(field(fixed, 24))),
+                generation: u32::from_le_bytes(field(fixed, 20)),
+            },
+            value_len: u32::from_le_bytes(field(fixed, 16)),
+            value_crc: u32::from_le_bytes(field(fixed, 4)),
+            value_offset: u16::from_le_bytes(field(fixed, 30)),
+            key,
+        })
+    }
+
+    /// Bytes that the header takes, padding included.
+    pub(crate) const fn len(&self) -> usize {
+        header_len(self.key.len())
+    }
+}
+
+#[inline]
+fn field<const N: usize>(fixed: &[u8; FIXED_BYTES], at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&fixed[at..at + N]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::KeySpaceId;
+
+    fn header(key: &[u8]) -> Header<'_> {
+        Header {
+            sequence: Sequence(0x0003_0000_0000_002A),
+            kind: Kind::Value,
+            table: TableId { space: KeySpaceId(1), generation: 2 },
+            value_len: 4096,
+            value_crc: 0xDEAD_BEEF,
+            value_offset: 12_288,
+            key,
+        }
+    }
+
+    #[test]
+    fn headers_of_every_key_length_decode_to_what_was_encoded() {
+        let key = [0xA5; 255];
+        for len in 1..=255 {
+            let mut bytes = Vec::new();
+            header(&key[..len]).encode(&mut bytes);
+            assert_eq!(bytes.len(), header_len(len));
+            assert_eq!(bytes.len() % HEADER_ALIGN, 0);
+            assert_eq!(Header::decode(&bytes), Some(header(&key[..len])));
+        }
+    }
+
+    #[test]
+    fn the_layout_is_that_of_the_picture() {
+        let mut bytes = Vec::new();
+        header(b"key").encode(&mut bytes);
+        assert_eq!(bytes[4..8], [0xEF, 0xBE, 0xAD, 0xDE]);
+        assert_eq!(bytes[8..16], [0x2A, 0, 0, 0, 0, 0, 3, 0]);
+        assert_eq!(bytes[16..32], [0, 16, 0, 0, 2, 0, 0, 0, 1, 0, 1, 1, 0, 3, 0, 48]);
+        assert_eq!(bytes[32..], [b'k', b'e', b'y', 0, 0, 0, 0, 0]);
+        assert_eq!(bytes[0..4], crc32c(&bytes[4..35]).to_le_bytes());
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let mut bytes = Vec::new();
+        header(b"some key").encode(&mut bytes);
+        for bit in 0..(FIXED_BYTES + 8) * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Header::decode(&bytes), None, "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert!((0..40).all(|len| Header::decode(&bytes[..len]).is_none()), "cut short");
+    }
+
+    #[test]
+    fn a_later_mount_comes_after_everything_of_an_earlier_one() {
+        let last = Sequence((7 << 48) | ((1 << 48) - 1));
+        assert!(last.next_mount() > last);
+    }
+}

@@ -1,0 +1,224 @@
+use crate::address::Address;
+use crate::cleaner::Cleaner;
+use crate::counters::{Counters, Usage};
+use crate::error::Error;
+use crate::extent::{Extents, Live};
+use crate::index::{HashedKey, Index, MakeIndex};
+use crate::key_space::{KeySpaceId, KeySpaces, TableId};
+use crate::latch::Latches;
+use crate::log::{Log, OwnedHeader, Unlanded};
+use crate::pending::{Pending, durable};
+use crate::record::{Kind, Sequence};
+use crate::victim::Victims;
+use crate::{layout::PageView, log::SPARE_EXTENTS_MIN};
+use base::Key;
+use media::Media;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// When a store is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ack {
+    /// When its page is programmed. A page is padded and programmed when nobody waits to join it.
+    Program,
+    /// When it is in memory that outlives a loss of power.
+    Buffer {
+        /// The size of that memory: stores wait while it is full.
+        bytes: u64,
+    },
+}
+
+/// How a store is to work.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Live bytes that the store takes: footprints of records, as [`Usage::values`] counts them.
+    pub capacity_bytes: u64,
+    /// When stores are answered.
+    pub ack: Ack,
+    /// Which extents are cleaned first.
+    pub victims: Victims,
+    /// The index.
+    pub index: MakeIndex,
+    /// The device's resources: cleaning is promoted among them when it falls behind.
+    pub group: clock::Group,
+    /// Decides the random choices of victims.
+    pub seed: u64,
+}
+
+/// A key-value store on a medium: one log and an index of where its records lie.
+///
+/// Everything that changes is behind locks that are never held over an await; all waiting is on the
+/// clock. Functions are cancelled only together with their reactor.
+pub struct Store {
+    pub(crate) log: Arc<Log>,
+    pub(crate) index: Box<dyn Index>,
+    pub(crate) latches: Latches,
+    pub(crate) config: Config,
+    pub(crate) cleaner: Cleaner,
+    pub(crate) counters: Counters,
+    pub(crate) spaces: KeySpaces,
+}
+
+/// A key's record, as found by way of the index.
+pub(crate) struct Found {
+    pub(crate) address: Address,
+    pub(crate) header: OwnedHeader,
+    /// The page it is on, unless that has landed.
+    pages: Option<Arc<Pending>>,
+}
+
+impl Found {
+    pub(crate) fn is_value(&self) -> bool {
+        self.header.kind == Kind::Value
+    }
+
+    /// Waits until whoever is told of this record may be.
+    pub(crate) async fn settled(&self, ack: Ack) -> Result<(), Error> {
+        match &self.pages {
+            Some(pages) if ack == Ack::Program => Ok(durable(std::slice::from_ref(pages)).await?),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Store {
+    /// An empty store on an empty medium, with no key space. Starts its cleaner.
+    ///
+    /// # Panics
+    /// When the medium is not empty, or too small for the capacity: a device profile is checked for
+    /// that before.
+    pub fn format(media: Arc<dyn Media>, config: Config) -> Arc<Self> {
+        assert!(media.extents().is_empty(), "a medium is formatted when it is empty");
+        let log = Log::new(media, Extents::default(), Sequence::default().next_mount());
+        let store = Self::new(log, config);
+        clock::spawn(store.clone().clean_forever());
+        store
+    }
+
+    pub(crate) fn new(log: Log, config: Config) -> Arc<Self> {
+        let extents = u64::from(log.shape.extents.saturating_sub(SPARE_EXTENTS_MIN));
+        assert!(
+            config.capacity_bytes <= extents * log.shape.extent_bytes(),
+            "the capacity leaves too little spare space for cleaning"
+        );
+        Arc::new(Self {
+            log: Arc::new(log),
+            index: (config.index)(),
+            latches: Latches::default(),
+            config,
+            cleaner: Cleaner::new(config.seed),
+            counters: Counters::default(),
+            spaces: KeySpaces::default(),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn table(&self, space: KeySpaceId) -> Result<TableId, Error> {
+        if space == KeySpaceId::STORE {
+            return Err(Error::KeySpaceReserved);
+        }
+        self.spaces.table(space)
+    }
+
+    /// Tells the store that an operation on `key` is on its way, so that its index entry is in the
+    /// processor's cache when it arrives.
+    #[inline]
+    pub fn expect(&self, space: KeySpaceId, key: &Key) {
+        if let Ok(table) = self.table(space) {
+            self.index.prefetch(table, HashedKey::new(key));
+        }
+    }
+
+    /// The longest value that fits this medium, in bytes: 2 MiB, or half an extent where that is less.
+    pub fn value_bytes_max(&self) -> u32 {
+        let extent = u32::try_from(self.log.shape.extent_bytes() / 2).unwrap_or(u32::MAX);
+        extent.min(base::limits::VALUE_BYTES_MAX)
+    }
+
+    /// The capacity in bytes, as configured.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.config.capacity_bytes
+    }
+
+    /// What the store holds now.
+    pub fn usage(&self) -> Usage {
+        let state = self.log.state();
+        Usage {
+            values: state.values,
+            tombstones: state.tombstones,
+            extents_free: self.log.media.free_extents(),
+            index_entries: self.index.entries(),
+            index_bytes: self.index.memory_bytes(),
+        }
+    }
+
+    /// What the store has done since it was opened.
+    pub fn counters(&self) -> crate::counters::Counts {
+        self.counters.counts(self.log.state().padded_pages)
+    }
+
+    /// Live values of each extent in use, for checks: their sum is [`Usage::values`].
+    pub fn live_by_extent(&self) -> Vec<(media::ExtentId, Live)> {
+        let state = self.log.state();
+        let sum = |extent: &crate::extent::Extent| {
+            extent.values.iter().fold(Live::default(), |sum, (_, live)| Live {
+                records: sum.records + live.records,
+                bytes: sum.bytes + live.bytes,
+            })
+        };
+        state.extents.iter().map(|(id, extent)| (id, sum(extent))).collect()
+    }
+
+    /// Programs every page that is still being filled, and waits until all are durable.
+    pub async fn flush(&self) -> Result<(), Error> {
+        let pages = self.log.close_all();
+        Ok(durable(&pages).await?)
+    }
+
+    /// The header of a record that is being visited.
+    pub(crate) async fn header(
+        &self,
+        address: Address,
+        unlanded: Option<Unlanded>,
+    ) -> Result<Found, Error> {
+        if let Some(unlanded) = unlanded {
+            let pages = Some(unlanded.pages);
+            return Ok(Found { address, header: unlanded.header, pages });
+        }
+        let (layout, offset) = (self.log.layout, address.offset());
+        let select = |page: &media::Page| {
+            PageView::new(layout, page).map_or(0, |view| view.front_wanted(offset))
+        };
+        self.counters.count_lookup_read();
+        let at = self.log.page_id(address);
+        let page = self.log.media.read(at, &select, clock::Class::HostRead).await?;
+        let view = PageView::new(layout, &page).ok_or(Error::Unrecovered)?;
+        let header = view.header(offset).ok_or(Error::Unrecovered)?;
+        Ok(Found { address, header: OwnedHeader::new(&header), pages: None })
+    }
+
+    /// The record of `key`, a tombstone too, or nothing. The key's latch is held, so the record stays
+    /// the key's; only cleaning may move it.
+    pub(crate) async fn find(
+        &self,
+        table: TableId,
+        key: HashedKey<'_>,
+    ) -> Result<Option<Found>, Error> {
+        let candidates = self.index.lookup(table, key).await;
+        let mut visits: SmallVec<[_; 2]> =
+            candidates.iter().map(|at| self.log.visit(*at)).collect();
+        for visit in &mut visits {
+            let found = self.header(visit.address, visit.unlanded.take()).await?;
+            if found.header.key == *key.key {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Store({:?})", self.usage())
+    }
+}
