@@ -1,0 +1,166 @@
+//! The key-value command set.
+
+use crate::completion::Outcome;
+use crate::controller::Controller;
+use crate::queue::Submission;
+use crate::status::status_of;
+use base::limits::{KEY_BYTES_INLINE, KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use base::{Buf, BufMut, Key, Nanos};
+use engine::{Condition, Error, KeySpaceId};
+use spec::{Command, ListWriter, Opcode, RetrieveOptions, Status, StoreOptions};
+
+const _: () = assert!(KEY_BYTES_INLINE == spec::KEY_BYTES_INLINE, "two names of one layout");
+
+type KvResult = Result<Outcome, Status>;
+
+impl Controller {
+    pub(crate) async fn execute_kv(&self, submission: Submission) -> KvResult {
+        match submission.command.opcode() {
+            Opcode::STORE => self.store_value(submission).await,
+            Opcode::RETRIEVE => self.retrieve(submission).await,
+            Opcode::DELETE => self.delete(submission).await,
+            Opcode::EXIST => self.exist(submission).await,
+            Opcode::LIST => self.list(submission).await,
+            _ => Err(Status::INVALID_OPCODE),
+        }
+    }
+
+    /// Store: durable, as the profile's `ack` has it, when it completes.
+    async fn store_value(&self, submission: Submission) -> KvResult {
+        let Submission { command, long_key, data } = submission;
+        let space = key_space(&command)?;
+        let key = key(&command, long_key, Status::INVALID_KEY_SIZE)?;
+        let condition = condition(&command)?;
+        if command.size() > VALUE_BYTES_MAX {
+            return Err(Status::INVALID_VALUE_SIZE);
+        }
+        if command.size() != data.len() {
+            return Err(Status::INVALID_FIELD);
+        }
+        let announced = self.store.announce();
+        self.store.expect(space, &key);
+        if data.len() > 0 {
+            self.link.fetch(data.len()).await;
+        }
+        self.handle(self.firmware.costs.t_write, &key).await;
+        let stored = self.store.put(space, &key, &data, condition, announced).await;
+        stored.map(|()| Outcome::of(Status::SUCCESS)).map_err(status_of)
+    }
+
+    /// Retrieve: returns as much of the value as the host has room for, and its whole length.
+    async fn retrieve(&self, submission: Submission) -> KvResult {
+        let Submission { command, long_key, .. } = submission;
+        let space = key_space(&command)?;
+        let key = key(&command, long_key, Status::INVALID_FIELD)?;
+        // Values are never compressed, so a raw retrieve is an ordinary one.
+        RetrieveOptions::from_bits(command.options()).ok_or(Status::INVALID_FIELD)?;
+        self.store.expect(space, &key);
+        self.handle(self.firmware.costs.t_read, &key).await;
+        let value = self.store.get(space, &key).await.map_err(status_of)?;
+        let delivered = value.slice(0..value.len().min(command.size()));
+        if delivered.len() > 0 {
+            self.link.deliver(delivered.len()).await;
+        }
+        Ok(Outcome { status: Status::SUCCESS, result: value.len(), data: delivered })
+    }
+
+    async fn delete(&self, submission: Submission) -> KvResult {
+        let Submission { command, long_key, .. } = submission;
+        let space = key_space(&command)?;
+        let key = key(&command, long_key, Status::INVALID_FIELD)?;
+        no_options(&command)?;
+        let announced = self.store.announce();
+        self.handle(self.firmware.costs.t_delete, &key).await;
+        match self.store.delete(space, &key, announced).await {
+            Err(Error::KeyNotFound) if !self.delete_reports_missing() => {
+                Ok(Outcome::of(Status::SUCCESS))
+            }
+            deleted => deleted.map(|()| Outcome::of(Status::SUCCESS)).map_err(status_of),
+        }
+    }
+
+    async fn exist(&self, submission: Submission) -> KvResult {
+        let Submission { command, long_key, .. } = submission;
+        let space = key_space(&command)?;
+        let key = key(&command, long_key, Status::INVALID_FIELD)?;
+        no_options(&command)?;
+        self.handle(self.firmware.costs.t_exist, &key).await;
+        match self.store.exist(space, &key).await {
+            Ok(true) => Ok(Outcome::of(Status::SUCCESS)),
+            Ok(false) => Err(Status::KEY_DOES_NOT_EXIST),
+            Err(error) => Err(status_of(error)),
+        }
+    }
+
+    /// List: keys from the command's on, or from the first when it has none, as many as fit the host's
+    /// buffer.
+    async fn list(&self, submission: Submission) -> KvResult {
+        let Submission { command, long_key, .. } = submission;
+        let space = key_space(&command)?;
+        no_options(&command)?;
+        let start = match command.key_length() {
+            0 => None,
+            _ => Some(key(&command, long_key, Status::INVALID_FIELD)?),
+        };
+        let room = command.size().min(VALUE_BYTES_MAX);
+        let mut buffer = BufMut::unpooled(room as usize);
+        let mut writer = ListWriter::new(buffer.as_mut()).ok_or(Status::INVALID_FIELD)?;
+        let long = start.as_ref().filter(|key| key.is_long()).map(key_len);
+        self.firmware.handle(self.firmware.costs.t_read, long, &self.link).await;
+        self.charge_probe().await;
+        let listed =
+            self.store.list(space, start.as_ref(), |key| writer.push(key.as_bytes())).await;
+        listed.map_err(status_of)?;
+        let len = u32::try_from(writer.len()).map_err(|_| Status::INTERNAL_ERROR)?;
+        let data: Buf = buffer.freeze().slice(0..len);
+        self.link.deliver(len).await;
+        Ok(Outcome { status: Status::SUCCESS, result: 0, data })
+    }
+
+    async fn handle(&self, cost: Nanos, key: &Key) {
+        let long = key.is_long().then(|| key_len(key));
+        self.firmware.handle(cost, long, &self.link).await;
+        self.charge_probe().await;
+    }
+}
+
+fn key_len(key: &Key) -> u32 {
+    u32::try_from(key.as_bytes().len()).expect("a key has at most 255 bytes")
+}
+
+/// A namespace is the key space of the same number.
+fn key_space(command: &Command) -> Result<KeySpaceId, Status> {
+    u16::try_from(command.nsid()).map(KeySpaceId).map_err(|_| Status::INVALID_NAMESPACE)
+}
+
+/// The command's key: in it up to 16 bytes, else the one that the host has in its memory. `too_long` is
+/// the status for a long key that is not there; commands differ in it.
+fn key(command: &Command, long_key: Option<Key>, too_long: Status) -> Result<Key, Status> {
+    let len = usize::from(command.key_length());
+    match len {
+        0 => Err(Status::INVALID_KEY_SIZE),
+        1..=KEY_BYTES_INLINE => {
+            let inline = command.inline_key();
+            Key::new(&inline[..len]).map_err(|_| Status::INVALID_KEY_SIZE)
+        }
+        _ => {
+            const _: () = assert!(KEY_BYTES_MAX == u8::MAX as usize, "no length is too long");
+            long_key.filter(|key| key.as_bytes().len() == len).ok_or(too_long)
+        }
+    }
+}
+
+fn condition(command: &Command) -> Result<Condition, Status> {
+    let options = StoreOptions::from_bits(command.options()).ok_or(Status::INVALID_FIELD)?;
+    let must_exist = options.contains(StoreOptions::MUST_EXIST);
+    match (must_exist, options.contains(StoreOptions::MUST_NOT_EXIST)) {
+        (false, false) => Ok(Condition::Always),
+        (true, false) => Ok(Condition::MustExist),
+        (false, true) => Ok(Condition::MustNotExist),
+        (true, true) => Err(Status::INVALID_FIELD),
+    }
+}
+
+fn no_options(command: &Command) -> Result<(), Status> {
+    if command.options() == 0 { Ok(()) } else { Err(Status::INVALID_FIELD) }
+}
