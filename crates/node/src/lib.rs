@@ -1,0 +1,29 @@
+//! Puts a device together: from a TOML profile, read and checked, to a controller with its queues.
+//!
+//! # How it works
+//! 1. [`Profile::load`] takes the name of a built-in profile or the path of a file; the built-in
+//!    ones are files under `profiles/`, compiled in.
+//! 2. Each section of the file has a module under [`profile`] that holds its keys, its struct, and
+//!    the one function that checks both.
+//! 3. [`Device`] builds the layers that a profile asks for, from flash cells up to the controller, on
+//!    blank cells or on those of an earlier device.
+//! 4. Comments are read too: what a profile says to be an assumption is listed by
+//!    [`Profile::assumptions`], so that a report can name what its figures rest on.
+//!
+//! # Guarantees
+//! - A [`Profile`] that was loaded is one that a device can be built from: sizes and times are in
+//!   range, and no two keys contradict each other.
+//! - Any text at all gives a profile or a [`ProfileError`]: one sentence that names file and line.
+//!
+//! # Trusts
+//! Nothing that is in a profile. A [`Device`] is built inside a reactor.
+//!
+//! # Not here
+//! What the numbers do: each is used by the crate that the section is named after. What is asked of
+//! the device (`workload`, `cli`).
+
+mod device;
+pub mod profile;
+
+pub use device::{Device, DeviceError, Figures};
+pub use profile::{Profile, ProfileError};

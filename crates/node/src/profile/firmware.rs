@@ -1,0 +1,73 @@
+use crate::profile::error::ProfileError;
+use crate::profile::field::Field;
+use crate::profile::schema::Schema;
+use crate::profile::section::Section;
+use base::Nanos;
+use serde::{Serialize, Serializer};
+
+pub(super) const SCHEMA: Schema = Schema {
+    name: "firmware",
+    title: "[firmware]",
+    keys: &["handlers", "t_read_us", "t_write_us", "t_delete_us", "t_exist_us"],
+};
+
+/// The firmware: how many requests it handles at once, and what each kind takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Firmware {
+    /// Requests in work at once.
+    pub handlers: Handlers,
+    /// What a retrieve holds its handler for.
+    #[serde(rename = "t_read_ns", with = "super::nanos")]
+    pub t_read: Nanos,
+    /// What a store holds its handler for.
+    #[serde(rename = "t_write_ns", with = "super::nanos")]
+    pub t_write: Nanos,
+    /// What a delete holds its handler for.
+    #[serde(rename = "t_delete_ns", with = "super::nanos")]
+    pub t_delete: Nanos,
+    /// What an exist holds its handler for.
+    #[serde(rename = "t_exist_ns", with = "super::nanos")]
+    pub t_exist: Nanos,
+}
+
+/// How many request handlers there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handlers {
+    /// This many, at least one.
+    Count(u32),
+    /// One for each request.
+    Unlimited,
+}
+
+impl Firmware {
+    pub(super) fn read(section: Section<'_>) -> Result<Self, ProfileError> {
+        Ok(Self {
+            handlers: Handlers::read(section.field("handlers")?)?,
+            t_read: section.field("t_read_us")?.micros()?,
+            t_write: section.field("t_write_us")?.micros()?,
+            t_delete: section.field("t_delete_us")?.micros()?,
+            t_exist: section.field("t_exist_us")?.micros()?,
+        })
+    }
+}
+
+impl Handlers {
+    fn read(field: Field<'_>) -> Result<Self, ProfileError> {
+        if field.is("unlimited") {
+            return Ok(Self::Unlimited);
+        }
+        field
+            .whole(1..=65_536)
+            .map(Self::Count)
+            .map_err(|_| field.must_be("a whole number from 1 to 65536 or \"unlimited\""))
+    }
+}
+
+impl Serialize for Handlers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Count(count) => serializer.serialize_u32(*count),
+            Self::Unlimited => serializer.serialize_str("unlimited"),
+        }
+    }
+}

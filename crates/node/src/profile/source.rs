@@ -1,0 +1,77 @@
+use crate::profile::error::ProfileError;
+use std::ops::Range;
+use toml::de::{DeTable, DeValue};
+
+/// Longest piece of a profile that an error repeats, in characters.
+const QUOTED_CHARS_MAX: usize = 40;
+
+/// The text of a profile, and what errors call it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source<'t> {
+    pub(super) name: &'t str,
+    pub(super) text: &'t str,
+}
+
+impl<'t> Source<'t> {
+    /// The text as TOML, every key and value with its place.
+    pub(super) fn table(self) -> Result<DeTable<'t>, ProfileError> {
+        let (table, errors) = DeTable::parse_recoverable(self.text);
+        // The parser lists what is wrong with the structure before what is wrong with values.
+        let start = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
+        match errors.into_iter().min_by_key(start) {
+            None => Ok(table.into_inner()),
+            Some(error) => {
+                let place = error.span().unwrap_or_default();
+                Err(self.error(self.line(place.start), self.syntax(error.message(), place)))
+            }
+        }
+    }
+
+    fn syntax(self, message: &str, place: Range<usize>) -> String {
+        match self.text.get(place) {
+            Some(text) if !text.is_empty() => {
+                format!("this is not TOML: {message}, at {}", quoted(text))
+            }
+            _ => format!("this is not TOML: {message}"),
+        }
+    }
+
+    /// The number of the line, from 1, that the byte at `offset` is in.
+    pub(super) fn line(self, offset: usize) -> usize {
+        1 + self.text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
+    }
+
+    /// The error that says `problem` of `line`.
+    pub(super) fn error(self, line: usize, problem: String) -> ProfileError {
+        ProfileError::Invalid { file: self.name.to_owned(), line, problem }
+    }
+}
+
+/// `text` in quotes, in one line, cut where it gets long.
+pub(super) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED_CHARS_MAX) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?}...", &text[..end]),
+    }
+}
+
+/// `value` as an error names it.
+pub(super) fn shown(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => quoted(text),
+        DeValue::Integer(number) if number.as_str().len() <= QUOTED_CHARS_MAX => number.to_string(),
+        DeValue::Float(number) if number.as_str().len() <= QUOTED_CHARS_MAX => number.to_string(),
+        DeValue::Integer(_) | DeValue::Float(_) => "a very long number".to_owned(),
+        DeValue::Boolean(truth) => truth.to_string(),
+        DeValue::Datetime(_) => "a date or time".to_owned(),
+        DeValue::Array(_) => "an array".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+/// `"a", "b" or "c"`, with `last` between the last two.
+pub(super) fn listed<'a>(words: impl IntoIterator<Item = &'a str>, last: &str) -> String {
+    let mut words: Vec<String> = words.into_iter().map(|word| format!("{word:?}")).collect();
+    let Some(end) = words.pop() else { return "nothing".to_owned() };
+    if words.is_empty() { end } else { format!("{} {last} {end}", words.join(", ")) }
+}
