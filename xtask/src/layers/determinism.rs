@@ -1,0 +1,188 @@
+use crate::source::{code, is_identifier};
+use crate::tree::Tree;
+
+/// What differs from run to run: time, scheduling, the machine's state, randomly seeded hashes.
+const FORBIDDEN: [&str; 13] = [
+    "std::time::Instant",
+    "std::time::SystemTime",
+    "std::thread",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::env",
+    "std::collections::HashMap",
+    "std::collections::HashSet",
+    "std::collections::hash_map",
+    "std::collections::hash_set",
+    "std::hash::RandomState",
+    "rand",
+];
+
+/// Asks only whether this very task is unwinding, which every run answers alike.
+const ALLOWED: &str = "std::thread::panicking";
+
+/// Every forbidden path that the sources of the device crate `name` use, imports in braces
+/// included.
+pub(super) fn check(name: &str, tree: &Tree) -> Vec<String> {
+    let folder = format!("crates/{name}/src/");
+    let mut violations = Vec::new();
+    for (path, text) in tree.with_extension("rs").filter(|(path, _)| path.starts_with(&folder)) {
+        for (line, named) in named_paths(text) {
+            if FORBIDDEN.iter().any(|forbidden| leads_to(&named, forbidden)) {
+                violations.push(format!(
+                    "{path}:{line}: {named} is not for `{name}`: device crates are deterministic"
+                ));
+            }
+        }
+    }
+    violations
+}
+
+/// True when `named` is `forbidden`, something in it, or a module imported whole that holds it.
+fn leads_to(named: &str, forbidden: &str) -> bool {
+    let named = named.trim_end_matches("::self").trim_end_matches("::*");
+    let holds = |outer: &str, inner: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+    };
+    named != ALLOWED && (holds(forbidden, named) || holds(named, forbidden))
+}
+
+/// The paths that start in `std` or `rand`, each with the line that it ends on.
+fn named_paths(text: &str) -> Vec<(usize, String)> {
+    let tokens = tokens(text);
+    let mut paths = Vec::new();
+    for start in 0..tokens.len() {
+        if matches!(tokens[start].1, "std" | "rand") && next_is(&tokens, start, "::") {
+            path(&tokens, start, "", &mut paths);
+        }
+    }
+    paths
+}
+
+type Token<'a> = (usize, &'a str);
+
+/// Identifiers, `::` and single other characters, with their lines, comments left out.
+fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let mut rest = code(line).trim_start();
+        while let Some(first) = rest.chars().next() {
+            let len = if is_identifier(first) {
+                rest.find(|c| !is_identifier(c)).unwrap_or(rest.len())
+            } else if rest.starts_with("::") {
+                2
+            } else {
+                first.len_utf8()
+            };
+            tokens.push((index + 1, &rest[..len]));
+            rest = rest[len..].trim_start();
+        }
+    }
+    tokens
+}
+
+fn next_is(tokens: &[Token<'_>], index: usize, token: &str) -> bool {
+    tokens.get(index + 1).is_some_and(|(_, next)| *next == token)
+}
+
+/// Adds what the path or the braces at `index` name after `prefix`; returns the index after it.
+fn path(
+    tokens: &[Token<'_>],
+    index: usize,
+    prefix: &str,
+    paths: &mut Vec<(usize, String)>,
+) -> usize {
+    let Some(&(line, token)) = tokens.get(index) else { return index };
+    if token == "{" {
+        return braces(tokens, index + 1, prefix, paths);
+    }
+    let separator = if prefix.is_empty() { "" } else { "::" };
+    let longer = format!("{prefix}{separator}{token}");
+    if token != "*" && !token.starts_with(is_identifier) {
+        paths.push((line, prefix.into()));
+    } else if next_is(tokens, index, "::") {
+        return path(tokens, index + 2, &longer, paths);
+    } else {
+        paths.push((line, longer));
+    }
+    index + 1
+}
+
+fn braces(
+    tokens: &[Token<'_>],
+    start: usize,
+    prefix: &str,
+    paths: &mut Vec<(usize, String)>,
+) -> usize {
+    let mut index = start;
+    while let Some(&(_, token)) = tokens.get(index) {
+        index = match token {
+            "}" => return index + 1,
+            "," => index + 1,
+            "as" => index + 2,
+            _ => path(tokens, index, prefix, paths),
+        };
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        let tree =
+            Tree::sample(&[("crates/a/src/b.rs", text), ("crates/ab/src/c.rs", "use std::fs;")]);
+        let found = check("a", &tree);
+        found.iter().map(|line| line.split(" is not").next().unwrap().into()).collect()
+    }
+
+    #[test]
+    fn every_forbidden_path_is_named_with_its_line() {
+        for forbidden in FORBIDDEN {
+            let expected = format!("crates/a/src/b.rs:2: {forbidden}::x");
+            assert_eq!(lines(&format!("fn a() {{\n    {forbidden}::x();\n}}\n")), [expected]);
+        }
+    }
+
+    #[test]
+    fn imports_in_braces_and_over_lines_are_seen() {
+        let text = "use std::{
+            cell::Cell as C,
+            collections::{BTreeMap, HashMap as Map},
+            fs::{self, File},
+            thread,
+        };";
+        let expected = [
+            "3: std::collections::HashMap",
+            "4: std::fs::self",
+            "4: std::fs::File",
+            "5: std::thread",
+        ]
+        .map(|end| format!("crates/a/src/b.rs:{end}"));
+        assert_eq!(lines(text), expected);
+    }
+
+    #[test]
+    fn importing_the_module_around_it_is_no_way_out() {
+        for text in
+            ["use std::time;", "use std::collections::*;", "use std::time::{self, Duration};"]
+        {
+            assert_eq!(lines(text).len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_the_same_in_every_run_may_be_used() {
+        let text = "use std::collections::{BTreeMap, VecDeque};
+            use std::fmt::{self, Write as _};
+            use std::{mem as fs, time::Duration};
+            use hashbrown::HashMap;
+            // std::fs is not used
+            thread_local! {}
+            if std::thread::panicking() {}
+            let a = std::mem::size_of::<u8>();
+            strand::a();";
+        assert_eq!(lines(text), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,63 @@
+//! Chores of this repository: `cargo xtask --help` lists them.
+
+mod cargo;
+mod layers;
+mod linker;
+mod soak;
+mod source;
+mod tally;
+mod test;
+mod tidy;
+mod tree;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Usage: cargo xtask COMMAND
+
+  test              everything that CI checks, cheap first, to the first failure
+  tidy              the style guide, over every file that git does not ignore
+  layers            the allowed arrows between crates, as docs/internals/layers.toml has them
+  soak [--seeds N]  the simulation sweep over N seeds (default 20000), in release
+  --help            this list";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the checkout");
+    match words.as_slice() {
+        [] | ["--help" | "-h" | "help"] => {
+            println!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        ["test"] => test::run(root),
+        ["tidy"] => report(tidy::run(root)),
+        ["layers"] => report(layers::run(root)),
+        ["soak", flags @ ..] => match soak::seeds(flags) {
+            Ok(seeds) => report(soak::run(root, seeds)),
+            Err(sentence) => misused(&sentence),
+        },
+        [command @ ("test" | "tidy" | "layers"), extra, ..] => {
+            misused(&format!("`{command}` takes no argument, and was given `{extra}`"))
+        }
+        [unknown, ..] => {
+            misused(&format!("there is no command `{unknown}`; `cargo xtask --help` lists them"))
+        }
+    }
+}
+
+fn report(outcome: anyhow::Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn misused(sentence: &str) -> ExitCode {
+    eprintln!("xtask: {sentence}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,47 @@
+use crate::cargo::Cargo;
+use crate::tally::Tally;
+use anyhow::Result;
+use std::path::Path;
+
+const SEEDS_DEFAULT: u64 = 20_000;
+
+/// The number of seeds that `flags` ask for, or the sentence that says what is wrong with them.
+pub(crate) fn seeds(flags: &[&str]) -> Result<u64, String> {
+    match flags {
+        [] => Ok(SEEDS_DEFAULT),
+        ["--seeds", number] => match number.parse() {
+            Ok(seeds) if seeds > 0 => Ok(seeds),
+            _ => Err(format!("`--seeds` takes a number of at least 1, and was given `{number}`")),
+        },
+        ["--seeds"] => Err("`--seeds` takes a number".into()),
+        ["--seeds", _, other, ..] | [other, ..] => {
+            Err(format!("`soak` takes `--seeds N` only, and was given `{other}`"))
+        }
+    }
+}
+
+/// Runs the simulation's tests over `seeds` seeds each.
+pub(crate) fn run(root: &Path, seeds: u64) -> Result<()> {
+    let mut tally = Tally::default();
+    Cargo::new(root, "test --release -p kvasir-sim -- --nocapture")
+        .env("KVASIR_SEEDS", &seeds.to_string())
+        .test(&mut tally)?;
+    println!("{tally}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_positive_number() {
+        assert_eq!(seeds(&[]), Ok(20_000));
+        assert_eq!(seeds(&["--seeds", "7"]), Ok(7));
+        for flags in
+            [&["--seeds"][..], &["--seeds", "0"], &["--seeds", "x"], &["7"], &["--seeds", "7", "8"]]
+        {
+            assert!(seeds(flags).is_err(), "{flags:?}");
+        }
+    }
+}
