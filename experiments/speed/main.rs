@@ -1,0 +1,145 @@
+//! How fast the device simulates, on one core: `moke` as shipped, the staged model, 16 B keys, 4 KiB
+//! values, queue depth 64, payload none, stages accounted and latencies in histograms. Beside it, in
+//! turn, the bare model of five stages, which is what the machine allows.
+//!
+//! `cargo run --release -p experiments --bin speed -- [KEYS] [ROUNDS]`, on an idle machine.
+
+mod bare;
+
+use base::human_bytes;
+use node::{Device, Profile};
+use reactor::Reactor;
+use std::process::ExitCode;
+use std::time::Instant;
+use workload::{Distribution, Load, Operation, Payload, Plan};
+
+/// The paper's load (MoKE, section III): 2.6 million pairs.
+const KEYS: u64 = 2_600_000;
+
+const ROUNDS: usize = 5;
+
+/// Millions of operations a second of wall time, in each round.
+#[derive(Default)]
+struct Rates {
+    bare: Vec<f64>,
+    store: Vec<f64>,
+    retrieve: Vec<f64>,
+}
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let mut number = |default: u64| args.next().map_or(Ok(default), |text| text.parse());
+    let (Ok(keys), Ok(rounds)) = (number(KEYS), number(ROUNDS as u64)) else {
+        eprintln!("speed: KEYS and ROUNDS are whole numbers, as in `speed 2600000 5`");
+        return ExitCode::from(2);
+    };
+    let mut rates = Rates::default();
+    for round in 1..=rounds {
+        measure(keys, &mut rates, round == rounds);
+        println!(
+            "round {round}: bare {:.2}, store {:.2}, retrieve {:.2} M/s",
+            last(&rates.bare),
+            last(&rates.store),
+            last(&rates.retrieve)
+        );
+    }
+    let bare = median(&mut rates.bare);
+    let line = |name: &str, rate: f64, bar: &str| {
+        println!("{name:<16} {rate:>5.2} M/s  {:>4.2} of bare  {bar}", rate / bare);
+    };
+    println!("medians of {rounds} rounds, {keys} keys:");
+    line("bare model", bare, "");
+    line("store (filling)", median(&mut rates.store), "bar 0.7 M/s");
+    line("retrieve", median(&mut rates.retrieve), "bar 1.0 M/s");
+    ExitCode::SUCCESS
+}
+
+fn last(rates: &[f64]) -> f64 {
+    rates.last().copied().unwrap_or(0.0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for a report")]
+fn millions_a_second(operations: u64, start: Instant) -> f64 {
+    operations as f64 / start.elapsed().as_secs_f64() / 1e6
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for a report")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+fn median(rates: &mut [f64]) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    rates.get(rates.len() / 2).copied().unwrap_or(0.0)
+}
+
+fn plan(operation: Operation, operations: u64, keys: u64) -> Plan {
+    Plan {
+        operation,
+        operations,
+        load: Load::QueueDepth(64),
+        nsid: Device::NAMESPACE,
+        key_bytes: 16,
+        value_bytes: 4096,
+        keys,
+        seed: 1,
+        distribution: Distribution::Uniform,
+        payload: Payload::None,
+    }
+}
+
+/// One round: the bare model, then a fresh device filled and read. The last one is overwritten too.
+fn measure(keys: u64, rates: &mut Rates, overwrite: bool) {
+    rates.bare.push(bare::rate(keys, keys));
+    let profile = Profile::load("moke").expect("moke is built in");
+    Reactor::new(None).run(async {
+        let cells = Device::manufacture(&profile, 1);
+        let device = Device::format(&profile, cells, 1).await.expect("moke is a whole device");
+        rates.store.push(rate(&device, &plan(Operation::Store, keys, keys)).await);
+        rates.retrieve.push(rate(&device, &plan(Operation::Retrieve, keys, keys)).await);
+        if overwrite {
+            report_index(&device);
+            overwrite_steadily(&device, keys).await;
+        }
+    });
+}
+
+async fn rate(device: &Device, plan: &Plan) -> f64 {
+    let queue = device.controller().queue_pair();
+    let start = Instant::now();
+    let outcome = workload::run(&queue, plan, |_, _| {}).await;
+    assert_eq!(outcome.errors(), 0, "every operation succeeds");
+    millions_a_second(plan.operations, start)
+}
+
+fn report_index(device: &Device) {
+    let usage = device.store().usage();
+    println!(
+        "index: {} for {} pairs, {:.1} bytes a pair",
+        human_bytes(usage.index_bytes),
+        usage.index_entries,
+        ratio(usage.index_bytes, usage.index_entries)
+    );
+}
+
+/// Overwrites until every extent has been written and the cleaner works, then measures.
+async fn overwrite_steadily(device: &Device, keys: u64) {
+    let warm_up = plan(Operation::Mixed { read_percent: 0 }, keys, keys);
+    let mut written = 0;
+    while device.figures().store.victims < 64 {
+        rate(device, &warm_up).await;
+        written += keys;
+    }
+    let before = device.figures();
+    let rate = rate(device, &warm_up).await;
+    let after = device.figures();
+    let host = after.store.host_bytes - before.store.host_bytes;
+    let flash = after.nand.bytes_programmed - before.nand.bytes_programmed;
+    println!(
+        "steady overwrite: {:.2} M/s after {written} warm-up stores, {} extents cleaned meanwhile, \
+         write amplification {:.3}",
+        rate,
+        after.store.victims - before.store.victims,
+        ratio(flash, host)
+    );
+}
