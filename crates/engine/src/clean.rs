@@ -9,11 +9,12 @@
 
 use crate::address::{Address, PageNumber};
 use crate::index::HashedKey;
-use crate::layout::{Listed, PageView, footprint_of, read_summary};
 use crate::log::{Appended, NewRecord, OwnedHeader};
+use crate::page_view::PageView;
 use crate::pending::durable;
 use crate::record::{Kind, Sequence};
 use crate::store::Store;
+use crate::summary::{Listed, read_summary};
 use base::Buf;
 use clock::{Class, Rank, Stage};
 use media::{ExtentId, Page, PageId, Stream};
@@ -87,16 +88,14 @@ impl Store {
 
     /// The records of an extent, in the order of writing: from its summary, or else from its pages.
     pub(crate) async fn records_of(self: &Arc<Self>, id: ExtentId, class: Class) -> Vec<Record> {
+        if let Some(records) = self.summary_of(id, class).await {
+            return records;
+        }
         let (pages, summary, holes) = {
             let mut state = self.log.state();
             let extent = state.extents.get(id);
             (extent.pages, extent.summary, extent.holes.clone())
         };
-        if let Some(first) = summary
-            && let Some(records) = self.summarized(id, first..pages, class).await
-        {
-            return records;
-        }
         let written = (0..summary.unwrap_or(pages)).filter(|page| !holes.contains(page));
         let reads: Vec<_> = written
             .map(|page| {
@@ -107,12 +106,17 @@ impl Store {
         clock::join_all(reads).await.into_iter().flatten().collect()
     }
 
-    async fn summarized(
+    /// The records of an extent from its summary, if it has a whole one.
+    pub(crate) async fn summary_of(
         self: &Arc<Self>,
         id: ExtentId,
-        pages: std::ops::Range<u32>,
         class: Class,
     ) -> Option<Vec<Record>> {
+        let pages = {
+            let mut state = self.log.state();
+            let extent = state.extents.get(id);
+            extent.summary.filter(|_| extent.in_flight == 0)?..extent.pages
+        };
         let reads: Vec<_> = pages
             .map(|page| {
                 let store = self.clone();
@@ -160,7 +164,7 @@ impl Store {
             header: OwnedHeader::new(&listed.header),
             address: Address::new(number, listed.offset),
             value_start: listed.values_start + u32::from(listed.header.value_offset),
-            footprint: footprint_of(self.log.layout, &listed.header),
+            footprint: self.log.layout.footprint_of(&listed.header),
         }
     }
 

@@ -10,6 +10,10 @@ use media::ExtentId;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// An extent is cleaned ahead of need when an eighth of it is dead, as FEMU has it (its unforced
+/// collection passes over lines with less than that invalid).
+const WORTH_CLEANING: u64 = 8;
+
 /// The state of cleaning.
 #[derive(Debug)]
 pub(crate) struct Cleaner(Mutex<State>);
@@ -78,8 +82,10 @@ impl Store {
     /// The background task of a store.
     pub(crate) async fn clean_forever(self: Arc<Self>) {
         // Victims since hosts could last open an extent. Cleaning may win nothing where pages are
-        // padded in a way that cleaning only repeats; after a whole round there is nothing to win.
+        // padded in a way that cleaning only repeats. One round moves everything; tombstones may need a
+        // second to get old enough, and a third to go.
         let mut barren = 0;
+        let barren_max = 3 * self.log.shape.extents;
         loop {
             let free = self.log.media.free_extents();
             self.config.group.promote_gc(free <= RESERVED_EXTENTS);
@@ -88,9 +94,10 @@ impl Store {
                 self.cleaner.release(false);
             }
             let hosts_wait = !self.cleaner.state().waiters.is_empty();
-            let victim = if free <= self.extents_low() { self.choose_victim() } else { None };
+            let low = free <= self.extents_low();
+            let victim = if low { self.choose_victim(free <= RESERVED_EXTENTS) } else { None };
             match victim {
-                Some(victim) if barren <= self.log.shape.extents => {
+                Some(victim) if barren <= barren_max => {
                     barren += 1;
                     self.clean(victim).await;
                 }
@@ -114,14 +121,18 @@ impl Store {
         !pages.is_empty()
     }
 
-    fn choose_victim(&self) -> Option<ExtentId> {
+    /// A victim; one that is not worth its while only when hosts cannot go on without.
+    fn choose_victim(&self, forced: bool) -> Option<ExtentId> {
+        let page_bytes = self.log.shape.page_bytes;
+        let extent_bytes = self.log.shape.extent_bytes();
+        let worth = if forced { u64::from(page_bytes) } else { extent_bytes / WORTH_CLEANING };
         let state = self.log.state();
         let candidates: Vec<Candidate> = state
             .extents
             .iter()
-            .filter_map(|(id, extent)| Candidate::new(id, extent, self.log.shape.page_bytes))
+            .filter_map(|(id, extent)| Candidate::new(id, extent, page_bytes, worth))
             .collect();
-        let spare = self.log.shape.extent_bytes() * u64::from(self.log.shape.extents);
+        let spare = extent_bytes * u64::from(self.log.shape.extents);
         let spare = spare.saturating_sub(self.config.capacity_bytes);
         if state.tombstones.bytes > spare / 4 {
             // Tombstones go when every extent older than they are has been reset.

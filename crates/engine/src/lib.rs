@@ -11,8 +11,8 @@
 //!
 //! | to follow | read, in this order |
 //! |---|---|
-//! | a store | `put`, `log`, `layout`, `record`, `pending` |
-//! | a retrieve | `get`, `index`, `hash` |
+//! | a store | `put`, `append`, `page_builder`, `layout`, `record`, `pending` |
+//! | a retrieve | `get`, `index`, `hash`, `page_view` |
 //! | cleaning | `cleaner`, `victim`, `clean` |
 //! | opening | `recover` |
 //!
@@ -29,6 +29,7 @@
 //! Blocks, wear and bad blocks (`ftl`), command decoding and firmware costs (`controller`).
 
 mod address;
+mod append;
 mod clean;
 mod cleaner;
 mod counters;
@@ -42,11 +43,14 @@ mod latch;
 mod layout;
 mod list;
 mod log;
+mod page_builder;
+mod page_view;
 mod pending;
 mod put;
 mod record;
 mod recover;
 mod store;
+mod summary;
 mod victim;
 
 pub use address::Address;

@@ -1,20 +1,20 @@
-//! The log: records are appended to pages, pages to extents, extents are cleaned and reset.
+//! The log: what it knows of its extents and pages, and how its records are visited. `append` writes
+//! it, `clean` takes it back.
 
 use crate::address::{Address, PageNumber};
-use crate::extent::{Extent, Extents, Live, class_of};
+use crate::extent::{Extents, Live};
 use crate::key_space::TableId;
-use crate::layout::{
-    Layout, PageBuilder, PageView, SUMMARY_ENTRY_BYTES, SUMMARY_HEAD_BYTES, summary_page_count,
-    summary_pages,
-};
+use crate::layout::Layout;
+use crate::page_builder::PageBuilder;
+use crate::page_view::PageView;
 use crate::pending::Pending;
-use crate::record::{Header, Kind, Sequence, header_len};
+use crate::record::{Header, Kind, Sequence};
 use crate::store::Ack;
 use base::{Buf, Key};
 use clock::{Rank, Stage, TaskId};
 use hashbrown::HashMap;
-use media::{ExtentId, Label, Media, Page, PageId, Shape, Stream};
-use smallvec::{SmallVec, smallvec};
+use media::{ExtentId, Media, PageId, Shape, Stream};
+use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Hasher = foldhash::fast::FixedState;
@@ -30,10 +30,11 @@ pub(crate) struct Log {
 /// What changes in the log. Never locked over an await.
 pub(crate) struct State {
     pub(crate) extents: Extents,
-    frontiers: [Option<Frontier>; 2],
-    pending: HashMap<PageNumber, Arc<Pending>, Hasher>,
+    pub(crate) frontiers: [Option<Frontier>; 2],
+    pub(crate) pending: HashMap<PageNumber, Arc<Pending>, Hasher>,
     pub(crate) sequence: Sequence,
-    cleaning_since: Sequence,
+    /// When the cleaner took its last victim.
+    pub(crate) cleaning_since: Sequence,
     /// Live values of all tables.
     pub(crate) values: Live,
     /// Tombstones that older versions may still need.
@@ -41,19 +42,20 @@ pub(crate) struct State {
     /// Stores that have been accepted and are about to join a page.
     joining: u32,
     /// Pages of hosts that are being programmed, and who waits for one to land.
-    host_pages_in_flight: u32,
+    pub(crate) host_pages_in_flight: u32,
     buffer_waiters: Vec<TaskId>,
     /// Pages that were programmed with room left, because nobody was about to join them.
     pub(crate) padded_pages: u64,
 }
 
 /// Where a stream goes on.
-struct Frontier {
-    extent: ExtentId,
-    page: u32,
-    builder: PageBuilder,
-    pending: Arc<Pending>,
-    summary: Vec<u8>,
+pub(crate) struct Frontier {
+    pub(crate) extent: ExtentId,
+    /// The number of the page that `builder` fills.
+    pub(crate) page: u32,
+    pub(crate) builder: PageBuilder,
+    pub(crate) pending: Arc<Pending>,
+    pub(crate) summary: Vec<u8>,
 }
 
 /// A record to append.
@@ -243,7 +245,7 @@ impl Log {
     }
 
     #[inline]
-    fn number(&self, extent: ExtentId, page: u32) -> PageNumber {
+    pub(crate) fn number(&self, extent: ExtentId, page: u32) -> PageNumber {
         PageNumber::new(PageId { extent, page }, self.shape.pages_per_extent)
     }
 
@@ -341,225 +343,8 @@ impl Log {
         pages.into_iter().filter(|(_, p)| p.page().is_some()).map(|(_, p)| p.clone()).collect()
     }
 
-    /// Appends a record. The caller has it indexed before it awaits anything.
-    pub(crate) fn append(
-        self: &Arc<Self>,
-        state: &mut State,
-        stream: Stream,
-        record: &NewRecord<'_>,
-    ) -> Result<Appended, NoRoom> {
-        let header_len = header_len(record.key.len());
-        let on_one_page = self.layout.fits_page(record.key.len(), record.value.len());
-        self.make_room(state, stream, header_len, record.value.len(), on_one_page)?;
-        let sequence = record.sequence.unwrap_or_else(|| {
-            state.sequence.0 += 1;
-            state.sequence
-        });
-        let header = Header {
-            sequence,
-            kind: record.kind,
-            table: record.table,
-            value_len: record.value.len(),
-            value_crc: record.value_crc,
-            value_offset: 0,
-            key: record.key,
-        };
-        if on_one_page {
-            let (address, page) = self.push(state, stream, header, record.value.clone());
-            return Ok(Appended { address, pages: smallvec![page] });
-        }
-        Ok(self.append_long(state, stream, header, record.value))
-    }
-
-    /// Adds a record, or its first part, to the stream's open page.
-    fn push(
-        &self,
-        state: &mut State,
-        stream: Stream,
-        header: Header<'_>,
-        part: Buf,
-    ) -> (Address, Arc<Pending>) {
-        let frontier = frontier(state, stream);
-        let offset = frontier.builder.push(header, part);
-        let number = self.number(frontier.extent, frontier.page);
-        (Address::new(number, offset), frontier.pending.clone())
-    }
-
-    /// Fills this page with the first part of a value, and as many of the next as it takes.
-    fn append_long(
-        self: &Arc<Self>,
-        state: &mut State,
-        stream: Stream,
-        header: Header<'_>,
-        value: &Buf,
-    ) -> Appended {
-        let room = frontier(state, stream).builder.room(header.len());
-        let mut done = room.expect("room was made for the header").min(value.len());
-        let (address, page) = self.push(state, stream, header, value.slice(0..done));
-        let mut pages: SmallVec<[Arc<Pending>; 1]> = smallvec![page];
-        while done < value.len() {
-            self.turn_page(state, stream);
-            let part = value.slice(done..value.len().min(done + self.layout.bare_room()));
-            done += part.len();
-            let frontier = frontier(state, stream);
-            frontier.builder = PageBuilder::continuing(self.layout, part);
-            pages.push(frontier.pending.clone());
-        }
-        Appended { address, pages }
-    }
-
-    /// Turns pages, and opens an extent, until the stream's open page takes the record.
-    fn make_room(
-        self: &Arc<Self>,
-        state: &mut State,
-        stream: Stream,
-        header_len: usize,
-        value_len: u32,
-        on_one_page: bool,
-    ) -> Result<(), NoRoom> {
-        for _ in 0..5 {
-            let Some(frontier) = &state.frontiers[stream as usize] else {
-                self.open_extent(state, stream)?;
-                continue;
-            };
-            let room = frontier.builder.room(header_len);
-            let fits = match room {
-                Some(room) if on_one_page => value_len <= room,
-                Some(room) if room > 0 => {
-                    let more = (value_len - room.min(value_len)).div_ceil(self.layout.bare_room());
-                    if !self.has_pages(frontier, more) {
-                        self.seal(state, stream);
-                        continue;
-                    }
-                    true
-                }
-                _ => false,
-            };
-            if fits {
-                return Ok(());
-            }
-            self.turn_page(state, stream);
-        }
-        panic!("an empty extent has room for the longest record");
-    }
-
-    /// True when the extent has `more` pages after the open one, and room for their summary.
-    fn has_pages(&self, frontier: &Frontier, more: u32) -> bool {
-        // The open page's headers, at most a page and its spare area, are not yet in the summary.
-        let page = SUMMARY_ENTRY_BYTES + (self.shape.page_bytes + self.shape.spare_bytes) as usize;
-        let summary = frontier.summary.len() + 2 * page;
-        let reserved = summary_page_count(self.layout, summary);
-        frontier.page + more + reserved < self.shape.pages_per_extent
-    }
-
-    fn open_extent(&self, state: &mut State, stream: Stream) -> Result<(), NoRoom> {
-        if stream == Stream::Host && self.media.free_extents() <= RESERVED_EXTENTS {
-            return Err(NoRoom);
-        }
-        state.sequence.0 += 1;
-        let epoch = match stream {
-            Stream::Host => state.sequence,
-            Stream::Gc => state.cleaning_since,
-        };
-        let label = Label { stream, epoch: epoch.0 };
-        let extent = self.media.open(label).map_err(|_| NoRoom)?;
-        state.extents.insert(extent, Extent::new(label));
-        let builder = PageBuilder::new(self.layout);
-        state.frontiers[stream as usize] = Some(Frontier {
-            extent,
-            page: 0,
-            builder,
-            pending: self.expect_page(state, extent, 0),
-            summary: vec![0; SUMMARY_HEAD_BYTES],
-        });
-        Ok(())
-    }
-
-    fn expect_page(&self, state: &mut State, extent: ExtentId, page: u32) -> Arc<Pending> {
-        let pending = Arc::new(Pending::default());
-        state.pending.insert(self.number(extent, page), pending.clone());
-        let extent = state.extents.get(extent);
-        extent.pages = page + 1;
-        extent.in_flight += 1;
-        pending
-    }
-
-    /// Closes the stream's open page, starts its program, and opens the next one. Seals the extent
-    /// when that leaves no room for a page and the summary.
-    fn turn_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
-        let frontier = frontier(state, stream);
-        let builder = std::mem::replace(&mut frontier.builder, PageBuilder::new(self.layout));
-        builder.summarize(frontier.page, &mut frontier.summary);
-        let (extent, page, pending) = (frontier.extent, frontier.page, frontier.pending.clone());
-        self.program(state, PageId { extent, page }, stream, pending, builder.close());
-        let next = self.expect_page(state, extent, page + 1);
-        let frontier = state.frontiers[stream as usize].as_mut().expect("it was there above");
-        frontier.page += 1;
-        frontier.pending = next;
-        if !self.has_pages(frontier, 0) {
-            self.seal(state, stream);
-        }
-    }
-
-    /// Ends the stream's extent with its summary.
-    fn seal(self: &Arc<Self>, state: &mut State, stream: Stream) {
-        let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
-        let extent = frontier.extent;
-        let mut page = frontier.page;
-        let mut pending = frontier.pending;
-        if !frontier.builder.is_empty() {
-            frontier.builder.summarize(page, &mut frontier.summary);
-            let content = frontier.builder.close();
-            self.program(state, PageId { extent, page }, stream, pending, content);
-            page += 1;
-            pending = self.expect_page(state, extent, page);
-        }
-        let first = page;
-        let pages = summary_pages(self.layout, &mut frontier.summary);
-        let last = pages.len().saturating_sub(1);
-        if pages.is_empty() {
-            self.unexpect_page(state, extent, page);
-        }
-        for (number, content) in pages.into_iter().enumerate() {
-            self.program(state, PageId { extent, page }, stream, pending.clone(), content);
-            if number < last {
-                page += 1;
-                pending = self.expect_page(state, extent, page);
-            }
-        }
-        assert!(page < self.shape.pages_per_extent, "an extent keeps room for its summary");
-        let extent = state.extents.get(extent);
-        extent.sealed = true;
-        extent.summary = Some(first).filter(|first| *first < extent.pages);
-    }
-
-    fn unexpect_page(&self, state: &mut State, extent: ExtentId, page: u32) {
-        state.pending.remove(&self.number(extent, page));
-        let extent = state.extents.get(extent);
-        extent.pages = page;
-        extent.in_flight -= 1;
-    }
-
-    fn program(
-        self: &Arc<Self>,
-        state: &mut State,
-        at: PageId,
-        stream: Stream,
-        pending: Arc<Pending>,
-        page: Page,
-    ) {
-        let page = Arc::new(page);
-        pending.close(page.clone());
-        state.host_pages_in_flight += u32::from(stream == Stream::Host);
-        let log = self.clone();
-        clock::spawn(async move {
-            let result = log.media.append(at, page, class_of(stream)).await;
-            log.landed(at, stream);
-            pending.land(clock::stages(), result);
-        });
-    }
-
-    fn landed(&self, at: PageId, stream: Stream) {
+    /// The page at `at` is on the medium, or lost.
+    pub(crate) fn landed(&self, at: PageId, stream: Stream) {
         let mut state = self.state();
         state.pending.remove(&self.number(at.extent, at.page));
         state.extents.get(at.extent).in_flight -= 1;
@@ -568,8 +353,4 @@ impl Log {
             state.buffer_waiters.drain(..).for_each(clock::wake);
         }
     }
-}
-
-fn frontier(state: &mut State, stream: Stream) -> &mut Frontier {
-    state.frontiers[stream as usize].as_mut().expect("room was made in the stream's extent")
 }

@@ -6,11 +6,11 @@ use crate::extent::{Extents, Live};
 use crate::index::{HashedKey, Index, MakeIndex};
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::latch::Latches;
-use crate::log::{Log, OwnedHeader, Unlanded};
+use crate::log::{Log, OwnedHeader, SPARE_EXTENTS_MIN, Unlanded};
+use crate::page_view::PageView;
 use crate::pending::{Pending, durable};
 use crate::record::{Kind, Sequence};
 use crate::victim::Victims;
-use crate::{layout::PageView, log::SPARE_EXTENTS_MIN};
 use base::Key;
 use media::Media;
 use smallvec::SmallVec;
@@ -177,7 +177,7 @@ impl Store {
 
     /// The header of a record that is being visited.
     pub(crate) async fn header(
-        &self,
+        self: &Arc<Self>,
         address: Address,
         unlanded: Option<Unlanded>,
     ) -> Result<Found, Error> {
@@ -192,15 +192,26 @@ impl Store {
         self.counters.count_lookup_read();
         let at = self.log.page_id(address);
         let page = self.log.media.read(at, &select, clock::Class::HostRead).await?;
-        let view = PageView::new(layout, &page).ok_or(Error::Unrecovered)?;
-        let header = view.header(offset).ok_or(Error::Unrecovered)?;
-        Ok(Found { address, header: OwnedHeader::new(&header), pages: None })
+        let view = PageView::new(layout, &page);
+        let header = match view.as_ref().and_then(|view| view.header(offset)) {
+            Some(header) => OwnedHeader::new(&header),
+            None => self.summarized_header(address).await.ok_or(Error::Unrecovered)?,
+        };
+        Ok(Found { address, header, pages: None })
+    }
+
+    /// The header of a damaged record, from the summary of its extent: so that it can be overwritten
+    /// and deleted.
+    async fn summarized_header(self: &Arc<Self>, address: Address) -> Option<OwnedHeader> {
+        let extent = self.log.page_id(address).extent;
+        let records = self.summary_of(extent, clock::Class::HostRead).await?;
+        records.into_iter().find(|record| record.address == address).map(|record| record.header)
     }
 
     /// The record of `key`, a tombstone too, or nothing. The key's latch is held, so the record stays
     /// the key's; only cleaning may move it.
     pub(crate) async fn find(
-        &self,
+        self: &Arc<Self>,
         table: TableId,
         key: HashedKey<'_>,
     ) -> Result<Option<Found>, Error> {

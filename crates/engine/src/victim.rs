@@ -30,11 +30,11 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// `None` when there is nothing to win: it holds no more than a page of dead bytes.
-    pub(crate) fn new(id: ExtentId, extent: &Extent, page_bytes: u32) -> Option<Self> {
+    /// `None` when there is too little to win: no more than `worth` dead bytes.
+    pub(crate) fn new(id: ExtentId, extent: &Extent, page_bytes: u32, worth: u64) -> Option<Self> {
         let written_bytes = u64::from(extent.pages) * u64::from(page_bytes);
         let live_bytes = extent.live_bytes();
-        let wins = live_bytes + u64::from(page_bytes) < written_bytes;
+        let wins = live_bytes + worth < written_bytes;
         (extent.is_cleanable() && wins).then_some(Self {
             id,
             epoch: extent.label.epoch,

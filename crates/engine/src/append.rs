@@ -1,0 +1,237 @@
+//! The write side of the log: records to pages, pages to extents, extents to their end.
+
+use crate::address::Address;
+use crate::extent::{Extent, class_of};
+use crate::log::{Appended, Frontier, Log, NewRecord, NoRoom, RESERVED_EXTENTS, State};
+use crate::page_builder::PageBuilder;
+use crate::pending::Pending;
+use crate::record::{Header, header_len};
+use crate::summary::{SUMMARY_ENTRY_BYTES, SUMMARY_HEAD_BYTES, summary_page_count, summary_pages};
+use base::Buf;
+use media::{ExtentId, Label, Page, PageId, Stream};
+use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
+
+impl Log {
+    /// Appends a record. The caller has it indexed before it awaits anything.
+    pub(crate) fn append(
+        self: &Arc<Self>,
+        state: &mut State,
+        stream: Stream,
+        record: &NewRecord<'_>,
+    ) -> Result<Appended, NoRoom> {
+        let header_len = header_len(record.key.len());
+        let on_one_page = self.layout.fits_page(record.key.len(), record.value.len());
+        self.make_room(state, stream, header_len, record.value.len(), on_one_page)?;
+        let sequence = record.sequence.unwrap_or_else(|| {
+            state.sequence.0 += 1;
+            state.sequence
+        });
+        let header = Header {
+            sequence,
+            kind: record.kind,
+            table: record.table,
+            value_len: record.value.len(),
+            value_crc: record.value_crc,
+            value_offset: 0,
+            key: record.key,
+        };
+        if on_one_page {
+            let (address, page) = self.push(state, stream, header, record.value.clone());
+            return Ok(Appended { address, pages: smallvec![page] });
+        }
+        Ok(self.append_long(state, stream, header, record.value))
+    }
+
+    /// Adds a record, or its first part, to the stream's open page.
+    fn push(
+        &self,
+        state: &mut State,
+        stream: Stream,
+        header: Header<'_>,
+        part: Buf,
+    ) -> (Address, Arc<Pending>) {
+        let frontier = frontier(state, stream);
+        let offset = frontier.builder.push(header, part);
+        let number = self.number(frontier.extent, frontier.page);
+        (Address::new(number, offset), frontier.pending.clone())
+    }
+
+    /// Fills this page with the first part of a value, and as many of the next as it takes.
+    fn append_long(
+        self: &Arc<Self>,
+        state: &mut State,
+        stream: Stream,
+        header: Header<'_>,
+        value: &Buf,
+    ) -> Appended {
+        let room = frontier(state, stream).builder.room(header.len());
+        let mut done = room.expect("room was made for the header").min(value.len());
+        let (address, page) = self.push(state, stream, header, value.slice(0..done));
+        let mut pages: SmallVec<[Arc<Pending>; 1]> = smallvec![page];
+        while done < value.len() {
+            self.turn_page(state, stream);
+            let part = value.slice(done..value.len().min(done + self.layout.bare_room()));
+            done += part.len();
+            let frontier = frontier(state, stream);
+            frontier.builder = PageBuilder::continuing(self.layout, part);
+            pages.push(frontier.pending.clone());
+        }
+        Appended { address, pages }
+    }
+
+    /// Turns pages, and opens an extent, until the stream's open page takes the record.
+    fn make_room(
+        self: &Arc<Self>,
+        state: &mut State,
+        stream: Stream,
+        header_len: usize,
+        value_len: u32,
+        on_one_page: bool,
+    ) -> Result<(), NoRoom> {
+        for _ in 0..5 {
+            let Some(frontier) = &state.frontiers[stream as usize] else {
+                self.open_extent(state, stream)?;
+                continue;
+            };
+            let room = frontier.builder.room(header_len);
+            let fits = match room {
+                Some(room) if on_one_page => value_len <= room,
+                Some(room) if room > 0 => {
+                    let more = (value_len - room.min(value_len)).div_ceil(self.layout.bare_room());
+                    if !self.has_pages(frontier, more) {
+                        self.seal(state, stream);
+                        continue;
+                    }
+                    true
+                }
+                _ => false,
+            };
+            if fits {
+                return Ok(());
+            }
+            self.turn_page(state, stream);
+        }
+        panic!("an empty extent has room for the longest record");
+    }
+
+    /// True when the extent has `more` pages after the open one, and room for their summary.
+    fn has_pages(&self, frontier: &Frontier, more: u32) -> bool {
+        // The open page's headers, at most a page and its spare area, are not yet in the summary.
+        let page = SUMMARY_ENTRY_BYTES + (self.shape.page_bytes + self.shape.spare_bytes) as usize;
+        let summary = frontier.summary.len() + 2 * page;
+        let reserved = summary_page_count(self.layout, summary);
+        frontier.page + more + reserved < self.shape.pages_per_extent
+    }
+
+    fn open_extent(&self, state: &mut State, stream: Stream) -> Result<(), NoRoom> {
+        if stream == Stream::Host && self.media.free_extents() <= RESERVED_EXTENTS {
+            return Err(NoRoom);
+        }
+        state.sequence.0 += 1;
+        let epoch = match stream {
+            Stream::Host => state.sequence,
+            Stream::Gc => state.cleaning_since,
+        };
+        let label = Label { stream, epoch: epoch.0 };
+        let extent = self.media.open(label).map_err(|_| NoRoom)?;
+        state.extents.insert(extent, Extent::new(label));
+        let builder = PageBuilder::new(self.layout);
+        state.frontiers[stream as usize] = Some(Frontier {
+            extent,
+            page: 0,
+            builder,
+            pending: self.expect_page(state, extent, 0),
+            summary: vec![0; SUMMARY_HEAD_BYTES],
+        });
+        Ok(())
+    }
+
+    fn expect_page(&self, state: &mut State, extent: ExtentId, page: u32) -> Arc<Pending> {
+        let pending = Arc::new(Pending::default());
+        state.pending.insert(self.number(extent, page), pending.clone());
+        let extent = state.extents.get(extent);
+        extent.pages = page + 1;
+        extent.in_flight += 1;
+        pending
+    }
+
+    /// Closes the stream's open page, starts its program, and opens the next one. Seals the extent
+    /// when that leaves no room for a page and the summary.
+    pub(crate) fn turn_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
+        let frontier = frontier(state, stream);
+        let builder = std::mem::replace(&mut frontier.builder, PageBuilder::new(self.layout));
+        builder.summarize(frontier.page, &mut frontier.summary);
+        let (extent, page, pending) = (frontier.extent, frontier.page, frontier.pending.clone());
+        self.program(state, PageId { extent, page }, stream, pending, builder.close());
+        let next = self.expect_page(state, extent, page + 1);
+        let frontier = state.frontiers[stream as usize].as_mut().expect("it was there above");
+        frontier.page += 1;
+        frontier.pending = next;
+        if !self.has_pages(frontier, 0) {
+            self.seal(state, stream);
+        }
+    }
+
+    /// Ends the stream's extent with its summary.
+    fn seal(self: &Arc<Self>, state: &mut State, stream: Stream) {
+        let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
+        let extent = frontier.extent;
+        let mut page = frontier.page;
+        let mut pending = frontier.pending;
+        if !frontier.builder.is_empty() {
+            frontier.builder.summarize(page, &mut frontier.summary);
+            let content = frontier.builder.close();
+            self.program(state, PageId { extent, page }, stream, pending, content);
+            page += 1;
+            pending = self.expect_page(state, extent, page);
+        }
+        let first = page;
+        let pages = summary_pages(self.layout, &mut frontier.summary);
+        let last = pages.len().saturating_sub(1);
+        if pages.is_empty() {
+            self.unexpect_page(state, extent, page);
+        }
+        for (number, content) in pages.into_iter().enumerate() {
+            self.program(state, PageId { extent, page }, stream, pending.clone(), content);
+            if number < last {
+                page += 1;
+                pending = self.expect_page(state, extent, page);
+            }
+        }
+        assert!(page < self.shape.pages_per_extent, "an extent keeps room for its summary");
+        let extent = state.extents.get(extent);
+        extent.sealed = true;
+        extent.summary = Some(first).filter(|first| *first < extent.pages);
+    }
+
+    fn unexpect_page(&self, state: &mut State, extent: ExtentId, page: u32) {
+        state.pending.remove(&self.number(extent, page));
+        let extent = state.extents.get(extent);
+        extent.pages = page;
+        extent.in_flight -= 1;
+    }
+
+    fn program(
+        self: &Arc<Self>,
+        state: &mut State,
+        at: PageId,
+        stream: Stream,
+        pending: Arc<Pending>,
+        page: Page,
+    ) {
+        let page = Arc::new(page);
+        pending.close(page.clone());
+        state.host_pages_in_flight += u32::from(stream == Stream::Host);
+        let log = self.clone();
+        clock::spawn(async move {
+            let result = log.media.append(at, page, class_of(stream)).await;
+            log.landed(at, stream);
+            pending.land(clock::stages(), result);
+        });
+    }
+}
+
+fn frontier(state: &mut State, stream: Stream) -> &mut Frontier {
+    state.frontiers[stream as usize].as_mut().expect("room was made in the stream's extent")
+}

@@ -1,0 +1,143 @@
+use crate::layout::{Layout, PROLOGUE_BYTES, PageKind, Prologue};
+use crate::record::Header;
+use crate::summary::len32;
+use base::Buf;
+use media::Page;
+
+/// A page being filled.
+#[derive(Debug)]
+pub(crate) struct PageBuilder {
+    layout: Layout,
+    spare: Vec<u8>,
+    front: Vec<u8>,
+    continuation: Option<Buf>,
+    values: Vec<Buf>,
+    value_bytes: u32,
+    records: u32,
+}
+
+impl PageBuilder {
+    pub(crate) fn new(layout: Layout) -> Self {
+        let (mut spare, mut front) = (Vec::new(), Vec::new());
+        if layout.spare_bytes == 0 {
+            front.resize(PROLOGUE_BYTES, 0);
+        } else {
+            spare.resize(PROLOGUE_BYTES, 0);
+        }
+        Self {
+            layout,
+            spare,
+            front,
+            continuation: None,
+            values: Vec::new(),
+            value_bytes: 0,
+            records: 0,
+        }
+    }
+
+    /// A page that begins with the end of a value from the page before.
+    pub(crate) fn continuing(layout: Layout, part: Buf) -> Self {
+        assert!(part.len() <= layout.bare_room(), "the rest of a value is cut to the page");
+        Self { continuation: Some(part), ..Self::new(layout) }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records == 0 && self.continuation.is_none()
+    }
+
+    /// The end of a value that began on the page before.
+    pub(crate) fn continuation(&self) -> Option<Buf> {
+        self.continuation.clone()
+    }
+
+    fn continuation_len(&self) -> u32 {
+        self.continuation.as_ref().map_or(0, Buf::len)
+    }
+
+    fn goes_to_spare(&self, header_len: usize) -> bool {
+        self.front.len() <= self.layout.bare_front() as usize
+            && self.spare.len() + header_len <= self.layout.spare_bytes as usize
+    }
+
+    /// Value bytes that still fit together with a header of `header_len` bytes; `None` when not even
+    /// the header does.
+    pub(crate) fn room(&self, header_len: usize) -> Option<u32> {
+        let front = if self.goes_to_spare(header_len) { 0 } else { header_len };
+        let used = self.front.len() + front;
+        let used = u32::try_from(used).ok()? + self.continuation_len() + self.value_bytes;
+        self.layout.page_bytes.checked_sub(used)
+    }
+
+    pub(crate) fn fits(&self, header_len: usize, value_len: u32) -> bool {
+        self.room(header_len).is_some_and(|room| value_len <= room)
+    }
+
+    /// Adds a record, or the first part of a long one, and returns its header's offset.
+    pub(crate) fn push(&mut self, mut header: Header<'_>, part: Buf) -> usize {
+        assert!(self.fits(header.len(), part.len()), "the page has room for the record");
+        header.value_offset = u16::try_from(self.value_bytes).expect("a page has at most 64 KiB");
+        let offset = if self.goes_to_spare(header.len()) {
+            let offset = self.spare.len();
+            header.encode(&mut self.spare);
+            offset
+        } else {
+            let offset = self.layout.spare_bytes as usize + self.front.len();
+            header.encode(&mut self.front);
+            offset
+        };
+        self.value_bytes += part.len();
+        self.records += 1;
+        if part.len() > 0 {
+            self.values.push(part);
+        }
+        offset
+    }
+
+    /// The header at `offset` and the part of its value on this page.
+    pub(crate) fn record(&self, offset: usize) -> Option<(Header<'_>, Buf)> {
+        let spare_bytes = self.layout.spare_bytes as usize;
+        let bytes = match offset.checked_sub(spare_bytes) {
+            Some(offset) => self.front.get(offset..)?,
+            None => self.spare.get(offset..)?,
+        };
+        let header = Header::decode(bytes)?;
+        let mut at = 0;
+        for value in &self.values {
+            if at == u32::from(header.value_offset) {
+                return Some((header, value.slice(0..value.len().min(header.value_len))));
+            }
+            at += value.len();
+        }
+        Some((header, Buf::phantom(0, 0)))
+    }
+
+    /// The finished page.
+    pub(crate) fn close(mut self) -> Page {
+        let prologue = Prologue {
+            kind: PageKind::Records,
+            spare_len: len32(&self.spare),
+            front_len: len32(&self.front),
+            continuation: self.continuation_len(),
+        };
+        let home = if self.spare.is_empty() { &mut self.front } else { &mut self.spare };
+        home[..PROLOGUE_BYTES].copy_from_slice(&prologue.encode());
+        let front = (!self.front.is_empty()).then(|| Buf::copy_from(&self.front));
+        let data = front.into_iter().chain(self.continuation).chain(self.values);
+        Page::new(&self.spare, data)
+    }
+
+    /// What the extent's summary keeps of this page.
+    pub(crate) fn summarize(&self, page: u32, summary: &mut Vec<u8>) {
+        if self.records == 0 {
+            return;
+        }
+        let skip = if self.spare.is_empty() { (0, PROLOGUE_BYTES) } else { (PROLOGUE_BYTES, 0) };
+        let spare = &self.spare[skip.0..];
+        let front = &self.front[skip.1..];
+        for word in [page, len32(spare), len32(front), self.continuation_len()] {
+            summary.extend_from_slice(&word.to_le_bytes());
+        }
+        summary.extend_from_slice(spare);
+        summary.extend_from_slice(front);
+    }
+}

@@ -1,0 +1,96 @@
+use crate::layout::{Layout, Prologue};
+use crate::record::Header;
+use base::Buf;
+use media::Page;
+
+/// A page that was read back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageView<'a> {
+    page: &'a Page,
+    spare_bytes: usize,
+    pub(crate) prologue: Prologue,
+}
+
+impl<'a> PageView<'a> {
+    /// `None` when the prologue is not whole.
+    pub(crate) fn new(layout: Layout, page: &'a Page) -> Option<Self> {
+        let home =
+            if layout.spare_bytes == 0 { page.data().first()?.bytes()? } else { page.spare() };
+        let prologue = Prologue::decode(home)?;
+        Some(Self { page, spare_bytes: layout.spare_bytes as usize, prologue })
+    }
+
+    /// The bytes of a summary page.
+    pub(crate) fn summary(&self) -> Option<&'a [u8]> {
+        self.page.data().first()?.bytes()?.get(self.prologue.front_len as usize..)
+    }
+
+    /// The header at `offset`; `None` when it is not whole.
+    pub(crate) fn header(&self, offset: usize) -> Option<Header<'a>> {
+        Header::decode(self.stream(offset)?)
+    }
+
+    fn stream(&self, offset: usize) -> Option<&'a [u8]> {
+        match offset.checked_sub(self.spare_bytes) {
+            None => self.page.spare().get(..self.prologue.spare_len as usize)?.get(offset..),
+            Some(offset) => {
+                let front = self.page.data().first()?.bytes()?;
+                front.get(..self.prologue.front_len as usize)?.get(offset..)
+            }
+        }
+    }
+
+    /// Bytes of the value of `header` that lie on this page.
+    pub(crate) fn part_len(&self, header: &Header<'_>, layout: Layout) -> u32 {
+        let start = self.values_start() + u32::from(header.value_offset);
+        header.value_len.min(layout.page_bytes.saturating_sub(start))
+    }
+
+    /// The part of the value of `header` on this page.
+    pub(crate) fn part(&self, header: &Header<'_>, layout: Layout) -> Option<Buf> {
+        let start = self.values_start() + u32::from(header.value_offset);
+        self.page.data_at(start, self.part_len(header, layout))
+    }
+
+    /// Data bytes up to the end of the value that began on a page before.
+    pub(crate) fn continues(&self) -> u32 {
+        self.prologue.front_len.saturating_add(self.prologue.continuation)
+    }
+
+    /// The end of a value that began on a page before.
+    pub(crate) fn continuation(&self) -> Option<Buf> {
+        self.page.data_at(self.prologue.front_len, self.prologue.continuation)
+    }
+
+    pub(crate) fn values_start(&self) -> u32 {
+        self.continues()
+    }
+
+    /// Data bytes that must cross the bus to read the header at `offset`: none when it is spare.
+    pub(crate) fn front_wanted(&self, offset: usize) -> u32 {
+        if offset < self.spare_bytes { 0 } else { self.prologue.front_len }
+    }
+
+    /// Headers with their offsets, in the order of writing, up to the first that is not whole.
+    pub(crate) fn headers(
+        &self,
+        layout: Layout,
+    ) -> impl Iterator<Item = (usize, Header<'a>)> + use<'a> {
+        let view = *self;
+        let spare_end = view.prologue.spare_len as usize;
+        let front_end = view.spare_bytes + view.prologue.front_len as usize;
+        let (mut offset, front_first) = layout.first_offsets();
+        std::iter::from_fn(move || {
+            if offset == spare_end && offset < front_first {
+                offset = front_first;
+            }
+            if offset >= front_end.max(spare_end) {
+                return None;
+            }
+            let header = view.header(offset)?;
+            let at = offset;
+            offset += header.len();
+            Some((at, header))
+        })
+    }
+}
