@@ -8,8 +8,8 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 /// A reference-counted, sliceable run of value bytes, or a phantom of one.
 ///
 /// A phantom has a length and a tag but no bytes: it stands for a value whose content is known from
-/// its tag (a generated one) or was reduced to its checksum. Everything below a door moves buffers by
-/// reference; nothing copies them.
+/// its tag (a generated one) or was reduced to its checksum. Everything below a door moves buffers
+/// by reference; nothing copies them.
 #[derive(Clone)]
 pub struct Buf(Repr);
 
@@ -111,11 +111,11 @@ impl Buf {
         }
     }
 
-    /// The parts one after the other. Neighbours in one block, and parts of one phantom, join without
-    /// a copy; real bytes from different blocks are copied.
+    /// The parts one after the other. Neighbours in one block, and parts of one phantom, join
+    /// without a copy; real bytes from different blocks are copied.
     ///
-    /// Returns `None` when phantoms of different tags meet, or a phantom meets bytes: that is no value
-    /// anyone stored.
+    /// Returns `None` when phantoms of different tags meet, or a phantom meets bytes: that is no
+    /// value anyone stored.
     pub fn join(parts: &[Self]) -> Option<Self> {
         let mut parts = parts.iter().filter(|part| part.len() > 0);
         let Some(first) = parts.next() else { return Some(Self::phantom(0, 0)) };

@@ -6,8 +6,8 @@ pub struct Rng {
     state: [u64; 4],
 }
 
-/// One step of splitmix64 (Steele, Lea and Flood, 2014): a bijection that spreads every input bit over
-/// the whole word.
+/// One step of splitmix64 (Steele, Lea and Flood, 2014): a bijection that spreads every input bit
+/// over the whole word.
 #[inline]
 pub const fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9E37_79B9_7F4A_7C15);

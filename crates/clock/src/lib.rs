@@ -1,17 +1,18 @@
 //! Time as the device sees it: a clock, things to wait for, and an account of where the time went.
 //!
-//! Device code is plain `async fn`. It awaits a [`Resource`] (a die's array, a channel, a handler, the
-//! link) for as long as a stage holds it, or [`park`]s until another task [`wake`]s it. Nothing
+//! Device code is plain `async fn`. It awaits a [`Resource`] (a die's array, a channel, a handler,
+//! the link) for as long as a stage holds it, or [`park`]s until another task [`wake`]s it. Nothing
 //! computes a future time ahead: whoever needs a resource next gets it when it is free.
 //!
 //! # How it works
-//! 1. A thread has at most one [`Schedule`] installed: tasks, timers, and the queue of each resource.
-//!    Device structures hold only ids into it, so they are plain `Send + Sync` data.
-//! 2. [`Resource::serve`] waits for a unit, holds it for a duration and goes on: one timer, one poll.
-//!    The releaser starts the next waiter's timer itself.
-//! 3. The owner of the futures (`reactor`) calls [`turn`] for the next task to poll. When no task is
-//!    ready the clock moves to the earliest timer.
-//! 4. Each task keeps [`Stages`]: every wait and every stage adds the time it took where it happens.
+//! 1. A thread has at most one [`Schedule`] installed: tasks, timers, and the queue of each
+//!    resource. Device structures hold only ids into it, so they are plain `Send + Sync` data.
+//! 2. [`Resource::serve`] waits for a unit, holds it for a duration and goes on: one timer, one
+//!    poll. The releaser starts the next waiter's timer itself.
+//! 3. The owner of the futures (`reactor`) calls [`turn`] for the next task to poll. When no task
+//!    is ready the clock moves to the earliest timer.
+//! 4. Each task keeps [`Stages`]: every wait and every stage adds the time it took where it
+//!    happens.
 //!
 //! # Guarantees
 //! - Equal inputs give equal runs: ties at one instant break by submission order, or by a seed.
@@ -20,8 +21,8 @@
 //! - When a schedule runs dry while somebody waits, [`stuck`] names who waits for what.
 //!
 //! # Trusts
-//! Futures from this crate are awaited at once and to their end, one at a time in each task; dropping
-//! one half way panics, unless the whole schedule is gone (as in a power cut).
+//! Futures from this crate are awaited at once and to their end, one at a time in each task;
+//! dropping one half way panics, unless the whole schedule is gone (as in a power cut).
 //!
 //! # Not here
 //! Polling (`reactor`), the wall clock, threads, sockets.
@@ -43,6 +44,8 @@ pub use join::join_all;
 pub use park::{Held, Park, park, park_unaccounted, wake};
 pub use rank::Rank;
 pub use resource::{Acquire, Group, Hold, Resource, Serve};
-pub use schedule::{LocalFuture, Schedule, end_task, install, stuck, turn, uninstall};
+pub use schedule::{
+    LocalFuture, Schedule, end_task, install, is_installed, stuck, turn, uninstall,
+};
 pub use stage::{Stage, Stages};
 pub use task::{Sleep, TaskId, account, current, now, sleep, sleep_until, spawn, stages};

@@ -21,8 +21,8 @@ pub fn park_unaccounted(rank: Rank) -> Park {
     Park { rank, stage: None, waiting: false }
 }
 
-/// Lets a parked task go on at this instant, after the tasks that are ready now. Does nothing when the
-/// schedule is gone, so that guards can wake others from their destructors.
+/// Lets a parked task go on at this instant, after the tasks that are ready now. Does nothing when
+/// the schedule is gone, so that guards can wake others from their destructors.
 #[inline]
 pub fn wake(task: TaskId) {
     with_installed(|schedule| {
@@ -78,7 +78,8 @@ impl Drop for Park {
     }
 }
 
-/// A wait may be dropped half way only together with its whole schedule: its task is still in a queue.
+/// A wait may be dropped half way only together with its whole schedule: its task is still in a
+/// queue.
 #[inline]
 pub(crate) fn assert_not_waiting(waiting: bool) {
     if waiting && !std::thread::panicking() {

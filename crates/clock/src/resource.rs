@@ -47,7 +47,8 @@ pub struct Resource(u32);
 
 impl Resource {
     /// Waits for a unit, holds it for `duration`, gives it back. The time held goes to `stage`, the
-    /// time waited to [`Stage::Queue`], or to [`Stage::Gc`] while garbage collection held the resource.
+    /// time waited to [`Stage::Queue`], or to [`Stage::Gc`] while garbage collection held the
+    /// resource.
     #[inline]
     pub fn serve(self, class: Class, stage: Stage, duration: Nanos) -> Serve {
         Serve { resource: self, class, stage, wait_stage: Stage::Queue, duration, waiting: false }
@@ -176,8 +177,8 @@ impl Schedule {
         self.task(index).next = Queue::NOBODY;
     }
 
-    /// Takes the next waiter out of its list: the most urgent class, unless it has passed others too
-    /// often; then whoever has waited longest.
+    /// Takes the next waiter out of its list: the most urgent class, unless it has passed others
+    /// too often; then whoever has waited longest.
     #[inline]
     fn dequeue(&mut self, queue: u32) -> Option<u32> {
         let waiting = self.queues[queue as usize].waiting;

@@ -49,6 +49,11 @@ pub(crate) fn with_installed(f: impl FnOnce(&mut Schedule)) {
     });
 }
 
+/// True inside a reactor. Destructors run outside of any when a reactor is thrown away.
+pub fn is_installed() -> bool {
+    INSTALLED.with_borrow(Option::is_some)
+}
+
 /// Makes `schedule` the one that device code on this thread runs under.
 pub fn install(schedule: Box<Schedule>) {
     let before = INSTALLED.replace(Some(schedule));
@@ -60,8 +65,8 @@ pub fn uninstall() -> Box<Schedule> {
     INSTALLED.take().expect("a schedule was installed before")
 }
 
-/// Ends `finished` if there is one, moves what was spawned into `spawned`, and returns the next task
-/// to poll, moving the clock on when nobody is ready. `None` when nothing is left to happen.
+/// Ends `finished` if there is one, moves what was spawned into `spawned`, and returns the next
+/// task to poll, moving the clock on when nobody is ready. `None` when nothing is left to happen.
 #[inline]
 pub fn turn(
     finished: Option<TaskId>,
@@ -87,8 +92,8 @@ pub fn stuck() -> String {
 }
 
 impl Schedule {
-    /// A clock at zero. With `shuffle`, timers due at one instant fire in an order drawn from the seed
-    /// and not in the order in which they were set.
+    /// A clock at zero. With `shuffle`, timers due at one instant fire in an order drawn from the
+    /// seed and not in the order in which they were set.
     pub fn new(shuffle: Option<u64>) -> Self {
         Self { shuffle: shuffle.map(Rng::new), ..Self::default() }
     }

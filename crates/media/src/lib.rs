@@ -1,8 +1,8 @@
 //! What a log is written to: extents of pages that are appended to and reset as a whole.
 //!
 //! # How it works
-//! 1. [`Media::open`] takes a free extent and labels it; [`Media::append`] writes its pages in order;
-//!    [`Media::reset`] frees it with all its content.
+//! 1. [`Media::open`] takes a free extent and labels it; [`Media::append`] writes its pages in
+//!    order; [`Media::reset`] frees it with all its content.
 //! 2. A [`Page`] has data (values, by reference) and spare bytes (record headers and keys), which a
 //!    medium without spare area offers none of.
 //! 3. After a start, [`Media::extents`] lists what was written, with the labels.

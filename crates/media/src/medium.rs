@@ -31,12 +31,12 @@ pub trait Media: Send + Sync {
         class: Class,
     ) -> LocalFuture<'_, Result<(), Error>>;
 
-    /// Reads a page: senses it, asks `select` how many of its data bytes are wanted, and moves as many
-    /// over the bus. Spare bytes come along for nothing: real buses carry them beside the data, with
-    /// the error correction code, and their rate is given without them.
+    /// Reads a page: senses it, asks `select` how many of its data bytes are wanted, and moves as
+    /// many over the bus. Spare bytes come along for nothing: real buses carry them beside the
+    /// data, with the error correction code, and their rate is given without them.
     ///
-    /// The reader learns from the spare bytes what it wants, as firmware does from a page register, so
-    /// an index needs to hold no lengths. What is returned may hold more data than was wanted.
+    /// The reader learns from the spare bytes what it wants, as firmware does from a page register,
+    /// so an index needs to hold no lengths. What is returned may hold more data than was wanted.
     fn read<'a>(
         &'a self,
         at: PageId,
@@ -44,7 +44,7 @@ pub trait Media: Send + Sync {
         class: Class,
     ) -> LocalFuture<'a, Result<Arc<Page>, Error>>;
 
-    /// Erases `extent` and frees it.
+    /// Erases `extent` and frees it: a loss of power leaves all of it, or nothing.
     fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>>;
 
     /// The extents in use, in no particular order.

@@ -23,8 +23,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page of these spare bytes and this data, in segments from its first byte. What is left of the
-    /// page is padding.
+    /// A page of these spare bytes and this data, in segments from its first byte. What is left of
+    /// the page is padding.
     pub fn new(spare: &[u8], data: impl IntoIterator<Item = Buf>) -> Self {
         Self { start: [], spare: SmallVec::from_slice(spare), data: data.into_iter().collect() }
     }
@@ -50,8 +50,8 @@ impl Page {
         }
     }
 
-    /// A copy with one bit turned over. `which` chooses a filled data segment or the spare bytes, in
-    /// turn, and then the bit in it: what a fault does to a page.
+    /// A copy with one bit turned over. `which` chooses a filled data segment or the spare bytes,
+    /// in turn, and then the bit in it: what a fault does to a page.
     #[must_use]
     pub fn with_flipped_bit(&self, which: u64) -> Self {
         let mut page = self.clone();
@@ -77,9 +77,13 @@ impl Page {
         self.data.iter().map(Buf::len).sum()
     }
 
-    /// The segments of `len` data bytes from `start`, each cut to the range; `None` when the page is
-    /// shorter. A range that is one segment, which is the common case, comes back without a copy.
+    /// The segments of `len` data bytes from `start`, each cut to the range; `None` when the page
+    /// is shorter. A range that is one segment, which is the common case, comes back without a
+    /// copy.
     pub fn data_at(&self, start: u32, len: u32) -> Option<Buf> {
+        if len == 0 {
+            return Some(Buf::phantom(0, 0));
+        }
         let end = start.checked_add(len)?;
         let mut parts = Vec::new();
         let mut at = 0;
@@ -112,7 +116,7 @@ mod tests {
         assert_eq!(bytes(0, 3).unwrap(), b"abc");
         assert_eq!(bytes(4, 2).unwrap(), b"ef");
         assert_eq!(bytes(2, 3).unwrap(), b"cde");
-        assert_eq!(page().data_at(7, 0).unwrap().len(), 0);
+        assert_eq!(page().data_at(7, 0).unwrap().checksum(), 0, "nothing of any segment");
         assert!(bytes(5, 3).is_none(), "past the end");
     }
 }

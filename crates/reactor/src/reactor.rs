@@ -3,7 +3,6 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 /// An executor for one thread, in virtual time.
-#[derive(Default)]
 pub struct Reactor {
     futures: Vec<Option<LocalFuture<'static, ()>>>,
     /// `None` only while it is installed.

@@ -66,8 +66,8 @@ fn reads_overtake_queued_writes_and_collection_but_not_the_one_in_service() {
     });
     let order: Vec<u64> = log.borrow().iter().map(|entry| entry.0).collect();
     assert_eq!(order, [0, 3, 2, 1]);
-    // Behind collection for what was left of the first: 100 - 3. The rest of the write's wait is the
-    // read's service.
+    // Behind collection for what was left of the first: 100 - 3. The rest of the write's wait is
+    // the read's service.
     assert_eq!(log.borrow()[1].2[Stage::Gc], Nanos(97));
     assert_eq!(log.borrow()[1].2[Stage::Queue], Nanos(0));
     assert_eq!(log.borrow()[2].2[Stage::Gc], Nanos(98));
