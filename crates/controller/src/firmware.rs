@@ -27,8 +27,8 @@ impl Firmware {
         Self { costs, handlers: group.resource("a request handler", Rank::Handler, handlers) }
     }
 
-    /// Holds a handler for `cost`. A key that does not fit the command is fetched first, and the handler
-    /// waits for it.
+    /// Holds a handler for `cost`. A key that does not fit the command is fetched first, and the
+    /// handler waits for it.
     pub(crate) async fn handle(&self, cost: Nanos, long_key_bytes: Option<u32>, link: &Link) {
         // One queue for all: firmware takes requests as they come.
         let class = Class::HostRead;

@@ -92,8 +92,8 @@ impl Controller {
         }
     }
 
-    /// List: keys from the command's on, or from the first when it has none, as many as fit the host's
-    /// buffer.
+    /// List: keys from the command's on, or from the first when it has none, as many as fit the
+    /// host's buffer.
     async fn list(&self, submission: Submission) -> KvResult {
         let Submission { command, long_key, .. } = submission;
         let space = key_space(&command)?;
@@ -133,8 +133,8 @@ fn key_space(command: &Command) -> Result<KeySpaceId, Status> {
     u16::try_from(command.nsid()).map(KeySpaceId).map_err(|_| Status::INVALID_NAMESPACE)
 }
 
-/// The command's key: in it up to 16 bytes, else the one that the host has in its memory. `too_long` is
-/// the status for a long key that is not there; commands differ in it.
+/// The command's key: in it up to 16 bytes, else the one that the host has in its memory.
+/// `too_long` is the status for a long key that is not there; commands differ in it.
 fn key(command: &Command, long_key: Option<Key>, too_long: Status) -> Result<Key, Status> {
     let len = usize::from(command.key_length());
     match len {

@@ -2,8 +2,8 @@
 //! posts completions.
 //!
 //! # How it works
-//! 1. A host submits a 64-byte command to a [`QueuePair`]; the command becomes a task of its own and
-//!    runs to its end whoever waits for it.
+//! 1. A host submits a 64-byte command to a [`QueuePair`]; the command becomes a task of its own
+//!    and runs to its end whoever waits for it.
 //! 2. `kv` decodes it, moves the value over the link, holds a request handler for the profile's
 //!    `t_read`, `t_write`, `t_delete` or `t_exist`, and calls `engine::Store`.
 //! 3. The completion carries the status, the data and the account of the command's time.

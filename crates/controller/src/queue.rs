@@ -31,8 +31,8 @@ impl Submission {
     }
 }
 
-/// A submission queue and its completion queue, for a host in the same process. Clones are handles on
-/// the same pair.
+/// A submission queue and its completion queue, for a host in the same process. Clones are handles
+/// on the same pair.
 #[derive(Clone, Debug)]
 pub struct QueuePair(Rc<Shared>);
 

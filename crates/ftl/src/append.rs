@@ -1,10 +1,12 @@
 use crate::blocks::Blocks;
-use crate::scan::scan;
+use crate::scan::{Found, scan};
+use crate::starts::Starts;
 use crate::stripe::{Sets, Stripe};
 use crate::tag::Tag;
 use clock::{Class, LocalFuture, join_all};
 use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape};
 use nand::{BlockId, DieId, Nand, Ppa, TAG_BYTES};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A medium of extents on a flash array.
@@ -14,6 +16,7 @@ pub struct AppendFtl {
     sets: Sets,
     shape: Shape,
     blocks: Mutex<Blocks>,
+    starts: Starts,
     unreadable_blocks: u32,
 }
 
@@ -39,10 +42,28 @@ impl AppendFtl {
         let scans = join_all(dies.map(|die| scan(nand.clone(), die)).collect()).await;
         let sets = Sets::new(stripe, &geometry);
         let mut blocks = Blocks::new(sets, nand.cells());
-        let unreadable = scans.iter().map(|scan| scan.unreadable).sum();
+        let unreadable: Vec<u32> = scans.iter().map(|scan| scan.unreadable).collect();
         let found: Vec<_> = scans.into_iter().flat_map(|scan| scan.found).collect();
-        blocks.adopt(&found);
-        Self::on(nand, sets, blocks, unreadable)
+        let (whole, cut_off): (Vec<Found>, Vec<Found>) = {
+            let firsts: BTreeSet<ExtentId> = found
+                .iter()
+                .filter(|found| found.tag.position == 0)
+                .map(|found| found.tag.extent)
+                .collect();
+            // A first block that cannot be read is lost, which is no sign of a reset.
+            let has_first = |found: &Found| {
+                let die = blocks.first_die(found.tag.extent);
+                firsts.contains(&found.tag.extent) || unreadable[die.0 as usize] > 0
+            };
+            found.into_iter().partition(has_first)
+        };
+        let erases = cut_off.into_iter().map(|found| {
+            let nand = nand.clone();
+            async move { nand.erase(found.block, Class::HostRead).await }
+        });
+        join_all(erases.collect()).await;
+        blocks.adopt(&whole);
+        Self::on(nand, sets, blocks, unreadable.iter().sum())
     }
 
     fn on(nand: Arc<Nand>, sets: Sets, blocks: Blocks, unreadable_blocks: u32) -> Self {
@@ -58,7 +79,14 @@ impl AppendFtl {
             extents: blocks.capacity(),
             parallelism: geometry.dies(),
         };
-        Self { nand, sets, shape, blocks: Mutex::new(blocks), unreadable_blocks }
+        Self {
+            nand,
+            sets,
+            shape,
+            blocks: Mutex::new(blocks),
+            starts: Starts::default(),
+            unreadable_blocks,
+        }
     }
 
     /// Blocks that [`Self::open`] erased because their tag could not be read. What they held of an
@@ -85,6 +113,7 @@ impl AppendFtl {
 
     async fn program(&self, at: PageId, page: Arc<Page>, class: Class) {
         assert!(page.spare().len() <= self.shape.spare_bytes as usize, "{at} fits its spare area");
+        self.starts.pass(at).await;
         let (ppa, label) = {
             let mut blocks = self.blocks();
             let label = blocks.append(at);
@@ -93,11 +122,19 @@ impl AppendFtl {
         let tag = Tag { label, extent: at.extent, position: at.page % self.sets.width };
         let tag = (ppa.page == 0).then(|| tag.encode());
         self.nand.program(ppa, page, tag, class).await;
+        if at.page == 0 {
+            self.starts.landed(at.extent);
+        }
     }
 
+    /// Erases an extent's blocks, that of its first page before the others: from then on it is
+    /// gone.
     async fn erase(&self, extent: ExtentId, class: Class) {
-        let written = self.blocks().written(extent);
-        let erases = written.into_iter().map(|block| {
+        let mut written = self.blocks().written(extent).into_iter();
+        if let Some(first) = written.next() {
+            self.nand.erase(first, class).await;
+        }
+        let erases = written.map(|block| {
             let nand = self.nand.clone();
             async move { nand.erase(block, class).await }
         });
@@ -116,7 +153,9 @@ impl Media for AppendFtl {
     }
 
     fn open(&self, label: Label) -> Result<ExtentId, Error> {
-        self.blocks().open(label, self.nand.cells()).ok_or(Error::NoFreeExtent)
+        let extent = self.blocks().open(label, self.nand.cells()).ok_or(Error::NoFreeExtent)?;
+        self.starts.open(extent);
+        Ok(extent)
     }
 
     fn append(

@@ -173,6 +173,12 @@ impl Blocks {
         Label { stream: extent.stream, epoch: extent.epoch }
     }
 
+    /// The die on which an extent begins.
+    pub(crate) fn first_die(&self, id: ExtentId) -> DieId {
+        let (set, _) = self.place(id);
+        self.sets.die(set, 0)
+    }
+
     /// The block of an extent in use at `position` of its stripe.
     #[inline]
     pub(crate) fn block(&self, id: ExtentId, position: u32) -> BlockId {

@@ -13,6 +13,7 @@
 //!
 //! # Guarantees
 //! - What was programmed before a power cut is found again by `open`; what was not is a hole.
+//! - An extent whose reset was cut off is gone as a whole: `open` erases what is left of it.
 //! - A bad block is never touched. A block whose tag cannot be read is erased by `open` and
 //!   counted.
 //! - [`AppendFtl::table_bytes`]: 2 bytes for each block and 16 for each extent.
@@ -29,6 +30,7 @@
 mod append;
 mod blocks;
 mod scan;
+mod starts;
 mod stripe;
 mod tag;
 

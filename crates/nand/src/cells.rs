@@ -103,8 +103,9 @@ impl Cells {
         block.pages.push(page);
     }
 
-    /// Asks the processor for what a read of `ppa` will touch, ahead of it: the pointer to the page at
-    /// once; the page behind it when two more reads have been announced, by when the pointer is there.
+    /// Asks the processor for what a read of `ppa` will touch, ahead of it: the pointer to the page
+    /// at once; the page behind it when two more reads have been announced, by when the pointer is
+    /// there.
     #[inline]
     pub(crate) fn prefetch(&self, ppa: Ppa) {
         prefetch_index(&self.die(ppa.block)[ppa.block.block as usize].pages, ppa.page as usize);
