@@ -1,8 +1,8 @@
 use crate::record::HEADER_ALIGN;
 use media::{ExtentId, PageId};
 
-/// Where a record's header lies, in 48 bits: a page number in 32, an offset in the page's headers, in
-/// units of 8 bytes, in 16.
+/// Where a record's header lies, in 48 bits: a page number in 32, an offset in the page's headers,
+/// in units of 8 bytes, in 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address(u64);
 

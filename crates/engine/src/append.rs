@@ -2,7 +2,7 @@
 
 use crate::address::Address;
 use crate::extent::{Extent, class_of};
-use crate::log::{Appended, Frontier, Log, NewRecord, NoRoom, RESERVED_EXTENTS, State};
+use crate::log::{Appended, Frontier, Log, NewRecord, NoRoom, State, reserve};
 use crate::page_builder::PageBuilder;
 use crate::pending::Pending;
 use crate::record::{Header, header_len};
@@ -22,7 +22,8 @@ impl Log {
     ) -> Result<Appended, NoRoom> {
         let header_len = header_len(record.key.len());
         let on_one_page = self.layout.fits_page(record.key.len(), record.value.len());
-        self.make_room(state, stream, header_len, record.value.len(), on_one_page)?;
+        let reserved = reserve(stream, record.kind);
+        self.make_room(state, stream, reserved, header_len, record.value.len(), on_one_page)?;
         let sequence = record.sequence.unwrap_or_else(|| {
             state.sequence.0 += 1;
             state.sequence
@@ -70,7 +71,7 @@ impl Log {
         let (address, page) = self.push(state, stream, header, value.slice(0..done));
         let mut pages: SmallVec<[Arc<Pending>; 1]> = smallvec![page];
         while done < value.len() {
-            self.turn_page(state, stream);
+            self.next_page(state, stream);
             let part = value.slice(done..value.len().min(done + self.layout.bare_room()));
             done += part.len();
             let frontier = frontier(state, stream);
@@ -85,13 +86,14 @@ impl Log {
         self: &Arc<Self>,
         state: &mut State,
         stream: Stream,
+        reserved: u32,
         header_len: usize,
         value_len: u32,
         on_one_page: bool,
     ) -> Result<(), NoRoom> {
         for _ in 0..5 {
             let Some(frontier) = &state.frontiers[stream as usize] else {
-                self.open_extent(state, stream)?;
+                self.open_extent(state, stream, reserved)?;
                 continue;
             };
             let room = frontier.builder.room(header_len);
@@ -117,15 +119,17 @@ impl Log {
 
     /// True when the extent has `more` pages after the open one, and room for their summary.
     fn has_pages(&self, frontier: &Frontier, more: u32) -> bool {
-        // The open page's headers, at most a page and its spare area, are not yet in the summary.
+        // The open page's headers, at most a page and its spare area, are not yet in the summary;
+        // nor are those on the last of `more` pages, which other records join.
         let page = SUMMARY_ENTRY_BYTES + (self.shape.page_bytes + self.shape.spare_bytes) as usize;
-        let summary = frontier.summary.len() + 2 * page;
+        let open_pages = if more == 0 { 1 } else { 2 };
+        let summary = frontier.summary.len() + open_pages * page;
         let reserved = summary_page_count(self.layout, summary);
         frontier.page + more + reserved < self.shape.pages_per_extent
     }
 
-    fn open_extent(&self, state: &mut State, stream: Stream) -> Result<(), NoRoom> {
-        if stream == Stream::Host && self.media.free_extents() <= RESERVED_EXTENTS {
+    fn open_extent(&self, state: &mut State, stream: Stream, reserved: u32) -> Result<(), NoRoom> {
+        if self.media.free_extents() <= reserved {
             return Err(NoRoom);
         }
         state.sequence.0 += 1;
@@ -159,6 +163,14 @@ impl Log {
     /// Closes the stream's open page, starts its program, and opens the next one. Seals the extent
     /// when that leaves no room for a page and the summary.
     pub(crate) fn turn_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
+        self.next_page(state, stream);
+        if !self.has_pages(frontier(state, stream), 0) {
+            self.seal(state, stream);
+        }
+    }
+
+    /// As [`Self::turn_page`], but never seals: within a record, whose pages are in one extent.
+    fn next_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
         let frontier = frontier(state, stream);
         let builder = std::mem::replace(&mut frontier.builder, PageBuilder::new(self.layout));
         builder.summarize(frontier.page, &mut frontier.summary);
@@ -168,9 +180,6 @@ impl Log {
         let frontier = state.frontiers[stream as usize].as_mut().expect("it was there above");
         frontier.page += 1;
         frontier.pending = next;
-        if !self.has_pages(frontier, 0) {
-            self.seal(state, stream);
-        }
     }
 
     /// Ends the stream's extent with its summary.

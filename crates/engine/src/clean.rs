@@ -1,19 +1,19 @@
 //! Cleaning an extent: what lives in it moves to another, then it is reset.
 //!
 //! 1. The extent's summary tells what it holds; without one every page is read for its headers.
-//! 2. Pages that hold something live are read, several side by side, and what lives is appended to the
-//!    stream of the cleaner, keeping its sequence number.
-//! 3. When the copies are durable each index entry that still points to the old place is moved, under
-//!    the latch of its key.
+//! 2. Pages that hold something live are read, several side by side, and what lives is appended to
+//!    the stream of the cleaner, keeping its sequence number.
+//! 3. When the copies are durable each index entry that still points to the old place is moved,
+//!    under the latch of its key.
 //! 4. When the last reader has left, the extent is reset.
 
 use crate::address::{Address, PageNumber};
 use crate::index::HashedKey;
-use crate::log::{Appended, NewRecord, OwnedHeader};
+use crate::log::{Appended, NewRecord, NoRoom, OwnedHeader};
 use crate::page_view::PageView;
 use crate::pending::durable;
 use crate::record::{Kind, Sequence};
-use crate::store::Store;
+use crate::store::{Ack, Store};
 use crate::summary::{Listed, read_summary};
 use base::Buf;
 use clock::{Class, Rank, Stage};
@@ -41,10 +41,14 @@ struct Moved {
 impl Store {
     /// Moves all that lives in `victim` elsewhere and resets it. An extent with something live that
     /// cannot be read any more is kept as it is, out of use.
-    pub(crate) async fn clean(self: &Arc<Self>, victim: ExtentId) {
+    ///
+    /// [`NoRoom`] when the copies need more extents than there are; then the victim stays in use.
+    pub(crate) async fn clean(self: &Arc<Self>, victim: ExtentId) -> Result<(), NoRoom> {
         self.log.state().begin_cleaning(victim);
-        let records = self.records_of(victim, Class::Gc).await;
-        let moved = self.copy_live(records).await;
+        let mut records = self.records_of(victim, Class::Gc).await;
+        // A summary may list what a power cut kept from the medium.
+        records.retain(|record| self.is_complete(record));
+        let (moved, copied) = self.copy_live(records).await;
         {
             let mut state = self.log.state();
             self.log.pad(&mut state, Stream::Gc);
@@ -61,15 +65,26 @@ impl Store {
             let mut state = self.log.state();
             state.extents.get(victim).values.iter().any(|(_, live)| live.records > 0)
         };
+        if copied.is_err() {
+            self.log.state().extents.get(victim).victim = false;
+            return copied;
+        }
         if has_live || !landed {
-            return;
+            return Ok(());
+        }
+        // What took the place of the victim's records must be durable before they go; in a buffer
+        // that outlives a loss of power it is.
+        if self.config.ack == Ack::Program
+            && durable(&self.log.unlanded_host_pages()).await.is_err()
+        {
+            return Ok(());
         }
         self.last_reader_left(victim).await;
         self.log.state().forget(victim);
         self.counters.count_victim();
-        if self.log.media.reset(victim, Class::Gc).await.is_err() {
-            // The medium keeps what it cannot erase; the log has one extent less.
-        }
+        // The medium keeps what it cannot erase; the log has one extent less then.
+        let _ = self.log.media.reset(victim, Class::Gc).await;
+        Ok(())
     }
 
     async fn last_reader_left(&self, victim: ExtentId) {
@@ -115,7 +130,9 @@ impl Store {
         let pages = {
             let mut state = self.log.state();
             let extent = state.extents.get(id);
-            extent.summary.filter(|_| extent.in_flight == 0)?..extent.pages
+            let is_whole =
+                |first: &u32| extent.in_flight == 0 && extent.holes.iter().all(|hole| hole < first);
+            extent.summary.filter(is_whole)?..extent.pages
         };
         let reads: Vec<_> = pages
             .map(|page| {
@@ -168,8 +185,8 @@ impl Store {
         }
     }
 
-    /// Copies what lives among `records`, several pages side by side.
-    async fn copy_live(self: &Arc<Self>, records: Vec<Record>) -> Vec<Moved> {
+    /// Copies what lives among `records`, several pages side by side, as far as there is room.
+    async fn copy_live(self: &Arc<Self>, records: Vec<Record>) -> (Vec<Moved>, Result<(), NoRoom>) {
         let mut pages: VecDeque<Vec<Record>> = VecDeque::new();
         for record in records {
             match pages.back_mut() {
@@ -185,17 +202,21 @@ impl Store {
                 async move {
                     let mut moved = Vec::new();
                     loop {
-                        let Some(page) = pages.borrow_mut().pop_front() else { return moved };
-                        store.copy_page(page, oldest, &mut moved).await;
+                        let page = pages.borrow_mut().pop_front();
+                        let Some(page) = page else { return (moved, Ok(())) };
+                        if store.copy_page(page, oldest, &mut moved).await.is_err() {
+                            return (moved, Err(NoRoom));
+                        }
                     }
                 }
             })
             .collect();
-        clock::join_all(workers).await.into_iter().flatten().collect()
+        let (moved, copied): (Vec<_>, Vec<_>) = clock::join_all(workers).await.into_iter().unzip();
+        (moved.into_iter().flatten().collect(), copied.into_iter().collect())
     }
 
-    /// The victim counts: its blocks are not erased at one instant, so after a loss of power some of
-    /// it may still be there when the rest is gone.
+    /// The victim counts: its blocks are not erased at one instant, so after a loss of power some
+    /// of it may still be there when the rest is gone.
     fn oldest_epoch(&self) -> u64 {
         let state = self.log.state();
         let epochs = state.extents.iter().map(|(_, extent)| extent.label.epoch);
@@ -207,7 +228,7 @@ impl Store {
         records: Vec<Record>,
         oldest: u64,
         moved: &mut Vec<Moved>,
-    ) {
+    ) -> Result<(), NoRoom> {
         let mut live = Vec::new();
         for record in records {
             if self.is_live(&record, oldest).await {
@@ -217,23 +238,27 @@ impl Store {
         let room = self.log.layout.page_bytes;
         let wanted: u32 = live.iter().map(|record| record.part_len(room)).sum();
         if wanted == 0 {
-            moved.extend(live.into_iter().map(|record| self.copy(record, &Buf::phantom(0, 0))));
-            return;
+            for record in live {
+                moved.push(self.copy(record, &Buf::phantom(0, 0))?);
+            }
+            return Ok(());
         }
         let at = self.log.page_id(live[0].address);
         self.counters.count_gc_reads(1);
-        let Ok(page) = self.log.media.read(at, &|_| wanted, Class::Gc).await else { return };
+        let read = self.log.media.read(at, &|_| wanted, Class::Gc).await;
+        let Ok(page) = read else { return Ok(()) };
         for record in live {
             let len = record.part_len(room);
             let Some(part) = page.data_at(record.value_start, len) else { continue };
             if let Some(value) = self.rest_of(&record, part).await {
-                moved.push(self.copy(record, &value));
+                moved.push(self.copy(record, &value)?);
             }
         }
+        Ok(())
     }
 
-    /// The whole value of a record whose first page holds `part` of it. It moves as it is: a damaged
-    /// value keeps its checksum, and stays known as damaged.
+    /// The whole value of a record whose first page holds `part` of it. It moves as it is: a
+    /// damaged value keeps its checksum, and stays known as damaged.
     async fn rest_of(self: &Arc<Self>, record: &Record, part: Buf) -> Option<Buf> {
         let rest = record.header.value_len - part.len();
         if rest == 0 {
@@ -254,7 +279,7 @@ impl Store {
         Buf::join(&parts).filter(|value| value.len() == record.header.value_len)
     }
 
-    fn copy(self: &Arc<Self>, record: Record, value: &Buf) -> Moved {
+    fn copy(self: &Arc<Self>, record: Record, value: &Buf) -> Result<Moved, NoRoom> {
         let header = &record.header;
         let copy = NewRecord {
             sequence: Some(header.sequence),
@@ -265,25 +290,26 @@ impl Store {
             value_crc: header.value_crc,
         };
         let mut state = self.log.state();
-        let copy = self.log.append(&mut state, Stream::Gc, &copy);
-        let copy = copy.expect("extents are reserved for cleaning one victim");
+        let copy = self.log.append(&mut state, Stream::Gc, &copy)?;
         if header.kind == Kind::Tombstone {
             state.count_tombstone(self.log.page_id(copy.address).extent, record.footprint);
         }
         drop(state);
         self.counters.count_moved();
-        Moved { record, copy }
+        Ok(Moved { record, copy })
     }
 
-    /// True when the index points to the record, or when it is a tombstone that an older version of its
-    /// key may still need: in any extent that was opened before it was written.
+    /// True when the index points to the record, or when it is a tombstone that an older version of
+    /// its key may still need: in any extent that was opened before it was written.
     async fn is_live(&self, record: &Record, oldest: u64) -> bool {
         let header = &record.header;
         let key = HashedKey::new(&header.key);
         if header.kind == Kind::Tombstone {
             let _latch = self.latches.latch(key.hash).await;
             self.index.remove(header.table, key, record.address).await;
-            return Sequence(oldest) < header.sequence;
+            let extent = self.log.page_id(record.address).extent;
+            let needless = self.log.state().extents.get(extent).needless.contains(&record.address);
+            return Sequence(oldest) < header.sequence && !needless;
         }
         if self.index.lookup(header.table, key).await.contains(&record.address) {
             return true;

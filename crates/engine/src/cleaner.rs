@@ -1,9 +1,11 @@
 //! When to clean, and what to tell those who wait for space.
 
 use crate::error::Error;
+use crate::extent::Extent;
 use crate::log::RESERVED_EXTENTS;
+use crate::record::{Kind, Sequence};
 use crate::store::{Ack, Store};
-use crate::victim::Candidate;
+use crate::victim::{Candidate, Victims};
 use base::Rng;
 use clock::{Rank, Stage, TaskId};
 use media::ExtentId;
@@ -55,7 +57,8 @@ impl Cleaner {
 }
 
 impl Store {
-    /// Free extents below which cleaning goes on: the reserve, and some for hosts to write meanwhile.
+    /// Free extents below which cleaning goes on: the reserve, and some for hosts to write
+    /// meanwhile.
     fn extents_low(&self) -> u32 {
         RESERVED_EXTENTS + (self.log.shape.extents / 64).max(1)
     }
@@ -67,12 +70,13 @@ impl Store {
         }
     }
 
-    /// Waits for an extent to become free; an error when cleaning cannot free one.
-    pub(crate) async fn cleaner_makes_room(&self) -> Result<(), Error> {
+    /// Waits for an extent to become free for a record of this kind; an error when cleaning cannot
+    /// free one.
+    pub(crate) async fn cleaner_makes_room(&self, kind: Kind) -> Result<(), Error> {
         self.cleaner.wake();
         self.cleaner.state().waiters.push_back(clock::current());
         clock::park(Rank::Credit, Stage::Gc).await;
-        let short = self.log.shortage(Ack::Program, 0).is_some();
+        let short = self.log.shortage(Ack::Program, kind, 0).is_some();
         if self.cleaner.state().full && short {
             return Err(Error::CapacityExceeded);
         }
@@ -81,39 +85,30 @@ impl Store {
 
     /// The background task of a store.
     pub(crate) async fn clean_forever(self: Arc<Self>) {
-        // Victims since hosts could last open an extent. Cleaning may win nothing where pages are
-        // padded in a way that cleaning only repeats. One round moves everything; tombstones may need a
-        // second to get old enough, and a third to go.
-        let mut barren = 0;
-        let barren_max = 3 * self.log.shape.extents;
+        let mut round = Round::first(self.log.state().sequence);
         loop {
             let free = self.log.media.free_extents();
             self.config.group.promote_gc(free <= RESERVED_EXTENTS);
             if free > RESERVED_EXTENTS {
-                barren = 0;
+                round = Round::first(self.log.state().sequence);
                 self.cleaner.release(false);
             }
             let hosts_wait = !self.cleaner.state().waiters.is_empty();
-            let low = free <= self.extents_low();
-            let victim = if low { self.choose_victim(free <= RESERVED_EXTENTS) } else { None };
-            match victim {
-                Some(victim) if barren <= barren_max => {
-                    barren += 1;
-                    self.clean(victim).await;
-                }
-                None if hosts_wait && self.wait_for_landings().await => {}
-                _ => {
-                    barren = 0;
-                    self.cleaner.release(true);
-                    self.cleaner.state().idle = Some(clock::current());
-                    clock::park(Rank::Free, Stage::Gc).await;
-                }
+            let goes_on = match self.choose_victim(free, round) {
+                Some(victim) => self.clean(victim).await.is_ok(),
+                None if hosts_wait && self.wait_for_landings().await => true,
+                None => hosts_wait && round.next(self.log.state().sequence),
+            };
+            if !goes_on {
+                self.cleaner.release(true);
+                self.cleaner.state().idle = Some(clock::current());
+                clock::park(Rank::Free, Stage::Gc).await;
             }
         }
     }
 
-    /// Extents whose last pages are on their way cannot be cleaned before those land. False when none
-    /// are.
+    /// Extents whose last pages are on their way cannot be cleaned before those land. False when
+    /// none are.
     async fn wait_for_landings(self: &Arc<Self>) -> bool {
         let pages = self.log.close_all();
         // A program that failed is the business of whoever waits for its records.
@@ -121,26 +116,59 @@ impl Store {
         !pages.is_empty()
     }
 
-    /// A victim; one that is not worth its while only when hosts cannot go on without.
-    fn choose_victim(&self, forced: bool) -> Option<ExtentId> {
+    /// A victim, if extents are running out and there is something to win.
+    fn choose_victim(&self, free: u32, round: Round) -> Option<ExtentId> {
+        if free > self.extents_low() {
+            return None;
+        }
         let page_bytes = self.log.shape.page_bytes;
         let extent_bytes = self.log.shape.extent_bytes();
+        let forced = free <= RESERVED_EXTENTS;
         let worth = if forced { u64::from(page_bytes) } else { extent_bytes / WORTH_CLEANING };
         let state = self.log.state();
-        let candidates: Vec<Candidate> = state
-            .extents
-            .iter()
-            .filter_map(|(id, extent)| Candidate::new(id, extent, page_bytes, worth))
-            .collect();
+        let of_round = || state.extents.iter().filter(|(_, extent)| round.is_for(extent));
         let spare = extent_bytes * u64::from(self.log.shape.extents);
         let spare = spare.saturating_sub(self.config.capacity_bytes);
-        if state.tombstones.bytes > spare / 4 {
+        if free >= RESERVED_EXTENTS && state.tombstones.bytes > spare / 4 {
             // Tombstones go when every extent older than they are has been reset.
-            let sealed = state.extents.iter().filter(|(_, extent)| extent.is_cleanable());
-            return sealed.min_by_key(|(_, extent)| extent.label.epoch).map(|(id, _)| id);
+            let cleanable = of_round().filter(|(_, extent)| extent.is_cleanable());
+            return cleanable.min_by_key(|(_, extent)| extent.label.epoch).map(|(id, _)| id);
         }
+        let candidate = |(id, extent)| Candidate::new(id, extent, page_bytes, worth);
+        let candidates: Vec<Candidate> = of_round().filter_map(candidate).collect();
         let now = state.sequence.0;
         drop(state);
-        self.config.victims.choose(&candidates, now, &mut self.cleaner.state().rng)
+        // On the reserve, what takes least of it.
+        let victims = if free < RESERVED_EXTENTS { Victims::Greedy } else { self.config.victims };
+        victims.choose(&candidates, now, &mut self.cleaner.state().rng)
+    }
+}
+
+/// Cleaning without winning an extent for hosts. Each extent is cleaned once in a round, and not
+/// what the round itself has filled; so a round ends.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    number: u32,
+    began: Sequence,
+}
+
+impl Round {
+    /// One moves everything; tombstones may need a second to get old enough, and a third to go.
+    const MAX: u32 = 3;
+
+    fn first(now: Sequence) -> Self {
+        Self { number: 1, began: now }
+    }
+
+    /// Begins the next round; false when there have been enough to know that there is nothing to
+    /// win.
+    fn next(&mut self, now: Sequence) -> bool {
+        self.number += 1;
+        self.began = now;
+        self.number <= Self::MAX
+    }
+
+    fn is_for(self, extent: &Extent) -> bool {
+        Sequence(extent.label.epoch) <= self.began
     }
 }

@@ -1,3 +1,4 @@
+use crate::address::Address;
 use crate::key_space::TableId;
 use clock::TaskId;
 use media::{ExtentId, ExtentInfo, Label, Stream};
@@ -53,6 +54,9 @@ pub(crate) struct Extent {
     pub(crate) last_reader: Option<TaskId>,
     pub(crate) values: SmallVec<[(TableId, Live); 1]>,
     pub(crate) tombstones: Live,
+    /// Tombstones found on opening that a newer record, or the original that they copy, makes
+    /// needless.
+    pub(crate) needless: Vec<Address>,
 }
 
 impl Extent {
@@ -69,6 +73,7 @@ impl Extent {
             last_reader: None,
             values: SmallVec::new(),
             tombstones: Live::default(),
+            needless: Vec::new(),
         }
     }
 

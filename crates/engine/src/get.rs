@@ -55,7 +55,7 @@ impl Store {
         let table = self.table(space)?;
         match self.find(table, HashedKey::new(key)).await? {
             Some(found) => {
-                found.settled(self.config.ack).await?;
+                found.settled(&self.log, self.config.ack).await?;
                 Ok(found.is_value())
             }
             None => Ok(false),
@@ -94,8 +94,8 @@ impl Store {
         self.whole(address.page(), first).await.map(Content::Value)
     }
 
-    /// As [`Self::content`], for a record whose first page has not landed: served from memory once it
-    /// is durable.
+    /// As [`Self::content`], for a record whose first page has not landed: served from memory once
+    /// it is durable.
     async fn unlanded_content(
         self: &Arc<Self>,
         address: Address,

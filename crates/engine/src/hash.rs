@@ -1,9 +1,9 @@
 //! The `hash` index: all entries in memory, 12 bytes each, in the order of their keys' hashes.
 //!
-//! A lane's table is an array in which entries stand sorted by 32 bits of the hash, each at or after
-//! its home place, which is proportional to the hash (linear probing that keeps order; Amble and Knuth,
-//! 1974). So a lookup ends at the first greater hash, a scan is a walk, and growing needs no keys.
-//! Removing shifts the rest of the run back; there are no tombstones.
+//! A lane's table is an array in which entries stand sorted by 32 bits of the hash, each at or
+//! after its home place, which is proportional to the hash (linear probing that keeps order; Amble
+//! and Knuth, 1974). So a lookup ends at the first greater hash, a scan is a walk, and growing
+//! needs no keys. Removing shifts the rest of the run back; there are no tombstones.
 
 use crate::address::Address;
 use crate::index::{Answer, Candidates, HashedKey, Index};
@@ -290,7 +290,8 @@ mod tests {
         used.map(|slot| (slot.hash, slot.address().to_bits())).collect()
     }
 
-    /// Random inserts and removals with few distinct hashes, so that runs are long and hashes equal.
+    /// Random inserts and removals with few distinct hashes, so that runs are long and hashes
+    /// equal.
     #[test]
     fn a_table_holds_what_a_sorted_map_holds() {
         for seed in 0..50 {

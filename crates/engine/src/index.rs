@@ -93,9 +93,9 @@ pub trait Index: Send + Sync {
     /// Removes the entry at `old`. False when there is no such entry.
     fn remove<'a>(&'a self, table: TableId, key: HashedKey<'a>, old: Address) -> Answer<'a, bool>;
 
-    /// Entries in the index's order, from the place of `from` on (the first entry's without): at least
-    /// `limit`, or all that are left. Entries of one place come together, and at least one place after
-    /// that of `from` is among them if there is one.
+    /// Entries in the index's order, from the place of `from` on (the first entry's without): at
+    /// least `limit`, or all that are left. Entries of one place come together, and at least one
+    /// place after that of `from` is among them if there is one.
     fn scan<'a>(
         &'a self,
         table: TableId,

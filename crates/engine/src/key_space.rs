@@ -35,7 +35,8 @@ const CREATING: u32 = 1;
 const PRESENT: u32 = 2;
 const PRESENCE_BITS: u32 = 2;
 
-/// All key spaces: for each id a word with its generation and its presence, since every command asks.
+/// All key spaces: for each id a word with its generation and its presence, since every command
+/// asks.
 #[derive(Debug)]
 pub(crate) struct KeySpaces(Box<[AtomicU32]>);
 
@@ -112,7 +113,8 @@ impl KeySpaces {
 impl Store {
     /// Creates an empty key space.
     ///
-    /// Durable on return, in the mode that [`Ack`](crate::Ack) names, as is [`Self::delete_key_space`].
+    /// Durable on return, in the mode that [`Ack`](crate::Ack) names, as is
+    /// [`Self::delete_key_space`].
     pub async fn create_key_space(self: &Arc<Self>, space: KeySpaceId) -> Result<(), Error> {
         let table = self.spaces.begin(space)?;
         let kept = self.keep(table, true).await;

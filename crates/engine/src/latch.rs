@@ -3,8 +3,8 @@ use clock::{Held, Rank, Stage, TaskId};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One latch for each key that is being changed. Keys of equal hash share one, which costs nothing but
-/// time.
+/// One latch for each key that is being changed. Keys of equal hash share one, which costs nothing
+/// but time.
 #[derive(Debug)]
 pub(crate) struct Latches {
     lanes: Vec<Mutex<Vec<Latched>>>,

@@ -5,7 +5,8 @@
 //! data:        | headers that did not fit above | end of a value from the page before | values |
 //! ```
 //! On a medium without spare area the prologue and all headers stand at the front of the data. A
-//! record that fits a page does not cross one; a longer value fills this page and goes on in the next.
+//! record that fits a page does not cross one; a longer value fills this page and goes on in the
+//! next.
 
 use crate::page_builder::PageBuilder;
 use crate::record::{Header, header_len};
@@ -76,13 +77,15 @@ pub(crate) struct Layout {
     pub(crate) page_bytes: u32,
     /// Spare bytes used for headers; 0 when the area could not even hold a prologue.
     pub(crate) spare_bytes: u32,
+    pages_per_extent: u32,
 }
 
 impl Layout {
     pub(crate) fn new(shape: &Shape) -> Self {
         let usable = shape.spare_bytes & !7;
         let spare_bytes = if (usable as usize) < PROLOGUE_BYTES { 0 } else { usable };
-        Self { page_bytes: shape.page_bytes, spare_bytes }
+        let Shape { page_bytes, pages_per_extent, .. } = *shape;
+        Self { page_bytes, spare_bytes, pages_per_extent }
     }
 
     /// Bytes at the front of a page without headers.
@@ -99,6 +102,16 @@ impl Layout {
         }
     }
 
+    fn extent_bytes(self) -> u64 {
+        u64::from(self.page_bytes) * u64::from(self.pages_per_extent)
+    }
+
+    /// Value bytes that an extent of long values holds: all but the pages kept for its summary, of
+    /// which there are three while the headers are few.
+    fn extent_room(self) -> u64 {
+        u64::from(self.bare_room()) * u64::from(self.pages_per_extent.saturating_sub(3))
+    }
+
     /// Value bytes that a page without headers holds.
     pub(crate) const fn bare_room(self) -> u32 {
         self.page_bytes - self.bare_front()
@@ -109,14 +122,17 @@ impl Layout {
         PageBuilder::new(self).fits(header_len(key_len), value_len)
     }
 
-    /// Bytes of the medium that a record stands for while it lives: its share of a page filled with
-    /// records of its size, padding included, and its entry in the summary. A function of its size
-    /// alone, so that live bytes can be counted exactly.
+    /// Bytes of the medium that a record stands for while it lives: its share of a page, or of an
+    /// extent when it is longer than a page, that is filled with records of its size, padding
+    /// included, and its entry in the summary. A function of its size alone, so that live bytes can
+    /// be counted exactly.
     pub(crate) fn footprint(self, key_len: usize, value_len: u32) -> u64 {
         let header = header_len(key_len) as u64;
         let summary = header + 1;
         if !self.fits_page(key_len, value_len) {
-            return u64::from(value_len) + header + summary;
+            let records = (self.extent_room() / u64::from(value_len)).max(1);
+            let share = self.extent_bytes().div_ceil(records);
+            return share.max(u64::from(value_len) + header + summary);
         }
         let (page, value) = (u64::from(self.bare_room()), u64::from(value_len));
         let in_spare = u64::from(self.spare_bytes).saturating_sub(PROLOGUE_BYTES as u64) / header;

@@ -3,10 +3,10 @@
 //! # How it works
 //! 1. [`Store::put`] takes the key's latch, checks its condition, appends a record to the log and
 //!    points the index to it; it is answered when the record's page has landed on the medium.
-//! 2. [`Store::get`] asks the index for addresses, reads the record there and checks its key and its
-//!    checksums. A record still on its way is answered from memory, once it is durable.
-//! 3. Records that were overwritten or deleted are dead. When extents run out the cleaner moves what
-//!    lives out of a victim and resets it.
+//! 2. [`Store::get`] asks the index for addresses, reads the record there and checks its key and
+//!    its checksums. A record still on its way is answered from memory, once it is durable.
+//! 3. Records that were overwritten or deleted are dead. When extents run out the cleaner moves
+//!    what lives out of a victim and resets it.
 //! 4. [`Store::open`] rebuilds the index from the medium alone.
 //!
 //! | to follow | read, in this order |

@@ -7,8 +7,9 @@ use base::Key;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Which keys an iteration is for: those whose first four bytes, the first most significant, agree with
-/// `pattern` in the bits of `mask`. Shorter keys count as followed by zeroes (SNIA KV API 1.1, 6.4).
+/// Which keys an iteration is for: those whose first four bytes, the first most significant, agree
+/// with `pattern` in the bits of `mask`. Shorter keys count as followed by zeroes (SNIA KV API 1.1,
+/// 6.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyFilter {
     /// The bits that count.
@@ -27,8 +28,8 @@ impl KeyFilter {
     }
 }
 
-/// A walk over the keys of a key space. A key that is there throughout is met exactly once; one that
-/// comes or goes meanwhile may be met or not.
+/// A walk over the keys of a key space. A key that is there throughout is met exactly once; one
+/// that comes or goes meanwhile may be met or not.
 #[derive(Clone, Debug)]
 pub struct Iteration {
     space: KeySpaceId,
@@ -146,7 +147,7 @@ impl Store {
             let (store, address, unlanded) = (self.clone(), visit.address, visit.unlanded.take());
             async move {
                 let found = store.header(address, unlanded).await?;
-                found.settled(store.config.ack).await?;
+                found.settled(&store.log, store.config.ack).await?;
                 Ok((found.header.key.clone(), found.is_value()))
             }
         };

@@ -1,5 +1,5 @@
-//! The log: what it knows of its extents and pages, and how its records are visited. `append` writes
-//! it, `clean` takes it back.
+//! The log: what it knows of its extents and pages, and how its records are visited. `append`
+//! writes it, `clean` takes it back.
 
 use crate::address::{Address, PageNumber};
 use crate::extent::{Extents, Live};
@@ -81,13 +81,22 @@ pub(crate) struct Appended {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoRoom;
 
-/// Extents that only garbage collection may take. Cleaning a victim moves at most an extent's worth
-/// of records, whose pages pack at worst into one extent beside the one that is open, and the one
-/// more holds the summaries.
-pub(crate) const RESERVED_EXTENTS: u32 = 2;
+/// Extents that stores must leave. Cleaning a victim moves at most an extent's worth of records,
+/// which fill the cleaner's open extent and, where they pack worse than before, up to two more; the
+/// third is for tombstones, which take little and make room.
+pub(crate) const RESERVED_EXTENTS: u32 = 3;
 
-/// Extents beside those that the capacity fills: the reserve, the open extents of both streams, and one
-/// for hosts to write to while the cleaner works.
+/// Extents that must stay free when `stream` opens one for a record of `kind`.
+pub(crate) const fn reserve(stream: Stream, kind: Kind) -> u32 {
+    match (stream, kind) {
+        (Stream::Host, Kind::Value) => RESERVED_EXTENTS,
+        (Stream::Host, Kind::Tombstone) => RESERVED_EXTENTS - 1,
+        (Stream::Gc, _) => 0,
+    }
+}
+
+/// Extents beside those that the capacity fills: the reserve, the open extents of both streams, and
+/// one for hosts to write to while the cleaner works.
 pub const SPARE_EXTENTS_MIN: u32 = RESERVED_EXTENTS + 3;
 
 /// What a store would have to wait for before it can be appended.
@@ -171,8 +180,8 @@ impl State {
         }
     }
 
-    /// Takes `victim` for cleaning. Extents that the cleaner opens from here on count as opened now: what
-    /// it copies was live now, so a tombstone written later may stand for a copy.
+    /// Takes `victim` for cleaning. Extents that the cleaner opens from here on count as opened
+    /// now: what it copies was live now, so a tombstone written later may stand for a copy.
     pub(crate) fn begin_cleaning(&mut self, victim: ExtentId) {
         self.extents.get(victim).victim = true;
         self.sequence.0 += 1;
@@ -292,11 +301,12 @@ impl Log {
         Some((pages.clone(), part))
     }
 
-    /// What keeps a host's record with a value of `value_len` bytes from being appended, if anything.
-    pub(crate) fn shortage(&self, ack: Ack, value_len: u32) -> Option<Shortage> {
+    /// What keeps a host's record with a value of `value_len` bytes from being appended, if
+    /// anything.
+    pub(crate) fn shortage(&self, ack: Ack, kind: Kind, value_len: u32) -> Option<Shortage> {
         let state = self.state();
         if state.frontiers[Stream::Host as usize].is_none()
-            && self.media.free_extents() <= RESERVED_EXTENTS
+            && self.media.free_extents() <= reserve(Stream::Host, kind)
         {
             return Some(Shortage::Extent);
         }
@@ -314,8 +324,8 @@ impl Log {
         self.state().joining += 1;
     }
 
-    /// One announced store has joined, or never will. The last one out closes the page for those that
-    /// wait in it.
+    /// One announced store has joined, or never will. The last one out closes the page for those
+    /// that wait in it.
     pub(crate) fn retract(self: &Arc<Self>, pads: bool) {
         let mut state = self.state();
         state.joining -= 1;
@@ -341,6 +351,15 @@ impl Log {
         let mut pages: Vec<_> = state.pending.iter().collect();
         pages.sort_unstable_by_key(|(number, _)| **number);
         pages.into_iter().filter(|(_, p)| p.page().is_some()).map(|(_, p)| p.clone()).collect()
+    }
+
+    /// Pages of hosts that hold something and have not landed.
+    pub(crate) fn unlanded_host_pages(&self) -> Vec<Arc<Pending>> {
+        let state = self.state();
+        let open = state.frontiers[Stream::Host as usize].as_ref();
+        let filling = open.filter(|frontier| !frontier.builder.is_empty());
+        let closed = state.pending.values().filter(|pages| pages.page().is_some());
+        closed.chain(filling.map(|frontier| &frontier.pending)).cloned().collect()
     }
 
     /// The page at `at` is on the medium, or lost.

@@ -59,8 +59,8 @@ impl PageBuilder {
             && self.spare.len() + header_len <= self.layout.spare_bytes as usize
     }
 
-    /// Value bytes that still fit together with a header of `header_len` bytes; `None` when not even
-    /// the header does.
+    /// Value bytes that still fit together with a header of `header_len` bytes; `None` when not
+    /// even the header does.
     pub(crate) fn room(&self, header_len: usize) -> Option<u32> {
         let front = if self.goes_to_spare(header_len) { 0 } else { header_len };
         let used = self.front.len() + front;

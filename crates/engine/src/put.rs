@@ -55,7 +55,9 @@ impl Announced {
 
 impl Drop for Announced {
     fn drop(&mut self) {
-        self.pause();
+        if clock::is_installed() {
+            self.pause();
+        }
     }
 }
 
@@ -96,7 +98,7 @@ impl Store {
         let key = HashedKey::new(key);
         let value_crc = if value.len() == 0 { 0 } else { value.crc32c() };
         let appended = loop {
-            self.wait_for_room(&mut announced, value.len()).await?;
+            self.wait_for_room(&mut announced, Kind::Value, value.len()).await?;
             let latch = self.latches.latch(key.hash).await;
             let table = self.spaces.table(space)?;
             let found = self.find(table, key).await?;
@@ -162,8 +164,8 @@ impl Store {
         if self.spaces.table(table.space)? == table { Ok(()) } else { Err(Error::NoKeySpace) }
     }
 
-    /// Points the key's entry from what was found, wherever cleaning has moved that since, to what was
-    /// appended. The key's latch is held, which cleaning takes too.
+    /// Points the key's entry from what was found, wherever cleaning has moved that since, to what
+    /// was appended. The key's latch is held, which cleaning takes too.
     pub(crate) async fn point(
         &self,
         table: TableId,
@@ -189,17 +191,18 @@ impl Store {
         }
     }
 
-    /// Waits until the log takes a value of `value_len` bytes. Cleaning makes room, or finds that there
-    /// is none to make.
+    /// Waits until the log takes a value of `value_len` bytes. Cleaning makes room, or finds that
+    /// there is none to make.
     async fn wait_for_room(
         self: &Arc<Self>,
         announced: &mut Announced,
+        kind: Kind,
         value_len: u32,
     ) -> Result<(), Error> {
-        while let Some(shortage) = self.log.shortage(self.config.ack, value_len) {
+        while let Some(shortage) = self.log.shortage(self.config.ack, kind, value_len) {
             announced.pause();
             match shortage {
-                Shortage::Extent => self.cleaner_makes_room().await?,
+                Shortage::Extent => self.cleaner_makes_room(kind).await?,
                 Shortage::Buffer => self.log.landing().await,
             }
         }
@@ -217,9 +220,12 @@ impl Store {
         mut announced: Announced,
     ) -> Result<(), Error> {
         self.table(space)?;
-        let key = HashedKey::new(key);
+        let (key, missing) = (HashedKey::new(key), Error::KeyNotFound);
         let (table, appended) = loop {
-            self.wait_for_room(&mut announced, 0).await?;
+            if let Err(full) = self.wait_for_room(&mut announced, Kind::Tombstone, 0).await {
+                // A key that is not there needs no room to be deleted.
+                return Err(if self.exist(space, key.key).await? { full } else { missing });
+            }
             let latch = self.latches.latch(key.hash).await;
             let table = self.spaces.table(space)?;
             let found = self.find(table, key).await?;
@@ -246,7 +252,7 @@ impl Store {
     /// Waits until whoever is told of what was found may be: others may still be writing it.
     async fn settle(&self, found: Option<Found>) -> Result<(), Error> {
         match found {
-            Some(found) => found.settled(self.config.ack).await,
+            Some(found) => found.settled(&self.log, self.config.ack).await,
             None => Ok(()),
         }
     }

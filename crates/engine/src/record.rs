@@ -7,8 +7,8 @@
 //! +-------+--------+----------------+-----------+------------+-------+--+--+--+--+--------+-----
 //! ```
 //! Little endian. The first checksum covers all that follows it to the end of the key. Headers are
-//! padded to 8 bytes, so that an address can count in units of 8. The value's offset counts from the
-//! first byte of the page's values.
+//! padded to 8 bytes, so that an address can count in units of 8. The value's offset counts from
+//! the first byte of the page's values.
 
 use crate::key_space::TableId;
 use base::checksum::crc32c;

@@ -1,9 +1,10 @@
 //! Opening a store by what the medium holds: extent by extent, the newest record of each key wins.
 //!
 //! Sealed extents tell by their summaries; of others every page is read for its headers. Where two
-//! records of a key have one sequence number they are a record and its copy, and the copy wins: the
-//! original may be half erased. A long value that lost one of its pages to a loss of power was never
-//! acknowledged and is passed over.
+//! records of a key have one sequence number they are a record and its copy, and the original wins:
+//! then an extent that was being filled with copies holds nothing and can be reset for nothing. (An
+//! extent is reset as a whole, so the original is there.) A long value that lost one of its pages
+//! to a loss of power was never acknowledged and is passed over.
 
 use crate::clean::Record;
 use crate::error::Error;
@@ -18,6 +19,7 @@ use crate::store::{Config, Found, Store};
 use base::{Key, Nanos};
 use clock::Class;
 use media::{ExtentId, ExtentInfo, Media, Page, PageId, Stream};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -124,7 +126,7 @@ impl Store {
     }
 
     /// False when a page of the record was never programmed.
-    fn is_complete(&self, record: &Record) -> bool {
+    pub(crate) fn is_complete(&self, record: &Record) -> bool {
         let at = self.log.page_id(record.address);
         let header = &record.header;
         let key_len = header.key.as_bytes().len();
@@ -140,14 +142,11 @@ impl Store {
     async fn take_record(self: &Arc<Self>, record: &Record) -> Result<(), Error> {
         let header = &record.header;
         let extent = self.log.page_id(record.address).extent;
-        if header.kind == Kind::Tombstone {
-            self.log.state().count_tombstone(extent, record.footprint);
-        }
         let key = HashedKey::new(&header.key);
         let known = match self.find(header.table, key).await {
             Ok(known) => known,
-            // A damaged record of this key, or of one that looks like it: it stays in the index, where
-            // reading it tells.
+            // A damaged record of this key, or of one that looks like it: it stays in the index,
+            // where reading it tells.
             Err(Error::Unrecovered) => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -173,19 +172,28 @@ impl Store {
     }
 
     fn is_newer(&self, record: &Record, known: &Found) -> bool {
-        let copy_rank = |extent: ExtentId| {
+        let originality = |extent: ExtentId| {
             let mut state = self.log.state();
             let label = state.extents.get(extent).label;
-            (label.stream == Stream::Gc, label.epoch)
+            (label.stream == Stream::Host, Reverse(label.epoch))
         };
-        let rank = |sequence, address| (sequence, copy_rank(self.log.page_id(address).extent));
+        let rank = |sequence, address| (sequence, originality(self.log.page_id(address).extent));
         rank(record.header.sequence, record.address) > rank(known.header.sequence, known.address)
     }
 
-    /// Takes the deleted keys out of the index, and the key spaces that are gone.
+    /// Takes the deleted keys out of the index, and the key spaces that are gone. Tombstones that a
+    /// newer record has made needless are not counted.
     async fn finish(self: &Arc<Self>, scan: &Scan) -> Result<(), Error> {
         for (table, key, address) in &scan.tombstones {
-            self.index.remove(*table, HashedKey::new(key), *address).await;
+            let needed = self.index.remove(*table, HashedKey::new(key), *address).await;
+            let extent = self.log.page_id(*address).extent;
+            let mut state = self.log.state();
+            if needed {
+                let bytes = self.log.layout.footprint(key.as_bytes().len(), 0);
+                state.count_tombstone(extent, bytes);
+            } else {
+                state.extents.get(extent).needless.push(*address);
+            }
         }
         let mut spaces = BTreeMap::new();
         for key in &scan.spaces {
@@ -193,16 +201,21 @@ impl Store {
             let value = value.bytes().ok_or(Error::Unrecovered)?;
             let (table, exists) =
                 KeySpaces::decode(key.as_bytes(), value).ok_or(Error::Unrecovered)?;
-            spaces.insert(table, exists);
-        }
-        for (table, exists) in spaces {
+            spaces.insert(table.space, table);
             self.spaces.set(table, exists);
         }
         for table in scan.tables.iter().filter(|table| table.space != KeySpaceId::STORE) {
-            if self.spaces.table(table.space) != Ok(*table) {
-                self.index.drop_table(*table);
-                self.log.state().uncount_table(*table);
+            if self.spaces.table(table.space) == Ok(*table) {
+                continue;
             }
+            // Only a later life of its key space ends a table. One without is not dead: the record
+            // of its key space is lost.
+            let is_over = spaces.get(&table.space).is_some_and(|newest| newest > table);
+            if !is_over {
+                return Err(Error::Unrecovered);
+            }
+            self.index.drop_table(*table);
+            self.log.state().uncount_table(*table);
         }
         Ok(())
     }

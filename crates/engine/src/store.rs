@@ -1,4 +1,4 @@
-use crate::address::Address;
+use crate::address::{Address, PageNumber};
 use crate::cleaner::Cleaner;
 use crate::counters::{Counters, Usage};
 use crate::error::Error;
@@ -72,12 +72,25 @@ impl Found {
         self.header.kind == Kind::Value
     }
 
-    /// Waits until whoever is told of this record may be.
-    pub(crate) async fn settled(&self, ack: Ack) -> Result<(), Error> {
-        match &self.pages {
-            Some(pages) if ack == Ack::Program => Ok(durable(std::slice::from_ref(pages)).await?),
-            _ => Ok(()),
+    /// Waits until whoever is told of this record may be: until its last page is durable.
+    pub(crate) async fn settled(&self, log: &Log, ack: Ack) -> Result<(), Error> {
+        if ack != Ack::Program {
+            return Ok(());
         }
+        if let Some(pages) = &self.pages {
+            durable(std::slice::from_ref(pages)).await?;
+        }
+        let (key_len, value_len) = (self.header.key.as_bytes().len(), self.header.value_len);
+        if log.layout.fits_page(key_len, value_len) {
+            return Ok(());
+        }
+        for more in 1..=value_len.div_ceil(log.layout.bare_room()) {
+            let number = PageNumber(self.address.page().0 + more);
+            if let Some((pages, _)) = log.unlanded_continuation(number) {
+                durable(&[pages]).await?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -129,7 +142,8 @@ impl Store {
         }
     }
 
-    /// The longest value that fits this medium, in bytes: 2 MiB, or half an extent where that is less.
+    /// The longest value that fits this medium, in bytes: 2 MiB, or half an extent where that is
+    /// less.
     pub fn value_bytes_max(&self) -> u32 {
         let extent = u32::try_from(self.log.shape.extent_bytes() / 2).unwrap_or(u32::MAX);
         extent.min(base::limits::VALUE_BYTES_MAX)
@@ -200,16 +214,16 @@ impl Store {
         Ok(Found { address, header, pages: None })
     }
 
-    /// The header of a damaged record, from the summary of its extent: so that it can be overwritten
-    /// and deleted.
+    /// The header of a damaged record, from the summary of its extent: so that it can be
+    /// overwritten and deleted.
     async fn summarized_header(self: &Arc<Self>, address: Address) -> Option<OwnedHeader> {
         let extent = self.log.page_id(address).extent;
         let records = self.summary_of(extent, clock::Class::HostRead).await?;
         records.into_iter().find(|record| record.address == address).map(|record| record.header)
     }
 
-    /// The record of `key`, a tombstone too, or nothing. The key's latch is held, so the record stays
-    /// the key's; only cleaning may move it.
+    /// The record of `key`, a tombstone too, or nothing. The key's latch is held, so the record
+    /// stays the key's; only cleaning may move it.
     pub(crate) async fn find(
         self: &Arc<Self>,
         table: TableId,

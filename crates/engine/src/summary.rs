@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! | length | crc32c | entry | entry | ...
-//! entry:  | page | spare bytes | front bytes | continuation | headers of the page, as they stand there |
+//! entry:  | page | spare bytes | front bytes | continuation | headers, as on the page |
 //! ```
 
 use crate::layout::{Layout, PROLOGUE_LEN, PageKind, Prologue};
@@ -20,8 +20,8 @@ pub(crate) fn len32(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len()).expect("a page is far smaller than 4 GiB")
 }
 
-/// Seals a summary with its checksum and cuts it into pages. Each says in its prologue which of them it
-/// is. An empty summary has none.
+/// Seals a summary with its checksum and cuts it into pages. Each says in its prologue which of
+/// them it is. An empty summary has none.
 pub(crate) fn summary_pages(layout: Layout, summary: &mut [u8]) -> Vec<Page> {
     if summary.len() <= SUMMARY_HEAD_BYTES {
         return Vec::new();

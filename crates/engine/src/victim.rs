@@ -7,7 +7,8 @@ use media::ExtentId;
 pub enum Victims {
     /// The one with the fewest live bytes.
     Greedy,
-    /// The one with the best free space gained times age over cost (Rosenblum and Ousterhout, 1992).
+    /// The one with the best free space gained times age over cost (Rosenblum and Ousterhout,
+    /// 1992).
     CostBenefit,
     /// Any.
     Random,
@@ -30,11 +31,12 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// `None` when there is too little to win: no more than `worth` dead bytes.
+    /// `None` when there is too little to win: no more than `worth` dead bytes, and something
+    /// alive.
     pub(crate) fn new(id: ExtentId, extent: &Extent, page_bytes: u32, worth: u64) -> Option<Self> {
         let written_bytes = u64::from(extent.pages) * u64::from(page_bytes);
         let live_bytes = extent.live_bytes();
-        let wins = live_bytes + worth < written_bytes;
+        let wins = live_bytes == 0 || live_bytes + worth < written_bytes;
         (extent.is_cleanable() && wins).then_some(Self {
             id,
             epoch: extent.label.epoch,
@@ -51,7 +53,8 @@ impl Candidate {
 }
 
 impl Victims {
-    /// One of `candidates`, which stand in the order of their ids; `now` is the log's sequence number.
+    /// One of `candidates`, which stand in the order of their ids; `now` is the log's sequence
+    /// number.
     pub(crate) fn choose(
         self,
         candidates: &[Candidate],
