@@ -19,9 +19,9 @@ pub struct Device {
 pub enum DeviceError {
     /// Too little is left for cleaning.
     #[error(
-        "{name}: {extents} extents of {extent_bytes} bytes leave less than {SPARE_EXTENTS_MIN} of \
-         them beside the {size_bytes} bytes that hosts see; make size_gb smaller, or extents smaller \
-         by another stripe"
+        "{name}: {extents} extents of {extent_bytes} bytes leave less than {SPARE_EXTENTS_MIN} \
+         of them beside the {size_bytes} bytes that hosts see; make size_gb smaller, or extents \
+         smaller by another stripe"
     )]
     TooSmall {
         /// The profile.

@@ -5,8 +5,8 @@
 //!    ones are files under `profiles/`, compiled in.
 //! 2. Each section of the file has a module under [`profile`] that holds its keys, its struct, and
 //!    the one function that checks both.
-//! 3. [`Device`] builds the layers that a profile asks for, from flash cells up to the controller, on
-//!    blank cells or on those of an earlier device.
+//! 3. [`Device`] builds the layers that a profile asks for, from flash cells up to the controller,
+//!    on blank cells or on those of an earlier device.
 //! 4. Comments are read too: what a profile says to be an assumption is listed by
 //!    [`Profile::assumptions`], so that a report can name what its figures rest on.
 //!

@@ -1,0 +1,81 @@
+//! Equal seeds give equal runs: of one process, of debug and release builds, with and without
+//! bytes.
+
+use node::profile::{Ack, Handlers};
+use node::{Device, Profile};
+use reactor::Reactor;
+use workload::{Distribution, Load, Operation, Payload, Plan, fill, run};
+
+/// The digest of [`plan`] with seed 1, in every build and on every machine. It changes when the
+/// device or the load does something else or at another time, and then only.
+const DIGEST_OF_SEED_1: u64 = 0x244f_abe7_52bc_e886;
+
+const PLAN: Plan = Plan {
+    operation: Operation::Mixed { read_percent: 50 },
+    operations: 20_000,
+    load: Load::QueueDepth(64),
+    nsid: Device::NAMESPACE,
+    key_bytes: 20,
+    value_bytes: 1_900,
+    keys: 4_200,
+    seed: 1,
+    distribution: Distribution::Zipfian,
+    payload: Payload::None,
+};
+
+/// The profile `moke` with less flash, so that the load makes it clean.
+fn profile() -> Profile {
+    let mut profile = Profile::load("moke").expect("a built-in profile");
+    let nand = &mut profile.nand;
+    (nand.channels, nand.dies_per_channel, nand.pages_per_block) = (2, 2, 16);
+    (nand.blocks_per_plane, nand.page_bytes, nand.spare_bytes) = (48, 4_096, 256);
+    profile.firmware.handlers = Handlers::Count(2);
+    profile.log.ack = Ack::Program;
+    profile.namespace.size_bytes = 10_000_000;
+    profile
+}
+
+/// The digest of `plan`, with ties at one instant broken by `shuffle` if there is one.
+fn digest(plan: &Plan, shuffle: Option<u64>) -> u64 {
+    let profile = profile();
+    Reactor::new(shuffle).run(async {
+        let cells = Device::manufacture(&profile, plan.seed);
+        let device = Device::format(&profile, cells, plan.seed).await.expect("it is large enough");
+        let queue = device.controller().queue_pair();
+        fill(&queue, plan, |_, _| {}).await.expect("the keys fit");
+        let outcome = run(&queue, plan, |_, _| {}).await;
+        assert_eq!(outcome.errors(), 0);
+        let figures = device.figures();
+        assert!(figures.store.victims > 10, "the load makes the device clean: {figures:?}");
+        outcome.digest(&figures.nand.words())
+    })
+}
+
+#[test]
+fn a_seed_gives_one_digest_in_every_build() {
+    let digest = digest(&PLAN, None);
+    assert_eq!(digest, DIGEST_OF_SEED_1, "the digest is {digest:#018x}");
+}
+
+#[test]
+fn equal_seeds_give_equal_digests() {
+    for shuffle in [None, Some(7)] {
+        assert_eq!(digest(&PLAN, shuffle), digest(&PLAN, shuffle));
+    }
+}
+
+#[test]
+fn the_digest_is_the_same_with_and_without_the_bytes_of_values() {
+    let none = digest(&PLAN, None);
+    for payload in [Payload::Full, Payload::Checksum] {
+        assert_eq!(digest(&Plan { payload, ..PLAN }, None), none, "{payload:?}");
+    }
+}
+
+#[test]
+fn another_seed_gives_another_digest() {
+    let digests = [1, 2, 3].map(|seed| digest(&Plan { seed, ..PLAN }, None));
+    assert!(digests[0] != digests[1] && digests[1] != digests[2] && digests[0] != digests[2]);
+    let shuffled = digest(&PLAN, Some(1));
+    assert_ne!(shuffled, digests[0], "ties are broken another way");
+}
