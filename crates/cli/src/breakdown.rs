@@ -1,0 +1,72 @@
+//! How long operations took and where that time went, as tables.
+
+use crate::number::{duration, percent, rounded};
+use crate::table;
+use clock::Stage;
+use std::collections::BTreeMap;
+use workload::{Kind, LatencyNanos};
+
+/// Latencies by kind of operation.
+pub(crate) type Latencies = BTreeMap<&'static str, LatencyNanos>;
+
+/// Mean nanoseconds by kind of operation and stage.
+pub(crate) type StageMeans = BTreeMap<&'static str, BTreeMap<&'static str, f64>>;
+
+/// A row for each kind of operation.
+pub(crate) fn latencies(latencies: &Latencies) -> String {
+    let row = |(kind, latency): (&str, &LatencyNanos)| {
+        let quantiles = [latency.p50, latency.p99, latency.p999, latency.max];
+        let mut row = vec![kind.to_owned(), duration(latency.mean)];
+        row.extend(quantiles.map(|nanos| base::Nanos(nanos).to_string()));
+        row
+    };
+    let header = [TITLES[0], "      mean", "       p50", "       p99", "     p99.9", "       max"];
+    table::numbers(&header, in_order(latencies).map(row))
+}
+
+/// A row for each stage, and two columns for each kind of operation.
+pub(crate) fn stages(means: &StageMeans) -> String {
+    let kinds: Vec<_> = in_order(means).collect();
+    let titles = kinds.iter().map(|(kind, _)| format!("{:>16}", format!("{kind} ns")));
+    let titles: Vec<String> = titles.flat_map(|title| [title, "share".to_owned()]).collect();
+    let header: Vec<&str> =
+        std::iter::once(TITLES[1]).chain(titles.iter().map(String::as_str)).collect();
+    let rows = Stage::ALL.into_iter().map(|stage| {
+        let columns = kinds.iter().flat_map(|(_, means)| {
+            let mean = means[stage.name()];
+            [rounded(mean), percent(mean, means.values().sum())]
+        });
+        std::iter::once(stage_title(stage).to_owned()).chain(columns).collect()
+    });
+    let totals = kinds.iter().flat_map(|(_, means)| {
+        let total = means.values().sum();
+        [rounded(total), percent(total, total)]
+    });
+    let total = std::iter::once("total".to_owned()).chain(totals).collect();
+    table::numbers(&header, rows.chain([total]))
+}
+
+/// What the tables are of, in as many columns, so that theirs line up.
+const TITLES: [&str; 2] = ["latency             ", "where the time went "];
+
+/// The kinds of operation that there are, in the order of a report.
+fn in_order<'a, T>(
+    by_kind: &'a BTreeMap<&'static str, T>,
+) -> impl Iterator<Item = (&'static str, &'a T)> {
+    Kind::ALL.into_iter().filter_map(|kind| Some((kind.name(), by_kind.get(kind.name())?)))
+}
+
+const fn stage_title(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Link => "link",
+        Stage::Handler => "wait for handler",
+        Stage::Index => "index",
+        Stage::Queue => "queue",
+        Stage::Latch => "wait for key",
+        Stage::Batch => "wait for page",
+        Stage::Channel => "channel",
+        Stage::Array => "array",
+        Stage::Gc => "wait for GC",
+        Stage::Core => "core",
+    }
+}

@@ -1,0 +1,137 @@
+//! `kvasir demo`: real files through an emulated device, and back.
+//!
+//! 1. [`walk`] lists the files, in the order of their paths.
+//! 2. [`load`] reads each and stores it in chunks under the keys that [`key`] makes, and keeps a
+//!    checksum of the file's bytes aside.
+//! 3. [`verify`] retrieves every pair, in an order that the seed names, and compares.
+//! 4. [`report`] says how that went; what was special about files is in [`treatment`], what went
+//!    wrong in [`fault`].
+
+mod fault;
+mod key;
+mod load;
+mod report;
+mod source;
+mod treatment;
+mod verify;
+mod walk;
+
+use crate::args::DemoArgs;
+use crate::bench::device_failure;
+use crate::device;
+use crate::flash::{Flash, Window};
+use crate::memory;
+use crate::output::{Failure, Output};
+use crate::path::shown;
+use crate::progress::Progress;
+use base::Nanos;
+use base::checksum::Digest;
+use controller::{Completion, Submission};
+use load::{Loaded, Loader};
+use node::Device;
+use reactor::Reactor;
+use report::DemoReport;
+use std::time::Instant;
+use walk::{Root, walk};
+use workload::Tally;
+
+/// Commands outstanding at a time.
+const QUEUE_DEPTH: usize = 32;
+
+/// What became of the files.
+struct Ran {
+    loaded: Loaded,
+    retrieved: Phase,
+    /// Bytes programmed for each byte stored.
+    write_amplification: Option<f64>,
+    flash_reads_per_retrieve: Option<f64>,
+    flash: Flash,
+    digest: u64,
+}
+
+/// The commands of one kind, and how long all took in the device's clock.
+#[derive(Debug, Default)]
+struct Phase {
+    tally: Tally,
+    elapsed: Nanos,
+}
+
+/// Takes the files under the path that `args` name through a device.
+pub(crate) fn run(args: &DemoArgs) -> Result<Output, Failure> {
+    let started = Instant::now();
+    let profile = device::load(&args.device)?;
+    let root = Root::open(&args.path).map_err(|error| {
+        Failure::Refused(format!("{} cannot be read: {error}", shown(&args.path)))
+    })?;
+    let progress = Progress::new(args.json);
+    let walked = walk(&root, args.all, progress);
+    let memory_bytes = args.memory.or_else(|| memory::total_bytes().map(|total| total / 2));
+    let mut ran = Reactor::new(None).run(async {
+        let cells = Device::manufacture(&profile, args.seed);
+        let device = Device::format(&profile, cells, args.seed).await.map_err(device_failure)?;
+        let loader = Loader::new(&device, &root, walked, memory_bytes);
+        there_and_back(&device, loader, args.seed, progress).await
+    })?;
+    let report = DemoReport::new(args, &profile, &mut ran, memory_bytes, started.elapsed());
+    let errors = report.errors();
+    let output = if args.json { Output::json(&report) } else { Output::new(report.table()) };
+    Ok(output.with_errors(errors))
+}
+
+async fn there_and_back(
+    device: &Device,
+    loader: Loader<'_>,
+    seed: u64,
+    progress: Progress,
+) -> Result<Ran, Failure> {
+    let empty = device.figures();
+    let mut loaded = loader.load(progress).await;
+    // What is only buffered would not come back from the flash.
+    let flushed = device.store().flush().await;
+    flushed.map_err(|error| Failure::Broken(format!("the device cannot be flushed: {error}")))?;
+    let full = device.figures();
+    let retrieved = verify::verify(device, &mut loaded, seed, progress).await;
+    let read = device.figures();
+    let storing = Window { before: empty, after: full };
+    let retrieving = Window { before: full, after: read };
+    let (pairs, bytes) = (loaded.pairs.len() as u64, loaded.key_bytes() + loaded.value_bytes());
+    let mut digest = loaded.digest.clone();
+    digest.add(&read.nand.words());
+    Ok(Ran {
+        write_amplification: storing.write_amplification(),
+        flash_reads_per_retrieve: retrieving.flash_reads_per_retrieve(pairs),
+        flash: Flash::new(device, &Window { before: empty, after: read }, pairs, bytes),
+        digest: digest.value(),
+        loaded,
+        retrieved,
+    })
+}
+
+/// Submits `count` commands, [`QUEUE_DEPTH`] at a time, and hands each completion over with its
+/// command's place.
+async fn each(
+    device: &Device,
+    count: usize,
+    submission: impl Fn(usize) -> Submission,
+    mut complete: impl FnMut(usize, &Completion),
+) {
+    let queue = device.controller().queue_pair();
+    let mut submitted = 0;
+    for completed in 0..count {
+        while submitted < count && submitted - completed < QUEUE_DEPTH {
+            queue.submit(submission(submitted));
+            submitted += 1;
+        }
+        let completion = queue.next().await;
+        let place = usize::try_from(completion.id).expect("as many as there are commands");
+        complete(place, &completion);
+    }
+}
+
+/// Adds what the digest of a run is of: see `workload::Outcome::digest`.
+#[expect(clippy::cast_possible_truncation, reason = "both halves are added")]
+fn add_to_digest(digest: &mut Digest, completion: &Completion, checksum: u128) {
+    let Completion { id, opcode, status, completed, .. } = completion;
+    let (high, low) = ((checksum >> 64) as u64, checksum as u64);
+    digest.add(&[*id, opcode.0.into(), status.0.into(), completed.0, low, high]);
+}

@@ -1,0 +1,42 @@
+use super::load::Pair;
+use crate::path::shown;
+use serde::Serialize;
+use std::path::Path;
+
+/// A pair that is not as it should be.
+#[derive(Debug, Serialize)]
+pub(super) struct Fault {
+    path: String,
+    /// Which part of a long file.
+    chunk: Option<u32>,
+    problem: String,
+}
+
+/// Faults that are listed; the others are counted.
+const LISTED_MAX: usize = 100;
+
+/// What went wrong with pairs.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    pub(super) count: u64,
+    pub(super) listed: Vec<Fault>,
+}
+
+impl Faults {
+    /// Adds what is wrong with `pair`, of the file at `path`.
+    pub(super) fn add(&mut self, path: &Path, pair: &Pair, problem: String) {
+        self.count += 1;
+        if self.listed.len() < LISTED_MAX {
+            self.listed.push(Fault { path: shown(path), chunk: pair.chunk, problem });
+        }
+    }
+}
+
+impl Fault {
+    /// In one line.
+    pub(super) fn line(&self) -> String {
+        let Self { path, chunk, problem } = self;
+        let chunk = chunk.map_or_else(String::new, |chunk| format!(" chunk {chunk}"));
+        format!("{path}{chunk}: {problem}")
+    }
+}

@@ -1,0 +1,55 @@
+//! `kvasir device`: which devices there are, and what one is made of.
+
+use crate::number::counted;
+use crate::output::{Failure, Output};
+use crate::table;
+use node::Profile;
+use node::profile::builtin_names;
+use serde::Serialize;
+
+/// A built-in device in a list.
+#[derive(Debug, Serialize)]
+struct Listed {
+    name: &'static str,
+    description: String,
+    size_bytes: u64,
+}
+
+/// The built-in devices.
+pub(crate) fn list(is_json: bool) -> Result<Output, Failure> {
+    let devices = builtin_names()
+        .map(|name| {
+            let profile = load(name)?;
+            let size_bytes = profile.namespace.size_bytes;
+            Ok(Listed { name, description: profile.description, size_bytes })
+        })
+        .collect::<Result<Vec<_>, Failure>>()?;
+    if is_json {
+        return Ok(Output::json(&devices));
+    }
+    let rows = devices
+        .into_iter()
+        .map(|device| vec![device.name.to_owned(), size(device.size_bytes), device.description]);
+    Ok(Output::new(table::list(&["device", "size", "what it is"], rows)))
+}
+
+/// The profile `name_or_path`: its text, or its values.
+pub(crate) fn show(name_or_path: &str, is_json: bool) -> Result<Output, Failure> {
+    let text = Profile::text(name_or_path).map_err(Failure::refused)?;
+    let profile = Profile::parse(name_or_path, &text).map_err(Failure::refused)?;
+    if is_json {
+        return Ok(Output::json(&profile));
+    }
+    Ok(Output::new(text.into_owned()))
+}
+
+/// The device that `name_or_path` describes.
+pub(crate) fn load(name_or_path: &str) -> Result<Profile, Failure> {
+    Profile::load(name_or_path).map_err(Failure::refused)
+}
+
+/// A size in GB as in a profile, if it is a whole number of them.
+fn size(bytes: u64) -> String {
+    const GB: u64 = 1_000_000_000;
+    if bytes.is_multiple_of(GB) { format!("{} GB", bytes / GB) } else { counted(bytes, "byte") }
+}

@@ -1,0 +1,29 @@
+//! `kvasir`, the program: reads the command line, runs the device in this process, prints what came
+//! of it.
+//!
+//! Each noun of the command line has a file: [`demo`], [`bench`], [`device`]; what they share is
+//! named after what it makes. Bad input ends with status 2, a run that found errors with status 1,
+//! each with one sentence on standard error.
+
+mod args;
+mod bench;
+mod breakdown;
+mod demo;
+mod device;
+mod flash;
+mod memory;
+mod number;
+mod output;
+mod path;
+mod progress;
+mod table;
+mod target;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match args::run(std::env::args_os()) {
+        Ok(output) => output.print(),
+        Err(failure) => failure.print(),
+    }
+}

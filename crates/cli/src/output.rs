@@ -1,0 +1,95 @@
+use serde::Serialize;
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+/// What a command that ran to its end has to say.
+#[derive(Debug)]
+pub(crate) struct Output {
+    text: String,
+    /// What the run found to be wrong, as a sentence.
+    errors: Option<String>,
+}
+
+/// Why a command did not run to its end, as a sentence.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It was asked for something that cannot be.
+    Refused(String),
+    /// It went wrong.
+    Broken(String),
+}
+
+impl Output {
+    /// `text`, which ends with a new line, for standard output.
+    pub(crate) fn new(text: String) -> Self {
+        Self { text, errors: None }
+    }
+
+    /// `value` as JSON.
+    pub(crate) fn json(value: &impl Serialize) -> Self {
+        let text = serde_json::to_string_pretty(value).expect("reports have only names as keys");
+        Self::new(text + "\n")
+    }
+
+    /// The same of a run that found something wrong, if `errors` says what.
+    pub(crate) fn with_errors(self, errors: Option<String>) -> Self {
+        Self { errors, ..self }
+    }
+
+    pub(crate) fn print(self) -> ExitCode {
+        let mut stdout = io::stdout().lock();
+        let printed = stdout.write_all(self.text.as_bytes()).and_then(|()| stdout.flush());
+        match printed {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                return Failure::Broken(format!("the output cannot be written: {error}")).print();
+            }
+            // Whoever reads has seen enough.
+            _ => {}
+        }
+        match self.errors {
+            None => ExitCode::SUCCESS,
+            Some(sentence) => Failure::Broken(sentence).print(),
+        }
+    }
+}
+
+impl Failure {
+    /// Of input that cannot be used.
+    pub(crate) fn refused(reason: impl Display) -> Self {
+        Self::Refused(reason.to_string())
+    }
+
+    pub(crate) fn print(self) -> ExitCode {
+        let (sentence, code) = match self {
+            Self::Refused(sentence) => (sentence, 2),
+            Self::Broken(sentence) => (sentence, 1),
+        };
+        // Nobody is left to tell when this fails.
+        let _ = writeln!(io::stderr(), "kvasir: {}", in_one_line(&sentence));
+        ExitCode::from(code)
+    }
+}
+
+/// `sentence` without what would move a terminal's cursor.
+fn in_one_line(sentence: &str) -> String {
+    let mut line = String::with_capacity(sentence.len());
+    for character in sentence.chars() {
+        if character.is_control() {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_one_line;
+
+    #[test]
+    fn a_sentence_stays_in_one_line() {
+        assert_eq!(in_one_line("a\nb\u{1b}[2J\r \u{e9}"), "a\\nb\\u{1b}[2J\\r \u{e9}");
+    }
+}

@@ -1,0 +1,146 @@
+use crate::device;
+use crate::output::Failure;
+use engine::INDEXES;
+use node::Profile;
+use node::profile::Index;
+use workload::Payload;
+
+/// A device under load, as a target's URI names it.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// The URI.
+    pub(crate) uri: String,
+    /// The device.
+    pub(crate) profile: Profile,
+    /// What is kept of values.
+    pub(crate) payload: Payload,
+    /// Of the device, if it has one of its own.
+    pub(crate) seed: Option<u64>,
+    /// Whether the seed orders timers that are due at one instant.
+    pub(crate) shuffle: bool,
+}
+
+impl Target {
+    /// The target that `uri` names: `sim:PROFILE`, and options after a `?`.
+    pub(crate) fn parse(uri: &str) -> Result<Self, Failure> {
+        let Some(rest) = uri.strip_prefix("sim:") else {
+            return Err(Failure::Refused(format!(
+                "the target {uri:?} is not available: use sim:PROFILE, as in sim:moke"
+            )));
+        };
+        let (name, options) = match rest.split_once('?') {
+            Some((name, options)) => (name, Some(options)),
+            None => (rest, None),
+        };
+        let mut target = Self {
+            uri: uri.to_owned(),
+            profile: device::load(name)?,
+            payload: Payload::None,
+            seed: None,
+            shuffle: false,
+        };
+        let mut seen = Vec::new();
+        for option in options.into_iter().flat_map(|options| options.split('&')) {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            if seen.contains(&key) {
+                return Err(Failure::Refused(format!("the target's option {key} is given twice")));
+            }
+            seen.push(key);
+            target.set(key, value)?;
+        }
+        Ok(target)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), Failure> {
+        let refused = |possible: &str| {
+            let sentence = format!("the target's option {key} is {possible}, not {value:?}");
+            Failure::Refused(sentence)
+        };
+        match key {
+            "payload" => {
+                self.payload = match value {
+                    "full" => Payload::Full,
+                    "checksum" => Payload::Checksum,
+                    "none" => Payload::None,
+                    _ => return Err(refused("full, checksum or none")),
+                }
+            }
+            "seed" => {
+                let seed = value.parse().map_err(|_| refused("a whole number"))?;
+                self.seed = Some(seed);
+            }
+            "shuffle" => {
+                self.shuffle = match value {
+                    "0" => false,
+                    "1" => true,
+                    _ => return Err(refused("0 or 1")),
+                }
+            }
+            "index" => {
+                let index = Index::named(value).ok_or_else(|| refused(&index_names()))?;
+                self.profile.index = index;
+            }
+            _ => {
+                return Err(Failure::Refused(format!(
+                    "a target has no option {key:?}, only payload, seed, shuffle and index"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn index_names() -> String {
+    INDEXES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(uri: &str) -> String {
+        match Target::parse(uri) {
+            Err(Failure::Refused(sentence)) => sentence,
+            other => panic!("{uri}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_target_has_the_options_of_its_uri() {
+        let target = Target::parse("sim:ideal?payload=full&seed=7&shuffle=1&index=hash").unwrap();
+        assert_eq!((target.profile.name.as_str(), target.payload), ("ideal", Payload::Full));
+        assert_eq!((target.seed, target.shuffle), (Some(7), true));
+        assert_eq!(target.profile.index, Index::Hash);
+        let target = Target::parse("sim:moke").unwrap();
+        assert_eq!((target.payload, target.seed, target.shuffle), (Payload::None, None, false));
+    }
+
+    #[test]
+    fn every_index_of_the_store_can_be_named() {
+        for (name, _) in INDEXES {
+            assert!(Target::parse(&format!("sim:ideal?index={name}")).is_ok());
+        }
+    }
+
+    #[test]
+    fn what_is_no_target_is_refused_with_what_would_be() {
+        for (uri, words) in [
+            ("emu:moke", "use sim:PROFILE"),
+            ("moke", "use sim:PROFILE"),
+            ("", "use sim:PROFILE"),
+            ("sim:", "there is no profile \"\""),
+            ("sim:mokee", "there is no profile \"mokee\""),
+            ("sim:moke?", "only payload, seed, shuffle and index"),
+            ("sim:moke?speed=2", "only payload, seed, shuffle and index"),
+            ("sim:moke?payload", "full, checksum or none, not \"\""),
+            ("sim:moke?payload=some", "full, checksum or none"),
+            ("sim:moke?seed=-1", "a whole number"),
+            ("sim:moke?shuffle=yes", "0 or 1"),
+            ("sim:moke?index=tree", "hash, not \"tree\""),
+            ("sim:moke?seed=1&seed=2", "twice"),
+        ] {
+            let sentence = refusal(uri);
+            assert!(sentence.contains(words), "{uri}: {sentence}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+use crate::program::{SMALL, kvasir};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, read_to_string};
+use std::os::unix::ffi::OsStrExt;
+use tempfile::tempdir;
+
+/// Refused with status 2, nothing printed, and one line that has `words`.
+#[track_caller]
+fn assert_refused(arguments: &[OsString], words: &str) {
+    let ran = kvasir(arguments);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{arguments:?}: {}", ran.stderr);
+    let line = ran.stderr.strip_suffix('\n').unwrap_or_default();
+    assert!(line.starts_with("kvasir: ") && line.contains(words), "{arguments:?}: {line:?}");
+    assert!(!line.chars().any(char::is_control), "{arguments:?}: {line:?}");
+    assert!(!line.contains("Usage: kvasir") && !line.contains("error: "), "{line}");
+    assert!(!line.contains("panicked") && !line.contains("RUST_BACKTRACE"), "{line}");
+}
+
+fn words(arguments: &str) -> Vec<OsString> {
+    arguments.split_whitespace().map(OsString::from).collect()
+}
+
+#[test]
+fn commands_that_there_are_not_are_refused() {
+    for (arguments, sentence) in [
+        ("", "requires a subcommand"),
+        ("dmeo", "'demo'"),
+        ("help", "unrecognized subcommand"),
+        ("serve", "unrecognized subcommand"),
+        ("--json", "unexpected argument '--json'"),
+        ("--frobnicate", "unexpected argument"),
+        ("device", "see kvasir device --help"),
+        ("device lst", "'list'"),
+        ("device list moke", "unexpected argument"),
+        ("device show", "<PROFILE>"),
+        ("device show nope", "built in are \"moke\" and \"ideal\""),
+        ("device show moke ideal", "unexpected argument"),
+        ("device show ./nope.toml", "cannot be read"),
+        ("device show /", "cannot be read"),
+        ("device show ./", "cannot be read"),
+    ] {
+        assert_refused(&words(arguments), sentence);
+    }
+}
+
+#[test]
+fn loads_that_cannot_be_are_refused() {
+    for (arguments, sentence) in [
+        ("bench", "<WORKLOAD>"),
+        ("bench retreive", "'retrieve'"),
+        ("bench store retrieve", "unexpected argument"),
+        ("bench store -5", "'-5'"),
+        ("bench store --ops", "--ops"),
+        ("bench store --ops 0", "1 to"),
+        ("bench store --ops -1", "a whole number"),
+        ("bench store --ops 1e6", "a whole number"),
+        ("bench store --ops ten", "a whole number"),
+        ("bench store --ops 99999999999999999999", "a whole number"),
+        ("bench store --ops 4294967295", "1 to"),
+        ("bench store --ops 1 --ops 2", "multiple times"),
+        ("bench store --keys 0", "keys"),
+        ("bench store --key-size 0", "1 to 255 bytes"),
+        ("bench store --key-size 256", "1 to 255 bytes"),
+        ("bench store --key-size 4GiB", "1 to 255 bytes"),
+        ("bench store --key-size 1 --ops 1000", "fewer than 1000 different keys"),
+        ("bench store --value-size 3MiB", "at most 2.0 MiB"),
+        ("bench store --value-size 2097153", "at most 2.0 MiB"),
+        ("bench store --value-size 99999999999g", "a size is"),
+        ("bench store --value-size 17179869183g", "at most 2.0 MiB"),
+        ("bench store --value-size 4kb", "a size is"),
+        ("bench store --value-size -1", "a size is"),
+        ("bench store --value-size 1.5k", "a size is"),
+        ("bench store --queue-depth 0", "1..=65535"),
+        ("bench store --queue-depth 65536", "1..=65535"),
+        ("bench store --queue-depth deep", "--queue-depth"),
+        ("bench store --rate 0", "at least 1"),
+        ("bench store --rate 5 --queue-depth 5", "cannot be used with"),
+        ("bench store --seed x", "a whole number"),
+        ("bench store --distribution normal", "uniform, zipfian"),
+        ("bench mixed --read-percent 101", "0..=100"),
+        ("bench mixed --read-percent -1", "--read-percent"),
+        ("bench store --read-percent 50", "mixed only"),
+        ("bench delete --ops 11 --keys 10", "10 keys can be deleted once"),
+        ("bench store --seconds 5", "unexpected argument"),
+        ("bench retrieve --keys 100000000", "do not fit"),
+    ] {
+        assert_refused(&words(arguments), sentence);
+    }
+}
+
+#[test]
+fn targets_that_cannot_be_are_refused() {
+    for (target, sentence) in [
+        ("", "use sim:PROFILE"),
+        ("moke", "use sim:PROFILE"),
+        ("emu:moke", "use sim:PROFILE"),
+        ("mem:1GiB", "use sim:PROFILE"),
+        ("nvme-tcp://127.0.0.1/x", "use sim:PROFILE"),
+        ("/dev/ng0n1", "use sim:PROFILE"),
+        ("sim:", "there is no profile"),
+        ("sim:mokee", "there is no profile"),
+        ("sim:./gone.toml", "cannot be read"),
+        ("sim:moke?", "no option"),
+        ("sim:moke?colour=red", "no option"),
+        ("sim:moke?payload=half", "full, checksum or none"),
+        ("sim:moke?seed=", "a whole number"),
+        ("sim:moke?seed=1&seed=1", "twice"),
+        ("sim:moke?shuffle=2", "0 or 1"),
+        ("sim:moke?index=btree", "is hash"),
+        ("sim:moke?payload=full&", "no option"),
+        ("sim:\u{1b}[31m\n", "there is no profile"),
+    ] {
+        let arguments = ["bench", "store", "--target", target].map(OsString::from);
+        assert_refused(&arguments, sentence);
+    }
+}
+
+#[test]
+fn profiles_that_cannot_be_are_refused_with_their_line() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let small = read_to_string(SMALL).unwrap();
+    for (from, to, sentence) in [
+        ("channels = 2", "chanels = 2", "line 4: "),
+        ("channels = 2", "channels = 0", "line 4: "),
+        ("channels = 2", "channels = \"two\"", "line 4: "),
+        ("channels = 2", "channels = ", "line 4: "),
+        ("channels = 2", "channels = 2\nchannels = 2", "line 5: "),
+        ("read_us = 45", "read_us = -1", "line 10: "),
+        ("model = \"staged\"", "model = \"magic\"", "line 14: "),
+        ("[link]", "[lnk]", "line 17: "),
+        ("size_gb = 0.032", "size_gb = 64", "line 38: "),
+        ("size_gb = 0.032", "size_gb = 0.032\nover_provisioning = 1", "line 39: "),
+        ("kind = \"hash\"", "kind = \"btree\"", "line 34: "),
+        ("kind = \"kv\"", "kind = \"zoned\"", "line 37: "),
+        ("[nand]", "[nand", "line 3: "),
+    ] {
+        let changed = small.replacen(from, to, 1);
+        assert_ne!(changed, small, "{from}");
+        fs::write(&path, changed).unwrap();
+        let file = path.to_str().unwrap();
+        for arguments in [
+            vec!["device", "show", file],
+            vec!["demo", "--device", file],
+            vec!["bench", "store", "--target", &format!("sim:{file}")],
+        ] {
+            let arguments: Vec<OsString> = arguments.into_iter().map(OsString::from).collect();
+            assert_refused(&arguments, sentence);
+        }
+    }
+}
+
+#[test]
+fn a_device_without_room_to_clean_is_refused() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let small = read_to_string(SMALL).unwrap();
+    fs::write(&path, small.replacen("size_gb = 0.032", "size_gb = 0.06", 1)).unwrap();
+    let target = format!("sim:{}", path.display());
+    assert_refused(
+        &["bench", "store", "--ops", "9", "--target", &target].map(OsString::from),
+        "size_gb",
+    );
+}
+
+#[test]
+fn demos_that_cannot_be_are_refused() {
+    for (arguments, sentence) in [
+        ("demo /nonexistent/folder", "cannot be read: No such file"),
+        ("demo /dev/null", "neither a folder nor a regular file"),
+        ("demo a b", "unexpected argument 'b'"),
+        ("demo . --device nope", "there is no profile"),
+        ("demo . --device", "--device"),
+        ("demo . --seed x", "a whole number"),
+        ("demo . --memory lots", "a size is"),
+        ("demo . --clock real", "unexpected argument"),
+        ("demo . --all=yes", "--all"),
+    ] {
+        assert_refused(&words(arguments), sentence);
+    }
+}
+
+#[test]
+fn arguments_of_any_bytes_are_refused_in_one_line() {
+    let bytes = |bytes| OsStr::from_bytes(bytes).to_owned();
+    for arguments in [
+        vec![bytes(b"\xff")],
+        vec![bytes(b"de\nmo")],
+        vec![bytes(b"demo"), bytes(b"/nonexistent\n\xff\x1b[2J")],
+        vec![bytes(b"bench"), bytes(b"\xff")],
+        vec![bytes(b"bench"), bytes(b"store"), bytes(b"--ops"), bytes(b"\n\nUsage: x")],
+        vec![bytes(b"device"), bytes(b"show"), bytes(b"\xff.toml")],
+        vec![bytes(b"device"), bytes(b"show"), bytes(b"a\nb")],
+        vec![bytes(b"demo"), bytes(b"--device"), bytes(b"")],
+        vec![bytes(b"")],
+    ] {
+        assert_refused(&arguments, "");
+    }
+    assert_refused(&[OsString::from("x".repeat(100_000))], "unrecognized");
+}

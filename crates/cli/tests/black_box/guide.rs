@@ -1,0 +1,50 @@
+//! What the guide shows is what the program prints.
+
+use crate::program::kvasir;
+use std::ffi::OsStr;
+use std::fs::{self, read_to_string};
+use std::os::unix::fs::symlink;
+use tempfile::tempdir;
+
+/// Every line of `output` is in the guide's `page`, in this order, but for those that differ from
+/// machine to machine.
+#[track_caller]
+fn assert_shown(page: &str, output: &str) {
+    let path = format!("{}/../../docs/guide/{page}", env!("CARGO_MANIFEST_DIR"));
+    let text = read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    let is_same = |line: &&str| !line.contains("wall time") && !line.contains("/sample on ");
+    for line in output.lines().filter(is_same) {
+        assert!(lines.any(|shown| shown == line), "{page} lacks {line:?} of\n{output}");
+    }
+}
+
+#[test]
+fn the_demo_of_the_guide_prints_what_it_shows() {
+    let folder = tempdir().unwrap();
+    let sample = folder.path().join("sample");
+    fs::create_dir(&sample).unwrap();
+    fs::write(sample.join("long"), vec![0; 3_500_000]).unwrap();
+    fs::write(sample.join("short"), "hello\n").unwrap();
+    fs::write(sample.join("empty"), "").unwrap();
+    symlink("short", sample.join("link")).unwrap();
+    assert_shown("demo.md", &kvasir([OsStr::new("demo"), sample.as_os_str()]).stdout);
+}
+
+#[test]
+fn the_measurement_of_the_guide_prints_what_it_shows() {
+    let arguments = "bench mixed --read-percent 95 --distribution zipfian";
+    assert_shown("bench.md", &kvasir(arguments.split(' ')).stdout);
+}
+
+#[test]
+fn the_runs_to_try_have_the_latencies_that_are_said() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/bench.md");
+    let text = read_to_string(page).unwrap();
+    for load in ["--queue-depth 1", "--rate 230000"] {
+        let ran = kvasir(format!("bench retrieve {load}").split(' '));
+        let row = ran.stdout.lines().find(|line| line.starts_with("  retrieve ")).unwrap();
+        let mean = row.split_whitespace().nth(1).unwrap();
+        assert!(text.contains(&format!("{mean} us ")), "{load} takes {row}");
+    }
+}

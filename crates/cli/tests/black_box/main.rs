@@ -1,0 +1,14 @@
+//! The program as its users meet it: arguments in, output and status out.
+
+#[cfg(test)]
+mod bad_input;
+#[cfg(test)]
+mod bench;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod device;
+#[cfg(test)]
+mod guide;
+#[cfg(test)]
+mod program;
