@@ -1,4 +1,5 @@
-//! The bare model: what the clock and one probe of an index cost when there is no device around them.
+//! The bare model: what the clock and one probe of an index cost when there is no device around
+//! them.
 
 use base::{Nanos, Rng, mix};
 use clock::{Class, Group, Rank, Resource, Stage};
@@ -65,7 +66,8 @@ fn place(key: u64, slots: usize) -> usize {
     usize::try_from(mix(key) % slots as u64).expect("below the number of slots")
 }
 
-/// Millions of retrieves a second of wall time, `operations` of them at queue depth 64 over `keys` keys.
+/// Millions of retrieves a second of wall time, `operations` of them at queue depth 64 over `keys`
+/// keys.
 pub(crate) fn rate(keys: u64, operations: u64) -> f64 {
     Reactor::new(None).run(async {
         let model = Rc::new(Model::new(keys));

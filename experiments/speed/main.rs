@@ -1,6 +1,6 @@
-//! How fast the device simulates, on one core: `moke` as shipped, the staged model, 16 B keys, 4 KiB
-//! values, queue depth 64, payload none, stages accounted and latencies in histograms. Beside it, in
-//! turn, the bare model of five stages, which is what the machine allows.
+//! How fast the device simulates, on one core: `moke` as shipped, the staged model, 16 B keys, 4
+//! KiB values, queue depth 64, payload none, stages accounted and latencies in histograms. Beside
+//! it, in turn, the bare model of five stages, which is what the machine allows.
 //!
 //! `cargo run --release -p experiments --bin speed -- [KEYS] [ROUNDS]`, on an idle machine.
 
