@@ -110,7 +110,7 @@ mod tests {
         let target = Target::parse("sim:ideal?payload=full&seed=7&shuffle=1&index=hash").unwrap();
         assert_eq!((target.profile.name.as_str(), target.payload), ("ideal", Payload::Full));
         assert_eq!((target.seed, target.shuffle), (Some(7), true));
-        assert_eq!(target.profile.index, Index::Hash);
+        assert_eq!(target.profile.index.kind, "hash");
         let target = Target::parse("sim:moke").unwrap();
         assert_eq!((target.payload, target.seed, target.shuffle), (Payload::None, None, false));
     }

@@ -48,7 +48,7 @@ impl Store {
         let mut records = self.records_of(victim, Class::Gc).await;
         // A summary may list what a power cut kept from the medium.
         records.retain(|record| self.is_complete(record));
-        let (moved, copied) = self.copy_live(records).await;
+        let (moved, copied) = self.copy_live(victim, records).await;
         {
             let mut state = self.log.state();
             self.log.pad(&mut state, Stream::Gc);
@@ -186,7 +186,11 @@ impl Store {
     }
 
     /// Copies what lives among `records`, several pages side by side, as far as there is room.
-    async fn copy_live(self: &Arc<Self>, records: Vec<Record>) -> (Vec<Moved>, Result<(), NoRoom>) {
+    async fn copy_live(
+        self: &Arc<Self>,
+        victim: ExtentId,
+        records: Vec<Record>,
+    ) -> (Vec<Moved>, Result<(), NoRoom>) {
         let mut pages: VecDeque<Vec<Record>> = VecDeque::new();
         for record in records {
             match pages.back_mut() {
@@ -194,7 +198,7 @@ impl Store {
                 _ => pages.push_back(vec![record]),
             }
         }
-        let oldest = self.oldest_epoch();
+        let oldest = self.oldest_epoch_but(victim);
         let pages = Rc::new(RefCell::new(pages));
         let workers: Vec<_> = (0..self.log.shape.parallelism)
             .map(|_| {
@@ -215,12 +219,11 @@ impl Store {
         (moved.into_iter().flatten().collect(), copied.into_iter().collect())
     }
 
-    /// The victim counts: its blocks are not erased at one instant, so after a loss of power some
-    /// of it may still be there when the rest is gone.
-    fn oldest_epoch(&self) -> u64 {
+    /// When the oldest extent that stays was opened. What lies in the victim goes as a whole.
+    fn oldest_epoch_but(&self, victim: ExtentId) -> u64 {
         let state = self.log.state();
-        let epochs = state.extents.iter().map(|(_, extent)| extent.label.epoch);
-        epochs.min().expect("a victim is in use")
+        let others = state.extents.iter().filter(|(id, _)| *id != victim);
+        others.map(|(_, extent)| extent.label.epoch).min().unwrap_or(u64::MAX)
     }
 
     async fn copy_page(

@@ -121,8 +121,3 @@ pub type MakeIndex = fn() -> Box<dyn Index>;
 
 /// Every index, by the name that profiles call it. A new one is one file and one line here.
 pub const INDEXES: &[(&str, MakeIndex)] = &[("hash", || Box::new(HashIndex::default()))];
-
-/// The maker of the index that `name` names.
-pub fn index_by_name(name: &str) -> Option<MakeIndex> {
-    INDEXES.iter().find(|(known, _)| *known == name).map(|(_, make)| *make)
-}

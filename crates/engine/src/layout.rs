@@ -8,8 +8,8 @@
 //! record that fits a page does not cross one; a longer value fills this page and goes on in the
 //! next.
 
-use crate::page_builder::PageBuilder;
 use crate::record::{Header, header_len};
+use crate::summary::SUMMARY_ENTRY_BYTES;
 use base::checksum::crc32c;
 use media::Shape;
 
@@ -119,7 +119,10 @@ impl Layout {
 
     /// True when a record of this size goes on one page.
     pub(crate) fn fits_page(self, key_len: usize, value_len: u32) -> bool {
-        PageBuilder::new(self).fits(header_len(key_len), value_len)
+        let header = u64::try_from(header_len(key_len)).expect("a header is a few hundred bytes");
+        let is_spare = u64::from(PROLOGUE_LEN) + header <= u64::from(self.spare_bytes);
+        let front = if is_spare { 0 } else { header };
+        u64::from(value_len) + front <= u64::from(self.bare_room())
     }
 
     /// Bytes of the medium that a record stands for while it lives: its share of a page, or of an
@@ -128,11 +131,11 @@ impl Layout {
     /// be counted exactly.
     pub(crate) fn footprint(self, key_len: usize, value_len: u32) -> u64 {
         let header = header_len(key_len) as u64;
-        let summary = header + 1;
+        let entry = SUMMARY_ENTRY_BYTES as u64;
         if !self.fits_page(key_len, value_len) {
             let records = (self.extent_room() / u64::from(value_len)).max(1);
             let share = self.extent_bytes().div_ceil(records);
-            return share.max(u64::from(value_len) + header + summary);
+            return share.max(u64::from(value_len) + 2 * header + entry);
         }
         let (page, value) = (u64::from(self.bare_room()), u64::from(value_len));
         let in_spare = u64::from(self.spare_bytes).saturating_sub(PROLOGUE_BYTES as u64) / header;
@@ -140,7 +143,8 @@ impl Layout {
             Some(records) if records <= in_spare => records,
             _ => (page + in_spare * header) / (value + header),
         };
-        page.div_ceil(records.max(1)) + summary
+        let records = records.max(1);
+        page.div_ceil(records) + header + entry.div_ceil(records)
     }
 
     /// The footprint of the record that `header` heads.

@@ -57,7 +57,7 @@ pub use address::Address;
 pub use counters::{Counts, Usage};
 pub use error::Error;
 pub use extent::Live;
-pub use index::{Answer, Candidates, HashedKey, INDEXES, Index, MakeIndex, index_by_name};
+pub use index::{Answer, Candidates, HashedKey, INDEXES, Index, MakeIndex};
 pub use key_space::{KeySpaceId, TableId};
 pub use list::{Iteration, KeyFilter};
 pub use log::SPARE_EXTENTS_MIN;

@@ -146,8 +146,13 @@ impl Store {
         let known = match self.find(header.table, key).await {
             Ok(known) => known,
             // A damaged record of this key, or of one that looks like it: it stays in the index,
-            // where reading it tells.
-            Err(Error::Unrecovered) => return Ok(()),
+            // where reading it tells. A tombstone may be needed all the same.
+            Err(Error::Unrecovered) => {
+                if header.kind == Kind::Tombstone {
+                    self.index.insert(header.table, key, record.address).await;
+                }
+                return Ok(());
+            }
             Err(error) => return Err(error),
         };
         if known.as_ref().is_some_and(|known| !self.is_newer(record, known)) {

@@ -1,7 +1,7 @@
 use crate::profile::{self, Profile};
 use clock::{CodeCosts, Cores, Group};
 use controller::{Controller, FirmwareCosts, LinkTiming};
-use engine::{Ack, KeySpaceId, Recovery, SPARE_EXTENTS_MIN, Store, Victims, index_by_name};
+use engine::{Ack, KeySpaceId, Recovery, SPARE_EXTENTS_MIN, Store, Victims};
 use ftl::{AppendFtl, Stripe};
 use media::Media;
 use nand::{Cells, Geometry, Model, Nand, Registers, Timing};
@@ -153,9 +153,6 @@ fn check_size(profile: &Profile, media: &dyn Media) -> Result<(), DeviceError> {
 }
 
 fn store_config(profile: &Profile, group: Group, seed: u64) -> engine::Config {
-    let index = match profile.index {
-        profile::Index::Hash => "hash",
-    };
     engine::Config {
         capacity_bytes: profile.namespace.size_bytes,
         ack: match profile.log.ack {
@@ -169,7 +166,7 @@ fn store_config(profile: &Profile, group: Group, seed: u64) -> engine::Config {
             profile::GcVictims::Fifo => Victims::Fifo,
             profile::GcVictims::DChoices => Victims::DChoices,
         },
-        index: index_by_name(index).expect("a profile names only indexes that there are"),
+        index: profile.index.make,
         group,
         seed,
     }

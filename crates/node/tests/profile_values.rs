@@ -2,8 +2,8 @@
 
 use base::Nanos;
 use node::profile::{
-    Ack, Cores, Firmware, GcVictims, Handlers, Index, Link, Log, Model, Namespace, NamespaceKind,
-    Nand, Stripe, builtin_names,
+    Ack, Cores, Firmware, GcVictims, Handlers, Link, Log, Model, Namespace, NamespaceKind, Nand,
+    Stripe, builtin_names,
 };
 use node::{Profile, ProfileError};
 
@@ -48,7 +48,7 @@ fn every_key_arrives_in_the_unit_of_its_field() {
     assert_eq!(profile.core, core);
     let ack = Ack::Buffer { bytes: 4096 * 1024 };
     assert_eq!(profile.log, Log { stripe: Stripe::All, ack, gc_victims: GcVictims::DChoices });
-    assert_eq!(profile.index, Index::Hash);
+    assert_eq!(profile.index.kind, "hash");
     // 4 x 2 dies x 2 x 64 blocks x 128 pages x 4096 bytes are 2^29 bytes.
     let over_provisioning = (536_870_912.0 - 4e8) / 4e8;
     let kind = NamespaceKind::Kv;

@@ -3,7 +3,7 @@
 use base::{Buf, Key, Nanos, Rng, mix};
 use engine::{
     Ack, Condition, Config, Error, Iteration, KeyFilter, KeySpaceId, Live, Store, Victims,
-    index_by_name,
+    INDEXES,
 };
 use ftl::{AppendFtl, Stripe};
 use media::{Media, Memory, Shape};
@@ -132,7 +132,7 @@ impl Run {
             capacity_bytes: u64::from(shape.extents - 6) * shape.extent_bytes() * 60 / 100,
             ack: self.ack,
             victims: victims[self.below(5)],
-            index: index_by_name("hash").expect("the index is built in"),
+            index: INDEXES[self.below(INDEXES.len() as u64)].1,
             group: clock::Group::new(),
             seed: self.rng.next_u64(),
         }

@@ -4,7 +4,7 @@
 use base::Nanos;
 use clock::{CodeCosts, Cores, Group, Stage};
 use controller::{Config, Controller, FirmwareCosts, LinkTiming};
-use engine::{Ack, KeySpaceId, Store, Victims, index_by_name};
+use engine::{Ack, INDEXES, KeySpaceId, Store, Victims};
 use media::{Memory, Shape};
 use reactor::Reactor;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ async fn device(extents: u32) -> Arc<Controller> {
         capacity_bytes: shape.extent_bytes() * u64::from(extents / 2),
         ack: Ack::Program,
         victims: Victims::Greedy,
-        index: index_by_name("hash").expect("the built-in index"),
+        index: INDEXES[0].1,
         group,
         seed: 1,
     };

@@ -1,28 +1,37 @@
 use crate::profile::error::ProfileError;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
+use engine::{INDEXES, MakeIndex};
 use serde::Serialize;
 
 pub(super) const SCHEMA: Schema = Schema { name: "index", title: "[index]", keys: &["kind"] };
 
-/// The index of where records lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Index {
-    /// A hash table, all in the device's DRAM.
-    Hash,
+/// The index of where records lie: one of those that the engine has registered.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Index {
+    /// Its name.
+    pub kind: &'static str,
+    /// What makes an empty one.
+    #[serde(skip)]
+    pub make: MakeIndex,
 }
 
-/// Every index by its name.
-const NAMED: &[(&str, Index)] = &[("hash", Index::Hash)];
+impl PartialEq for Index {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+}
 
 impl Index {
     /// The index that `name` names.
     pub fn named(name: &str) -> Option<Self> {
-        NAMED.iter().find(|(known, _)| *known == name).map(|&(_, index)| index)
+        let named = INDEXES.iter().find(|(kind, _)| *kind == name);
+        named.map(|&(kind, make)| Self { kind, make })
     }
 
     pub(super) fn read(section: Section<'_>) -> Result<Self, ProfileError> {
-        section.field("kind")?.choice(NAMED)
+        let choices: Vec<(&str, Self)> =
+            INDEXES.iter().map(|&(kind, make)| (kind, Self { kind, make })).collect();
+        section.field("kind")?.choice(&choices)
     }
 }
