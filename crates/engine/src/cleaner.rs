@@ -101,8 +101,14 @@ impl Store {
             };
             if !goes_on {
                 self.cleaner.release(true);
+                let rested = self.log.state().sequence;
                 self.cleaner.state().idle = Some(clock::current());
                 clock::park(Rank::Free, Stage::Gc).await;
+                // What was written since may have left something to win.
+                let now = self.log.state().sequence;
+                if now > rested {
+                    round = Round::first(now);
+                }
             }
         }
     }

@@ -2,8 +2,7 @@
 
 use base::{Buf, Key, Nanos, Rng, mix};
 use engine::{
-    Ack, Condition, Config, Error, Iteration, KeyFilter, KeySpaceId, Live, Store, Victims,
-    INDEXES,
+    Ack, Condition, Config, Error, INDEXES, Iteration, KeyFilter, KeySpaceId, Live, Store, Victims,
 };
 use ftl::{AppendFtl, Stripe};
 use media::{Media, Memory, Shape};

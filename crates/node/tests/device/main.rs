@@ -1,0 +1,11 @@
+//! The KV-SSD as a host sees it, whole: commands in, completions out, and the cells below.
+
+mod capacity;
+mod client;
+mod closed_form;
+mod damage;
+mod host;
+mod list;
+mod machine;
+mod model;
+mod reopen;
