@@ -13,6 +13,7 @@ use crate::log::{Appended, NewRecord, NoRoom, OwnedHeader};
 use crate::page_view::PageView;
 use crate::pending::durable;
 use crate::record::{Kind, Sequence};
+use crate::repair::readable;
 use crate::store::{Ack, Store};
 use crate::summary::{Listed, read_summary};
 use base::Buf;
@@ -164,6 +165,7 @@ impl Store {
         let headers =
             |page: &Page| PageView::new(layout, page).map_or(0, |view| view.prologue.front_len);
         let Ok(page) = self.log.media.read(at, &headers, class).await else { return Vec::new() };
+        let Some(page) = readable(layout, &page) else { return Vec::new() };
         let Some(view) = PageView::new(layout, &page) else { return Vec::new() };
         let listed = |(offset, header)| Listed {
             page: at.page,

@@ -6,6 +6,7 @@ use crate::log::{Unlanded, Visit};
 use crate::page_view::PageView;
 use crate::pending::durable;
 use crate::record::Kind;
+use crate::repair::readable;
 use crate::store::{Ack, Store};
 use base::{Buf, Key};
 use clock::Class;
@@ -41,7 +42,7 @@ impl Store {
         let mut visits: SmallVec<[_; 2]> =
             candidates.iter().map(|at| self.log.visit(*at)).collect();
         for visit in &mut visits {
-            match self.content(visit, key.key).await? {
+            match self.content(visit, table, key.key).await? {
                 Content::Value(value) => return Ok(value),
                 Content::Deleted => break,
                 Content::OtherKey => {}
@@ -63,7 +64,12 @@ impl Store {
     }
 
     /// What a record says of `key`.
-    async fn content(self: &Arc<Self>, visit: &mut Visit<'_>, key: &Key) -> Result<Content, Error> {
+    async fn content(
+        self: &Arc<Self>,
+        visit: &mut Visit<'_>,
+        table: TableId,
+        key: &Key,
+    ) -> Result<Content, Error> {
         let address = visit.address;
         if let Some(unlanded) = visit.unlanded.take() {
             return self.unlanded_content(address, key, unlanded).await;
@@ -80,7 +86,10 @@ impl Store {
             view.front_wanted(offset) + wanted
         };
         let page = self.log.media.read(at, &select, Class::HostRead).await?;
-        let view = PageView::new(layout, &page).ok_or(Error::Unrecovered)?;
+        // A host is told of damage; what the store itself keeps is mended.
+        let mended = if table == TableId::STORE { readable(layout, &page) } else { None };
+        let page = mended.as_ref().unwrap_or(&page);
+        let view = PageView::new(layout, page).ok_or(Error::Unrecovered)?;
         let header = view.header(offset).ok_or(Error::Unrecovered)?;
         if header.key != key.as_bytes() {
             return Ok(Content::OtherKey);

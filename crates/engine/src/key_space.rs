@@ -28,6 +28,9 @@ impl TableId {
     pub(crate) const STORE: Self = Self { space: KeySpaceId::STORE, generation: 0 };
 }
 
+/// Records that keep a key space, so that damage to one does not lose all its keys.
+const COPIES: u8 = 2;
+
 /// A key space that was never created, or was deleted.
 const ABSENT: u32 = 0;
 /// One that is being created: not durable yet.
@@ -89,17 +92,19 @@ impl KeySpaces {
         spaces.filter(|space| self.table(*space).is_ok()).collect()
     }
 
-    /// The key and value of the record that keeps `table` across a restart.
-    pub(crate) fn encode(table: TableId, exists: bool) -> ([u8; 2], [u8; 5]) {
+    /// The key and value of one of the records that keep `table` across a restart.
+    fn encode(table: TableId, exists: bool, copy: u8) -> ([u8; 3], [u8; 5]) {
         let mut value = [0; 5];
         value[..4].copy_from_slice(&table.generation.to_le_bytes());
         value[4] = u8::from(exists);
-        (table.space.0.to_le_bytes(), value)
+        let [low, high] = table.space.0.to_le_bytes();
+        ([low, high, copy], value)
     }
 
     /// Reads such a record; `None` when it is not one.
     pub(crate) fn decode(key: &[u8], value: &[u8]) -> Option<(TableId, bool)> {
-        let space = KeySpaceId(u16::from_le_bytes(key.try_into().ok()?));
+        let [low, high, _copy] = *key.first_chunk()?;
+        let space = KeySpaceId(u16::from_le_bytes([low, high]));
         let (generation, exists) = value.split_first_chunk()?;
         let exists = match exists {
             [0] => false,
@@ -144,10 +149,13 @@ impl Store {
     }
 
     async fn keep(self: &Arc<Self>, table: TableId, exists: bool) -> Result<(), Error> {
-        let (key, value) = KeySpaces::encode(table, exists);
-        let key = Key::new(&key).expect("two bytes are a key");
-        let value = Buf::copy_from(&value);
-        let announced = self.announce();
-        self.put_in(KeySpaceId::STORE, &key, &value, Condition::Always, announced).await
+        for copy in 0..COPIES {
+            let (key, value) = KeySpaces::encode(table, exists, copy);
+            let key = Key::new(&key).expect("three bytes are a key");
+            let value = Buf::copy_from(&value);
+            let announced = self.announce();
+            self.put_in(KeySpaceId::STORE, &key, &value, Condition::Always, announced).await?;
+        }
+        Ok(())
     }
 }

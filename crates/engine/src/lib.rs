@@ -49,6 +49,7 @@ mod pending;
 mod put;
 mod record;
 mod recover;
+mod repair;
 mod store;
 mod summary;
 mod victim;

@@ -71,6 +71,17 @@ impl<'a> PageView<'a> {
         if offset < self.spare_bytes { 0 } else { self.prologue.front_len }
     }
 
+    /// True when no header has been damaged.
+    pub(crate) fn has_all_headers(&self, layout: Layout) -> bool {
+        let (spare_first, front_first) = layout.first_offsets();
+        let ends = [
+            (self.prologue.spare_len as usize).saturating_sub(spare_first),
+            (self.spare_bytes + self.prologue.front_len as usize).saturating_sub(front_first),
+        ];
+        let found: usize = self.headers(layout).map(|(_, header)| header.len()).sum();
+        found == ends.iter().sum()
+    }
+
     /// Headers with their offsets, in the order of writing, up to the first that is not whole.
     pub(crate) fn headers(
         &self,

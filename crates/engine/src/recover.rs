@@ -200,14 +200,16 @@ impl Store {
                 state.extents.get(extent).needless.push(*address);
             }
         }
-        let mut spaces = BTreeMap::new();
+        // The newest of a key space's copies; one that is damaged has another.
+        let mut spaces: BTreeMap<KeySpaceId, TableId> = BTreeMap::new();
         for key in &scan.spaces {
-            let value = self.get_in(TableId::STORE, key).await?;
-            let value = value.bytes().ok_or(Error::Unrecovered)?;
-            let (table, exists) =
-                KeySpaces::decode(key.as_bytes(), value).ok_or(Error::Unrecovered)?;
-            spaces.insert(table.space, table);
-            self.spaces.set(table, exists);
+            let Ok(value) = self.get_in(TableId::STORE, key).await else { continue };
+            let decoded = value.bytes().and_then(|v| KeySpaces::decode(key.as_bytes(), v));
+            let (table, exists) = decoded.ok_or(Error::Unrecovered)?;
+            if spaces.get(&table.space).is_none_or(|newest| newest <= &table) {
+                spaces.insert(table.space, table);
+                self.spaces.set(table, exists);
+            }
         }
         for table in scan.tables.iter().filter(|table| table.space != KeySpaceId::STORE) {
             if self.spaces.table(table.space) == Ok(*table) {

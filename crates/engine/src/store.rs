@@ -10,8 +10,10 @@ use crate::log::{Log, OwnedHeader, SPARE_EXTENTS_MIN, Unlanded};
 use crate::page_view::PageView;
 use crate::pending::{Pending, durable};
 use crate::record::{Kind, Sequence};
+use crate::repair::repaired;
 use crate::victim::Victims;
 use base::Key;
+use base::limits::VALUE_BYTES_MAX;
 use media::Media;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -142,11 +144,17 @@ impl Store {
         }
     }
 
-    /// The longest value that fits this medium, in bytes: 2 MiB, or half an extent where that is
-    /// less.
+    /// The longest value that fits this medium, in bytes: 2 MiB where an extent holds that with
+    /// five pages to spare, for the summary and for what a long value adds to it; else half an
+    /// extent.
     pub fn value_bytes_max(&self) -> u32 {
-        let extent = u32::try_from(self.log.shape.extent_bytes() / 2).unwrap_or(u32::MAX);
-        extent.min(base::limits::VALUE_BYTES_MAX)
+        let shape = &self.log.shape;
+        let room = u64::from(self.log.layout.bare_room())
+            * u64::from(shape.pages_per_extent.saturating_sub(5));
+        if room >= u64::from(VALUE_BYTES_MAX) {
+            return VALUE_BYTES_MAX;
+        }
+        u32::try_from(shape.extent_bytes() / 2).unwrap_or(u32::MAX).min(VALUE_BYTES_MAX)
     }
 
     /// The capacity in bytes, as configured.
@@ -209,14 +217,22 @@ impl Store {
         let view = PageView::new(layout, &page);
         let header = match view.as_ref().and_then(|view| view.header(offset)) {
             Some(header) => OwnedHeader::new(&header),
-            None => self.summarized_header(address).await.ok_or(Error::Unrecovered)?,
+            None => self.repaired_header(address, &page).await.ok_or(Error::Unrecovered)?,
         };
         Ok(Found { address, header, pages: None })
     }
 
-    /// The header of a damaged record, from the summary of its extent: so that it can be
-    /// overwritten and deleted.
-    async fn summarized_header(self: &Arc<Self>, address: Address) -> Option<OwnedHeader> {
+    /// The header of a damaged record, so that it can be overwritten and deleted: repaired, or from
+    /// the summary of its extent.
+    async fn repaired_header(
+        self: &Arc<Self>,
+        address: Address,
+        page: &media::Page,
+    ) -> Option<OwnedHeader> {
+        if let Some(page) = repaired(self.log.layout, page) {
+            let view = PageView::new(self.log.layout, &page)?;
+            return view.header(address.offset()).map(|header| OwnedHeader::new(&header));
+        }
         let extent = self.log.page_id(address).extent;
         let records = self.summary_of(extent, clock::Class::HostRead).await?;
         records.into_iter().find(|record| record.address == address).map(|record| record.header)

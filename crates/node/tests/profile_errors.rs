@@ -236,7 +236,7 @@ fn a_stripe_that_leaves_too_few_or_too_small_extents_is_refused() {
             "stripe = \"all\"",
             "stripe = \"channel\"",
             "my.toml line 37: with this stripe an extent has 1048576 bytes, but a largest value \
-            needs 2162688; choose a wider stripe or more pages_per_block",
+            needs 2134016; choose a wider stripe or more pages_per_block",
         ),
     ]);
 }

@@ -315,7 +315,7 @@ impl Run {
     fn check_usage(&self, store: &Store) {
         let usage = store.usage().values;
         let keys: usize = self.model.spaces.values().map(BTreeMap::len).sum();
-        let records = keys + self.model.known.len();
+        let records = keys + 2 * self.model.known.len();
         assert_eq!(usage.records, records as u64, "values that live");
         let by_extent =
             store.live_by_extent().into_iter().fold(Live::default(), |sum, (_, live)| Live {

@@ -171,9 +171,9 @@ fn what_the_device_cannot_hold_is_left_out_whole() {
     assert_eq!(report["space"]["pairs"], 20);
     let used = report["space"]["used_bytes"].as_u64().unwrap();
     // Three chunks of 1 MiB fill an extent of 4 MiB, which has a summary too; and the device keeps
-    // a record of its own.
+    // records of its own.
     let chunks = 20 * (4 * MIB as u64).div_ceil(3);
-    assert!((chunks..chunks + 100).contains(&used), "the third file is deleted again: {used}");
+    assert!((chunks..chunks + 200).contains(&used), "the third file is deleted again: {used}");
 }
 
 #[test]

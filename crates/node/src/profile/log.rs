@@ -10,7 +10,7 @@ use serde::Serialize;
 pub(super) const SCHEMA: Schema =
     Schema { name: "log", title: "[log]", keys: &["stripe", "ack", "buffer_kib", "gc_victims"] };
 
-/// What a largest value takes in an extent: itself, and 64 KiB for its header, its key and padding.
+/// What a largest value takes in a buffer: itself, and 64 KiB for its header, its key and padding.
 const RECORD_KIB_MAX: u32 = VALUE_BYTES_MAX / 1024 + 64;
 
 /// Largest buffer: 16 GiB, more than the memory of any drive.
@@ -98,7 +98,7 @@ impl Stripe {
         let stripe =
             field.choice(&[("die", Self::Die), ("channel", Self::Channel), ("all", Self::All)])?;
         let (extents, bytes) = (stripe.extents(nand), stripe.extent_bytes(nand));
-        let bytes_min = u64::from(RECORD_KIB_MAX) * KIB;
+        let bytes_min = largest_value_extent_bytes(nand.page_bytes);
         if extents < EXTENTS_MIN {
             return Err(field.wrong(format!(
                 "with this stripe the NAND makes {extents} extents, but a log needs at least \
@@ -130,6 +130,14 @@ impl Ack {
             }
         }
     }
+}
+
+/// Bytes of the smallest extent that takes a largest value: five pages beside it are for the summary
+/// and for what the value adds to that (`engine::Store::value_bytes_max`), and a page without spare
+/// area loses 24 bytes to its prologue.
+fn largest_value_extent_bytes(page_bytes: u32) -> u64 {
+    let pages = VALUE_BYTES_MAX.div_ceil(page_bytes - 24) + 5;
+    u64::from(pages) * u64::from(page_bytes)
 }
 
 fn buffer_bytes(size: Field<'_>) -> Result<u64, ProfileError> {

@@ -4,6 +4,7 @@ use base::{Buf, Key};
 use controller::{Completion, QueuePair, Submission};
 use node::Device;
 use spec::{Command, ListReader, Status, StoreOptions};
+use std::collections::BTreeSet;
 
 const NSID: u32 = Device::NAMESPACE;
 
@@ -45,14 +46,17 @@ impl Host {
     /// Every key that the device lists, by as many Lists as it takes into a buffer of `room` bytes.
     /// Each begins at the last key of the one before, which is there or not.
     pub(crate) async fn list_all(&self, room: u32) -> Vec<Key> {
-        let mut keys: Vec<Key> = Vec::new();
+        let (mut keys, mut seen): (Vec<Key>, BTreeSet<Key>) = Default::default();
         loop {
             let last = keys.last().cloned();
             let completion = self.one(list(last.as_ref(), room)).await;
             assert_eq!(completion.status, Status::SUCCESS);
             let more = listed(&completion).into_iter().filter(|key| Some(key) != last.as_ref());
             let before = keys.len();
-            keys.extend(more);
+            for key in more {
+                assert!(seen.insert(key.clone()), "{key:?} was listed before");
+                keys.push(key);
+            }
             if keys.len() == before {
                 return keys;
             }

@@ -96,7 +96,7 @@ async fn blank(profile: &Profile) -> Device {
     Device::format(profile, cells, 1).await.expect("the device is large enough")
 }
 
-/// What is live on an empty device: the namespace keeps a record of its own.
+/// What is live on an empty device: the namespace keeps records of its own.
 async fn own_record(profile: &Profile) -> Live {
     blank(profile).await.store().usage().values
 }
