@@ -1,9 +1,9 @@
 //! Mends a page whose prologue or headers have a flipped bit.
 //!
-//! The checksum of a header finds the bit: CRC-32C tells any two patterns of up to five flipped bits
-//! apart up to 5,243 bits (Koopman, 2002), and a header has at most 2,296, so of all bits exactly one
-//! makes the checksum right. Where an extent has no summary yet this keeps a record from being lost,
-//! and with it the order of its key's records.
+//! The checksum of a header finds the bit: CRC-32C tells any two patterns of up to five flipped
+//! bits apart up to 5,243 bits (Koopman, 2002), and a header has at most 2,296, so of all bits
+//! exactly one makes the checksum right. Where an extent has no summary yet this keeps a record
+//! from being lost, and with it the order of its key's records.
 
 use crate::layout::{Layout, PROLOGUE_BYTES, Prologue};
 use crate::page_view::PageView;

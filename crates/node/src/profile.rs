@@ -105,15 +105,18 @@ impl Profile {
         let table = source.table()?;
         let top = Section::top(source, &TOP, &table)?;
         let nand = Nand::read(top.section(&nand::SCHEMA)?)?;
+        let log = Log::read(top.section(&log::SCHEMA)?, &nand)?;
+        let namespace = top.only_element(&namespace::SCHEMA)?;
+        let namespace = Namespace::read(namespace, &nand, log.stripe)?;
         Ok(Self {
             name: name.to_owned(),
             description: top.field("description")?.line_of_text()?,
             link: Link::read(top.section(&link::SCHEMA)?)?,
             firmware: Firmware::read(top.section(&firmware::SCHEMA)?)?,
             core: Cores::read(top.section_or_defaults(&cores::SCHEMA)?)?,
-            log: Log::read(top.section(&log::SCHEMA)?, &nand)?,
+            log,
             index: Index::read(top.section(&index::SCHEMA)?)?,
-            namespace: Namespace::read(top.only_element(&namespace::SCHEMA)?, &nand)?,
+            namespace,
             assumptions: comment::assumptions(text, &table),
             nand,
         })

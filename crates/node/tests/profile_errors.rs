@@ -165,7 +165,7 @@ fn a_number_out_of_range_is_refused_on_both_sides() {
         ("blocks_per_plane = 64", &["0", "65537"], "line 7: blocks_per_plane"),
         ("pages_per_block = 128", &["0", "16385"], "line 8: pages_per_block"),
         ("page_bytes = 4096", &["0", "256", "4095", "131072"], "line 9: page_bytes"),
-        ("spare_bytes = 128", &["-1", "4097"], "line 10: spare_bytes"),
+        ("spare_bytes = 128", &["-1", "0", "23", "4097"], "line 10: spare_bytes"),
         ("read_us = 45.5", &["-0.1", "nan", "inf", "-inf", "6.1e7", "1e999"], "line 11: read_us"),
         ("registers = 2", &["0", "3"], "line 14: registers"),
         ("1_200.5", &["-1", "1e7", "1e-4", "nan"], "line 16: channel_mb_per_s"),
@@ -193,7 +193,7 @@ fn the_ends_of_a_range_are_in_it() {
     for (old, new) in [
         ("read_us = 45.5", "read_us = 6e7"),
         ("read_us = 45.5", "read_us = -0.0"),
-        ("spare_bytes = 128", "spare_bytes = 0"),
+        ("spare_bytes = 128", "spare_bytes = 24"),
         ("spare_bytes = 128", "spare_bytes = 4096"),
         ("1_200.5", "0.001"),
         ("handlers = 8", "handlers = 65_536"),
@@ -356,4 +356,18 @@ fn long_and_strange_text_is_shown_cut_and_in_one_line() {
     assert!(error.contains("registers in [nand] is a very long number, but must"), "{error}");
     let error = Profile::parse("a\nb.toml", "").unwrap_err().to_string();
     assert_eq!(error, "a\\nb.toml line 1: the section [nand] is missing");
+}
+
+#[test]
+fn a_size_that_leaves_too_few_extents_for_the_log_is_refused() {
+    let text = Profile::text("moke").unwrap().replace("size_gb = 64", "size_gb = 67.3");
+    let line = text.lines().position(|line| line.starts_with("size_gb")).unwrap() + 1;
+    // 256 extents of 256 MiB, of which 6 are kept: 62.5 GiB, or 67.1 GB.
+    let expected = format!(
+        "big.toml line {line}: of the NAND's 256 extents of 256.0 MiB the log keeps 6 beside the \
+         namespace, which leaves 62.50 GiB for its 62.68 GiB; make it smaller, or the stripe narrower"
+    );
+    assert_eq!(Profile::parse("big.toml", &text).unwrap_err().to_string(), expected);
+    let text = text.replace("size_gb = 67.3", "size_gb = 67.1");
+    assert!(Profile::parse("big.toml", &text).is_ok());
 }

@@ -11,7 +11,9 @@ const KEY_BYTES_HALF: usize = KEY_BYTES_INLINE / 2;
 
 /// A submission queue entry of the KV command set (KV 1.0d, Store, Retrieve, List, Delete and Exist
 /// commands; Base 2.1, Common Command Format).
-#[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(
+    Clone, Copy, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
 #[repr(C)]
 pub struct Command {
     opcode: u8,

@@ -132,9 +132,9 @@ impl Ack {
     }
 }
 
-/// Bytes of the smallest extent that takes a largest value: five pages beside it are for the summary
-/// and for what the value adds to that (`engine::Store::value_bytes_max`), and a page without spare
-/// area loses 24 bytes to its prologue.
+/// Bytes of the smallest extent that takes a largest value: five pages beside it are for the
+/// summary and for what the value adds to that (`engine::Store::value_bytes_max`), and a page
+/// without spare area loses 24 bytes to its prologue.
 fn largest_value_extent_bytes(page_bytes: u32) -> u64 {
     let pages = VALUE_BYTES_MAX.div_ceil(page_bytes - 24) + 5;
     u64::from(pages) * u64::from(page_bytes)

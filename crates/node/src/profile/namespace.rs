@@ -1,8 +1,11 @@
 use crate::profile::error::ProfileError;
 use crate::profile::field::{Field, to_u64};
+use crate::profile::log::Stripe;
 use crate::profile::nand::Nand;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
+use base::human_bytes;
+use engine::SPARE_EXTENTS_MIN;
 use serde::Serialize;
 
 pub(super) const SCHEMA: Schema = Schema {
@@ -43,7 +46,11 @@ pub enum NamespaceKind {
 }
 
 impl Namespace {
-    pub(super) fn read(section: Section<'_>, nand: &Nand) -> Result<Self, ProfileError> {
+    pub(super) fn read(
+        section: Section<'_>,
+        nand: &Nand,
+        stripe: Stripe,
+    ) -> Result<Self, ProfileError> {
         let kind = section.field("kind")?;
         if !kind.is("kv") {
             return Err(kind.must_be("\"kv\", the only kind of namespace that is possible"));
@@ -57,6 +64,7 @@ impl Namespace {
             (None, None) => return Err(section.lacks("size_gb or over_provisioning")),
         };
         check_bad_blocks(field, size_bytes, nand)?;
+        check_spare_extents(field, size_bytes, nand, stripe)?;
         let over_provisioning = over_provisioning(size_bytes, nand);
         Ok(Self { kind: NamespaceKind::Kv, size_bytes, over_provisioning })
     }
@@ -114,6 +122,27 @@ fn check_bad_blocks(field: Field<'_>, size_bytes: u64, nand: &Nand) -> Result<()
         )));
     }
     Ok(())
+}
+
+/// Refuses a size that leaves fewer extents than the log needs beside it.
+fn check_spare_extents(
+    field: Field<'_>,
+    size_bytes: u64,
+    nand: &Nand,
+    stripe: Stripe,
+) -> Result<(), ProfileError> {
+    let (extents, bytes) = (stripe.extents(nand), stripe.extent_bytes(nand));
+    let room = extents.saturating_sub(u64::from(SPARE_EXTENTS_MIN)) * bytes;
+    if size_bytes <= room {
+        return Ok(());
+    }
+    Err(field.wrong(format!(
+        "of the NAND's {extents} extents of {} the log keeps {SPARE_EXTENTS_MIN} beside the \
+         namespace, which leaves {} for its {}; make it smaller, or the stripe narrower",
+        human_bytes(bytes),
+        human_bytes(room),
+        human_bytes(size_bytes)
+    )))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "one part in 2^53 of a size does not matter")]

@@ -25,6 +25,10 @@ pub(super) const SCHEMA: Schema = Schema {
     ],
 };
 
+/// Fewest spare bytes: the FTL's tag of a block is in those of its first page.
+const SPARE_BYTES_MIN: u32 = 24;
+const _: () = assert!(SPARE_BYTES_MIN as usize == nand::TAG_BYTES, "the tag's length");
+
 /// Most blocks of a die: a block is addressed by 16 bits.
 const BLOCKS_PER_DIE_MAX: u32 = 1 << 16;
 
@@ -80,7 +84,8 @@ pub enum Model {
 impl Nand {
     pub(super) fn read(section: Section<'_>) -> Result<Self, ProfileError> {
         let page_bytes = Self::read_page_bytes(section)?;
-        let spare_bytes = section.optional("spare_bytes").map(|field| field.whole(0..=page_bytes));
+        let spare_bytes =
+            section.optional("spare_bytes").map(|field| field.whole(SPARE_BYTES_MIN..=page_bytes));
         let bad_ppm = section.optional("factory_bad_ppm").map(|field| field.whole(0..=100_000));
         let nand = Self {
             channels: section.field("channels")?.whole(1..=128)?,

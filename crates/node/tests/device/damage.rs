@@ -8,6 +8,7 @@ use base::{Key, Nanos, Rng};
 use clock::Stage;
 use nand::{BlockId, Cells, DieId, Ppa};
 use node::Profile;
+use node::profile::GcVictims;
 use spec::Status;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -281,4 +282,33 @@ fn cleaning_damaged_pages_loses_nothing_more() {
             assert_lookups(&client.host, &client.model, &after, &what).await;
         });
     }
+}
+
+/// Cleaning moves a damaged value with the checksum of what was stored.
+#[test]
+fn a_damaged_value_that_was_moved_is_still_known_as_damaged() {
+    let mut profile = with_extents("24", "0.012");
+    profile.log.gc_victims = GcVictims::Fifo;
+    on(&profile, async |device| {
+        let mut client = Client::new(device, Model::default());
+        let (damaged, host) = (key(0, 16), Host::new(device));
+        client.store(&damaged, 20_000).await;
+        client.finish().await;
+        for ppa in pages(device.cells()) {
+            device.cells().flip_bit(ppa, 0);
+            if host.retrieve(&damaged).await.status == Status::UNRECOVERED_ERROR {
+                break;
+            }
+            device.cells().flip_bit(ppa, 0);
+        }
+        let mut number = 0;
+        while device.figures().store.victims < 48 {
+            number += 1;
+            client.store(&key(1 + number % 100, 16), 20_000).await;
+        }
+        client.finish().await;
+        let retrieved = host.retrieve(&damaged).await;
+        assert_eq!(retrieved.status, Status::UNRECOVERED_ERROR, "after two rounds of cleaning");
+        assert_eq!(host.exist(&damaged).await.status, Status::SUCCESS, "its key is known");
+    });
 }
