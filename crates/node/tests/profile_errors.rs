@@ -365,7 +365,8 @@ fn a_size_that_leaves_too_few_extents_for_the_log_is_refused() {
     // 256 extents of 256 MiB, of which 6 are kept: 62.5 GiB, or 67.1 GB.
     let expected = format!(
         "big.toml line {line}: of the NAND's 256 extents of 256.0 MiB the log keeps 6 beside the \
-         namespace, which leaves 62.50 GiB for its 62.68 GiB; make it smaller, or the stripe narrower"
+         namespace, which leaves 62.50 GiB for its 62.68 GiB; make it smaller, or the stripe \
+         narrower"
     );
     assert_eq!(Profile::parse("big.toml", &text).unwrap_err().to_string(), expected);
     let text = text.replace("size_gb = 67.3", "size_gb = 67.1");
