@@ -171,17 +171,27 @@ async fn measure(
         let filled = workload::fill(&queue, plan, |done, total| bar.set(done, total)).await;
         fill = Some(filled.map_err(|error: FillError| Failure::Broken(error.to_string()))?);
     }
+    // What is only buffered would be programmed, and read from memory, in the window.
+    flush(&device).await?;
     let before = device.figures();
     let started = Instant::now();
     let mut bar = progress.bar("measuring", Unit::Count);
     let queue = device.controller().queue_pair();
     let outcome = workload::run(&queue, plan, |done, total| bar.set(done, total)).await;
     let wall_seconds = started.elapsed().as_secs_f64();
+    // What the window's stores have to program counts as theirs, whenever they were answered.
+    flush(&device).await?;
     let window = Window { before, after: device.figures() };
     let pairs = device.store().usage().values.records - own_records;
     let pair_bytes = plan.key_bytes as u64 + u64::from(plan.value_bytes);
     let flash = Flash::new(&device, &window, pairs, pairs * pair_bytes);
     Ok(Measured { outcome, fill, window, flash, wall_seconds })
+}
+
+/// Has everything on the flash that was answered.
+pub(crate) async fn flush(device: &Device) -> Result<(), Failure> {
+    let flushed = device.store().flush().await;
+    flushed.map_err(|error| Failure::Broken(format!("the device cannot be flushed: {error}")))
 }
 
 /// What a device that cannot be built means for whoever asked for it.

@@ -17,7 +17,7 @@ mod verify;
 mod walk;
 
 use crate::args::DemoArgs;
-use crate::bench::device_failure;
+use crate::bench::{device_failure, flush};
 use crate::device;
 use crate::flash::{Flash, Window};
 use crate::memory;
@@ -87,8 +87,7 @@ async fn there_and_back(
     let empty = device.figures();
     let mut loaded = loader.load(progress).await;
     // What is only buffered would not come back from the flash.
-    let flushed = device.store().flush().await;
-    flushed.map_err(|error| Failure::Broken(format!("the device cannot be flushed: {error}")))?;
+    flush(device).await?;
     let full = device.figures();
     let retrieved = verify::verify(device, &mut loaded, seed, progress).await;
     let read = device.figures();

@@ -29,7 +29,7 @@ pub(crate) struct Flash {
 struct Space {
     /// What hosts see.
     capacity_bytes: u64,
-    /// Of it, what the pairs take, with their headers and padding.
+    /// Of it, the footprints of the live pairs: their share of full pages and extents.
     used_bytes: u64,
     /// Keys and values.
     stored_bytes: u64,

@@ -45,8 +45,10 @@ impl Page {
     #[inline]
     pub fn prefetch(&self) {
         const LINE_WORDS: usize = 64 / size_of::<u64>();
+        // The array by reference: by value it would be a copy, which lies elsewhere.
+        let start: &[u64] = &self.start;
         for line in 0..size_of::<Self>().div_ceil(64) {
-            prefetch_index(self.start, line * LINE_WORDS);
+            prefetch_index(start, line * LINE_WORDS);
         }
     }
 

@@ -47,14 +47,15 @@ pub struct Tally {
     stages: Stages,
 }
 
-/// Latencies above it count as this much.
-const LATENCY_MAX: Nanos = Nanos::from_secs(3_600);
+/// Quantiles count latencies above it as this much: a year, more than 2^32 operations, which no run
+/// has, of several milliseconds each take one after the other.
+const LATENCY_MAX: Nanos = Nanos::from_secs(365 * 24 * 3_600);
 
 impl Tally {
     /// Of no operation yet.
     pub fn new() -> Self {
         let latency = Histogram::new_with_bounds(1, LATENCY_MAX.0, 3)
-            .expect("1 ns to an hour with 3 digits is a range that histograms have");
+            .expect("1 ns to a year with 3 digits is a range that histograms have");
         Self { latency, sum: 0, max: Nanos::ZERO, stages: Stages::default() }
     }
 
@@ -265,6 +266,17 @@ pub(crate) mod tests {
             assert!(found.abs_diff(exact) <= exact / 1_000, "{quantile}: {found} for {exact}");
         }
         assert!(outcome.tally(Kind::Store).is_none());
+    }
+
+    #[test]
+    fn a_latency_of_20_hours_is_right_to_three_digits() {
+        let twenty_hours = 20 * 3_600 * 1_000_000_000;
+        let mut outcome = Outcome::new(Nanos(0));
+        for (id, latency) in [twenty_hours, twenty_hours, 2 * twenty_hours].iter().enumerate() {
+            outcome.record(Kind::Retrieve, Nanos(0), &completion(id as u64, 0, *latency), RIGHT);
+        }
+        let found = outcome.tally(Kind::Retrieve).unwrap().latency(0.5).0;
+        assert!(found.abs_diff(twenty_hours) <= twenty_hours / 1_000, "{found}");
     }
 
     #[test]

@@ -140,14 +140,15 @@ impl<'a> Loader<'a> {
     }
 
     async fn store_file(&mut self, file: usize) {
-        let source = match Source::open(&self.root.join(&self.loaded.files[file].path)) {
+        let path = self.root.join(&self.loaded.files[file].path);
+        let source = match Source::open(&path, self.chunk_bytes) {
             Ok(Some(source)) => source,
             Ok(None) => return self.spoil(file, Treatment::OtherKind, ""),
             Err(error) => {
                 return self.spoil(file, Treatment::UnreadableFile, &error.to_string());
             }
         };
-        if !self.takes(source.len()) {
+        if source.announced_bytes() > 0 && !self.takes(source.announced_bytes()) {
             self.stopped = Some(Treatment::MemoryFull);
             return self.spoil(file, Treatment::MemoryFull, "");
         }
@@ -158,11 +159,15 @@ impl<'a> Loader<'a> {
     }
 
     async fn store_chunks(&mut self, file: usize, mut source: Source) -> io::Result<()> {
-        let is_long = source.len() > self.chunk_bytes.into();
+        let is_long = source.is_long();
         let mut chunk = 0;
-        while let Some(value) = source.next_chunk(self.chunk_bytes)? {
+        while let Some(value) = source.next_chunk()? {
             while self.outstanding >= QUEUE_DEPTH {
                 self.complete().await;
+            }
+            // How much there is of it turns out only now.
+            if source.announced_bytes() == 0 && !self.takes(value.len().into()) {
+                self.stopped = Some(Treatment::MemoryFull);
             }
             if let Some(reason) = self.stopped {
                 self.spoil(file, reason, "");
@@ -188,9 +193,9 @@ impl<'a> Loader<'a> {
 
     fn note_kind(&mut self, file: usize, source: &Source) {
         let path = &self.loaded.files[file].path;
-        let is_long = source.len() > self.chunk_bytes.into();
+        let is_long = source.is_long();
         let kinds = [
-            (source.len() == 0, Treatment::Empty),
+            (source.is_empty(), Treatment::Empty),
             (source.names() > 1, Treatment::HardLinked),
             (path.to_str().is_none(), Treatment::NotUtf8),
             (pair_key(path, is_long.then_some(0)).is_shortened, Treatment::LongPath),

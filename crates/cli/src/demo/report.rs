@@ -141,6 +141,7 @@ impl DemoReport {
             counted(self.pairs, "pair"),
         );
         let read = match self.errors {
+            0 if self.pairs == 0 => counted(self.pairs, "pair"),
             0 => format!("{}, every byte as it was stored", counted(self.pairs, "pair")),
             errors => format!("{} of {} wrong", grouped(errors), counted(self.pairs, "pair")),
         };

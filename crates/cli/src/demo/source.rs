@@ -10,19 +10,29 @@ pub(super) struct Source {
     file: File,
     /// As it was opened.
     metadata: Metadata,
+    /// Longest chunk.
+    chunk_bytes: u32,
     /// Bytes still expected.
     left: u64,
+    /// Read, but in no chunk yet: of a file that says it has no bytes, one more than a chunk while
+    /// there are as many.
+    ahead: Vec<u8>,
     is_started: bool,
-    /// Whether it had fewer bytes than it said.
-    is_short: bool,
+    /// Whether it had fewer bytes than it said, or some though it said none.
+    is_misleading: bool,
 }
 
+/// Room for what is read ahead at once: a page of the system's memory, in which it makes most of
+/// what it makes up.
+const AHEAD_BYTES: usize = 4_096;
+
 impl Source {
-    /// Opens the file at `path`; `None` when it is no regular one.
+    /// Opens the file at `path`, to be read in chunks of `chunk_bytes`; `None` when it is no
+    /// regular one.
     ///
     /// Never waits, as for somebody at the other end of a pipe, and follows no link: both may have
     /// taken a file's place since it was listed.
-    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn open(path: &Path, chunk_bytes: u32) -> io::Result<Option<Self>> {
         let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
         let metadata = file.metadata()?;
@@ -30,12 +40,35 @@ impl Source {
             return Ok(None);
         }
         let left = metadata.len();
-        Ok(Some(Self { file, metadata, left, is_started: false, is_short: false }))
+        let mut source = Self {
+            file,
+            metadata,
+            chunk_bytes,
+            left,
+            ahead: Vec::new(),
+            is_started: false,
+            is_misleading: false,
+        };
+        if left == 0 {
+            source.read_ahead()?;
+        }
+        Ok(Some(source))
     }
 
-    /// Length in bytes, as it was opened.
-    pub(super) fn len(&self) -> u64 {
+    /// Length in bytes, as the file said when it was opened. What the system makes up as it is
+    /// read, as in /proc, says 0.
+    pub(super) fn announced_bytes(&self) -> u64 {
         self.metadata.len()
+    }
+
+    /// Whether it is more than one chunk.
+    pub(super) fn is_long(&self) -> bool {
+        self.announced_bytes().max(self.ahead.len() as u64) > self.chunk_bytes.into()
+    }
+
+    /// Whether it says that it has no bytes, and had none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.announced_bytes() == 0 && !self.is_misleading
     }
 
     /// How many names it has.
@@ -43,18 +76,22 @@ impl Source {
         self.metadata.nlink()
     }
 
-    /// The next `max` bytes, fewer at the end, then `None`. An empty file has one empty chunk.
-    pub(super) fn next_chunk(&mut self, max: u32) -> io::Result<Option<Buf>> {
+    /// The next chunk, shorter at the end, then `None`. An empty file has one empty chunk.
+    pub(super) fn next_chunk(&mut self) -> io::Result<Option<Buf>> {
+        if !self.ahead.is_empty() {
+            return self.next_ahead().map(Some);
+        }
         if self.left == 0 && self.is_started {
             return Ok(None);
         }
+        let max = self.chunk_bytes;
         let expected = u32::try_from(self.left).map_or(max, |left| left.min(max));
         let mut buffer = BufMut::unpooled(expected as usize);
         let count = read_full(&mut self.file, buffer.as_mut())?;
         let is_first = !std::mem::replace(&mut self.is_started, true);
         self.left -= u64::from(expected);
         if count < expected {
-            (self.left, self.is_short) = (0, true);
+            (self.left, self.is_misleading) = (0, true);
         }
         if count == 0 && expected > 0 && !is_first {
             return Ok(None);
@@ -62,14 +99,35 @@ impl Source {
         Ok(Some(buffer.freeze().slice(0..count)))
     }
 
-    /// Whether what was read may not be what was there at any one time: fewer bytes came than the
-    /// file had, or more are there, or its length or time of change is another.
+    /// The next chunk of what is read ahead.
+    fn next_ahead(&mut self) -> io::Result<Buf> {
+        let count = self.ahead.len().min(self.chunk_bytes as usize);
+        let chunk = Buf::copy_from(&self.ahead[..count]);
+        self.ahead.drain(..count);
+        self.is_started = true;
+        self.read_ahead()?;
+        Ok(chunk)
+    }
+
+    /// Reads until a chunk and one byte more are ahead, or the file ends.
+    fn read_ahead(&mut self) -> io::Result<()> {
+        let missing = u64::from(self.chunk_bytes) + 1 - self.ahead.len() as u64;
+        // With room given, nothing is read in small pieces: some files of /proc end after the
+        // first piece.
+        self.ahead.reserve(AHEAD_BYTES);
+        (&self.file).take(missing).read_to_end(&mut self.ahead)?;
+        self.is_misleading |= !self.ahead.is_empty();
+        Ok(())
+    }
+
+    /// Whether what was read may not be what was there at any one time: another number of bytes
+    /// came than the file said, or more are there, or its length or time of change is another.
     pub(super) fn has_changed(mut self) -> io::Result<bool> {
         let now = self.file.metadata()?;
         let is_same = now.len() == self.metadata.len()
             && (now.mtime(), now.mtime_nsec())
                 == (self.metadata.mtime(), self.metadata.mtime_nsec());
-        Ok(self.is_short || !is_same || read_full(&mut self.file, &mut [0])? > 0)
+        Ok(self.is_misleading || !is_same || read_full(&mut self.file, &mut [0])? > 0)
     }
 }
 
@@ -93,8 +151,8 @@ mod tests {
     use std::fs;
     use tempfile::tempdir;
 
-    fn chunks(source: &mut Source, max: u32) -> Vec<Vec<u8>> {
-        std::iter::from_fn(|| source.next_chunk(max).unwrap())
+    fn chunks(source: &mut Source) -> Vec<Vec<u8>> {
+        std::iter::from_fn(|| source.next_chunk().unwrap())
             .map(|chunk| chunk.bytes().unwrap().to_vec())
             .collect()
     }
@@ -110,12 +168,33 @@ mod tests {
             (b"abcdefghi", vec![4, 4, 1]),
         ] {
             fs::write(&path, content).unwrap();
-            let mut source = Source::open(&path).unwrap().unwrap();
-            assert_eq!((source.len(), source.names()), (content.len() as u64, 1));
-            let chunks = chunks(&mut source, 4);
+            let mut source = Source::open(&path, 4).unwrap().unwrap();
+            assert_eq!((source.announced_bytes(), source.names()), (content.len() as u64, 1));
+            let chunks = chunks(&mut source);
             assert_eq!(chunks.concat(), content);
             assert_eq!(chunks.iter().map(Vec::len).collect::<Vec<_>>(), expected);
+            assert_eq!(source.is_empty(), content.is_empty());
             assert!(!source.has_changed().unwrap());
+        }
+    }
+
+    /// Opened while it is empty, as a file of /proc is for good, and then written.
+    #[test]
+    fn a_file_that_says_it_is_empty_is_read_to_its_end() {
+        let folder = tempdir().unwrap();
+        let path = folder.path().join("file");
+        for (content, expected) in
+            [(&b"a"[..], vec![1]), (b"abcd", vec![4]), (b"abcde", vec![4, 1]), (b"", vec![0])]
+        {
+            fs::write(&path, b"").unwrap();
+            let mut source = Source::open(&path, 4).unwrap().unwrap();
+            fs::write(&path, content).unwrap();
+            source.read_ahead().unwrap();
+            assert_eq!((source.announced_bytes(), source.is_long()), (0, content.len() > 4));
+            assert_eq!(source.is_empty(), content.is_empty());
+            let chunks = chunks(&mut source);
+            assert_eq!(chunks.concat(), content);
+            assert_eq!(chunks.iter().map(Vec::len).collect::<Vec<_>>(), expected);
         }
     }
 
@@ -130,10 +209,10 @@ mod tests {
             (b"", b"abcd"),
         ] {
             fs::write(&path, b"abcdefgh").unwrap();
-            let mut source = Source::open(&path).unwrap().unwrap();
-            let mut read = source.next_chunk(4).unwrap().unwrap().bytes().unwrap().to_vec();
+            let mut source = Source::open(&path, 4).unwrap().unwrap();
+            let mut read = source.next_chunk().unwrap().unwrap().bytes().unwrap().to_vec();
             fs::write(&path, after).unwrap();
-            read.extend(chunks(&mut source, 4).concat());
+            read.extend(chunks(&mut source).concat());
             assert_eq!(read, expected);
             assert!(source.has_changed().unwrap());
         }
@@ -144,8 +223,8 @@ mod tests {
         let folder = tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, b"abcd").unwrap();
-        let mut source = Source::open(&path).unwrap().unwrap();
-        chunks(&mut source, 4);
+        let mut source = Source::open(&path, 4).unwrap().unwrap();
+        chunks(&mut source);
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.set_modified(std::time::UNIX_EPOCH).unwrap();
         assert!(source.has_changed().unwrap());
@@ -157,12 +236,12 @@ mod tests {
         let pipe = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
-        assert!(Source::open(&pipe).unwrap().is_none());
-        assert!(Source::open(folder.path()).unwrap().is_none());
+        assert!(Source::open(&pipe, 4).unwrap().is_none());
+        assert!(Source::open(folder.path(), 4).unwrap().is_none());
         let link = folder.path().join("link");
         fs::write(folder.path().join("file"), b"").unwrap();
         std::os::unix::fs::symlink("file", &link).unwrap();
-        assert!(Source::open(&link).is_err());
-        assert!(Source::open(&folder.path().join("gone")).is_err());
+        assert!(Source::open(&link, 4).is_err());
+        assert!(Source::open(&folder.path().join("gone"), 4).is_err());
     }
 }

@@ -1,3 +1,4 @@
+use super::source::Source;
 use super::treatment::{Treatment, Treatments};
 use crate::progress::{Bar, Progress, Unit};
 use std::ffi::OsStr;
@@ -35,18 +36,19 @@ const PROGRESS_STEP: usize = 512;
 
 impl Root {
     /// What is at `path`, wherever links lead from there. An error unless it can be listed, or is a
-    /// regular file.
+    /// regular file that can be read.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(path)?;
         if metadata.is_dir() {
             drop(fs::read_dir(path)?);
             return Ok(Self { path: path.to_owned(), name: None });
         }
-        if !metadata.is_file() {
+        let file = fs::canonicalize(path)?;
+        let Some(mut source) = Source::open(&file, 1)? else {
             return Err(io::Error::other("it is neither a folder nor a regular file"));
-        }
-        let name = path.file_name().map(PathBuf::from);
-        Ok(Self { path: fs::canonicalize(path)?, name })
+        };
+        source.next_chunk()?;
+        Ok(Self { path: file, name: path.file_name().map(PathBuf::from) })
     }
 
     /// Where the file is that was found at `path`.

@@ -159,7 +159,7 @@ fn a_device_without_room_to_clean_is_refused() {
     let target = format!("sim:{}", path.display());
     assert_refused(
         &["bench", "store", "--ops", "9", "--target", &target].map(OsString::from),
-        "size_gb",
+        "leaves 40.0 MiB for its 57.2 MiB; make it smaller",
     );
 }
 
@@ -178,6 +178,13 @@ fn demos_that_cannot_be_are_refused() {
     ] {
         assert_refused(&words(arguments), sentence);
     }
+}
+
+/// Opens, but its first byte cannot be read, by root neither.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_demo_of_a_file_that_cannot_be_read_is_refused() {
+    assert_refused(&words("demo /proc/self/mem"), "/proc/self/mem cannot be read: ");
 }
 
 #[test]

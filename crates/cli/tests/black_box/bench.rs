@@ -1,5 +1,7 @@
 use crate::program::{SMALL, json, kvasir};
 use serde_json::Value;
+use std::fs;
+use tempfile::tempdir;
 
 fn bench(arguments: &str) -> Value {
     json(format!("bench {arguments} --json").split(' '))
@@ -103,6 +105,23 @@ fn shuffling_changes_the_order_of_what_happens_at_one_instant() {
     assert_eq!(digest("shuffle=1&seed=1"), digest("seed=1&shuffle=1"));
     assert_ne!(digest("shuffle=1&seed=1"), digest("shuffle=0&seed=1"));
     assert_ne!(digest("shuffle=1&seed=1"), digest("shuffle=1&seed=2"));
+}
+
+#[test]
+fn stores_that_are_answered_from_a_buffer_are_programmed_where_they_belong() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("buffered.toml");
+    let moke = kvasir(["device", "show", "moke"]).stdout;
+    let buffered = moke.replace("ack = \"program\"", "ack = \"buffer\"\nbuffer_kib = 65536");
+    assert_ne!(buffered, moke);
+    fs::write(&path, buffered).unwrap();
+    let target = format!("--target sim:{}", path.display());
+    let report = bench(&format!("store {target} --ops 2000"));
+    // Four values fill a page; their keys lie beside it, so that this is a little less than 1.
+    assert_is(&report["write_amplification"], 16_384.0 / (4.0 * (16.0 + 4_096.0)));
+    let report = bench(&format!("retrieve {target} --keys 200 --ops 400 --queue-depth 1"));
+    assert_is(&report["latency_ns"]["retrieve"]["mean"], RETRIEVE_NS);
+    assert_is(&report["flash_reads_per_retrieve"], 1.0);
 }
 
 #[test]
