@@ -9,7 +9,7 @@ use spec::{Command, Status, StoreOptions};
 
 #[test]
 fn every_history_is_linearizable() {
-    let sum = sweep("linearizable", 200, run);
+    let sum = sweep("linearizable", 1_000, run);
     // A single seed may be one that does not.
     let cleans = sum.victims > sum.reopenings || sum.reopenings < 20;
     assert!(cleans, "hardly anything was cleaned: {sum}");
