@@ -5,7 +5,8 @@
 //!    the stream of the cleaner, keeping its sequence number.
 //! 3. When the copies are durable each index entry that still points to the old place is moved,
 //!    under the latch of its key.
-//! 4. When the last reader has left, the extent is reset.
+//! 4. When what took the place of its records is durable too, and the last reader has left, the
+//!    extent is reset.
 
 use crate::address::{Address, PageNumber};
 use crate::index::HashedKey;

@@ -48,3 +48,18 @@ fn the_runs_to_try_have_the_latencies_that_are_said() {
         assert!(text.contains(&format!("{mean} us ")), "{load} takes {row}");
     }
 }
+
+/// The README shows some of the lines, each as it is printed.
+#[test]
+fn the_measurement_of_the_readme_is_what_is_printed() {
+    let text = read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let shown = text.split("```").nth(1).expect("an example").lines().skip(1);
+    let printed = kvasir("bench retrieve --queue-depth 1".split(' ')).stdout;
+    let mut lines = printed.lines();
+    let mut count = 0;
+    for line in shown.filter(|line| !line.is_empty()) {
+        assert!(lines.any(|printed| printed == line), "{line:?} is not printed, in this order");
+        count += 1;
+    }
+    assert!(count > 10, "the example has {count} lines");
+}
