@@ -24,14 +24,27 @@ pub(crate) fn latencies(latencies: &Latencies) -> String {
     table::numbers(&header, in_order(latencies).map(row))
 }
 
-/// A row for each stage, and two columns for each kind of operation.
+/// Kinds of operation side by side, with two columns each.
+const KINDS_PER_TABLE: usize = 2;
+
+/// A row for each stage, and two columns for each kind of operation: a few tables, if there are
+/// many kinds.
 pub(crate) fn stages(means: &StageMeans) -> String {
     let kinds: Vec<_> = in_order(means).collect();
+    // Virtual time is never late.
+    let is_late = kinds.iter().any(|(_, means)| means[Stage::Late.name()] > 0.0);
+    let shown = |stage: &Stage| is_late || *stage != Stage::Late;
+    let stages: Vec<Stage> = Stage::ALL.into_iter().filter(shown).collect();
+    let tables = kinds.chunks(KINDS_PER_TABLE).map(|kinds| stage_table(&stages, kinds));
+    tables.collect::<Vec<_>>().join("\n")
+}
+
+fn stage_table(stages: &[Stage], kinds: &[(&str, &BTreeMap<&'static str, f64>)]) -> String {
     let titles = kinds.iter().map(|(kind, _)| format!("{:>16}", format!("{kind} ns")));
     let titles: Vec<String> = titles.flat_map(|title| [title, "share".to_owned()]).collect();
     let header: Vec<&str> =
         std::iter::once(TITLES[1]).chain(titles.iter().map(String::as_str)).collect();
-    let rows = Stage::ALL.into_iter().map(|stage| {
+    let rows = stages.iter().map(|&stage| {
         let columns = kinds.iter().flat_map(|(_, means)| {
             let mean = means[stage.name()];
             [rounded(mean), percent(mean, means.values().sum())]
@@ -68,5 +81,6 @@ const fn stage_title(stage: Stage) -> &'static str {
         Stage::Array => "array",
         Stage::Gc => "wait for GC",
         Stage::Core => "core",
+        Stage::Late => "late",
     }
 }

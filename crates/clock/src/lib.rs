@@ -13,6 +13,10 @@
 //!    is ready the clock moves to the earliest timer.
 //! 4. Each task keeps [`Stages`]: every wait and every stage adds the time it took where it
 //!    happens.
+//! 5. In real time the clock has a brake: [`turn_by_the_wall`] moves on to a timer only when the
+//!    wall has reached it. [`now`] stays the instant of the event, so that being late moves no
+//!    later event; what comes from outside is stamped with [`host_now`].
+//! 6. A trace, if wanted, is told of each [`Span`] for which a unit of a resource was held.
 //!
 //! # Guarantees
 //! - Equal inputs give equal runs: ties at one instant break by submission order, or by a seed.
@@ -25,7 +29,7 @@
 //! dropping one half way panics, unless the whole schedule is gone (as in a power cut).
 //!
 //! # Not here
-//! Polling (`reactor`), the wall clock, threads, sockets.
+//! Polling and reading the wall clock (`reactor`), threads, sockets.
 
 mod charge;
 mod class;
@@ -37,6 +41,7 @@ mod schedule;
 mod stage;
 mod task;
 mod timer;
+mod trace;
 
 pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
@@ -45,7 +50,11 @@ pub use park::{Held, Park, park, park_unaccounted, wake};
 pub use rank::Rank;
 pub use resource::{Acquire, Group, Hold, Resource, Serve};
 pub use schedule::{
-    LocalFuture, Schedule, end_task, install, is_installed, stuck, turn, uninstall,
+    LocalFuture, Schedule, Turn, Wall, end_task, install, is_installed, stuck, turn,
+    turn_by_the_wall, uninstall,
 };
 pub use stage::{Stage, Stages};
-pub use task::{Sleep, TaskId, account, current, now, sleep, sleep_until, spawn, stages};
+pub use task::{
+    Sleep, TaskId, account, current, host_now, now, sleep, sleep_until, spawn, spawn_at, stages,
+};
+pub use trace::{ResourceInfo, Span, TraceSink, label, resources};

@@ -3,7 +3,8 @@ use crate::park::assert_not_waiting;
 use crate::rank::Rank;
 use crate::schedule::{Schedule, with, with_installed};
 use crate::stage::Stage;
-use crate::task::Wait;
+use crate::task::{Task, Wait};
+use crate::trace::{ResourceInfo, Span};
 use base::Nanos;
 use base::limits::BYPASS_MAX;
 use std::pin::Pin;
@@ -51,14 +52,15 @@ impl Resource {
     /// resource.
     #[inline]
     pub fn serve(self, class: Class, stage: Stage, duration: Nanos) -> Serve {
-        Serve { resource: self, class, stage, wait_stage: Stage::Queue, duration, waiting: false }
+        let (wait_stage, work) = (Stage::Queue, None);
+        Serve { resource: self, class, stage, wait_stage, duration, work, waiting: false }
     }
 
     /// Waits for a unit and holds it until the guard drops. The time waited goes as in
     /// [`Self::serve`].
     #[inline]
     pub fn acquire(self, class: Class) -> Acquire {
-        Acquire { resource: self, class, wait_stage: Stage::Queue, waiting: false }
+        Acquire { resource: self, class, wait_stage: Stage::Queue, work: "held", waiting: false }
     }
 
     /// Time that all units together were held up to now.
@@ -115,6 +117,10 @@ impl Queue {
             busy_total: Nanos::ZERO,
             busy_mark: Nanos::ZERO,
         }
+    }
+
+    pub(crate) const fn info(&self) -> ResourceInfo {
+        ResourceInfo { name: self.name, rank: self.rank }
     }
 
     /// Time up to `now` during which background work held a unit.
@@ -242,24 +248,39 @@ impl Schedule {
         task.wait_stage = wait_stage;
         task.since = now;
         task.gc_mark = gc_mark;
-        if !free {
+        if free {
+            self.trace_taken(queue_index, current);
+        } else {
             self.enqueue(queue_index, class);
         }
         free
     }
 
-    /// Gives a unit back and hands it to the next waiter, if any.
+    /// Gives the unit of `task` back and hands it to the next waiter, if any.
     #[inline]
-    pub(crate) fn release(&mut self, queue: u32, class: Class) {
+    pub(crate) fn release(&mut self, queue: u32, task: u32, class: Class) {
         let now = self.now;
         self.queues[queue as usize].give_back(class, now);
+        if let Some(tracer) = &mut self.tracer {
+            tracer.gave_back(queue, task, now);
+        }
         if let Some(waiter) = self.dequeue(queue) {
             self.grant(queue, waiter);
         }
     }
 
+    /// Tells the tracer, if there is one, that `task` has a unit now.
+    #[inline]
+    fn trace_taken(&mut self, resource: u32, task: u32) {
+        let Some(tracer) = &mut self.tracer else { return };
+        let Task { work, class, label, .. } = self.tasks[task as usize];
+        let (from, to) = (self.now, self.now);
+        tracer.took(task, Span { resource, unit: 0, work, class, label, from, to });
+    }
+
     #[inline]
     fn grant(&mut self, queue_index: u32, waiter: u32) {
+        self.trace_taken(queue_index, waiter);
         let now = self.now;
         let queue = &mut self.queues[queue_index as usize];
         let gc_time = queue.gc_time(now);
@@ -294,10 +315,18 @@ pub struct Serve {
     stage: Stage,
     wait_stage: Stage,
     duration: Nanos,
+    work: Option<&'static str>,
     waiting: bool,
 }
 
 impl Serve {
+    /// Calls what is done meanwhile `work` in place of the stage's name, in a [`Span`].
+    #[inline]
+    pub fn named(mut self, work: &'static str) -> Self {
+        self.work = Some(work);
+        self
+    }
+
     /// Adds the time waited to `stage` in place of [`Stage::Queue`].
     #[inline]
     pub fn waiting_in(mut self, stage: Stage) -> Self {
@@ -320,11 +349,14 @@ impl Future for Serve {
                 }
                 return Poll::Pending;
             }
+            if schedule.tracer.is_some() {
+                schedule.task(current).work = self.work.unwrap_or(self.stage.name());
+            }
             let queue = self.resource.0;
             if schedule.request(queue, self.class, self.wait_stage, Wait::Serve(queue)) {
                 if self.duration == Nanos::ZERO {
                     schedule.task(current).wait = Wait::Nothing;
-                    schedule.release(queue, self.class);
+                    schedule.release(queue, current, self.class);
                     return Poll::Ready(());
                 }
                 let at = schedule.now + self.duration;
@@ -355,10 +387,18 @@ pub struct Acquire {
     resource: Resource,
     class: Class,
     wait_stage: Stage,
+    work: &'static str,
     waiting: bool,
 }
 
 impl Acquire {
+    /// Calls what is done meanwhile `work`, in a [`Span`].
+    #[inline]
+    pub fn named(mut self, work: &'static str) -> Self {
+        self.work = work;
+        self
+    }
+
     /// Adds the time waited to `stage` in place of [`Stage::Queue`].
     #[inline]
     pub fn waiting_in(mut self, stage: Stage) -> Self {
@@ -386,6 +426,9 @@ impl Future for Acquire {
                     return Poll::Ready(self.hold(current));
                 }
                 return Poll::Pending;
+            }
+            if schedule.tracer.is_some() {
+                schedule.task(current).work = self.work;
             }
             if schedule.request(queue, self.class, self.wait_stage, Wait::Acquire(queue)) {
                 let bit = schedule.queues[queue as usize].rank.bit();
@@ -422,7 +465,7 @@ impl Drop for Hold {
         with_installed(|schedule| {
             let bit = schedule.queues[self.resource.0 as usize].rank.bit();
             schedule.task(self.task).held &= !bit;
-            schedule.release(self.resource.0, self.class);
+            schedule.release(self.resource.0, self.task, self.class);
         });
     }
 }

@@ -1,6 +1,7 @@
 use crate::resource::Queue;
 use crate::task::{Task, TaskId};
 use crate::timer::{Timer, Timers};
+use crate::trace::{TraceSink, Tracer};
 use base::{Nanos, Rng};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,6 +10,25 @@ use std::pin::Pin;
 
 /// A boxed future of the device: it need not be `Send`, since it never leaves its reactor.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Reads the wall clock, as the time of this clock.
+pub type Wall = Box<dyn Fn() -> Nanos>;
+
+/// What there is to do next in real time: see [`turn_by_the_wall`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// A task that needs no waiting for.
+    Ready(TaskId),
+    /// A task whose time has come.
+    Due {
+        /// The task.
+        task: TaskId,
+        /// How long ago its time came.
+        late: Nanos,
+    },
+    /// Nothing, until the wall has reached this.
+    Wait(Nanos),
+}
 
 /// The state of one clock: its tasks, its timers and the queues of its resources.
 #[derive(Default)]
@@ -20,6 +40,8 @@ pub struct Schedule {
     /// For each group: is garbage collection promoted above host writes?
     pub(crate) gc_promoted: Vec<bool>,
     pub(crate) spawned: Vec<(TaskId, LocalFuture<'static, ()>)>,
+    pub(crate) tracer: Option<Tracer>,
+    wall: Option<Wall>,
     free_tasks: Vec<u32>,
     ready: VecDeque<u32>,
     timers: Timers,
@@ -81,6 +103,22 @@ pub fn turn(
     })
 }
 
+/// As [`turn`], with a brake: the clock moves on to a timer only when the wall has reached it. The
+/// schedule has a wall: see [`Schedule::set_wall`].
+#[inline]
+pub fn turn_by_the_wall(
+    finished: Option<TaskId>,
+    spawned: &mut Vec<(TaskId, LocalFuture<'static, ()>)>,
+) -> Option<Turn> {
+    with(|schedule| {
+        if let Some(task) = finished {
+            schedule.end(task.0);
+        }
+        spawned.append(&mut schedule.spawned);
+        schedule.next_by_the_wall()
+    })
+}
+
 /// Ends a task that its owner polled itself: the root of a run.
 pub fn end_task(task: TaskId) {
     with(|schedule| schedule.end(task.0));
@@ -98,15 +136,50 @@ impl Schedule {
         Self { shuffle: shuffle.map(Rng::new), ..Self::default() }
     }
 
+    /// The instant at which the clock stands.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Has what happens outside stamped by `wall`, which begins at [`Self::now`] and does not go
+    /// back. `None`: outside no time passes of its own.
+    pub fn set_wall(&mut self, wall: Option<Wall>) {
+        self.wall = wall;
+    }
+
+    /// Tells `sink` of every span of work from here on.
+    pub fn set_trace(&mut self, sink: Option<TraceSink>) {
+        self.tracer = sink.map(Tracer::new);
+    }
+
     /// A task that the caller polls itself: the root of a run.
     pub fn add_task(&mut self) -> TaskId {
+        let index = self.new_task();
+        self.ready.push_back(index);
+        TaskId(index)
+    }
+
+    pub(crate) fn add_task_at(&mut self, at: Nanos) -> TaskId {
+        if at <= self.now {
+            return self.add_task();
+        }
+        let index = self.new_task();
+        self.set_timer(at, index, Timer::NO_RESOURCE);
+        TaskId(index)
+    }
+
+    fn new_task(&mut self) -> u32 {
         let index = self.free_tasks.pop().unwrap_or_else(|| {
             self.tasks.push(Task::default());
             u32::try_from(self.tasks.len() - 1).expect("far fewer than 2^32 tasks at a time")
         });
         self.tasks[index as usize].begin();
-        self.ready.push_back(index);
-        TaskId(index)
+        index
+    }
+
+    #[inline]
+    pub(crate) fn host_now(&self) -> Nanos {
+        self.wall.as_ref().map_or(self.now, |wall| wall().max(self.now))
     }
 
     fn end(&mut self, index: u32) {
@@ -146,6 +219,21 @@ impl Schedule {
         Some(TaskId(index))
     }
 
+    fn next_by_the_wall(&mut self) -> Option<Turn> {
+        if let Some(index) = self.ready.pop_front() {
+            self.current = index;
+            return Some(Turn::Ready(TaskId(index)));
+        }
+        let due = self.timers.earliest()?;
+        let wall = self.host_now();
+        if wall < due {
+            return Some(Turn::Wait(due));
+        }
+        let index = self.fire()?;
+        self.current = index;
+        Some(Turn::Due { task: TaskId(index), late: wall - due })
+    }
+
     /// Moves the clock to the earliest timer and gives back what its task held.
     #[inline]
     fn fire(&mut self) -> Option<u32> {
@@ -154,7 +242,7 @@ impl Schedule {
         self.now = timer.at;
         if timer.resource != Timer::NO_RESOURCE {
             let class = self.task(timer.task).class;
-            self.release(timer.resource, class);
+            self.release(timer.resource, timer.task, class);
         }
         self.task(timer.task).fired = true;
         Some(timer.task)

@@ -25,11 +25,13 @@ pub enum Stage {
     Gc,
     /// Code on a simulated core, and waiting for the core.
     Core,
+    /// In real time only: from when the device was done until the host saw it.
+    Late,
 }
 
 impl Stage {
     /// How many stages there are.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 11;
 
     /// All stages, in the order of a report.
     pub const ALL: [Self; Self::COUNT] = [
@@ -43,6 +45,7 @@ impl Stage {
         Self::Array,
         Self::Gc,
         Self::Core,
+        Self::Late,
     ];
 
     /// The name in reports.
@@ -58,6 +61,7 @@ impl Stage {
             Self::Array => "array",
             Self::Gc => "gc",
             Self::Core => "core",
+            Self::Late => "late",
         }
     }
 }

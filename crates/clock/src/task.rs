@@ -50,6 +50,9 @@ pub(crate) struct Task {
     /// The resource's time under garbage collection when the wait began.
     pub(crate) gc_mark: Nanos,
     pub(crate) stages: Stages,
+    /// What the task is called in a trace, and what it does with what it takes next.
+    pub(crate) label: Option<u64>,
+    pub(crate) work: &'static str,
 }
 
 impl Default for Task {
@@ -67,6 +70,8 @@ impl Default for Task {
             duration: Nanos::ZERO,
             gc_mark: Nanos::ZERO,
             stages: Stages::default(),
+            label: None,
+            work: "",
         }
     }
 }
@@ -77,6 +82,7 @@ impl Task {
         self.held = 0;
         self.inherited = 0;
         self.stages = Stages::default();
+        self.label = None;
     }
 
     pub(crate) fn end(&self) {
@@ -126,6 +132,13 @@ pub fn now() -> Nanos {
     with(|schedule| schedule.now)
 }
 
+/// The time of whoever is outside the device. In virtual time that is [`now`]; in real time it is
+/// the wall's, which is [`now`] or later.
+#[inline]
+pub fn host_now() -> Nanos {
+    with(|schedule| schedule.host_now())
+}
+
 /// The task being polled.
 #[inline]
 pub fn current() -> TaskId {
@@ -136,6 +149,18 @@ pub fn current() -> TaskId {
 #[inline]
 pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
     spawn_boxed(Box::pin(future), 0)
+}
+
+/// Starts `future` as a task of its own at `at`, or at this instant if that has passed: something
+/// that arrives from outside.
+#[inline]
+pub fn spawn_at(at: Nanos, future: impl Future<Output = ()> + 'static) -> TaskId {
+    let future = Box::pin(future);
+    with(|schedule| {
+        let task = schedule.add_task_at(at);
+        schedule.spawned.push((task, future));
+        task
+    })
 }
 
 pub(crate) fn spawn_boxed(future: LocalFuture<'static, ()>, inherited: u16) -> TaskId {

@@ -134,6 +134,28 @@ impl Timers {
         self.current.pop()
     }
 
+    /// When the earliest timer fires. Does not move on to it, so that earlier ones may still come.
+    #[inline]
+    pub(crate) fn earliest(&self) -> Option<Nanos> {
+        if let Some(timer) = self.current.last() {
+            return Some(timer.at);
+        }
+        let near = self.next_filled().map(|slot| self.earliest_in(place(slot)));
+        let far = self.far.peek().map(|timer| timer.at);
+        near.into_iter().chain(far).min()
+    }
+
+    fn earliest_in(&self, at: usize) -> Nanos {
+        let mut index = self.slots[at];
+        let mut earliest = Nanos(u64::MAX);
+        while index != NONE {
+            let node = &self.nodes[index as usize];
+            earliest = earliest.min(node.timer.at);
+            index = node.next;
+        }
+        earliest
+    }
+
     /// Moves on to the earliest slot that has timers.
     #[inline]
     fn advance(&mut self) -> Option<()> {
@@ -221,6 +243,7 @@ mod tests {
                     model.push((at.0, tie));
                 } else {
                     let earliest = model.iter().min().copied();
+                    assert_eq!(timers.earliest(), earliest.map(|(at, _)| Nanos(at)));
                     let fired = timers.pop().map(|timer| (timer.at.0, timer.tie));
                     assert_eq!(fired, earliest, "seed {seed}");
                     model.retain(|entry| Some(*entry) != earliest);

@@ -42,7 +42,7 @@ impl Controller {
         if data.len() > 0 {
             self.link.fetch(data.len()).await;
         }
-        self.handle(self.firmware.costs.t_write, &key).await;
+        self.handle("store", self.firmware.costs.t_write, &key).await;
         let stored = self.store.put(space, &key, &data, condition, announced).await;
         stored.map(|()| Outcome::of(Status::SUCCESS)).map_err(status_of)
     }
@@ -55,7 +55,7 @@ impl Controller {
         // Values are never compressed, so a raw retrieve is an ordinary one.
         RetrieveOptions::from_bits(command.options()).ok_or(Status::INVALID_FIELD)?;
         self.store.expect(space, &key);
-        self.handle(self.firmware.costs.t_read, &key).await;
+        self.handle("retrieve", self.firmware.costs.t_read, &key).await;
         let value = self.store.get(space, &key).await.map_err(status_of)?;
         let delivered = value.slice(0..value.len().min(command.size()));
         if delivered.len() > 0 {
@@ -70,7 +70,7 @@ impl Controller {
         let key = key(&command, long_key, Status::INVALID_FIELD)?;
         no_options(&command)?;
         let announced = self.store.announce();
-        self.handle(self.firmware.costs.t_delete, &key).await;
+        self.handle("delete", self.firmware.costs.t_delete, &key).await;
         match self.store.delete(space, &key, announced).await {
             Err(Error::KeyNotFound) if !self.delete_reports_missing() => {
                 Ok(Outcome::of(Status::SUCCESS))
@@ -84,7 +84,7 @@ impl Controller {
         let space = key_space(&command)?;
         let key = key(&command, long_key, Status::INVALID_FIELD)?;
         no_options(&command)?;
-        self.handle(self.firmware.costs.t_exist, &key).await;
+        self.handle("exist", self.firmware.costs.t_exist, &key).await;
         match self.store.exist(space, &key).await {
             Ok(true) => Ok(Outcome::of(Status::SUCCESS)),
             Ok(false) => Err(Status::KEY_DOES_NOT_EXIST),
@@ -106,7 +106,7 @@ impl Controller {
         let mut buffer = BufMut::unpooled(room as usize);
         let mut writer = ListWriter::new(buffer.as_mut()).ok_or(Status::INVALID_FIELD)?;
         let long = start.as_ref().filter(|key| key.is_long()).map(key_len);
-        self.firmware.handle(self.firmware.costs.t_read, long, &self.link).await;
+        self.firmware.handle("list", self.firmware.costs.t_read, long, &self.link).await;
         self.charge_probe().await;
         let listed =
             self.store.list(space, start.as_ref(), |key| writer.push(key.as_bytes())).await;
@@ -117,9 +117,9 @@ impl Controller {
         Ok(Outcome { status: Status::SUCCESS, result: 0, data })
     }
 
-    async fn handle(&self, cost: Nanos, key: &Key) {
+    async fn handle(&self, work: &'static str, cost: Nanos, key: &Key) {
         let long = key.is_long().then(|| key_len(key));
-        self.firmware.handle(cost, long, &self.link).await;
+        self.firmware.handle(work, cost, long, &self.link).await;
         self.charge_probe().await;
     }
 }

@@ -64,7 +64,8 @@ impl QueuePair {
             state.next_id - 1
         };
         let shared = self.0.clone();
-        clock::spawn(async move {
+        clock::spawn_at(clock::host_now(), async move {
+            clock::label(id);
             let submitted = clock::now();
             let opcode = submission.command.opcode();
             let outcome = shared.controller.execute(submission).await;

@@ -24,6 +24,16 @@ enum Steps {
     Scalar(Scalar),
 }
 
+/// What changes cells.
+struct Change {
+    /// What the array's part is called.
+    work: &'static str,
+    /// How long data moves over the channel before.
+    transfer: Nanos,
+    /// How long the array works.
+    array: Nanos,
+}
+
 impl Nand {
     /// An idle array over `cells`, waited for in `group`.
     pub fn new(cells: Arc<Cells>, timing: Timing, group: Group) -> Self {
@@ -76,7 +86,8 @@ impl Nand {
             self.tally.program(geometry.page_bytes);
             self.cells.program(ppa, page, tag);
         };
-        self.change(ppa.block.die, transfer, self.timing.program, class, programmed).await;
+        let change = Change { work: "program", transfer, array: self.timing.program };
+        self.change(ppa.block.die, change, class, programmed).await;
     }
 
     /// Erases a block.
@@ -86,7 +97,8 @@ impl Nand {
             self.tally.erase();
             self.cells.erase(block);
         };
-        self.change(block.die, Nanos::ZERO, self.timing.erase, class, erased).await;
+        let change = Change { work: "erase", transfer: Nanos::ZERO, array: self.timing.erase };
+        self.change(block.die, change, class, erased).await;
     }
 
     /// Tells whether a page is programmed: a sense without a transfer.
@@ -119,7 +131,7 @@ impl Nand {
         match &self.steps {
             Steps::Staged(steps) => {
                 let _register = steps.register(die, class).await;
-                steps.array(die, class, self.timing.read).await;
+                steps.array(die, class, "read", self.timing.read).await;
                 let seen = look();
                 let bytes = wanted(&seen);
                 steps.transfer(die, class, self.transfer_time(bytes)).await;
@@ -134,23 +146,17 @@ impl Nand {
         }
     }
 
-    /// Moves data for `transfer`, works for `time`, and then changes the cells.
-    async fn change(
-        &self,
-        die: DieId,
-        transfer: Nanos,
-        time: Nanos,
-        class: Class,
-        changed: impl FnOnce(),
-    ) {
+    /// Moves data, has the array work, and then changes the cells.
+    async fn change(&self, die: DieId, change: Change, class: Class, changed: impl FnOnce()) {
+        let Change { work, transfer, array } = change;
         match &self.steps {
             Steps::Staged(steps) => {
                 let _register = steps.register(die, class).await;
                 steps.transfer(die, class, transfer).await;
-                steps.array(die, class, time).await;
+                steps.array(die, class, work, array).await;
                 changed();
             }
-            Steps::Scalar(steps) => steps.change(die, transfer, time, changed).await,
+            Steps::Scalar(steps) => steps.change(die, transfer, array, changed).await,
         }
     }
 

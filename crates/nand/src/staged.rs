@@ -39,10 +39,10 @@ impl Staged {
         self.dies[die.0 as usize].register.acquire(class).await
     }
 
-    /// Has the array of `die` work for `time`.
+    /// Has the array of `die` do `work` for `time`.
     #[inline]
-    pub(crate) async fn array(&self, die: DieId, class: Class, time: Nanos) {
-        self.dies[die.0 as usize].array.serve(class, Stage::Array, time).await;
+    pub(crate) async fn array(&self, die: DieId, class: Class, work: &'static str, time: Nanos) {
+        self.dies[die.0 as usize].array.serve(class, Stage::Array, time).named(work).await;
     }
 
     /// Moves data between a register of `die` and the controller for `time`.

@@ -1,8 +1,13 @@
-use clock::{LocalFuture, Schedule, TaskId};
+use crate::brake::Brake;
+use crate::lateness::Lateness;
+use clock::{LocalFuture, Schedule, TaskId, TraceSink, Turn};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// An executor for one thread, in virtual time.
+/// Tasks that began during a turn, with their futures.
+type Spawned = Vec<(TaskId, LocalFuture<'static, ()>)>;
+
+/// An executor for one thread.
 pub struct Reactor {
     futures: Vec<Option<LocalFuture<'static, ()>>>,
     /// `None` only while it is installed.
@@ -24,21 +29,57 @@ impl Reactor {
         Self { futures: Vec::new(), schedule: Some(Box::new(Schedule::new(shuffle))) }
     }
 
-    /// Runs `root` to its end, and everything else as far as that takes.
+    /// Runs `root` to its end in virtual time, and everything else as far as that takes.
     ///
     /// # Panics
     /// When the clock runs dry before `root` is done: the message says who waits for what.
     pub fn run<T>(&mut self, root: impl Future<Output = T>) -> T {
+        self.drive(root, clock::turn)
+    }
+
+    /// As [`Self::run`], in real time: an event happens when the wall has reached it, and what
+    /// comes from outside is stamped by the wall. How late the events were comes with the output.
+    pub fn run_in_real_time<T>(&mut self, root: impl Future<Output = T>) -> (T, Lateness) {
+        let schedule = self.schedule.as_mut().expect("a reactor is not run from within itself");
+        let brake = Brake::new(schedule.now());
+        schedule.set_wall(Some(Box::new(move || brake.wall())));
+        let mut lateness = Lateness::new();
+        let output = self.drive(root, |mut finished, spawned| {
+            loop {
+                match clock::turn_by_the_wall(finished.take(), spawned)? {
+                    Turn::Ready(task) => return Some(task),
+                    Turn::Due { task, late } => {
+                        lateness.record(late);
+                        return Some(task);
+                    }
+                    Turn::Wait(until) => brake.wait(until),
+                }
+            }
+        });
+        self.schedule.as_mut().expect("it is no longer installed").set_wall(None);
+        (output, lateness)
+    }
+
+    /// Tells `sink` of each span for which a resource is held in the runs from here on.
+    pub fn set_trace(&mut self, sink: Option<TraceSink>) {
+        self.schedule.as_mut().expect("a reactor is not run from within itself").set_trace(sink);
+    }
+
+    fn drive<T>(
+        &mut self,
+        root: impl Future<Output = T>,
+        mut turn: impl FnMut(Option<TaskId>, &mut Spawned) -> Option<TaskId>,
+    ) -> T {
         let mut schedule = self.schedule.take().expect("a reactor is not run from within itself");
         let root_task = schedule.add_task();
         clock::install(schedule);
         let _installed = Installed(&mut self.schedule);
         let mut root = pin!(root);
         let mut context = Context::from_waker(Waker::noop());
-        let mut spawned = Vec::new();
+        let mut spawned = Spawned::new();
         let mut finished = None;
         loop {
-            let next = clock::turn(finished.take(), &mut spawned);
+            let next = turn(finished.take(), &mut spawned);
             for (task, future) in spawned.drain(..) {
                 adopt(&mut self.futures, task, future);
             }

@@ -171,7 +171,7 @@ mod tests {
     fn a_report_has_the_keys_and_units_that_are_promised() {
         let outcome = outcome();
         let mut stages = json!({"link": 0.0, "handler": 0.0, "index": 0.0, "queue": 0.0});
-        for stage in ["latch", "batch", "channel", "array", "gc", "core"] {
+        for stage in ["latch", "batch", "channel", "array", "gc", "core", "late"] {
             stages[stage] = json!(if stage == "array" { 1_500.0 } else { 0.0 });
         }
         let expected = json!({

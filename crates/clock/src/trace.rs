@@ -1,0 +1,91 @@
+use crate::class::Class;
+use crate::rank::Rank;
+use crate::resource::Queue;
+use crate::schedule::with;
+use base::Nanos;
+
+/// A unit of a resource at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Which resource: its place in [`resources`].
+    pub resource: u32,
+    /// Which of its units, from 0; the lowest that was free.
+    pub unit: u32,
+    /// What it did: what the holder called it, else the name of the stage.
+    pub work: &'static str,
+    /// For whom.
+    pub class: Class,
+    /// What the task was labelled with: see [`label`].
+    pub label: Option<u64>,
+    /// Since when.
+    pub from: Nanos,
+    /// Until when; later than `from`.
+    pub to: Nanos,
+}
+
+/// A resource, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResourceInfo {
+    /// What it was called when it was made.
+    pub name: &'static str,
+    /// Its place in the order of waiting.
+    pub rank: Rank,
+}
+
+/// Called with each span when it ends.
+pub type TraceSink = Box<dyn FnMut(&Span)>;
+
+/// Follows who holds which unit. Spans that began before the tracer was installed are not told.
+pub(crate) struct Tracer {
+    sink: TraceSink,
+    /// By resource: who holds its units now.
+    holders: Vec<Vec<Holder>>,
+}
+
+#[derive(Clone, Copy)]
+struct Holder {
+    task: u32,
+    span: Span,
+}
+
+impl Tracer {
+    pub(crate) fn new(sink: TraceSink) -> Self {
+        Self { sink, holders: Vec::new() }
+    }
+
+    /// `task` took a unit, whose number is filled in here.
+    pub(crate) fn took(&mut self, task: u32, mut span: Span) {
+        let resource = span.resource as usize;
+        if self.holders.len() <= resource {
+            self.holders.resize_with(resource + 1, Vec::new);
+        }
+        let holders = &mut self.holders[resource];
+        let is_free = |unit: &u32| holders.iter().all(|holder| holder.span.unit != *unit);
+        span.unit = (0..u32::MAX).find(is_free).expect("a resource has fewer than 2^32 units");
+        holders.push(Holder { task, span });
+    }
+
+    /// `task` gave its unit back.
+    pub(crate) fn gave_back(&mut self, resource: u32, task: u32, now: Nanos) {
+        let Some(holders) = self.holders.get_mut(resource as usize) else { return };
+        let Some(at) = holders.iter().position(|holder| holder.task == task) else { return };
+        let span = Span { to: now, ..holders.swap_remove(at).span };
+        if span.from < span.to {
+            (self.sink)(&span);
+        }
+    }
+}
+
+/// Calls the current task `label` in the spans of what it holds from here on.
+#[inline]
+pub fn label(label: u64) {
+    with(|schedule| {
+        let current = schedule.current;
+        schedule.task(current).label = Some(label);
+    });
+}
+
+/// All resources, in the order in which they were made.
+pub fn resources() -> Vec<ResourceInfo> {
+    with(|schedule| schedule.queues.iter().map(Queue::info).collect())
+}

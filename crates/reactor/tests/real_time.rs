@@ -1,0 +1,86 @@
+//! Real time: events keep their instants whatever the wall does. Nothing here depends on how fast
+//! the machine is, only on time going forward.
+
+use base::Nanos;
+use clock::{Class, Group, Rank, Stage};
+use reactor::Reactor;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+const MS: Nanos = Nanos::from_millis(1);
+
+/// Keeps the reactor from everything else for so long.
+fn hold_up(time: Duration) {
+    let started = Instant::now();
+    while started.elapsed() < time {}
+}
+
+#[test]
+fn an_event_does_not_come_before_the_wall_has_reached_it() {
+    let started = Instant::now();
+    let ((), lateness) = Reactor::new(None).run_in_real_time(async {
+        for after in [1_000, 50_000, 150_000, 3_000_000] {
+            clock::sleep(Nanos(after), Stage::Array).await;
+            assert!(started.elapsed() >= Duration::from_nanos(clock::now().0));
+        }
+        assert_eq!(clock::now(), Nanos(3_201_000));
+    });
+    assert_eq!(lateness.events(), 4);
+}
+
+#[test]
+fn being_late_moves_no_later_event() {
+    let mut reactor = Reactor::new(None);
+    let ((), lateness) = reactor.run_in_real_time(async {
+        let die = Group::new().resource("a die", Rank::Array, 1);
+        let ends = Rc::new(RefCell::new(Vec::new()));
+        for _ in 0..3 {
+            let ends = ends.clone();
+            clock::spawn(async move {
+                die.serve(Class::HostRead, Stage::Array, MS).await;
+                ends.borrow_mut().push(clock::now());
+                hold_up(Duration::from_millis(5));
+            });
+        }
+        clock::sleep(Nanos(4 * MS.0), Stage::Batch).await;
+        assert_eq!(*ends.borrow(), [MS, Nanos(2 * MS.0), Nanos(3 * MS.0)]);
+    });
+    // The second end was due at 2 ms and the wall stood at 6 ms or later.
+    assert!(lateness.max() >= Nanos(4 * MS.0), "{:?}", lateness.max());
+    assert!(lateness.late_events() >= 2);
+}
+
+#[test]
+fn what_arrives_is_stamped_by_the_wall_and_waits_for_what_was_due_before() {
+    Reactor::new(None).run_in_real_time(async {
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let log = |name: &'static str| {
+            let order = order.clone();
+            async move { order.borrow_mut().push((name, clock::now())) }
+        };
+        clock::spawn_at(MS, log("device"));
+        hold_up(Duration::from_millis(3));
+        let arrival = clock::host_now();
+        assert!(arrival >= Nanos(3 * MS.0) && clock::now() == Nanos::ZERO);
+        clock::spawn_at(arrival, log("host"));
+        clock::sleep(Nanos(2 * arrival.0), Stage::Batch).await;
+        assert_eq!(*order.borrow(), [("device", MS), ("host", arrival)]);
+    });
+}
+
+#[test]
+fn the_wall_goes_on_from_where_virtual_time_stood() {
+    let mut reactor = Reactor::new(None);
+    reactor.run(async { clock::sleep(Nanos::from_secs(1_000), Stage::Array).await });
+    let (spent, _) = reactor.run_in_real_time(async {
+        let began = clock::now();
+        clock::sleep(MS, Stage::Array).await;
+        clock::now() - began
+    });
+    assert_eq!(spent, MS);
+    reactor.run(async {
+        assert_eq!(clock::now(), Nanos::from_secs(1_000) + MS);
+        assert_eq!(clock::host_now(), clock::now(), "no wall in virtual time");
+    });
+}

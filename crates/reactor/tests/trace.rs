@@ -1,0 +1,89 @@
+//! What a trace is told, against schedules written out.
+
+use base::Nanos;
+use clock::{Class, Group, Rank, Span, Stage};
+use reactor::Reactor;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+type Spans = Rc<RefCell<Vec<Span>>>;
+
+fn traced(reactor: &mut Reactor) -> Spans {
+    let spans = Spans::default();
+    let sink = spans.clone();
+    reactor.set_trace(Some(Box::new(move |span: &Span| sink.borrow_mut().push(*span))));
+    spans
+}
+
+/// Resource, unit, work, label, from, to.
+type Told = (u32, u32, &'static str, Option<u64>, u64, u64);
+
+fn told(spans: &Spans) -> Vec<Told> {
+    let tell =
+        |span: &Span| (span.resource, span.unit, span.work, span.label, span.from.0, span.to.0);
+    spans.borrow().iter().map(tell).collect()
+}
+
+#[test]
+fn each_span_has_its_resource_unit_work_and_task() {
+    let mut reactor = Reactor::new(None);
+    let spans = traced(&mut reactor);
+    reactor.run(async {
+        let group = Group::new();
+        let die = group.resource("a die", Rank::Array, 1);
+        let handlers = group.resource("a handler", Rank::Handler, 2);
+        for number in 0..3 {
+            clock::spawn(async move {
+                clock::label(number);
+                handlers.serve(Class::HostRead, Stage::Index, Nanos(10)).await;
+                die.serve(Class::HostRead, Stage::Array, Nanos(100)).named("read").await;
+            });
+        }
+        clock::sleep(Nanos(1_000), Stage::Batch).await;
+        let names: Vec<&str> = clock::resources().iter().map(|resource| resource.name).collect();
+        assert_eq!(names, ["a die", "a handler"]);
+    });
+    assert_eq!(
+        told(&spans),
+        [
+            (1, 0, "index", Some(0), 0, 10),
+            (1, 1, "index", Some(1), 0, 10),
+            (1, 0, "index", Some(2), 10, 20),
+            (0, 0, "read", Some(0), 10, 110),
+            (0, 0, "read", Some(1), 110, 210),
+            (0, 0, "read", Some(2), 210, 310),
+        ]
+    );
+}
+
+#[test]
+fn a_held_unit_is_told_when_it_is_given_back() {
+    let mut reactor = Reactor::new(None);
+    let spans = traced(&mut reactor);
+    reactor.run(async {
+        let handler = Group::new().resource("a handler", Rank::Handler, 1);
+        let held = handler.acquire(Class::Gc).named("long").await;
+        clock::sleep(Nanos(7), Stage::Index).await;
+        drop(held);
+        handler.serve(Class::HostRead, Stage::Index, Nanos::ZERO).await;
+    });
+    assert_eq!(told(&spans), [(0, 0, "long", None, 0, 7)], "what takes no time is no span");
+    assert_eq!(spans.borrow()[0].class, Class::Gc);
+}
+
+#[test]
+fn a_span_that_began_before_the_trace_is_not_told() {
+    let mut reactor = Reactor::new(None);
+    let die = reactor.run(async {
+        let die = Group::new().resource("a die", Rank::Array, 1);
+        clock::spawn(async move { die.serve(Class::HostRead, Stage::Array, Nanos(50)).await });
+        clock::sleep(Nanos(10), Stage::Batch).await;
+        die
+    });
+    let spans = traced(&mut reactor);
+    reactor.run(async { die.serve(Class::HostRead, Stage::Array, Nanos(5)).await });
+    assert_eq!(told(&spans), [(0, 0, "array", None, 50, 55)]);
+    reactor.set_trace(None);
+    reactor.run(async { die.serve(Class::HostRead, Stage::Array, Nanos(5)).await });
+    assert_eq!(spans.borrow().len(), 1);
+}
