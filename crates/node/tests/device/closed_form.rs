@@ -45,9 +45,9 @@ impl Times {
         }
     }
 
-    /// Nanoseconds of a transfer of `bytes` over the link.
+    /// Nanoseconds of a transfer of `bytes` over the link, in packets of 256 bytes.
     fn link(&self, bytes: u32) -> u64 {
-        self.transfer + at_rate(bytes, self.link)
+        self.transfer + at_rate(bytes.div_ceil(256) * 256, self.link)
     }
 
     /// Nanoseconds of a transfer of `bytes` over a channel.
