@@ -21,6 +21,8 @@ pub struct Usage {
 pub struct Counts {
     /// Bytes of keys and values that hosts stored.
     pub host_bytes: u64,
+    /// Of these, bytes of pairs that were overwritten or deleted, one by one.
+    pub dropped_bytes: u64,
     /// Pages sensed for hosts.
     pub host_page_reads: u64,
     /// Of these, pages sensed for retrieves.
@@ -39,6 +41,7 @@ pub struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     host_bytes: AtomicU64,
+    dropped_bytes: AtomicU64,
     lookup_page_reads: AtomicU64,
     retrieve_page_reads: AtomicU64,
     victims: AtomicU64,
@@ -61,6 +64,10 @@ impl Counters {
         self.host_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    pub(crate) fn count_dropped_bytes(&self, bytes: u64) {
+        self.dropped_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     pub(crate) fn count_gc_reads(&self, pages: u64) {
         self.gc_page_reads.fetch_add(pages, Ordering::Relaxed);
     }
@@ -77,6 +84,7 @@ impl Counters {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counts {
             host_bytes: read(&self.host_bytes),
+            dropped_bytes: read(&self.dropped_bytes),
             host_page_reads: read(&self.lookup_page_reads) + read(&self.retrieve_page_reads),
             retrieve_page_reads: read(&self.retrieve_page_reads),
             victims: read(&self.victims),

@@ -180,12 +180,11 @@ impl Store {
                     self.index.replace(table, key, found.address, appended.address).await;
                 assert!(replaced, "a latched key's entry stays where it was found");
                 if found.is_value() {
-                    let header = &found.header;
-                    let (extent, bytes) = (
-                        self.log.page_id(found.address).extent,
-                        self.log.layout.footprint(header.key.as_bytes().len(), header.value_len),
-                    );
+                    let (key_len, value_len) = (key.key.as_bytes().len(), found.header.value_len);
+                    let extent = self.log.page_id(found.address).extent;
+                    let bytes = self.log.layout.footprint(key_len, value_len);
                     self.log.state().uncount_value(extent, table, bytes);
+                    self.counters.count_dropped_bytes(key_len as u64 + u64::from(value_len));
                 }
             }
         }
