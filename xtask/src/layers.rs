@@ -36,6 +36,14 @@ struct Workspace {
 struct Package {
     name: String,
     dependencies: Vec<Dependency>,
+    #[serde(default)]
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
+    src_path: String,
 }
 
 #[derive(Deserialize)]
@@ -57,7 +65,9 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut violations = order(&layers);
     violations.extend(arrows(&layers, &workspace));
     for layer in layers.crates.iter().filter(|layer| layer.device) {
-        violations.extend(determinism::check(&layer.name, &tree));
+        let folder = library(&workspace, root, &layer.name)
+            .with_context(|| format!("the device crate `{}` has no library", layer.name))?;
+        violations.extend(determinism::check(&layer.name, &folder, &tree));
     }
     for violation in &violations {
         println!("{violation}");
@@ -132,6 +142,15 @@ fn arrows(layers: &Layers, workspace: &Workspace) -> Vec<String> {
     violations
 }
 
+/// The folder of the crate's library, from `root` on, with a `/` at its end.
+fn library(workspace: &Workspace, root: &Path, name: &str) -> Option<String> {
+    let package = workspace.packages.iter().find(|package| short(&package.name) == name)?;
+    let is_library = |target: &&Target| target.kind.iter().any(|kind| kind == "lib");
+    let path = &package.targets.iter().find(is_library)?.src_path;
+    let folder = Path::new(path).parent()?.strip_prefix(root).ok()?;
+    Some(format!("{}/", folder.to_str()?))
+}
+
 /// A package's name as `use` writes it.
 fn short(package: &str) -> &str {
     package.strip_prefix("kvasir-").unwrap_or(package)
@@ -199,6 +218,23 @@ mod tests {
         assert_eq!(violations("base", "reactor", dev), Vec::<String>::new());
         assert_eq!(violations("nand", "engine", dev).len(), 1);
         assert_eq!(violations("engine", "sim", dev).len(), 1);
+    }
+
+    #[test]
+    fn a_library_is_where_cargo_says() {
+        let json = r#"{"packages": [
+            {"name": "kvasir-a", "dependencies": [], "targets": [
+                {"kind": ["test"], "src_path": "/tree/crates/a/tests/b.rs"},
+                {"kind": ["lib"], "src_path": "/tree/crates/a/src/lib.rs"}]},
+            {"name": "kvasir-b", "dependencies": [], "targets": [
+                {"kind": ["lib"], "src_path": "/tree/b/one.rs"}]},
+            {"name": "kvasir-c", "dependencies": [], "targets": [
+                {"kind": ["bin"], "src_path": "/tree/c/src/main.rs"}]}]}"#;
+        let workspace = serde_json::from_str(json).unwrap();
+        let library = |name| library(&workspace, Path::new("/tree"), name);
+        assert_eq!(library("a").as_deref(), Some("crates/a/src/"));
+        assert_eq!(library("b").as_deref(), Some("b/"));
+        assert_eq!((library("c"), library("d")), (None, None));
     }
 
     #[test]

@@ -1,8 +1,7 @@
 use crate::device;
 use crate::output::Failure;
-use engine::INDEXES;
-use node::Profile;
 use node::profile::Index;
+use node::{INDEXES, Profile};
 use workload::Payload;
 
 /// A device under load, as a target's URI names it.
@@ -136,7 +135,7 @@ mod tests {
             ("sim:moke?payload=some", "full, checksum or none"),
             ("sim:moke?seed=-1", "a whole number"),
             ("sim:moke?shuffle=yes", "0 or 1"),
-            ("sim:moke?index=tree", "hash, not \"tree\""),
+            ("sim:moke?index=tree", "hash or btree, not \"tree\""),
             ("sim:moke?seed=1&seed=2", "twice"),
         ] {
             let sentence = refusal(uri);

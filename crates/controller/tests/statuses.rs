@@ -5,7 +5,7 @@ use clock::{CodeCosts, Cores, Group};
 use controller::{
     Completion, Config, Controller, FirmwareCosts, LinkTiming, QueuePair, Submission,
 };
-use engine::{Ack, INDEXES, KeySpaceId, Store, Victims};
+use engine::{Ack, HashIndex, KeySpaceId, Store, Victims};
 use media::{Memory, Shape};
 use reactor::Reactor;
 use spec::{Command, Opcode, Status, StoreOptions};
@@ -28,7 +28,7 @@ async fn controller() -> Arc<Controller> {
         capacity_bytes: 16 << 20,
         ack: Ack::Program,
         victims: Victims::Greedy,
-        index: INDEXES[0].1,
+        index: || Box::new(HashIndex::default()),
         group,
         seed: 1,
     };

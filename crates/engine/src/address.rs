@@ -10,6 +10,12 @@ impl Address {
     /// How many bits an address has.
     pub const BITS: u32 = 48;
 
+    /// The first address in their order.
+    pub const MIN: Self = Self(0);
+
+    /// The last address in their order.
+    pub const MAX: Self = Self((1 << Self::BITS) - 1);
+
     /// The address that [`Self::to_bits`] gave.
     #[inline]
     pub const fn from_bits(bits: u64) -> Self {

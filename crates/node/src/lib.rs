@@ -23,7 +23,9 @@
 //! the device (`workload`, `cli`).
 
 mod device;
+mod indexes;
 pub mod profile;
 
 pub use device::{Device, DeviceError, Figures};
+pub use indexes::INDEXES;
 pub use profile::{Profile, ProfileError};

@@ -310,7 +310,7 @@ fn only_one_namespace_of_keys_and_values_is_possible() {
         (
             "kind = \"hash\"",
             "kind = \"keytable\"",
-            "my.toml line 43: kind in [index] is \"keytable\", but must be \"hash\"",
+            "my.toml line 43: kind in [index] is \"keytable\", but must be \"hash\" or \"btree\"",
         ),
     ]);
 }

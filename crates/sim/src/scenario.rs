@@ -10,8 +10,8 @@ use clock::Stage;
 use controller::QueuePair;
 use engine::{Live, SPARE_EXTENTS_MIN};
 use nand::{BlockId, Cells, DieId};
-use node::profile::{Ack, GcVictims, Handlers, Model, Stripe};
-use node::{Device, Profile};
+use node::profile::{Ack, GcVictims, Handlers, Index, Model, Stripe};
+use node::{Device, INDEXES, Profile};
 use reactor::Reactor;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -46,7 +46,10 @@ struct Plan {
 impl Plan {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let profile = tiny(&mut rng);
+        let mut profile = tiny(&mut rng);
+        // Each index has its turn, with ties broken in both ways.
+        let (index, _) = INDEXES[usize::try_from(seed / 2 % INDEXES.len() as u64).expect("a few")];
+        profile.index = Index::named(index).expect("it is registered");
         let payload = if rng.below(4) == 0 { Payload::Full } else { Payload::None };
         let fill_percent = 60 + rng.below(32);
         let value_bytes_max = match profile.log.stripe {
@@ -131,9 +134,10 @@ impl Drop for Plan {
             let Self { seed, profile, payload, fill_percent, hot_percent, .. } = self;
             let (log, nand, handlers) = (&profile.log, &profile.nand, profile.firmware.handlers);
             eprintln!(
-                "seed {seed}: {log:?}, {:?} model, {} registers, {} spare bytes, handlers \
-                 {handlers:?}, payload {payload:?}, {fill_percent} % full, {hot_percent} % hot",
-                nand.model, nand.registers, nand.spare_bytes
+                "seed {seed}: {} index, {log:?}, {:?} model, {} registers, {} spare bytes, \
+                 handlers {handlers:?}, payload {payload:?}, {fill_percent} % full, \
+                 {hot_percent} % hot",
+                profile.index.kind, nand.model, nand.registers, nand.spare_bytes
             );
         }
     }

@@ -1,8 +1,8 @@
 //! Equal seeds give equal runs: of one process, of debug and release builds, with and without
 //! bytes.
 
-use node::profile::{Ack, Handlers};
-use node::{Device, Profile};
+use node::profile::{Ack, Handlers, Index};
+use node::{Device, INDEXES, Profile};
 use reactor::Reactor;
 use workload::{Distribution, Load, Operation, Payload, Plan, fill, run};
 
@@ -37,10 +37,13 @@ fn profile() -> Profile {
 
 /// The digest of `plan`, with ties at one instant broken by `shuffle` if there is one.
 fn digest(plan: &Plan, shuffle: Option<u64>) -> u64 {
-    let profile = profile();
+    digest_of(&profile(), plan, shuffle)
+}
+
+fn digest_of(profile: &Profile, plan: &Plan, shuffle: Option<u64>) -> u64 {
     Reactor::new(shuffle).run(async {
-        let cells = Device::manufacture(&profile, plan.seed);
-        let device = Device::format(&profile, cells, plan.seed).await.expect("it is large enough");
+        let cells = Device::manufacture(profile, plan.seed);
+        let device = Device::format(profile, cells, plan.seed).await.expect("it is large enough");
         let queue = device.controller().queue_pair();
         fill(&queue, plan, |_, _| {}).await.expect("the keys fit");
         let outcome = run(&queue, plan, |_, _| {}).await;
@@ -61,6 +64,16 @@ fn a_seed_gives_one_digest_in_every_build() {
 fn equal_seeds_give_equal_digests() {
     for shuffle in [None, Some(7)] {
         assert_eq!(digest(&PLAN, shuffle), digest(&PLAN, shuffle));
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_digests_with_every_index() {
+    for (name, _) in INDEXES {
+        let mut profile = profile();
+        profile.index = Index::named(name).expect("it is registered");
+        let digest = || digest_of(&profile, &PLAN, None);
+        assert_eq!(digest(), digest(), "{name}");
     }
 }
 

@@ -1,16 +1,17 @@
-//! The engine against an ordered map, one operation at a time, on each medium.
+//! The engine against an ordered map, one operation at a time, with each index on each medium.
 
 use base::{Buf, Key, Nanos, Rng, mix};
 use engine::{
-    Ack, Condition, Config, Error, INDEXES, Iteration, KeyFilter, KeySpaceId, Live, Store, Victims,
+    Ack, Condition, Config, Error, Iteration, KeyFilter, KeySpaceId, Live, MakeIndex, Store,
+    Victims,
 };
 use ftl::{AppendFtl, Stripe};
 use media::{Media, Memory, Shape};
 use nand::{Cells, Geometry, Model as Timekeeping, Nand, Registers, Timing};
+use node::INDEXES;
 use reactor::Reactor;
 use sim::{Tally, sweep};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 
 const GEOMETRY: Geometry = Geometry {
@@ -33,7 +34,7 @@ const TIMING: Timing = Timing {
 };
 
 /// Power cuts in each run, and steps between them.
-const LIVES: u32 = 4;
+const LIVES: usize = 4;
 const STEPS: u32 = 400;
 const KEYS: usize = 250;
 const SPACES: u64 = 4;
@@ -77,8 +78,8 @@ impl Remains {
 /// A value, told apart from others: its length and its checksum or tag.
 type Content = (u32, u64);
 
-/// The keys of a space in the order of the index, which is that of (hash, key).
-type Keys = BTreeMap<(u64, Vec<u8>), Content>;
+/// The keys of a space.
+type Keys = BTreeMap<Key, Content>;
 
 /// What the store should hold.
 #[derive(Default)]
@@ -88,12 +89,10 @@ struct Model {
     known: BTreeSet<u16>,
 }
 
-fn place(key: &Key) -> (u64, Vec<u8>) {
-    (key.hash(), key.as_bytes().to_vec())
-}
-
 /// One run.
 struct Run {
+    /// The index of the present life.
+    index: (&'static str, MakeIndex),
     rng: Rng,
     model: Model,
     keys: Vec<Key>,
@@ -104,13 +103,13 @@ struct Run {
 }
 
 impl Run {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, index: (&'static str, MakeIndex)) -> Self {
         let mut rng = Rng::new(seed);
         let keys = (0..KEYS).map(|_| random_key(&mut rng)).collect();
         let full_payload = rng.below(2) == 0;
         let ack = if rng.below(4) == 0 { BUFFER } else { Ack::Program };
         let (model, tally) = (Model::default(), Tally::default());
-        Self { rng, model, keys, full_payload, ack, versions: 0, tally }
+        Self { index, rng, model, keys, full_payload, ack, versions: 0, tally }
     }
 
     fn below(&mut self, bound: u64) -> usize {
@@ -131,7 +130,7 @@ impl Run {
             capacity_bytes: u64::from(shape.extents - 6) * shape.extent_bytes() * 60 / 100,
             ack: self.ack,
             victims: victims[self.below(5)],
-            index: INDEXES[self.below(INDEXES.len() as u64)].1,
+            index: self.index.1,
             group: clock::Group::new(),
             seed: self.rng.next_u64(),
         }
@@ -174,7 +173,7 @@ impl Run {
         let usage = store.usage().values;
         let put = store.put(KeySpaceId(space), &key, &value, condition, store.announce()).await;
         let keys = self.model.spaces.get_mut(&space);
-        let exists = keys.as_ref().is_some_and(|keys| keys.contains_key(&place(&key)));
+        let exists = keys.as_ref().is_some_and(|keys| keys.contains_key(&key));
         let expected = match (keys, condition) {
             (None, _) => Err(Error::NoKeySpace),
             (_, Condition::MustExist) if !exists => Err(Error::KeyNotFound),
@@ -193,7 +192,7 @@ impl Run {
                 return;
             }
             (Some(keys), _) => {
-                keys.insert(place(&key), (value.len(), value.checksum()));
+                keys.insert(key.clone(), (value.len(), value.checksum()));
                 self.tally.stored_bytes += u64::from(value.len()) + key.as_bytes().len() as u64;
                 Ok(())
             }
@@ -227,7 +226,7 @@ impl Run {
         let got = store.get(KeySpaceId(space), &key).await;
         let expected = match self.model.spaces.get(&space) {
             None => Err(Error::NoKeySpace),
-            Some(keys) => keys.get(&place(&key)).copied().ok_or(Error::KeyNotFound),
+            Some(keys) => keys.get(&key).copied().ok_or(Error::KeyNotFound),
         };
         assert_eq!(got.map(|value| content(&value)), expected, "getting {key:?}");
     }
@@ -237,7 +236,7 @@ impl Run {
         let deleted = store.delete(KeySpaceId(space), &key, store.announce()).await;
         let expected = match self.model.spaces.get_mut(&space) {
             None => Err(Error::NoKeySpace),
-            Some(keys) => keys.remove(&place(&key)).map(|_| ()).ok_or(Error::KeyNotFound),
+            Some(keys) => keys.remove(&key).map(|_| ()).ok_or(Error::KeyNotFound),
         };
         assert_eq!(deleted, expected, "deleting {key:?}");
     }
@@ -246,7 +245,7 @@ impl Run {
         let (space, key) = self.target();
         let exists = store.exist(KeySpaceId(space), &key).await;
         let keys = self.model.spaces.get(&space).ok_or(Error::NoKeySpace);
-        assert_eq!(exists, keys.map(|keys| keys.contains_key(&place(&key))), "asking for {key:?}");
+        assert_eq!(exists, keys.map(|keys| keys.contains_key(&key)), "asking for {key:?}");
     }
 
     async fn list(&mut self, store: &Arc<Store>) {
@@ -256,16 +255,19 @@ impl Run {
         let mut listed = Vec::new();
         let result = store
             .list(KeySpaceId(space), start.as_ref(), |key| {
-                listed.push(key.as_bytes().to_vec());
+                listed.push(key.clone());
                 listed.len() < max
             })
             .await;
         let Some(keys) = self.model.spaces.get(&space) else {
             return assert_eq!(result, Err(Error::NoKeySpace));
         };
-        let from = start.as_ref().map_or(Bound::Unbounded, |key| Bound::Included(place(key)));
-        let expected = keys.range((from, Bound::Unbounded)).take(max);
-        let expected: Vec<_> = expected.map(|((_, key), _)| key.clone()).collect();
+        let index = self.index.1();
+        let is_before =
+            |key: &Key| start.as_ref().is_some_and(|start| index.compare(key, start).is_lt());
+        let mut expected = self.in_order(keys);
+        expected.retain(|key| !is_before(key));
+        expected.truncate(max);
         assert_eq!((result, listed), (Ok(()), expected), "listing from {start:?}");
     }
 
@@ -279,7 +281,7 @@ impl Run {
             match store.iterate(&mut iteration, count).await {
                 Ok(keys) => {
                     assert!(keys.len() <= count, "no more keys than asked for");
-                    met.extend(keys.iter().map(|key| key.as_bytes().to_vec()));
+                    met.extend(keys);
                 }
                 Err(error) => {
                     assert!(!self.model.spaces.contains_key(&space), "{error} in space {space}");
@@ -288,12 +290,21 @@ impl Run {
             }
         }
         let keys = &self.model.spaces[&space];
-        let fits = |key: &&Vec<u8>| {
-            let bits = key.iter().chain([0; 4].iter()).take(4);
+        let fits = |key: &Key| {
+            let bits = key.as_bytes().iter().chain([0; 4].iter()).take(4);
             bits.fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) & mask == pattern & mask
         };
-        let expected: Vec<_> = keys.keys().map(|(_, key)| key).filter(fits).cloned().collect();
+        let mut expected = self.in_order(keys);
+        expected.retain(fits);
         assert_eq!(met, expected, "iterating with mask {mask:08x} and pattern {pattern:08x}");
+    }
+
+    /// `keys` in the order of the index.
+    fn in_order(&self, keys: &Keys) -> Vec<Key> {
+        let index = self.index.1();
+        let mut keys: Vec<Key> = keys.keys().cloned().collect();
+        keys.sort_unstable_by(|a, b| index.compare(a, b));
+        keys
     }
 
     async fn change_space(&mut self, store: &Arc<Store>) {
@@ -337,14 +348,22 @@ impl Run {
                 true
             });
             result.await.expect("nothing fails");
-            let places: Vec<_> = listed.iter().map(place).collect();
-            assert_eq!(places, keys.keys().cloned().collect::<Vec<_>>(), "keys of {space:?}");
-            for (key, expected) in listed.iter().zip(keys.values()) {
+            assert_eq!(listed, self.in_order(keys), "keys of {space:?}");
+            for key in &listed {
                 let value = store.get(space, key).await.expect("a listed key is there");
-                assert_eq!(content(&value), *expected, "{key:?} of {space:?}");
+                assert_eq!(content(&value), keys[key], "{key:?} of {space:?}");
             }
         }
         self.check_usage(store);
+    }
+}
+
+impl Drop for Run {
+    /// Says which index a seed failed with.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the index is {}", self.index.0);
+        }
     }
 }
 
@@ -385,11 +404,14 @@ fn random_filter(rng: &mut Rng) -> (u32, u32) {
     (mask, low & 0xFFC1_80FF)
 }
 
-fn run(seed: u64, remains: &Remains) -> Tally {
-    let mut run = Run::new(seed);
+/// Half of the lives are with the index of this number in the registry, the others with the next: a
+/// store is opened by the index that filled it, and by another.
+fn run(seed: u64, first: usize, remains: &Remains) -> Tally {
+    let mut run = Run::new(seed, INDEXES[first]);
     let mut before = None;
     for life in 0..LIVES {
-        let shuffle = (seed % 2 == 1).then_some(seed ^ u64::from(life));
+        run.index = INDEXES[(first + life / (LIVES / 2)) % INDEXES.len()];
+        let shuffle = (seed % 2 == 1).then_some(seed ^ life as u64);
         Reactor::new(shuffle).run(async {
             let medium = remains.medium().await;
             let config = run.config(medium.shape());
@@ -415,9 +437,15 @@ fn run(seed: u64, remains: &Remains) -> Tally {
     run.tally
 }
 
-/// Runs the seeds on one medium; some cleaning must have been part of it.
+/// Runs the seeds on one medium, each from every index on; some cleaning must have been part of it.
 fn check(remains: impl Fn() -> Remains) {
-    let sum = sweep("model", 50, |seed| run(seed, &remains()));
+    let sum = sweep("model", 50, |seed| {
+        let mut sum = Tally::default();
+        for first in 0..INDEXES.len() {
+            sum += run(seed, first, &remains());
+        }
+        sum
+    });
     // A single seed may be one that does not.
     let cleans = sum.victims > sum.reopenings || sum.reopenings < 20;
     assert!(cleans, "hardly anything was cleaned: {sum}");

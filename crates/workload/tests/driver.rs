@@ -4,7 +4,7 @@
 use base::Nanos;
 use clock::{CodeCosts, Cores, Group, Stage};
 use controller::{Config, Controller, FirmwareCosts, LinkTiming};
-use engine::{Ack, INDEXES, KeySpaceId, Store, Victims};
+use engine::{Ack, HashIndex, KeySpaceId, Store, Victims};
 use media::{Memory, Shape};
 use reactor::Reactor;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ async fn device(extents: u32) -> Arc<Controller> {
         capacity_bytes: shape.extent_bytes() * u64::from(extents / 2),
         ack: Ack::Program,
         victims: Victims::Greedy,
-        index: INDEXES[0].1,
+        index: || Box::new(HashIndex::default()),
         group,
         seed: 1,
     };

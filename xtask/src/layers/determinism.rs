@@ -21,12 +21,11 @@ const FORBIDDEN: [&str; 13] = [
 /// Asks only whether this very task is unwinding, which every run answers alike.
 const ALLOWED: &str = "std::thread::panicking";
 
-/// Every forbidden path that the sources of the device crate `name` use, imports in braces
-/// included.
-pub(super) fn check(name: &str, tree: &Tree) -> Vec<String> {
-    let folder = format!("crates/{name}/src/");
+/// Every forbidden path that the device crate `name`, whose sources are in `folder`, uses; imports
+/// in braces included.
+pub(super) fn check(name: &str, folder: &str, tree: &Tree) -> Vec<String> {
     let mut violations = Vec::new();
-    for (path, text) in tree.with_extension("rs").filter(|(path, _)| path.starts_with(&folder)) {
+    for (path, text) in tree.with_extension("rs").filter(|(path, _)| path.starts_with(folder)) {
         for (line, named) in named_paths(text) {
             if FORBIDDEN.iter().any(|forbidden| leads_to(&named, forbidden)) {
                 violations.push(format!(
@@ -133,7 +132,7 @@ mod tests {
     fn lines(text: &str) -> Vec<String> {
         let tree =
             Tree::sample(&[("crates/a/src/b.rs", text), ("crates/ab/src/c.rs", "use std::fs;")]);
-        let found = check("a", &tree);
+        let found = check("a", "crates/a/src/", &tree);
         found.iter().map(|line| line.split(" is not").next().unwrap().into()).collect()
     }
 

@@ -106,7 +106,7 @@ fn targets_that_cannot_be_are_refused() {
         ("sim:moke?seed=", "a whole number"),
         ("sim:moke?seed=1&seed=1", "twice"),
         ("sim:moke?shuffle=2", "0 or 1"),
-        ("sim:moke?index=btree", "is hash"),
+        ("sim:moke?index=tree", "is hash or btree"),
         ("sim:moke?payload=full&", "no option"),
         ("sim:\u{1b}[31m\n", "there is no profile"),
     ] {
@@ -131,7 +131,7 @@ fn profiles_that_cannot_be_are_refused_with_their_line() {
         ("[link]", "[lnk]", "line 17: "),
         ("size_gb = 0.032", "size_gb = 64", "line 38: "),
         ("size_gb = 0.032", "size_gb = 0.032\nover_provisioning = 1", "line 39: "),
-        ("kind = \"hash\"", "kind = \"btree\"", "line 34: "),
+        ("kind = \"hash\"", "kind = \"tree\"", "line 34: "),
         ("kind = \"kv\"", "kind = \"zoned\"", "line 37: "),
         ("[nand]", "[nand", "line 3: "),
     ] {

@@ -1,12 +1,13 @@
+use crate::indexes::INDEXES;
 use crate::profile::error::ProfileError;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
-use engine::{INDEXES, MakeIndex};
+use engine::MakeIndex;
 use serde::Serialize;
 
 pub(super) const SCHEMA: Schema = Schema { name: "index", title: "[index]", keys: &["kind"] };
 
-/// The index of where records lie: one of those that the engine has registered.
+/// The index of where records lie: one of [`INDEXES`].
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Index {
     /// Its name.

@@ -1,0 +1,140 @@
+//! An index of one's own, to copy and to change: whole keys in a sorted tree.
+//!
+//! # How it works
+//! 1. Each table is a `BTreeSet` of keys with their addresses, in the order of the keys' bytes.
+//! 2. What the store asks is a range of it; what the store changes is one entry.
+//! 3. One line in `crates/node/src/indexes.rs` registers the index. Profiles, targets and the tests
+//!    of every index know it from then on. `docs/guide/index.md` walks through this file.
+//!
+//! # Guarantees
+//! - Hosts list keys in the order of their bytes.
+//! - A lookup names records of its own key only, so no read is in vain.
+//!
+//! # Trusts
+//! The store, to change the entry of one key by one task at a time.
+//!
+//! # Not here
+//! Thrift: `hash` keeps 38 bits of a key in place of all, and has 64 locks where this has one.
+
+use base::Key;
+use engine::{Address, Answer, Candidates, HashedKey, Index, TableId};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+type Entry = (Key, Address);
+
+/// See the crate's documentation.
+#[derive(Debug, Default)]
+pub struct BTreeIndex(Mutex<BTreeMap<TableId, Table>>);
+
+#[derive(Debug, Default)]
+struct Table {
+    entries: BTreeSet<Entry>,
+    bytes: u64,
+}
+
+impl Table {
+    fn insert(&mut self, key: &Key, new: Address) {
+        if self.entries.insert((key.clone(), new)) {
+            self.bytes += bytes(key);
+        }
+    }
+
+    fn remove(&mut self, key: &Key, old: Address) -> bool {
+        let removed = self.entries.remove(&(key.clone(), old));
+        if removed {
+            self.bytes -= bytes(key);
+        }
+        removed
+    }
+}
+
+/// An estimate of what an entry takes. The tree's nodes of 11 entries are 7 twelfths full when keys
+/// come in order, and so each takes twice its size; in random order a fifth less. A long key has
+/// its bytes and two counts elsewhere.
+fn bytes(key: &Key) -> u64 {
+    let apart = if key.is_long() { 2 * size_of::<usize>() + key.as_bytes().len() } else { 0 };
+    (2 * size_of::<Entry>() + apart) as u64
+}
+
+impl BTreeIndex {
+    fn tables(&self) -> MutexGuard<'_, BTreeMap<TableId, Table>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Index for BTreeIndex {
+    fn lookup<'a>(&'a self, table: TableId, key: HashedKey<'a>) -> Answer<'a, Candidates> {
+        let all = (key.key.clone(), Address::MIN)..=(key.key.clone(), Address::MAX);
+        let tables = self.tables();
+        let Some(table) = tables.get(&table) else { return Answer::now(Candidates::new()) };
+        Answer::now(table.entries.range(all).map(|(_, address)| *address).collect())
+    }
+
+    /// Does nothing: the way down a tree is known only by walking it.
+    fn prefetch(&self, _: TableId, _: HashedKey<'_>) {}
+
+    fn insert<'a>(&'a self, table: TableId, key: HashedKey<'a>, new: Address) -> Answer<'a, ()> {
+        self.tables().entry(table).or_default().insert(key.key, new);
+        Answer::now(())
+    }
+
+    fn replace<'a>(
+        &'a self,
+        table: TableId,
+        key: HashedKey<'a>,
+        old: Address,
+        new: Address,
+    ) -> Answer<'a, bool> {
+        let mut tables = self.tables();
+        let Some(table) = tables.get_mut(&table) else { return Answer::now(false) };
+        let found = table.remove(key.key, old);
+        if found {
+            table.insert(key.key, new);
+        }
+        Answer::now(found)
+    }
+
+    fn remove<'a>(&'a self, table: TableId, key: HashedKey<'a>, old: Address) -> Answer<'a, bool> {
+        let mut tables = self.tables();
+        Answer::now(tables.get_mut(&table).is_some_and(|table| table.remove(key.key, old)))
+    }
+
+    fn scan<'a>(
+        &'a self,
+        table: TableId,
+        from: Option<HashedKey<'a>>,
+        limit: usize,
+    ) -> Answer<'a, Vec<Address>> {
+        let start = from.map_or(Unbounded, |from| Excluded((from.key.clone(), Address::MAX)));
+        let tables = self.tables();
+        let Some(table) = tables.get(&table) else { return Answer::now(Vec::new()) };
+        let (mut found, mut last) = (Vec::new(), None);
+        for (key, address) in table.entries.range((start, Unbounded)) {
+            if found.len() >= limit && last != Some(key) {
+                break;
+            }
+            found.push(*address);
+            last = Some(key);
+        }
+        Answer::now(found)
+    }
+
+    fn compare(&self, a: &Key, b: &Key) -> Ordering {
+        a.cmp(b)
+    }
+
+    fn drop_table(&self, table: TableId) {
+        self.tables().remove(&table);
+    }
+
+    fn entries(&self) -> u64 {
+        self.tables().values().map(|table| table.entries.len() as u64).sum()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.tables().values().map(|table| table.bytes).sum()
+    }
+}
