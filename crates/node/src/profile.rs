@@ -46,9 +46,11 @@ const TOP: Schema = Schema {
 const BUILTIN: &[(&str, &str)] = &[
     ("moke", include_str!("../profiles/moke.toml")),
     ("ideal", include_str!("../profiles/ideal.toml")),
+    ("pm983-kv", include_str!("../profiles/pm983-kv.toml")),
+    ("lightstore", include_str!("../profiles/lightstore.toml")),
 ];
 
-/// Longest profile in bytes. The built-in ones take 5 KiB; this much is another kind of file.
+/// Longest profile in bytes. The built-in ones take 6 KiB; this much is another kind of file.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// A device, checked, in the units that it works in.

@@ -219,10 +219,12 @@ fn every_key_line_of_a_builtin_profile_says_where_its_value_is_from() {
                 continue;
             }
             if line.contains(" = ") {
-                let (source, guess) =
-                    (comment.contains("MoKE section"), comment.contains("# assumption: "));
+                let source = comment.contains("MoKE section") || comment.contains("Source: ");
+                let guess = comment.contains("# assumption: ");
                 assert!(source || guess, "{name} line {}: without a source", number + 1);
                 let meaning = comment.split(". MoKE").next().unwrap();
+                let meaning = meaning.split("Source: ").next().unwrap();
+                let meaning = meaning.split("# assumption: ").next().unwrap();
                 assert!(meaning.len() > 10, "{name} line {}: without a meaning", number + 1);
                 assumed += usize::from(guess);
                 sourced += usize::from(source && !guess);
@@ -231,6 +233,59 @@ fn every_key_line_of_a_builtin_profile_says_where_its_value_is_from() {
         }
         assert_eq!(assumed, assumptions, "of {name}");
         assert!(assumed + sourced >= 30, "{name} has {assumed} + {sourced} keys");
+    }
+}
+
+/// What the sources state, as numbers of their own: 8 buses, pages of 8192 bytes in blocks of 256,
+/// 1.2 GB/s over all buses, 4 cycles at 200 MHz.
+#[test]
+fn lightstore_has_what_its_paper_and_code_state() {
+    let Profile { nand, firmware, log, .. } = Profile::load("lightstore").unwrap();
+    assert_eq!((nand.channels, nand.pages_per_block, nand.page_bytes), (8, 256, 8192));
+    assert_eq!(nand.planes_per_die, 2);
+    assert_eq!(u64::from(nand.channels) * nand.channel_bytes_per_second, 1_200_000_000);
+    assert_eq!((firmware.t_read, firmware.t_write), (Nanos(4 * 5), Nanos(4 * 5)));
+    assert_eq!(log.ack, Ack::Program);
+    // 512 GiB of chips, rounded up to whole blocks of 2 MiB in each of 48 planes.
+    let raw = nand.raw_bytes();
+    assert!((512 << 30..(512 << 30) + 48 * (2 << 20)).contains(&raw), "{raw}");
+}
+
+#[test]
+fn lightstore_says_that_its_index_is_not_that_of_the_paper() {
+    let lightstore = Profile::load("lightstore").unwrap();
+    assert_eq!(lightstore.index.kind, "hash");
+    assert!(lightstore.description.contains("hash index, no LSM tree"));
+    let index = lightstore.assumptions().iter().find(|one| one.key == "index.kind").unwrap();
+    for words in ["keytable", "does not exist yet", "no compaction", "LSM tree"] {
+        assert!(index.sentence.contains(words), "{words}: {}", index.sentence);
+    }
+    let json = serde_json::to_value(&lightstore).unwrap();
+    let assumptions = json["assumptions"].as_array().unwrap();
+    let index = assumptions.iter().find(|one| one["key"] == "index.kind").unwrap();
+    assert!(index["sentence"].as_str().unwrap().contains("keytable"));
+}
+
+#[test]
+fn pm983_kv_is_a_drive_of_4_tib_with_a_buffer() {
+    let Profile { nand, firmware, log, namespace, .. } = Profile::load("pm983-kv").unwrap();
+    assert_eq!(namespace.size_bytes, 3_840_000_000_000);
+    // Rounded up to whole blocks of 12 MiB in each of 128 planes.
+    let raw = nand.raw_bytes();
+    assert!((4 << 40..(4 << 40) + 128 * (12 << 20)).contains(&raw), "{raw}");
+    // MoKE's flash, of the same maker.
+    assert_eq!((nand.read, nand.erase), (Nanos::from_micros(45), Nanos(3_500_000)));
+    assert!(matches!(firmware.handlers, Handlers::Count(2..)), "several request handlers");
+    assert!(matches!(log.ack, Ack::Buffer { .. }));
+}
+
+#[test]
+fn every_builtin_device_keeps_flash_beyond_its_size_as_drives_do() {
+    for name in builtin_names() {
+        let Profile { nand, log, namespace, .. } = Profile::load(name).unwrap();
+        assert!((0.07..0.15).contains(&namespace.over_provisioning), "{name}: {namespace:?}");
+        let extents = log.stripe.extents(&nand) * log.stripe.extent_bytes(&nand);
+        assert_eq!(extents, nand.raw_bytes(), "{name}: every block is in an extent");
     }
 }
 
@@ -261,11 +316,12 @@ fn a_name_that_is_not_built_in_is_answered_with_those_that_are() {
     let error = Profile::load("mokee").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no profile \"mokee\"; built in are \"moke\" and \"ideal\", and the path of a \
-         file contains a / or ends in .toml"
+        "there is no profile \"mokee\"; built in are \"moke\", \"ideal\", \"pm983-kv\" and \
+         \"lightstore\", and the path of a file contains a / or ends in .toml"
     );
     assert_eq!(error, ProfileError::UnknownName { name: "mokee".to_owned() });
-    assert_eq!(builtin_names().collect::<Vec<_>>(), ["moke", "ideal"]);
+    let names = ["moke", "ideal", "pm983-kv", "lightstore"];
+    assert_eq!(builtin_names().collect::<Vec<_>>(), names);
 }
 
 #[test]

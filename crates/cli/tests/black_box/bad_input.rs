@@ -33,7 +33,7 @@ fn commands_that_there_are_not_are_refused() {
         ("device lst", "'list'"),
         ("device list moke", "unexpected argument"),
         ("device show", "<PROFILE>"),
-        ("device show nope", "built in are \"moke\" and \"ideal\""),
+        ("device show nope", "built in are \"moke\", \"ideal\","),
         ("device show moke ideal", "unexpected argument"),
         ("device show ./nope.toml", "cannot be read"),
         ("device show /", "cannot be read"),

@@ -11,9 +11,15 @@ fn the_built_in_devices_are_listed_with_their_sizes() {
         .iter()
         .map(|device| (device["name"].as_str().unwrap(), device["size_bytes"].as_u64().unwrap()))
         .collect();
-    assert_eq!(sizes, [("moke", 64_000_000_000), ("ideal", 8_000_000_000)]);
+    let expected = [
+        ("moke", 64_000_000_000),
+        ("ideal", 8_000_000_000),
+        ("pm983-kv", 3_840_000_000_000),
+        ("lightstore", 512_000_000_000),
+    ];
+    assert_eq!(sizes, expected);
     let table = kvasir(["device", "list"]);
-    assert_eq!(table.stdout.lines().count(), 3);
+    assert_eq!(table.stdout.lines().count(), 1 + expected.len());
     assert!(table.stdout.lines().all(|line| line.len() <= 80), "{}", table.stdout);
 }
 
