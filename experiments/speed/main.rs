@@ -11,7 +11,7 @@ use node::{Device, Profile};
 use reactor::Reactor;
 use std::process::ExitCode;
 use std::time::Instant;
-use workload::{Distribution, Load, Operation, Payload, Plan};
+use workload::{Distribution, Load, Operation, Payload, Plan, Until, ValueSizes};
 
 /// The paper's load (MoKE, section III): 2.6 million pairs.
 const KEYS: u64 = 2_600_000;
@@ -76,11 +76,11 @@ fn median(rates: &mut [f64]) -> f64 {
 fn plan(operation: Operation, operations: u64, keys: u64) -> Plan {
     Plan {
         operation,
-        operations,
+        until: Until::Operations(operations),
         load: Load::QueueDepth(64),
         nsid: Device::NAMESPACE,
         key_bytes: 16,
-        value_bytes: 4096,
+        values: ValueSizes::Fixed(4096),
         keys,
         seed: 1,
         distribution: Distribution::Uniform,
@@ -109,7 +109,7 @@ async fn rate(device: &Device, plan: &Plan) -> f64 {
     let start = Instant::now();
     let outcome = workload::run(&queue, plan, |_, _| {}).await;
     assert_eq!(outcome.errors(), 0, "every operation succeeds");
-    millions_a_second(plan.operations, start)
+    millions_a_second(outcome.operations(), start)
 }
 
 fn report_index(device: &Device) {

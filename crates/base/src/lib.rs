@@ -25,7 +25,7 @@ mod nanos;
 mod rng;
 
 pub use buf::{Buf, BufMut, BufPool};
-pub use bytes::{GIB, KIB, MIB, human_bytes};
+pub use bytes::{GIB, KIB, MIB, SizeError, human_bytes, parse_size};
 pub use key::{Key, KeyLengthError};
 pub use nanos::Nanos;
 pub use rng::{Rng, mix};

@@ -16,20 +16,21 @@ mod treatment;
 mod verify;
 mod walk;
 
-use crate::args::DemoArgs;
-use crate::bench::{device_failure, flush};
+use crate::args::{Clock, DemoArgs};
 use crate::device;
 use crate::flash::{Flash, Window};
 use crate::memory;
 use crate::output::{Failure, Output};
 use crate::path::shown;
 use crate::progress::Progress;
+use crate::rig::{device_failure, flush};
 use base::Nanos;
 use base::checksum::Digest;
+use clock::Stage;
 use controller::{Completion, Submission};
 use load::{Loaded, Loader};
 use node::Device;
-use reactor::Reactor;
+use reactor::{Lateness, Reactor};
 use report::DemoReport;
 use std::time::Instant;
 use walk::{Root, walk};
@@ -47,6 +48,8 @@ struct Ran {
     flash_reads_per_retrieve: Option<f64>,
     flash: Flash,
     digest: u64,
+    /// In real time: how late the device's events were.
+    lateness: Option<Lateness>,
 }
 
 /// The commands of one kind, and how long all took in the device's clock.
@@ -54,6 +57,16 @@ struct Ran {
 struct Phase {
     tally: Tally,
     elapsed: Nanos,
+}
+
+impl Phase {
+    /// Counts a command that did what it was asked, as the host sees it now.
+    fn record(&mut self, completion: &Completion) {
+        let late = clock::host_now() - completion.completed;
+        let mut stages = completion.stages;
+        stages.add(Stage::Late, late);
+        self.tally.record(completion.latency() + late, &stages);
+    }
 }
 
 /// Takes the files under the path that `args` name through a device.
@@ -66,12 +79,19 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Output, Failure> {
     let progress = Progress::new(args.json);
     let walked = walk(&root, args.all, progress);
     let memory_bytes = args.memory.or_else(|| memory::total_bytes().map(|total| total / 2));
-    let mut ran = Reactor::new(None).run(async {
-        let cells = Device::manufacture(&profile, args.seed);
-        let device = Device::format(&profile, cells, args.seed).await.map_err(device_failure)?;
-        let loader = Loader::new(&device, &root, walked, memory_bytes);
-        there_and_back(&device, loader, args.seed, progress).await
-    })?;
+    let mut reactor = Reactor::new(None);
+    let cells = Device::manufacture(&profile, args.seed);
+    let device = reactor.run(Device::format(&profile, cells, args.seed)).map_err(device_failure)?;
+    let loader = Loader::new(&device, &root, walked, memory_bytes);
+    let trip = there_and_back(&device, loader, args.seed, progress);
+    let (ran, lateness) = match args.clock {
+        Clock::Virtual => (reactor.run(trip), None),
+        Clock::Real => {
+            let (ran, lateness) = reactor.run_in_real_time(trip);
+            (ran, Some(lateness))
+        }
+    };
+    let mut ran = Ran { lateness, ..ran? };
     let report = DemoReport::new(args, &profile, &mut ran, memory_bytes, started.elapsed());
     let errors = report.errors();
     let output = if args.json { Output::json(&report) } else { Output::new(report.table()) };
@@ -101,6 +121,7 @@ async fn there_and_back(
         flash_reads_per_retrieve: retrieving.flash_reads_per_retrieve(pairs),
         flash: Flash::new(device, &Window { before: empty, after: read }, pairs, bytes),
         digest: digest.value(),
+        lateness: None,
         loaded,
         retrieved,
     })

@@ -1,9 +1,9 @@
 //! `kvasir`, the program: reads the command line, runs the device in this process, prints what came
 //! of it.
 //!
-//! Each noun of the command line has a file: [`demo`], [`bench`], [`device`]; what they share is
-//! named after what it makes. Bad input ends with status 2, a run that found errors with status 1,
-//! each with one sentence on standard error.
+//! Each noun of the command line has a file: [`demo`], [`bench`], [`reproduce`], [`device`]; what
+//! they share is named after what it makes. Bad input ends with status 2, a run that found errors
+//! with status 1, each with one sentence on standard error.
 
 mod args;
 mod bench;
@@ -11,11 +11,16 @@ mod breakdown;
 mod demo;
 mod device;
 mod flash;
+mod lateness;
 mod memory;
 mod number;
 mod output;
 mod path;
+mod perfetto;
+mod plot;
 mod progress;
+mod reproduce;
+mod rig;
 mod table;
 mod target;
 

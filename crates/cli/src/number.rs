@@ -1,7 +1,6 @@
 //! Numbers as people read and write them.
 
 use base::Nanos;
-use base::{GIB, KIB, MIB};
 
 /// `count` with a comma after each three digits.
 pub(crate) fn grouped(count: u64) -> String {
@@ -67,22 +66,19 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "a whole number is expected, as 100000".to_owned())
 }
 
-/// The bytes that `text` writes: a number, and a unit of 1024 or a power of it.
-pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kib" => KIB,
-        "m" | "mib" => MIB,
-        "g" | "gib" => GIB,
-        _ => return Err(SIZE.to_owned()),
-    };
-    let number: u64 = number.parse().map_err(|_| SIZE.to_owned())?;
-    number.checked_mul(unit).ok_or_else(|| SIZE.to_owned())
+/// The time that `text` writes: seconds, with a fraction if need be.
+pub(crate) fn parse_seconds(text: &str) -> Result<Nanos, String> {
+    const SECONDS: &str = "a time is seconds from 0.000000001 to 1000000000, as 5 or 0.25";
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(whole) || !is_number(fraction) || fraction.len() > 9 {
+        return Err(SECONDS.to_owned());
+    }
+    let whole: u64 = whole.parse().map_err(|_| SECONDS.to_owned())?;
+    let fraction: u64 = format!("{fraction:0<9}").parse().map_err(|_| SECONDS.to_owned())?;
+    let in_range = whole <= 1_000_000_000 && whole + fraction > 0;
+    in_range.then(|| Nanos::from_secs(whole) + Nanos(fraction)).ok_or_else(|| SECONDS.to_owned())
 }
-
-const SIZE: &str = "a size is a number of bytes, KiB, MiB or GiB, as 4096, 4KiB or 4k";
 
 #[cfg(test)]
 mod tests {
@@ -106,24 +102,17 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_units_of_1024() {
-        for (text, bytes) in [
-            ("0", 0),
-            ("16", 16),
-            ("16B", 16),
-            ("4k", 4_096),
-            ("4K", 4_096),
-            ("4KiB", 4_096),
-            ("2MiB", 2 << 20),
-            ("2m", 2 << 20),
-            ("1g", 1 << 30),
-            ("3GiB", 3 << 30),
+    fn seconds_have_fractions_down_to_a_nanosecond() {
+        for (text, nanos) in [
+            ("5", 5_000_000_000),
+            ("0.25", 250_000_000),
+            ("0.000000001", 1),
+            ("1000000000", 1_000_000_000_000_000_000),
         ] {
-            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+            assert_eq!(parse_seconds(text), Ok(Nanos(nanos)), "{text}");
         }
-        let many = format!("{}g", u64::MAX);
-        for text in ["", "k", "4kb", "4 k", "-1", "+1", "1.5k", "0x10", "4kk", "\u{664}", &many] {
-            assert!(parse_size(text).is_err(), "{text}");
+        for text in ["", "0", "0.0", "-1", "1e3", ".5", "5.", "1s", "0.0000000001", "1000000001"] {
+            assert!(parse_seconds(text).is_err(), "{text}");
         }
     }
 

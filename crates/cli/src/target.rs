@@ -1,7 +1,9 @@
+use crate::args::Clock;
 use crate::device;
 use crate::output::Failure;
+use node::INDEXES;
+use node::Profile;
 use node::profile::Index;
-use node::{INDEXES, Profile};
 use workload::Payload;
 
 /// A device under load, as a target's URI names it.
@@ -9,6 +11,8 @@ use workload::Payload;
 pub(crate) struct Target {
     /// The URI.
     pub(crate) uri: String,
+    /// The clock that the device keeps.
+    pub(crate) clock: Clock,
     /// The device.
     pub(crate) profile: Profile,
     /// What is kept of values.
@@ -20,12 +24,17 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The target that `uri` names: `sim:PROFILE`, and options after a `?`.
+    /// The target that `uri` names: `sim:PROFILE` or `emu:PROFILE`, and options after a `?`.
     pub(crate) fn parse(uri: &str) -> Result<Self, Failure> {
-        let Some(rest) = uri.strip_prefix("sim:") else {
-            return Err(Failure::Refused(format!(
-                "the target {uri:?} is not available: use sim:PROFILE, as in sim:moke"
-            )));
+        let (clock, rest) = match uri.split_once(':') {
+            Some(("sim", rest)) => (Clock::Virtual, rest),
+            Some(("emu", rest)) => (Clock::Real, rest),
+            _ => {
+                return Err(Failure::Refused(format!(
+                    "the target {uri:?} is not available: use sim:PROFILE for virtual time or \
+                     emu:PROFILE for real time, as in sim:moke"
+                )));
+            }
         };
         let (name, options) = match rest.split_once('?') {
             Some((name, options)) => (name, Some(options)),
@@ -33,6 +42,7 @@ impl Target {
         };
         let mut target = Self {
             uri: uri.to_owned(),
+            clock,
             profile: device::load(name)?,
             payload: Payload::None,
             seed: None,
@@ -110,8 +120,10 @@ mod tests {
         assert_eq!((target.profile.name.as_str(), target.payload), ("ideal", Payload::Full));
         assert_eq!((target.seed, target.shuffle), (Some(7), true));
         assert_eq!(target.profile.index.kind, "hash");
-        let target = Target::parse("sim:moke").unwrap();
+        assert_eq!(target.clock, Clock::Virtual);
+        let target = Target::parse("emu:moke").unwrap();
         assert_eq!((target.payload, target.seed, target.shuffle), (Payload::None, None, false));
+        assert_eq!(target.clock, Clock::Real);
     }
 
     #[test]
@@ -124,7 +136,8 @@ mod tests {
     #[test]
     fn what_is_no_target_is_refused_with_what_would_be() {
         for (uri, words) in [
-            ("emu:moke", "use sim:PROFILE"),
+            ("nvme:moke", "use sim:PROFILE"),
+            ("emu:", "there is no profile \"\""),
             ("moke", "use sim:PROFILE"),
             ("", "use sim:PROFILE"),
             ("sim:", "there is no profile \"\""),

@@ -4,7 +4,7 @@
 use node::profile::{Ack, Handlers, Index};
 use node::{Device, INDEXES, Profile};
 use reactor::Reactor;
-use workload::{Distribution, Load, Operation, Payload, Plan, fill, run};
+use workload::{Distribution, Load, Operation, Payload, Plan, Until, ValueSizes, fill, run};
 
 /// The digest of [`plan`] with seed 1, in every build and on every machine. It changes when the
 /// device or the load does something else or at another time, and then only.
@@ -12,11 +12,11 @@ const DIGEST_OF_SEED_1: u64 = 0xa46f_b380_90da_9746;
 
 const PLAN: Plan = Plan {
     operation: Operation::Mixed { read_percent: 50 },
-    operations: 20_000,
+    until: Until::Operations(20_000),
     load: Load::QueueDepth(64),
     nsid: Device::NAMESPACE,
     key_bytes: 20,
-    value_bytes: 1_900,
+    values: ValueSizes::Fixed(1_900),
     keys: 4_200,
     seed: 1,
     distribution: Distribution::Zipfian,

@@ -1,9 +1,10 @@
 use crate::outcome::Outcome;
 use crate::plan::{Load, Plan};
+use crate::replay_plan::ReplayPlan;
 use crate::session::Session;
 use base::Nanos;
 use clock::Stage;
-use controller::QueuePair;
+use controller::{Completion, QueuePair};
 use spec::Status;
 use std::cell::RefCell;
 use std::fmt;
@@ -58,14 +59,30 @@ pub async fn fill(
     plan: &Plan,
     progress: impl FnMut(u64, u64),
 ) -> Result<Fill, FillError> {
-    let mut session = Session::filling(plan, clock::now());
-    closed_loop(queue, &mut session, FILL_QUEUE_DEPTH, progress).await;
-    let outcome = session.into_outcome();
+    store_all(queue, Session::filling(plan, clock::host_now()), progress).await
+}
+
+/// Stores the keys that are there before the trace of `plan`, as [`fill`] does.
+pub async fn fill_replay(
+    queue: &QueuePair,
+    plan: &ReplayPlan,
+    progress: impl FnMut(u64, u64),
+) -> Result<Fill, FillError> {
+    store_all(queue, Session::filling_replay(plan, clock::host_now()), progress).await
+}
+
+async fn store_all(
+    queue: &QueuePair,
+    session: Session,
+    progress: impl FnMut(u64, u64),
+) -> Result<Fill, FillError> {
+    let (_, keys) = session.progress(session.started());
+    let outcome = closed_loop(queue, session, FILL_QUEUE_DEPTH, progress).await;
     match outcome.failure() {
-        None => Ok(Fill { keys: plan.keys, elapsed: outcome.elapsed() }),
+        None => Ok(Fill { keys, elapsed: outcome.elapsed() }),
         Some(status) => {
             let stored = outcome.operations() - outcome.errors();
-            Err(FillError { status, stored, keys: plan.keys })
+            Err(FillError { status, stored, keys })
         }
     }
 }
@@ -73,62 +90,92 @@ pub async fn fill(
 /// Carries out `plan` on a device that [`fill`] has filled if the plan needs that, and is otherwise
 /// empty; returns when all its operations have completed.
 ///
-/// `progress` is called now and then with the operations completed and their number.
+/// `progress` is called now and then with how far the run is and how far it goes: in operations, or
+/// in nanoseconds of the target's clock where the plan is for a time.
 pub async fn run(queue: &QueuePair, plan: &Plan, progress: impl FnMut(u64, u64)) -> Outcome {
-    let mut session = Session::new(*plan, clock::now());
+    let session = Session::new(plan, clock::host_now());
     match plan.load {
-        Load::QueueDepth(depth) => {
-            closed_loop(queue, &mut session, depth, progress).await;
-            session.into_outcome()
-        }
-        Load::Rate { per_second } => open_loop(queue, session, per_second, progress).await,
+        Load::QueueDepth(depth) => closed_loop(queue, session, depth, progress).await,
+        Load::Rate { per_second } => open_loop(queue, session, Some(per_second), progress).await,
+    }
+}
+
+/// Does again what the trace of `plan` recorded, on a device that [`fill_replay`] has filled and is
+/// otherwise empty; returns when all operations have completed.
+///
+/// `progress` is called now and then with the operations completed and their number.
+pub async fn replay(
+    queue: &QueuePair,
+    plan: &ReplayPlan,
+    progress: impl FnMut(u64, u64),
+) -> Outcome {
+    assert!(plan.queue_depth > 0, "something is to be outstanding");
+    let session = Session::replaying(plan, clock::host_now());
+    if session.due().is_some() {
+        open_loop(queue, session, None, progress).await
+    } else {
+        closed_loop(queue, session, plan.queue_depth, progress).await
     }
 }
 
 async fn closed_loop(
     queue: &QueuePair,
-    session: &mut Session,
+    mut session: Session,
     depth: u32,
     mut progress: impl FnMut(u64, u64),
-) {
-    let total = session.limit();
+) -> Outcome {
     loop {
-        while session.has_more() && session.outstanding() < u64::from(depth) {
-            session.submit(clock::now(), |submission| queue.submit(submission));
+        while session.outstanding() < u64::from(depth) {
+            let due = clock::host_now();
+            if !session.has_more(due) {
+                break;
+            }
+            session.submit(due, |submission| queue.submit(submission));
         }
         if session.outstanding() == 0 {
             break;
         }
-        session.complete(&queue.next().await);
-        report(session, total, &mut progress);
+        take(queue, &mut session, &queue.next().await, &mut progress);
     }
+    report_end(&session, progress);
+    session.into_outcome()
 }
 
 /// One task submits when an operation is due, whatever the other, which collects, waits for.
 async fn open_loop(
     queue: &QueuePair,
     session: Session,
-    per_second: u64,
+    per_second: Option<u64>,
     mut progress: impl FnMut(u64, u64),
 ) -> Outcome {
-    let (start, total) = (clock::now(), session.limit());
     let session = Rc::new(RefCell::new(session));
     let submitter = (queue.clone(), session.clone());
     clock::spawn(async move {
         let (queue, session) = submitter;
-        for index in 0..total {
-            let due = arrival(start, index, per_second);
+        let next = || next_due(&session.borrow(), per_second);
+        while let Some(due) = next() {
             clock::sleep_until(due, Stage::Queue).await;
             session.borrow_mut().submit(due, |submission| queue.submit(submission));
         }
     });
-    for _ in 0..total {
+    let is_over =
+        |session: &Session| session.outstanding() == 0 && next_due(session, per_second).is_none();
+    while !is_over(&session.borrow()) {
         let completion = queue.next().await;
-        let mut session = session.borrow_mut();
-        session.complete(&completion);
-        report(&session, total, &mut progress);
+        take(queue, &mut session.borrow_mut(), &completion, &mut progress);
     }
+    report_end(&session.borrow(), progress);
     Rc::into_inner(session).expect("the submitter has ended").into_inner().into_outcome()
+}
+
+/// When the next operation is due, at `per_second` operations a second or as it was recorded;
+/// `None` after the last.
+fn next_due(session: &Session, per_second: Option<u64>) -> Option<Nanos> {
+    let due = match per_second {
+        Some(per_second) => arrival(session.started(), session.submitted(), per_second),
+        None => session.due()?,
+    };
+    session.has_more(due).then_some(due)
 }
 
 /// When operation `index` of a run that starts at `start` is due, at `per_second` operations a
@@ -138,12 +185,28 @@ fn arrival(start: Nanos, index: u64, per_second: u64) -> Nanos {
     start + Nanos(index * Nanos::from_secs(1).0 / per_second)
 }
 
+/// Takes a completion into account.
 #[inline]
-fn report(session: &Session, total: u64, progress: &mut impl FnMut(u64, u64)) {
-    let done = session.completed();
-    if done.is_multiple_of(PROGRESS_STEP) || done == total {
-        progress(done, total);
+fn take(
+    queue: &QueuePair,
+    session: &mut Session,
+    completion: &Completion,
+    progress: &mut impl FnMut(u64, u64),
+) {
+    let seen = clock::host_now();
+    let has_ended = session.complete(completion, seen, |submission| queue.submit(submission));
+    if has_ended && session.completed().is_multiple_of(PROGRESS_STEP) {
+        let (done, total) = session.progress(seen);
+        // The end is reported when it has come.
+        if done < total {
+            progress(done, total);
+        }
     }
+}
+
+fn report_end(session: &Session, mut progress: impl FnMut(u64, u64)) {
+    let (done, total) = session.progress(clock::host_now());
+    progress(done, total);
 }
 
 #[cfg(test)]

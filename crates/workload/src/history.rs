@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 ///
 /// A version is out of date once a store that was submitted after the version's own store had ended
 /// is acknowledged. Stores of one key that were outstanding together may have happened in either
-/// order.
+/// order. A delete is a store of a version that has no value.
 #[derive(Debug)]
 pub(crate) struct History {
     keys: Vec<KeyHistory>,

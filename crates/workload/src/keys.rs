@@ -6,6 +6,16 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
     bytes: usize,
+    order: Order,
+}
+
+/// How the order of keys and that of their numbers go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// Not at all: neighbours are nowhere near each other.
+    Spread,
+    /// They are the same: a key is its number, big endian, after as many zeros as it takes.
+    Rising,
 }
 
 /// Why there are no such keys.
@@ -47,26 +57,42 @@ const WORD_BYTES: usize = size_of::<u64>();
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Keys {
-    /// `count` keys of `bytes` bytes each.
+    /// `count` keys of `bytes` bytes each, neighbours nowhere near each other in the order of keys.
     pub const fn new(bytes: usize, count: u64) -> Result<Self, KeysError> {
         if bytes == 0 || bytes > KEY_BYTES_MAX {
             return Err(KeysError::Length { bytes });
         }
-        if bytes < WORD_BYTES && count > 1 << (bytes * 8) {
+        if count > Self::count_max(bytes) {
             return Err(KeysError::TooMany { bytes, count });
         }
-        Ok(Self { bytes })
+        Ok(Self { bytes, order: Order::Spread })
     }
 
-    /// The key of `number`: another for each, and neighbours are nowhere near each other in the
-    /// order of keys.
+    /// As [`Self::new`], but in the order of their numbers.
+    pub const fn rising(bytes: usize, count: u64) -> Result<Self, KeysError> {
+        match Self::new(bytes, count) {
+            Ok(keys) => Ok(Self { order: Order::Rising, ..keys }),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How many keys of `bytes` bytes there can be.
+    pub(crate) const fn count_max(bytes: usize) -> u64 {
+        if bytes < WORD_BYTES { 1 << (bytes * 8) } else { u64::MAX }
+    }
+
+    /// The key of `number`: another for each.
     #[inline]
     pub fn key(&self, number: u64) -> Key {
         let mut bytes = [0; KEY_BYTES_MAX + 1];
+        if self.order == Order::Rising {
+            let end = self.bytes.max(WORD_BYTES);
+            bytes[end - WORD_BYTES..end].copy_from_slice(&number.to_be_bytes());
+            return Key::new(&bytes[end - self.bytes..end]).expect("the length was checked in new");
+        }
         if self.bytes < WORD_BYTES {
             let unused = (WORD_BYTES - self.bytes) * 8;
-            // Odd, so that no two numbers have the same product in the bits that remain.
-            let word = number.wrapping_mul(SPREAD >> unused | 1) << unused;
+            let word = number.wrapping_mul(short_factor(unused)) << unused;
             bytes[..WORD_BYTES].copy_from_slice(&word.to_be_bytes());
         } else {
             let mut word = number;
@@ -78,6 +104,64 @@ impl Keys {
         }
         Key::new(&bytes[..self.bytes]).expect("the length was checked in new")
     }
+
+    /// The number of which `key` is the key, if there is one.
+    pub fn number(&self, key: &[u8]) -> Option<u64> {
+        if key.len() != self.bytes {
+            return None;
+        }
+        let mut word = [0; WORD_BYTES];
+        let number = if self.order == Order::Rising {
+            let used = self.bytes.min(WORD_BYTES);
+            word[WORD_BYTES - used..].copy_from_slice(&key[self.bytes - used..]);
+            u64::from_be_bytes(word)
+        } else if self.bytes < WORD_BYTES {
+            word[..self.bytes].copy_from_slice(key);
+            let unused = (WORD_BYTES - self.bytes) * 8;
+            let product = u64::from_be_bytes(word) >> unused;
+            product.wrapping_mul(inverse(short_factor(unused))) << unused >> unused
+        } else {
+            word.copy_from_slice(&key[..WORD_BYTES]);
+            unmix(u64::from_be_bytes(word))
+        };
+        (self.key(number).as_bytes() == key).then_some(number)
+    }
+}
+
+/// What the numbers of keys that leave `unused` bits of a word are multiplied by: odd, so that no
+/// two have the same product in the bits that remain.
+#[inline]
+const fn short_factor(unused: usize) -> u64 {
+    SPREAD >> unused | 1
+}
+
+/// The factor that undoes a multiplication by `factor`, which is odd, modulo 2^64.
+const fn inverse(factor: u64) -> u64 {
+    // Right in the lowest 3 bits to begin with; each step doubles how many are right.
+    let mut inverse = factor;
+    let mut right = 3;
+    while right < u64::BITS {
+        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(factor.wrapping_mul(inverse)));
+        right *= 2;
+    }
+    inverse
+}
+
+/// What [`mix`] made `mixed` of: its steps undone, the last one first.
+const fn unmix(mixed: u64) -> u64 {
+    let value = unshift(mixed, 31).wrapping_mul(inverse(0x94D0_49BB_1331_11EB));
+    let value = unshift(value, 27).wrapping_mul(inverse(0xBF58_476D_1CE4_E5B9));
+    unshift(value, 30).wrapping_sub(SPREAD)
+}
+
+/// The number that `value` was before it was combined with itself moved down by `shift`.
+const fn unshift(value: u64, shift: u32) -> u64 {
+    let (mut value, mut shift) = (value, shift);
+    while shift < u64::BITS {
+        value ^= value >> shift;
+        shift *= 2;
+    }
+    value
 }
 
 #[cfg(test)]
@@ -119,6 +203,50 @@ mod tests {
             let rising = all.windows(2).filter(|pair| pair[0] < pair[1]).count();
             assert!((300..700).contains(&rising), "{bytes} bytes: {rising} of 999");
         }
+    }
+
+    #[test]
+    fn rising_keys_are_their_numbers_in_order() {
+        assert_eq!(Keys::rising(3, 9).unwrap().key(0x0001_0203).as_bytes(), [1, 2, 3]);
+        let wide = Keys::rising(10, 9).unwrap().key(0x0102_0304_0506_0708);
+        assert_eq!(wide.as_bytes(), [0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        for bytes in [2, 7, 8, 9, 40, 255] {
+            let keys = Keys::rising(bytes, 1_000).unwrap();
+            let all: Vec<Key> = (0..1_000).map(|number| keys.key(number)).collect();
+            assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
+            assert!(all.iter().all(|key| key.as_bytes().len() == bytes));
+        }
+        assert_eq!(Keys::rising(1, 257), Err(KeysError::TooMany { bytes: 1, count: 257 }));
+    }
+
+    #[test]
+    fn a_key_tells_its_number() {
+        for bytes in [1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 24, 255] {
+            for keys in [Keys::new(bytes, 200).unwrap(), Keys::rising(bytes, 200).unwrap()] {
+                let top = Keys::count_max(bytes) - 1;
+                for number in (0..200).chain([top, top / 2, top / 3]) {
+                    let key = keys.key(number);
+                    assert_eq!(keys.number(key.as_bytes()), Some(number), "{bytes} bytes");
+                    assert_eq!(keys.number(&key.as_bytes()[1..]), None);
+                    if bytes > WORD_BYTES {
+                        let place = if keys.order == Order::Rising { 0 } else { bytes - 1 };
+                        let mut other = key.as_bytes().to_vec();
+                        other[place] ^= 1;
+                        assert_eq!(keys.number(&other), None, "{bytes} bytes");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn mixing_is_undone() {
+        let mut word = 1;
+        for _ in 0..1_000 {
+            assert_eq!(unmix(mix(word)), word);
+            word = mix(word);
+        }
+        assert_eq!((unmix(mix(0)), unmix(mix(u64::MAX))), (0, u64::MAX));
     }
 
     #[test]

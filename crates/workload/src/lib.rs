@@ -1,12 +1,16 @@
 //! Loads for a key-value drive: which operations, on which keys, how fast, and how it went.
 //!
 //! # How it works
-//! 1. A [`Plan`] names the load. [`Keys`] turns a key's number into its bytes, [`Chooser`] draws
-//!    numbers, [`ValueGenerator`] makes the value of a key's version.
-//! 2. [`fill`] stores every key once, unmeasured, for the plans that need them there.
-//! 3. [`run`] drives a controller's queue with the plan, at a queue depth or at a rate, checks each
-//!    value that comes back, and returns an [`Outcome`].
-//! 4. [`Report`] is that outcome with the device's own figures, as `kvasir bench --json` prints it.
+//! 1. A [`Plan`] names a load that is drawn: [`Operation`], [`Distribution`], [`ValueSizes`].
+//!    [`Keys`] turns a key's number into its bytes, [`Chooser`] draws numbers, [`ValueGenerator`]
+//!    makes the value of a key's version. A [`ReplayPlan`] names a recorded load: a [`Trace`].
+//! 2. [`fill`] and [`fill_replay`] store the keys that must be there, unmeasured.
+//! 3. [`run`] and [`replay`] drive a controller's queue at a queue depth or by due times. A session
+//!    turns each operation into its commands (a scan is a list, then a retrieve of each key listed;
+//!    a read-modify-write is a retrieve, then a store) and judges what comes back.
+//! 4. They return an [`Outcome`]: a [`Tally`] of latencies for each [`Kind`], a [`Timeline`] of
+//!    completions, errors, a digest. [`Report`] is that with the device's own figures, as
+//!    `kvasir bench --json` prints it.
 //!
 //! # Guarantees
 //! - Equal plans submit equal operations in every build and on every machine: no random hash seed,
@@ -14,34 +18,58 @@
 //! - At a rate, latency counts from when an operation was due, so a slow drive cannot hide behind a
 //!   late submitter (coordinated omission).
 //! - A retrieve is right only if it returns a version that could be current: issued, and not
-//!   overwritten by a store that was acknowledged before the retrieve was submitted.
-//! - The stages of an operation add up to its latency.
+//!   overwritten by a store that was acknowledged before the retrieve was submitted. A missing key
+//!   is right, and counted as a miss, only where such a version is a delete or the state before a
+//!   trace without the key.
+//! - A scan is right only if its list has the key that it started from first, at most as many keys
+//!   as were asked for, all different and all of the run, and each of their values is right.
+//! - Only keys are read whose stores, and those of all keys with lower numbers, were acknowledged.
+//! - The stages of an operation add up to its latency, as the host sees it: asserted for each.
 //!
 //! # Trusts
 //! The queue: nobody else submits to it or takes its completions during a fill or a run.
 //! [`Plan::validate`] was called, and is asserted.
 //!
 //! # Not here
-//! Histories checked for linearizability (`sim`), the device under load (`node`), options and
-//! tables of the command line (`cli`).
+//! Histories checked for linearizability (`sim`), the device under load (`node`), options, tables
+//! and plots of the command line (`cli`).
 
+mod acknowledged;
 mod chooser;
 mod driver;
+mod generated;
 mod history;
+mod judge;
 mod keys;
+mod kind;
 mod outcome;
 mod permutation;
 mod plan;
+mod replay;
+mod replay_plan;
 mod report;
+mod script;
 mod session;
+mod sizer;
+mod tally;
+mod timeline;
 mod value;
+mod value_sizes;
+mod ycsb;
 mod zipfian;
 
 pub use chooser::{Chooser, Distribution};
-pub use driver::{Fill, FillError, fill, run};
+pub use driver::{Fill, FillError, fill, fill_replay, replay, run};
 pub use keys::{Keys, KeysError};
-pub use outcome::{Kind, Outcome, Tally};
+pub use kind::Kind;
+pub use outcome::Outcome;
 pub use permutation::Permutation;
-pub use plan::{Load, Operation, Plan, PlanError};
-pub use report::{DeviceFigures, FillFigures, LatencyNanos, Report, stages_ns};
+pub use plan::{Load, Operation, Plan, PlanError, Until};
+pub use replay::{Format, FormatError, Pace, PaceError, Replay, Speed, Trace, TraceError};
+pub use replay_plan::ReplayPlan;
+pub use report::{DeviceFigures, FillFigures, LatencyNanos, LatenessNanos, Report, stages_ns};
+pub use tally::Tally;
+pub use timeline::Timeline;
 pub use value::{Damaged, Payload, ValueGenerator, checksum_of, expected_tag};
+pub use value_sizes::{Share, SizeMix, ValueSizes, ValueSizesError};
+pub use ycsb::Ycsb;

@@ -1,109 +1,12 @@
+use crate::kind::Kind;
+use crate::tally::Tally;
+use crate::timeline::Timeline;
 use base::Nanos;
 use base::checksum::Digest;
-use clock::{Stage, Stages};
+use clock::Stages;
 use controller::Completion;
-use hdrhistogram::Histogram;
 use spec::Status;
 use std::collections::BTreeMap;
-
-/// What kind of command an operation is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// Writes one pair.
-    Store,
-    /// Reads the value of one key.
-    Retrieve,
-    /// Removes one pair.
-    Delete,
-    /// Asks whether a key is there.
-    Exist,
-}
-
-impl Kind {
-    /// How many kinds there are.
-    pub const COUNT: usize = 4;
-
-    /// All kinds, in the order of a report.
-    pub const ALL: [Self; Self::COUNT] = [Self::Store, Self::Retrieve, Self::Delete, Self::Exist];
-
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Store => "store",
-            Self::Retrieve => "retrieve",
-            Self::Delete => "delete",
-            Self::Exist => "exist",
-        }
-    }
-}
-
-/// How long the operations of one kind took that did what they were asked.
-#[derive(Debug)]
-pub struct Tally {
-    latency: Histogram<u64>,
-    sum: u128,
-    max: Nanos,
-    stages: Stages,
-}
-
-/// Quantiles count latencies above it as this much: a year, more than 2^32 operations, which no run
-/// has, of several milliseconds each take one after the other.
-const LATENCY_MAX: Nanos = Nanos::from_secs(365 * 24 * 3_600);
-
-impl Tally {
-    /// Of no operation yet.
-    pub fn new() -> Self {
-        let latency = Histogram::new_with_bounds(1, LATENCY_MAX.0, 3)
-            .expect("1 ns to a year with 3 digits is a range that histograms have");
-        Self { latency, sum: 0, max: Nanos::ZERO, stages: Stages::default() }
-    }
-
-    /// Adds an operation that took `latency`, spent in `stages`.
-    #[inline]
-    pub fn record(&mut self, latency: Nanos, stages: &Stages) {
-        self.latency.saturating_record(latency.0);
-        self.sum += u128::from(latency.0);
-        self.max = self.max.max(latency);
-        self.stages += stages;
-    }
-
-    /// How many operations there were.
-    pub fn count(&self) -> u64 {
-        self.latency.len()
-    }
-
-    /// Mean latency in nanoseconds, from the exact sum.
-    pub fn mean_ns(&self) -> f64 {
-        self.share(self.sum)
-    }
-
-    /// Mean time spent in `stage` in nanoseconds, from the exact sum.
-    pub fn stage_mean_ns(&self, stage: Stage) -> f64 {
-        self.share(self.stages[stage].0.into())
-    }
-
-    /// The latency that the share `quantile` of the operations did not exceed, to 3 digits.
-    pub fn latency(&self, quantile: f64) -> Nanos {
-        Nanos(self.latency.value_at_quantile(quantile)).min(self.max)
-    }
-
-    /// The longest latency.
-    pub fn max(&self) -> Nanos {
-        self.max
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "for reports, where 53 bits are plenty")]
-    fn share(&self, sum: u128) -> f64 {
-        sum as f64 / self.count() as f64
-    }
-}
-
-impl Default for Tally {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// How a run went.
 #[derive(Debug)]
@@ -112,19 +15,53 @@ pub struct Outcome {
     finished: Nanos,
     operations: u64,
     wrong_values: u64,
+    /// `None` where nothing that is asked for can be missing.
+    misses: Option<u64>,
     /// By status code.
     failures: BTreeMap<u16, u64>,
     tallies: [Option<Box<Tally>>; Kind::COUNT],
+    timeline: Timeline,
     digest: Digest,
 }
 
-/// What there is to say about the value that a completed command is about.
+/// What there is to say about a command that completed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict {
-    /// The checksum of the value: the returned one for a retrieve, otherwise the one that was
-    /// stored, removed or asked for, so that the digest tells which key that was.
+    /// The checksum of the value: the returned one for a retrieve or a list, otherwise the one that
+    /// was stored, removed or asked for, so that the digest tells which key that was.
     pub(crate) checksum: u64,
-    pub(crate) is_right: bool,
+    pub(crate) finding: Finding,
+}
+
+/// How a command, or an operation of several, ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finding {
+    Right,
+    /// The key is not there, and may be.
+    Miss,
+    /// It succeeded with a value that it may not have returned.
+    Wrong,
+    Failed(Status),
+}
+
+impl Finding {
+    /// True when what was asked was done.
+    #[inline]
+    pub(crate) fn is_fine(self) -> bool {
+        matches!(self, Self::Right | Self::Miss)
+    }
+}
+
+/// An operation that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) due: Nanos,
+    /// When its last completion was seen.
+    pub(crate) seen: Nanos,
+    /// Where the time between went.
+    pub(crate) stages: &'a Stages,
+    pub(crate) finding: Finding,
 }
 
 impl Outcome {
@@ -135,44 +72,54 @@ impl Outcome {
             finished: started,
             operations: 0,
             wrong_values: 0,
+            misses: None,
             failures: BTreeMap::new(),
             tallies: [const { None }; Kind::COUNT],
+            timeline: Timeline::new(),
             digest: Digest::default(),
         }
     }
 
-    /// Adds an operation that was due at `due`. True when it did what it was asked.
+    /// The same, of a run in which keys may rightly be missing.
+    pub(crate) fn with_misses(self) -> Self {
+        Self { misses: Some(0), ..self }
+    }
+
+    /// Adds a completed command to the digest.
     #[inline]
-    pub(crate) fn record(
-        &mut self,
-        kind: Kind,
-        due: Nanos,
-        completion: &Completion,
-        verdict: Verdict,
-    ) -> bool {
-        self.operations += 1;
-        self.finished = self.finished.max(completion.completed);
+    pub(crate) fn add_command(&mut self, completion: &Completion, checksum: u64) {
         self.digest.add(&[
             completion.id,
             completion.opcode.0.into(),
             completion.status.0.into(),
             completion.completed.0,
-            verdict.checksum,
+            checksum,
         ]);
-        if !completion.status.is_success() {
-            *self.failures.entry(completion.status.0).or_default() += 1;
-            return false;
+    }
+
+    /// Adds an operation.
+    #[inline]
+    pub(crate) fn add_operation(&mut self, ended: &Ended<'_>) {
+        self.operations += 1;
+        self.finished = self.finished.max(ended.seen);
+        match ended.finding {
+            Finding::Right => (),
+            Finding::Miss => *self.misses.get_or_insert(0) += 1,
+            Finding::Wrong => {
+                self.wrong_values += 1;
+                return;
+            }
+            Finding::Failed(status) => {
+                *self.failures.entry(status.0).or_default() += 1;
+                return;
+            }
         }
-        if !verdict.is_right {
-            self.wrong_values += 1;
-            return false;
-        }
-        let mut stages = completion.stages;
-        stages.add(Stage::Queue, completion.submitted - due);
-        self.tallies[kind as usize]
+        let latency = ended.seen - ended.due;
+        assert_eq!(ended.stages.total(), latency, "stages add up to the latency");
+        self.timeline.add(ended.seen - self.started);
+        self.tallies[ended.kind as usize]
             .get_or_insert_with(|| Box::new(Tally::new()))
-            .record(completion.completed - due, &stages);
-        true
+            .record(latency, ended.stages);
     }
 
     /// Operations that completed, in whatever way.
@@ -180,8 +127,8 @@ impl Outcome {
         self.operations
     }
 
-    /// Operations that did not do what they were asked: a failing status, a missing key, a wrong
-    /// value.
+    /// Operations that did not do what they were asked: a failing status, a missing key that was
+    /// there, a wrong value.
     pub fn errors(&self) -> u64 {
         self.wrong_values + self.failures.values().sum::<u64>()
     }
@@ -194,12 +141,18 @@ impl Outcome {
         named.chain(wrong).collect()
     }
 
+    /// Operations whose key was rightly not there; `None` for a run in which every key that is
+    /// asked for is there.
+    pub fn misses(&self) -> Option<u64> {
+        self.misses
+    }
+
     /// The failing status with the lowest code.
     pub(crate) fn failure(&self) -> Option<Status> {
         self.failures.keys().next().map(|&code| Status(code))
     }
 
-    /// From the start of the run to its last completion, in the device's clock.
+    /// From the start of the run to its last completion, as the host saw it.
     pub fn elapsed(&self) -> Nanos {
         self.finished - self.started
     }
@@ -209,8 +162,13 @@ impl Outcome {
         self.tallies[kind as usize].as_deref()
     }
 
-    /// XXH3 of (id, opcode, status, virtual time, checksum of the value) of each completion in
-    /// order, then of the device's counters.
+    /// When the operations completed that did what they were asked.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// XXH3 of (id, opcode, status, virtual time, checksum of the value) of each completed command
+    /// in order, then of the device's counters.
     pub fn digest(&self, counters: &[u64]) -> u64 {
         let mut digest = self.digest.clone();
         digest.add(counters);
@@ -221,10 +179,9 @@ impl Outcome {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use base::{Buf, Rng};
+    use base::Buf;
+    use clock::Stage;
     use spec::Opcode;
-
-    const RIGHT: Verdict = Verdict { checksum: 7, is_right: true };
 
     /// A retrieve that spends all its time in one stage.
     pub(crate) fn completion(id: u64, submitted: u64, latency: u64) -> Completion {
@@ -242,78 +199,71 @@ pub(crate) mod tests {
         }
     }
 
-    #[test]
-    fn means_are_exact_and_quantiles_right_to_three_digits() {
-        let mut rng = Rng::new(3);
-        let mut outcome = Outcome::new(Nanos(1_000));
-        let mut latency = || rng.next_u64() >> (24 + rng.below(40));
-        let mut latencies: Vec<u64> = (0..10_000).map(|_| latency()).collect();
-        for (id, &latency) in latencies.iter().enumerate() {
-            let completion = completion(id as u64, 1_000, latency);
-            assert!(outcome.record(Kind::Retrieve, Nanos(1_000), &completion, RIGHT));
-        }
-        latencies.sort_unstable();
-        let tally = outcome.tally(Kind::Retrieve).unwrap();
-        let sum: u64 = latencies.iter().sum();
-        #[expect(clippy::cast_precision_loss, reason = "sums here are below 2^53")]
-        let mean = sum as f64 / 10_000.0;
-        assert!((tally.mean_ns() - mean).abs() < mean * 1e-12);
-        assert!((tally.stage_mean_ns(Stage::Array) - mean).abs() < mean * 1e-12);
-        assert_eq!(tally.max().0, latencies[9_999]);
-        assert_eq!(outcome.elapsed().0, latencies[9_999]);
-        for (quantile, rank) in [(0.5, 5_000), (0.99, 9_900), (0.999, 9_990), (1.0, 10_000)] {
-            let (exact, found) = (latencies[rank - 1], tally.latency(quantile).0);
-            assert!(found.abs_diff(exact) <= exact / 1_000, "{quantile}: {found} for {exact}");
-        }
-        assert!(outcome.tally(Kind::Store).is_none());
-    }
-
-    #[test]
-    fn a_latency_of_20_hours_is_right_to_three_digits() {
-        let twenty_hours = 20 * 3_600 * 1_000_000_000;
-        let mut outcome = Outcome::new(Nanos(0));
-        for (id, latency) in [twenty_hours, twenty_hours, 2 * twenty_hours].iter().enumerate() {
-            outcome.record(Kind::Retrieve, Nanos(0), &completion(id as u64, 0, *latency), RIGHT);
-        }
-        let found = outcome.tally(Kind::Retrieve).unwrap().latency(0.5).0;
-        assert!(found.abs_diff(twenty_hours) <= twenty_hours / 1_000, "{found}");
-    }
-
-    #[test]
-    fn latency_counts_from_when_the_operation_was_due() {
-        let mut outcome = Outcome::new(Nanos(0));
-        outcome.record(Kind::Retrieve, Nanos(300), &completion(0, 1_000, 50), RIGHT);
-        let tally = outcome.tally(Kind::Retrieve).unwrap();
-        assert_eq!(tally.max(), Nanos(750));
-        let stages: Vec<f64> = Stage::ALL.map(|stage| tally.stage_mean_ns(stage)).to_vec();
-        assert!((stages.iter().sum::<f64>() - 750.0).abs() < 1e-9, "the stages add up to it");
-        assert!((tally.stage_mean_ns(Stage::Queue) - 700.0).abs() < 1e-9);
+    /// Adds an operation of one command that ended as `finding`, due and seen as the device has it.
+    pub(crate) fn add(outcome: &mut Outcome, kind: Kind, of: &Completion, finding: Finding) {
+        outcome.add_command(of, 7);
+        let (due, seen, stages) = (of.submitted, of.completed, &of.stages);
+        outcome.add_operation(&Ended { kind, due, seen, stages, finding });
     }
 
     #[test]
     fn what_failed_is_counted_by_its_cause_and_has_no_latency() {
         let mut outcome = Outcome::new(Nanos(0));
-        let failed = |status| Completion { status, ..completion(0, 0, 9) };
-        let wrong = Verdict { is_right: false, ..RIGHT };
-        assert!(!outcome.record(Kind::Store, Nanos(0), &failed(Status::CAPACITY_EXCEEDED), RIGHT));
-        for _ in 0..2 {
-            let missing = failed(Status::KEY_DOES_NOT_EXIST);
-            assert!(!outcome.record(Kind::Retrieve, Nanos(0), &missing, wrong));
+        let full = Finding::Failed(Status::CAPACITY_EXCEEDED);
+        let missing = Finding::Failed(Status::KEY_DOES_NOT_EXIST);
+        for (kind, finding) in [
+            (Kind::Store, full),
+            (Kind::Retrieve, missing),
+            (Kind::Retrieve, missing),
+            (Kind::Retrieve, Finding::Wrong),
+        ] {
+            add(&mut outcome, kind, &completion(0, 0, 9), finding);
         }
-        assert!(!outcome.record(Kind::Retrieve, Nanos(0), &completion(0, 0, 9), wrong));
         assert_eq!((outcome.operations(), outcome.errors()), (4, 4));
         let by_status: Vec<(String, u64)> = outcome.errors_by_status().into_iter().collect();
         let expected = [("Capacity Exceeded", 1), ("KV Key Does Not Exist", 2), ("Wrong Value", 1)];
         assert_eq!(by_status, expected.map(|(name, count)| (name.to_owned(), count)));
         assert!(outcome.tally(Kind::Retrieve).is_none());
+        assert_eq!(outcome.timeline().counts(), [0]);
+        assert_eq!(outcome.elapsed(), Nanos(9));
+    }
+
+    #[test]
+    fn a_miss_is_counted_and_is_no_error() {
+        let mut outcome = Outcome::new(Nanos(0)).with_misses();
+        assert_eq!(outcome.misses(), Some(0));
+        for finding in [Finding::Right, Finding::Miss, Finding::Miss] {
+            add(&mut outcome, Kind::Retrieve, &completion(0, 0, 9), finding);
+        }
+        assert_eq!((outcome.operations(), outcome.errors(), outcome.misses()), (3, 0, Some(2)));
+        assert_eq!(outcome.tally(Kind::Retrieve).map(Tally::count), Some(3));
+        assert_eq!(Outcome::new(Nanos(0)).misses(), None);
+    }
+
+    #[test]
+    fn the_timeline_starts_with_the_run() {
+        let mut outcome = Outcome::new(Nanos(5_000));
+        for (id, latency) in [(0, 100), (1, 999), (2, 1_000), (3, 3_500)] {
+            add(&mut outcome, Kind::Retrieve, &completion(id, 5_000, latency), Finding::Right);
+        }
+        assert_eq!(outcome.timeline().width(), Nanos(1_000));
+        assert_eq!(outcome.timeline().counts(), [2, 1, 0, 1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "stages add up to the latency")]
+    fn stages_that_do_not_add_up_to_the_latency_panic() {
+        let mut outcome = Outcome::new(Nanos(0));
+        let completion = Completion { submitted: Nanos(8), ..completion(0, 9, 50) };
+        add(&mut outcome, Kind::Retrieve, &completion, Finding::Right);
     }
 
     #[test]
     fn the_digest_is_xxh3_of_the_words_in_order() {
         let mut outcome = Outcome::new(Nanos(0));
-        outcome.record(Kind::Retrieve, Nanos(5), &completion(3, 5, 20), RIGHT);
+        outcome.add_command(&completion(3, 5, 20), 7);
         let missing = Completion { status: Status::KEY_DOES_NOT_EXIST, ..completion(2, 6, 30) };
-        outcome.record(Kind::Retrieve, Nanos(6), &missing, Verdict { checksum: 8, ..RIGHT });
+        outcome.add_command(&missing, 8);
         let words: [u64; 12] = [3, 0x02, 0, 25, 7, 2, 0x02, 0x87, 36, 8, 100, 200];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         assert_eq!(outcome.digest(&[100, 200]), base::checksum::hash64(&bytes));

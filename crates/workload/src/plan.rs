@@ -1,8 +1,9 @@
 use crate::chooser::Distribution;
 use crate::keys::{Keys, KeysError};
 use crate::value::Payload;
-use base::human_bytes;
-use base::limits::VALUE_BYTES_MAX;
+use crate::value_sizes::{ValueSizes, ValueSizesError};
+use crate::ycsb::{Mixture, Verb, Ycsb};
+use base::Nanos;
 use std::fmt;
 
 /// What is measured.
@@ -22,6 +23,8 @@ pub enum Operation {
     Delete,
     /// Asks for the existence of keys drawn from the distribution. All are there.
     Exist,
+    /// A core workload of YCSB.
+    Ycsb(Ycsb),
 }
 
 impl Operation {
@@ -33,8 +36,36 @@ impl Operation {
             Self::Mixed { .. } => "mixed",
             Self::Delete => "delete",
             Self::Exist => "exist",
+            Self::Ycsb(ycsb) => ycsb.name(),
         }
     }
+
+    /// What it is mixed of, if it is.
+    pub(crate) const fn mixture(self) -> Option<Mixture> {
+        match self {
+            Self::Mixed { read_percent: percent } => {
+                let (often, otherwise) = (Verb::Retrieve, Verb::Overwrite);
+                Some(Mixture { percent, often, otherwise })
+            }
+            Self::Ycsb(ycsb) => Some(ycsb.mixture()),
+            _ => None,
+        }
+    }
+
+    /// Of 100 operations, how many store keys beyond those of the plan, on average.
+    pub fn insert_percent(self) -> u8 {
+        self.mixture().map_or(0, Mixture::insert_percent)
+    }
+}
+
+/// When no more operations are submitted. Those that are outstanding then are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// After this many.
+    Operations(u64),
+    /// When this much of the target's clock has passed since the start of the run, or earlier when
+    /// keys run out that can be deleted or stored.
+    Time(Nanos),
 }
 
 /// When operations are submitted.
@@ -55,17 +86,17 @@ pub enum Load {
 pub struct Plan {
     /// What is measured.
     pub operation: Operation,
-    /// How many operations are measured.
-    pub operations: u64,
+    /// How many operations are measured, or for how long.
+    pub until: Until,
     /// When they are submitted.
     pub load: Load,
     /// The namespace that is asked.
     pub nsid: u32,
     /// Length of each key.
     pub key_bytes: usize,
-    /// Length of each value.
-    pub value_bytes: u32,
-    /// How many keys there are.
+    /// Lengths of the values. That of a value follows from the seed, its key and its version.
+    pub values: ValueSizes,
+    /// How many keys there are at the start.
     pub keys: u64,
     /// Names the order of operations and the values.
     pub seed: u64,
@@ -76,16 +107,18 @@ pub struct Plan {
 }
 
 /// Why a plan cannot be run, in one sentence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
     /// There is nothing to measure, or more than can be counted.
     Operations(u64),
+    /// No time to measure in.
+    Time,
     /// There is no key, or more than can be counted.
     Keys(u64),
     /// Keys of this length cannot be told apart.
     KeyBytes(KeysError),
-    /// Values cannot be that long.
-    ValueBytes(u32),
+    /// There are no such values.
+    Values(ValueSizesError),
     /// Nothing would ever be outstanding.
     QueueDepth,
     /// Nothing would ever be due.
@@ -99,6 +132,15 @@ pub enum PlanError {
         /// Keys that there are.
         keys: u64,
     },
+    /// New keys would run out.
+    Inserts {
+        /// Operations, each of which may store a new key.
+        operations: u64,
+        /// Keys that there are at the start.
+        keys: u64,
+        /// Keys that there can be.
+        max: u64,
+    },
 }
 
 impl fmt::Display for PlanError {
@@ -107,12 +149,10 @@ impl fmt::Display for PlanError {
             Self::Operations(operations) => {
                 write!(f, "a run is of 1 to {OPERATIONS_MAX} operations, not {operations}")
             }
+            Self::Time => f.write_str("a run takes more than no time"),
             Self::Keys(keys) => write!(f, "a run has 1 to {OPERATIONS_MAX} keys, not {keys}"),
             Self::KeyBytes(error) => error.fmt(f),
-            Self::ValueBytes(bytes) => {
-                let max = human_bytes(VALUE_BYTES_MAX.into());
-                write!(f, "a value has at most {max}, not {bytes} bytes")
-            }
+            Self::Values(error) => error.fmt(f),
             Self::QueueDepth => f.write_str("a queue depth is at least 1"),
             Self::Rate => f.write_str("a rate is at least 1 operation a second"),
             Self::ReadPercent(percent) => {
@@ -124,6 +164,9 @@ impl fmt::Display for PlanError {
                     "{keys} keys can be deleted once each, which is less than {operations} times"
                 )
             }
+            Self::Inserts { operations, keys, max } => {
+                write!(f, "{operations} new keys beside {keys} are more than the {max} that exist")
+            }
         }
     }
 }
@@ -131,31 +174,49 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 /// Versions and places in a run are counted in 32 bits.
-const OPERATIONS_MAX: u64 = u32::MAX as u64 - 1;
+pub(crate) const OPERATIONS_MAX: u64 = u32::MAX as u64 - 1;
 
 impl Plan {
     /// Tells whether the plan can be run, on a device that is large enough.
     pub fn validate(&self) -> Result<(), PlanError> {
-        if !(1..=OPERATIONS_MAX).contains(&self.operations) {
-            return Err(PlanError::Operations(self.operations));
+        match self.until {
+            Until::Operations(operations) if !(1..=OPERATIONS_MAX).contains(&operations) => {
+                return Err(PlanError::Operations(operations));
+            }
+            Until::Time(Nanos::ZERO) => return Err(PlanError::Time),
+            _ => (),
         }
         if !(1..=OPERATIONS_MAX).contains(&self.keys) {
             return Err(PlanError::Keys(self.keys));
         }
         Keys::new(self.key_bytes, self.keys).map_err(PlanError::KeyBytes)?;
-        if self.value_bytes > VALUE_BYTES_MAX {
-            return Err(PlanError::ValueBytes(self.value_bytes));
-        }
+        self.values.validate().map_err(PlanError::Values)?;
         self.validate_load()?;
+        self.validate_operation()
+    }
+
+    fn validate_operation(&self) -> Result<(), PlanError> {
+        let keys = self.keys;
+        // In a given time there is no telling; the run ends when keys run out.
+        let operations = match self.until {
+            Until::Operations(operations) => operations,
+            Until::Time(_) => 1,
+        };
         match self.operation {
             Operation::Mixed { read_percent } if read_percent > 100 => {
                 Err(PlanError::ReadPercent(read_percent))
             }
-            Operation::Delete if self.operations > self.keys => {
-                Err(PlanError::Deletes { operations: self.operations, keys: self.keys })
+            Operation::Delete if operations > keys => Err(PlanError::Deletes { operations, keys }),
+            operation if operation.insert_percent() > 0 && keys + operations > self.keys_max() => {
+                Err(PlanError::Inserts { operations, keys, max: self.keys_max() })
             }
             _ => Ok(()),
         }
+    }
+
+    /// How many keys there can be of the length, each with a number.
+    pub(crate) fn keys_max(&self) -> u64 {
+        Keys::count_max(self.key_bytes).min(OPERATIONS_MAX)
     }
 
     fn validate_load(&self) -> Result<(), PlanError> {
@@ -173,7 +234,7 @@ impl Plan {
 
     /// The plan that stores the keys of this one.
     pub(crate) const fn filling(&self) -> Self {
-        Self { operation: Operation::Store, operations: self.keys, ..*self }
+        Self { operation: Operation::Store, until: Until::Operations(self.keys), ..*self }
     }
 }
 
@@ -184,11 +245,11 @@ pub(crate) mod tests {
     /// 1,000 retrieves of 100 keys.
     pub(crate) const PLAN: Plan = Plan {
         operation: Operation::Retrieve,
-        operations: 1_000,
+        until: Until::Operations(1_000),
         load: Load::QueueDepth(8),
         nsid: 1,
         key_bytes: 16,
-        value_bytes: 100,
+        values: ValueSizes::Fixed(100),
         keys: 100,
         seed: 1,
         distribution: Distribution::Uniform,
@@ -198,9 +259,12 @@ pub(crate) mod tests {
     #[test]
     fn plans_that_cannot_run_are_refused_with_their_reason() {
         let many = u64::from(u32::MAX);
+        let too_long = ValueSizes::Fixed((2 << 20) + 1);
+        let backwards = ValueSizes::Zipfian { min: 3, max: 2 };
         let refused = [
-            (Plan { operations: 0, ..PLAN }, PlanError::Operations(0)),
-            (Plan { operations: many, ..PLAN }, PlanError::Operations(many)),
+            (Plan { until: Until::Operations(0), ..PLAN }, PlanError::Operations(0)),
+            (Plan { until: Until::Operations(many), ..PLAN }, PlanError::Operations(many)),
+            (Plan { until: Until::Time(Nanos::ZERO), ..PLAN }, PlanError::Time),
             (Plan { keys: 0, ..PLAN }, PlanError::Keys(0)),
             (Plan { keys: many, ..PLAN }, PlanError::Keys(many)),
             (
@@ -211,7 +275,14 @@ pub(crate) mod tests {
                 Plan { key_bytes: 256, ..PLAN },
                 PlanError::KeyBytes(KeysError::Length { bytes: 256 }),
             ),
-            (Plan { value_bytes: (2 << 20) + 1, ..PLAN }, PlanError::ValueBytes((2 << 20) + 1)),
+            (
+                Plan { values: too_long, ..PLAN },
+                PlanError::Values(ValueSizesError::TooLong { bytes: (2 << 20) + 1 }),
+            ),
+            (
+                Plan { values: backwards, ..PLAN },
+                PlanError::Values(ValueSizesError::Backwards { min: 3, max: 2 }),
+            ),
             (Plan { load: Load::QueueDepth(0), ..PLAN }, PlanError::QueueDepth),
             (Plan { load: Load::Rate { per_second: 0 }, ..PLAN }, PlanError::Rate),
             (
@@ -219,28 +290,47 @@ pub(crate) mod tests {
                 PlanError::ReadPercent(101),
             ),
             (
-                Plan { operation: Operation::Delete, operations: 101, ..PLAN },
+                Plan { operation: Operation::Delete, until: Until::Operations(101), ..PLAN },
                 PlanError::Deletes { operations: 101, keys: 100 },
+            ),
+            (
+                Plan { until: Until::Operations(157), key_bytes: 1, ..INSERTING },
+                PlanError::Inserts { operations: 157, keys: 100, max: 256 },
+            ),
+            (
+                Plan { until: Until::Time(Nanos(1)), key_bytes: 1, keys: 256, ..INSERTING },
+                PlanError::Inserts { operations: 1, keys: 256, max: 256 },
+            ),
+            (
+                Plan { until: Until::Operations(many - 100), ..INSERTING },
+                PlanError::Inserts { operations: many - 100, keys: 100, max: many - 1 },
             ),
         ];
         for (plan, error) in refused {
-            assert_eq!(plan.validate(), Err(error));
+            assert_eq!(plan.validate(), Err(error.clone()));
             let sentence = error.to_string();
             assert!(!sentence.contains('\n') && sentence.len() < 100, "{sentence}");
         }
     }
 
+    const INSERTING: Plan = Plan { operation: Operation::Ycsb(Ycsb::E), ..PLAN };
+
     #[test]
     fn the_limits_themselves_can_run() {
-        let operations = u64::from(u32::MAX) - 1;
+        let most = u64::from(u32::MAX) - 1;
+        let longest = ValueSizes::Uniform { min: 0, max: 2 << 20 };
         for plan in [
             PLAN,
-            Plan { operations, keys: operations, ..PLAN },
-            Plan { operations: 1, keys: 1, key_bytes: 1, value_bytes: 0, ..PLAN },
-            Plan { key_bytes: 255, value_bytes: 2 << 20, ..PLAN },
-            Plan { operation: Operation::Delete, operations: 100, ..PLAN },
+            Plan { until: Until::Operations(most), keys: most, ..PLAN },
+            Plan { until: Until::Operations(1), keys: 1, key_bytes: 1, ..PLAN },
+            Plan { until: Until::Time(Nanos(1)), ..PLAN },
+            Plan { key_bytes: 255, values: longest, ..PLAN },
+            Plan { operation: Operation::Delete, until: Until::Operations(100), ..PLAN },
+            Plan { operation: Operation::Delete, until: Until::Time(Nanos(9)), ..PLAN },
             Plan { operation: Operation::Mixed { read_percent: 100 }, ..PLAN },
             Plan { load: Load::Rate { per_second: u64::MAX }, ..PLAN },
+            Plan { until: Until::Operations(156), key_bytes: 1, ..INSERTING },
+            Plan { until: Until::Operations(most - 100), ..INSERTING },
         ] {
             assert_eq!(plan.validate(), Ok(()));
         }

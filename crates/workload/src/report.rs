@@ -1,5 +1,7 @@
 use crate::driver::Fill;
-use crate::outcome::{Kind, Outcome, Tally};
+use crate::kind::Kind;
+use crate::outcome::Outcome;
+use crate::tally::Tally;
 use base::Nanos;
 use clock::Stage;
 use serde::Serialize;
@@ -18,6 +20,9 @@ pub struct Report {
     pub errors: u64,
     /// The same by the name of the status.
     pub errors_by_status: BTreeMap<String, u64>,
+    /// [`Outcome::misses`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub misses: Option<u64>,
     /// Operations that did what they were asked, for each second of the target's clock; `None` if
     /// no time passed on it.
     pub ops_per_second: Option<f64>,
@@ -29,6 +34,9 @@ pub struct Report {
     pub latency_ns: BTreeMap<&'static str, LatencyNanos>,
     /// Mean time by kind of operation and stage: the stages of a kind add up to its mean latency.
     pub stages_ns: BTreeMap<&'static str, BTreeMap<&'static str, f64>>,
+    /// How late completions were seen, by kind of operation; none in virtual time.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub lateness_ns: BTreeMap<&'static str, LatenessNanos>,
     /// See [`DeviceFigures`].
     pub write_amplification: Option<f64>,
     /// See [`DeviceFigures`].
@@ -45,6 +53,20 @@ pub struct Report {
 pub struct LatencyNanos {
     /// The mean.
     pub mean: f64,
+    /// The median.
+    pub p50: u64,
+    /// What 99 of 100 did not exceed.
+    pub p99: u64,
+    /// What 999 of 1000 did not exceed.
+    pub p999: u64,
+    /// The longest.
+    pub max: u64,
+}
+
+/// How late the operations of one kind were seen, in nanoseconds to 3 digits: see
+/// [`Stage::Late`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LatenessNanos {
     /// The median.
     pub p50: u64,
     /// What 99 of 100 did not exceed.
@@ -98,12 +120,16 @@ impl Report {
             ops,
             errors,
             errors_by_status: outcome.errors_by_status(),
+            misses: outcome.misses(),
             ops_per_second: (elapsed > Nanos::ZERO)
                 .then(|| per_second(ops - errors, elapsed.as_secs_f64())),
             wall_seconds,
             ops_per_wall_second: per_second(ops, wall_seconds),
             latency_ns: tallies().map(|(kind, tally)| (kind, LatencyNanos::of(tally))).collect(),
             stages_ns: tallies().map(|(kind, tally)| (kind, stages_ns(tally))).collect(),
+            lateness_ns: tallies()
+                .filter_map(|(kind, tally)| Some((kind, LatenessNanos::of(tally)?)))
+                .collect(),
             write_amplification: device.write_amplification,
             flash_reads_per_retrieve: device.flash_reads_per_retrieve,
             digest: format!("{:016x}", outcome.digest(&device.counters)),
@@ -126,6 +152,14 @@ impl LatencyNanos {
     }
 }
 
+impl LatenessNanos {
+    /// That of `tally`, if any of it was late.
+    pub fn of(tally: &Tally) -> Option<Self> {
+        let at = |quantile| tally.lateness(quantile).map(|late| late.0);
+        Some(Self { p50: at(0.5)?, p99: at(0.99)?, p999: at(0.999)?, max: at(1.0)? })
+    }
+}
+
 /// Mean time of the operations of `tally` in each stage, in nanoseconds, by the stage's name.
 pub fn stages_ns(tally: &Tally) -> BTreeMap<&'static str, f64> {
     Stage::ALL.into_iter().map(|stage| (stage.name(), tally.stage_mean_ns(stage))).collect()
@@ -139,21 +173,22 @@ fn per_second(count: u64, seconds: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Verdict;
-    use crate::outcome::tests::completion;
-    use controller::Completion;
+    use crate::outcome::Finding;
+    use crate::outcome::tests::{add, completion};
     use serde_json::json;
     use spec::Status;
 
     fn outcome() -> Outcome {
         let mut outcome = Outcome::new(Nanos(1_000));
-        for (id, latency, is_right) in [(0, 1_000, true), (1, 2_000, true), (2, 2_000, false)] {
-            let verdict = Verdict { checksum: 0, is_right };
-            outcome.record(Kind::Retrieve, Nanos(1_000), &completion(id, 1_000, latency), verdict);
+        let missing = Finding::Failed(Status::KEY_DOES_NOT_EXIST);
+        for (id, latency, finding) in [
+            (0, 1_000, Finding::Right),
+            (1, 2_000, Finding::Right),
+            (2, 2_000, Finding::Wrong),
+            (3, 1, missing),
+        ] {
+            add(&mut outcome, Kind::Retrieve, &completion(id, 1_000, latency), finding);
         }
-        let missing = Completion { status: Status::KEY_DOES_NOT_EXIST, ..completion(3, 1_000, 1) };
-        let verdict = Verdict { checksum: 0, is_right: false };
-        outcome.record(Kind::Retrieve, Nanos(1_000), &missing, verdict);
         outcome
     }
 
@@ -193,6 +228,20 @@ mod tests {
             "fill": {"keys": 10, "seconds": 1.5},
         });
         assert_eq!(serde_json::to_value(report(&outcome)).unwrap(), expected);
+    }
+
+    #[test]
+    fn misses_and_lateness_are_reported_where_there_are_any() {
+        let mut outcome = Outcome::new(Nanos(1_000)).with_misses();
+        let mut late = completion(0, 1_000, 2_000);
+        late.stages = clock::Stages::default();
+        late.stages.add(Stage::Array, Nanos(1_500));
+        late.stages.add(Stage::Late, Nanos(500));
+        add(&mut outcome, Kind::Retrieve, &late, Finding::Miss);
+        let report = serde_json::to_value(report(&outcome)).unwrap();
+        assert_eq!(report["misses"], 1);
+        let expected = json!({"retrieve": {"p50": 500, "p99": 500, "p999": 500, "max": 500}});
+        assert_eq!(report["lateness_ns"], expected);
     }
 
     #[test]

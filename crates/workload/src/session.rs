@@ -1,236 +1,395 @@
-use crate::chooser::Chooser;
-use crate::history::{Begun, History};
-use crate::keys::Keys;
-use crate::outcome::{Kind, Outcome, Verdict};
-use crate::permutation::Permutation;
-use crate::plan::{Operation, Plan};
-use crate::value::{ValueGenerator, checksum_of};
-use base::{Buf, Nanos, Rng, mix};
+mod compound;
+
+use crate::generated::Generated;
+use crate::judge::{Judge, listed};
+use crate::kind::Kind;
+use crate::outcome::{Ended, Finding, Outcome};
+use crate::plan::{Plan, Until};
+use crate::replay_plan::ReplayPlan;
+use crate::script::{Choice, Replayed, Script};
+use base::{Buf, Nanos};
+use clock::{Stage, Stages};
+use compound::{Compound, Compounds, Place};
 use controller::{Completion, Submission};
 use spec::{Command, StoreOptions};
 use std::collections::VecDeque;
 
-/// A plan being carried out: makes the submissions, judges the completions.
+/// A script being carried out: makes the submissions, has the completions judged.
 #[derive(Debug)]
 pub(crate) struct Session {
-    plan: Plan,
-    keys: Keys,
-    values: ValueGenerator,
-    order: Permutation,
-    chooser: Chooser,
-    /// Draws which operations of a mixture are retrieves.
-    rng: Rng,
-    /// Only if what is stored during the run is also retrieved.
-    history: Option<History>,
-    /// By command id, from that of the oldest operation that has not ended on.
+    script: Script,
+    judge: Judge,
+    nsid: u32,
+    /// By command id, from that of the oldest command that has not ended on.
     in_flight: VecDeque<InFlight>,
-    first_id: u64,
+    first_id: Option<u64>,
+    /// Operations of several commands.
+    compounds: Compounds,
+    started: Nanos,
+    /// Nothing is submitted that is due later than this after the start.
+    duration: Option<Nanos>,
     submitted: u64,
     outstanding: u64,
-    /// How many operations are submitted in all; fewer once one failed that stops the run.
-    limit: u64,
     stops_on_error: bool,
+    is_stopped: bool,
     outcome: Outcome,
 }
 
+/// A command that was submitted.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
+    asked: Asked,
     due: Nanos,
-    key: u32,
-    /// What a store writes; the oldest that a retrieve may return; what the others find.
-    version: u32,
-    /// Names a store to the history.
-    store: u32,
-    kind: Kind,
+    /// The operation of which it is a part, if it is not all of it.
+    part_of: Option<Place>,
     has_ended: bool,
 }
 
-/// What the seed is used for; each use has its own stream of random numbers.
-#[derive(Clone, Copy)]
-enum Stream {
-    Fill = 1,
-    Delete,
-    Choose,
-    Mix,
+/// What a command asks for. `store` names a store or delete to the history; `oldest` is the oldest
+/// version that may be found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asked {
+    Store { key: u32, version: u32, store: u32 },
+    Retrieve { key: u32, oldest: u32 },
+    Delete { key: u32, version: u32, store: u32, oldest: u32 },
+    Exist { key: u32, oldest: u32 },
+    List { start: u32, count: u32 },
+}
+
+impl Asked {
+    /// What an operation is that consists of this command alone.
+    #[inline]
+    fn kind(self) -> Kind {
+        match self {
+            Self::Store { .. } => Kind::Store,
+            Self::Retrieve { .. } => Kind::Retrieve,
+            Self::Delete { .. } => Kind::Delete,
+            Self::Exist { .. } => Kind::Exist,
+            Self::List { .. } => Kind::Scan,
+        }
+    }
 }
 
 impl Session {
-    /// A run of `plan` that starts at `now`, on a queue whose next command id is not known yet.
-    pub(crate) fn new(plan: Plan, now: Nanos) -> Self {
+    /// A run of `plan` that starts at `now`.
+    pub(crate) fn new(plan: &Plan, now: Nanos) -> Self {
         plan.validate().expect("plans are validated before they are run");
-        let seed = |stream: Stream| mix(plan.seed ^ mix(stream as u64));
-        let order = if plan.operation == Operation::Delete { Stream::Delete } else { Stream::Fill };
-        Self {
-            keys: Keys::new(plan.key_bytes, plan.keys).expect("part of a plan's validation"),
-            values: ValueGenerator::new(plan.seed, plan.payload),
-            order: Permutation::new(plan.keys, seed(order)),
-            chooser: Chooser::new(plan.distribution, plan.keys, seed(Stream::Choose)),
-            rng: Rng::new(seed(Stream::Mix)),
-            history: matches!(plan.operation, Operation::Mixed { .. })
-                .then(|| History::new(plan.keys)),
-            in_flight: VecDeque::new(),
-            first_id: 0,
-            submitted: 0,
-            outstanding: 0,
-            limit: plan.operations,
-            stops_on_error: false,
-            outcome: Outcome::new(now),
-            plan,
-        }
+        let script = Script::Generated(Box::new(Generated::new(plan)));
+        let judge = Judge::new(plan.seed, plan.payload, script.keys_with_versions());
+        let duration = match plan.until {
+            Until::Operations(_) => None,
+            Until::Time(duration) => Some(duration),
+        };
+        Self { duration, ..Self::of(script, judge, plan.nsid, Outcome::new(now), now) }
     }
 
     /// As `new`, storing the keys of `plan`, up to the first error.
     pub(crate) fn filling(plan: &Plan, now: Nanos) -> Self {
-        Self { stops_on_error: true, ..Self::new(plan.filling(), now) }
+        Self { stops_on_error: true, ..Self::new(&plan.filling(), now) }
     }
 
-    pub(crate) fn has_more(&self) -> bool {
-        self.submitted < self.limit
+    /// A replay that starts at `now`.
+    pub(crate) fn replaying(plan: &ReplayPlan, now: Nanos) -> Self {
+        let script = Script::Replayed(Replayed::new(plan.replay.clone()));
+        let judge = Judge::new(plan.seed, plan.payload, script.keys_with_versions());
+        Self::of(script, judge, plan.nsid, Outcome::new(now).with_misses(), now)
     }
 
-    /// How many operations are submitted in all.
-    pub(crate) fn limit(&self) -> u64 {
-        self.limit
+    /// Stores the keys that are there before the trace, up to the first error.
+    pub(crate) fn filling_replay(plan: &ReplayPlan, now: Nanos) -> Self {
+        let script = Script::Replayed(Replayed::filling(plan.replay.clone()));
+        let judge = Judge::new(plan.seed, plan.payload, script.keys_with_versions());
+        let session = Self::of(script, judge, plan.nsid, Outcome::new(now), now);
+        Self { stops_on_error: true, ..session }
     }
 
-    pub(crate) fn completed(&self) -> u64 {
-        self.submitted - self.outstanding
+    fn of(script: Script, judge: Judge, nsid: u32, outcome: Outcome, started: Nanos) -> Self {
+        Self {
+            script,
+            judge,
+            nsid,
+            in_flight: VecDeque::new(),
+            first_id: None,
+            compounds: Compounds::default(),
+            started,
+            duration: None,
+            submitted: 0,
+            outstanding: 0,
+            stops_on_error: false,
+            is_stopped: false,
+            outcome,
+        }
     }
 
+    /// True when there is an operation to submit that is due at `due`.
+    #[inline]
+    pub(crate) fn has_more(&self, due: Nanos) -> bool {
+        !self.is_stopped
+            && self.duration.is_none_or(|duration| due < self.started + duration)
+            && self.script.has_more()
+    }
+
+    /// When the next operation is due; `None` if nobody recorded that.
+    pub(crate) fn due(&self) -> Option<Nanos> {
+        self.script.due().map(|due| self.started + due)
+    }
+
+    /// When the run started.
+    pub(crate) fn started(&self) -> Nanos {
+        self.started
+    }
+
+    /// Operations submitted.
+    pub(crate) fn submitted(&self) -> u64 {
+        self.submitted
+    }
+
+    /// Operations submitted that have not ended.
     pub(crate) fn outstanding(&self) -> u64 {
         self.outstanding
     }
 
+    /// Operations that have ended.
+    pub(crate) fn completed(&self) -> u64 {
+        self.submitted - self.outstanding
+    }
+
+    /// How far the run is at `now`, and how far it goes: in operations, or in nanoseconds where it
+    /// is for a time.
+    pub(crate) fn progress(&self, now: Nanos) -> (u64, u64) {
+        match self.duration {
+            None => (self.completed(), self.script.operations()),
+            Some(duration) => ((now - self.started).min(duration).0, duration.0),
+        }
+    }
+
     pub(crate) fn into_outcome(self) -> Outcome {
-        assert!(!self.has_more() && self.outstanding == 0, "the run is over");
+        assert!(self.outstanding == 0, "the run is over");
         self.outcome
     }
 
     /// Hands the next operation, due at `due`, to `submit`, which returns its command id.
     #[inline]
-    pub(crate) fn submit(&mut self, due: Nanos, submit: impl FnOnce(Submission) -> u64) {
-        assert!(self.has_more(), "a run submits as many operations as it has");
-        let (kind, key) = self.choose();
-        let mut operation = InFlight { due, key, version: 0, store: 0, kind, has_ended: false };
-        if let Some(history) = &mut self.history {
-            if kind == Kind::Store {
-                let Begun { store, version } = history.begin(key);
-                (operation.store, operation.version) = (store, version);
-            } else {
-                operation.version = history.oldest(key);
-            }
-        } else if kind == Kind::Store && self.submitted >= self.plan.keys {
-            // Nobody retrieves them, so versions need only differ. Counting them for each key would
-            // cost a cache miss.
-            operation.version = u32::try_from(self.submitted).expect("below 2^32 in a run");
-        }
-        let id = submit(self.submission(&operation));
-        if self.submitted == 0 {
-            self.first_id = id;
-        }
-        let expected = self.first_id + self.in_flight.len() as u64;
-        assert_eq!(id, expected, "nobody else submits to the queue of a run");
-        self.in_flight.push_back(operation);
+    pub(crate) fn submit(&mut self, due: Nanos, submit: impl FnMut(Submission) -> u64) {
+        let choice = self.script.next();
         self.submitted += 1;
         self.outstanding += 1;
-    }
-
-    #[inline]
-    fn choose(&mut self) -> (Kind, u32) {
-        let (kind, key) = match self.plan.operation {
-            Operation::Store if self.submitted < self.plan.keys => {
-                (Kind::Store, self.order.at(self.submitted))
+        let Choice { kind, key, version, count } = choice;
+        let asked = match kind {
+            Kind::Store => self.store(key, version),
+            Kind::Retrieve => self.retrieve(key),
+            Kind::Delete => self.delete(key),
+            Kind::Exist => Asked::Exist { key, oldest: self.judge.oldest(key) },
+            Kind::Scan | Kind::ReadModifyWrite => {
+                let asked = match kind {
+                    Kind::Scan => Asked::List { start: key, count },
+                    _ => self.retrieve(key),
+                };
+                let place = self.compounds.begin(Compound::new(kind, due));
+                return self.ask(asked, due, Some(place), submit);
             }
-            Operation::Store => (Kind::Store, self.chooser.draw()),
-            Operation::Retrieve => (Kind::Retrieve, self.chooser.draw()),
-            Operation::Mixed { read_percent } => {
-                let is_read = self.rng.below(100) < u64::from(read_percent);
-                (if is_read { Kind::Retrieve } else { Kind::Store }, self.chooser.draw())
-            }
-            Operation::Delete => (Kind::Delete, self.order.at(self.submitted)),
-            Operation::Exist => (Kind::Exist, self.chooser.draw()),
         };
-        (kind, u32::try_from(key).expect("a plan has fewer than 2^32 keys"))
+        self.ask(asked, due, None, submit);
     }
 
     #[inline]
-    fn submission(&self, operation: &InFlight) -> Submission {
-        let key = self.keys.key(operation.key.into());
-        let (nsid, len) = (self.plan.nsid, self.plan.value_bytes);
+    fn retrieve(&self, key: u32) -> Asked {
+        Asked::Retrieve { key, oldest: self.judge.oldest(key) }
+    }
+
+    /// A store of the next version, or of `version` where nobody counts.
+    #[inline]
+    fn store(&mut self, key: u32, version: u32) -> Asked {
+        match self.judge.begin(key) {
+            Some(begun) => Asked::Store { key, version: begun.version, store: begun.store },
+            None => Asked::Store { key, version, store: 0 },
+        }
+    }
+
+    fn delete(&mut self, key: u32) -> Asked {
+        let oldest = self.judge.oldest(key);
+        let (version, store) =
+            self.judge.begin(key).map_or((0, 0), |begun| (begun.version, begun.store));
+        Asked::Delete { key, version, store, oldest }
+    }
+
+    #[inline]
+    fn ask(
+        &mut self,
+        asked: Asked,
+        due: Nanos,
+        part_of: Option<Place>,
+        mut submit: impl FnMut(Submission) -> u64,
+    ) {
+        let id = submit(self.submission(asked));
+        let first_id = *self.first_id.get_or_insert(id);
+        let expected = first_id + self.in_flight.len() as u64;
+        assert_eq!(id, expected, "nobody else submits to the queue of a run");
+        self.in_flight.push_back(InFlight { asked, due, part_of, has_ended: false });
+    }
+
+    #[inline]
+    fn submission(&self, asked: Asked) -> Submission {
+        let nsid = self.nsid;
+        let (Asked::Store { key: number, .. }
+        | Asked::Retrieve { key: number, .. }
+        | Asked::Delete { key: number, .. }
+        | Asked::Exist { key: number, .. }
+        | Asked::List { start: number, .. }) = asked;
+        let key = self.script.key(number);
         let mut data = Buf::phantom(0, 0);
-        let command = match operation.kind {
-            Kind::Store => {
-                data = self.values.value(operation.key.into(), operation.version, len);
+        let command = match asked {
+            Asked::Store { version, .. } => {
+                let len = self.script.value_bytes(number, version);
+                let len = len.expect("a version that is stored has a value");
+                data = self.judge.value(number, version, len);
                 Command::store(nsid, key.as_bytes(), len, StoreOptions::NONE)
             }
-            Kind::Retrieve => Command::retrieve(nsid, key.as_bytes(), len),
-            Kind::Delete => Command::delete(nsid, key.as_bytes()),
-            Kind::Exist => Command::exist(nsid, key.as_bytes()),
+            Asked::Retrieve { .. } => {
+                Command::retrieve(nsid, key.as_bytes(), self.script.value_bytes_max())
+            }
+            Asked::Delete { .. } => Command::delete(nsid, key.as_bytes()),
+            Asked::Exist { .. } => Command::exist(nsid, key.as_bytes()),
+            Asked::List { count, .. } => {
+                let room = list_bytes(key.as_bytes().len(), count);
+                Command::list(nsid, key.as_bytes(), room)
+            }
         };
         Submission::with_data(command, &key, data)
     }
 
-    /// Takes a completion into account.
+    /// Takes a completion into account that was seen at `seen`. What it leads to goes to `submit`,
+    /// which returns its command id. True when an operation has ended with it.
     #[inline]
-    pub(crate) fn complete(&mut self, completion: &Completion) {
-        let operation = self.end(completion.id);
-        let verdict = self.judge(&operation, completion);
-        if let Some(history) = &mut self.history
-            && operation.kind == Kind::Store
-        {
-            history.end(operation.store, completion.status.is_success());
+    pub(crate) fn complete(
+        &mut self,
+        completion: &Completion,
+        seen: Nanos,
+        submit: impl FnMut(Submission) -> u64,
+    ) -> bool {
+        let InFlight { asked, due, part_of, .. } = self.end(completion.id);
+        let verdict = self.judge.judge(&self.script, &asked, completion);
+        self.note(asked, verdict.finding);
+        self.outcome.add_command(completion, verdict.checksum);
+        let mut stages = completion.stages;
+        stages.add(Stage::Queue, completion.submitted - due);
+        stages.add(Stage::Late, seen - completion.completed);
+        let finding = verdict.finding;
+        if let Some(place) = part_of {
+            let part = Part { asked, seen, stages, finding };
+            return self.go_on(place, part, &completion.data, submit);
         }
-        let is_fine = self.outcome.record(operation.kind, operation.due, completion, verdict);
-        if self.stops_on_error && !is_fine {
-            self.limit = self.submitted;
-        }
+        self.finish(&Ended { kind: asked.kind(), due, seen, stages: &stages, finding });
+        true
     }
 
     #[inline]
     fn end(&mut self, id: u64) -> InFlight {
-        let place = id.checked_sub(self.first_id).and_then(|place| usize::try_from(place).ok());
-        let operation = place
+        let place = self.first_id.and_then(|first| usize::try_from(id.checked_sub(first)?).ok());
+        let command = place
             .and_then(|place| self.in_flight.get_mut(place))
-            .filter(|operation| !operation.has_ended)
-            .expect("a completion is of an operation that is outstanding");
-        operation.has_ended = true;
-        let operation = *operation;
-        self.outstanding -= 1;
+            .filter(|command| !command.has_ended)
+            .expect("a completion is of a command that is outstanding");
+        command.has_ended = true;
+        let command = *command;
         while self.in_flight.front().is_some_and(|front| front.has_ended) {
             self.in_flight.pop_front();
-            self.first_id += 1;
+            self.first_id = self.first_id.map(|first| first + 1);
         }
-        operation
+        command
+    }
+
+    /// What the end of a store or delete means for later commands.
+    #[inline]
+    fn note(&mut self, asked: Asked, finding: Finding) {
+        match asked {
+            Asked::Store { key, store, .. } => {
+                self.judge.end(store, finding.is_fine());
+                if finding.is_fine() {
+                    self.script.acknowledge(key);
+                }
+            }
+            Asked::Delete { store, .. } => self.judge.end(store, finding.is_fine()),
+            _ => (),
+        }
     }
 
     #[inline]
-    fn judge(&self, operation: &InFlight, completion: &Completion) -> Verdict {
-        let len = self.plan.value_bytes;
-        if operation.kind != Kind::Retrieve {
-            let checksum = self.values.tag(operation.key.into(), operation.version, len);
-            return Verdict { checksum, is_right: true };
-        }
-        match checksum_of(&completion.data) {
-            Ok(checksum) => Verdict {
-                checksum,
-                is_right: completion.data.len() == len
-                    && completion.result == len
-                    && self.may_be(operation, checksum),
-            },
-            Err(_) => Verdict { checksum: completion.data.checksum(), is_right: false },
+    fn finish(&mut self, ended: &Ended<'_>) {
+        self.outcome.add_operation(ended);
+        self.outstanding -= 1;
+        if self.stops_on_error && !ended.finding.is_fine() {
+            self.is_stopped = true;
         }
     }
 
-    /// True when `tag` is that of a version that the retrieve may return.
-    #[inline]
-    fn may_be(&self, retrieve: &InFlight, tag: u64) -> bool {
-        let len = self.plan.value_bytes;
-        let versions = match &self.history {
-            Some(history) => history.versions(retrieve.key, retrieve.version),
-            None => 0..=0,
-        };
-        versions.rev().any(|version| self.values.tag(retrieve.key.into(), version, len) == tag)
+    /// Goes on with an operation of several commands of which one, `part`, has ended with `data`.
+    /// True when that was the last.
+    #[cold]
+    fn go_on(
+        &mut self,
+        place: Place,
+        part: Part,
+        data: &Buf,
+        mut submit: impl FnMut(Submission) -> u64,
+    ) -> bool {
+        let (finding, next) = self.following(place, part, data);
+        let compound = self.compounds.at(place);
+        compound.end_part(finding);
+        if !next.is_empty() {
+            compound.begin_parts(next.len(), &part.stages);
+            for asked in next {
+                self.ask(asked, part.seen, Some(place), &mut submit);
+            }
+            return false;
+        }
+        if compound.outstanding > 0 {
+            return false;
+        }
+        let Compound { kind, due, before, finding, .. } = self.compounds.end(place);
+        let mut stages = part.stages;
+        stages += &before;
+        self.finish(&Ended { kind, due, seen: part.seen, stages: &stages, finding });
+        true
     }
+
+    /// How `part` ended, and what follows from it.
+    fn following(&mut self, place: Place, part: Part, data: &Buf) -> (Finding, Vec<Asked>) {
+        let is_read_first = self.compounds.at(place).kind == Kind::ReadModifyWrite;
+        match part.asked {
+            Asked::List { start, count } if part.finding.is_fine() => {
+                match listed(&self.script, start, count, data) {
+                    Some(keys) => {
+                        (part.finding, keys.into_iter().map(|key| self.retrieve(key)).collect())
+                    }
+                    None => (Finding::Wrong, Vec::new()),
+                }
+            }
+            // A value that could not be read is not written anew.
+            Asked::Retrieve { key, .. } if part.finding.is_fine() && is_read_first => {
+                (part.finding, vec![self.store(key, 0)])
+            }
+            _ => (part.finding, Vec::new()),
+        }
+    }
+}
+
+/// A command that has ended.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    asked: Asked,
+    seen: Nanos,
+    /// From when it was due until it was seen.
+    stages: Stages,
+    finding: Finding,
+}
+
+/// What a list of `count` keys of `key_bytes` bytes takes: their number, and for each its length,
+/// its bytes, and zeros to the next multiple of four (KV 1.0d, List command).
+fn list_bytes(key_bytes: usize, count: u32) -> u32 {
+    let entry = (size_of::<u16>() + key_bytes).next_multiple_of(size_of::<u32>());
+    let entry = u32::try_from(entry).expect("a key has at most 255 bytes");
+    count * entry + u32::BITS / 8
 }
 
 #[cfg(test)]

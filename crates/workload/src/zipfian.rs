@@ -29,18 +29,46 @@ impl Zipfian {
     pub(crate) fn new(count: u64) -> Self {
         let zeta = zeta(count);
         let second = weight(2.0);
-        let eta = if count > 2 {
-            (1.0 - root100(2.0) / root100(as_f64(count))) / (1.0 - (1.0 + second) / zeta)
-        } else {
-            0.0
-        };
+        let eta = eta(count, root100(as_f64(count)), zeta, second);
         Self { count, zeta, eta, second }
+    }
+
+    /// How many ranks there are.
+    #[inline]
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// One rank more.
+    pub(crate) fn grow(&mut self) {
+        self.count += 1;
+        let root = root100(as_f64(self.count));
+        self.zeta += root / as_f64(self.count);
+        self.eta = eta(self.count, root, self.zeta, self.second);
+    }
+
+    /// The mean of the ranks.
+    pub(crate) fn mean_rank(&self) -> f64 {
+        if self.count < 2 {
+            return 0.0;
+        }
+        // The chances of at least rank 1, 2, 3 and so on. From rank 2 on the method gives
+        // (1 - (rank / count)^0.01) / eta.
+        let root = root100(as_f64(self.count));
+        let (ranks, roots) = (as_f64(self.count) - 2.0, roots_between(2, self.count));
+        let from_two = if self.count > 2 { (ranks - roots / root) / self.eta } else { 0.0 };
+        1.0 - 1.0 / self.zeta + from_two
     }
 
     /// The next rank; 0 is the most frequent.
     #[inline]
     pub(crate) fn rank(&self, rng: &mut Rng) -> u64 {
-        let unit = rng.unit();
+        self.rank_at(rng.unit())
+    }
+
+    /// The rank below which the share `unit` of all draws is, from 0 to less than 1.
+    #[inline]
+    pub(crate) fn rank_at(&self, unit: f64) -> u64 {
         let scaled = unit * self.zeta;
         if scaled < 1.0 {
             return 0;
@@ -57,6 +85,25 @@ impl Zipfian {
         let rank = rank as u64;
         rank.min(self.count - 1)
     }
+}
+
+/// The method's scale of the ranks from 2 on; `root` is the 100th root of `count`.
+fn eta(count: u64, root: f64, zeta: f64, second: f64) -> f64 {
+    if count > 2 { (1.0 - root100(2.0) / root) / (1.0 - (1.0 + second) / zeta) } else { 0.0 }
+}
+
+/// The sum of k^0.01 for k from `from` to below `to`, by the Euler-Maclaurin formula from
+/// [`SUMMED`] on.
+fn roots_between(from: u64, to: u64) -> f64 {
+    let summed = (from..to.min(SUMMED)).map(|k| root100(as_f64(k))).sum::<f64>();
+    if to <= SUMMED {
+        return summed;
+    }
+    let (from, to) = (as_f64(SUMMED), as_f64(to));
+    let integral = (to * root100(to) - from * root100(from)) / 1.01;
+    let ends = (root100(from) - root100(to)) / 2.0;
+    let slopes = 0.01 * (weight(to) - weight(from));
+    summed + integral + ends + slopes / 12.0
 }
 
 /// The sum of k^-0.99 for k from 1 to `count`, by the Euler-Maclaurin formula from [`SUMMED`] on.
@@ -152,6 +199,32 @@ mod tests {
             let freedom = as_f64(count - 1);
             let limit = freedom + 4.0 * (2.0 * freedom).sqrt() + 1e-9;
             assert!(chi_square < limit, "{count} ranks: {chi_square} > {limit}");
+        }
+    }
+
+    #[test]
+    fn growing_rank_by_rank_is_as_beginning_with_as_many() {
+        for (from, to) in [(1, 2), (1, 3), (2, 10), (1, 2_000), (900, 1_100), (5_000, 60_000)] {
+            let mut grown = Zipfian::new(from);
+            (from..to).for_each(|_| grown.grow());
+            let fresh = Zipfian::new(to);
+            assert_eq!(grown.count, fresh.count);
+            assert!((grown.zeta / fresh.zeta - 1.0).abs() < 1e-12, "{from} to {to}");
+            assert!((grown.eta - fresh.eta).abs() < 1e-12, "{from} to {to}");
+            let (mut one, mut other) = (Rng::new(1), Rng::new(1));
+            let equal = (0..10_000).filter(|_| grown.rank(&mut one) == fresh.rank(&mut other));
+            // A draw at the edge between two ranks may fall to the other side.
+            assert!(equal.count() >= 9_999, "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn the_mean_rank_is_that_of_the_chances() {
+        for count in [1, 2, 3, 10, 999, 1_000, 1_001, 2_000, 300_000] {
+            let chances = chances(count);
+            let exact: f64 = (0..count).zip(&chances).map(|(k, chance)| as_f64(k) * chance).sum();
+            let found = Zipfian::new(count).mean_rank();
+            assert!((found - exact).abs() <= exact * 1e-8, "{count}: {found} and {exact}");
         }
     }
 

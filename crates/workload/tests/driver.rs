@@ -2,24 +2,25 @@
 //! closed form.
 
 use base::Nanos;
-use clock::{CodeCosts, Cores, Group, Stage};
+use clock::{Class, CodeCosts, Cores, Group, LocalFuture, Stage};
 use controller::{Config, Controller, FirmwareCosts, LinkTiming};
 use engine::{Ack, HashIndex, KeySpaceId, Store, Victims};
-use media::{Memory, Shape};
+use media::{Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape};
 use reactor::Reactor;
 use std::sync::Arc;
 use workload::{
-    DeviceFigures, Distribution, Fill, FillError, Kind, Load, Operation, Outcome, Payload, Plan,
-    Report, fill, run,
+    DeviceFigures, Distribution, Fill, FillError, Kind, Load, Operation, Outcome, Pace, Payload,
+    Plan, Replay, ReplayPlan, Report, Tally, Trace, Until, ValueSizes, Ycsb, fill, fill_replay,
+    replay, run,
 };
 
 const PLAN: Plan = Plan {
     operation: Operation::Retrieve,
-    operations: 9_000,
+    until: Until::Operations(9_000),
     load: Load::QueueDepth(8),
     nsid: 1,
     key_bytes: 16,
-    value_bytes: 100,
+    values: ValueSizes::Fixed(100),
     keys: 500,
     seed: 1,
     distribution: Distribution::Uniform,
@@ -36,6 +37,15 @@ const COST: Nanos = Nanos::from_micros(10);
 
 /// Formats a device of `extents` extents of 16 pages of 4 KiB, in memory, of which it offers half.
 async fn device(extents: u32) -> Arc<Controller> {
+    device_on(extents, COST, |memory| Arc::new(memory)).await
+}
+
+/// The same on what `medium` makes of the memory, with commands that cost `cost`.
+async fn device_on(
+    extents: u32,
+    cost: Nanos,
+    medium: impl FnOnce(Memory) -> Arc<dyn Media>,
+) -> Arc<Controller> {
     let shape = Shape {
         page_bytes: 4_096,
         spare_bytes: 256,
@@ -52,10 +62,10 @@ async fn device(extents: u32) -> Arc<Controller> {
         group,
         seed: 1,
     };
-    let store = Store::format(Arc::new(Memory::new(shape)), config);
+    let store = Store::format(medium(Memory::new(shape)), config);
     let created = store.create_key_space(KeySpaceId(1)).await;
     created.expect("there is room for a key space");
-    let costs = FirmwareCosts { t_read: COST, t_write: COST, t_delete: COST, t_exist: COST };
+    let costs = FirmwareCosts { t_read: cost, t_write: cost, t_delete: cost, t_exist: cost };
     let config = Config {
         group,
         link: LinkTiming { bytes_per_second: 0, transfer: Nanos::ZERO },
@@ -127,11 +137,14 @@ fn every_operation_succeeds_and_its_stages_add_up() {
         Operation::Mixed { read_percent: 50 },
         Operation::Delete,
         Operation::Exist,
+        Operation::Ycsb(Ycsb::D),
+        Operation::Ycsb(Ycsb::F),
     ] {
         for load in [Load::QueueDepth(32), Load::Rate { per_second: 150_000 }] {
             for key_bytes in [4, 16, 40] {
                 let operations = if operation == Operation::Delete { 500 } else { 9_000 };
-                let plan = Plan { operation, operations, load, key_bytes, ..MIXED };
+                let until = Until::Operations(operations);
+                let plan = Plan { operation, until, load, key_bytes, ..MIXED };
                 let (filled, outcome) = outcome(plan);
                 assert_eq!((outcome.operations(), outcome.errors()), (operations, 0), "{plan:?}");
                 assert_eq!(filled.map_or(500, |fill| fill.keys), 500);
@@ -152,8 +165,8 @@ fn every_operation_succeeds_and_its_stages_add_up() {
 fn a_seed_names_the_digest_in_every_payload_mode() {
     for operation in [Operation::Store, MIXED.operation, Operation::Delete, Operation::Exist] {
         let digest = |seed, payload| {
-            let operations = 500;
-            outcome(Plan { operation, operations, seed, payload, ..MIXED }).1.digest(&[])
+            let until = Until::Operations(500);
+            outcome(Plan { operation, until, seed, payload, ..MIXED }).1.digest(&[])
         };
         let known = digest(1, Payload::None);
         for payload in [Payload::None, Payload::Checksum, Payload::Full] {
@@ -191,6 +204,10 @@ fn progress_is_reported_in_order_and_to_the_end() {
             run(&queue, &plan, |done, total| running.push((done, total))).await;
             assert_eq!(filling, [(500, 500)]);
             assert_eq!(running, [(4_096, 9_000), (8_192, 9_000), (9_000, 9_000)]);
+            running.clear();
+            let plan = Plan { until: Until::Operations(4_096), ..plan };
+            run(&queue, &plan, |done, total| running.push((done, total))).await;
+            assert_eq!(running, [(4_096, 4_096)], "the end is reported once");
         }
     });
 }
@@ -205,4 +222,257 @@ fn rates_are_of_operations_that_succeeded_in_the_devices_time() {
     let fill = report.fill.unwrap();
     assert_eq!(fill.keys, 500);
     assert!((fill.seconds - 500.0 * 10e-6).abs() < 1e-9);
+}
+
+/// Scans and their retrieves at a queue depth, and their stages.
+#[test]
+fn a_scan_takes_its_list_and_its_slowest_retrieve() {
+    let operation = Operation::Ycsb(Ycsb::E);
+    let until = Until::Operations(300);
+    let load = Load::QueueDepth(1);
+    for key_bytes in [4, 16, 40] {
+        let (_, outcome) = outcome(Plan { operation, until, load, key_bytes, ..MIXED });
+        assert_eq!((outcome.operations(), outcome.errors()), (300, 0));
+        let (scans, stores) = (tally(&outcome, Kind::Scan), tally(&outcome, Kind::Store));
+        assert_eq!(scans.count() + stores.count(), 300);
+        // One handler at 10 us: the list, then up to 100 retrieves one after the other, of which
+        // the last waits for all before it.
+        assert!(scans.max() <= Nanos(101 * COST.0) && scans.max() > Nanos(90 * COST.0));
+        let (mean, handling) = (scans.mean_ns(), scans.stage_mean_ns(Stage::Index));
+        assert!((handling - 20_000.0).abs() < 1e-6, "the list and the last retrieve: {handling}");
+        let waiting = scans.stage_mean_ns(Stage::Handler);
+        assert!((mean - handling - waiting).abs() < 1e-6, "{mean}");
+        // Scans are of 1 to 100 keys, fewer at the end of the order of 500 or so: n take n + 1
+        // times 10 us.
+        assert!((400_000.0..560_000.0).contains(&mean), "{mean}");
+        let elapsed = f64::from(u32::try_from(outcome.elapsed().0).unwrap());
+        let total = mean * count(scans) + stores.mean_ns() * count(stores);
+        assert!((total - elapsed).abs() < 1e-3, "one after the other: {total} of {elapsed}");
+    }
+}
+
+fn tally(outcome: &Outcome, kind: Kind) -> &Tally {
+    outcome.tally(kind).expect("such an operation succeeded")
+}
+
+fn count(tally: &Tally) -> f64 {
+    u32::try_from(tally.count()).expect("few operations").into()
+}
+
+#[test]
+fn a_read_modify_write_takes_the_time_of_both() {
+    let plan = Plan { operation: Operation::Ycsb(Ycsb::F), load: Load::QueueDepth(1), ..MIXED };
+    let (_, outcome) = outcome(plan);
+    assert_eq!(outcome.errors(), 0);
+    let both = tally(&outcome, Kind::ReadModifyWrite);
+    assert_eq!((both.max(), both.latency(0.0)), (Nanos(2 * COST.0), Nanos(2 * COST.0)));
+    assert!((both.stage_mean_ns(Stage::Index) - 20_000.0).abs() < 1e-6);
+    assert_eq!(tally(&outcome, Kind::Retrieve).max(), COST);
+}
+
+#[test]
+fn a_run_for_a_time_has_what_fits_it() {
+    for (load, operations) in [
+        // One more is submitted when the last completes that began before the end.
+        (Load::QueueDepth(1), 1_001),
+        (Load::QueueDepth(4), 1_004),
+        // Due at 0 us, 12.5 us and so on, below 10,005 us.
+        (Load::Rate { per_second: 80_000 }, 801),
+    ] {
+        let mut seen = Vec::new();
+        let until = Until::Time(Nanos::from_micros(10_005));
+        let plan = Plan { until, load, ..PLAN };
+        let outcome = Reactor::new(None).run(async {
+            let queue = device(64).await.queue_pair();
+            fill(&queue, &plan, |_, _| ()).await.expect("the keys fit");
+            run(&queue, &plan, |done, total| seen.push((done, total))).await
+        });
+        assert_eq!((outcome.operations(), outcome.errors()), (operations, 0), "{load:?}");
+        assert_eq!(seen, [(10_005_000, 10_005_000)]);
+    }
+}
+
+#[test]
+fn a_long_run_for_a_time_reports_how_much_of_it_has_passed() {
+    let mut seen = Vec::new();
+    let plan = Plan { until: Until::Time(Nanos::from_millis(100)), ..PLAN };
+    Reactor::new(None).run(async {
+        let queue = device(64).await.queue_pair();
+        fill(&queue, &plan, |_, _| ()).await.expect("the keys fit");
+        run(&queue, &plan, |done, total| seen.push((done, total))).await
+    });
+    let total = 100_000_000;
+    assert_eq!(seen, [(4_096 * COST.0, total), (8_192 * COST.0, total), (total, total)]);
+}
+
+/// Memory that answers no read from one instant to another.
+struct Stalling {
+    memory: Memory,
+    from: Nanos,
+    to: Nanos,
+}
+
+impl Media for Stalling {
+    fn shape(&self) -> Shape {
+        self.memory.shape()
+    }
+
+    fn free_extents(&self) -> u32 {
+        self.memory.free_extents()
+    }
+
+    fn open(&self, label: Label) -> Result<ExtentId, Error> {
+        self.memory.open(label)
+    }
+
+    fn append(
+        &self,
+        at: PageId,
+        page: Arc<Page>,
+        class: Class,
+    ) -> LocalFuture<'_, Result<(), Error>> {
+        self.memory.append(at, page, class)
+    }
+
+    fn read<'a>(
+        &'a self,
+        at: PageId,
+        select: Select<'a>,
+        class: Class,
+    ) -> LocalFuture<'a, Result<Arc<Page>, Error>> {
+        Box::pin(async move {
+            if clock::now() >= self.from {
+                clock::sleep_until(self.to, Stage::Array).await;
+            }
+            self.memory.read(at, select, class).await
+        })
+    }
+
+    fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>> {
+        self.memory.reset(extent, class)
+    }
+
+    fn extents(&self) -> Vec<ExtentInfo> {
+        self.memory.extents()
+    }
+}
+
+/// A second of retrieves that cost `cost`, in which the medium stands still from 300 to 400 ms
+/// after the start.
+fn stalled(load: Load, cost: Nanos) -> Outcome {
+    Reactor::new(None).run(async {
+        let start = Nanos::from_secs(1);
+        let (from, to) = (start + Nanos::from_millis(300), start + Nanos::from_millis(400));
+        let medium = |memory| Arc::new(Stalling { memory, from, to }) as Arc<dyn Media>;
+        let queue = device_on(64, cost, medium).await.queue_pair();
+        let plan = Plan { load, until: Until::Time(Nanos::from_secs(1)), ..PLAN };
+        fill(&queue, &plan, |_, _| ()).await.expect("the keys fit");
+        clock::sleep_until(start, Stage::Queue).await;
+        run(&queue, &plan, |_, _| ()).await
+    })
+}
+
+#[test]
+fn at_a_rate_a_stall_shows_in_all_percentiles_that_it_touches() {
+    let load = Load::Rate { per_second: 10_000 };
+    let outcome = stalled(load, Nanos::ZERO);
+    assert_eq!((outcome.operations(), outcome.errors()), (10_000, 0));
+    let tally = tally(&outcome, Kind::Retrieve);
+    // Those due 0, 0.1, 0.2 and so on to 99.9 ms into the stall wait for the rest of it: 100,
+    // 99.9, 99.8 and so on to 0.1 ms. They are a tenth of all.
+    assert_eq!(tally.max(), Nanos::from_millis(100));
+    assert_eq!(tally.latency(0.9), Nanos::ZERO);
+    for (quantile, millis) in [(0.95, 50), (0.99, 90), (0.999, 99), (0.9999, 100)] {
+        let (found, exact) = (tally.latency(quantile).0, Nanos::from_millis(millis).0);
+        assert!(found.abs_diff(exact) <= exact / 1_000, "{quantile}: {found}, not {exact}");
+    }
+    let sum_micros = (1..=1_000).map(|k| f64::from(k) * 100.0).sum::<f64>();
+    assert!((tally.mean_ns() - sum_micros * 1e3 / 1e4).abs() < 1e-6, "{}", tally.mean_ns());
+    // None complete while it lasts, and all of them at its end.
+    let timeline = outcome.timeline();
+    assert_eq!(timeline.width(), Nanos::from_micros(512));
+    let bin = |micros: usize| timeline.counts()[micros / 512];
+    assert_eq!(timeline.counts()[300_000 / 512 + 1..400_000 / 512].iter().sum::<u64>(), 0);
+    assert!((1_000..=1_006).contains(&bin(400_000)), "{}", bin(400_000));
+    assert_eq!(timeline.counts().iter().sum::<u64>(), 10_000);
+}
+
+#[test]
+fn at_queue_depth_1_a_stall_shows_in_the_maximum_only() {
+    let outcome = stalled(Load::QueueDepth(1), COST);
+    // 10 us each for 300 ms and for 600 ms; the one between them met the stall.
+    assert_eq!((outcome.operations(), outcome.errors()), (90_000, 0));
+    let tally = tally(&outcome, Kind::Retrieve);
+    assert!((tally.latency(0.9999).0).abs_diff(COST.0) <= 10);
+    assert_eq!(tally.max(), Nanos::from_millis(100) + COST);
+}
+
+/// A trace of stores and retrieves of one key each.
+fn trace(pace: Pace) -> ReplayPlan {
+    let text = "time,operation,key,size\n\
+        0,retrieve,a,9\n0.000003,store,b,2000\n0.000004,retrieve,b,2000\n\
+        0.5,delete,a,\n0.75,retrieve,a,9\n0.75,exist,b,\n";
+    let trace = Trace::parse("t.csv", text.as_bytes(), None, |_| ()).expect("a trace");
+    ReplayPlan {
+        replay: Replay::new(Arc::new(trace), pace),
+        queue_depth: 2,
+        nsid: 1,
+        seed: 1,
+        payload: Payload::Full,
+    }
+}
+
+fn replayed(plan: &ReplayPlan) -> (Fill, Outcome, Vec<(u64, u64)>) {
+    Reactor::new(None).run(async {
+        let queue = device(64).await.queue_pair();
+        let fill = fill_replay(&queue, plan, |_, _| ()).await.expect("the keys fit");
+        let mut seen = Vec::new();
+        let outcome = replay(&queue, plan, |done, total| seen.push((done, total))).await;
+        (fill, outcome, seen)
+    })
+}
+
+#[test]
+fn a_replay_at_its_recorded_pace_counts_latency_from_the_recorded_times() {
+    for (pace, last) in [("recorded", 750_000_000), ("10x", 75_000_000)] {
+        let (fill, outcome, seen) = replayed(&trace(pace.parse().expect("a pace")));
+        assert_eq!((fill.keys, seen), (1, vec![(6, 6)]));
+        assert_eq!((outcome.operations(), outcome.errors(), outcome.misses()), (6, 0, Some(1)));
+        // The last two are due together, and the handler takes 10 us for each.
+        assert_eq!(outcome.elapsed(), Nanos(last + 2 * COST.0), "{pace}");
+    }
+    let (_, outcome, _) = replayed(&trace(Pace::Recorded));
+    // Done at 10 us, 20 us and 30 us, due at 0, 3 and 4 us; the later one of b meets its value.
+    assert_eq!(tally(&outcome, Kind::Store).max(), Nanos(17_000));
+    assert_eq!(tally(&outcome, Kind::Retrieve).max(), Nanos(26_000));
+}
+
+#[test]
+fn a_replay_at_full_speed_keeps_a_queue_depth() {
+    let (_, outcome, _) = replayed(&trace(Pace::Full));
+    assert_eq!((outcome.operations(), outcome.errors()), (6, 0));
+    assert_eq!(outcome.elapsed(), Nanos(6 * COST.0));
+    assert_eq!(tally(&outcome, Kind::Delete).max(), Nanos(2 * COST.0));
+}
+
+#[test]
+fn in_real_time_every_latency_is_the_sum_of_its_stages_too() {
+    for operation in [Operation::Ycsb(Ycsb::E), Operation::Ycsb(Ycsb::F)] {
+        for load in [Load::QueueDepth(4), Load::Rate { per_second: 2_000 }] {
+            let until = Until::Operations(100);
+            let plan = Plan { operation, until, load, ..MIXED };
+            let (outcome, _) = Reactor::new(None).run_in_real_time(async {
+                let queue = device(64).await.queue_pair();
+                fill(&queue, &plan, |_, _| ()).await.expect("the keys fit");
+                run(&queue, &plan, |_, _| ()).await
+            });
+            // That the stages add up is asserted for each operation.
+            assert_eq!((outcome.operations(), outcome.errors()), (100, 0));
+            for tally in Kind::ALL.into_iter().filter_map(|kind| outcome.tally(kind)) {
+                assert!(tally.lateness(1.0).expect("nobody sees at once") > Nanos::ZERO);
+                assert!(tally.stage_mean_ns(Stage::Late) > 0.0);
+                assert!(tally.max() > COST, "the device takes 10 us");
+            }
+        }
+    }
 }

@@ -231,7 +231,7 @@ impl<'a> Loader<'a> {
         match completion.status {
             Status::SUCCESS => {
                 pair.is_stored = true;
-                self.loaded.phase.tally.record(completion.latency(), &completion.stages);
+                self.loaded.phase.record(&completion);
             }
             Status::CAPACITY_EXCEEDED => {
                 self.stopped = Some(Treatment::DeviceFull);

@@ -4,6 +4,7 @@ use super::{QUEUE_DEPTH, Ran};
 use crate::args::DemoArgs;
 use crate::breakdown::{self, Latencies, StageMeans};
 use crate::flash::Flash;
+use crate::lateness::LatenessReport;
 use crate::number::{counted, grouped, seconds};
 use crate::path::{shortened, shown};
 use crate::table;
@@ -32,7 +33,12 @@ pub(super) struct DemoReport {
     /// The first of them.
     faults: Vec<Fault>,
     queue_depth: usize,
+    /// The clock that the device kept.
+    clock: &'static str,
     simulated_seconds: Seconds,
+    /// In real time: how late the device's events were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event_lateness_ns: Option<LatenessReport>,
     wall_seconds: f64,
     latency_ns: Latencies,
     stages_ns: StageMeans,
@@ -86,6 +92,8 @@ impl DemoReport {
             errors,
             faults,
             queue_depth: QUEUE_DEPTH,
+            clock: args.clock.name(),
+            event_lateness_ns: ran.lateness.as_ref().map(LatenessReport::new),
             simulated_seconds: Seconds {
                 store: loaded.phase.elapsed.as_secs_f64(),
                 retrieve: retrieved.elapsed.as_secs_f64(),
@@ -146,15 +154,14 @@ impl DemoReport {
             errors => format!("{} of {} wrong", grouped(errors), counted(self.pairs, "pair")),
         };
         let Seconds { store, retrieve } = self.simulated_seconds;
-        table::facts(&[
-            ("stored", stored),
-            ("read back", read),
-            (
-                "simulated time",
-                format!("{} storing, {} reading back", seconds(store), seconds(retrieve)),
-            ),
-            ("wall time", seconds(self.wall_seconds)),
-            ("queue depth", grouped(self.queue_depth as u64)),
-        ])
+        let time = format!("{} storing, {} reading back", seconds(store), seconds(retrieve));
+        let mut facts = vec![("stored", stored), ("read back", read)];
+        match &self.event_lateness_ns {
+            None => facts.push(("simulated time", time)),
+            Some(lateness) => facts.extend([("real time", time), ("late", lateness.sentence())]),
+        }
+        facts.push(("wall time", seconds(self.wall_seconds)));
+        facts.push(("queue depth", grouped(self.queue_depth as u64)));
+        table::facts(&facts)
     }
 }

@@ -38,7 +38,7 @@ pub(super) async fn verify(
         let checksum = completion.data.bytes().map_or(0, hash128);
         add_to_digest(digest, completion, checksum);
         match difference(pair, completion) {
-            None => phase.tally.record(completion.latency(), &completion.stages),
+            None => phase.record(completion),
             Some(problem) => faults.add(&files[pair.file].path, pair, problem),
         }
         done += u64::from(pair.bytes);

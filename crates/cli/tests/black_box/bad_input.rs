@@ -48,7 +48,7 @@ fn loads_that_cannot_be_are_refused() {
     for (arguments, sentence) in [
         ("bench", "<WORKLOAD>"),
         ("bench retreive", "'retrieve'"),
-        ("bench store retrieve", "unexpected argument"),
+        ("bench store retrieve", "cannot be used with"),
         ("bench store -5", "'-5'"),
         ("bench store --ops", "--ops"),
         ("bench store --ops 0", "1 to"),
@@ -65,23 +65,44 @@ fn loads_that_cannot_be_are_refused() {
         ("bench store --key-size 1 --ops 1000", "fewer than 1000 different keys"),
         ("bench store --value-size 3MiB", "at most 2.0 MiB"),
         ("bench store --value-size 2097153", "at most 2.0 MiB"),
-        ("bench store --value-size 99999999999g", "a size is"),
+        ("bench store --value-size 99999999999g", "value sizes are written as"),
         ("bench store --value-size 17179869183g", "at most 2.0 MiB"),
-        ("bench store --value-size 4kb", "a size is"),
-        ("bench store --value-size -1", "a size is"),
-        ("bench store --value-size 1.5k", "a size is"),
+        ("bench store --value-size 4kb", "value sizes are written as"),
+        ("bench store --value-size -1", "value sizes are written as"),
+        ("bench store --value-size 1.5k", "value sizes are written as"),
         ("bench store --queue-depth 0", "1..=65535"),
         ("bench store --queue-depth 65536", "1..=65535"),
         ("bench store --queue-depth deep", "--queue-depth"),
         ("bench store --rate 0", "at least 1"),
         ("bench store --rate 5 --queue-depth 5", "cannot be used with"),
         ("bench store --seed x", "a whole number"),
-        ("bench store --distribution normal", "uniform, zipfian"),
+        ("bench store --distribution normal", "uniform, zipfian, latest, sequential"),
         ("bench mixed --read-percent 101", "0..=100"),
         ("bench mixed --read-percent -1", "--read-percent"),
         ("bench store --read-percent 50", "mixed only"),
         ("bench delete --ops 11 --keys 10", "10 keys can be deleted once"),
-        ("bench store --seconds 5", "unexpected argument"),
+        ("bench store --seconds 0", "a time is seconds"),
+        ("bench store --seconds 1e3", "a time is seconds"),
+        ("bench store --seconds 5 --ops 5", "cannot be used with"),
+        ("bench store --value-size uniform:4KiB-1KiB", "at least 4096 bytes and at most 1024"),
+        ("bench store --value-size uniform:1KiB", "uniform:64B-2MiB"),
+        ("bench store --value-size normal:1KiB-2KiB", "uniform:64B-2MiB"),
+        ("bench store --value-size mix:1KiB=0", "not 1 or more"),
+        ("bench store --value-size uniform:1-3MiB", "at most 2.0 MiB"),
+        ("bench ycsb-g", "ycsb-f"),
+        ("bench ycsb-a --read-percent 50", "mixed only"),
+        ("bench ycsb-d --key-size 1 --keys 250 --ops 1000", "1000 new keys beside 250"),
+        ("bench store --ops 9 --plot /nonexistent/a.svg", "/nonexistent/a.svg cannot be written"),
+        ("bench store --ops 9 --trace /nonexistent/a", "/nonexistent/a cannot be written"),
+        ("bench replay", "<TRACE>"),
+        ("bench replay /nonexistent/trace", "cannot be read: No such file"),
+        ("bench replay /", "cannot be read"),
+        ("bench replay Cargo.toml --pace slow", "recorded"),
+        ("bench replay Cargo.toml --pace 0x", "recorded"),
+        ("bench replay Cargo.toml --queue-depth 5", "--pace full only"),
+        ("bench replay Cargo.toml --format xml", "csv, twitter"),
+        ("bench replay Cargo.toml", "Cargo.toml:1: "),
+        ("bench retrieve replay", "cannot be used with"),
         ("bench retrieve --keys 100000000", "do not fit"),
     ] {
         assert_refused(&words(arguments), sentence);
@@ -93,7 +114,9 @@ fn targets_that_cannot_be_are_refused() {
     for (target, sentence) in [
         ("", "use sim:PROFILE"),
         ("moke", "use sim:PROFILE"),
-        ("emu:moke", "use sim:PROFILE"),
+        ("emu:", "there is no profile"),
+        ("emu:mokee", "there is no profile"),
+        ("emu:moke?colour=red", "no option"),
         ("mem:1GiB", "use sim:PROFILE"),
         ("nvme-tcp://127.0.0.1/x", "use sim:PROFILE"),
         ("/dev/ng0n1", "use sim:PROFILE"),
@@ -173,7 +196,7 @@ fn demos_that_cannot_be_are_refused() {
         ("demo . --device", "--device"),
         ("demo . --seed x", "a whole number"),
         ("demo . --memory lots", "a size is"),
-        ("demo . --clock real", "unexpected argument"),
+        ("demo . --clock wrong", "virtual, real"),
         ("demo . --all=yes", "--all"),
     ] {
         assert_refused(&words(arguments), sentence);
@@ -204,4 +227,36 @@ fn arguments_of_any_bytes_are_refused_in_one_line() {
         assert_refused(&arguments, "");
     }
     assert_refused(&[OsString::from("x".repeat(100_000))], "unrecognized");
+}
+
+/// A trace of which one line is wrong is refused with that line.
+#[test]
+fn a_malformed_line_of_a_trace_is_named() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    for (line, sentence) in [
+        ("1,retrieve,a", "trace.csv:3: "),
+        ("1,fetch,a,5", "trace.csv:3: "),
+        ("x,retrieve,a,5", "trace.csv:3: "),
+        ("0.1,retrieve,a,5", "trace.csv:3: "),
+        ("1,retrieve,a,-5", "trace.csv:3: "),
+        ("1,retrieve,,5", "trace.csv:3: "),
+    ] {
+        fs::write(&path, format!("time,operation,key,size\n0.5,store,a,5\n{line}\n")).unwrap();
+        let arguments = ["bench".as_ref(), "replay".as_ref(), path.as_os_str()];
+        assert_refused(&arguments.map(OsStr::to_owned), sentence);
+    }
+}
+
+#[test]
+fn a_timeline_of_a_device_that_waits_for_nothing_is_refused() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("scalar.toml");
+    let small = read_to_string(SMALL).unwrap();
+    fs::write(&path, small.replacen("\"staged\"", "\"scalar\"", 1)).unwrap();
+    let (target, file) = (format!("sim:{}", path.display()), folder.path().join("timeline"));
+    let arguments = ["bench", "store", "--ops", "9", "--target", &target, "--trace"];
+    let arguments: Vec<OsString> =
+        arguments.map(OsString::from).into_iter().chain([file.into_os_string()]).collect();
+    assert_refused(&arguments, "model = \"scalar\"");
 }

@@ -37,6 +37,25 @@ fn the_measurement_of_the_guide_prints_what_it_shows() {
     assert_shown("bench.md", &kvasir(arguments.split(' ')).stdout);
 }
 
+/// Below a command stand, in the same block, some of the lines that it prints.
+#[test]
+fn the_devices_of_the_guide_print_what_it_shows() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/devices.md");
+    let text = read_to_string(page).unwrap();
+    let (mut printed, mut shown) = (String::new(), 0);
+    for line in text.lines().filter_map(|line| line.strip_prefix("    ")) {
+        match line.strip_prefix("kvasir ") {
+            Some(command) if command.split(' ').any(|word| word == "V" || word == "Q") => (),
+            Some(command) => printed = kvasir(command.split(' ')).stdout,
+            None => {
+                assert!(printed.lines().any(|printed| printed == line), "{line:?} of\n{printed}");
+                shown += 1;
+            }
+        }
+    }
+    assert_eq!(shown, 4, "one line for each device");
+}
+
 #[test]
 fn the_runs_to_try_have_the_latencies_that_are_said() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/bench.md");

@@ -9,6 +9,16 @@ mod demo;
 #[cfg(test)]
 mod device;
 #[cfg(test)]
+mod figures;
+#[cfg(test)]
 mod guide;
 #[cfg(test)]
 mod program;
+#[cfg(test)]
+mod real_time;
+#[cfg(test)]
+mod replay;
+#[cfg(test)]
+mod reproduce;
+#[cfg(test)]
+mod workloads;

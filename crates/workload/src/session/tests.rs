@@ -1,11 +1,15 @@
+mod replay;
+mod ycsb;
+
 use super::*;
 use crate::chooser::Distribution;
-use crate::outcome::Tally;
+use crate::plan::Operation;
 use crate::plan::tests::PLAN;
-use crate::value::Payload;
-use base::Key;
-use clock::Stages;
-use spec::{Opcode, Status};
+use crate::tally::Tally;
+use crate::value::{Payload, ValueGenerator, checksum_of};
+use crate::value_sizes::ValueSizes;
+use base::{BufMut, Key, Rng};
+use spec::{ListWriter, Opcode, Status};
 use std::collections::BTreeMap;
 
 /// A device that carries out what is outstanding in any order, each at some instant between its
@@ -58,6 +62,8 @@ impl Model {
             if *is_done {
                 let (_, mut completion, _) = self.outstanding.swap_remove(chosen);
                 completion.completed = Nanos(self.now);
+                let latency = completion.completed - completion.submitted;
+                completion.stages.add(Stage::Array, latency);
                 (self.fault)(&mut completion);
                 return completion;
             }
@@ -92,7 +98,15 @@ fn carry_out(
         Opcode::RETRIEVE if is_there => {
             completion.data = pairs[&key].clone();
             completion.result = completion.data.len();
-            assert_eq!(size, completion.result);
+            assert!(size >= completion.result, "there is room for the value");
+        }
+        Opcode::LIST => {
+            let mut buffer = BufMut::unpooled(size as usize);
+            let mut writer = ListWriter::new(buffer.as_mut()).unwrap();
+            pairs.range(key..).all(|(key, _)| writer.push(key));
+            let len = u32::try_from(writer.len()).unwrap();
+            completion.data = buffer.freeze().slice(0..len);
+            return;
         }
         Opcode::DELETE => drop(pairs.remove(&key)),
         _ => (),
@@ -110,7 +124,7 @@ fn drive(
     mut seen: impl FnMut(&Submission),
 ) -> Outcome {
     loop {
-        while session.has_more() && session.outstanding() < depth {
+        while session.has_more(Nanos(model.now)) && session.outstanding() < depth {
             session.submit(Nanos(model.now), |submission| {
                 seen(&submission);
                 model.submit(submission)
@@ -119,7 +133,11 @@ fn drive(
         if session.outstanding() == 0 {
             return session.into_outcome();
         }
-        session.complete(&model.next());
+        let completion = model.next();
+        session.complete(&completion, completion.completed, |submission| {
+            seen(&submission);
+            model.submit(submission)
+        });
     }
 }
 
@@ -129,26 +147,44 @@ fn run(model: &mut Model, plan: Plan) -> Outcome {
         assert_eq!((filled.operations(), filled.errors()), (plan.keys, 0));
         assert_eq!(model.pairs.len() as u64, plan.keys);
     }
-    drive(model, Session::new(plan, Nanos(model.now)), 13, |_| ())
+    drive(model, Session::new(&plan, Nanos(model.now)), 13, |_| ())
 }
 
 const MIXED: Operation = Operation::Mixed { read_percent: 50 };
 
-const PLANS: [Plan; 7] = [
+const MANY: Until = Until::Operations(20_000);
+
+const PLANS: [Plan; 11] = [
     PLAN,
-    Plan { operation: MIXED, operations: 20_000, keys: 40, ..PLAN },
+    Plan { operation: MIXED, until: MANY, keys: 40, ..PLAN },
     Plan {
         operation: MIXED,
-        operations: 20_000,
+        until: MANY,
         distribution: Distribution::Zipfian,
-        value_bytes: 8,
+        values: ValueSizes::Fixed(8),
         ..PLAN
     },
-    Plan { operation: Operation::Store, operations: 90, value_bytes: 0, ..PLAN },
-    Plan { operation: Operation::Store, operations: 3_000, key_bytes: 40, ..PLAN },
-    Plan { operation: Operation::Delete, operations: 90, key_bytes: 1, ..PLAN },
+    Plan {
+        operation: Operation::Store,
+        until: Until::Operations(90),
+        values: ValueSizes::Fixed(0),
+        ..PLAN
+    },
+    Plan { operation: Operation::Store, until: Until::Operations(3_000), key_bytes: 40, ..PLAN },
+    Plan { operation: Operation::Delete, until: Until::Operations(90), key_bytes: 1, ..PLAN },
     Plan { operation: Operation::Exist, distribution: Distribution::Zipfian, ..PLAN },
+    Plan { operation: MIXED, values: ValueSizes::Uniform { min: 0, max: 20 }, ..PLAN },
+    Plan { operation: MIXED, values: ValueSizes::Zipfian { min: 1, max: 300 }, ..PLAN },
+    Plan { operation: MIXED, distribution: Distribution::Latest, ..PLAN },
+    Plan { distribution: Distribution::Sequential, key_bytes: 9, ..PLAN },
 ];
+
+fn operations(plan: &Plan) -> u64 {
+    match plan.until {
+        Until::Operations(operations) => operations,
+        Until::Time(_) => panic!("the plan is for a time"),
+    }
+}
 
 #[test]
 fn a_right_device_makes_no_errors_in_whatever_order_it_works() {
@@ -156,7 +192,7 @@ fn a_right_device_makes_no_errors_in_whatever_order_it_works() {
         for seed in 0..10 {
             let outcome = run(&mut Model::new(seed), plan);
             assert_eq!(outcome.errors_by_status(), BTreeMap::new(), "{plan:?}, seed {seed}");
-            assert_eq!(outcome.operations(), plan.operations);
+            assert_eq!(outcome.operations(), operations(&plan));
         }
     }
 }
@@ -171,7 +207,7 @@ fn digests_are_those_of_the_seed_in_every_payload_mode() {
         assert_eq!(known, digest(1, Payload::Checksum), "{plan:?}");
         assert_eq!(known, digest(1, Payload::Full), "{plan:?}");
         // Values without a byte are all the same.
-        assert_eq!(plan.value_bytes == 0, known == digest(2, Payload::None), "{plan:?}");
+        assert_eq!(plan.values.max() == 0, known == digest(2, Payload::None), "{plan:?}");
     }
 }
 
@@ -192,8 +228,8 @@ fn a_wrong_value_is_an_error_in_every_payload_mode() {
                 let filled = drive(&mut model, Session::filling(&plan, Nanos(0)), 64, |_| ());
                 assert_eq!(filled.errors(), 0);
                 model.fault = fault;
-                let outcome = drive(&mut model, Session::new(plan, Nanos(0)), 4, |_| ());
-                let expected = [("Wrong Value".to_owned(), plan.operations)];
+                let outcome = drive(&mut model, Session::new(&plan, Nanos(0)), 4, |_| ());
+                let expected = [("Wrong Value".to_owned(), operations(&plan))];
                 assert_eq!(outcome.errors_by_status(), BTreeMap::from(expected));
             }
         }
@@ -206,9 +242,9 @@ fn an_overwritten_value_is_an_error() {
     let mut model = Model::new(1);
     drive(&mut model, Session::filling(&plan, Nanos(0)), 64, |_| ());
     let before = model.pairs.clone();
-    let mut session = Session::new(plan, Nanos(0));
+    let mut session = Session::new(&plan, Nanos(0));
     let (mut overwritten, mut wrong) = (std::collections::BTreeSet::new(), 0);
-    while session.has_more() {
+    while session.has_more(Nanos(model.now)) {
         let mut asked = None;
         session.submit(Nanos(model.now), |submission| {
             asked = Some((submission.command.opcode(), key_of(&submission)));
@@ -222,7 +258,7 @@ fn an_overwritten_value_is_an_error() {
             completion.data = before[&key].clone();
             wrong += u64::from(overwritten.contains(&key));
         }
-        session.complete(&completion);
+        session.complete(&completion, completion.completed, |_| unreachable!());
     }
     assert!(wrong > 400, "{wrong} of about 500");
     let expected = [("Wrong Value".to_owned(), wrong)];
@@ -232,8 +268,8 @@ fn an_overwritten_value_is_an_error() {
 #[test]
 fn a_missing_key_is_an_error_wherever_it_is_needed() {
     for operation in [Operation::Retrieve, Operation::Delete, Operation::Exist] {
-        let plan = Plan { operation, operations: 60, ..PLAN };
-        let outcome = drive(&mut Model::new(1), Session::new(plan, Nanos(0)), 4, |_| ());
+        let plan = Plan { operation, until: Until::Operations(60), ..PLAN };
+        let outcome = drive(&mut Model::new(1), Session::new(&plan, Nanos(0)), 4, |_| ());
         let expected = [("KV Key Does Not Exist".to_owned(), 60)];
         assert_eq!(outcome.errors_by_status(), BTreeMap::from(expected));
     }
@@ -242,13 +278,13 @@ fn a_missing_key_is_an_error_wherever_it_is_needed() {
 #[test]
 fn stores_and_deletes_take_each_key_once_and_stores_then_overwrite() {
     for (operation, operations) in [(Operation::Store, 400), (Operation::Delete, 100)] {
-        let plan = Plan { operation, operations, ..PLAN };
+        let plan = Plan { operation, until: Until::Operations(operations), ..PLAN };
         let mut model = Model::new(1);
         if plan.needs_fill() {
             drive(&mut model, Session::filling(&plan, Nanos(0)), 64, |_| ());
         }
         let mut keys = Vec::new();
-        let session = Session::new(plan, Nanos(0));
+        let session = Session::new(&plan, Nanos(0));
         let outcome = drive(&mut model, session, 4, |submission| keys.push(key_of(submission)));
         assert_eq!(outcome.errors(), 0);
         assert_eq!(keys.len() as u64, operations);
@@ -263,7 +299,7 @@ fn stores_and_deletes_take_each_key_once_and_stores_then_overwrite() {
 fn a_mixture_has_the_share_of_retrieves_that_was_asked_for() {
     for read_percent in [0, 1, 30, 95, 100] {
         let operation = Operation::Mixed { read_percent };
-        let plan = Plan { operation, operations: 20_000, ..PLAN };
+        let plan = Plan { operation, until: MANY, ..PLAN };
         let outcome = run(&mut Model::new(1), plan);
         let retrieves = outcome.tally(Kind::Retrieve).map_or(0, Tally::count);
         let stores = outcome.tally(Kind::Store).map_or(0, Tally::count);
@@ -290,13 +326,98 @@ fn a_fill_stops_at_the_first_store_that_fails() {
 }
 
 #[test]
+fn a_value_of_another_versions_length_is_an_error() {
+    let plan = Plan { values: ValueSizes::Uniform { min: 9, max: 4_000 }, keys: 50, ..PLAN };
+    let mut model = Model::new(1);
+    drive(&mut model, Session::filling(&plan, Nanos(0)), 64, |_| ());
+    // Its own tag, cut or drawn out to one byte more or less.
+    model.fault = |completion| {
+        let tag = checksum_of(&completion.data).unwrap();
+        completion.result += 1;
+        completion.data = Buf::phantom(completion.result, tag);
+    };
+    let outcome = drive(&mut model, Session::new(&plan, Nanos(0)), 4, |_| ());
+    let expected = [("Wrong Value".to_owned(), 1_000)];
+    assert_eq!(outcome.errors_by_status(), BTreeMap::from(expected));
+}
+
+#[test]
+fn in_sequence_keys_rise_whatever_is_done_with_them() {
+    for operation in [Operation::Store, Operation::Retrieve, Operation::Delete, MIXED] {
+        let distribution = Distribution::Sequential;
+        let until = Until::Operations(100);
+        let plan = Plan { operation, distribution, until, key_bytes: 2, ..PLAN };
+        let mut model = Model::new(1);
+        let mut keys = Vec::new();
+        drive(&mut model, Session::filling(&plan, Nanos(0)), 9, |asked| keys.push(key_of(asked)));
+        let session = Session::new(&plan, Nanos(0));
+        let outcome = drive(&mut model, session, 4, |asked| keys.push(key_of(asked)));
+        assert_eq!(outcome.errors(), 0);
+        let expected: Vec<Vec<u8>> = (0..100).chain(0..100).map(|number| vec![0, number]).collect();
+        assert_eq!(keys, expected, "{operation:?}");
+    }
+}
+
+#[test]
+fn a_run_for_a_time_submits_until_then_and_waits_for_the_rest() {
+    let duration = Nanos(5_000);
+    let plan = Plan { until: Until::Time(duration), ..PLAN };
+    let mut model = Model::new(3);
+    drive(&mut model, Session::filling(&plan, Nanos(0)), 64, |_| ());
+    let start = model.now;
+    let mut session = Session::new(&plan, Nanos(start));
+    let mut last_due = 0;
+    while session.has_more(Nanos(model.now)) {
+        while session.outstanding() < 9 {
+            last_due = model.now;
+            session.submit(Nanos(model.now), |submission| model.submit(submission));
+        }
+        let completion = model.next();
+        session.complete(&completion, completion.completed, |_| unreachable!());
+    }
+    assert_eq!(session.outstanding(), 8, "nothing more is submitted");
+    assert!(last_due < start + 5_000 && model.now >= start + 5_000);
+    assert_eq!(session.progress(Nanos(start + 2_000)), (2_000, 5_000));
+    assert_eq!(session.progress(Nanos(start + 7_000)), (5_000, 5_000));
+}
+
+#[test]
+fn deletes_end_when_keys_run_out() {
+    let until = Until::Time(Nanos::from_secs(1));
+    let plan = Plan { operation: Operation::Delete, until, ..PLAN };
+    let outcome = run(&mut Model::new(1), plan);
+    assert_eq!((outcome.operations(), outcome.errors()), (100, 0));
+}
+
+#[test]
+fn late_completions_add_their_lateness_to_the_latency() {
+    let plan = Plan { until: Until::Operations(1), ..PLAN };
+    let mut model = Model::new(1);
+    drive(&mut model, Session::filling(&plan, Nanos(0)), 64, |_| ());
+    let due = Nanos(model.now);
+    model.now += 70;
+    let mut session = Session::new(&plan, due);
+    session.submit(due, |submission| model.submit(submission));
+    let completion = model.next();
+    session.complete(&completion, completion.completed + Nanos(900), |_| unreachable!());
+    let outcome = session.into_outcome();
+    let tally = outcome.tally(Kind::Retrieve).unwrap();
+    assert_eq!(tally.max(), completion.completed + Nanos(900) - due);
+    assert!((tally.stage_mean_ns(Stage::Queue) - 70.0).abs() < 1e-9);
+    assert!((tally.stage_mean_ns(Stage::Late) - 900.0).abs() < 1e-9);
+    assert_eq!(tally.lateness(1.0), Some(Nanos(900)));
+    assert_eq!(outcome.elapsed(), tally.max());
+}
+
+#[test]
 #[should_panic(expected = "outstanding")]
 fn a_completion_that_comes_twice_panics() {
     let mut model = Model::new(1);
-    let mut session = Session::new(Plan { operation: Operation::Store, ..PLAN }, Nanos(0));
+    let mut session = Session::new(&Plan { operation: Operation::Store, ..PLAN }, Nanos(0));
     session.submit(Nanos(0), |submission| model.submit(submission));
     session.submit(Nanos(0), |submission| model.submit(submission));
     let completion = model.next();
-    session.complete(&completion);
-    session.complete(&completion);
+    for _ in 0..2 {
+        session.complete(&completion, completion.completed, |_| unreachable!());
+    }
 }

@@ -1,0 +1,73 @@
+//! `kvasir bench replay`: the operations of a trace on a device.
+
+use super::plan::QUEUE_DEPTH;
+use super::report::Subject;
+use super::room::{self, Stored};
+use super::{finish, rig};
+use crate::args::{ReplayArgs, TraceFormat};
+use crate::memory;
+use crate::output::{Failure, Output};
+use crate::path::shown;
+use crate::progress::{Progress, Unit};
+use crate::target::Target;
+use node::Device;
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::Arc;
+use workload::{Format, Kind, Pace, Payload, Replay, ReplayPlan, Trace};
+
+/// Replays the trace that `args` name.
+pub(super) fn run(args: &ReplayArgs) -> Result<Output, Failure> {
+    let target = Target::parse(&args.measure.target)?;
+    let pace: Pace = args.pace.parse().map_err(Failure::refused)?;
+    if args.queue_depth.is_some() && pace != Pace::Full {
+        return Err(Failure::refused("--queue-depth is for --pace full only"));
+    }
+    let queue_depth = args.queue_depth.unwrap_or(QUEUE_DEPTH);
+    let trace = Arc::new(read(args)?);
+    room::check(&stored(&trace, target.payload), &target.profile, memory::total_bytes())?;
+    let mut rig = rig(&args.measure, &target)?;
+    let plan = ReplayPlan {
+        replay: Replay::new(trace.clone(), pace),
+        queue_depth,
+        nsid: Device::NAMESPACE,
+        seed: args.measure.seed,
+        payload: target.payload,
+    };
+    let fill = rig.fill_by(async |queue, bar| {
+        workload::fill_replay(queue, &plan, |done, total| bar.set(done, total)).await
+    })?;
+    let measured = rig.measure_by(async |queue, bar| {
+        workload::replay(queue, &plan, |done, total| bar.set(done, total)).await
+    })?;
+    let file = shown(&args.file);
+    let subject = Subject::Replay { file: &file, trace: &trace, pace, queue_depth };
+    finish(&args.measure, &target, &subject, Some(fill), &measured)
+}
+
+fn read(args: &ReplayArgs) -> Result<Trace, Failure> {
+    let name = shown(&args.file);
+    let unreadable = |error| Failure::Refused(format!("{name} cannot be read: {error}"));
+    let file = File::open(&args.file).map_err(unreadable)?;
+    let bytes = file.metadata().map_err(unreadable)?.len();
+    let format = args.format.map(|format| match format {
+        TraceFormat::Csv => Format::Csv,
+        TraceFormat::Twitter => Format::Twitter,
+    });
+    let mut bar = Progress::new(args.measure.json).bar("reading", Unit::Bytes);
+    let source = BufReader::with_capacity(1 << 20, file);
+    Trace::parse(&name, source, format, |done| bar.set(done, bytes)).map_err(Failure::refused)
+}
+
+/// What the trace stores, as far as it is known before.
+#[expect(clippy::cast_precision_loss, reason = "for an estimate, where 53 bits are plenty")]
+fn stored(trace: &Trace, payload: Payload) -> Stored {
+    let pairs = u64::from(trace.keys());
+    Stored {
+        pairs,
+        stores: pairs + trace.count(Kind::Store),
+        key_bytes: 0.0,
+        value_bytes: trace.live_bytes_max() as f64 / pairs as f64,
+        has_bytes: payload == Payload::Full,
+    }
+}

@@ -1,0 +1,51 @@
+//! The labels of ticks: numbers as people read them.
+
+use super::Unit;
+
+impl Unit {
+    /// `value`, in the multiple of the unit in which one would say `reference`.
+    pub(super) fn label(self, value: f64, reference: f64) -> String {
+        if value == 0.0 {
+            return "0".to_owned();
+        }
+        let (size, name) = self.multiple(reference);
+        let digits = digits(value / size);
+        if name.is_empty() { digits } else { format!("{digits} {name}") }
+    }
+
+    /// The largest multiple of the unit that `reference` reaches, and its name.
+    pub(super) fn multiple(self, reference: f64) -> (f64, &'static str) {
+        let multiples: &[(f64, &str)] = match self {
+            Self::Plain => &[(1.0, "")],
+            Self::Count => &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")],
+            Self::Nanos => &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
+            Self::Bytes => &[
+                (1_099_511_627_776.0, "TiB"),
+                (1_073_741_824.0, "GiB"),
+                (1_048_576.0, "MiB"),
+                (1_024.0, "KiB"),
+                (1.0, "B"),
+            ],
+        };
+        // A power of ten may come out of the math library a bit too small.
+        let reference = reference.abs() * (1.0 + 1e-9);
+        let smallest = multiples[multiples.len() - 1];
+        multiples.iter().copied().find(|(size, _)| *size <= reference).unwrap_or(smallest)
+    }
+}
+
+/// `value` to six significant digits, without those that say nothing.
+fn digits(value: f64) -> String {
+    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    if (1e-4..1e6).contains(&rounded.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
+}
+
+/// The share with `nines` nines, in percent.
+pub(super) fn nines(nines: usize) -> String {
+    match nines {
+        0 => "0%".to_owned(),
+        1 => "90%".to_owned(),
+        2 => "99%".to_owned(),
+        _ => format!("99.{}%", "9".repeat(nines - 2)),
+    }
+}

@@ -1,0 +1,401 @@
+//! One panel: its grid, marks, axes and their labels.
+
+use super::axis::{self, Ruler, Side};
+use super::canvas::{
+    Anchor, BOLD, Canvas, GREY, MARGIN, WIDTH, line_height, number, text_width, wrapped,
+};
+use super::style::{Style, Styles};
+use super::{Mark, Panel, Scale, Series, float, legend, thin};
+use std::fmt::Write;
+
+/// Between the axes.
+const HEIGHT: f64 = 112.0;
+
+/// Right of the x axis, for the half of the last label that reaches beyond it.
+const RIGHT: f64 = 12.0;
+
+const TITLE: f64 = 7.5;
+const LABEL: f64 = 7.5;
+const TICK: f64 = 2.5;
+
+/// The size of values above bars.
+const VALUE: f64 = 6.0;
+
+/// The longest line of more than one word of a name that stands upwards below its bars.
+const NAME_MAX: f64 = 60.0;
+
+/// Lines with more points have no markers.
+const MARKERS_MAX: usize = 16;
+
+/// Columns into which the lines of a panel are thinned, together and each.
+const COLUMNS: usize = 3_000;
+const COLUMNS_EACH: usize = 400;
+
+/// Markers of one series that are drawn.
+const POINTS_MAX: usize = 600;
+
+const EMPTY: &str = "no operations";
+
+/// A panel with the points that its axes can show.
+pub(super) struct Sheet<'a> {
+    panel: &'a Panel,
+    shown: Vec<Vec<(f64, f64)>>,
+    left_out: usize,
+    y: Option<Ruler<'a>>,
+}
+
+/// How values stand above bars.
+enum BarLabels {
+    None,
+    Flat,
+    Upwards,
+}
+
+/// Where the axes of a panel meet on the canvas, and how long they are.
+struct Area<'a> {
+    left: f64,
+    bottom: f64,
+    width: f64,
+    x: Option<Ruler<'a>>,
+    y: &'a Ruler<'a>,
+}
+
+impl Area<'_> {
+    fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        let along = self.x.as_ref().map_or(0.0, |ruler| ruler.place(x));
+        (self.left + along * self.width, self.height(y))
+    }
+
+    fn height(&self, y: f64) -> f64 {
+        self.bottom - self.y.place(y) * HEIGHT
+    }
+}
+
+impl<'a> Sheet<'a> {
+    pub(super) fn new(panel: &'a Panel) -> Self {
+        let shown: Vec<Vec<_>> = panel.series.iter().map(|series| shown(panel, series)).collect();
+        let all: usize = panel.series.iter().map(|series| series.points.len()).sum();
+        let left_out = all - shown.iter().map(Vec::len).sum::<usize>();
+        let values = shown.iter().flatten().map(|point| point.1);
+        let y = Ruler::new(&panel.y, values, Side::Left, HEIGHT, 0.0);
+        Self { panel, shown, left_out, y }
+    }
+
+    /// Room left of the y axis.
+    pub(super) fn left_needed(&self) -> f64 {
+        let ticks = self.y.iter().flat_map(|ruler| &ruler.ticks);
+        let widest = ticks.map(|tick| text_width(&tick.label, axis::SIZE)).fold(0.0, f64::max);
+        MARGIN + line_height(LABEL) * float(self.y_label().len()) + widest + TICK + 4.0
+    }
+
+    fn y_label(&self) -> Vec<String> {
+        wrapped(&self.panel.y.label, LABEL, HEIGHT + 10.0)
+    }
+
+    /// Draws the panel below `top`, its y axis at `left`; gives where it ends.
+    pub(super) fn draw(&self, canvas: &mut Canvas, styles: &Styles, left: f64, top: f64) -> f64 {
+        let width = WIDTH - RIGHT - left;
+        let room = WIDTH - 2.0 * MARGIN;
+        let top = canvas.paragraph((MARGIN, top), room, TITLE, BOLD, &self.panel.title);
+        let top = legend::draw(canvas, self.panel, styles, top + 1.0) + 6.0;
+        let bottom = top + self.bars_headroom(width) + HEIGHT;
+        let below = match &self.y {
+            Some(y) => {
+                let values = self.across().map(|point| point.0);
+                let x = Ruler::new(&self.panel.x, values, Side::Below, width, RIGHT - 1.0);
+                let area = Area { left, bottom, width, x, y };
+                grid(canvas, &area);
+                self.marks(canvas, &area, styles);
+                axes(canvas, &area);
+                y_ticks(canvas, &area);
+                x_ticks(canvas, &area)
+            }
+            None => {
+                let at = (left + width / 2.0, bottom - HEIGHT / 2.0);
+                canvas.text(at, LABEL, Anchor::Middle, GREY, EMPTY);
+                lines(canvas, left, bottom, width);
+                bottom
+            }
+        };
+        self.labels(canvas, left, width, bottom, below)
+    }
+
+    /// The points that have a place on the x axis.
+    fn across(&self) -> impl Iterator<Item = &(f64, f64)> {
+        let series = self.panel.series.iter().zip(&self.shown);
+        series.filter(|(series, _)| series.mark != Mark::Level).flat_map(|(_, shown)| shown)
+    }
+
+    fn marks(&self, canvas: &mut Canvas, area: &Area, styles: &Styles) {
+        let order = [Mark::Bars, Mark::Level, Mark::Steps, Mark::Line, Mark::Points];
+        for mark in order {
+            for (index, series) in self.panel.series.iter().enumerate() {
+                if series.mark != mark {
+                    continue;
+                }
+                let style = styles.style(self.panel, series);
+                match mark {
+                    Mark::Bars => self.bars(canvas, area, index, style),
+                    Mark::Level => self.levels(canvas, area, index, style),
+                    Mark::Line | Mark::Steps | Mark::Points => {
+                        self.points(canvas, area, index, style);
+                    }
+                }
+            }
+        }
+    }
+
+    fn points(&self, canvas: &mut Canvas, area: &Area, index: usize, style: Style) {
+        let series = &self.panel.series[index];
+        let points: Vec<_> = self.shown[index].iter().map(|&point| area.at(point)).collect();
+        let columns = (COLUMNS / self.panel.series.len()).clamp(1, COLUMNS_EACH);
+        if series.mark != Mark::Points && points.len() > 1 {
+            let kept = thin::line(&points, area.width, columns);
+            canvas.path(&polyline(&kept, series.mark == Mark::Steps), &style.stroke());
+        }
+        if has_markers(series) {
+            let kept = thin::scatter(&points, POINTS_MAX);
+            style.markers(canvas, &kept, series.mark);
+        }
+    }
+
+    fn levels(&self, canvas: &mut Canvas, area: &Area, index: usize, style: Style) {
+        let levels: Vec<_> =
+            self.shown[index].iter().map(|point| (0.0, area.height(point.1))).collect();
+        for (_, height) in thin::scatter(&levels, POINTS_MAX) {
+            let data = format!("M{} {}h{}", number(area.left), number(height), number(area.width));
+            canvas.path(&data, &style.stroke());
+        }
+    }
+
+    fn bars(&self, canvas: &mut Canvas, area: &Area, index: usize, style: Style) {
+        let before = &self.panel.series[..index];
+        let rank = before.iter().filter(|series| series.mark == Mark::Bars).count();
+        let width = self.bar_width(area.width);
+        let start = width * (float(rank) - float(self.bar_series().count()) / 2.0);
+        let foot = area.height(0.0);
+        let labels = self.bar_labels(area.width);
+        for &point in self.shown[index].iter().take(POINTS_MAX) {
+            let (x, y) = area.at(point);
+            let left = x + start;
+            bar(canvas, (left, y, left + width * 0.94, foot), style);
+            let (middle, above) = (left + width * 0.47, y.min(foot) - 1.5);
+            let value = self.value(point.1);
+            match labels {
+                BarLabels::None => {}
+                BarLabels::Flat => {
+                    canvas.text((middle, above), VALUE, Anchor::Middle, "", &value);
+                }
+                BarLabels::Upwards => {
+                    let at = (middle + VALUE * 0.35, above - text_width(&value, VALUE) / 2.0);
+                    canvas.text(at, VALUE, Anchor::Upwards, "", &value);
+                }
+            }
+        }
+    }
+
+    /// The series of bars and what is shown of them.
+    fn bar_series(&self) -> impl Iterator<Item = &Vec<(f64, f64)>> {
+        let series = self.panel.series.iter().zip(&self.shown);
+        series.filter(|(series, _)| series.mark == Mark::Bars).map(|(_, shown)| shown)
+    }
+
+    /// How wide one bar is on an axis of `length`.
+    fn bar_width(&self, length: f64) -> f64 {
+        let places = match &self.panel.x.scale {
+            Scale::Categories(names) => names.len(),
+            _ => self.bar_series().map(Vec::len).max().unwrap_or(0),
+        };
+        length / float(places.max(1)) * 0.8 / float(self.bar_series().count().max(1))
+    }
+
+    /// How values stand above bars on an axis of `length`: not at all where they would touch.
+    fn bar_labels(&self, length: f64) -> BarLabels {
+        let width = self.bar_width(length);
+        let fits = |point: &(f64, f64)| text_width(&self.value(point.1), VALUE) <= width;
+        if self.bar_series().flatten().all(fits) {
+            BarLabels::Flat
+        } else if width >= VALUE {
+            BarLabels::Upwards
+        } else {
+            BarLabels::None
+        }
+    }
+
+    /// Room above the axes for values that stand upwards on bars.
+    fn bars_headroom(&self, length: f64) -> f64 {
+        let Some(y) = &self.y else { return 0.0 };
+        if !matches!(self.bar_labels(length), BarLabels::Upwards) {
+            return 0.0;
+        }
+        let needed = |point: &(f64, f64)| {
+            text_width(&self.value(point.1), VALUE) - (1.0 - y.place(point.1)) * HEIGHT
+        };
+        self.bar_series().flatten().map(needed).fold(0.0, f64::max)
+    }
+
+    /// `value` to three digits, for the top of a bar.
+    fn value(&self, value: f64) -> String {
+        let rounded = format!("{value:.2e}").parse().unwrap_or(value);
+        self.panel.y.unit.label(rounded, rounded)
+    }
+
+    /// The labels of both axes, and how many points are missing; gives where the panel ends.
+    fn labels(&self, canvas: &mut Canvas, left: f64, width: f64, bottom: f64, below: f64) -> f64 {
+        for (index, line) in self.y_label().iter().enumerate() {
+            let x = MARGIN + LABEL + line_height(LABEL) * float(index);
+            canvas.text((x, bottom - HEIGHT / 2.0), LABEL, Anchor::Upwards, "", line);
+        }
+        let mut end = below + 2.0;
+        for line in wrapped(&self.panel.x.label, LABEL, width) {
+            canvas.text((left + width / 2.0, end + LABEL), LABEL, Anchor::Middle, "", &line);
+            end += line_height(LABEL);
+        }
+        if self.left_out > 0 {
+            let note = format!("points without a place on these axes: {}", self.left_out);
+            end = canvas.paragraph((left, end), width, 6.0, GREY, &note);
+        }
+        end
+    }
+}
+
+/// The points of `series` that have a place in `panel`, lines in the order of x.
+fn shown(panel: &Panel, series: &Series) -> Vec<(f64, f64)> {
+    let has_place = |&&(x, y): &&(f64, f64)| {
+        (series.mark == Mark::Level || panel.x.scale.coordinate(x).is_some())
+            && panel.y.scale.coordinate(y).is_some()
+    };
+    let mut points: Vec<_> = series.points.iter().filter(has_place).copied().collect();
+    if matches!(series.mark, Mark::Line | Mark::Steps) {
+        points.sort_by(|left, right| left.0.total_cmp(&right.0));
+    }
+    points
+}
+
+/// Whether the points of `series` have markers.
+pub(super) fn has_markers(series: &Series) -> bool {
+    match series.mark {
+        Mark::Line => series.points.len() <= MARKERS_MAX,
+        Mark::Steps => series.points.len() == 1,
+        Mark::Points => true,
+        Mark::Bars | Mark::Level => false,
+    }
+}
+
+/// A bar between two corners.
+pub(super) fn bar(
+    canvas: &mut Canvas,
+    (left, top, right, bottom): (f64, f64, f64, f64),
+    style: Style,
+) {
+    let [left, top, right, bottom] = [left, top, right, bottom].map(number);
+    let data = format!("M{left} {bottom}V{top}H{right}V{bottom}z");
+    let look = style.bar(canvas);
+    canvas.path(&data, &look);
+}
+
+fn polyline(points: &[(f64, f64)], is_stepped: bool) -> String {
+    let mut data = String::new();
+    for (index, &(x, y)) in points.iter().enumerate() {
+        let (x, y) = (number(x), number(y));
+        let _ = match (index, is_stepped) {
+            (0, _) => write!(data, "M{x} {y}"),
+            (_, true) => write!(data, "H{x}V{y}"),
+            (_, false) => write!(data, "L{x} {y}"),
+        };
+    }
+    data
+}
+
+fn grid(canvas: &mut Canvas, area: &Area) {
+    let mut data = String::new();
+    for tick in &area.y.ticks {
+        let y = area.bottom - tick.at * HEIGHT;
+        let _ = write!(data, "M{} {}h{}", number(area.left), number(y), number(area.width));
+    }
+    let is_numeric = |ruler: &&Ruler| !ruler.is_of_names();
+    for tick in area.x.iter().filter(is_numeric).flat_map(|ruler| &ruler.ticks) {
+        let x = area.left + tick.at * area.width;
+        let _ = write!(data, "M{} {}v-{}", number(x), number(area.bottom), number(HEIGHT));
+    }
+    canvas.path(&data, r##"fill="none" stroke="#ddd" stroke-width="0.4""##);
+}
+
+/// Both axes and their ticks.
+fn axes(canvas: &mut Canvas, area: &Area) {
+    lines(canvas, area.left, area.bottom, area.width);
+    let mut data = String::new();
+    let major = |ruler: &Ruler| ruler.ticks.iter().map(|tick| (tick.at, TICK)).collect::<Vec<_>>();
+    let minor = |ruler: &Ruler| ruler.minor.iter().map(|&at| (at, TICK * 0.5)).collect::<Vec<_>>();
+    for (at, length) in [major(area.y), minor(area.y)].concat() {
+        let y = area.bottom - at * HEIGHT;
+        let _ = write!(data, "M{} {}h-{}", number(area.left), number(y), number(length));
+    }
+    let below = area.x.as_ref().filter(|ruler| !ruler.is_of_names());
+    for (at, length) in below.map_or(Vec::new(), |ruler| [major(ruler), minor(ruler)].concat()) {
+        let x = area.left + at * area.width;
+        let _ = write!(data, "M{} {}v{}", number(x), number(area.bottom), number(length));
+    }
+    canvas.path(&data, r#"fill="none" stroke="black" stroke-width="0.5""#);
+}
+
+fn lines(canvas: &mut Canvas, left: f64, bottom: f64, width: f64) {
+    let (left, top, right) = (number(left), number(bottom - HEIGHT), number(left + width));
+    let data = format!("M{left} {top}V{}H{right}", number(bottom));
+    canvas.path(&data, r#"fill="none" stroke="black" stroke-width="0.6""#);
+}
+
+fn y_ticks(canvas: &mut Canvas, area: &Area) {
+    for tick in &area.y.ticks {
+        let y = area.bottom - tick.at * HEIGHT + axis::SIZE * 0.35;
+        let at = (area.left - TICK - 1.5, y);
+        canvas.text(at, axis::SIZE, Anchor::End, "", &tick.label);
+    }
+}
+
+/// The labels of the x axis; gives where they end.
+fn x_ticks(canvas: &mut Canvas, area: &Area) -> f64 {
+    let top = area.bottom + TICK + 1.0;
+    let Some(ruler) = &area.x else { return top };
+    if ruler.is_of_names() {
+        return names(canvas, area, ruler, top);
+    }
+    for tick in &ruler.ticks {
+        let half = text_width(&tick.label, axis::SIZE) / 2.0;
+        let x = (area.left + tick.at * area.width).min(WIDTH - 1.0 - half);
+        canvas.text((x, top + axis::SIZE), axis::SIZE, Anchor::Middle, "", &tick.label);
+    }
+    top + line_height(axis::SIZE)
+}
+
+/// Names below their bars: level where their words fit there, else upwards; gives where they end.
+fn names(canvas: &mut Canvas, area: &Area, ruler: &Ruler, top: f64) -> f64 {
+    let room = area.width / float(ruler.ticks.len()) - 2.0;
+    let height = line_height(axis::SIZE);
+    let words = ruler.ticks.iter().flat_map(|tick| tick.label.split_whitespace());
+    let widest = words.map(|word| text_width(word, axis::SIZE)).fold(0.0, f64::max);
+    let is_level = widest <= room;
+    let longest = if is_level { room } else { NAME_MAX.max(widest) };
+    let mut end = top;
+    for tick in &ruler.ticks {
+        let x = area.left + tick.at * area.width;
+        let mut lines = wrapped(&tick.label, axis::SIZE, longest);
+        if !is_level && height * float(lines.len()) > room {
+            lines = vec![tick.label.clone()];
+        }
+        for (index, line) in lines.iter().enumerate() {
+            let offset = height * float(index);
+            if is_level {
+                let at = (x, top + axis::SIZE + offset);
+                canvas.text(at, axis::SIZE, Anchor::Middle, "", line);
+                end = end.max(top + offset + height);
+            } else {
+                let start = axis::SIZE * 0.35 - height * (float(lines.len()) - 1.0) / 2.0;
+                let at = (x + start + offset, top);
+                canvas.text(at, axis::SIZE, Anchor::UpwardsEnd, "", line);
+                end = end.max(top + text_width(line, axis::SIZE));
+            }
+        }
+    }
+    end
+}

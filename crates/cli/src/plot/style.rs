@@ -1,0 +1,112 @@
+//! What tells series apart: colours that colour-blind readers can tell apart, and for grey paper
+//! dashes, markers and hatching.
+
+use super::canvas::{Canvas, number};
+use super::{Figure, Mark, Panel, Series};
+
+/// The palette of Okabe and Ito, without its yellow, which white paper swallows.
+const COLOURS: [&str; 7] =
+    ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9"];
+
+const DASHES: [&str; 6] = ["", "4 1.5", "1.2 1.2", "6 1.5 1.2 1.5", "2.5 1", "8 2"];
+
+/// Of a series that shares its colour with another.
+const DASHES_LIKE: &str = "1.5 2";
+
+/// How the marks of a series look.
+#[derive(Clone, Copy)]
+pub(super) struct Style {
+    colour: &'static str,
+    dash: &'static str,
+    /// The rank of its colour among those of the figure.
+    rank: usize,
+    shares_colour: bool,
+}
+
+impl Style {
+    /// The attributes of its lines.
+    pub(super) fn stroke(&self) -> String {
+        let dash = if self.dash.is_empty() {
+            String::new()
+        } else {
+            format!(r#" stroke-dasharray="{}""#, self.dash)
+        };
+        format!(r#"fill="none" stroke="{}" stroke-width="1.1"{dash}"#, self.colour)
+    }
+
+    /// The attributes of its bars.
+    pub(super) fn bar(&self, canvas: &mut Canvas) -> String {
+        let colour = self.colour;
+        let kind = if self.shares_colour { 2 } else { self.rank % 3 };
+        let fill = match kind {
+            0 => format!(r#"fill="{colour}""#),
+            1 => format!(r#"fill="{}""#, canvas.hatching(colour)),
+            _ => format!(r#"fill="{colour}" fill-opacity="0.3""#),
+        };
+        format!(r#"{fill} stroke="{colour}" stroke-width="0.6""#)
+    }
+
+    /// Draws its marker at each of `points`: for [`Mark::Points`] as a ring that leaves what it
+    /// surrounds to be seen.
+    pub(super) fn markers(&self, canvas: &mut Canvas, points: &[(f64, f64)], mark: Mark) {
+        let (fill, size) = if mark == Mark::Points { ("none", 2.9) } else { (self.colour, 1.9) };
+        let shape = self.outline(size);
+        let moved = |&(x, y): &(f64, f64)| format!("M{} {}{shape}", number(x), number(y));
+        let data: String = points.iter().map(moved).collect();
+        let colour = self.colour;
+        canvas.path(&data, &format!(r#"fill="{fill}" stroke="{colour}" stroke-width="0.8""#));
+    }
+
+    /// The outline of its marker around a point, of about the area of a circle of radius `size`.
+    fn outline(&self, size: f64) -> String {
+        let corners: &[(f64, f64)] = match self.rank % 5 {
+            0 => {
+                let (radius, side) = (number(size), number(size * 2.0));
+                let arc = |to: &str| format!("a{radius} {radius} 0 1 0 {to} 0");
+                return format!("m-{radius} 0{}{}z", arc(&side), arc(&format!("-{side}")));
+            }
+            1 => &[(-0.9, -0.9), (1.8, 0.0), (0.0, 1.8), (-1.8, 0.0)],
+            2 => &[(0.0, -1.25), (1.2, 2.1), (-2.4, 0.0)],
+            3 => &[(0.0, -1.35), (1.2, 1.35), (-1.2, 1.35), (-1.2, -1.35)],
+            _ => &[(0.0, 1.25), (1.2, -2.1), (-2.4, 0.0)],
+        };
+        let steps = corners.iter().map(|(x, y)| [number(x * size), number(y * size)].join(" "));
+        format!("m{}z", steps.collect::<Vec<_>>().join("l"))
+    }
+}
+
+/// The looks of all series of a figure.
+pub(super) struct Styles<'a> {
+    /// The names that have a colour of their own, in the order of their first use.
+    names: Vec<&'a str>,
+}
+
+impl<'a> Styles<'a> {
+    pub(super) fn of(figure: &'a Figure) -> Self {
+        let mut names = Vec::new();
+        for series in figure.panels.iter().flat_map(|panel| &panel.series) {
+            let name = owner(series);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Self { names }
+    }
+
+    /// How `series` looks in `panel`, where a line that is alone needs no dashes.
+    pub(super) fn style(&self, panel: &Panel, series: &Series) -> Style {
+        let rank = self.names.iter().position(|&name| name == owner(series)).unwrap_or(0);
+        let shares_colour = series.like.is_some();
+        let dash = match panel.series.len() {
+            1 => "",
+            _ if shares_colour => DASHES_LIKE,
+            _ => DASHES[rank % DASHES.len()],
+        };
+        Style { colour: COLOURS[rank % COLOURS.len()], dash, rank, shares_colour }
+    }
+}
+
+/// The name of the series that decides the colour of `series`.
+fn owner(series: &Series) -> &str {
+    series.like.as_ref().unwrap_or(&series.name)
+}

@@ -1,0 +1,140 @@
+//! Which experiments there are in the papers, and which can be rerun.
+
+use super::{Finding, Run, flash_delay, handlers, index_cost, key_size};
+use crate::output::{Failure, Output};
+use crate::table;
+use serde::Serialize;
+
+/// An experiment of a paper.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) id: &'static str,
+    /// The published system.
+    system: &'static str,
+    /// What it shows.
+    pub(super) what: &'static str,
+    /// How it is rerun, if it can be.
+    pub(super) experiment: Option<Experiment>,
+}
+
+/// How an experiment is rerun.
+#[derive(Debug)]
+pub(super) struct Experiment {
+    /// Where in the paper it is.
+    pub(super) source: &'static str,
+    pub(super) run: fn(Run) -> Result<Finding, Failure>,
+}
+
+/// All experiments, system by system.
+pub(super) const ENTRIES: &[Entry] = &[
+    later("FEMU-2a", "FEMU", "read latency, 1 to 64 threads, no flash delay"),
+    later("FEMU-2b", "FEMU", "the same with a fixed delay of 50 us"),
+    later("FEMU-2c", "FEMU", "that delay through the advanced model's code"),
+    later("FEMU-3", "FEMU", "two reads of a plane, one and two registers"),
+    later("FEMU-4", "FEMU", "16 threads of reads over channels x planes"),
+    later("FEMU-5", "FEMU", "filebench, basic and advanced model, real drive"),
+    later("FEMU-5b", "FEMU", "varmail over threads and planes"),
+    later("FEMU-6a", "FEMU", "read tail while GC blocks more or less"),
+    later("FEMU-6b", "FEMU", "a distributed word count under GC"),
+    later("FEMU-g", "FEMU", "pages moved inside the device, not by the host"),
+    Entry {
+        id: "MoKE-1a",
+        system: MOKE,
+        what: "operations a second against key size",
+        experiment: Some(Experiment {
+            source: "MoKE, section II.A and figure 1a",
+            run: key_size::run,
+        }),
+    },
+    Entry {
+        id: "MoKE-1b",
+        system: MOKE,
+        what: "read latency with and without flash delays",
+        experiment: Some(Experiment {
+            source: "MoKE, section III and figure 1b",
+            run: flash_delay::run_retrieves,
+        }),
+    },
+    Entry {
+        id: "MoKE-1c",
+        system: MOKE,
+        what: "write latency with and without flash delays",
+        experiment: Some(Experiment {
+            source: "MoKE, section III and figure 1c",
+            run: flash_delay::run_stores,
+        }),
+    },
+    Entry {
+        id: "MoKE-1d",
+        system: MOKE,
+        what: "read latency against queue depth",
+        experiment: Some(Experiment {
+            source: "MoKE, section III and figure 1d",
+            run: handlers::run,
+        }),
+    },
+    Entry {
+        id: "MoKE-idx",
+        system: MOKE,
+        what: "what the index costs each kind of request",
+        experiment: Some(Experiment { source: "MoKE, section II.B", run: index_cost::run }),
+    },
+    later("LS-T1", LIGHTSTORE, "power and rack space against a flash array"),
+    later("LS-4", LIGHTSTORE, "RocksDB on embedded and server cores"),
+    later("LS-9", LIGHTSTORE, "throughput, local and over the network"),
+    later("LS-10", LIGHTSTORE, "where latency goes: NAND, store, network"),
+    later("LS-11", LIGHTSTORE, "random reads over 1 to 4 nodes"),
+    later("LS-T4", LIGHTSTORE, "operations for each joule"),
+    later("LS-12", LIGHTSTORE, "each optimisation switched off"),
+    later("LS-13", LIGHTSTORE, "hardware, light and page-mapped FTL"),
+    later("LS-14", LIGHTSTORE, "YCSB against ARDB"),
+    later("LS-15", LIGHTSTORE, "block store against Ceph, 1 to 4 nodes"),
+    later("LS-16", LIGHTSTORE, "file store against Ceph, 1 to 4 nodes"),
+    later("OCT-qd", "OctoKV", "queue depth of each core without balancing"),
+    later("OCT-util", "OctoKV", "core utilisation against I/O latency"),
+    later("OCT-rt", "OctoKV", "response time: host store, OctoKV, balanced"),
+    later("OCT-tp", "OctoKV", "throughput: host store, OctoKV, balanced"),
+    later("OCT-lb", "OctoKV", "core utilisation with balancing"),
+    later("CR-5", CRAIL, "NameNode memory against capacity and block size"),
+    later("CR-6", CRAIL, "random puts and gets of 4 KB, KV against block"),
+    later("CR-7", CRAIL, "objects of 28 KB against block size"),
+    later("CR-8", CRAIL, "RPCs and space wasted against block size"),
+    later("CR-9", CRAIL, "two clients with small and large objects"),
+    later("CR-10", CRAIL, "1, 2 and 4 clients and DataNodes"),
+    later("CR-11", CRAIL, "one client, 1, 2 and 4 DataNodes"),
+];
+
+const MOKE: &str = "MoKE";
+const LIGHTSTORE: &str = "LightStore";
+const CRAIL: &str = "Crail-KV";
+
+/// An experiment that cannot be rerun yet.
+const fn later(id: &'static str, system: &'static str, what: &'static str) -> Entry {
+    Entry { id, system, what, experiment: None }
+}
+
+/// An experiment in a list.
+#[derive(Debug, Serialize)]
+struct Listed {
+    id: &'static str,
+    system: &'static str,
+    what: &'static str,
+    /// Whether it can be rerun.
+    done: bool,
+}
+
+/// All experiments.
+pub(super) fn list(is_json: bool) -> Output {
+    let listed = ENTRIES.iter().map(|entry| {
+        let &Entry { id, system, what, ref experiment } = entry;
+        Listed { id, system, what, done: experiment.is_some() }
+    });
+    if is_json {
+        return Output::json(&listed.collect::<Vec<_>>());
+    }
+    let rows = listed.map(|entry| {
+        let done = if entry.done { "done" } else { "not yet" };
+        [entry.id, entry.system, done, entry.what].map(str::to_owned).to_vec()
+    });
+    Output::new(table::list(&["experiment", "system", "", "what it shows"], rows))
+}

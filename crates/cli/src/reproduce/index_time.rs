@@ -1,0 +1,202 @@
+//! What an index takes of this machine's time.
+
+use crate::output::Failure;
+use crate::progress::{Bar, Progress, Unit};
+use base::{Key, Rng};
+use engine::{Address, HashedKey, Index, KeySpaceId, MakeIndex, TableId};
+use reactor::Reactor;
+use std::hint::black_box;
+use std::time::Instant;
+use workload::Keys;
+
+/// What one kind of operation takes, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cost {
+    pub(super) mean: f64,
+    /// What 99 of 100 operations did not exceed.
+    pub(super) p99: f64,
+}
+
+/// What the operations of an index take, hashing of the key included.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IndexCosts {
+    /// A lookup of a key that has an entry.
+    pub(super) read: Cost,
+    /// A lookup that finds none, then a new entry.
+    pub(super) insert: Cost,
+    /// A lookup, then another address in the entry.
+    pub(super) overwrite: Cost,
+}
+
+/// An index under measurement, and what it is to hold.
+struct Bench {
+    index: Box<dyn Index>,
+    entries: Vec<(Key, Address)>,
+    rng: Rng,
+    bar: Bar,
+}
+
+const TABLE: TableId = TableId { space: KeySpaceId(1), generation: 0 };
+
+/// Operations between two steps of progress: some milliseconds.
+const PROGRESS_STEP: usize = 1 << 14;
+
+/// Names the order of keys.
+const SEED: u64 = 1;
+
+/// What the operations of an index that `make` makes take, with `count` keys of `key_bytes`.
+pub(super) fn measure(
+    make: MakeIndex,
+    key_bytes: usize,
+    count: u64,
+    progress: Progress,
+) -> Result<IndexCosts, Failure> {
+    let keys = Keys::new(key_bytes, count).map_err(Failure::refused)?;
+    let entries = (0..count).map(|number| (keys.key(number), Address::from_bits(number)));
+    let bar = progress.bar("timing index", Unit::Count);
+    let mut bench = Bench { index: make(), entries: entries.collect(), rng: Rng::new(SEED), bar };
+    let costs = Reactor::new(None).run(bench.run());
+    costs.ok_or_else(|| Failure::Broken("an index does not find what it was given".to_owned()))
+}
+
+/// What asking for the time twice takes, which each cost contains once.
+pub(super) fn of_timer() -> Cost {
+    let mut times: Vec<u32> =
+        (0..100_000).map(|_| nanos_since(black_box(Instant::now()))).collect();
+    Cost::of(&mut times)
+}
+
+impl Bench {
+    /// `None` if the index is wrong.
+    async fn run(&mut self) -> Option<IndexCosts> {
+        let insert = self.insert().await?;
+        let read = self.read().await?;
+        let overwrite = self.overwrite().await?;
+        Some(IndexCosts { read, insert, overwrite })
+    }
+
+    async fn insert(&mut self) -> Option<Cost> {
+        self.shuffle();
+        let mut times = vec![0; self.entries.len()];
+        for (at, (key, address)) in self.entries.iter().enumerate() {
+            let started = Instant::now();
+            let key = HashedKey::new(key);
+            let found = self.index.lookup(TABLE, key).await;
+            self.index.insert(TABLE, key, *address).await;
+            times[at] = nanos_since(started);
+            // Another key's entry may come up, but not this address.
+            if found.contains(address) {
+                return None;
+            }
+            progress(&mut self.bar, at, self.entries.len());
+        }
+        Some(Cost::of(&mut times))
+    }
+
+    async fn read(&mut self) -> Option<Cost> {
+        self.shuffle();
+        let mut times = vec![0; self.entries.len()];
+        for (at, (key, address)) in self.entries.iter().enumerate() {
+            let started = Instant::now();
+            let found = self.index.lookup(TABLE, HashedKey::new(key)).await;
+            times[at] = nanos_since(started);
+            if !found.contains(address) {
+                return None;
+            }
+            progress(&mut self.bar, at, self.entries.len());
+        }
+        Some(Cost::of(&mut times))
+    }
+
+    async fn overwrite(&mut self) -> Option<Cost> {
+        self.shuffle();
+        let mut times = vec![0; self.entries.len()];
+        let count = self.entries.len() as u64;
+        for (at, (key, address)) in self.entries.iter().enumerate() {
+            let new = Address::from_bits(address.to_bits() + count);
+            let started = Instant::now();
+            let key = HashedKey::new(key);
+            let found = self.index.lookup(TABLE, key).await;
+            let is_replaced = self.index.replace(TABLE, key, *address, new).await;
+            times[at] = nanos_since(started);
+            if !(is_replaced && found.contains(address)) {
+                return None;
+            }
+            progress(&mut self.bar, at, self.entries.len());
+        }
+        Some(Cost::of(&mut times))
+    }
+
+    /// Brings the entries into another order, so that which comes next cannot be known. They are
+    /// read one after the other, as a command brings its key along.
+    fn shuffle(&mut self) {
+        for last in (1..self.entries.len()).rev() {
+            let other = self.rng.below(last as u64 + 1);
+            self.entries.swap(last, usize::try_from(other).expect("an index of a slice"));
+        }
+    }
+}
+
+fn progress(bar: &mut Bar, done: usize, total: usize) {
+    if done.is_multiple_of(PROGRESS_STEP) {
+        bar.set(done as u64, total as u64);
+    }
+}
+
+/// Nanoseconds since `started`, at most 4 s.
+fn nanos_since(started: Instant) -> u32 {
+    u32::try_from(started.elapsed().as_nanos()).unwrap_or(u32::MAX)
+}
+
+impl Cost {
+    /// That of operations which took `times`, at least one.
+    fn of(times: &mut [u32]) -> Self {
+        times.sort_unstable();
+        let sum: u64 = times.iter().copied().map(u64::from).sum();
+        let rank = (times.len() * 99).div_ceil(100);
+        #[expect(clippy::cast_precision_loss, reason = "sums of nanoseconds are far below 2^53")]
+        let mean = sum as f64 / times.len() as f64;
+        Self { mean, p99: times[rank - 1].into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::HashIndex;
+
+    #[test]
+    fn the_99th_percentile_is_what_99_of_100_do_not_exceed() {
+        let mut times: Vec<u32> = (1..=200).rev().collect();
+        assert_eq!(Cost::of(&mut times), Cost { mean: 100.5, p99: 198.0 });
+        assert_eq!(Cost::of(&mut [7]), Cost { mean: 7.0, p99: 7.0 });
+        assert_eq!(Cost::of(&mut [1, 9]), Cost { mean: 5.0, p99: 9.0 });
+    }
+
+    #[test]
+    fn every_operation_is_timed() {
+        let progress = Progress::new(true);
+        let costs = measure(|| Box::new(HashIndex::default()), 16, 10_000, progress).unwrap();
+        for cost in [costs.read, costs.insert, costs.overwrite] {
+            // A hash of 16 bytes and a look into a table take some nanoseconds, and no second.
+            assert!(cost.mean > 1.0 && cost.mean < 1e9 && cost.p99 > 0.0, "{cost:?}");
+        }
+    }
+
+    #[test]
+    fn an_index_that_forgets_is_found_out() {
+        let mut bench = Bench {
+            index: Box::new(HashIndex::default()),
+            entries: vec![(Key::new(b"key").unwrap(), Address::from_bits(1))],
+            rng: Rng::new(1),
+            bar: Progress::new(true).bar("timing index", Unit::Count),
+        };
+        let found = Reactor::new(None).run(async {
+            let read = bench.read().await;
+            let overwrite = bench.overwrite().await;
+            let first = bench.insert().await;
+            (read, overwrite, first.is_some(), bench.insert().await)
+        });
+        assert_eq!(found, (None, None, true, None), "and one that knows too much");
+    }
+}

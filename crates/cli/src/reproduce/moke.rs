@@ -1,0 +1,106 @@
+//! The device and the load of MoKE, section III.
+
+use super::Run;
+use crate::args::Clock;
+use crate::device;
+use crate::output::Failure;
+use crate::rig::{Measured, Rig, Setup};
+use base::{Nanos, human_bytes};
+use node::{Device, Profile};
+use workload::{Distribution, Kind, Load, Operation, Payload, Plan, Until, ValueSizes};
+
+/// MoKE, section III: "2.6M KV pairs with 16B keys and 4KB values".
+pub(super) const PAIRS: u64 = 2_600_000;
+
+/// See [`PAIRS`].
+pub(super) const KEY_BYTES: usize = 16;
+
+/// See [`PAIRS`].
+pub(super) const VALUE_BYTES: u32 = 4_096;
+
+/// Operations that a figure is of: enough for means to settle. In virtual time nothing else
+/// disturbs them.
+pub(super) const OPERATIONS: u64 = 260_000;
+
+const SEED: u64 = 1;
+
+/// The device of the paper.
+pub(super) fn profile() -> Result<Profile, Failure> {
+    device::load("moke")
+}
+
+/// A fresh device.
+pub(super) fn rig(profile: &Profile, run: Run) -> Result<Rig<'_>, Failure> {
+    Rig::new(Setup {
+        profile,
+        seed: SEED,
+        shuffle: false,
+        clock: Clock::Virtual,
+        timeline: None,
+        progress: run.progress,
+    })
+}
+
+/// Random operations on the pairs of the paper, `queue_depth` outstanding.
+pub(super) fn plan(operation: Operation, queue_depth: u32) -> Plan {
+    Plan {
+        operation,
+        until: Until::Operations(OPERATIONS),
+        load: Load::QueueDepth(queue_depth),
+        nsid: Device::NAMESPACE,
+        key_bytes: KEY_BYTES,
+        values: ValueSizes::Fixed(VALUE_BYTES),
+        keys: PAIRS,
+        seed: SEED,
+        distribution: Distribution::Uniform,
+        payload: Payload::None,
+    }
+}
+
+/// Carries out `plan`. An operation that fails makes all figures worthless.
+pub(super) fn measure(rig: &mut Rig<'_>, plan: &Plan) -> Result<Measured, Failure> {
+    let measured = rig.measure(plan)?;
+    match measured.outcome.errors() {
+        0 => Ok(measured),
+        errors => Err(Failure::Broken(format!(
+            "{errors} of {} operations of the experiment failed",
+            measured.outcome.operations()
+        ))),
+    }
+}
+
+/// Mean latency of `kind`, of which there were operations, in nanoseconds.
+pub(super) fn mean_ns(measured: &Measured, kind: Kind) -> f64 {
+    measured.outcome.tally(kind).expect("operations of this kind succeeded").mean_ns()
+}
+
+/// What the experiment runs on, and `load`.
+pub(super) fn setup(profile: &Profile, load: &str) -> String {
+    let nand = &profile.nand;
+    format!(
+        "profile moke: {} channels x {} dies, pages of {}, read {}, program {}; {load}; values of \
+         {}, seed {SEED}, virtual time",
+        nand.channels,
+        nand.dies_per_channel,
+        human_bytes(nand.page_bytes.into()),
+        nand.read,
+        nand.program,
+        human_bytes(VALUE_BYTES.into()),
+    )
+}
+
+/// Those assumptions of `profile` that are about `keys`, and after them `own`.
+pub(super) fn assumptions(profile: &Profile, keys: &[&str], own: &[&str]) -> Vec<String> {
+    let of_profile = keys.iter().map(|&key| {
+        let found = profile.assumptions().iter().find(|assumption| assumption.key == key);
+        let assumption = found.unwrap_or_else(|| panic!("moke assumes nothing of {key}"));
+        format!("{key} of the profile: {}", assumption.sentence.trim_end_matches('.'))
+    });
+    of_profile.chain(own.iter().map(|&own| own.to_owned())).collect()
+}
+
+/// A time for arithmetic with means.
+#[expect(clippy::cast_precision_loss, reason = "times of stages are far below 2^53")]
+pub(super) const fn nanos(time: Nanos) -> f64 {
+    time.0 as f64
+}

@@ -1,0 +1,140 @@
+//! What came of an experiment, for people and for programs.
+
+use super::Finding;
+use crate::number::rounded;
+use crate::{path, table};
+use serde::Serialize;
+use std::path::Path;
+
+/// What came of an experiment, and of which one.
+#[derive(Serialize)]
+pub(super) struct Report {
+    pub(super) id: &'static str,
+    /// What it shows.
+    #[serde(skip)]
+    pub(super) what: &'static str,
+    /// Where in the paper it is.
+    pub(super) source: &'static str,
+    #[serde(flatten)]
+    pub(super) finding: Finding,
+}
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Row {
+    pub(super) label: String,
+    /// The paper's, where it gives a number.
+    pub(super) paper: Option<f64>,
+    pub(super) ours: f64,
+    pub(super) unit: &'static str,
+}
+
+/// Columns of a terminal.
+const COLUMNS: usize = 80;
+
+/// Columns of the names of facts.
+const NAME_COLUMNS: usize = 13;
+
+impl Report {
+    /// As text for a terminal; `plot` is the file of its figure, if it was drawn.
+    pub(super) fn table(&self, plot: Option<&Path>) -> String {
+        let plot = plot.map(|plot| fact("figure", &path::shown(plot))).unwrap_or_default();
+        let Self { id, what, source, finding } = self;
+        let verdict = if finding.holds { "holds" } else { "does not hold" };
+        let mut text = [
+            &format!("{id}: {what}\n\n"),
+            &fact("source", source),
+            &fact("setup", &finding.setup),
+            &plot,
+            "\n",
+            &self.figures(),
+            "\n",
+            &fact("criterion", &finding.criterion),
+            &fact("", verdict),
+            "\nassumptions\n",
+        ]
+        .concat();
+        text.extend(finding.assumptions.iter().map(|assumption| hanging("  - ", assumption)));
+        text
+    }
+
+    fn figures(&self) -> String {
+        let rows = &self.finding.rows;
+        let widest = rows.iter().map(|row| row.unit.len()).max().unwrap_or(0);
+        let rows = rows.iter().map(|row| {
+            let paper = row.paper.map_or_else(|| "-".to_owned(), figure);
+            vec![row.label.clone(), paper, figure(row.ours), format!("{:<widest$}", row.unit)]
+        });
+        table::numbers(&["", "     paper", "      ours", ""], rows)
+    }
+}
+
+/// `value` as people read it: large ones in whole numbers.
+fn figure(value: f64) -> String {
+    if value >= 1_000.0 {
+        return rounded(value);
+    }
+    let text = format!("{value:.3}");
+    if text == "-0.000" { text[1..].to_owned() } else { text }
+}
+
+/// What is called `name`.
+fn fact(name: &str, text: &str) -> String {
+    hanging(&format!("  {name:<NAME_COLUMNS$}"), text)
+}
+
+/// `text` in lines that fit a terminal, the first behind `lead`, the others below it.
+fn hanging(lead: &str, text: &str) -> String {
+    let mut lines = vec![lead.to_owned()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a first line");
+        let is_empty = line.len() == lead.len();
+        if !is_empty && line.len() + 1 + word.len() > COLUMNS {
+            lines.push(" ".repeat(lead.len()) + word);
+            continue;
+        }
+        line.push_str(if is_empty { "" } else { " " });
+        line.push_str(word);
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_hangs_below_its_first_line_and_fits_a_terminal() {
+        assert_eq!(hanging("  - ", "a b"), "  - a b\n");
+        let of_columns = |last| hanging("  - ", &["x".repeat(37), "x".repeat(last)].join(" "));
+        assert_eq!(of_columns(38).lines().map(str::len).collect::<Vec<_>>(), [80]);
+        assert_eq!(of_columns(39).lines().map(str::len).collect::<Vec<_>>(), [41, 43]);
+        let words = ["word"; 40].join(" ");
+        let text = hanging("  - ", &words);
+        // 15 words of 5 columns, the last blank left out, behind 4 columns.
+        let lengths: Vec<usize> = text.lines().map(str::len).collect();
+        assert_eq!(lengths, [78, 78, 53]);
+        assert!(text.lines().skip(1).all(|line| line.starts_with("    word")));
+        let said: Vec<&str> = text.split_whitespace().skip(1).collect();
+        assert_eq!(said.join(" "), words);
+    }
+
+    #[test]
+    fn large_figures_are_whole_numbers() {
+        assert_eq!(figure(238_095.24), "238,095");
+        for (value, text) in [(56.6, "56.600"), (-19.3, "-19.300"), (-0.000_4, "0.000")] {
+            assert_eq!(figure(value), text);
+        }
+    }
+
+    #[test]
+    fn a_program_is_given_the_keys_that_are_promised() {
+        let row = Row { label: "a".to_owned(), paper: None, ours: 1.5, unit: "us" };
+        let finding = Finding { rows: vec![row], ..Finding::default() };
+        let report = Report { id: "a", what: "hidden", source: "b", finding };
+        let text = serde_json::to_string(&report).unwrap();
+        let rows = r#""rows":[{"label":"a","paper":null,"ours":1.5,"unit":"us"}]"#;
+        let start = r#"{"id":"a","source":"b","setup":"","assumptions":[],"#;
+        assert_eq!(text, format!(r#"{start}{rows},"criterion":"","holds":false}}"#));
+    }
+}

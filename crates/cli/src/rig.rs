@@ -1,0 +1,176 @@
+//! A device and what drives it: put together, filled, measured.
+
+use crate::args::Clock;
+use crate::flash::{Flash, Window};
+use crate::output::Failure;
+use crate::perfetto::Timeline;
+use crate::progress::{Bar, Progress, Unit};
+use controller::QueuePair;
+use node::profile::Model;
+use node::{Device, DeviceError, Figures, Profile};
+use reactor::{Lateness, Reactor};
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+use workload::{Fill, FillError, Outcome, Plan};
+
+/// What a device is made of, and how it is watched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup<'a> {
+    pub(crate) profile: &'a Profile,
+    /// The device's own.
+    pub(crate) seed: u64,
+    /// Whether the seed orders timers that are due at one instant.
+    pub(crate) shuffle: bool,
+    /// The clock that is kept while it is measured. All else happens in virtual time.
+    pub(crate) clock: Clock,
+    /// Where a timeline of what is measured is written.
+    pub(crate) timeline: Option<&'a Path>,
+    pub(crate) progress: Progress,
+}
+
+/// A device with its reactor.
+pub(crate) struct Rig<'a> {
+    setup: Setup<'a>,
+    reactor: Reactor,
+    device: Device,
+    /// With nothing on it but the store's own records.
+    empty: Empty,
+}
+
+/// What is on an empty device.
+struct Empty {
+    figures: Figures,
+    records: u64,
+}
+
+/// How a load went.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) outcome: Outcome,
+    pub(crate) window: Window,
+    pub(crate) flash: Flash,
+    pub(crate) wall_seconds: f64,
+    /// In real time: how late the device's events were.
+    pub(crate) lateness: Option<Lateness>,
+}
+
+impl<'a> Rig<'a> {
+    /// A fresh device.
+    pub(crate) fn new(setup: Setup<'a>) -> Result<Self, Failure> {
+        let Setup { profile, seed, .. } = setup;
+        if setup.timeline.is_some() && profile.nand.model == Model::Scalar {
+            return Err(Failure::refused(
+                "a timeline is of dies and channels that are waited for, which a device with \
+                 model = \"scalar\" does not have",
+            ));
+        }
+        let mut reactor = Reactor::new(setup.shuffle.then_some(seed));
+        let cells = Device::manufacture(profile, seed);
+        let device = reactor.run(Device::format(profile, cells, seed)).map_err(device_failure)?;
+        let records = device.store().usage().values.records;
+        let empty = Empty { figures: device.figures(), records };
+        Ok(Self { setup, reactor, device, empty })
+    }
+
+    /// The device.
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Stores the keys of `plan`, in virtual time.
+    pub(crate) fn fill(&mut self, plan: &Plan) -> Result<Fill, Failure> {
+        self.fill_by(async |queue, bar| {
+            workload::fill(queue, plan, |done, total| bar.set(done, total)).await
+        })
+    }
+
+    /// Measures `plan`, for which the device was filled. May be done again after a plan that only
+    /// reads.
+    pub(crate) fn measure(&mut self, plan: &Plan) -> Result<Measured, Failure> {
+        self.measure_by(async |queue, bar| {
+            workload::run(queue, plan, |done, total| bar.set(done, total)).await
+        })
+    }
+
+    /// Stores keys as `fill` does it, in virtual time.
+    pub(crate) fn fill_by(
+        &mut self,
+        fill: impl AsyncFnOnce(&QueuePair, &mut Bar) -> Result<Fill, FillError>,
+    ) -> Result<Fill, Failure> {
+        let mut bar = self.setup.progress.bar("storing keys", Unit::Count);
+        let queue = self.device.controller().queue_pair();
+        let filled = self.reactor.run(fill(&queue, &mut bar));
+        filled.map_err(|error| Failure::Broken(error.to_string()))
+    }
+
+    /// Measures what `load` does, in the time that the setup names.
+    pub(crate) fn measure_by(
+        &mut self,
+        load: impl AsyncFnOnce(&QueuePair, &mut Bar) -> Outcome,
+    ) -> Result<Measured, Failure> {
+        // What is only buffered would be programmed, and read from memory, in the window.
+        self.reactor.run(flush(&self.device))?;
+        let before = self.device.figures();
+        let timeline = self.start_timeline()?;
+        let mut bar = self.setup.progress.bar("measuring", Unit::Count);
+        let queue = self.device.controller().queue_pair();
+        let started = Instant::now();
+        let (outcome, lateness) = match self.setup.clock {
+            Clock::Virtual => (self.reactor.run(load(&queue, &mut bar)), None),
+            Clock::Real => {
+                let (outcome, lateness) = self.reactor.run_in_real_time(load(&queue, &mut bar));
+                (outcome, Some(lateness))
+            }
+        };
+        let wall_seconds = started.elapsed().as_secs_f64();
+        self.finish_timeline(timeline)?;
+        // What the window's stores have to program counts as theirs, whenever they were answered.
+        self.reactor.run(flush(&self.device))?;
+        let window = Window { before, after: self.device.figures() };
+        let flash = self.flash(&window);
+        Ok(Measured { outcome, window, flash, wall_seconds, lateness })
+    }
+
+    fn flash(&self, window: &Window) -> Flash {
+        let pairs = self.device.store().usage().values.records - self.empty.records;
+        let bytes = |figures: &Figures| figures.store.host_bytes - figures.store.dropped_bytes;
+        let stored_bytes = bytes(&window.after) - bytes(&self.empty.figures);
+        Flash::new(&self.device, window, pairs, stored_bytes)
+    }
+
+    fn start_timeline(&mut self) -> Result<Option<Timeline>, Failure> {
+        let Some(path) = self.setup.timeline else { return Ok(None) };
+        let (resources, now) = self.reactor.run(async { (clock::resources(), clock::now()) });
+        let timeline = Timeline::create(path, &resources, now);
+        let timeline = timeline.map_err(|error| self.timeline_failure(&error))?;
+        self.reactor.set_trace(Some(timeline.sink()));
+        Ok(Some(timeline))
+    }
+
+    fn finish_timeline(&mut self, timeline: Option<Timeline>) -> Result<(), Failure> {
+        self.reactor.set_trace(None);
+        let finished = timeline.map_or(Ok(()), Timeline::finish);
+        finished.map_err(|error| self.timeline_failure(&error))
+    }
+
+    fn timeline_failure(&self, error: &io::Error) -> Failure {
+        let path = self.setup.timeline.map(Path::display);
+        let path = path.map_or_else(String::new, |path| path.to_string());
+        Failure::Broken(format!("the timeline {path} cannot be written: {error}"))
+    }
+}
+
+/// Has everything on the flash that was answered.
+pub(crate) async fn flush(device: &Device) -> Result<(), Failure> {
+    let flushed = device.store().flush().await;
+    flushed.map_err(|error| Failure::Broken(format!("the device cannot be flushed: {error}")))
+}
+
+/// What a device that cannot be built means for whoever asked for it.
+pub(crate) fn device_failure(error: DeviceError) -> Failure {
+    match error {
+        DeviceError::TooSmall { .. } => Failure::refused(error),
+        DeviceError::Store(_) => Failure::Broken(error.to_string()),
+    }
+}

@@ -1,0 +1,163 @@
+use crate::history::{Begun, History};
+use crate::outcome::{Finding, Verdict};
+use crate::script::Script;
+use crate::session::Asked;
+use crate::value::{Payload, ValueGenerator, checksum_of};
+use base::Buf;
+use controller::Completion;
+use spec::{ListReader, Status};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+/// Makes values, and tells which may come back.
+#[derive(Debug)]
+pub(crate) struct Judge {
+    values: ValueGenerator,
+    /// Only if what is stored during the run is also retrieved.
+    history: Option<History>,
+}
+
+impl Judge {
+    /// Of the values that `seed` names. `keys` keys have versions that are told apart.
+    pub(crate) fn new(seed: u64, payload: Payload, keys: Option<u64>) -> Self {
+        Self { values: ValueGenerator::new(seed, payload), history: keys.map(History::new) }
+    }
+
+    /// A command on key number `key` is about to be submitted: the oldest version that it may find.
+    #[inline]
+    pub(crate) fn oldest(&self, key: u32) -> u32 {
+        self.history.as_ref().map_or(0, |history| history.oldest(key))
+    }
+
+    /// A store or a delete is about to be submitted: its version, if versions are counted.
+    #[inline]
+    pub(crate) fn begin(&mut self, key: u32) -> Option<Begun> {
+        self.history.as_mut().map(|history| history.begin(key))
+    }
+
+    /// The store or delete ended that [`Self::begin`] gave a name.
+    #[inline]
+    pub(crate) fn end(&mut self, store: u32, has_succeeded: bool) {
+        if let Some(history) = &mut self.history {
+            history.end(store, has_succeeded);
+        }
+    }
+
+    /// The value that a store writes.
+    #[inline]
+    pub(crate) fn value(&self, key: u32, version: u32, len: u32) -> Buf {
+        self.values.value(key.into(), version, len)
+    }
+
+    /// What there is to say about a store, retrieve, delete or exist that has completed.
+    #[inline]
+    pub(crate) fn judge(&self, script: &Script, asked: &Asked, completion: &Completion) -> Verdict {
+        match asked {
+            Asked::Retrieve { key, oldest } => self.retrieved(script, *key, *oldest, completion),
+            Asked::Store { key, version, .. } => {
+                let finding = by_status(completion.status);
+                Verdict { checksum: self.tag_of(script, *key, *version), finding }
+            }
+            Asked::Delete { key, version, oldest, .. } => {
+                let others = || self.versions(*key, *oldest).filter(|found| found != version);
+                let finding = by_status_or_miss(completion.status, || {
+                    others().any(|version| script.value_bytes(*key, version).is_none())
+                });
+                Verdict { checksum: self.tag_of(script, *key, *version), finding }
+            }
+            Asked::Exist { key, oldest } => self.found(script, *key, *oldest, completion.status),
+            Asked::List { .. } => {
+                let finding = by_status(completion.status);
+                Verdict { checksum: completion.data.checksum(), finding }
+            }
+        }
+    }
+
+    #[inline]
+    fn retrieved(
+        &self,
+        script: &Script,
+        key: u32,
+        oldest: u32,
+        completion: &Completion,
+    ) -> Verdict {
+        let checksum = checksum_of(&completion.data);
+        let is_right = || {
+            checksum.is_ok_and(|tag| {
+                completion.data.len() == completion.result
+                    && self.may_be(script, key, oldest, completion.result, tag)
+            })
+        };
+        let finding = match completion.status.is_success() {
+            true if is_right() => Finding::Right,
+            true => Finding::Wrong,
+            false => by_status_or_miss(completion.status, || {
+                self.versions(key, oldest).any(|version| script.value_bytes(key, version).is_none())
+            }),
+        };
+        Verdict { checksum: checksum.unwrap_or_else(|_| completion.data.checksum()), finding }
+    }
+
+    /// True when a value of `len` bytes with `tag` is that of a version that may be found.
+    #[inline]
+    fn may_be(&self, script: &Script, key: u32, oldest: u32, len: u32, tag: u64) -> bool {
+        self.versions(key, oldest).rev().any(|version| {
+            self.values.tag(key.into(), version, len) == tag
+                && script.value_bytes(key, version) == Some(len)
+        })
+    }
+
+    fn found(&self, script: &Script, key: u32, oldest: u32, status: Status) -> Verdict {
+        let may_be = |is_there: bool| {
+            self.versions(key, oldest)
+                .any(|version| script.value_bytes(key, version).is_some() == is_there)
+        };
+        let finding = match status.is_success() {
+            true if may_be(true) => Finding::Right,
+            true => Finding::Wrong,
+            false => by_status_or_miss(status, || may_be(false)),
+        };
+        Verdict { checksum: self.tag_of(script, key, oldest), finding }
+    }
+
+    /// The versions of a key that a command may find that completes now, when `oldest` was the
+    /// oldest as it was submitted.
+    #[inline]
+    fn versions(&self, key: u32, oldest: u32) -> RangeInclusive<u32> {
+        self.history.as_ref().map_or(0..=0, |history| history.versions(key, oldest))
+    }
+
+    /// What tells key and version apart in the digest: the tag of the value, or of one of 8 bytes
+    /// where the key is not there.
+    #[inline]
+    fn tag_of(&self, script: &Script, key: u32, version: u32) -> u64 {
+        let len = script.value_bytes(key, version).unwrap_or(u64::BITS / 8);
+        self.values.tag(key.into(), version, len)
+    }
+}
+
+#[inline]
+fn by_status(status: Status) -> Finding {
+    if status.is_success() { Finding::Right } else { Finding::Failed(status) }
+}
+
+/// As [`by_status`], where a missing key is right if it `may_be_missing`.
+#[inline]
+fn by_status_or_miss(status: Status, may_be_missing: impl FnOnce() -> bool) -> Finding {
+    match by_status(status) {
+        Finding::Failed(Status::KEY_DOES_NOT_EXIST) if may_be_missing() => Finding::Miss,
+        finding => finding,
+    }
+}
+
+/// The numbers of the keys that a list from key number `start` on returned, in its order; `None`
+/// when it is not what such a list may be: at most `count` different keys of the run, the first of
+/// them `start`, which was there all the time.
+pub(crate) fn listed(script: &Script, start: u32, count: u32, list: &Buf) -> Option<Vec<u32>> {
+    let reader = ListReader::new(list.bytes()?).ok()?;
+    let numbers: Option<Vec<u32>> =
+        reader.map(|key| script.number(key.ok()?)).take(count as usize + 1).collect();
+    let numbers = numbers.filter(|numbers| numbers.len() <= count as usize)?;
+    let distinct: BTreeSet<u32> = numbers.iter().copied().collect();
+    (numbers.first() == Some(&start) && distinct.len() == numbers.len()).then_some(numbers)
+}

@@ -1,0 +1,38 @@
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Writes one pair.
+    Store,
+    /// Reads the value of one key.
+    Retrieve,
+    /// Removes one pair.
+    Delete,
+    /// Asks whether a key is there.
+    Exist,
+    /// Lists the keys from one on, then reads their values.
+    Scan,
+    /// Reads the value of one key, then writes another.
+    ReadModifyWrite,
+}
+
+impl Kind {
+    /// How many kinds there are.
+    pub const COUNT: usize = 6;
+
+    /// All kinds, in the order of a report.
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::Store, Self::Retrieve, Self::Delete, Self::Exist, Self::Scan, Self::ReadModifyWrite];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Store => "store",
+            Self::Retrieve => "retrieve",
+            Self::Delete => "delete",
+            Self::Exist => "exist",
+            Self::Scan => "scan",
+            Self::ReadModifyWrite => "read_modify_write",
+        }
+    }
+}

@@ -1,0 +1,182 @@
+use crate::generated::Generated;
+use crate::kind::Kind;
+use crate::replay::{Replay, Step};
+use base::limits::VALUE_BYTES_MAX;
+use base::{Key, Nanos};
+
+/// What a session carries out.
+#[derive(Debug)]
+pub(crate) enum Script {
+    Generated(Box<Generated>),
+    Replayed(Replayed),
+}
+
+/// The next operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    pub(crate) kind: Kind,
+    pub(crate) key: u32,
+    /// What a store writes where no history counts versions.
+    pub(crate) version: u32,
+    /// How many keys a scan asks for.
+    pub(crate) count: u32,
+}
+
+impl Choice {
+    /// An operation on version 0 of key number `key`.
+    #[inline]
+    pub(crate) fn new(kind: Kind, key: u64) -> Self {
+        let key = u32::try_from(key).expect("a run has fewer than 2^32 keys");
+        Self { kind, key, version: 0, count: 0 }
+    }
+}
+
+/// The operations of a trace, or the stores that make the state before them.
+#[derive(Debug)]
+pub(crate) struct Replayed {
+    replay: Replay,
+    upcoming: Option<Step>,
+    part: Part,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// Keys up to this number have been looked at for the state before the trace.
+    Before(u32),
+    Trace,
+}
+
+impl Replayed {
+    /// The operations of `replay` that are left.
+    pub(crate) fn new(replay: Replay) -> Self {
+        Self::of(replay, Part::Trace)
+    }
+
+    /// A store of each key that is there before the first operation of `replay`.
+    pub(crate) fn filling(replay: Replay) -> Self {
+        Self::of(replay, Part::Before(0))
+    }
+
+    fn of(replay: Replay, part: Part) -> Self {
+        let mut replayed = Self { replay, upcoming: None, part };
+        replayed.advance();
+        replayed
+    }
+
+    fn advance(&mut self) {
+        self.upcoming = match &mut self.part {
+            Part::Trace => self.replay.next(),
+            Part::Before(next) => {
+                let found = (*next..self.replay.keys())
+                    .find(|&key| self.replay.value_bytes(key, 0).is_some());
+                *next = found.map_or(self.replay.keys(), |key| key + 1);
+                found.map(|key| Step { kind: Kind::Store, key, due: None })
+            }
+        };
+    }
+
+    fn operations(&self) -> u64 {
+        match self.part {
+            Part::Trace => self.replay.operations(),
+            Part::Before(_) => {
+                let is_there = |key: &u32| self.replay.value_bytes(*key, 0).is_some();
+                (0..self.replay.keys()).filter(is_there).count() as u64
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Choice> {
+        let Step { kind, key, .. } = self.upcoming?;
+        self.advance();
+        Some(Choice::new(kind, key.into()))
+    }
+}
+
+impl Script {
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        match self {
+            Self::Generated(generated) => generated.has_more(),
+            Self::Replayed(replayed) => replayed.upcoming.is_some(),
+        }
+    }
+
+    /// How many operations there are in all, as far as that is known.
+    pub(crate) fn operations(&self) -> u64 {
+        match self {
+            Self::Generated(generated) => generated.limit(),
+            Self::Replayed(replayed) => replayed.operations(),
+        }
+    }
+
+    /// When the next operation is due, from the start; `None` if nobody recorded that.
+    pub(crate) fn due(&self) -> Option<Nanos> {
+        match self {
+            Self::Generated(_) => None,
+            Self::Replayed(replayed) => replayed.upcoming.and_then(|step| step.due),
+        }
+    }
+
+    /// The next operation, of which there is one.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Choice {
+        match self {
+            Self::Generated(generated) => generated.next(),
+            Self::Replayed(replayed) => replayed.next().expect("the script has more operations"),
+        }
+    }
+
+    /// How many keys there are whose versions a history has to tell apart, if it has to.
+    pub(crate) fn keys_with_versions(&self) -> Option<u64> {
+        match self {
+            Self::Generated(generated) => generated.keys_with_versions(),
+            Self::Replayed(Replayed { replay, part: Part::Trace, .. }) => {
+                Some(replay.keys().into())
+            }
+            Self::Replayed(_) => None,
+        }
+    }
+
+    /// A store of key number `key` was acknowledged.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, key: u32) {
+        if let Self::Generated(generated) = self {
+            generated.acknowledge(key);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn key(&self, number: u32) -> Key {
+        match self {
+            Self::Generated(generated) => generated.key(number),
+            Self::Replayed(replayed) => replayed.replay.key(number),
+        }
+    }
+
+    /// The number of a key of which a store may have happened; a trace has no scans and is not
+    /// asked.
+    pub(crate) fn number(&self, key: &[u8]) -> Option<u32> {
+        match self {
+            Self::Generated(generated) => generated.number(key),
+            Self::Replayed(_) => None,
+        }
+    }
+
+    /// How long the value of a version is; `None` when in this version the key is not there.
+    #[inline]
+    pub(crate) fn value_bytes(&self, key: u32, version: u32) -> Option<u32> {
+        match self {
+            Self::Generated(generated) => Some(generated.value_bytes(key, version)),
+            Self::Replayed(replayed) => replayed.replay.value_bytes(key, version),
+        }
+    }
+
+    /// Room for any value that may come back.
+    #[inline]
+    pub(crate) fn value_bytes_max(&self) -> u32 {
+        match self {
+            Self::Generated(generated) => generated.value_bytes_max(),
+            Self::Replayed(_) => VALUE_BYTES_MAX,
+        }
+    }
+}
