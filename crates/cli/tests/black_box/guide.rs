@@ -37,6 +37,24 @@ fn the_measurement_of_the_guide_prints_what_it_shows() {
     assert_shown("bench.md", &kvasir(arguments.split(' ')).stdout);
 }
 
+/// The guide shows the first lines, which are of this very trace.
+#[test]
+fn the_replay_of_the_guide_prints_what_it_shows() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/sample.csv");
+    let printed = kvasir(["bench", "replay", sample]).stdout;
+    let end = printed.find("where the time went").expect("a table of stages");
+    assert_shown("replay.md", &printed[..end]);
+}
+
+#[test]
+fn the_figure_of_the_guide_is_what_is_drawn() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("ycsb-a.svg");
+    kvasir([OsStr::new("bench"), OsStr::new("ycsb-a"), OsStr::new("--plot"), path.as_os_str()]);
+    let shown = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/ycsb-a.svg");
+    assert!(fs::read(path).unwrap() == fs::read(shown).unwrap(), "draw docs/guide/ycsb-a.svg anew");
+}
+
 /// Below a command stand, in the same block, some of the lines that it prints.
 #[test]
 fn the_devices_of_the_guide_print_what_it_shows() {
