@@ -14,12 +14,13 @@ mod room;
 use crate::args::{BenchArgs, BenchCommand, MeasureArgs};
 use crate::memory;
 use crate::output::{Failure, Output};
-use crate::path::check_writable;
+use crate::outputs;
 use crate::progress::Progress;
 use crate::rig::{Measured, Rig, Setup};
 use crate::target::Target;
 use base::human_bytes;
 use report::{BenchReport, Subject};
+use std::path::{Path, PathBuf};
 use workload::Fill;
 
 /// Measures what `args` ask for.
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Output, Failure> {
 
 fn run_plan(args: &BenchArgs) -> Result<Output, Failure> {
     let target = Target::parse(&args.measure.target)?;
+    check_outputs(&args.measure, &target, &[])?;
     let plan = plan::of(args, target.payload)?;
     room::check(&plan::stored(&plan), &target.profile, memory::total_bytes())?;
     let mut rig = rig(&args.measure, &target)?;
@@ -48,8 +50,14 @@ fn run_plan(args: &BenchArgs) -> Result<Output, Failure> {
     finish(&args.measure, &target, &Subject::Plan(&plan), fill, &measured)
 }
 
+/// Refuses output files that cannot be, beside `inputs` and the profile.
+fn check_outputs(args: &MeasureArgs, target: &Target, inputs: &[&Path]) -> Result<(), Failure> {
+    let outputs: Vec<&Path> = args.plot.iter().chain(&args.trace).map(PathBuf::as_path).collect();
+    let inputs = [&[Path::new(&target.profile.name)], inputs].concat();
+    outputs::check(&outputs, &inputs)
+}
+
 fn rig<'a>(args: &'a MeasureArgs, target: &'a Target) -> Result<Rig<'a>, Failure> {
-    args.plot.iter().chain(&args.trace).try_for_each(|path| check_writable(path))?;
     Rig::new(Setup {
         profile: &target.profile,
         seed: target.seed.unwrap_or(args.seed),

@@ -15,6 +15,7 @@ mod lateness;
 mod memory;
 mod number;
 mod output;
+mod outputs;
 mod path;
 mod perfetto;
 mod plot;

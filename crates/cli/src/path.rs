@@ -1,7 +1,5 @@
 //! Paths as text, whatever bytes they are made of.
 
-use crate::output::Failure;
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -10,14 +8,6 @@ pub(crate) fn shown(path: &Path) -> String {
     match path.to_str() {
         None => path.as_os_str().as_bytes().escape_ascii().to_string(),
         Some(text) => text.chars().flat_map(escaped).collect(),
-    }
-}
-
-/// Refuses a file that could not be written at the end of long work. What is in it stays.
-pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
-    match File::options().append(true).create(true).open(path) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Failure::Refused(format!("{} cannot be written: {error}", shown(path)))),
     }
 }
 

@@ -44,6 +44,19 @@ struct Track {
     number: u32,
 }
 
+impl Track {
+    /// For whom a span was. Handlers take commands as they come and give all of them one class.
+    fn class_of(self, span: &Span) -> Class {
+        match (self.group, span.work) {
+            (HANDLERS, "store" | "delete") => Class::HostWrite,
+            _ => span.class,
+        }
+    }
+}
+
+/// The group of the request handlers.
+const HANDLERS: u32 = 2;
+
 impl Timeline {
     /// A timeline in a new file at `path` of `resources`, which begins at `start`.
     pub(crate) fn create(
@@ -92,7 +105,7 @@ impl Writer {
         }
         let (from, lasts) = (micros(span.from - self.start), micros(span.to - span.from));
         let Span { work, .. } = span;
-        let class = class_name(span.class);
+        let class = class_name(track.class_of(span));
         self.separate()?;
         write!(
             self.file,
@@ -136,7 +149,7 @@ fn tracks(resources: &[ResourceInfo]) -> Vec<Option<Track>> {
     let mut track = |resource: &ResourceInfo| {
         let (group, group_name, name) = match resource.rank {
             Rank::Link => (1, "link", resource.name),
-            Rank::Handler => (2, "request handlers", "handler "),
+            Rank::Handler => (HANDLERS, "request handlers", "handler "),
             Rank::Core => (3, "cores", "core "),
             Rank::Channel => (4, "channels", "channel "),
             Rank::Array => (5, "dies", "die "),
@@ -213,7 +226,7 @@ mod tests {
             json!({"ph": "X", "pid": 5, "tid": 1, "ts": 1.5, "dur": 45.001, "name": "read",
                    "cat": "host read", "args": {"command": 17}}),
             json!({"ph": "X", "pid": 2, "tid": 2, "ts": 1.5, "dur": 45.001, "name": "store",
-                   "cat": "host read"}),
+                   "cat": "host write"}),
         ];
         assert_eq!(events(&timeline, "X"), expected.iter().collect::<Vec<_>>());
     }

@@ -20,6 +20,7 @@ mod report;
 
 use crate::args::ReproduceArgs;
 use crate::output::{Failure, Output};
+use crate::outputs;
 use crate::path;
 use crate::plot::{Figure, Panel, svg};
 use crate::progress::Progress;
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Output, Failure> {
     }
     let chosen = chosen(&args.ids)?;
     if let Some(folder) = &args.plot {
-        fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+        prepare(folder, &chosen)?;
     }
     let run = Run { is_control: args.control, progress: Progress::new(args.json) };
     let mut reports = Vec::new();
@@ -100,6 +101,19 @@ fn named(id: &str) -> Result<(&'static Entry, &'static Experiment), Failure> {
     Ok((entry, experiment))
 }
 
+/// Makes sure that the figures of what was `chosen` can be written into `folder`.
+fn prepare(folder: &Path, chosen: &[(&Entry, &Experiment)]) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| {
+        Failure::Refused(format!("{} cannot be a folder: {error}", path::shown(folder)))
+    })?;
+    let files: Vec<PathBuf> = chosen.iter().map(|(entry, _)| svg_path(folder, entry.id)).collect();
+    files.iter().try_for_each(|file| outputs::check(&[file], &[]))
+}
+
+fn svg_path(folder: &Path, id: &str) -> PathBuf {
+    folder.join(format!("{id}.svg"))
+}
+
 /// Draws the panels of `report`, which it takes, into a file in `folder`, whose path it gives.
 fn draw(folder: &Path, report: &mut Report) -> Result<PathBuf, Failure> {
     let Report { id, what, finding, .. } = report;
@@ -108,7 +122,7 @@ fn draw(folder: &Path, report: &mut Report) -> Result<PathBuf, Failure> {
         caption: finding.setup.clone(),
         panels: mem::take(&mut finding.panels),
     };
-    let file = folder.join(format!("{id}.svg"));
+    let file = svg_path(folder, id);
     fs::write(&file, svg(&figure)).map_err(|error| unwritable(&file, &error))?;
     Ok(file)
 }

@@ -62,7 +62,7 @@ pub use chooser::{Chooser, Distribution};
 pub use driver::{Fill, FillError, fill, fill_replay, replay, run};
 pub use keys::{Keys, KeysError};
 pub use kind::Kind;
-pub use outcome::Outcome;
+pub use outcome::{EarlyEnd, Outcome};
 pub use permutation::Permutation;
 pub use plan::{Load, Operation, Plan, PlanError, Until};
 pub use replay::{Format, FormatError, Pace, PaceError, Replay, Speed, Trace, TraceError};

@@ -5,7 +5,7 @@ use base::Nanos;
 use base::checksum::Digest;
 use clock::Stages;
 use controller::Completion;
-use spec::Status;
+use spec::{Opcode, Status};
 use std::collections::BTreeMap;
 
 /// How a run went.
@@ -14,6 +14,7 @@ pub struct Outcome {
     started: Nanos,
     finished: Nanos,
     operations: u64,
+    retrieve_commands: u64,
     wrong_values: u64,
     /// `None` where nothing that is asked for can be missing.
     misses: Option<u64>,
@@ -22,6 +23,26 @@ pub struct Outcome {
     tallies: [Option<Box<Tally>>; Kind::COUNT],
     timeline: Timeline,
     digest: Digest,
+    early_end: Option<EarlyEnd>,
+}
+
+/// Why a run ended before its plan did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EarlyEnd {
+    /// There was no key left to delete, or to store as a new one.
+    NoKeyLeft,
+    /// It was to last for a time, and no time passes on the device.
+    NoTimePassed,
+}
+
+impl EarlyEnd {
+    /// In a few words, for reports.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::NoKeyLeft => "no key is left",
+            Self::NoTimePassed => "no time passes",
+        }
+    }
 }
 
 /// What there is to say about a command that completed.
@@ -71,12 +92,14 @@ impl Outcome {
             started,
             finished: started,
             operations: 0,
+            retrieve_commands: 0,
             wrong_values: 0,
             misses: None,
             failures: BTreeMap::new(),
             tallies: [const { None }; Kind::COUNT],
             timeline: Timeline::new(),
             digest: Digest::default(),
+            early_end: None,
         }
     }
 
@@ -85,9 +108,15 @@ impl Outcome {
         Self { misses: Some(0), ..self }
     }
 
+    /// The same, of a run that ended before its plan.
+    pub(crate) fn with_early_end(self, early_end: Option<EarlyEnd>) -> Self {
+        Self { early_end, ..self }
+    }
+
     /// Adds a completed command to the digest.
     #[inline]
     pub(crate) fn add_command(&mut self, completion: &Completion, checksum: u64) {
+        self.retrieve_commands += u64::from(completion.opcode == Opcode::RETRIEVE);
         self.digest.add(&[
             completion.id,
             completion.opcode.0.into(),
@@ -120,6 +149,17 @@ impl Outcome {
         self.tallies[ended.kind as usize]
             .get_or_insert_with(|| Box::new(Tally::new()))
             .record(latency, ended.stages);
+    }
+
+    /// Retrieve commands that completed, in whatever way, those of scans and read-modify-writes
+    /// too.
+    pub fn retrieve_commands(&self) -> u64 {
+        self.retrieve_commands
+    }
+
+    /// Why the run ended before its plan did, if it did.
+    pub fn early_end(&self) -> Option<EarlyEnd> {
+        self.early_end
     }
 
     /// Operations that completed, in whatever way.

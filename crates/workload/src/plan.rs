@@ -134,8 +134,8 @@ pub enum PlanError {
     },
     /// New keys would run out.
     Inserts {
-        /// Operations, each of which may store a new key.
-        operations: u64,
+        /// New keys that are to be expected.
+        inserts: u64,
         /// Keys that there are at the start.
         keys: u64,
         /// Keys that there can be.
@@ -164,8 +164,8 @@ impl fmt::Display for PlanError {
                     "{keys} keys can be deleted once each, which is less than {operations} times"
                 )
             }
-            Self::Inserts { operations, keys, max } => {
-                write!(f, "{operations} new keys beside {keys} are more than the {max} that exist")
+            Self::Inserts { inserts, keys, max } => {
+                write!(f, "{inserts} new keys beside {keys} are more than the {max} that exist")
             }
         }
     }
@@ -207,10 +207,14 @@ impl Plan {
                 Err(PlanError::ReadPercent(read_percent))
             }
             Operation::Delete if operations > keys => Err(PlanError::Deletes { operations, keys }),
-            operation if operation.insert_percent() > 0 && keys + operations > self.keys_max() => {
-                Err(PlanError::Inserts { operations, keys, max: self.keys_max() })
+            operation => {
+                let percent = u64::from(operation.insert_percent());
+                let (inserts, max) = ((operations * percent).div_ceil(100), self.keys_max());
+                if inserts > 0 && keys + inserts > max {
+                    return Err(PlanError::Inserts { inserts, keys, max });
+                }
+                Ok(())
             }
-            _ => Ok(()),
         }
     }
 
@@ -294,16 +298,16 @@ pub(crate) mod tests {
                 PlanError::Deletes { operations: 101, keys: 100 },
             ),
             (
-                Plan { until: Until::Operations(157), key_bytes: 1, ..INSERTING },
-                PlanError::Inserts { operations: 157, keys: 100, max: 256 },
+                Plan { until: Until::Operations(3_121), key_bytes: 1, ..INSERTING },
+                PlanError::Inserts { inserts: 157, keys: 100, max: 256 },
             ),
             (
                 Plan { until: Until::Time(Nanos(1)), key_bytes: 1, keys: 256, ..INSERTING },
-                PlanError::Inserts { operations: 1, keys: 256, max: 256 },
+                PlanError::Inserts { inserts: 1, keys: 256, max: 256 },
             ),
             (
-                Plan { until: Until::Operations(many - 100), ..INSERTING },
-                PlanError::Inserts { operations: many - 100, keys: 100, max: many - 1 },
+                Plan { until: Until::Operations(1), keys: many - 1, ..INSERTING },
+                PlanError::Inserts { inserts: 1, keys: many - 1, max: many - 1 },
             ),
         ];
         for (plan, error) in refused {

@@ -1,6 +1,6 @@
 use crate::driver::Fill;
 use crate::kind::Kind;
-use crate::outcome::Outcome;
+use crate::outcome::{EarlyEnd, Outcome};
 use crate::tally::Tally;
 use base::Nanos;
 use clock::Stage;
@@ -16,6 +16,11 @@ pub struct Report {
     pub target: String,
     /// Operations that completed, in whatever way.
     pub ops: u64,
+    /// Operations that did what they were asked, by kind.
+    pub ops_by_kind: BTreeMap<&'static str, u64>,
+    /// Why the run ended before its plan did, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub early_end: Option<&'static str>,
     /// Operations that did not do what they were asked.
     pub errors: u64,
     /// The same by the name of the status.
@@ -118,6 +123,8 @@ impl Report {
             workload: workload.to_owned(),
             target: target.to_owned(),
             ops,
+            ops_by_kind: tallies().map(|(kind, tally)| (kind, tally.count())).collect(),
+            early_end: outcome.early_end().map(EarlyEnd::reason),
             errors,
             errors_by_status: outcome.errors_by_status(),
             misses: outcome.misses(),
@@ -213,6 +220,7 @@ mod tests {
             "workload": "retrieve",
             "target": "sim:moke",
             "ops": 4,
+            "ops_by_kind": {"retrieve": 2},
             "errors": 2,
             "errors_by_status": {"KV Key Does Not Exist": 1, "Wrong Value": 1},
             "ops_per_second": 1e6,

@@ -3,7 +3,7 @@ mod compound;
 use crate::generated::Generated;
 use crate::judge::{Judge, listed};
 use crate::kind::Kind;
-use crate::outcome::{Ended, Finding, Outcome};
+use crate::outcome::{EarlyEnd, Ended, Finding, Outcome};
 use crate::plan::{Plan, Until};
 use crate::replay_plan::ReplayPlan;
 use crate::script::{Choice, Replayed, Script};
@@ -29,11 +29,18 @@ pub(crate) struct Session {
     /// Nothing is submitted that is due later than this after the start.
     duration: Option<Nanos>,
     submitted: u64,
+    /// When the last operation was due, and how many were due at that very instant.
+    last_due: Nanos,
+    simultaneous: u64,
     outstanding: u64,
     stops_on_error: bool,
     is_stopped: bool,
     outcome: Outcome,
 }
+
+/// More operations at one instant than any queue depth: a run for a time would never end on a
+/// device on which none passes.
+const SIMULTANEOUS_MAX: u64 = 1 << 20;
 
 /// A command that was submitted.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +121,8 @@ impl Session {
             started,
             duration: None,
             submitted: 0,
+            last_due: started,
+            simultaneous: 0,
             outstanding: 0,
             stops_on_error: false,
             is_stopped: false,
@@ -126,7 +135,23 @@ impl Session {
     pub(crate) fn has_more(&self, due: Nanos) -> bool {
         !self.is_stopped
             && self.duration.is_none_or(|duration| due < self.started + duration)
+            && self.simultaneous < SIMULTANEOUS_MAX
             && self.script.has_more()
+    }
+
+    /// Why there is nothing to submit although the plan has more, if so.
+    fn early_end(&self) -> Option<EarlyEnd> {
+        if self.is_stopped {
+            return None;
+        }
+        if self.simultaneous >= SIMULTANEOUS_MAX {
+            return Some(EarlyEnd::NoTimePassed);
+        }
+        let is_over = match self.duration {
+            None => self.submitted >= self.script.operations(),
+            Some(_) => self.script.has_more(),
+        };
+        (!is_over).then_some(EarlyEnd::NoKeyLeft)
     }
 
     /// When the next operation is due; `None` if nobody recorded that.
@@ -165,13 +190,18 @@ impl Session {
 
     pub(crate) fn into_outcome(self) -> Outcome {
         assert!(self.outstanding == 0, "the run is over");
-        self.outcome
+        let early_end = self.early_end();
+        self.outcome.with_early_end(early_end)
     }
 
     /// Hands the next operation, due at `due`, to `submit`, which returns its command id.
     #[inline]
     pub(crate) fn submit(&mut self, due: Nanos, submit: impl FnMut(Submission) -> u64) {
         let choice = self.script.next();
+        if self.duration.is_some() {
+            self.simultaneous = if due == self.last_due { self.simultaneous + 1 } else { 0 };
+            self.last_due = due;
+        }
         self.submitted += 1;
         self.outstanding += 1;
         let Choice { kind, key, version, count } = choice;

@@ -41,6 +41,7 @@ pub(super) fn of(args: &BenchArgs, payload: Payload) -> Result<Plan, Failure> {
         payload,
     };
     plan.validate().map_err(Failure::refused)?;
+    check_distribution(args, &plan)?;
     Ok(plan)
 }
 
@@ -79,6 +80,23 @@ fn distribution(args: &BenchArgs, operation: Operation) -> Distribution {
         args::Distribution::Latest => Distribution::Latest,
         args::Distribution::Sequential => Distribution::Sequential,
     }
+}
+
+/// Refuses a distribution that would change nothing.
+fn check_distribution(args: &BenchArgs, plan: &Plan) -> Result<(), Failure> {
+    let draws_no_key = match (plan.operation, plan.until) {
+        (Operation::Delete, _) => true,
+        (Operation::Store, Until::Operations(operations)) => operations <= plan.keys,
+        _ => false,
+    };
+    if args.distribution.is_none() || !draws_no_key || plan.distribution == Distribution::Sequential
+    {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        "each key is stored or deleted once here, so the only distribution that changes anything \
+         is sequential",
+    ))
 }
 
 /// What `plan` stores. How much that is in a time is not known before.

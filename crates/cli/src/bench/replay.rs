@@ -3,7 +3,7 @@
 use super::plan::QUEUE_DEPTH;
 use super::report::Subject;
 use super::room::{self, Stored};
-use super::{finish, rig};
+use super::{check_outputs, finish, rig};
 use crate::args::{ReplayArgs, TraceFormat};
 use crate::memory;
 use crate::output::{Failure, Output};
@@ -19,6 +19,7 @@ use workload::{Format, Kind, Pace, Payload, Replay, ReplayPlan, Trace};
 /// Replays the trace that `args` name.
 pub(super) fn run(args: &ReplayArgs) -> Result<Output, Failure> {
     let target = Target::parse(&args.measure.target)?;
+    check_outputs(&args.measure, &target, &[&args.file])?;
     let pace: Pace = args.pace.parse().map_err(Failure::refused)?;
     if args.queue_depth.is_some() && pace != Pace::Full {
         return Err(Failure::refused("--queue-depth is for --pace full only"));

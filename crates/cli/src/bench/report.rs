@@ -195,10 +195,9 @@ impl BenchReport {
         measured: &Measured,
     ) -> Self {
         let Measured { outcome, window, flash, wall_seconds, lateness } = measured;
-        let retrieves = outcome.tally(Kind::Retrieve).map_or(0, workload::Tally::count);
         let device = DeviceFigures {
             write_amplification: window.write_amplification(),
-            flash_reads_per_retrieve: window.flash_reads_per_retrieve(retrieves),
+            flash_reads_per_retrieve: window.flash_reads_per_retrieve(outcome.retrieve_commands()),
             counters: window.after.nand.words().to_vec(),
         };
         let name = match subject {
@@ -261,6 +260,17 @@ impl BenchReport {
             facts.push(("stored before", format!("in {}, not measured", seconds(fill.seconds))));
         }
         facts.push(("operations", format!("{}, {}", grouped(report.ops), self.load.sentence())));
+        if report.ops_by_kind.len() > 1 {
+            let counts = Kind::ALL.map(|kind| {
+                let count = report.ops_by_kind.get(kind.name())?;
+                Some(format!("{} {}", grouped(*count), kind.name()))
+            });
+            let counts: Vec<String> = counts.into_iter().flatten().collect();
+            facts.push(("of which", counts.join(", ")));
+        }
+        if let Some(reason) = report.early_end {
+            facts.push(("ended early", reason.to_owned()));
+        }
         if let Some(misses) = report.misses {
             facts.push(("misses", self.subject.misses(misses)));
         }

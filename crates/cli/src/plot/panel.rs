@@ -34,7 +34,7 @@ const COLUMNS_EACH: usize = 400;
 /// Markers of one series that are drawn.
 const POINTS_MAX: usize = 600;
 
-const EMPTY: &str = "no operations";
+const EMPTY: &str = "no points";
 
 /// A panel with the points that its axes can show.
 pub(super) struct Sheet<'a> {

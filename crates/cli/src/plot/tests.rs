@@ -182,11 +182,11 @@ fn the_label_of_a_tick_stands_at_its_value() {
 #[test]
 fn an_empty_panel_says_so() {
     let file = line(Scale::Linear, Scale::Log10, &[]);
-    for text in ["no operations", "line", "panel", "axis"] {
+    for text in ["no points", "line", "panel", "axis"] {
         assert!(texts(&file).iter().any(|found| found == text), "{text}");
     }
     let shown = line(Scale::Linear, Scale::Log10, &[(1.0, 1.0)]);
-    assert!(!texts(&shown).iter().any(|found| found == "no operations"));
+    assert!(!texts(&shown).iter().any(|found| found == "no points"));
 }
 
 #[test]

@@ -69,6 +69,19 @@ fn the_samples_are_replayed_without_an_error() {
 }
 
 #[test]
+fn a_replay_has_a_timeline_and_a_figure() {
+    let folder = tempdir().unwrap();
+    let [timeline, figure] = ["timeline", "figure.svg"].map(|name| folder.path().join(name));
+    let path = format!("{SAMPLES}/sample.csv");
+    let arguments = ["bench", "replay", &path, "--json", "--trace", timeline.to_str().unwrap()];
+    json(arguments.into_iter().chain(["--plot", figure.to_str().unwrap()]));
+    let timeline = fs::read_to_string(timeline).unwrap();
+    let timeline: Value = serde_json::from_str(&timeline).unwrap();
+    assert!(timeline["traceEvents"].as_array().unwrap().len() > 2_000);
+    assert!(fs::read_to_string(figure).unwrap().contains("replay on sim:moke"));
+}
+
+#[test]
 fn a_replay_is_the_same_each_time_and_its_table_fits_a_terminal() {
     let path = format!("{SAMPLES}/sample.csv");
     let ran = || kvasir(["bench", "replay", &path, "--pace", "full"]);

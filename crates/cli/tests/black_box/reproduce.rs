@@ -228,9 +228,9 @@ fn what_cannot_be_rerun_is_refused() {
 #[test]
 fn a_folder_that_cannot_be_made_is_refused_before_the_experiment_runs() {
     let ran = kvasir(["reproduce", "MoKE-1a", "--plot", "/dev/null/figures"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
     assert!(
-        ran.stderr.starts_with("kvasir: /dev/null/figures cannot be written: "),
+        ran.stderr.starts_with("kvasir: /dev/null/figures cannot be a folder: "),
         "{}",
         ran.stderr
     );

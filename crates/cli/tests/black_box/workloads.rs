@@ -104,6 +104,37 @@ fn a_run_for_a_time_ends_when_it_has_passed() {
     assert_eq!(alone["ops"], 177);
 }
 
+#[test]
+fn a_run_for_a_time_says_why_it_ended_before() {
+    let report = bench("retrieve --target sim:ideal --seconds 0.001 --keys 100");
+    assert_eq!((&report["early_end"], &report["errors"]), (&"no time passes".into(), &0.into()));
+    for workload in ["delete --keys 10", "ycsb-d --key-size 1 --keys 250"] {
+        let report = bench(&format!("{workload} --seconds 1"));
+        assert_eq!(report["early_end"], "no key is left", "{workload}");
+    }
+    let report = bench("retrieve --seconds 0.01 --keys 100");
+    assert!(report.get("early_end").is_none());
+}
+
+/// One at a time nothing is read from memory: a sense for each value, and one more for each key
+/// that a List or an overwrite looks at.
+#[test]
+fn reads_are_counted_for_each_retrieve_of_any_operation() {
+    for (workload, reads) in [("ycsb-c", 1.0), ("ycsb-e", 1.0), ("ycsb-f", 1.0)] {
+        let report = bench(&format!("{workload} --ops 300 --keys 300 --queue-depth 1"));
+        assert_eq!(report["flash_reads_per_retrieve"], reads, "{workload}");
+    }
+}
+
+#[test]
+fn operations_are_counted_by_kind() {
+    let report = bench("ycsb-a --ops 10000 --keys 1000");
+    let count = |kind: &str| report["ops_by_kind"][kind].as_u64().unwrap();
+    assert_eq!(count("retrieve") + count("store"), 10_000);
+    // Half of them, within four standard deviations.
+    assert!((4_800..=5_200).contains(&count("retrieve")), "{}", count("retrieve"));
+}
+
 /// Four values of 4 KiB share a page, and one page after the other is asked for.
 #[test]
 fn sequential_keys_are_neighbours_on_the_flash() {

@@ -76,7 +76,7 @@ impl Csv {
 }
 
 fn kind(operation: &[u8]) -> Option<Kind> {
-    match operation {
+    match &operation.to_ascii_lowercase()[..] {
         b"store" | b"put" | b"set" => Some(Kind::Store),
         b"retrieve" | b"get" => Some(Kind::Retrieve),
         b"delete" | b"del" => Some(Kind::Delete),
