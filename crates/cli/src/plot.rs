@@ -7,8 +7,7 @@
 //! 1. [`svg`] puts the title, the panels below each other and the caption into one column.
 //! 2. `axis` finds the range of an axis and the densest ticks whose labels do not touch.
 //! 3. `panel` draws the grid, the marks and the axes; `legend` names the series above them.
-//! 4. `thin` keeps of a long series what can be seen, so that no file is large.
-//! 5. `style` tells series apart by colour and by dash, marker or hatching, so also in grey.
+//! 4. `style` tells series apart by colour and by dash, marker or hatching, so also in grey.
 
 mod axis;
 mod canvas;
@@ -18,7 +17,6 @@ mod panel;
 mod style;
 #[cfg(test)]
 mod tests;
-mod thin;
 
 use canvas::{BOLD, Canvas, GREY, MARGIN, WIDTH};
 use panel::Sheet;
@@ -52,7 +50,7 @@ pub(crate) struct Axis {
 /// Where a value stands on an axis. Values that have no place there are left out of the panel,
 /// which says how many.
 pub(crate) enum Scale {
-    /// In proportion, always with zero.
+    /// In proportion, from zero; only values not below zero have a place.
     Linear,
     /// By its decimal logarithm; only values above zero have a place.
     Log10,
@@ -75,7 +73,7 @@ pub(crate) enum Unit {
     Count,
     /// The values are nanoseconds: 50 us, 1 ms.
     Nanos,
-    /// The values are bytes: 4 KiB.
+    /// The values are bytes, few enough to be counted: 255 B.
     Bytes,
 }
 
@@ -83,26 +81,19 @@ pub(crate) enum Unit {
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) mark: Mark,
-    /// The name of the series whose colour and marker this one shares, as the paper's numbers do
-    /// with ours of the same kind.
-    pub(crate) like: Option<String>,
-    /// x and y.
+    /// x and y, in the order of x.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
 /// How the points of a series are shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// Joined in the order of x; a few points also have markers.
+    /// Joined; a few points also have markers.
     Line,
     /// Each y holds until the x of the next point; the last point ends the last step.
     Steps,
-    /// Hollow markers.
-    Points,
-    /// From zero, or from the lower end of a logarithmic axis; side by side where series share x.
+    /// From zero up, on an x axis of names; side by side where series share a name.
     Bars,
-    /// A horizontal line over the whole panel at each y, whatever x is.
-    Level,
 }
 
 /// `figure` as the text of an SVG file, as wide as a column of a paper.

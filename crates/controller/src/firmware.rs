@@ -28,22 +28,21 @@ impl Firmware {
     }
 
     /// Holds a handler for `cost`, for a command called `work`. A key that does not fit the command
-    /// is fetched first, and the handler waits for it.
+    /// is fetched first over `long_key_link`, and the handler waits for it.
     pub(crate) async fn handle(
         &self,
         work: &'static str,
         cost: Nanos,
-        long_key_bytes: Option<u32>,
-        link: &Link,
+        long_key_link: Option<&Link>,
     ) {
         // One queue for all: firmware takes requests as they come.
         let class = Class::HostRead;
-        let Some(bytes) = long_key_bytes else {
+        let Some(link) = long_key_link else {
             let handler = self.handlers.serve(class, Stage::Index, cost).named(work);
             return handler.waiting_in(Stage::Handler).await;
         };
         let handler = self.handlers.acquire(class).named(work).waiting_in(Stage::Handler).await;
-        link.fetch(bytes).await;
+        link.fetch_key().await;
         clock::sleep(cost, Stage::Index).await;
         drop(handler);
     }

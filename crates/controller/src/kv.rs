@@ -105,8 +105,8 @@ impl Controller {
         let room = command.size().min(VALUE_BYTES_MAX);
         let mut buffer = BufMut::unpooled(room as usize);
         let mut writer = ListWriter::new(buffer.as_mut()).ok_or(Status::INVALID_FIELD)?;
-        let long = start.as_ref().filter(|key| key.is_long()).map(key_len);
-        self.firmware.handle("list", self.firmware.costs.t_read, long, &self.link).await;
+        let long = start.as_ref().filter(|key| key.is_long()).map(|_| &self.link);
+        self.firmware.handle("list", self.firmware.costs.t_read, long).await;
         self.charge_probe().await;
         let listed =
             self.store.list(space, start.as_ref(), |key| writer.push(key.as_bytes())).await;
@@ -118,14 +118,9 @@ impl Controller {
     }
 
     async fn handle(&self, work: &'static str, cost: Nanos, key: &Key) {
-        let long = key.is_long().then(|| key_len(key));
-        self.firmware.handle(work, cost, long, &self.link).await;
+        self.firmware.handle(work, cost, key.is_long().then_some(&self.link)).await;
         self.charge_probe().await;
     }
-}
-
-fn key_len(key: &Key) -> u32 {
-    u32::try_from(key.as_bytes().len()).expect("a key has at most 255 bytes")
 }
 
 /// A namespace is the key space of the same number.

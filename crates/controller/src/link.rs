@@ -4,15 +4,11 @@ use clock::{Class, Group, Rank, Resource, Serve, Stage};
 /// What moving data between host and device costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkTiming {
-    /// Rate of each direction in bytes a second, in packets of 256 bytes; 0 is no limit.
+    /// Rate of each direction in bytes a second; 0 is no limit.
     pub bytes_per_second: u64,
     /// Cost of each transfer, whatever its length.
     pub transfer: Nanos,
 }
-
-/// The usual largest payload of a packet of PCI Express. A packet takes as long however full it is:
-/// short transfers are bound by packets and not by bytes.
-const PACKET_BYTES: u64 = 256;
 
 /// The link to the host: one resource for each direction, as in PCI Express.
 #[derive(Clone, Copy, Debug)]
@@ -36,13 +32,18 @@ impl Link {
         self.to_device.serve(Class::HostWrite, Stage::Link, self.cost(bytes))
     }
 
+    /// Moves a key that does not fit its command. The bytes of commands are not charged, so a key
+    /// takes as long whatever its length.
+    pub(crate) fn fetch_key(&self) -> Serve {
+        self.to_device.serve(Class::HostWrite, Stage::Link, self.timing.transfer)
+    }
+
     /// Moves `bytes` to the host.
     pub(crate) fn deliver(&self, bytes: u32) -> Serve {
         self.to_host.serve(Class::HostRead, Stage::Link, self.cost(bytes))
     }
 
     fn cost(&self, bytes: u32) -> Nanos {
-        let bytes = u64::from(bytes).next_multiple_of(PACKET_BYTES);
-        self.timing.transfer + Nanos::for_bytes(bytes, self.timing.bytes_per_second)
+        self.timing.transfer + Nanos::for_bytes(u64::from(bytes), self.timing.bytes_per_second)
     }
 }

@@ -6,7 +6,7 @@ use crate::plot::{self, Axis, Figure, Mark, Panel, Scale, Series, Unit};
 use base::Nanos;
 use std::fs;
 use std::path::Path;
-use workload::{Kind, Outcome, Timeline};
+use workload::{Kind, Outcome};
 
 /// Draws `outcome` into the file `path`.
 pub(super) fn draw(
@@ -32,7 +32,6 @@ fn latency(outcome: &Outcome) -> Panel {
         Some(Series {
             name: kind.name().replace('_', "-"),
             mark: Mark::Line,
-            like: None,
             points: tally.quantiles().map(point).collect(),
         })
     });
@@ -49,6 +48,7 @@ const STEPS_MAX: usize = 100;
 
 /// Completions of all kinds.
 fn throughput(outcome: &Outcome) -> Panel {
+    let timeline = outcome.timeline();
     Panel {
         title: "Throughput".to_owned(),
         x: Axis { label: "time (s)".to_owned(), scale: Scale::Linear, unit: Unit::Plain },
@@ -60,25 +60,30 @@ fn throughput(outcome: &Outcome) -> Panel {
         series: vec![Series {
             name: "all operations".to_owned(),
             mark: Mark::Steps,
-            like: None,
-            points: rates(outcome.timeline(), outcome.elapsed()),
+            points: rates(timeline.counts(), timeline.width(), outcome.elapsed()),
         }],
     }
 }
 
 /// Start of each step, in seconds, and the rate in it; the last once more where it ends.
-fn rates(timeline: &Timeline, elapsed: Nanos) -> Vec<(f64, f64)> {
-    let bins = timeline.counts().len().div_ceil(STEPS_MAX);
-    let width = timeline.width().as_secs_f64() * float(bins as u64);
+fn rates(counts: &[u64], bin: Nanos, elapsed: Nanos) -> Vec<(f64, f64)> {
+    let bins = counts.len().div_ceil(STEPS_MAX);
+    let width = bin.as_secs_f64() * float(bins as u64);
     let end = elapsed.as_secs_f64();
-    let step = |(at, counts): (usize, &[u64])| {
+    let mut steps: Vec<u64> = counts.chunks(bins).map(|bins| bins.iter().sum()).collect();
+    // A run ends with a completion, and where its last step is a sliver that would be a spike.
+    let last = float(steps.len() as u64 - 1) * width;
+    if steps.len() > 1 && end - last < width / 2.0 {
+        let rest = steps.pop().unwrap_or_default();
+        *steps.last_mut().expect("there was more than one") += rest;
+    }
+    let count = steps.len();
+    let step = |(at, operations): (usize, u64)| {
         let start = float(at as u64) * width;
-        // The run ends within the last step.
-        (start, float(counts.iter().sum()) / width.min(end - start))
+        let time = if at + 1 == count { end - start } else { width };
+        (start, float(operations) / time)
     };
-    let mut rates: Vec<(f64, f64)> = timeline.counts().chunks(bins).enumerate().map(step).collect();
-    // A run may end as its last step begins: what completed then has no rate.
-    rates.retain(|(start, _)| *start < end);
+    let mut rates: Vec<(f64, f64)> = steps.into_iter().enumerate().map(step).collect();
     rates.extend(rates.last().map(|(_, rate)| (end, *rate)));
     rates
 }
@@ -86,4 +91,28 @@ fn rates(timeline: &Timeline, elapsed: Nanos) -> Vec<(f64, f64)> {
 #[expect(clippy::cast_precision_loss, reason = "for a figure, where 53 bits are plenty")]
 fn float(count: u64) -> f64 {
     count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One each 56.6 us, in bins of 1.024 ms: however the run ends, its rate is the same.
+    #[test]
+    fn a_steady_run_has_a_steady_rate_to_its_end() {
+        let bin = Nanos(1_024_000);
+        for operations in 100..2_000_u64 {
+            let elapsed = Nanos(operations * 56_600);
+            let mut counts = vec![0; usize::try_from(elapsed.0 / bin.0).unwrap() + 1];
+            for operation in 1..=operations {
+                counts[usize::try_from(operation * 56_600 / bin.0).unwrap()] += 1;
+            }
+            let rates = rates(&counts, bin, elapsed);
+            let mean = 1e9 / 56_600.0;
+            for (at, rate) in &rates {
+                assert!((rate / mean - 1.0).abs() < 0.12, "{operations}: {rate} at {at}");
+            }
+            assert_eq!(rates.last().map(|(end, _)| *end), Some(elapsed.as_secs_f64()));
+        }
+    }
 }

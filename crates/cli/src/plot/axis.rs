@@ -18,9 +18,6 @@ const ROOM: f64 = 0.04;
 /// The most steps of a linear axis.
 const STEPS: f64 = 6.0;
 
-/// More ticks without labels than this are not drawn.
-const MINOR_MAX: usize = 60;
-
 /// Which axis of a panel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
@@ -47,13 +44,13 @@ pub(super) struct Ruler<'a> {
 impl Scale {
     /// The coordinate of `value`, unless it has no place on this scale.
     pub(super) fn coordinate(&self, value: f64) -> Option<f64> {
-        if !value.is_finite() || value.abs() > LARGEST {
+        if value.is_nan() || value > LARGEST {
             return None;
         }
         let is_positive = value >= 1.0 / LARGEST;
         match self {
-            Self::Linear if value.abs() < 1.0 / LARGEST => Some(0.0),
-            Self::Linear => Some(value),
+            Self::Linear if is_positive => Some(value),
+            Self::Linear => (value >= 0.0).then_some(0.0),
             Self::Log10 => is_positive.then(|| value.log10()),
             Self::Log2 => is_positive.then(|| value.log2()),
             Self::Nines => (0.0..1.0).contains(&value).then(|| 0.0 - (1.0 - value).log10()),
@@ -185,9 +182,6 @@ impl<'a> Ruler<'a> {
             }
             Scale::Log10 | Scale::Log2 | Scale::Nines => self.multiples(1.0),
         };
-        if marks.len() > MINOR_MAX {
-            return Vec::new();
-        }
         let places = marks.into_iter().map(|at| self.part(at));
         places.filter(|place| (0.0..=1.0).contains(place)).collect()
     }
@@ -202,13 +196,12 @@ fn range(axis: &Axis, side: Side, low: f64, high: f64) -> (f64, f64) {
         (middle - half, middle + half)
     };
     match &axis.scale {
-        Scale::Linear if low == 0.0 && high == 0.0 => (0.0, 1.0),
+        Scale::Linear if high == 0.0 => (0.0, 1.0),
         // An axis of time ends with the run; one of values ends at a tick.
-        Scale::Linear if side == Side::Below => (low.min(0.0), high.max(0.0)),
+        Scale::Linear if side == Side::Below => (0.0, high),
         Scale::Linear => {
-            let (low, high) = (low.min(0.0), high.max(0.0));
-            let step = step((low, high), axis.unit, STEPS);
-            ((low / step + 1e-6).floor() * step, (high / step - 1e-6).ceil() * step)
+            let step = step((0.0, high), axis.unit, STEPS);
+            (0.0, (high / step - 1e-6).ceil() * step)
         }
         // The least spans keep the labels of neighbouring ticks different.
         Scale::Log10 => around(0.02, 1.0),
@@ -220,20 +213,19 @@ fn range(axis: &Axis, side: Side, low: f64, high: f64) -> (f64, f64) {
 
 /// Equal steps on a linear axis from `range.0` to `range.1`, about `count` of them.
 fn linear(unit: Unit, range: (f64, f64), count: f64) -> Vec<(f64, String)> {
-    let largest = range.0.abs().max(range.1.abs());
     let step = step(range, unit, count);
     let first = (range.0 / step - 1e-6).ceil();
     let reaches = |index: f64| index * step <= range.1 + step * 1e-6;
     std::iter::successors(Some(first), |index| Some(index + 1.0))
         .take_while(|&index| reaches(index))
         .map(|index| index * step)
-        .map(|value| (value, unit.label(value, largest)))
+        .map(|value| (value, unit.label(value, range.1)))
         .collect()
 }
 
 /// The step of 1, 2 or 5 that divides `range` into at most `count`.
 fn step(range: (f64, f64), unit: Unit, count: f64) -> f64 {
-    let (size, _) = unit.multiple(range.0.abs().max(range.1.abs()));
+    let (size, _) = unit.multiple(range.1);
     let least = (range.1 - range.0) / size / count * (1.0 - 1e-9);
     let ten = 10_f64.powf(least.log10().floor());
     let of = [1.0, 2.0, 5.0].into_iter().find(|of| of * ten >= least).unwrap_or(10.0);

@@ -22,8 +22,6 @@ pub(super) enum Anchor {
     End,
     /// Turned to read upwards, its middle at the point.
     Upwards,
-    /// Turned to read upwards, its end at the point.
-    UpwardsEnd,
 }
 
 /// Collects elements in the order in which they cover each other.
@@ -54,14 +52,12 @@ impl Canvas {
         let (x, y) = (number(at.0), number(at.1));
         let place = match anchor {
             Anchor::Start | Anchor::Middle | Anchor::End => format!(r#"x="{x}" y="{y}""#),
-            Anchor::Upwards | Anchor::UpwardsEnd => {
-                format!(r#"transform="translate({x} {y}) rotate(-90)""#)
-            }
+            Anchor::Upwards => format!(r#"transform="translate({x} {y}) rotate(-90)""#),
         };
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle | Anchor::Upwards => "middle",
-            Anchor::End | Anchor::UpwardsEnd => "end",
+            Anchor::End => "end",
         };
         let (size, text) = (number(size), escaped(text));
         let _ = writeln!(

@@ -19,16 +19,10 @@ impl Unit {
             Self::Plain => &[(1.0, "")],
             Self::Count => &[(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")],
             Self::Nanos => &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
-            Self::Bytes => &[
-                (1_099_511_627_776.0, "TiB"),
-                (1_073_741_824.0, "GiB"),
-                (1_048_576.0, "MiB"),
-                (1_024.0, "KiB"),
-                (1.0, "B"),
-            ],
+            Self::Bytes => &[(1.0, "B")],
         };
         // A power of ten may come out of the math library a bit too small.
-        let reference = reference.abs() * (1.0 + 1e-9);
+        let reference = reference * (1.0 + 1e-9);
         let smallest = multiples[multiples.len() - 1];
         multiples.iter().copied().find(|(size, _)| *size <= reference).unwrap_or(smallest)
     }
@@ -37,7 +31,7 @@ impl Unit {
 /// `value` to six significant digits, without those that say nothing.
 fn digits(value: f64) -> String {
     let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
-    if (1e-4..1e6).contains(&rounded.abs()) { rounded.to_string() } else { format!("{rounded:e}") }
+    if (1e-4..1e6).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }
 }
 
 /// The share with `nines` nines, in percent.

@@ -5,7 +5,7 @@ use super::canvas::{
     Anchor, BOLD, Canvas, GREY, MARGIN, WIDTH, line_height, number, text_width, wrapped,
 };
 use super::style::{Style, Styles};
-use super::{Mark, Panel, Scale, Series, float, legend, thin};
+use super::{Mark, Panel, Scale, Series, float, legend};
 use std::fmt::Write;
 
 /// Between the axes.
@@ -21,18 +21,8 @@ const TICK: f64 = 2.5;
 /// The size of values above bars.
 const VALUE: f64 = 6.0;
 
-/// The longest line of more than one word of a name that stands upwards below its bars.
-const NAME_MAX: f64 = 60.0;
-
 /// Lines with more points have no markers.
 const MARKERS_MAX: usize = 16;
-
-/// Columns into which the lines of a panel are thinned, together and each.
-const COLUMNS: usize = 3_000;
-const COLUMNS_EACH: usize = 400;
-
-/// Markers of one series that are drawn.
-const POINTS_MAX: usize = 600;
 
 const EMPTY: &str = "no points";
 
@@ -44,30 +34,18 @@ pub(super) struct Sheet<'a> {
     y: Option<Ruler<'a>>,
 }
 
-/// How values stand above bars.
-enum BarLabels {
-    None,
-    Flat,
-    Upwards,
-}
-
 /// Where the axes of a panel meet on the canvas, and how long they are.
 struct Area<'a> {
     left: f64,
     bottom: f64,
     width: f64,
-    x: Option<Ruler<'a>>,
+    x: Ruler<'a>,
     y: &'a Ruler<'a>,
 }
 
 impl Area<'_> {
     fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
-        let along = self.x.as_ref().map_or(0.0, |ruler| ruler.place(x));
-        (self.left + along * self.width, self.height(y))
-    }
-
-    fn height(&self, y: f64) -> f64 {
-        self.bottom - self.y.place(y) * HEIGHT
+        (self.left + self.x.place(x) * self.width, self.bottom - self.y.place(y) * HEIGHT)
     }
 }
 
@@ -99,139 +77,87 @@ impl<'a> Sheet<'a> {
         let top = canvas.paragraph((MARGIN, top), room, TITLE, BOLD, &self.panel.title);
         let top = legend::draw(canvas, self.panel, styles, top + 1.0) + 6.0;
         let bottom = top + self.bars_headroom(width) + HEIGHT;
-        let below = match &self.y {
-            Some(y) => {
-                let values = self.across().map(|point| point.0);
-                let x = Ruler::new(&self.panel.x, values, Side::Below, width, RIGHT - 1.0);
-                let area = Area { left, bottom, width, x, y };
-                grid(canvas, &area);
-                self.marks(canvas, &area, styles);
-                axes(canvas, &area);
-                y_ticks(canvas, &area);
-                x_ticks(canvas, &area)
-            }
-            None => {
-                let at = (left + width / 2.0, bottom - HEIGHT / 2.0);
-                canvas.text(at, LABEL, Anchor::Middle, GREY, EMPTY);
-                lines(canvas, left, bottom, width);
-                bottom
-            }
+        let values = self.shown.iter().flatten().map(|point| point.0);
+        let x = Ruler::new(&self.panel.x, values, Side::Below, width, RIGHT - 1.0);
+        let below = if let (Some(x), Some(y)) = (x, &self.y) {
+            let area = Area { left, bottom, width, x, y };
+            grid(canvas, &area);
+            self.marks(canvas, &area, styles);
+            axes(canvas, &area);
+            y_ticks(canvas, &area);
+            x_ticks(canvas, &area)
+        } else {
+            let at = (left + width / 2.0, bottom - HEIGHT / 2.0);
+            canvas.text(at, LABEL, Anchor::Middle, GREY, EMPTY);
+            lines(canvas, left, bottom, width);
+            bottom
         };
         self.labels(canvas, left, width, bottom, below)
     }
 
-    /// The points that have a place on the x axis.
-    fn across(&self) -> impl Iterator<Item = &(f64, f64)> {
-        let series = self.panel.series.iter().zip(&self.shown);
-        series.filter(|(series, _)| series.mark != Mark::Level).flat_map(|(_, shown)| shown)
-    }
-
     fn marks(&self, canvas: &mut Canvas, area: &Area, styles: &Styles) {
-        let order = [Mark::Bars, Mark::Level, Mark::Steps, Mark::Line, Mark::Points];
-        for mark in order {
-            for (index, series) in self.panel.series.iter().enumerate() {
-                if series.mark != mark {
-                    continue;
-                }
-                let style = styles.style(self.panel, series);
-                match mark {
-                    Mark::Bars => self.bars(canvas, area, index, style),
-                    Mark::Level => self.levels(canvas, area, index, style),
-                    Mark::Line | Mark::Steps | Mark::Points => {
-                        self.points(canvas, area, index, style);
-                    }
-                }
+        for (index, series) in self.panel.series.iter().enumerate() {
+            let style = styles.style(self.panel, series);
+            match series.mark {
+                Mark::Bars => self.bars(canvas, area, index, style),
+                Mark::Line | Mark::Steps => self.line(canvas, area, index, style),
             }
         }
     }
 
-    fn points(&self, canvas: &mut Canvas, area: &Area, index: usize, style: Style) {
+    fn line(&self, canvas: &mut Canvas, area: &Area, index: usize, style: Style) {
         let series = &self.panel.series[index];
         let points: Vec<_> = self.shown[index].iter().map(|&point| area.at(point)).collect();
-        let columns = (COLUMNS / self.panel.series.len()).clamp(1, COLUMNS_EACH);
-        if series.mark != Mark::Points && points.len() > 1 {
-            let kept = thin::line(&points, area.width, columns);
-            canvas.path(&polyline(&kept, series.mark == Mark::Steps), &style.stroke());
+        if points.len() > 1 {
+            canvas.path(&polyline(&points, series.mark == Mark::Steps), &style.stroke());
         }
         if has_markers(series) {
-            let kept = thin::scatter(&points, POINTS_MAX);
-            style.markers(canvas, &kept, series.mark);
-        }
-    }
-
-    fn levels(&self, canvas: &mut Canvas, area: &Area, index: usize, style: Style) {
-        let levels: Vec<_> =
-            self.shown[index].iter().map(|point| (0.0, area.height(point.1))).collect();
-        for (_, height) in thin::scatter(&levels, POINTS_MAX) {
-            let data = format!("M{} {}h{}", number(area.left), number(height), number(area.width));
-            canvas.path(&data, &style.stroke());
+            style.markers(canvas, &points);
         }
     }
 
     fn bars(&self, canvas: &mut Canvas, area: &Area, index: usize, style: Style) {
-        let before = &self.panel.series[..index];
-        let rank = before.iter().filter(|series| series.mark == Mark::Bars).count();
         let width = self.bar_width(area.width);
-        let start = width * (float(rank) - float(self.bar_series().count()) / 2.0);
-        let foot = area.height(0.0);
-        let labels = self.bar_labels(area.width);
-        for &point in self.shown[index].iter().take(POINTS_MAX) {
+        let start = width * (float(index) - float(self.shown.len()) / 2.0);
+        let is_upright = self.has_upright_values(area.width);
+        for &point in &self.shown[index] {
             let (x, y) = area.at(point);
             let left = x + start;
-            bar(canvas, (left, y, left + width * 0.94, foot), style);
-            let (middle, above) = (left + width * 0.47, y.min(foot) - 1.5);
+            bar(canvas, (left, y, left + width * 0.94, area.bottom), style);
+            let (middle, above) = (left + width * 0.47, y - 1.5);
             let value = self.value(point.1);
-            match labels {
-                BarLabels::None => {}
-                BarLabels::Flat => {
-                    canvas.text((middle, above), VALUE, Anchor::Middle, "", &value);
-                }
-                BarLabels::Upwards => {
-                    let at = (middle + VALUE * 0.35, above - text_width(&value, VALUE) / 2.0);
-                    canvas.text(at, VALUE, Anchor::Upwards, "", &value);
-                }
+            if is_upright {
+                let at = (middle + VALUE * 0.35, above - text_width(&value, VALUE) / 2.0);
+                canvas.text(at, VALUE, Anchor::Upwards, "", &value);
+            } else {
+                canvas.text((middle, above), VALUE, Anchor::Middle, "", &value);
             }
         }
     }
 
-    /// The series of bars and what is shown of them.
-    fn bar_series(&self) -> impl Iterator<Item = &Vec<(f64, f64)>> {
-        let series = self.panel.series.iter().zip(&self.shown);
-        series.filter(|(series, _)| series.mark == Mark::Bars).map(|(_, shown)| shown)
-    }
-
-    /// How wide one bar is on an axis of `length`.
+    /// How wide one bar is on an axis of `length`; wide without bound where there are no names.
     fn bar_width(&self, length: f64) -> f64 {
-        let places = match &self.panel.x.scale {
-            Scale::Categories(names) => names.len(),
-            _ => self.bar_series().map(Vec::len).max().unwrap_or(0),
-        };
-        length / float(places.max(1)) * 0.8 / float(self.bar_series().count().max(1))
+        let Scale::Categories(names) = &self.panel.x.scale else { return f64::INFINITY };
+        length / float(names.len()) * 0.8 / float(self.shown.len())
     }
 
-    /// How values stand above bars on an axis of `length`: not at all where they would touch.
-    fn bar_labels(&self, length: f64) -> BarLabels {
+    /// Whether values stand upwards above bars on an axis of `length`: where they would touch.
+    fn has_upright_values(&self, length: f64) -> bool {
         let width = self.bar_width(length);
-        let fits = |point: &(f64, f64)| text_width(&self.value(point.1), VALUE) <= width;
-        if self.bar_series().flatten().all(fits) {
-            BarLabels::Flat
-        } else if width >= VALUE {
-            BarLabels::Upwards
-        } else {
-            BarLabels::None
-        }
+        let is_wider = |point: &(f64, f64)| text_width(&self.value(point.1), VALUE) > width;
+        self.shown.iter().flatten().any(is_wider)
     }
 
     /// Room above the axes for values that stand upwards on bars.
     fn bars_headroom(&self, length: f64) -> f64 {
         let Some(y) = &self.y else { return 0.0 };
-        if !matches!(self.bar_labels(length), BarLabels::Upwards) {
+        if !self.has_upright_values(length) {
             return 0.0;
         }
         let needed = |point: &(f64, f64)| {
             text_width(&self.value(point.1), VALUE) - (1.0 - y.place(point.1)) * HEIGHT
         };
-        self.bar_series().flatten().map(needed).fold(0.0, f64::max)
+        self.shown.iter().flatten().map(needed).fold(0.0, f64::max)
     }
 
     /// `value` to three digits, for the top of a bar.
@@ -259,27 +185,17 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// The points of `series` that have a place in `panel`, lines in the order of x.
+/// The points of `series` that have a place in `panel`.
 fn shown(panel: &Panel, series: &Series) -> Vec<(f64, f64)> {
     let has_place = |&&(x, y): &&(f64, f64)| {
-        (series.mark == Mark::Level || panel.x.scale.coordinate(x).is_some())
-            && panel.y.scale.coordinate(y).is_some()
+        panel.x.scale.coordinate(x).is_some() && panel.y.scale.coordinate(y).is_some()
     };
-    let mut points: Vec<_> = series.points.iter().filter(has_place).copied().collect();
-    if matches!(series.mark, Mark::Line | Mark::Steps) {
-        points.sort_by(|left, right| left.0.total_cmp(&right.0));
-    }
-    points
+    series.points.iter().filter(has_place).copied().collect()
 }
 
 /// Whether the points of `series` have markers.
 pub(super) fn has_markers(series: &Series) -> bool {
-    match series.mark {
-        Mark::Line => series.points.len() <= MARKERS_MAX,
-        Mark::Steps => series.points.len() == 1,
-        Mark::Points => true,
-        Mark::Bars | Mark::Level => false,
-    }
+    series.mark == Mark::Line && series.points.len() <= MARKERS_MAX
 }
 
 /// A bar between two corners.
@@ -313,10 +229,11 @@ fn grid(canvas: &mut Canvas, area: &Area) {
         let y = area.bottom - tick.at * HEIGHT;
         let _ = write!(data, "M{} {}h{}", number(area.left), number(y), number(area.width));
     }
-    let is_numeric = |ruler: &&Ruler| !ruler.is_of_names();
-    for tick in area.x.iter().filter(is_numeric).flat_map(|ruler| &ruler.ticks) {
-        let x = area.left + tick.at * area.width;
-        let _ = write!(data, "M{} {}v-{}", number(x), number(area.bottom), number(HEIGHT));
+    if !area.x.is_of_names() {
+        for tick in &area.x.ticks {
+            let x = area.left + tick.at * area.width;
+            let _ = write!(data, "M{} {}v-{}", number(x), number(area.bottom), number(HEIGHT));
+        }
     }
     canvas.path(&data, r##"fill="none" stroke="#ddd" stroke-width="0.4""##);
 }
@@ -331,10 +248,11 @@ fn axes(canvas: &mut Canvas, area: &Area) {
         let y = area.bottom - at * HEIGHT;
         let _ = write!(data, "M{} {}h-{}", number(area.left), number(y), number(length));
     }
-    let below = area.x.as_ref().filter(|ruler| !ruler.is_of_names());
-    for (at, length) in below.map_or(Vec::new(), |ruler| [major(ruler), minor(ruler)].concat()) {
-        let x = area.left + at * area.width;
-        let _ = write!(data, "M{} {}v{}", number(x), number(area.bottom), number(length));
+    if !area.x.is_of_names() {
+        for (at, length) in [major(&area.x), minor(&area.x)].concat() {
+            let x = area.left + at * area.width;
+            let _ = write!(data, "M{} {}v{}", number(x), number(area.bottom), number(length));
+        }
     }
     canvas.path(&data, r#"fill="none" stroke="black" stroke-width="0.5""#);
 }
@@ -356,11 +274,10 @@ fn y_ticks(canvas: &mut Canvas, area: &Area) {
 /// The labels of the x axis; gives where they end.
 fn x_ticks(canvas: &mut Canvas, area: &Area) -> f64 {
     let top = area.bottom + TICK + 1.0;
-    let Some(ruler) = &area.x else { return top };
-    if ruler.is_of_names() {
-        return names(canvas, area, ruler, top);
+    if area.x.is_of_names() {
+        return names(canvas, area, top);
     }
-    for tick in &ruler.ticks {
+    for tick in &area.x.ticks {
         let half = text_width(&tick.label, axis::SIZE) / 2.0;
         let x = (area.left + tick.at * area.width).min(WIDTH - 1.0 - half);
         canvas.text((x, top + axis::SIZE), axis::SIZE, Anchor::Middle, "", &tick.label);
@@ -368,33 +285,17 @@ fn x_ticks(canvas: &mut Canvas, area: &Area) -> f64 {
     top + line_height(axis::SIZE)
 }
 
-/// Names below their bars: level where their words fit there, else upwards; gives where they end.
-fn names(canvas: &mut Canvas, area: &Area, ruler: &Ruler, top: f64) -> f64 {
-    let room = area.width / float(ruler.ticks.len()) - 2.0;
+/// Names below their bars; gives where they end.
+fn names(canvas: &mut Canvas, area: &Area, top: f64) -> f64 {
+    let room = area.width / float(area.x.ticks.len()) - 2.0;
     let height = line_height(axis::SIZE);
-    let words = ruler.ticks.iter().flat_map(|tick| tick.label.split_whitespace());
-    let widest = words.map(|word| text_width(word, axis::SIZE)).fold(0.0, f64::max);
-    let is_level = widest <= room;
-    let longest = if is_level { room } else { NAME_MAX.max(widest) };
     let mut end = top;
-    for tick in &ruler.ticks {
+    for tick in &area.x.ticks {
         let x = area.left + tick.at * area.width;
-        let mut lines = wrapped(&tick.label, axis::SIZE, longest);
-        if !is_level && height * float(lines.len()) > room {
-            lines = vec![tick.label.clone()];
-        }
-        for (index, line) in lines.iter().enumerate() {
+        for (index, line) in wrapped(&tick.label, axis::SIZE, room).iter().enumerate() {
             let offset = height * float(index);
-            if is_level {
-                let at = (x, top + axis::SIZE + offset);
-                canvas.text(at, axis::SIZE, Anchor::Middle, "", line);
-                end = end.max(top + offset + height);
-            } else {
-                let start = axis::SIZE * 0.35 - height * (float(lines.len()) - 1.0) / 2.0;
-                let at = (x + start + offset, top);
-                canvas.text(at, axis::SIZE, Anchor::UpwardsEnd, "", line);
-                end = end.max(top + text_width(line, axis::SIZE));
-            }
+            canvas.text((x, top + axis::SIZE + offset), axis::SIZE, Anchor::Middle, "", line);
+            end = end.max(top + offset + height);
         }
     }
     end

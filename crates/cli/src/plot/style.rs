@@ -2,7 +2,7 @@
 //! dashes, markers and hatching.
 
 use super::canvas::{Canvas, number};
-use super::{Figure, Mark, Panel, Series};
+use super::{Figure, Panel, Series};
 
 /// The palette of Okabe and Ito, without its yellow, which white paper swallows.
 const COLOURS: [&str; 7] =
@@ -10,8 +10,8 @@ const COLOURS: [&str; 7] =
 
 const DASHES: [&str; 6] = ["", "4 1.5", "1.2 1.2", "6 1.5 1.2 1.5", "2.5 1", "8 2"];
 
-/// Of a series that shares its colour with another.
-const DASHES_LIKE: &str = "1.5 2";
+/// A marker has about the area of a circle of this radius.
+const MARKER: f64 = 1.9;
 
 /// How the marks of a series look.
 #[derive(Clone, Copy)]
@@ -20,7 +20,6 @@ pub(super) struct Style {
     dash: &'static str,
     /// The rank of its colour among those of the figure.
     rank: usize,
-    shares_colour: bool,
 }
 
 impl Style {
@@ -37,8 +36,7 @@ impl Style {
     /// The attributes of its bars.
     pub(super) fn bar(&self, canvas: &mut Canvas) -> String {
         let colour = self.colour;
-        let kind = if self.shares_colour { 2 } else { self.rank % 3 };
-        let fill = match kind {
+        let fill = match self.rank % 3 {
             0 => format!(r#"fill="{colour}""#),
             1 => format!(r#"fill="{}""#, canvas.hatching(colour)),
             _ => format!(r#"fill="{colour}" fill-opacity="0.3""#),
@@ -46,22 +44,20 @@ impl Style {
         format!(r#"{fill} stroke="{colour}" stroke-width="0.6""#)
     }
 
-    /// Draws its marker at each of `points`: for [`Mark::Points`] as a ring that leaves what it
-    /// surrounds to be seen.
-    pub(super) fn markers(&self, canvas: &mut Canvas, points: &[(f64, f64)], mark: Mark) {
-        let (fill, size) = if mark == Mark::Points { ("none", 2.9) } else { (self.colour, 1.9) };
-        let shape = self.outline(size);
+    /// Draws its marker at each of `points`.
+    pub(super) fn markers(&self, canvas: &mut Canvas, points: &[(f64, f64)]) {
+        let shape = self.outline();
         let moved = |&(x, y): &(f64, f64)| format!("M{} {}{shape}", number(x), number(y));
         let data: String = points.iter().map(moved).collect();
         let colour = self.colour;
-        canvas.path(&data, &format!(r#"fill="{fill}" stroke="{colour}" stroke-width="0.8""#));
+        canvas.path(&data, &format!(r#"fill="{colour}" stroke="{colour}" stroke-width="0.8""#));
     }
 
-    /// The outline of its marker around a point, of about the area of a circle of radius `size`.
-    fn outline(&self, size: f64) -> String {
+    /// The outline of its marker around a point.
+    fn outline(&self) -> String {
         let corners: &[(f64, f64)] = match self.rank % 5 {
             0 => {
-                let (radius, side) = (number(size), number(size * 2.0));
+                let (radius, side) = (number(MARKER), number(MARKER * 2.0));
                 let arc = |to: &str| format!("a{radius} {radius} 0 1 0 {to} 0");
                 return format!("m-{radius} 0{}{}z", arc(&side), arc(&format!("-{side}")));
             }
@@ -70,14 +66,14 @@ impl Style {
             3 => &[(0.0, -1.35), (1.2, 1.35), (-1.2, 1.35), (-1.2, -1.35)],
             _ => &[(0.0, 1.25), (1.2, -2.1), (-2.4, 0.0)],
         };
-        let steps = corners.iter().map(|(x, y)| [number(x * size), number(y * size)].join(" "));
+        let steps = corners.iter().map(|(x, y)| [number(x * MARKER), number(y * MARKER)].join(" "));
         format!("m{}z", steps.collect::<Vec<_>>().join("l"))
     }
 }
 
 /// The looks of all series of a figure.
 pub(super) struct Styles<'a> {
-    /// The names that have a colour of their own, in the order of their first use.
+    /// The names of the series, in the order of their first use.
     names: Vec<&'a str>,
 }
 
@@ -85,9 +81,8 @@ impl<'a> Styles<'a> {
     pub(super) fn of(figure: &'a Figure) -> Self {
         let mut names = Vec::new();
         for series in figure.panels.iter().flat_map(|panel| &panel.series) {
-            let name = owner(series);
-            if !names.contains(&name) {
-                names.push(name);
+            if !names.contains(&series.name.as_str()) {
+                names.push(&series.name);
             }
         }
         Self { names }
@@ -95,18 +90,8 @@ impl<'a> Styles<'a> {
 
     /// How `series` looks in `panel`, where a line that is alone needs no dashes.
     pub(super) fn style(&self, panel: &Panel, series: &Series) -> Style {
-        let rank = self.names.iter().position(|&name| name == owner(series)).unwrap_or(0);
-        let shares_colour = series.like.is_some();
-        let dash = match panel.series.len() {
-            1 => "",
-            _ if shares_colour => DASHES_LIKE,
-            _ => DASHES[rank % DASHES.len()],
-        };
-        Style { colour: COLOURS[rank % COLOURS.len()], dash, rank, shares_colour }
+        let rank = self.names.iter().position(|&name| name == series.name).unwrap_or(0);
+        let dash = if panel.series.len() == 1 { "" } else { DASHES[rank % DASHES.len()] };
+        Style { colour: COLOURS[rank % COLOURS.len()], dash, rank }
     }
-}
-
-/// The name of the series that decides the colour of `series`.
-fn owner(series: &Series) -> &str {
-    series.like.as_ref().unwrap_or(&series.name)
 }

@@ -89,7 +89,8 @@ impl Subject {
         let bounds: Bounds = criteria::bounds(self.id);
         let profile = moke::profile()?;
         let without = self.measure(&without_delays(&profile), run)?;
-        let with = if run.is_control { without } else { self.measure(&profile, run)? };
+        let delayed = if run.is_control { &without_delays(&profile) } else { &profile };
+        let with = self.measure(delayed, run)?;
         let means = Means { without, with };
         let added_ns = moke::nanos((self.added)(&profile.nand));
         Ok(Finding {
@@ -140,8 +141,7 @@ impl Subject {
 
     fn panel(&self, means: Means) -> Panel {
         let names = ["without flash delays", "with flash delays"].map(str::to_owned);
-        let series =
-            |name: &str, mark, points| Series { name: name.to_owned(), mark, like: None, points };
+        let series = |name: &str, mark, points| Series { name: name.to_owned(), mark, points };
         Panel {
             title: String::new(),
             x: Axis {
@@ -156,7 +156,7 @@ impl Subject {
             },
             series: vec![
                 series("ours", Mark::Bars, vec![(0.0, means.without), (1.0, means.with)]),
-                series("paper, host included", Mark::Points, vec![(0.0, self.paper_ns)]),
+                series("paper, host included", Mark::Bars, vec![(0.0, self.paper_ns)]),
             ],
         }
     }

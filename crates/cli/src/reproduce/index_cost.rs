@@ -232,14 +232,12 @@ fn panel(title: &str, indexes: &[(&'static str, IndexCosts)], of: fn(Cost) -> f6
         .map(|(name, costs)| Series {
             name: (*name).to_owned(),
             mark: Mark::Bars,
-            like: None,
             points: (0..).map(at).zip(costs.named().map(|(_, cost, _)| of(cost))).collect(),
         })
         .collect();
     series.push(Series {
         name: "paper".to_owned(),
-        mark: Mark::Points,
-        like: None,
+        mark: Mark::Bars,
         points: (0..).map(at).zip(operations.map(|(_, _, paper)| of(paper))).collect(),
     });
     let names = operations.map(|(name, _, _)| name.to_owned());

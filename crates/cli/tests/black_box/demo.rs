@@ -154,9 +154,8 @@ fn a_report_has_the_keys_that_are_promised() {
     let amplification = report["write_amplification"].as_f64().unwrap();
     assert!((amplification - 16_384.0 / 101.0).abs() < 1e-9, "{amplification}");
     assert_eq!(report["flash_reads_per_retrieve"], 1.0);
-    // Firmware, array, channel and link of the profile moke, for a value of 100 bytes, which are
-    // one packet of 256 on the link.
-    let retrieve = 4_200.0 + 45_000.0 + 125.0 + 1_000.0 + 80.0;
+    // Firmware, array, channel and link of the profile moke, for a value of 100 bytes.
+    let retrieve = 4_200.0 + 45_000.0 + 125.0 + 1_000.0 + 32.0;
     assert_eq!(report["latency_ns"]["retrieve"]["mean"], retrieve);
 }
 

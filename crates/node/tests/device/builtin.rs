@@ -14,7 +14,7 @@ fn value(len: u32) -> Buf {
     Buf::phantom(len, u64::from(len))
 }
 
-/// Nanoseconds of a value over the link. Values here are whole packets.
+/// Nanoseconds of a value over the link.
 fn over(link: &Link, len: u32) -> u64 {
     link.transfer.0 + (u64::from(len) * 1_000_000_000).div_ceil(link.bytes_per_second)
 }

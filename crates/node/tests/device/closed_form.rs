@@ -45,9 +45,9 @@ impl Times {
         }
     }
 
-    /// Nanoseconds of a transfer of `bytes` over the link, in packets of 256 bytes.
+    /// Nanoseconds of a transfer of `bytes` over the link.
     fn link(&self, bytes: u32) -> u64 {
-        self.transfer + at_rate(bytes.div_ceil(256) * 256, self.link)
+        self.transfer + at_rate(bytes, self.link)
     }
 
     /// Nanoseconds of a transfer of `bytes` over a channel.
@@ -333,8 +333,7 @@ fn a_key_over_16_bytes_is_one_more_transfer() {
     on(&profile, async |device| {
         let host = Host::new(device);
         for (number, len) in (0_u64..).zip([16, 17, 64, 255]) {
-            let bytes = u32::try_from(len).expect("a key is short");
-            let extra = if len == 16 { 0 } else { t.link(bytes) };
+            let extra = if len == 16 { 0 } else { t.transfer };
             let key = key(number, len);
             let stored = host.store(&key, &value(100)).await;
             let spent = [
@@ -394,7 +393,7 @@ fn one_handler_serves_a_request_in_its_index_time_and_its_keys_transfer() {
     let profile = moke(&[("t_exist_us", "3")]);
     let t = Times::of(&profile);
     for len in [16, 17, 200] {
-        let transfer = if len == 16 { 0 } else { t.link(u32::try_from(len).expect("short")) };
+        let transfer = if len == 16 { 0 } else { t.transfer };
         on(&profile, async |device| {
             let host = Host::new(device);
             let keys = spread(&host, 128, len, &value(100)).await;
