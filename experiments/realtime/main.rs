@@ -6,7 +6,7 @@
 
 use base::Nanos;
 use node::{Device, Profile};
-use reactor::Reactor;
+use reactor::{LATE, Reactor};
 use std::process::ExitCode;
 use workload::{
     Distribution, Kind, Load, Operation, Outcome, Payload, Plan, Tally, Until, ValueSizes,
@@ -16,9 +16,6 @@ const ROUNDS: usize = 5;
 
 /// What is added to every command of `ideal`, as in FEMU's figure 2b.
 const FIXED: Nanos = Nanos::from_micros(50);
-
-/// FEMU's bound, above which a completion counts as late.
-const LATE: Nanos = Nanos::from_micros(20);
 
 const DEPTHS: [u32; 5] = [1, 2, 4, 8, 16];
 

@@ -232,6 +232,16 @@ mod tests {
     }
 
     #[test]
+    fn a_span_has_the_class_of_its_work() {
+        let classes = [Class::HostRead, Class::HostWrite, Class::Index, Class::Gc, Class::Wear];
+        let spans = classes.map(|class| Span { class, ..SPAN });
+        let timeline = written(&spans);
+        let shown: Vec<&Value> =
+            events(&timeline, "X").into_iter().map(|event| &event["cat"]).collect();
+        assert_eq!(shown, ["host read", "host write", "index", "gc", "wear"]);
+    }
+
+    #[test]
     fn each_track_is_named_once() {
         let link = Span { resource: 4, ..SPAN };
         let timeline = written(&[SPAN, SPAN, link, SPAN]);

@@ -3,6 +3,7 @@
 use crate::args::Clock;
 use crate::flash::{Flash, Window};
 use crate::output::Failure;
+use crate::path::shown;
 use crate::perfetto::Timeline;
 use crate::progress::{Bar, Progress, Unit};
 use controller::QueuePair;
@@ -86,7 +87,7 @@ impl<'a> Rig<'a> {
     }
 
     /// Measures `plan`, for which the device was filled. May be done again after a plan that only
-    /// reads.
+    /// reads, or that stores each key once.
     pub(crate) fn measure(&mut self, plan: &Plan) -> Result<Measured, Failure> {
         self.measure_by(async |queue, bar| {
             workload::run(queue, plan, |done, total| bar.set(done, total)).await
@@ -155,8 +156,7 @@ impl<'a> Rig<'a> {
     }
 
     fn timeline_failure(&self, error: &io::Error) -> Failure {
-        let path = self.setup.timeline.map(Path::display);
-        let path = path.map_or_else(String::new, |path| path.to_string());
+        let path = self.setup.timeline.map(shown).unwrap_or_default();
         Failure::Broken(format!("the timeline {path} cannot be written: {error}"))
     }
 }

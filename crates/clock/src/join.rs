@@ -2,7 +2,7 @@ use crate::park::{park_unaccounted, wake};
 use crate::rank::Rank;
 use crate::schedule::with;
 use crate::stage::Stages;
-use crate::task::{TaskId, account, current, spawn_boxed, stages};
+use crate::task::{TaskId, account, current, spawn_child, stages};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -39,7 +39,7 @@ where
             let result = future.await;
             finish(&joined, index, result);
         };
-        spawn_boxed(Box::pin(child), held);
+        spawn_child(Box::pin(child), held);
     }
     let waited = park_unaccounted(Rank::Core).await;
     let mut joined = joined.borrow_mut();

@@ -273,8 +273,8 @@ impl Schedule {
     #[inline]
     fn trace_taken(&mut self, resource: u32, task: u32) {
         let Some(tracer) = &mut self.tracer else { return };
-        let Task { work, class, label, .. } = self.tasks[task as usize];
-        let (from, to) = (self.now, self.now);
+        let Task { work, stage, class, label, .. } = self.tasks[task as usize];
+        let (work, from, to) = (work.unwrap_or(stage.name()), self.now, self.now);
         tracer.took(task, Span { resource, unit: 0, work, class, label, from, to });
     }
 
@@ -349,9 +349,8 @@ impl Future for Serve {
                 }
                 return Poll::Pending;
             }
-            if schedule.tracer.is_some() {
-                schedule.task(current).work = self.work.unwrap_or(self.stage.name());
-            }
+            let task = schedule.task(current);
+            (task.stage, task.duration, task.work) = (self.stage, self.duration, self.work);
             let queue = self.resource.0;
             if schedule.request(queue, self.class, self.wait_stage, Wait::Serve(queue)) {
                 if self.duration == Nanos::ZERO {
@@ -362,10 +361,6 @@ impl Future for Serve {
                 let at = schedule.now + self.duration;
                 schedule.task(current).stages.add(self.stage, self.duration);
                 schedule.set_timer(at, current, queue);
-            } else {
-                let task = schedule.task(current);
-                task.stage = self.stage;
-                task.duration = self.duration;
             }
             self.waiting = true;
             Poll::Pending
@@ -427,9 +422,7 @@ impl Future for Acquire {
                 }
                 return Poll::Pending;
             }
-            if schedule.tracer.is_some() {
-                schedule.task(current).work = self.work;
-            }
+            schedule.task(current).work = Some(self.work);
             if schedule.request(queue, self.class, self.wait_stage, Wait::Acquire(queue)) {
                 let bit = schedule.queues[queue as usize].rank.bit();
                 let task = schedule.task(current);

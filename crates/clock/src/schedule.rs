@@ -95,10 +95,7 @@ pub fn turn(
     spawned: &mut Vec<(TaskId, LocalFuture<'static, ()>)>,
 ) -> Option<TaskId> {
     with(|schedule| {
-        if let Some(task) = finished {
-            schedule.end(task.0);
-        }
-        spawned.append(&mut schedule.spawned);
+        schedule.begin_turn(finished, spawned);
         schedule.next()
     })
 }
@@ -111,10 +108,7 @@ pub fn turn_by_the_wall(
     spawned: &mut Vec<(TaskId, LocalFuture<'static, ()>)>,
 ) -> Option<Turn> {
     with(|schedule| {
-        if let Some(task) = finished {
-            schedule.end(task.0);
-        }
-        spawned.append(&mut schedule.spawned);
+        schedule.begin_turn(finished, spawned);
         schedule.next_by_the_wall()
     })
 }
@@ -164,7 +158,7 @@ impl Schedule {
             return self.add_task();
         }
         let index = self.new_task();
-        self.set_timer(at, index, Timer::NO_RESOURCE);
+        self.set_timer(at, index, Timer::ARRIVAL);
         TaskId(index)
     }
 
@@ -180,6 +174,18 @@ impl Schedule {
     #[inline]
     pub(crate) fn host_now(&self) -> Nanos {
         self.wall.as_ref().map_or(self.now, |wall| wall().max(self.now))
+    }
+
+    #[inline]
+    fn begin_turn(
+        &mut self,
+        finished: Option<TaskId>,
+        spawned: &mut Vec<(TaskId, LocalFuture<'static, ()>)>,
+    ) {
+        if let Some(task) = finished {
+            self.end(task.0);
+        }
+        spawned.append(&mut self.spawned);
     }
 
     fn end(&mut self, index: u32) {
@@ -213,7 +219,7 @@ impl Schedule {
     fn next(&mut self) -> Option<TaskId> {
         let index = match self.ready.pop_front() {
             Some(index) => index,
-            None => self.fire()?,
+            None => self.fire()?.task,
         };
         self.current = index;
         Some(TaskId(index))
@@ -229,23 +235,26 @@ impl Schedule {
         if wall < due {
             return Some(Turn::Wait(due));
         }
-        let index = self.fire()?;
-        self.current = index;
-        Some(Turn::Due { task: TaskId(index), late: wall - due })
+        let timer = self.fire()?;
+        self.current = timer.task;
+        let task = TaskId(timer.task);
+        // What arrives was stamped by the wall itself and can hardly be late.
+        let is_arrival = timer.resource == Timer::ARRIVAL;
+        Some(if is_arrival { Turn::Ready(task) } else { Turn::Due { task, late: wall - due } })
     }
 
     /// Moves the clock to the earliest timer and gives back what its task held.
     #[inline]
-    fn fire(&mut self) -> Option<u32> {
+    fn fire(&mut self) -> Option<Timer> {
         let timer = self.timers.pop()?;
         assert!(timer.at >= self.now, "time runs forward");
         self.now = timer.at;
-        if timer.resource != Timer::NO_RESOURCE {
+        if timer.resource < Timer::ARRIVAL {
             let class = self.task(timer.task).class;
             self.release(timer.resource, timer.task, class);
         }
         self.task(timer.task).fired = true;
-        Some(timer.task)
+        Some(timer)
     }
 
     fn stuck(&self) -> String {

@@ -52,7 +52,7 @@ pub(crate) struct Task {
     pub(crate) stages: Stages,
     /// What the task is called in a trace, and what it does with what it takes next.
     pub(crate) label: Option<u64>,
-    pub(crate) work: &'static str,
+    pub(crate) work: Option<&'static str>,
 }
 
 impl Default for Task {
@@ -71,7 +71,7 @@ impl Default for Task {
             gc_mark: Nanos::ZERO,
             stages: Stages::default(),
             label: None,
-            work: "",
+            work: None,
         }
     }
 }
@@ -148,7 +148,12 @@ pub fn current() -> TaskId {
 /// Starts `future` as a task of its own at this instant, after the tasks that are ready now.
 #[inline]
 pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
-    spawn_boxed(Box::pin(future), 0)
+    let future = Box::pin(future);
+    with(|schedule| {
+        let task = schedule.add_task();
+        schedule.spawned.push((task, future));
+        task
+    })
 }
 
 /// Starts `future` as a task of its own at `at`, or at this instant if that has passed: something
@@ -163,11 +168,13 @@ pub fn spawn_at(at: Nanos, future: impl Future<Output = ()> + 'static) -> TaskId
     })
 }
 
-pub(crate) fn spawn_boxed(future: LocalFuture<'static, ()>, inherited: u16) -> TaskId {
+/// Starts a task on behalf of the current one, which holds `inherited` meanwhile.
+pub(crate) fn spawn_child(future: LocalFuture<'static, ()>, inherited: u16) -> TaskId {
     with(|schedule| {
         let task = schedule.add_task();
-        schedule.task(task.0).held = inherited;
-        schedule.task(task.0).inherited = inherited;
+        let label = schedule.tasks[schedule.current as usize].label;
+        let child = schedule.task(task.0);
+        (child.held, child.inherited, child.label) = (inherited, inherited, label);
         schedule.spawned.push((task, future));
         task
     })

@@ -9,12 +9,15 @@ pub(crate) struct Timer {
     /// Breaks ties at one instant.
     pub(crate) tie: u64,
     pub(crate) task: u32,
-    /// The resource whose unit the task gives back then, or [`Timer::NO_RESOURCE`].
+    /// The resource whose unit the task gives back then, or one of the constants below.
     pub(crate) resource: u32,
 }
 
 impl Timer {
+    /// No unit is given back.
     pub(crate) const NO_RESOURCE: u32 = u32::MAX;
+    /// None is either, and the task begins then: something arrives from outside.
+    pub(crate) const ARRIVAL: u32 = u32::MAX - 1;
 
     const fn slot(&self) -> u64 {
         self.at.0 >> SLOT_BITS

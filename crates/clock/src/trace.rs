@@ -3,6 +3,8 @@ use crate::rank::Rank;
 use crate::resource::Queue;
 use crate::schedule::with;
 use base::Nanos;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// A unit of a resource at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,44 +34,54 @@ pub struct ResourceInfo {
     pub rank: Rank,
 }
 
-/// Called with each span when it ends.
+/// Called with each span when it ends. It may call nothing of this crate.
 pub type TraceSink = Box<dyn FnMut(&Span)>;
 
 /// Follows who holds which unit. Spans that began before the tracer was installed are not told.
 pub(crate) struct Tracer {
     sink: TraceSink,
-    /// By resource: who holds its units now.
-    holders: Vec<Vec<Holder>>,
+    /// By resource.
+    units: Vec<Units>,
 }
 
-#[derive(Clone, Copy)]
-struct Holder {
-    task: u32,
-    span: Span,
+/// Who holds the units of a resource.
+#[derive(Default)]
+struct Units {
+    /// By task: as ranks are taken in order, a task holds at most one unit of a resource.
+    holders: BTreeMap<u32, Span>,
+    /// Numbers that were given back, of those below `used`.
+    free: BinaryHeap<Reverse<u32>>,
+    used: u32,
 }
 
 impl Tracer {
     pub(crate) fn new(sink: TraceSink) -> Self {
-        Self { sink, holders: Vec::new() }
+        Self { sink, units: Vec::new() }
     }
 
     /// `task` took a unit, whose number is filled in here.
     pub(crate) fn took(&mut self, task: u32, mut span: Span) {
         let resource = span.resource as usize;
-        if self.holders.len() <= resource {
-            self.holders.resize_with(resource + 1, Vec::new);
+        if self.units.len() <= resource {
+            self.units.resize_with(resource + 1, Units::default);
         }
-        let holders = &mut self.holders[resource];
-        let is_free = |unit: &u32| holders.iter().all(|holder| holder.span.unit != *unit);
-        span.unit = (0..u32::MAX).find(is_free).expect("a resource has fewer than 2^32 units");
-        holders.push(Holder { task, span });
+        let Units { holders, free, used } = &mut self.units[resource];
+        span.unit = free.pop().map_or_else(
+            || {
+                *used += 1;
+                *used - 1
+            },
+            |Reverse(unit)| unit,
+        );
+        holders.insert(task, span);
     }
 
     /// `task` gave its unit back.
     pub(crate) fn gave_back(&mut self, resource: u32, task: u32, now: Nanos) {
-        let Some(holders) = self.holders.get_mut(resource as usize) else { return };
-        let Some(at) = holders.iter().position(|holder| holder.task == task) else { return };
-        let span = Span { to: now, ..holders.swap_remove(at).span };
+        let Some(units) = self.units.get_mut(resource as usize) else { return };
+        let Some(taken) = units.holders.remove(&task) else { return };
+        units.free.push(Reverse(taken.unit));
+        let span = Span { to: now, ..taken };
         if span.from < span.to {
             (self.sink)(&span);
         }

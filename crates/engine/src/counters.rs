@@ -21,7 +21,8 @@ pub struct Usage {
 pub struct Counts {
     /// Bytes of keys and values that hosts stored.
     pub host_bytes: u64,
-    /// Of these, bytes of pairs that were overwritten or deleted, one by one.
+    /// Bytes of keys and values of pairs that were overwritten or deleted one by one, also of those
+    /// that were stored before the store was opened.
     pub dropped_bytes: u64,
     /// Pages sensed for hosts.
     pub host_page_reads: u64,

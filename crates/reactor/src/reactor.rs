@@ -14,12 +14,14 @@ pub struct Reactor {
     schedule: Option<Box<Schedule>>,
 }
 
-/// Takes the schedule back into its reactor, also when a task panics.
+/// Takes the schedule back into its reactor and the wall out of it, also when a task panics.
 struct Installed<'a>(&'a mut Option<Box<Schedule>>);
 
 impl Drop for Installed<'_> {
     fn drop(&mut self) {
-        *self.0 = Some(clock::uninstall());
+        let mut schedule = clock::uninstall();
+        schedule.set_wall(None);
+        *self.0 = Some(schedule);
     }
 }
 
@@ -56,7 +58,6 @@ impl Reactor {
                 }
             }
         });
-        self.schedule.as_mut().expect("it is no longer installed").set_wall(None);
         (output, lateness)
     }
 

@@ -52,6 +52,47 @@ fn being_late_moves_no_later_event() {
 }
 
 #[test]
+fn places_of_tasks_that_have_ended_are_used_again() {
+    Reactor::new(None).run_in_real_time(async {
+        for _ in 0..100 {
+            let task = clock::spawn(async {});
+            clock::sleep(Nanos(1_000), Stage::Batch).await;
+            assert!(task.index() < 3, "a place is used again");
+        }
+    });
+}
+
+/// A panic ends the run, and with it real time.
+#[test]
+fn the_wall_goes_with_its_run() {
+    let mut reactor = Reactor::new(None);
+    let panics = std::panic::AssertUnwindSafe(|| {
+        reactor.run_in_real_time(async { panic!("on purpose") });
+    });
+    assert!(std::panic::catch_unwind(panics).is_err());
+    hold_up(Duration::from_millis(2));
+    reactor.run(async { assert_eq!(clock::host_now(), clock::now()) });
+}
+
+/// Time of this thread on a processor, in nanoseconds.
+#[cfg(target_os = "linux")]
+fn processor_time() -> u64 {
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let time = statistics.split(' ').next().and_then(|time| time.parse().ok());
+    time.expect("Linux counts it, first in that file")
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn long_waits_take_no_processor() {
+    let before = processor_time();
+    Reactor::new(None)
+        .run_in_real_time(async { clock::sleep(Nanos(200 * MS.0), Stage::Array).await });
+    let spent = processor_time() - before;
+    assert!(spent < 100 * MS.0, "{spent} ns of 200 ms");
+}
+
+#[test]
 fn what_arrives_is_stamped_by_the_wall_and_waits_for_what_was_due_before() {
     Reactor::new(None).run_in_real_time(async {
         let order = Rc::new(RefCell::new(Vec::new()));

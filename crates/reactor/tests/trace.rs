@@ -72,6 +72,72 @@ fn a_held_unit_is_told_when_it_is_given_back() {
 }
 
 #[test]
+fn units_are_numbered_from_the_lowest_that_is_free_and_given_back_by_their_holder() {
+    let mut reactor = Reactor::new(None);
+    let spans = traced(&mut reactor);
+    reactor.run(async {
+        let handlers = Group::new().resource("a handler", Rank::Handler, u32::MAX);
+        for (number, time) in [(0, 10), (1, 5), (2, 30)] {
+            clock::spawn(async move {
+                clock::label(number);
+                handlers.serve(Class::HostRead, Stage::Index, Nanos(time)).await;
+            });
+        }
+        clock::sleep(Nanos(7), Stage::Batch).await;
+        handlers.serve(Class::HostRead, Stage::Index, Nanos(40)).await;
+    });
+    assert_eq!(
+        told(&spans),
+        [
+            (0, 1, "index", Some(1), 0, 5),
+            (0, 0, "index", Some(0), 0, 10),
+            (0, 2, "index", Some(2), 0, 30),
+            (0, 1, "index", None, 7, 47),
+        ]
+    );
+}
+
+#[test]
+fn a_label_goes_with_its_task_and_to_what_runs_on_its_behalf() {
+    let mut reactor = Reactor::new(None);
+    let spans = traced(&mut reactor);
+    reactor.run(async {
+        let group = Group::new();
+        let dies = [0; 2].map(|_| group.resource("a die", Rank::Array, 1));
+        clock::spawn(async move {
+            clock::label(7);
+            let read = |die: clock::Resource| die.serve(Class::HostRead, Stage::Array, Nanos(5));
+            clock::join_all(dies.map(read).into_iter().collect()).await;
+        });
+        clock::sleep(Nanos(10), Stage::Batch).await;
+        let after = dies[0];
+        clock::spawn(async move { after.serve(Class::HostRead, Stage::Array, Nanos(5)).await });
+        clock::sleep(Nanos(10), Stage::Batch).await;
+    });
+    let labels: Vec<_> = spans.borrow().iter().map(|span| span.label).collect();
+    assert_eq!(labels, [Some(7), Some(7), None]);
+}
+
+/// One that waits when the trace begins is told with its own name.
+#[test]
+fn a_waiter_keeps_its_name() {
+    let mut reactor = Reactor::new(None);
+    let die = reactor.run(async {
+        let die = Group::new().resource("a die", Rank::Array, 1);
+        for _ in 0..2 {
+            clock::spawn(async move {
+                die.serve(Class::HostRead, Stage::Array, Nanos(50)).named("erase").await;
+            });
+        }
+        clock::sleep(Nanos(10), Stage::Batch).await;
+        die
+    });
+    let spans = traced(&mut reactor);
+    reactor.run(async { die.serve(Class::HostRead, Stage::Array, Nanos(5)).await });
+    assert_eq!(told(&spans)[0], (0, 0, "erase", None, 50, 100));
+}
+
+#[test]
 fn a_span_that_began_before_the_trace_is_not_told() {
     let mut reactor = Reactor::new(None);
     let die = reactor.run(async {

@@ -66,4 +66,7 @@ fn a_demo_in_real_time_stores_every_byte_and_says_how_late_it_was() {
     assert!(report["event_lateness_ns"]["events"].as_u64().unwrap() > 0);
     let stages = report["stages_ns"]["retrieve"].as_object().unwrap();
     assert!(stages["late"].as_f64().unwrap() > 0.0);
+    let sum: f64 = stages.values().map(|nanos| nanos.as_f64().unwrap()).sum();
+    let mean = report["latency_ns"]["retrieve"]["mean"].as_f64().unwrap();
+    assert!((sum - mean).abs() < mean * 1e-9, "{sum}, not {mean}");
 }
