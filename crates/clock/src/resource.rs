@@ -4,7 +4,7 @@ use crate::rank::Rank;
 use crate::schedule::{Schedule, with, with_installed};
 use crate::stage::Stage;
 use crate::task::{Task, Wait};
-use crate::trace::{ResourceInfo, Span};
+use crate::trace::ResourceInfo;
 use base::Nanos;
 use base::limits::BYPASS_MAX;
 use std::pin::Pin;
@@ -272,10 +272,10 @@ impl Schedule {
     /// Tells the tracer, if there is one, that `task` has a unit now.
     #[inline]
     fn trace_taken(&mut self, resource: u32, task: u32) {
-        let Some(tracer) = &mut self.tracer else { return };
-        let Task { work, stage, class, label, .. } = self.tasks[task as usize];
-        let (work, from, to) = (work.unwrap_or(stage.name()), self.now, self.now);
-        tracer.took(task, Span { resource, unit: 0, work, class, label, from, to });
+        if let Some(tracer) = &mut self.tracer {
+            let Task { stage, class, .. } = self.tasks[task as usize];
+            tracer.took(task, resource, stage, class, self.now);
+        }
     }
 
     #[inline]
@@ -320,7 +320,7 @@ pub struct Serve {
 }
 
 impl Serve {
-    /// Calls what is done meanwhile `work` in place of the stage's name, in a [`Span`].
+    /// Calls what is done meanwhile `work` in place of the stage's name, in a [`Span`](crate::Span).
     #[inline]
     pub fn named(mut self, work: &'static str) -> Self {
         self.work = Some(work);
@@ -349,8 +349,9 @@ impl Future for Serve {
                 }
                 return Poll::Pending;
             }
-            let task = schedule.task(current);
-            (task.stage, task.duration, task.work) = (self.stage, self.duration, self.work);
+            if let Some(tracer) = &mut schedule.tracer {
+                tracer.name(current, self.work.unwrap_or(self.stage.name()));
+            }
             let queue = self.resource.0;
             if schedule.request(queue, self.class, self.wait_stage, Wait::Serve(queue)) {
                 if self.duration == Nanos::ZERO {
@@ -361,6 +362,10 @@ impl Future for Serve {
                 let at = schedule.now + self.duration;
                 schedule.task(current).stages.add(self.stage, self.duration);
                 schedule.set_timer(at, current, queue);
+            } else {
+                let task = schedule.task(current);
+                task.stage = self.stage;
+                task.duration = self.duration;
             }
             self.waiting = true;
             Poll::Pending
@@ -387,7 +392,7 @@ pub struct Acquire {
 }
 
 impl Acquire {
-    /// Calls what is done meanwhile `work`, in a [`Span`].
+    /// Calls what is done meanwhile `work`, in a [`Span`](crate::Span).
     #[inline]
     pub fn named(mut self, work: &'static str) -> Self {
         self.work = work;
@@ -422,7 +427,9 @@ impl Future for Acquire {
                 }
                 return Poll::Pending;
             }
-            schedule.task(current).work = Some(self.work);
+            if let Some(tracer) = &mut schedule.tracer {
+                tracer.name(current, self.work);
+            }
             if schedule.request(queue, self.class, self.wait_stage, Wait::Acquire(queue)) {
                 let bit = schedule.queues[queue as usize].rank.bit();
                 let task = schedule.task(current);

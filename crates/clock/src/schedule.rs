@@ -40,7 +40,7 @@ pub struct Schedule {
     /// For each group: is garbage collection promoted above host writes?
     pub(crate) gc_promoted: Vec<bool>,
     pub(crate) spawned: Vec<(TaskId, LocalFuture<'static, ()>)>,
-    pub(crate) tracer: Option<Tracer>,
+    pub(crate) tracer: Option<Box<Tracer>>,
     wall: Option<Wall>,
     free_tasks: Vec<u32>,
     ready: VecDeque<u32>,
@@ -143,7 +143,7 @@ impl Schedule {
 
     /// Tells `sink` of every span of work from here on.
     pub fn set_trace(&mut self, sink: Option<TraceSink>) {
-        self.tracer = sink.map(Tracer::new);
+        self.tracer = sink.map(|sink| Box::new(Tracer::new(sink)));
     }
 
     /// A task that the caller polls itself: the root of a run.
@@ -168,6 +168,9 @@ impl Schedule {
             u32::try_from(self.tasks.len() - 1).expect("far fewer than 2^32 tasks at a time")
         });
         self.tasks[index as usize].begin();
+        if let Some(tracer) = &mut self.tracer {
+            tracer.begin(index);
+        }
         index
     }
 

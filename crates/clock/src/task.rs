@@ -50,9 +50,6 @@ pub(crate) struct Task {
     /// The resource's time under garbage collection when the wait began.
     pub(crate) gc_mark: Nanos,
     pub(crate) stages: Stages,
-    /// What the task is called in a trace, and what it does with what it takes next.
-    pub(crate) label: Option<u64>,
-    pub(crate) work: Option<&'static str>,
 }
 
 impl Default for Task {
@@ -70,8 +67,6 @@ impl Default for Task {
             duration: Nanos::ZERO,
             gc_mark: Nanos::ZERO,
             stages: Stages::default(),
-            label: None,
-            work: None,
         }
     }
 }
@@ -82,7 +77,6 @@ impl Task {
         self.held = 0;
         self.inherited = 0;
         self.stages = Stages::default();
-        self.label = None;
     }
 
     pub(crate) fn end(&self) {
@@ -172,9 +166,12 @@ pub fn spawn_at(at: Nanos, future: impl Future<Output = ()> + 'static) -> TaskId
 pub(crate) fn spawn_child(future: LocalFuture<'static, ()>, inherited: u16) -> TaskId {
     with(|schedule| {
         let task = schedule.add_task();
-        let label = schedule.tasks[schedule.current as usize].label;
         let child = schedule.task(task.0);
-        (child.held, child.inherited, child.label) = (inherited, inherited, label);
+        (child.held, child.inherited) = (inherited, inherited);
+        let current = schedule.current;
+        if let Some(tracer) = &mut schedule.tracer {
+            tracer.begin_child(task.0, current);
+        }
         schedule.spawned.push((task, future));
         task
     })

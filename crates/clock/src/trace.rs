@@ -2,6 +2,7 @@ use crate::class::Class;
 use crate::rank::Rank;
 use crate::resource::Queue;
 use crate::schedule::with;
+use crate::stage::Stage;
 use base::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,7 +14,8 @@ pub struct Span {
     pub resource: u32,
     /// Which of its units, from 0; the lowest that was free.
     pub unit: u32,
-    /// What it did: what the holder called it, else the name of the stage.
+    /// What it did: what the holder called it, else the name of the stage, as for whoever waited
+    /// before the trace began.
     pub work: &'static str,
     /// For whom.
     pub class: Class,
@@ -42,6 +44,15 @@ pub(crate) struct Tracer {
     sink: TraceSink,
     /// By resource.
     units: Vec<Units>,
+    /// By task. What began before the trace has no entry, or an empty one.
+    names: Vec<Names>,
+}
+
+/// What a task is called, and what it does with what it takes next.
+#[derive(Clone, Copy, Default)]
+struct Names {
+    label: Option<u64>,
+    work: Option<&'static str>,
 }
 
 /// Who holds the units of a resource.
@@ -56,24 +67,57 @@ struct Units {
 
 impl Tracer {
     pub(crate) fn new(sink: TraceSink) -> Self {
-        Self { sink, units: Vec::new() }
+        Self { sink, units: Vec::new(), names: Vec::new() }
     }
 
-    /// `task` took a unit, whose number is filled in here.
-    pub(crate) fn took(&mut self, task: u32, mut span: Span) {
-        let resource = span.resource as usize;
-        if self.units.len() <= resource {
-            self.units.resize_with(resource + 1, Units::default);
+    /// `task` begins.
+    pub(crate) fn begin(&mut self, task: u32) {
+        *self.names(task) = Names::default();
+    }
+
+    /// `task` begins on behalf of `parent`.
+    pub(crate) fn begin_child(&mut self, task: u32, parent: u32) {
+        let label = self.names(parent).label;
+        self.names(task).label = label;
+    }
+
+    /// What `task` takes next is for `work`.
+    pub(crate) fn name(&mut self, task: u32, work: &'static str) {
+        self.names(task).work = Some(work);
+    }
+
+    fn names(&mut self, task: u32) -> &mut Names {
+        let task = task as usize;
+        if self.names.len() <= task {
+            self.names.resize(task + 1, Names::default());
         }
-        let Units { holders, free, used } = &mut self.units[resource];
-        span.unit = free.pop().map_or_else(
+        &mut self.names[task]
+    }
+
+    /// `task` took a unit of `resource` for `class`.
+    pub(crate) fn took(
+        &mut self,
+        task: u32,
+        resource: u32,
+        stage: Stage,
+        class: Class,
+        now: Nanos,
+    ) {
+        let Names { label, work } = *self.names(task);
+        let place = resource as usize;
+        if self.units.len() <= place {
+            self.units.resize_with(place + 1, Units::default);
+        }
+        let Units { holders, free, used } = &mut self.units[place];
+        let unit = free.pop().map_or_else(
             || {
                 *used += 1;
                 *used - 1
             },
             |Reverse(unit)| unit,
         );
-        holders.insert(task, span);
+        let work = work.unwrap_or(stage.name());
+        holders.insert(task, Span { resource, unit, work, class, label, from: now, to: now });
     }
 
     /// `task` gave its unit back.
@@ -93,7 +137,9 @@ impl Tracer {
 pub fn label(label: u64) {
     with(|schedule| {
         let current = schedule.current;
-        schedule.task(current).label = Some(label);
+        if let Some(tracer) = &mut schedule.tracer {
+            tracer.names(current).label = Some(label);
+        }
     });
 }
 

@@ -118,9 +118,9 @@ fn a_label_goes_with_its_task_and_to_what_runs_on_its_behalf() {
     assert_eq!(labels, [Some(7), Some(7), None]);
 }
 
-/// One that waits when the trace begins is told with its own name.
+/// Names are kept for a trace only.
 #[test]
-fn a_waiter_keeps_its_name() {
+fn a_waiter_from_before_the_trace_is_told_by_its_stage() {
     let mut reactor = Reactor::new(None);
     let die = reactor.run(async {
         let die = Group::new().resource("a die", Rank::Array, 1);
@@ -134,7 +134,7 @@ fn a_waiter_keeps_its_name() {
     });
     let spans = traced(&mut reactor);
     reactor.run(async { die.serve(Class::HostRead, Stage::Array, Nanos(5)).await });
-    assert_eq!(told(&spans)[0], (0, 0, "erase", None, 50, 100));
+    assert_eq!(told(&spans)[0], (0, 0, "array", None, 50, 100));
 }
 
 #[test]
