@@ -320,7 +320,8 @@ pub struct Serve {
 }
 
 impl Serve {
-    /// Calls what is done meanwhile `work` in place of the stage's name, in a [`Span`](crate::Span).
+    /// Calls what is done meanwhile `work` in place of the stage's name, in a
+    /// [`Span`](crate::Span).
     #[inline]
     pub fn named(mut self, work: &'static str) -> Self {
         self.work = Some(work);
