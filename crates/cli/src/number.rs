@@ -52,12 +52,13 @@ pub(crate) fn counted(count: u64, singular: &str) -> String {
     format!("{} {singular}{plural}", grouped(count))
 }
 
+/// `value`, not negative, rounded.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "rounds for a report; a cast stops at the ends of the range"
 )]
-fn to_u64(value: f64) -> u64 {
+pub(crate) fn to_u64(value: f64) -> u64 {
     value.round() as u64
 }
 

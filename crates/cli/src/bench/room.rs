@@ -1,6 +1,6 @@
 //! Whether pairs fit the device, and the machine's memory.
 
-use crate::number::counted;
+use crate::number::{counted, to_u64};
 use crate::output::Failure;
 use base::human_bytes;
 use node::Profile;
@@ -36,7 +36,7 @@ pub(super) fn check(stored: &Stored, profile: &Profile, total: Option<u64>) -> R
         return Err(Failure::Refused(format!(
             "{} of {} do not fit {}, which has {}",
             counted(stored.pairs, "pair"),
-            human_bytes(rounded(pair)),
+            human_bytes(to_u64(pair)),
             profile.name,
             human_bytes(capacity),
         )));
@@ -46,7 +46,7 @@ pub(super) fn check(stored: &Stored, profile: &Profile, total: Option<u64>) -> R
         Some(total) if needed > float(total) => Err(Failure::Refused(format!(
             "this would take about {} of memory, and there are {}: fewer keys or operations, or \
              payload=none, take less",
-            human_bytes(rounded(needed)),
+            human_bytes(to_u64(needed)),
             human_bytes(total),
         ))),
         _ => Ok(()),
@@ -65,15 +65,6 @@ fn memory_bytes(stored: &Stored, profile: &Profile) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "for an estimate, where 53 bits are plenty")]
 fn float(count: u64) -> f64 {
     count as f64
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "for a message; a cast stops at the ends of the range"
-)]
-fn rounded(bytes: f64) -> u64 {
-    bytes.round() as u64
 }
 
 #[cfg(test)]
