@@ -9,7 +9,7 @@ use node::{Device, Profile};
 use reactor::{LATE, Reactor};
 use std::process::ExitCode;
 use workload::{
-    Distribution, Kind, Load, Operation, Outcome, Payload, Plan, Tally, Until, ValueSizes,
+    Distribution, Kind, Load, Operation, Outcome, Payload, Plan, Space, Tally, Until, ValueSizes,
 };
 
 const ROUNDS: usize = 5;
@@ -111,9 +111,11 @@ fn measure_as(
         until: Until::Operations(operations),
         load: Load::QueueDepth(depth),
         nsid: Device::NAMESPACE,
+        space: Space::Pairs,
         key_bytes: 16,
         values: ValueSizes::Fixed(4_096),
         keys: 100_000,
+        is_filled: false,
         seed: 1,
         distribution: Distribution::Uniform,
         payload: Payload::None,

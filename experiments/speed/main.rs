@@ -1,17 +1,19 @@
 //! How fast the device simulates, on one core: `moke` as shipped, the staged model, 16 B keys, 4
 //! KiB values, queue depth 64, payload none, stages accounted and latencies in histograms. Beside
-//! it, in turn, the bare model of five stages, which is what the machine allows.
+//! it, in turn, the bare model of five stages, which is what the machine allows. Before
+//! them, 4 KiB random reads and writes on a block namespace that is full and cleans.
 //!
 //! `cargo run --release -p experiments --bin speed -- [KEYS] [ROUNDS]`, on an idle machine.
 
 mod bare;
+mod blocks;
 
 use base::human_bytes;
 use node::{Device, Profile};
 use reactor::Reactor;
 use std::process::ExitCode;
 use std::time::Instant;
-use workload::{Distribution, Load, Operation, Payload, Plan, Until, ValueSizes};
+use workload::{Distribution, Load, Operation, Payload, Plan, Space, Until, ValueSizes};
 
 /// The paper's load (MoKE, section III): 2.6 million pairs.
 const KEYS: u64 = 2_600_000;
@@ -33,6 +35,9 @@ fn main() -> ExitCode {
         eprintln!("speed: KEYS and ROUNDS are whole numbers, as in `speed 2600000 5`");
         return ExitCode::from(2);
     };
+    let block_rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
+    let mut roomy = blocks::measure(keys, block_rounds, Some(blocks::ROOMY));
+    let mut tight = blocks::measure(keys, block_rounds, None);
     let mut rates = Rates::default();
     for round in 1..=rounds {
         measure(keys, &mut rates, round == rounds);
@@ -47,10 +52,13 @@ fn main() -> ExitCode {
     let line = |name: &str, rate: f64, bar: &str| {
         println!("{name:<16} {rate:>5.2} M/s  {:>4.2} of bare  {bar}", rate / bare);
     };
-    println!("medians of {rounds} rounds, {keys} keys:");
+    println!("medians of {rounds} rounds, {keys} keys or operations:");
     line("bare model", bare, "");
     line("store (filling)", median(&mut rates.store), "bar 0.7 M/s");
     line("retrieve", median(&mut rates.retrieve), "bar 1.0 M/s");
+    line("random read", median(&mut roomy.read), "bar 1.0 M/s");
+    line("random write", median(&mut roomy.write), "bar 0.7 M/s");
+    line("the same, tight", median(&mut tight.write), "");
     ExitCode::SUCCESS
 }
 
@@ -79,9 +87,11 @@ fn plan(operation: Operation, operations: u64, keys: u64) -> Plan {
         until: Until::Operations(operations),
         load: Load::QueueDepth(64),
         nsid: Device::NAMESPACE,
+        space: Space::Pairs,
         key_bytes: 16,
         values: ValueSizes::Fixed(4096),
         keys,
+        is_filled: false,
         seed: 1,
         distribution: Distribution::Uniform,
         payload: Payload::None,

@@ -10,6 +10,9 @@ pub const KEY_BYTES_INLINE: usize = 16;
 /// Longest value in bytes: 2 MiB, the SNIA KV API's `KVS_MAX_VALUE_LENGTH`.
 pub const VALUE_BYTES_MAX: u32 = 2 << 20;
 
+/// Bytes of a logical block of block and zoned namespaces: what Linux and direct I/O work with.
+pub const BLOCK_BYTES: u32 = 4096;
+
 /// Alignment and granularity of buffers: what direct I/O asks of memory on every Linux.
 pub const BUF_ALIGN: usize = 4096;
 
@@ -19,6 +22,10 @@ pub const LANES: usize = 64;
 
 /// How often in a row a waiter may be passed by a more urgent class before it goes first.
 pub const BYPASS_MAX: u32 = 64;
+
+/// How often a program or an erase may be interrupted for reads before it runs to its end. Keeps
+/// what it costs to stop and go on below a few program times.
+pub const SUSPENDS_MAX: u32 = 16;
 
 const _: () = assert!(LANES.is_power_of_two(), "a lane is chosen by the top bits of a hash");
 const _: () =

@@ -6,12 +6,14 @@ use std::ffi::OsString;
 
 mod bench;
 mod demo;
+mod device;
 mod reproduce;
 
 pub(crate) use bench::{
     BenchArgs, BenchCommand, Distribution, MeasureArgs, ReplayArgs, TraceFormat, Workload,
 };
 pub(crate) use demo::{Clock, DemoArgs};
+pub(crate) use device::{DeviceArgs, DeviceCommand, SensitivityArgs};
 pub(crate) use reproduce::ReproduceArgs;
 
 /// A key-value SSD that runs anywhere, in virtual or in real time.
@@ -42,38 +44,6 @@ enum Command {
     Device(DeviceArgs),
 }
 
-/// Show devices: the built-in ones, and what each is made of
-#[derive(Debug, clap::Args)]
-#[command(
-    arg_required_else_help = false,
-    disable_help_subcommand = true,
-    after_help = "Example:\n  kvasir device show moke > mine.toml"
-)]
-struct DeviceArgs {
-    #[command(subcommand)]
-    command: DeviceCommand,
-}
-
-#[derive(Debug, Subcommand)]
-enum DeviceCommand {
-    /// List the built-in devices
-    #[command(after_help = "Example:\n  kvasir device list --json")]
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print a device's profile, checked
-    #[command(after_help = "Example:\n  kvasir device show mine.toml --json")]
-    Show {
-        /// A name from `kvasir device list`, or the path of a profile
-        profile: String,
-        /// Print its values in JSON, and which of them are assumptions
-        #[arg(long)]
-        json: bool,
-    },
-}
-
 /// Does what `arguments`, the first of which is the program's name, ask.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<Output, Failure> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -92,6 +62,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<Outpu
         Command::Device(DeviceArgs { command }) => match command {
             DeviceCommand::List { json } => crate::device::list(json),
             DeviceCommand::Show { profile, json } => crate::device::show(&profile, json),
+            DeviceCommand::Sensitivity(args) => crate::sensitivity::run(&args),
         },
     }
 }
@@ -144,6 +115,7 @@ mod tests {
             "device",
             "device list",
             "device show",
+            "device sensitivity",
         ] {
             let arguments = format!("kvasir {arguments} --help");
             let words = arguments.split_whitespace().map(OsString::from);

@@ -1,8 +1,8 @@
 //! `kvasir bench`: a device under a load, measured.
 //!
-//! 1. [`plan`] turns the command line into a plan, [`replay`] reads a trace; [`room`] tells whether
-//!    the device and the machine can hold it.
-//! 2. `crate::rig` puts the device together, fills it and measures.
+//! 1. [`space`] chooses the namespace. [`plan`] turns the command line into a plan, [`replay`]
+//!    reads a trace; [`room`] tells whether the device and the machine can hold it.
+//! 2. `crate::rig` puts the device together, fills or ages it and measures.
 //! 3. [`report`] says how that went, [`figure`] draws it.
 
 mod figure;
@@ -10,6 +10,7 @@ mod plan;
 mod replay;
 mod report;
 mod room;
+mod space;
 
 use crate::args::{BenchArgs, BenchCommand, MeasureArgs};
 use crate::memory;
@@ -19,9 +20,9 @@ use crate::progress::Progress;
 use crate::rig::{Measured, Rig, Setup};
 use crate::target::Target;
 use base::human_bytes;
-use report::{BenchReport, Subject};
+use report::{Before, BenchReport, Subject};
 use std::path::{Path, PathBuf};
-use workload::Fill;
+use workload::{Plan, Space, Zoning};
 
 /// Measures what `args` ask for.
 pub(crate) fn run(args: &BenchArgs) -> Result<Output, Failure> {
@@ -34,20 +35,52 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Output, Failure> {
 fn run_plan(args: &BenchArgs) -> Result<Output, Failure> {
     let target = Target::parse(&args.measure.target)?;
     check_outputs(&args.measure, &target, &[])?;
-    let plan = plan::of(args, target.payload)?;
-    room::check(&plan::stored(&plan), &target.profile, memory::total_bytes())?;
+    let operation = plan::operation(args)?;
+    let nsid = space::choose(&target, operation)?;
+    let namespace = target.profile.namespaces[nsid as usize - 1].clone();
+    let place = plan::Place { nsid, space: space::of(&namespace.kind) };
+    let mut plan = plan::of(args, operation, place, target.payload)?;
+    plan = plan::within(args, plan, namespace.size_bytes / u64::from(plan.values.max().max(1)))?;
+    let aged = args.precondition.map(|level| level.of(namespace.size_bytes));
+    let stored = plan::stored(&plan, aged);
+    room::check(&stored, &target.profile, nsid, memory::total_bytes())?;
     let mut rig = rig(&args.measure, &target)?;
-    let value_bytes_max = rig.device().store().value_bytes_max();
-    if plan.values.max() > value_bytes_max {
-        return Err(Failure::Refused(format!(
-            "{} takes values of at most {}",
-            target.profile.name,
-            human_bytes(value_bytes_max.into())
-        )));
+    if let Some(zones) = rig.device().zones(nsid) {
+        let shape = zones.shape();
+        let (zone_blocks, capacity_blocks) = (shape.zone_blocks, shape.zone_capacity);
+        plan.space = Space::Zones(Zoning { zone_blocks, capacity_blocks });
+        plan = plan::within(args, plan, rig.blocks_of(&plan))?;
+        plan.validate().map_err(Failure::refused)?;
     }
-    let fill = plan.needs_fill().then(|| rig.fill(&plan)).transpose()?;
+    check_values(&plan, &target, &rig)?;
+    let before = match args.precondition {
+        Some(level) => {
+            let precondition = rig.precondition(&plan, level)?;
+            plan = Plan { keys: precondition.keys, is_filled: true, ..plan };
+            plan.validate().map_err(Failure::refused)?;
+            Before::Aged(precondition)
+        }
+        None if plan.needs_fill() => Before::Filled(rig.fill(&plan)?),
+        None => Before::Blank,
+    };
     let measured = rig.measure(&plan)?;
-    finish(&args.measure, &target, &Subject::Plan(&plan), fill, &measured)
+    finish(&args.measure, &target, &Subject::Plan(&plan), before, &measured)
+}
+
+/// Refuses values that are longer than the store takes.
+fn check_values(plan: &Plan, target: &Target, rig: &Rig<'_>) -> Result<(), Failure> {
+    match rig.device().kv() {
+        Some(store)
+            if plan.space == Space::Pairs && plan.values.max() > store.value_bytes_max() =>
+        {
+            Err(Failure::Refused(format!(
+                "{} takes values of at most {}",
+                target.profile.name,
+                human_bytes(store.value_bytes_max().into())
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses output files that cannot be, beside `inputs` and the profile.
@@ -73,10 +106,10 @@ fn finish(
     args: &MeasureArgs,
     target: &Target,
     subject: &Subject<'_>,
-    fill: Option<Fill>,
+    before: Before,
     measured: &Measured,
 ) -> Result<Output, Failure> {
-    let report = BenchReport::new(args, target, subject, fill, measured);
+    let report = BenchReport::new(args, target, subject, before, measured);
     if let Some(path) = &args.plot {
         figure::draw(path, report.title(), report.caption(), &measured.outcome)?;
     }

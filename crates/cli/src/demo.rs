@@ -29,7 +29,7 @@ use base::checksum::Digest;
 use clock::Stage;
 use controller::{Completion, Submission};
 use load::{Loaded, Loader};
-use node::Device;
+use node::{Device, Profile};
 use reactor::{Lateness, Reactor};
 use report::DemoReport;
 use std::time::Instant;
@@ -73,6 +73,7 @@ impl Phase {
 pub(crate) fn run(args: &DemoArgs) -> Result<Output, Failure> {
     let started = Instant::now();
     let profile = device::load(&args.device)?;
+    let nsid = namespace(&profile)?;
     let root = Root::open(&args.path).map_err(|error| {
         Failure::Refused(format!("{} cannot be read: {error}", shown(&args.path)))
     })?;
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Output, Failure> {
     let mut reactor = Reactor::new(None);
     let cells = Device::manufacture(&profile, args.seed);
     let device = reactor.run(Device::format(&profile, cells, args.seed)).map_err(device_failure)?;
-    let loader = Loader::new(&device, &root, walked, memory_bytes);
+    let loader = Loader::new(&device, nsid, &root, walked, memory_bytes);
     let trip = there_and_back(&device, loader, args.seed, progress);
     let (ran, lateness) = match args.clock {
         Clock::Virtual => (reactor.run(trip), None),
@@ -96,6 +97,18 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Output, Failure> {
     let errors = report.errors();
     let output = if args.json { Output::json(&report) } else { Output::new(report.table()) };
     Ok(output.with_errors(errors))
+}
+
+/// The first namespace of keys and values.
+fn namespace(profile: &Profile) -> Result<u32, Failure> {
+    let mut namespaces = (1..).zip(&profile.namespaces);
+    let found = namespaces.find(|(_, namespace)| namespace.kind.is_kv());
+    found.map(|(nsid, _)| nsid).ok_or_else(|| {
+        let name = &profile.name;
+        Failure::Refused(format!(
+            "a demo is of keys and values, but {name} has no namespace of kind kv"
+        ))
+    })
 }
 
 async fn there_and_back(

@@ -1,6 +1,5 @@
 //! `kvasir device`: which devices there are, and what one is made of.
 
-use crate::number::counted;
 use crate::output::{Failure, Output};
 use crate::table;
 use node::Profile;
@@ -20,7 +19,7 @@ pub(crate) fn list(is_json: bool) -> Result<Output, Failure> {
     let devices = builtin_names()
         .map(|name| {
             let profile = load(name)?;
-            let size_bytes = profile.namespace.size_bytes;
+            let size_bytes = profile.namespaces.iter().map(|namespace| namespace.size_bytes).sum();
             Ok(Listed { name, description: profile.description, size_bytes })
         })
         .collect::<Result<Vec<_>, Failure>>()?;
@@ -48,8 +47,8 @@ pub(crate) fn load(name_or_path: &str) -> Result<Profile, Failure> {
     Profile::load(name_or_path).map_err(Failure::refused)
 }
 
-/// A size in GB as in a profile, if it is a whole number of them.
+/// A size in whole GB, as they are sold.
 fn size(bytes: u64) -> String {
     const GB: u64 = 1_000_000_000;
-    if bytes.is_multiple_of(GB) { format!("{} GB", bytes / GB) } else { counted(bytes, "byte") }
+    format!("{} GB", (bytes + GB / 2) / GB)
 }

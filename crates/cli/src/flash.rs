@@ -15,7 +15,15 @@ pub(crate) struct Window {
     pub(crate) after: Figures,
 }
 
-/// The flash in a report.
+/// The flash in a report, by what lies on the namespace that was loaded.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum LoadedFlash {
+    Pairs(Flash),
+    Blocks(BlockFlash),
+}
+
+/// The flash in a report on pairs.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Flash {
     /// Memory of the index for each pair that the device holds; nothing if it holds none.
@@ -47,12 +55,44 @@ struct Gc {
     block_erases: u64,
 }
 
+/// The flash in a report on blocks.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct BlockFlash {
+    gc: BlockGc,
+}
+
+/// Garbage collection below blocks while they were measured.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct BlockGc {
+    /// Blocks of the flash that were cleaned.
+    victims: u64,
+    /// Logical blocks that were moved out of them.
+    blocks_moved: u64,
+    /// Pages moved within their plane, without the channel.
+    copybacks: u64,
+    block_erases: u64,
+    /// Blocks of the flash that were cleaned for their wear alone.
+    wear_moves: u64,
+}
+
 impl Window {
+    /// Data bytes programmed. Every program, and every page copied within its plane, is of a page.
+    fn programmed(&self) -> u64 {
+        let (before, after) = (&self.before.nand, &self.after.nand);
+        let page_bytes = after.bytes_programmed.checked_div(after.programs).unwrap_or(0);
+        let copied = (after.copybacks - before.copybacks) * page_bytes;
+        after.bytes_programmed - before.bytes_programmed + copied
+    }
+
+    /// Data bytes programmed for each of `host_bytes` that hosts wrote, if they wrote any.
+    pub(crate) fn amplification_of(&self, host_bytes: u64) -> Option<f64> {
+        quotient(self.programmed(), host_bytes)
+    }
+
     /// Data bytes programmed for each byte of keys and values that hosts stored, if they stored
     /// any.
     pub(crate) fn write_amplification(&self) -> Option<f64> {
-        let programmed = self.after.nand.bytes_programmed - self.before.nand.bytes_programmed;
-        quotient(programmed, self.after.store.host_bytes - self.before.store.host_bytes)
+        self.amplification_of(self.after.store.host_bytes - self.before.store.host_bytes)
     }
 
     /// Pages sensed for each of `retrieves`, if there were any.
@@ -115,5 +155,58 @@ impl Flash {
             ("garbage collection", gc),
         ];
         format!("flash\n{}", table::facts(&facts))
+    }
+}
+
+impl BlockFlash {
+    /// That at the end of `window`.
+    pub(crate) fn new(window: &Window) -> Self {
+        let (before, after) = (&window.before, &window.after);
+        Self {
+            gc: BlockGc {
+                victims: after.blocks.victims - before.blocks.victims,
+                blocks_moved: after.blocks.moved_blocks - before.blocks.moved_blocks,
+                copybacks: after.nand.copybacks - before.nand.copybacks,
+                block_erases: after.nand.erases - before.nand.erases,
+                wear_moves: after.blocks.wear_moves - before.blocks.wear_moves,
+            },
+        }
+    }
+
+    /// As a section of a report.
+    pub(crate) fn table(&self, write_amplification: Option<f64>) -> String {
+        let BlockGc { victims, blocks_moved, copybacks, block_erases, wear_moves } = self.gc;
+        let gc = format!(
+            "{} cleaned, {} moved",
+            counted(victims, "flash block"),
+            counted(blocks_moved, "block"),
+        );
+        let wear =
+            format!("{}, {}", counted(block_erases, "erase"), counted(wear_moves, "wear move"));
+        let facts = [
+            ("write amplification", ratio(write_amplification)),
+            ("garbage collection", gc),
+            ("copybacks", counted(copybacks, "page")),
+            ("wear", wear),
+        ];
+        format!("flash\n{}", table::facts(&facts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drive_that_was_written_over_and_over_fits_a_terminal() {
+        let gc = BlockGc {
+            victims: 1_234_567,
+            blocks_moved: 987_654_321,
+            copybacks: 987_654_321,
+            block_erases: 12_345_678,
+            wear_moves: 12_345_678,
+        };
+        let table = BlockFlash { gc }.table(Some(123.45));
+        assert!(table.lines().all(|line| line.len() <= 80), "{table}");
     }
 }

@@ -28,15 +28,33 @@ impl LatenessReport {
         }
     }
 
-    /// In one line of a table.
-    pub(crate) fn sentence(&self) -> String {
+    /// As lines of a table.
+    pub(crate) fn facts(&self) -> [(&'static str, String); 2] {
         let Self { events, late_events, p50, p999, .. } = *self;
-        format!(
-            "p50 {}, p99.9 {}; {} of {} events {LATE} or more",
-            Nanos(p50),
-            Nanos(p999),
-            grouped(late_events),
-            grouped(events),
-        )
+        let (late, all) = (grouped(late_events), grouped(events));
+        [
+            ("late", format!("p50 {}, p99.9 {}", Nanos(p50), Nanos(p999))),
+            ("late events", format!("{late} of {all}, by {LATE} or more")),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table;
+
+    #[test]
+    fn a_device_that_is_always_late_fits_a_terminal() {
+        let lateness = LatenessReport {
+            events: 9_876_543_210,
+            late_events: 9_876_543_210,
+            p50: 123_456_789,
+            p99: 123_456_789,
+            p999: 123_456_789,
+            max: 123_456_789,
+        };
+        let table = table::facts(&lateness.facts());
+        assert!(table.lines().all(|line| line.len() <= 80), "{table}");
     }
 }

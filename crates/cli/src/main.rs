@@ -22,6 +22,7 @@ mod plot;
 mod progress;
 mod reproduce;
 mod rig;
+mod sensitivity;
 mod table;
 mod target;
 

@@ -90,6 +90,8 @@ pub(crate) struct Series {
 pub(crate) enum Mark {
     /// Joined; a few points also have markers.
     Line,
+    /// Markers alone.
+    Points,
     /// Each y holds until the x of the next point; the last point ends the last step.
     Steps,
     /// From zero up, on an x axis of names; side by side where series share a name.

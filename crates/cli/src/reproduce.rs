@@ -2,20 +2,27 @@
 //!
 //! 1. [`catalogue`] lists the experiments of all papers, and which can be rerun.
 //! 2. Each experiment that can is a function in a file of its own; [`moke`] is what those of MoKE
-//!    share: the device and the load of the paper.
+//!    share, and [`open_channel`] those of FEMU: the device of the paper and its hosts.
 //! 3. [`criteria`] are the bounds that an experiment has to keep. They stand in a file that was
 //!    written before the experiment first ran.
 //! 4. [`report`] says what came of it.
 
 mod catalogue;
 mod criteria;
+mod filebench;
 mod flash_delay;
+mod gc_blocking;
+mod grid;
 mod handlers;
 mod index_cost;
 mod index_time;
 mod key_size;
+mod models;
 mod moke;
+mod open_channel;
+mod page_move;
 mod processor;
+mod registers;
 mod report;
 
 use crate::args::ReproduceArgs;
@@ -176,7 +183,10 @@ mod tests {
             let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();
             chosen(&ids).map(|chosen| chosen.iter().map(|(entry, _)| entry.id).collect::<Vec<_>>())
         };
-        let all = ["MoKE-1a", "MoKE-1b", "MoKE-1c", "MoKE-1d", "MoKE-idx"];
+        let all = [
+            "FEMU-3", "FEMU-4", "FEMU-5", "FEMU-5b", "FEMU-6a", "FEMU-g", "MoKE-1a", "MoKE-1b",
+            "MoKE-1c", "MoKE-1d", "MoKE-idx",
+        ];
         assert_eq!(names(&[]).unwrap(), all);
         assert_eq!(names(&["moke-1D", "MoKE-1a"]).unwrap(), ["MoKE-1d", "MoKE-1a"]);
         assert!(names(&["MoKE-1a", "MoKE-1e"]).is_err());

@@ -1,19 +1,24 @@
-//! A device and what drives it: put together, filled, measured.
+//! A device and what drives it: put together, filled or aged, measured.
+
+mod precondition;
+
+pub(crate) use precondition::{CAPACITIES_MAX, FillLevel, Precondition};
 
 use crate::args::Clock;
-use crate::flash::{Flash, Window};
+use crate::flash::{BlockFlash, Flash, LoadedFlash, Window};
 use crate::output::Failure;
 use crate::path::shown;
 use crate::perfetto::Timeline;
 use crate::progress::{Bar, Progress, Unit};
+use base::Nanos;
 use controller::QueuePair;
-use node::profile::Model;
+use node::profile::{Model, Namespace};
 use node::{Device, DeviceError, Figures, Profile};
 use reactor::{Lateness, Reactor};
 use std::io;
 use std::path::Path;
 use std::time::Instant;
-use workload::{Fill, FillError, Outcome, Plan};
+use workload::{Fill, FillError, Outcome, Plan, Space};
 
 /// What a device is made of, and how it is watched.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +55,7 @@ struct Empty {
 pub(crate) struct Measured {
     pub(crate) outcome: Outcome,
     pub(crate) window: Window,
-    pub(crate) flash: Flash,
+    pub(crate) flash: LoadedFlash,
     pub(crate) wall_seconds: f64,
     /// In real time: how late the device's events were.
     pub(crate) lateness: Option<Lateness>,
@@ -69,7 +74,7 @@ impl<'a> Rig<'a> {
         let mut reactor = Reactor::new(setup.shuffle.then_some(seed));
         let cells = Device::manufacture(profile, seed);
         let device = reactor.run(Device::format(profile, cells, seed)).map_err(device_failure)?;
-        let records = device.store().usage().values.records;
+        let records = device.kv().map_or(0, |store| store.usage().values.records);
         let empty = Empty { figures: device.figures(), records };
         Ok(Self { setup, reactor, device, empty })
     }
@@ -77,6 +82,19 @@ impl<'a> Rig<'a> {
     /// The device.
     pub(crate) fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// The namespace of this id, which the profile has.
+    pub(crate) fn namespace(&self, nsid: u32) -> &Namespace {
+        &self.setup.profile.namespaces[nsid as usize - 1]
+    }
+
+    fn now(&mut self) -> Nanos {
+        self.reactor.run(async { clock::now() })
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        self.reactor.run(flush(&self.device))
     }
 
     /// Stores the keys of `plan`, in virtual time.
@@ -89,7 +107,7 @@ impl<'a> Rig<'a> {
     /// Measures `plan`, for which the device was filled. May be done again after a plan that only
     /// reads, or that stores each key once.
     pub(crate) fn measure(&mut self, plan: &Plan) -> Result<Measured, Failure> {
-        self.measure_by(async |queue, bar| {
+        self.measure_in(plan.space, async |queue, bar| {
             workload::run(queue, plan, |done, total| bar.set(done, total)).await
         })
     }
@@ -105,13 +123,21 @@ impl<'a> Rig<'a> {
         filled.map_err(|error| Failure::Broken(error.to_string()))
     }
 
-    /// Measures what `load` does, in the time that the setup names.
+    /// Measures what `load` does with pairs, in the time that the setup names.
     pub(crate) fn measure_by(
         &mut self,
         load: impl AsyncFnOnce(&QueuePair, &mut Bar) -> Outcome,
     ) -> Result<Measured, Failure> {
+        self.measure_in(Space::Pairs, load)
+    }
+
+    fn measure_in(
+        &mut self,
+        space: Space,
+        load: impl AsyncFnOnce(&QueuePair, &mut Bar) -> Outcome,
+    ) -> Result<Measured, Failure> {
         // What is only buffered would be programmed, and read from memory, in the window.
-        self.reactor.run(flush(&self.device))?;
+        self.flush()?;
         let before = self.device.figures();
         let timeline = self.start_timeline()?;
         let mut bar = self.setup.progress.bar("measuring", Unit::Count);
@@ -127,9 +153,12 @@ impl<'a> Rig<'a> {
         let wall_seconds = started.elapsed().as_secs_f64();
         self.finish_timeline(timeline)?;
         // What the window's stores have to program counts as theirs, whenever they were answered.
-        self.reactor.run(flush(&self.device))?;
+        self.flush()?;
         let window = Window { before, after: self.device.figures() };
-        let flash = self.flash(&window);
+        let flash = match space {
+            Space::Pairs => LoadedFlash::Pairs(self.flash(&window)),
+            Space::Blocks | Space::Zones(_) => LoadedFlash::Blocks(BlockFlash::new(&window)),
+        };
         Ok(Measured { outcome, window, flash, wall_seconds, lateness })
     }
 
@@ -163,14 +192,14 @@ impl<'a> Rig<'a> {
 
 /// Has everything on the flash that was answered.
 pub(crate) async fn flush(device: &Device) -> Result<(), Failure> {
-    let flushed = device.store().flush().await;
+    let flushed = device.flush().await;
     flushed.map_err(|error| Failure::Broken(format!("the device cannot be flushed: {error}")))
 }
 
 /// What a device that cannot be built means for whoever asked for it.
 pub(crate) fn device_failure(error: DeviceError) -> Failure {
     match error {
-        DeviceError::TooSmall { .. } => Failure::refused(error),
         DeviceError::Store(_) => Failure::Broken(error.to_string()),
+        _ => Failure::refused(error),
     }
 }

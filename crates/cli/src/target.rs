@@ -21,6 +21,8 @@ pub(crate) struct Target {
     pub(crate) seed: Option<u64>,
     /// Whether the seed orders timers that are due at one instant.
     pub(crate) shuffle: bool,
+    /// The id of the namespace, if one is named.
+    pub(crate) nsid: Option<u32>,
 }
 
 impl Target {
@@ -47,6 +49,7 @@ impl Target {
             payload: Payload::None,
             seed: None,
             shuffle: false,
+            nsid: None,
         };
         let mut seen = Vec::new();
         for option in options.into_iter().flat_map(|options| options.split('&')) {
@@ -87,11 +90,25 @@ impl Target {
             }
             "index" => {
                 let index = Index::named(value).ok_or_else(|| refused(&index_names()))?;
-                self.profile.index = index;
+                if self.profile.index.is_none() {
+                    return Err(Failure::Refused(format!(
+                        "{} has no index, because none of its namespaces is of kind kv",
+                        self.profile.name
+                    )));
+                }
+                self.profile.index = Some(index);
+            }
+            "ns" => {
+                let count = self.profile.namespaces.len();
+                let is_there = |nsid: &u32| (1..=count).contains(&(*nsid as usize));
+                let nsid = value.parse().ok().filter(is_there);
+                let possible = if count == 1 { "1".to_owned() } else { format!("1 to {count}") };
+                self.nsid = Some(nsid.ok_or_else(|| refused(&possible))?);
             }
             _ => {
                 return Err(Failure::Refused(format!(
-                    "a target has no option {key:?}, only payload, seed, shuffle and index"
+                    "a target has no option {key:?}, only payload, seed, shuffle, index and \
+                     ns"
                 )));
             }
         }
@@ -119,7 +136,7 @@ mod tests {
         let target = Target::parse("sim:ideal?payload=full&seed=7&shuffle=1&index=hash").unwrap();
         assert_eq!((target.profile.name.as_str(), target.payload), ("ideal", Payload::Full));
         assert_eq!((target.seed, target.shuffle), (Some(7), true));
-        assert_eq!(target.profile.index.kind, "hash");
+        assert_eq!(target.profile.index.unwrap().kind, "hash");
         assert_eq!(target.clock, Clock::Virtual);
         let target = Target::parse("emu:moke").unwrap();
         assert_eq!((target.payload, target.seed, target.shuffle), (Payload::None, None, false));
@@ -142,12 +159,16 @@ mod tests {
             ("", "use sim:PROFILE"),
             ("sim:", "there is no profile \"\""),
             ("sim:mokee", "there is no profile \"mokee\""),
-            ("sim:moke?", "only payload, seed, shuffle and index"),
-            ("sim:moke?speed=2", "only payload, seed, shuffle and index"),
+            ("sim:moke?", "only payload, seed, shuffle, index and ns"),
+            ("sim:moke?speed=2", "only payload, seed, shuffle, index and ns"),
             ("sim:moke?payload", "full, checksum or none, not \"\""),
             ("sim:moke?payload=some", "full, checksum or none"),
             ("sim:moke?seed=-1", "a whole number"),
             ("sim:moke?shuffle=yes", "0 or 1"),
+            ("sim:moke?ns=2", "option ns is 1, not \"2\""),
+            ("sim:moke?ns=0", "option ns is 1, not \"0\""),
+            ("sim:moke?ns=", "option ns is 1, not \"\""),
+            ("sim:moke?ns=-1", "option ns is 1, not \"-1\""),
             ("sim:moke?index=tree", "hash or btree, not \"tree\""),
             ("sim:moke?seed=1&seed=2", "twice"),
         ] {

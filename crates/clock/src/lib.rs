@@ -9,18 +9,23 @@
 //!    resource. Device structures hold only ids into it, so they are plain `Send + Sync` data.
 //! 2. [`Resource::serve`] waits for a unit, holds it for a duration and goes on: one timer, one
 //!    poll. The releaser starts the next waiter's timer itself.
-//! 3. The owner of the futures (`reactor`) calls [`turn`] for the next task to poll. When no task
+//! 3. A [`Station`] is a resource of one unit whose work others of its kind may join and reads of
+//!    hosts may suspend: then the work's timer is void, and it gets a new one when it goes on. A
+//!    [`Gate`] stops whoever comes to it.
+//! 4. The owner of the futures (`reactor`) calls [`turn`] for the next task to poll. When no task
 //!    is ready the clock moves to the earliest timer.
-//! 4. Each task keeps [`Stages`]: every wait and every stage adds the time it took where it
+//! 5. Each task keeps [`Stages`]: every wait and every stage adds the time it took where it
 //!    happens.
-//! 5. In real time the clock has a brake: [`turn_by_the_wall`] moves on to a timer only when the
+//! 6. In real time the clock has a brake: [`turn_by_the_wall`] moves on to a timer only when the
 //!    wall has reached it. [`now`] stays the instant of the event, so that being late moves no
 //!    later event; what comes from outside is stamped with [`host_now`].
-//! 6. A trace, if wanted, is told of each [`Span`] for which a unit of a resource was held.
+//! 7. A trace, if wanted, is told of each [`Span`] for which a unit of a resource was held.
 //!
 //! # Guarantees
 //! - Equal inputs give equal runs: ties at one instant break by submission order, or by a seed.
-//! - Resources serve by (class, arrival). Nobody is bypassed more than `BYPASS_MAX` times in a row.
+//! - Resources serve by (class, arrival), or by arrival in a group that is told so. Nobody is
+//!   bypassed more than `BYPASS_MAX` times in a row, and nothing is suspended more than
+//!   `SUSPENDS_MAX` times.
 //! - A task waits only for a [`Rank`] above all that it holds; anything else panics.
 //! - When a schedule runs dry while somebody waits, [`stuck`] names who waits for what.
 //!
@@ -33,20 +38,26 @@
 
 mod charge;
 mod class;
+mod gate;
 mod join;
 mod park;
+mod party;
+mod promotion;
 mod rank;
 mod resource;
 mod schedule;
 mod stage;
+mod station;
 mod task;
 mod timer;
 mod trace;
 
 pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
+pub use gate::{Closed, Gate};
 pub use join::join_all;
 pub use park::{Held, Park, park, park_unaccounted, wake};
+pub use promotion::Promotion;
 pub use rank::Rank;
 pub use resource::{Acquire, Group, Hold, Resource, Serve};
 pub use schedule::{
@@ -54,6 +65,7 @@ pub use schedule::{
     turn_by_the_wall, uninstall,
 };
 pub use stage::{Stage, Stages};
+pub use station::{Operate, Station, Suspension};
 pub use task::{
     Sleep, TaskId, account, current, host_now, now, sleep, sleep_until, spawn, spawn_at, stages,
 };

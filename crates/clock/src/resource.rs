@@ -11,10 +11,30 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// The resources of one device, which share one order of classes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group(u32);
 
+/// In which order the resources of a group serve.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct GroupOrder {
+    /// Collectors that want garbage collection above host writes.
+    pub(crate) promotions: u32,
+    /// Do classes mean nothing?
+    by_arrival: bool,
+}
+
+impl GroupOrder {
+    /// The classes, most urgent first.
+    pub(crate) const fn classes(self) -> [Class; Class::COUNT] {
+        if self.promotions > 0 { Class::GC_PROMOTED } else { Class::USUAL }
+    }
+}
+
 impl Group {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+
     /// A group of the installed schedule, in the usual order of classes.
     #[expect(
         clippy::new_without_default,
@@ -22,21 +42,28 @@ impl Group {
     )]
     pub fn new() -> Self {
         with(|schedule| {
-            schedule.gc_promoted.push(false);
-            Self(u32::try_from(schedule.gc_promoted.len() - 1).expect("few devices"))
+            schedule.groups.push(GroupOrder::default());
+            Self(u32::try_from(schedule.groups.len() - 1).expect("few devices"))
         })
     }
 
-    /// Puts garbage collection above host writes, or back below them, wherever it waits.
-    pub fn promote_gc(self, promoted: bool) {
-        with(|schedule| schedule.gc_promoted[self.0 as usize] = promoted);
+    /// Serves whoever came first in all resources of this group, whatever the class. Called before
+    /// anybody waits.
+    pub fn serve_in_order_of_arrival(self) {
+        with(|schedule| {
+            schedule.groups[self.0 as usize].by_arrival = true;
+            let mine = schedule.queues.iter_mut().filter(|queue| queue.group == self);
+            mine.for_each(Queue::serve_in_order_of_arrival);
+        });
     }
 
     /// A resource of `units` equal units, all free. `name` is for people.
     pub fn resource(self, name: &'static str, rank: Rank, units: u32) -> Resource {
         assert!(units > 0, "{name} has no units, so nobody could ever have one");
         with(|schedule| {
-            schedule.queues.push(Queue::new(name, rank, units, self));
+            let mut queue = Queue::new(name, rank, units, self);
+            queue.by_arrival = schedule.groups[self.0 as usize].by_arrival;
+            schedule.queues.push(queue);
             Resource(u32::try_from(schedule.queues.len() - 1).expect("few resources"))
         })
     }
@@ -47,6 +74,10 @@ impl Group {
 pub struct Resource(u32);
 
 impl Resource {
+    pub(crate) const fn index(self) -> u32 {
+        self.0
+    }
+
     /// Waits for a unit, holds it for `duration`, gives it back. The time held goes to `stage`, the
     /// time waited to [`Stage::Queue`], or to [`Stage::Gc`] while garbage collection held the
     /// resource.
@@ -82,14 +113,16 @@ struct List {
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(crate) name: &'static str,
-    rank: Rank,
-    group: Group,
+    pub(crate) rank: Rank,
+    pub(crate) group: Group,
     units: u32,
     free: u32,
-    /// One bit for each class that has waiters.
+    /// One bit for each list that has waiters.
     waiting: u8,
     bypassed: u32,
+    /// By class, or all waiters in the first.
     lists: [List; Class::COUNT],
+    pub(crate) by_arrival: bool,
     /// Units held by background work, since when there are any, and the time before that.
     gc_units: u32,
     gc_since: Nanos,
@@ -111,6 +144,7 @@ impl Queue {
             waiting: 0,
             bypassed: 0,
             lists: [List { head: Self::NOBODY, tail: Self::NOBODY }; Class::COUNT],
+            by_arrival: false,
             gc_units: 0,
             gc_since: Nanos::ZERO,
             gc_total: Nanos::ZERO,
@@ -119,13 +153,18 @@ impl Queue {
         }
     }
 
+    fn serve_in_order_of_arrival(&mut self) {
+        assert!(self.waiting == 0, "{} is waited for in another order", self.name);
+        self.by_arrival = true;
+    }
+
     pub(crate) const fn info(&self) -> ResourceInfo {
         ResourceInfo { name: self.name, rank: self.rank }
     }
 
     /// Time up to `now` during which background work held a unit.
     #[inline]
-    fn gc_time(&self, now: Nanos) -> Nanos {
+    pub(crate) fn gc_time(&self, now: Nanos) -> Nanos {
         if self.gc_units > 0 { self.gc_total + (now - self.gc_since) } else { self.gc_total }
     }
 
@@ -137,9 +176,34 @@ impl Queue {
 
     #[inline]
     fn take(&mut self, class: Class, now: Nanos) {
+        self.occupy(now);
+        self.begin_work(class, now);
+    }
+
+    #[inline]
+    fn give_back(&mut self, class: Class, now: Nanos) {
+        self.vacate(now);
+        self.end_work(class, now);
+    }
+
+    #[inline]
+    pub(crate) fn occupy(&mut self, now: Nanos) {
         self.busy_total = self.busy_until(now);
         self.busy_mark = now;
         self.free -= 1;
+    }
+
+    #[inline]
+    pub(crate) fn vacate(&mut self, now: Nanos) {
+        assert!(self.free < self.units, "{} was given back more often than taken", self.name);
+        self.busy_total = self.busy_until(now);
+        self.busy_mark = now;
+        self.free += 1;
+    }
+
+    /// Work of `class` begins in a unit.
+    #[inline]
+    pub(crate) fn begin_work(&mut self, class: Class, now: Nanos) {
         if class.is_background() {
             if self.gc_units == 0 {
                 self.gc_since = now;
@@ -149,11 +213,7 @@ impl Queue {
     }
 
     #[inline]
-    fn give_back(&mut self, class: Class, now: Nanos) {
-        assert!(self.free < self.units, "{} was given back more often than taken", self.name);
-        self.busy_total = self.busy_until(now);
-        self.busy_mark = now;
-        self.free += 1;
+    pub(crate) fn end_work(&mut self, class: Class, now: Nanos) {
         if class.is_background() {
             self.gc_total = self.gc_time(now);
             self.gc_since = now;
@@ -169,11 +229,12 @@ impl Schedule {
         let index = self.current;
         let tail = {
             let queue = &mut self.queues[queue as usize];
-            let list = &mut queue.lists[class as usize];
+            let place = if queue.by_arrival { 0 } else { class as usize };
+            let list = &mut queue.lists[place];
             let tail = std::mem::replace(&mut list.tail, index);
             if tail == Queue::NOBODY {
                 list.head = index;
-                queue.waiting |= 1 << class as u8;
+                queue.waiting |= 1 << place;
             }
             tail
         };
@@ -209,8 +270,7 @@ impl Schedule {
 
     fn most_urgent(&mut self, queue: u32, waiting: u8) -> usize {
         let at = queue as usize;
-        let promoted = self.gc_promoted[self.queues[at].group.0 as usize];
-        let order = if promoted { Class::GC_PROMOTED } else { Class::USUAL };
+        let order = self.groups[self.queues[at].group.index()].classes();
         let waits = |class: &&Class| waiting & (1 << **class as u8) != 0;
         let arrival = |class: &Class| {
             let head = self.queues[at].lists[*class as usize].head;
@@ -271,7 +331,7 @@ impl Schedule {
 
     /// Tells the tracer, if there is one, that `task` has a unit now.
     #[inline]
-    fn trace_taken(&mut self, resource: u32, task: u32) {
+    pub(crate) fn trace_taken(&mut self, resource: u32, task: u32) {
         if let Some(tracer) = &mut self.tracer {
             let Task { stage, class, .. } = self.tasks[task as usize];
             tracer.took(task, resource, stage, class, self.now);
@@ -286,10 +346,7 @@ impl Schedule {
         let gc_time = queue.gc_time(now);
         let task = &mut self.tasks[waiter as usize];
         queue.take(task.class, now);
-        let waited = now - task.since;
-        let behind_gc = gc_time - task.gc_mark;
-        task.stages.add(Stage::Gc, behind_gc);
-        task.stages.add(task.wait_stage, waited - behind_gc);
+        task.end_queueing(now, gc_time);
         match task.wait {
             Wait::Serve(_) => {
                 let (stage, duration) = (task.stage, task.duration);

@@ -1,4 +1,5 @@
-use crate::resource::Queue;
+use crate::party::Place;
+use crate::resource::{GroupOrder, Queue};
 use crate::task::{Task, TaskId};
 use crate::timer::{Timer, Timers};
 use crate::trace::{TraceSink, Tracer};
@@ -37,8 +38,8 @@ pub struct Schedule {
     pub(crate) current: u32,
     pub(crate) tasks: Vec<Task>,
     pub(crate) queues: Vec<Queue>,
-    /// For each group: is garbage collection promoted above host writes?
-    pub(crate) gc_promoted: Vec<bool>,
+    pub(crate) stations: Vec<Place>,
+    pub(crate) groups: Vec<GroupOrder>,
     pub(crate) spawned: Vec<(TaskId, LocalFuture<'static, ()>)>,
     pub(crate) tracer: Option<Box<Tracer>>,
     wall: Option<Wall>,
@@ -206,8 +207,9 @@ impl Schedule {
         self.ready.push_back(index);
     }
 
+    /// Sets a timer and returns its tie.
     #[inline]
-    pub(crate) fn set_timer(&mut self, at: Nanos, task: u32, resource: u32) {
+    pub(crate) fn set_timer(&mut self, at: Nanos, task: u32, resource: u32) -> u64 {
         let tie = match &mut self.shuffle {
             Some(rng) => rng.next_u64(),
             None => {
@@ -216,13 +218,19 @@ impl Schedule {
             }
         };
         self.timers.push(Timer { at, tie, task, resource });
+        tie
     }
 
     #[inline]
     fn next(&mut self) -> Option<TaskId> {
         let index = match self.ready.pop_front() {
             Some(index) => index,
-            None => self.fire()?.task,
+            None => loop {
+                let timer = self.timers.pop()?;
+                if self.fire(&timer) {
+                    break timer.task;
+                }
+            },
         };
         self.current = index;
         Some(TaskId(index))
@@ -238,7 +246,10 @@ impl Schedule {
         if wall < due {
             return Some(Turn::Wait(due));
         }
-        let timer = self.fire()?;
+        let timer = self.timers.pop()?;
+        if !self.fire(&timer) {
+            return Some(Turn::Wait(due));
+        }
         self.current = timer.task;
         let task = TaskId(timer.task);
         // What arrives was stamped by the wall itself and can hardly be late.
@@ -246,18 +257,20 @@ impl Schedule {
         Some(if is_arrival { Turn::Ready(task) } else { Turn::Due { task, late: wall - due } })
     }
 
-    /// Moves the clock to the earliest timer and gives back what its task held.
+    /// Moves the clock to `timer` and gives back what its task held. False when no task goes on:
+    /// something happens at a station, or the timer is one of work that was suspended since.
     #[inline]
-    fn fire(&mut self) -> Option<Timer> {
-        let timer = self.timers.pop()?;
+    fn fire(&mut self, timer: &Timer) -> bool {
         assert!(timer.at >= self.now, "time runs forward");
         self.now = timer.at;
-        if timer.resource < Timer::ARRIVAL {
+        if timer.resource < Timer::STATION {
             let class = self.task(timer.task).class;
             self.release(timer.resource, timer.task, class);
+        } else if timer.resource < Timer::ARRIVAL && !self.fire_station(timer) {
+            return false;
         }
         self.task(timer.task).fired = true;
-        Some(timer)
+        true
     }
 
     fn stuck(&self) -> String {

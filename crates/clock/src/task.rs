@@ -45,6 +45,8 @@ pub(crate) struct Task {
     pub(crate) held: u16,
     pub(crate) inherited: u16,
     pub(crate) next: u32,
+    /// How often its work at a station was suspended.
+    pub(crate) suspends: u32,
     pub(crate) since: Nanos,
     pub(crate) duration: Nanos,
     /// The resource's time under garbage collection when the wait began.
@@ -63,6 +65,7 @@ impl Default for Task {
             held: 0,
             inherited: 0,
             next: Queue::NOBODY,
+            suspends: 0,
             since: Nanos::ZERO,
             duration: Nanos::ZERO,
             gc_mark: Nanos::ZERO,
@@ -95,6 +98,16 @@ impl Task {
         );
         self.wait = wait;
         self.fired = false;
+    }
+
+    /// Accounts for the wait for a resource, which ends `now`. `gc_time` is the resource's time
+    /// under garbage collection.
+    #[inline]
+    pub(crate) fn end_queueing(&mut self, now: Nanos, gc_time: Nanos) {
+        let waited = now - self.since;
+        let behind_gc = gc_time - self.gc_mark;
+        self.stages.add(Stage::Gc, behind_gc);
+        self.stages.add(self.wait_stage, waited - behind_gc);
     }
 
     /// Ends the wait if what it was for has happened.

@@ -18,6 +18,8 @@ impl Timer {
     pub(crate) const NO_RESOURCE: u32 = u32::MAX;
     /// None is either, and the task begins then: something arrives from outside.
     pub(crate) const ARRIVAL: u32 = u32::MAX - 1;
+    /// From here on up: the station of which this is the timer, by its place.
+    pub(crate) const STATION: u32 = 1 << 31;
 
     const fn slot(&self) -> u64 {
         self.at.0 >> SLOT_BITS

@@ -7,13 +7,14 @@ use spec::{Opcode, Status};
 pub struct Completion {
     /// The number that [`QueuePair::submit`](crate::QueuePair::submit) returned.
     pub id: u64,
-    /// The command's opcode.
+    /// The command's opcode, which means what its namespace's command set says.
     pub opcode: Opcode,
     /// How it ended.
     pub status: Status,
-    /// DW0 of the completion queue entry: for a Retrieve, the length of the whole value in bytes.
-    pub result: u32,
-    /// What a Retrieve or List returned, cut to the host's buffer.
+    /// DW0 and DW1 of the completion queue entry: for a Retrieve, the length of the whole value in
+    /// bytes; for a Zone Append, the logical block that the first of its data has become.
+    pub result: u64,
+    /// What a Retrieve, List, Read or report of zones returned, cut to the host's buffer.
     pub data: Buf,
     /// When it was submitted.
     pub submitted: Nanos,
@@ -33,18 +34,29 @@ impl Completion {
 /// What executing a command gave, before it is posted.
 pub(crate) struct Outcome {
     pub(crate) status: Status,
-    pub(crate) result: u32,
+    pub(crate) result: u64,
     pub(crate) data: Buf,
 }
+
+/// [`Outcome`] of a command, or the status that it failed with.
+pub(crate) type Executed = Result<Outcome, Status>;
 
 impl Outcome {
     pub(crate) const fn of(status: Status) -> Self {
         Self { status, result: 0, data: Buf::phantom(0, 0) }
     }
+
+    pub(crate) const fn done() -> Self {
+        Self::of(Status::SUCCESS)
+    }
+
+    pub(crate) const fn with_data(data: Buf) -> Self {
+        Self { status: Status::SUCCESS, result: 0, data }
+    }
 }
 
-impl From<Result<Self, Status>> for Outcome {
-    fn from(result: Result<Self, Status>) -> Self {
+impl From<Executed> for Outcome {
+    fn from(result: Executed) -> Self {
         result.unwrap_or_else(Self::of)
     }
 }

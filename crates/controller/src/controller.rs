@@ -1,14 +1,16 @@
 use crate::completion::Outcome;
 use crate::firmware::{Firmware, FirmwareCosts};
 use crate::link::{Link, LinkTiming};
+use crate::namespace::Namespace;
 use crate::queue::{QueuePair, Submission};
-use clock::{Code, Cores, Group};
+use clock::{Code, Cores, Gate, Group};
 use engine::Store;
+use spec::Status;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the controller is made of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// The device's resources.
     pub group: Group,
@@ -20,33 +22,50 @@ pub struct Config {
     pub costs: FirmwareCosts,
     /// The cores that code runs on.
     pub cores: Cores,
+    /// What every command passes first: a collector that blocks the whole controller closes it.
+    pub gate: Arc<Gate>,
 }
 
-/// A controller with one key-value namespace for each key space of its store: the namespace's id is
-/// the key space's.
+/// A controller of some namespaces, which have the ids 1, 2, 3 and so on.
 pub struct Controller {
-    pub(crate) store: Arc<Store>,
     pub(crate) link: Link,
     pub(crate) firmware: Firmware,
+    namespaces: Box<[Namespace]>,
     cores: Cores,
+    gate: Arc<Gate>,
     delete_reports_missing: AtomicBool,
 }
 
 impl Controller {
-    /// A controller in front of `store`.
-    pub fn new(store: Arc<Store>, config: Config) -> Arc<Self> {
+    /// A controller in front of `namespaces`, in the order of their ids from 1.
+    pub fn new(namespaces: Vec<Namespace>, config: Config) -> Arc<Self> {
         Arc::new(Self {
-            store,
+            namespaces: namespaces.into(),
             link: Link::new(config.group, config.link),
             firmware: Firmware::new(config.group, config.handlers, config.costs),
             cores: config.cores,
+            gate: config.gate,
             delete_reports_missing: AtomicBool::new(false),
         })
     }
 
-    /// The store behind the controller.
+    /// The namespace of this id, if there is one.
+    #[inline]
+    pub fn namespace(&self, nsid: u32) -> Option<&Namespace> {
+        self.namespaces.get((nsid as usize).checked_sub(1)?)
+    }
+
+    /// The store of the first key-value namespace, if there is one. All of them share it.
+    pub fn kv(&self) -> Option<&Arc<Store>> {
+        self.namespaces.iter().find_map(|namespace| match namespace {
+            Namespace::Kv(store) => Some(store),
+            Namespace::Block(_) | Namespace::Zoned(_) => None,
+        })
+    }
+
+    /// The store of the first key-value namespace. Panics where there is none.
     pub fn store(&self) -> &Arc<Store> {
-        &self.store
+        self.kv().expect("only a device with a key-value namespace has a store")
     }
 
     /// Feature 20h, Key Value Configuration, bit 0 (EDNEK): whether a Delete of a key that does not
@@ -65,8 +84,14 @@ impl Controller {
     }
 
     pub(crate) async fn execute(&self, submission: Submission) -> Outcome {
+        self.gate.pass().await;
         self.cores.charge(Code::Parse, 1).await;
-        let outcome = self.execute_kv(submission).await;
+        let outcome = match self.namespace(submission.command.nsid()) {
+            None => Err(Status::INVALID_NAMESPACE),
+            Some(Namespace::Kv(store)) => self.execute_kv(store, submission).await,
+            Some(Namespace::Block(blocks)) => self.execute_block(blocks, submission).await,
+            Some(Namespace::Zoned(zones)) => self.execute_zoned(zones, submission).await,
+        };
         self.cores.charge(Code::Complete, 1).await;
         outcome.into()
     }
@@ -78,6 +103,6 @@ impl Controller {
 
 impl std::fmt::Debug for Controller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Controller({:?})", self.store)
+        f.debug_tuple("Controller").field(&self.namespaces).finish()
     }
 }

@@ -1,32 +1,31 @@
 //! The key-value command set.
 
-use crate::completion::Outcome;
+use crate::completion::{Executed, Outcome};
 use crate::controller::Controller;
 use crate::queue::Submission;
 use crate::status::status_of;
 use base::limits::{KEY_BYTES_INLINE, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use base::{Buf, BufMut, Key, Nanos};
-use engine::{Condition, Error, KeySpaceId};
+use engine::{Condition, Error, KeySpaceId, Store};
 use spec::{Command, ListWriter, Opcode, RetrieveOptions, Status, StoreOptions};
+use std::sync::Arc;
 
 const _: () = assert!(KEY_BYTES_INLINE == spec::KEY_BYTES_INLINE, "two names of one layout");
 
-type KvResult = Result<Outcome, Status>;
-
 impl Controller {
-    pub(crate) async fn execute_kv(&self, submission: Submission) -> KvResult {
+    pub(crate) async fn execute_kv(&self, store: &Arc<Store>, submission: Submission) -> Executed {
         match submission.command.opcode() {
-            Opcode::STORE => self.store_value(submission).await,
-            Opcode::RETRIEVE => self.retrieve(submission).await,
-            Opcode::DELETE => self.delete(submission).await,
-            Opcode::EXIST => self.exist(submission).await,
-            Opcode::LIST => self.list(submission).await,
+            Opcode::STORE => self.store_value(store, submission).await,
+            Opcode::RETRIEVE => self.retrieve(store, submission).await,
+            Opcode::DELETE => self.delete(store, submission).await,
+            Opcode::EXIST => self.exist(store, submission).await,
+            Opcode::LIST => self.list(store, submission).await,
             _ => Err(Status::INVALID_OPCODE),
         }
     }
 
     /// Store: durable, as the profile's `ack` has it, when it completes.
-    async fn store_value(&self, submission: Submission) -> KvResult {
+    async fn store_value(&self, store: &Arc<Store>, submission: Submission) -> Executed {
         let Submission { command, long_key, data } = submission;
         let space = key_space(&command)?;
         let key = key(&command, long_key, Status::INVALID_KEY_SIZE)?;
@@ -37,56 +36,54 @@ impl Controller {
         if command.size() != data.len() {
             return Err(Status::INVALID_FIELD);
         }
-        let announced = self.store.announce();
-        self.store.expect(space, &key);
+        let announced = store.announce();
+        store.expect(space, &key);
         if data.len() > 0 {
             self.link.fetch(data.len()).await;
         }
         self.handle("store", self.firmware.costs.t_write, &key).await;
-        let stored = self.store.put(space, &key, &data, condition, announced).await;
-        stored.map(|()| Outcome::of(Status::SUCCESS)).map_err(status_of)
+        let stored = store.put(space, &key, &data, condition, announced).await;
+        stored.map(|()| Outcome::done()).map_err(status_of)
     }
 
     /// Retrieve: returns as much of the value as the host has room for, and its whole length.
-    async fn retrieve(&self, submission: Submission) -> KvResult {
+    async fn retrieve(&self, store: &Arc<Store>, submission: Submission) -> Executed {
         let Submission { command, long_key, .. } = submission;
         let space = key_space(&command)?;
         let key = key(&command, long_key, Status::INVALID_FIELD)?;
         // Values are never compressed, so a raw retrieve is an ordinary one.
         RetrieveOptions::from_bits(command.options()).ok_or(Status::INVALID_FIELD)?;
-        self.store.expect(space, &key);
+        store.expect(space, &key);
         self.handle("retrieve", self.firmware.costs.t_read, &key).await;
-        let value = self.store.get(space, &key).await.map_err(status_of)?;
+        let value = store.get(space, &key).await.map_err(status_of)?;
         let delivered = value.slice(0..value.len().min(command.size()));
         if delivered.len() > 0 {
             self.link.deliver(delivered.len()).await;
         }
-        Ok(Outcome { status: Status::SUCCESS, result: value.len(), data: delivered })
+        Ok(Outcome { status: Status::SUCCESS, result: value.len().into(), data: delivered })
     }
 
-    async fn delete(&self, submission: Submission) -> KvResult {
+    async fn delete(&self, store: &Arc<Store>, submission: Submission) -> Executed {
         let Submission { command, long_key, .. } = submission;
         let space = key_space(&command)?;
         let key = key(&command, long_key, Status::INVALID_FIELD)?;
         no_options(&command)?;
-        let announced = self.store.announce();
+        let announced = store.announce();
         self.handle("delete", self.firmware.costs.t_delete, &key).await;
-        match self.store.delete(space, &key, announced).await {
-            Err(Error::KeyNotFound) if !self.delete_reports_missing() => {
-                Ok(Outcome::of(Status::SUCCESS))
-            }
-            deleted => deleted.map(|()| Outcome::of(Status::SUCCESS)).map_err(status_of),
+        match store.delete(space, &key, announced).await {
+            Err(Error::KeyNotFound) if !self.delete_reports_missing() => Ok(Outcome::done()),
+            deleted => deleted.map(|()| Outcome::done()).map_err(status_of),
         }
     }
 
-    async fn exist(&self, submission: Submission) -> KvResult {
+    async fn exist(&self, store: &Arc<Store>, submission: Submission) -> Executed {
         let Submission { command, long_key, .. } = submission;
         let space = key_space(&command)?;
         let key = key(&command, long_key, Status::INVALID_FIELD)?;
         no_options(&command)?;
         self.handle("exist", self.firmware.costs.t_exist, &key).await;
-        match self.store.exist(space, &key).await {
-            Ok(true) => Ok(Outcome::of(Status::SUCCESS)),
+        match store.exist(space, &key).await {
+            Ok(true) => Ok(Outcome::done()),
             Ok(false) => Err(Status::KEY_DOES_NOT_EXIST),
             Err(error) => Err(status_of(error)),
         }
@@ -94,7 +91,7 @@ impl Controller {
 
     /// List: keys from the command's on, or from the first when it has none, as many as fit the
     /// host's buffer.
-    async fn list(&self, submission: Submission) -> KvResult {
+    async fn list(&self, store: &Arc<Store>, submission: Submission) -> Executed {
         let Submission { command, long_key, .. } = submission;
         let space = key_space(&command)?;
         no_options(&command)?;
@@ -108,13 +105,12 @@ impl Controller {
         let long = start.as_ref().filter(|key| key.is_long()).map(|_| &self.link);
         self.firmware.handle("list", self.firmware.costs.t_read, long).await;
         self.charge_probe().await;
-        let listed =
-            self.store.list(space, start.as_ref(), |key| writer.push(key.as_bytes())).await;
+        let listed = store.list(space, start.as_ref(), |key| writer.push(key.as_bytes())).await;
         listed.map_err(status_of)?;
         let len = u32::try_from(writer.len()).map_err(|_| Status::INTERNAL_ERROR)?;
         let data: Buf = buffer.freeze().slice(0..len);
         self.link.deliver(len).await;
-        Ok(Outcome { status: Status::SUCCESS, result: 0, data })
+        Ok(Outcome::with_data(data))
     }
 
     async fn handle(&self, work: &'static str, cost: Nanos, key: &Key) {

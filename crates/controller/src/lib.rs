@@ -1,15 +1,21 @@
-//! The NVMe side of the device: takes commands, spends what link and firmware cost, asks the store,
-//! posts completions.
+//! The NVMe side of the device: takes commands, spends what link and firmware cost, asks the
+//! namespace, posts completions.
 //!
 //! # How it works
 //! 1. A host submits a 64-byte command to a [`QueuePair`]; the command becomes a task of its own
-//!    and runs to its end whoever waits for it.
-//! 2. `kv` decodes it, moves the value over the link, holds a request handler for the profile's
-//!    `t_read`, `t_write`, `t_delete` or `t_exist`, and calls `engine::Store`.
-//! 3. The completion carries the status, the data and the account of the command's time.
+//!    and runs to its end whoever waits for it. It passes the gate of the [`Config`] first.
+//! 2. [`Controller::namespace`] has what the command's namespace is, and so which command set it is
+//!    of: `kv` asks an `engine::Store`, `block` a `media::Blocks`, `zoned` an `ftl::Zones`. Each
+//!    decodes and checks the command, moves data over the link and holds a request handler: for
+//!    `t_read` to read, for `t_delete` or `t_exist` on keys, for `t_write` otherwise.
+//! 3. A Read's data is gathered into one buffer for the host.
+//! 4. The completion carries the status, the result, the data and the account of the command's
+//!    time.
 //!
 //! # Guarantees
-//! - No command panics, whatever its bytes; each gets a status.
+//! - No command panics, whatever its bytes; each gets a status. A command of another set than its
+//!   namespace's is an Invalid Command Opcode, unless its number is of both.
+//! - A command moves at most 2 MiB over the link, and a Copy as many inside the device.
 //! - A command's stages add up to its latency, to the nanosecond; asserted for each.
 //!
 //! # Trusts
@@ -17,18 +23,25 @@
 //! Field.
 //!
 //! # Not here
-//! Admin commands, other namespaces than key-value ones, transports.
+//! Admin commands, transports, what a namespace does with its data.
 
+mod block;
 mod completion;
 mod controller;
+mod copy;
 mod firmware;
+mod gather;
 mod kv;
 mod link;
+mod namespace;
 mod queue;
+mod span;
 mod status;
+mod zoned;
 
 pub use completion::Completion;
 pub use controller::{Config, Controller};
 pub use firmware::FirmwareCosts;
 pub use link::LinkTiming;
+pub use namespace::Namespace;
 pub use queue::{QueuePair, Submission};

@@ -1,4 +1,5 @@
 use engine::Error;
+use ftl::ZoneError;
 use spec::Status;
 
 /// The status that tells a host of `error` (KV command set 1.0d, command specific status values).
@@ -11,5 +12,42 @@ pub(crate) const fn status_of(error: Error) -> Status {
         Error::Unrecovered => Status::UNRECOVERED_ERROR,
         Error::NoKeySpace | Error::KeySpaceReserved => Status::INVALID_NAMESPACE,
         Error::KeySpaceExists => Status::INTERNAL_ERROR,
+    }
+}
+
+/// The status that tells a host why blocks could not be read.
+pub(crate) const fn status_of_read(error: media::Error) -> Status {
+    match error {
+        media::Error::NoFreeExtent => Status::INTERNAL_ERROR,
+        media::Error::Unrecovered(_) => Status::UNRECOVERED_READ_ERROR,
+    }
+}
+
+/// The status that tells a host why blocks could not be written.
+pub(crate) const fn status_of_write(error: media::Error) -> Status {
+    match error {
+        media::Error::NoFreeExtent => Status::CAPACITY_EXCEEDED,
+        media::Error::Unrecovered(_) => Status::WRITE_FAULT,
+    }
+}
+
+/// The status that tells a host why zones did not do what it asked, where `of_medium` says so of
+/// their medium (ZNS 1.1a, command specific status values).
+pub(crate) fn status_of_zones(
+    error: ZoneError,
+    of_medium: impl FnOnce(media::Error) -> Status,
+) -> Status {
+    match error {
+        ZoneError::Boundary => Status::ZONE_BOUNDARY_ERROR,
+        ZoneError::Full => Status::ZONE_IS_FULL,
+        ZoneError::ReadOnly => Status::ZONE_IS_READ_ONLY,
+        ZoneError::Offline => Status::ZONE_IS_OFFLINE,
+        ZoneError::InvalidWrite => Status::ZONE_INVALID_WRITE,
+        ZoneError::TooManyActive => Status::TOO_MANY_ACTIVE_ZONES,
+        ZoneError::TooManyOpen => Status::TOO_MANY_OPEN_ZONES,
+        ZoneError::InvalidTransition => Status::INVALID_ZONE_STATE_TRANSITION,
+        ZoneError::OutOfRange => Status::LBA_OUT_OF_RANGE,
+        ZoneError::NotAStart => Status::INVALID_FIELD,
+        ZoneError::Media(error) => of_medium(error),
     }
 }

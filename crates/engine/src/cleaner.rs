@@ -5,10 +5,9 @@ use crate::extent::Extent;
 use crate::log::RESERVED_EXTENTS;
 use crate::record::{Kind, Sequence};
 use crate::store::{Ack, Store};
-use crate::victim::{Candidate, Victims};
 use base::Rng;
 use clock::{Rank, Stage, TaskId};
-use media::ExtentId;
+use media::{Candidate, ExtentId, Victims};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -86,9 +85,10 @@ impl Store {
     /// The background task of a store.
     pub(crate) async fn clean_forever(self: Arc<Self>) {
         let mut round = Round::first(self.log.state().sequence);
+        let promotion = self.config.group.promotion();
         loop {
             let free = self.log.media.free_extents();
-            self.config.group.promote_gc(free <= RESERVED_EXTENTS);
+            promotion.want(free <= RESERVED_EXTENTS);
             if free > RESERVED_EXTENTS {
                 round = Round::first(self.log.state().sequence);
                 self.cleaner.release(false);
@@ -140,14 +140,23 @@ impl Store {
             let cleanable = of_round().filter(|(_, extent)| extent.is_cleanable());
             return cleanable.min_by_key(|(_, extent)| extent.label.epoch).map(|(id, _)| id);
         }
-        let candidate = |(id, extent)| Candidate::new(id, extent, page_bytes, worth);
+        let candidate = |(id, extent)| candidate(id, extent, page_bytes, worth);
         let candidates: Vec<Candidate> = of_round().filter_map(candidate).collect();
         let now = state.sequence.0;
         drop(state);
         // On the reserve, what takes least of it.
         let victims = if free < RESERVED_EXTENTS { Victims::Greedy } else { self.config.victims };
-        victims.choose(&candidates, now, &mut self.cleaner.state().rng)
+        victims.choose(&candidates, now, &mut self.cleaner.state().rng).map(ExtentId)
     }
+}
+
+/// `None` when there is too little to win: no more than `worth` dead bytes, and something alive.
+fn candidate(id: ExtentId, extent: &Extent, page_bytes: u32, worth: u64) -> Option<Candidate> {
+    let written = u64::from(extent.pages) * u64::from(page_bytes);
+    let live = extent.live_bytes();
+    let wins = live == 0 || live + worth < written;
+    let born = extent.label.epoch;
+    (extent.is_cleanable() && wins).then_some(Candidate { id: id.0, born, live, written })
 }
 
 /// Cleaning without winning an extent for hosts. Each extent is cleaned once in a round, and not

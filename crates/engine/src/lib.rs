@@ -13,7 +13,7 @@
 //! |---|---|
 //! | a store | `put`, `append`, `page_builder`, `layout`, `record`, `pending` |
 //! | a retrieve | `get`, `index`, `hash`, `page_view` |
-//! | cleaning | `cleaner`, `victim`, `clean` |
+//! | cleaning | `cleaner`, `clean` |
 //! | opening | `recover` |
 //!
 //! # Guarantees
@@ -52,7 +52,6 @@ mod recover;
 mod repair;
 mod store;
 mod summary;
-mod victim;
 
 pub use address::Address;
 pub use counters::{Counts, Usage};
@@ -66,4 +65,3 @@ pub use log::SPARE_EXTENTS_MIN;
 pub use put::{Announced, Condition};
 pub use recover::Recovery;
 pub use store::{Ack, Config, Store};
-pub use victim::Victims;

@@ -11,10 +11,9 @@ use crate::page_view::PageView;
 use crate::pending::{Pending, durable};
 use crate::record::{Kind, Sequence};
 use crate::repair::repaired;
-use crate::victim::Victims;
 use base::Key;
 use base::limits::VALUE_BYTES_MAX;
-use media::Media;
+use media::{Media, Victims};
 use smallvec::SmallVec;
 use std::sync::Arc;
 

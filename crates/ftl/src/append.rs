@@ -1,15 +1,15 @@
 use crate::blocks::Blocks;
+use crate::region::Region;
 use crate::scan::{Found, scan};
-use crate::starts::Starts;
 use crate::stripe::{Sets, Stripe};
 use crate::tag::Tag;
 use clock::{Class, LocalFuture, join_all};
-use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape};
+use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape, Starts};
 use nand::{BlockId, DieId, Nand, Ppa, TAG_BYTES};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A medium of extents on a flash array.
+/// A medium of extents on a region of a flash array.
 #[derive(Debug)]
 pub struct AppendFtl {
     nand: Arc<Nand>,
@@ -21,27 +21,30 @@ pub struct AppendFtl {
 }
 
 impl AppendFtl {
-    /// An empty medium on an array whose good blocks are all erased.
-    pub fn format(nand: Arc<Nand>, stripe: Stripe) -> Self {
+    /// An empty medium on a region whose good blocks are all erased.
+    pub fn format(nand: Arc<Nand>, region: Region, stripe: Stripe) -> Self {
         let cells = nand.cells();
         let geometry = *cells.geometry();
+        region.assert_fits(&geometry);
         for die in (0..geometry.dies()).map(DieId) {
-            for block in (0..geometry.blocks_per_die()).map(|block| BlockId { die, block }) {
+            for block in region.blocks_of_die(&geometry).map(|block| BlockId { die, block }) {
                 assert!(cells.programmed(block) == 0, "{block} of the array to format is in use");
             }
         }
         let sets = Sets::new(stripe, &geometry);
-        let blocks = Blocks::new(sets, cells);
+        let blocks = Blocks::new(sets, region, cells);
         Self::on(nand, sets, blocks, 0)
     }
 
-    /// The medium that the array holds, from its flash alone. Takes the time of the reads it needs.
-    pub async fn open(nand: Arc<Nand>, stripe: Stripe) -> Self {
+    /// The medium that the region holds, from its flash alone. Takes the time of the reads it
+    /// needs.
+    pub async fn open(nand: Arc<Nand>, region: Region, stripe: Stripe) -> Self {
         let geometry = *nand.cells().geometry();
-        let dies = (0..geometry.dies()).map(DieId);
-        let scans = join_all(dies.map(|die| scan(nand.clone(), die)).collect()).await;
+        region.assert_fits(&geometry);
         let sets = Sets::new(stripe, &geometry);
-        let mut blocks = Blocks::new(sets, nand.cells());
+        let scans = sets.units().map(|unit| scan(nand.clone(), region, unit));
+        let scans = join_all(scans.collect()).await;
+        let mut blocks = Blocks::new(sets, region, nand.cells());
         let unreadable: Vec<u32> = scans.iter().map(|scan| scan.unreadable).collect();
         let found: Vec<_> = scans.into_iter().flat_map(|scan| scan.found).collect();
         let (whole, cut_off): (Vec<Found>, Vec<Found>) = {
@@ -52,8 +55,8 @@ impl AppendFtl {
                 .collect();
             // A first block that cannot be read is lost, which is no sign of a reset.
             let has_first = |found: &Found| {
-                let die = blocks.first_die(found.tag.extent);
-                firsts.contains(&found.tag.extent) || unreadable[die.0 as usize] > 0
+                let first_unit = blocks.first_unit(found.tag.extent);
+                firsts.contains(&found.tag.extent) || unreadable[first_unit] > 0
             };
             found.into_iter().partition(has_first)
         };
@@ -77,7 +80,7 @@ impl AppendFtl {
                 .expect("the spare area of a page has room for a tag of 24 bytes"),
             pages_per_extent: sets.width * geometry.pages_per_block,
             extents: blocks.capacity(),
-            parallelism: geometry.dies(),
+            parallelism: geometry.dies() * geometry.planes_per_die,
         };
         Self {
             nand,
@@ -96,7 +99,7 @@ impl AppendFtl {
     }
 
     /// Memory of the tables: 2 bytes for each good block and 16 for each extent id, so no more than
-    /// 4 bytes a block where stripes have 8 dies or more.
+    /// 4 bytes a block where stripes have 8 planes or more.
     pub fn table_bytes(&self) -> usize {
         self.blocks().bytes()
     }

@@ -1,15 +1,16 @@
+use crate::region::Region;
 use crate::scan::Found;
-use crate::stripe::Sets;
+use crate::stripe::{Sets, Unit};
 use media::{ExtentId, ExtentInfo, Label, PageId, Stream};
-use nand::{BlockId, Cells, DieId};
+use nand::{BlockId, Cells};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Which block belongs to which extent, and what the extents are.
 ///
-/// An extent's id is its number in its set times the sets, plus its set. Each die has a list of its
-/// good blocks: entry `n` is the block of its set's extent `n` while that is in use, and a free
-/// block otherwise. So one list is both the map and the free list.
+/// An extent's id is its number in its set times the sets, plus its set. Each plane of a die has a
+/// list of its good blocks: entry `n` is the block of its set's extent `n` while that is in use,
+/// and a free block otherwise. So one list is both the map and the free list.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     sets: Sets,
@@ -34,20 +35,19 @@ struct InUse {
 const _: () = assert!(size_of::<Option<InUse>>() == 16, "AppendFtl::table_bytes promises it");
 
 impl Blocks {
-    /// Tables in which every good block of `cells` is free.
-    pub(crate) fn new(sets: Sets, cells: &Cells) -> Self {
+    /// Tables in which every good block that `cells` have in `region` is free.
+    pub(crate) fn new(sets: Sets, region: Region, cells: &Cells) -> Self {
         let geometry = cells.geometry();
         assert!(geometry.blocks_per_die() <= 1 << 16, "a die has at most 65,536 blocks");
-        let good = |die: u32| {
-            let blocks = 0..=u16::try_from(geometry.blocks_per_die() - 1).expect("asserted above");
-            let id = |block: u16| BlockId { die: DieId(die), block: block.into() };
-            blocks.filter(|block| !cells.is_bad(id(*block))).collect()
+        let good = |unit: Unit| {
+            let good = unit.blocks(region, geometry).filter(|block| !cells.is_bad(*block));
+            good.map(|block| u16::try_from(block.block).expect("asserted above")).collect()
         };
-        let lists: Vec<Box<[u16]>> = (0..geometry.dies()).map(good).collect();
+        let lists: Vec<Box<[u16]>> = sets.units().map(good).collect();
         let fewest_good = |set| {
-            let dies = (0..sets.width).map(|position| sets.die(set, position));
-            let good = dies.map(|die| lists[die.0 as usize].len()).min().expect("sets have dies");
-            u32::try_from(good).expect("no more than the blocks of a die")
+            let units = (0..sets.width).map(|position| sets.unit(set, position));
+            let good = units.map(|unit| lists[sets.index(unit)].len()).min();
+            u32::try_from(good.expect("sets have units")).expect("no more than the blocks of a die")
         };
         let capacity: Box<[u32]> = (0..sets.count).map(fewest_good).collect();
         let ids = capacity.iter().max().expect("there are sets") * sets.count;
@@ -78,7 +78,7 @@ impl Blocks {
         lists + size_of_val(&*self.extents)
     }
 
-    /// Takes a free extent of the set that has most, with the least worn free block of each die.
+    /// Takes a free extent of the set that has most, with the least worn free block of each plane.
     pub(crate) fn open(&mut self, label: Label, cells: &Cells) -> Option<ExtentId> {
         let sets = 0..self.sets.count;
         let set = sets.max_by_key(|set| (self.free[*set as usize], Reverse(*set)))?;
@@ -93,17 +93,18 @@ impl Blocks {
     }
 
     fn give_least_worn(&mut self, set: u32, number: u32, position: u32, cells: &Cells) {
-        let die = self.sets.die(set, position);
-        let entries = (0..).zip(&self.lists[die.0 as usize]);
+        let unit = self.sets.unit(set, position);
+        let entries = (0..).zip(&self.lists[self.sets.index(unit)]);
         let free = entries.filter(|(entry, _)| self.in_use(set, *entry).is_none());
-        let least = cells.least_worn(die, free.map(|(_, block)| u32::from(*block)));
-        self.give(die, number, least.expect("a set has no more extents than its dies have blocks"));
+        let least = cells.least_worn(unit.die, free.map(|(_, block)| u32::from(*block)));
+        let least = least.expect("a set has no more extents than its planes have blocks");
+        self.give(number, BlockId { die: unit.die, block: least });
     }
 
     /// Makes `block` the one of extent `number` of its set.
-    fn give(&mut self, die: DieId, number: u32, block: u32) {
-        let list = &mut self.lists[die.0 as usize];
-        let at = list.iter().position(|good| u32::from(*good) == block);
+    fn give(&mut self, number: u32, block: BlockId) {
+        let list = &mut self.lists[self.sets.index(self.sets.unit_of(block))];
+        let at = list.iter().position(|good| u32::from(*good) == block.block);
         list.swap(number as usize, at.expect("only good blocks are programmed"));
     }
 
@@ -114,7 +115,7 @@ impl Blocks {
             let (set, number) = self.place(tag.extent);
             assert!(
                 tag.position < self.sets.width
-                    && self.sets.die(set, tag.position) == block.die
+                    && self.sets.unit(set, tag.position) == self.sets.unit_of(*block)
                     && number < self.capacity[set as usize],
                 "{block} belongs to extent {}, which has no block there with this stripe",
                 tag.extent.0
@@ -124,7 +125,7 @@ impl Blocks {
             let count = &mut counts[tag.position as usize];
             assert!(*label == tag.label && *count == 0, "{block} is its extent's only one there");
             *count = *pages;
-            self.give(block.die, number, block.block);
+            self.give(number, *block);
         }
         for (id, (label, counts)) in counts {
             let (pages, holes) = written(&counts);
@@ -173,18 +174,19 @@ impl Blocks {
         Label { stream: extent.stream, epoch: extent.epoch }
     }
 
-    /// The die on which an extent begins.
-    pub(crate) fn first_die(&self, id: ExtentId) -> DieId {
+    /// Where an extent begins: the index of the unit.
+    pub(crate) fn first_unit(&self, id: ExtentId) -> usize {
         let (set, _) = self.place(id);
-        self.sets.die(set, 0)
+        self.sets.index(self.sets.unit(set, 0))
     }
 
     /// The block of an extent in use at `position` of its stripe.
     #[inline]
     pub(crate) fn block(&self, id: ExtentId, position: u32) -> BlockId {
         let (set, number) = self.place(id);
-        let die = self.sets.die(set, position);
-        BlockId { die, block: self.lists[die.0 as usize][number as usize].into() }
+        let unit = self.sets.unit(set, position);
+        let block = self.lists[self.sets.index(unit)][number as usize];
+        BlockId { die: unit.die, block: block.into() }
     }
 
     pub(crate) fn extents(&self) -> Vec<ExtentInfo> {
@@ -221,7 +223,7 @@ impl Blocks {
 /// The pages of an extent up to the last one written, and the holes among them, from the number of
 /// pages in each of its blocks.
 fn written(counts: &[u32]) -> (u32, Vec<u32>) {
-    let width = u32::try_from(counts.len()).expect("a stripe has few dies");
+    let width = u32::try_from(counts.len()).expect("a stripe has few units");
     let filled = (0..).zip(counts).filter(|(_, count)| **count > 0);
     let ends = filled.map(|(position, count): (u32, _)| (count - 1) * width + position + 1);
     let pages = ends.max().unwrap_or(0);

@@ -1,6 +1,8 @@
+use crate::region::Region;
+use crate::stripe::Unit;
 use crate::tag::Tag;
 use clock::Class;
-use nand::{BlockId, DieId, Nand, Ppa};
+use nand::{BlockId, Nand, Ppa};
 use std::sync::Arc;
 
 /// A block that holds pages of an extent.
@@ -12,7 +14,7 @@ pub(crate) struct Found {
     pub(crate) pages: u32,
 }
 
-/// What the flash of one die tells.
+/// What the flash of one plane tells.
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub(crate) found: Vec<Found>,
@@ -23,11 +25,11 @@ pub(crate) struct Scan {
 /// The class of the work of a start: whoever needs the drive waits for it.
 const CLASS: Class = Class::HostRead;
 
-/// Reads the tag of every good block of `die`, erasing those that hold no readable one.
-pub(crate) async fn scan(nand: Arc<Nand>, die: DieId) -> Scan {
+/// Reads the tag of every good block of `unit` in `region`, erasing those that hold no readable
+/// one.
+pub(crate) async fn scan(nand: Arc<Nand>, region: Region, unit: Unit) -> Scan {
     let mut scan = Scan { found: Vec::new(), unreadable: 0 };
-    for block in 0..nand.cells().geometry().blocks_per_die() {
-        let block = BlockId { die, block };
+    for block in unit.blocks(region, nand.cells().geometry()) {
         if nand.cells().is_bad(block) {
             continue;
         }
@@ -44,7 +46,7 @@ pub(crate) async fn scan(nand: Arc<Nand>, die: DieId) -> Scan {
 }
 
 /// How many pages of a block are programmed, given that the first is.
-async fn programmed(nand: &Nand, block: BlockId) -> u32 {
+pub(crate) async fn programmed(nand: &Nand, block: BlockId) -> u32 {
     let (mut programmed, mut blank) = (1, nand.cells().geometry().pages_per_block);
     while programmed < blank {
         let page = programmed.midpoint(blank);

@@ -1,6 +1,7 @@
-use nand::{DieId, Geometry};
+use crate::region::Region;
+use nand::{BlockId, DieId, Geometry};
 
-/// The dies that the pages of an extent alternate between.
+/// The dies that the pages of an extent alternate between, with all their planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stripe {
     /// One die: small extents, each as fast as its die.
@@ -11,15 +12,27 @@ pub enum Stripe {
     All,
 }
 
+/// A plane of a die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unit {
+    pub(crate) die: DieId,
+    pub(crate) plane: u32,
+}
+
 /// The stripe sets of an array. Set `s` holds the dies `s`, `s + sets`, `s + 2 * sets` and so on,
 /// which for each kind of stripe are those that it names, since consecutive dies lie on different
-/// channels.
+/// channels. A stripe goes through the first planes of all its dies, then through the second ones:
+/// neighbours lie on different dies, and pages for all planes of a die wait together where many
+/// pages do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sets {
     /// How many there are.
     pub(crate) count: u32,
-    /// Dies of each.
+    /// Units of each.
     pub(crate) width: u32,
+    /// Dies of each.
+    dies: u32,
+    planes: u32,
 }
 
 impl Sets {
@@ -29,11 +42,41 @@ impl Sets {
             Stripe::Channel => geometry.channels,
             Stripe::All => 1,
         };
-        Self { count, width: geometry.dies() / count }
+        let (dies, planes) = (geometry.dies() / count, geometry.planes_per_die);
+        Self { count, width: dies * planes, dies, planes }
+    }
+
+    /// The units of all sets, in the order of [`Self::index`].
+    pub(crate) fn units(self) -> impl Iterator<Item = Unit> {
+        let dies = (0..self.count * self.dies).map(DieId);
+        dies.flat_map(move |die| (0..self.planes).map(move |plane| Unit { die, plane }))
     }
 
     #[inline]
-    pub(crate) const fn die(self, set: u32, position: u32) -> DieId {
-        DieId(set + position * self.count)
+    pub(crate) const fn unit(self, set: u32, position: u32) -> Unit {
+        let die = DieId(set + position % self.dies * self.count);
+        Unit { die, plane: position / self.dies }
+    }
+
+    /// A number for each unit, from 0.
+    #[inline]
+    pub(crate) const fn index(self, unit: Unit) -> usize {
+        (unit.die.0 * self.planes + unit.plane) as usize
+    }
+
+    pub(crate) const fn unit_of(self, block: BlockId) -> Unit {
+        Unit { die: block.die, plane: block.block % self.planes }
+    }
+}
+
+impl Unit {
+    /// The blocks of `region` in this unit.
+    pub(crate) fn blocks(
+        self,
+        region: Region,
+        geometry: &Geometry,
+    ) -> impl Iterator<Item = BlockId> + Clone + use<> {
+        let blocks = region.blocks_of_plane(geometry, self.plane);
+        blocks.map(move |block| BlockId { die: self.die, block })
     }
 }

@@ -25,7 +25,7 @@ const FORMAT: u8 = 1;
 
 impl Tag {
     pub(crate) fn encode(&self) -> nand::Tag {
-        let position = u16::try_from(self.position).expect("a stripe has at most 65,536 dies");
+        let position = u16::try_from(self.position).expect("a stripe has at most 65,536 planes");
         let mut bytes = [0; nand::TAG_BYTES];
         bytes[4] = FORMAT;
         bytes[5] = self.label.stream as u8;

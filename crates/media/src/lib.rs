@@ -1,4 +1,5 @@
-//! What a log is written to: extents of pages that are appended to and reset as a whole.
+//! What is written to: extents of pages for a log, which are appended to and reset as a whole, and
+//! blocks for whoever overwrites in place.
 //!
 //! # How it works
 //! 1. [`Media::open`] takes a free extent and labels it; [`Media::append`] writes its pages in
@@ -6,11 +7,14 @@
 //! 2. A [`Page`] has data (values, by reference) and spare bytes (record headers and keys), which a
 //!    medium without spare area offers none of.
 //! 3. After a start, [`Media::extents`] lists what was written, with the labels.
+//! 4. [`Blocks`] are read and written in any order; [`MemoryBlocks`] are such in memory.
+//! 5. [`Victims`] says which of several full extents or blocks of flash is cleaned first.
 //!
 //! | medium | where | spare area | time |
 //! |---|---|---|---|
 //! | append FTL on emulated NAND | `ftl::AppendFtl` | as the profile says | that of the NAND |
 //! | memory | [`Memory`] | as asked | none |
+//! | any [`Blocks`] | [`LogOnBlocks`] | most of a block for each page | that of the blocks |
 //!
 //! # Guarantees
 //! A page that was appended reads back as it was until its extent is reset, or the read fails.
@@ -21,14 +25,24 @@
 //! # Not here
 //! What the bytes mean (`engine`), flash timing (`nand`), which block an extent uses (`ftl`).
 
+mod blocks;
 mod error;
 mod extent;
+mod log_on_blocks;
 mod medium;
 mod memory;
+mod memory_blocks;
 mod page;
+mod starts;
+mod victim;
 
+pub use blocks::{Blocks, BlocksShape, Segments, cut};
 pub use error::Error;
 pub use extent::{ExtentId, ExtentInfo, Label, PageId, Shape, Stream};
+pub use log_on_blocks::LogOnBlocks;
 pub use medium::{Media, Select};
 pub use memory::Memory;
+pub use memory_blocks::MemoryBlocks;
 pub use page::Page;
+pub use starts::Starts;
+pub use victim::{Candidate, Victims};

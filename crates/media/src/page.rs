@@ -1,3 +1,4 @@
+use crate::blocks::{Segments, cut};
 use base::Buf;
 use prefetch_index::prefetch_index;
 use smallvec::SmallVec;
@@ -52,6 +53,12 @@ impl Page {
         }
     }
 
+    /// The same of its segment `index`, if there are many enough to lie elsewhere.
+    #[inline]
+    pub fn prefetch_segment(&self, index: usize) {
+        prefetch_index(&self.data[..], index);
+    }
+
     /// A copy with one bit turned over. `which` chooses a filled data segment or the spare bytes,
     /// in turn, and then the bit in it: what a fault does to a page.
     #[must_use]
@@ -101,6 +108,12 @@ impl Page {
         }
         if at < end { None } else { Buf::join(&parts) }
     }
+
+    /// As [`Self::data_at`], scattered as the page has it: nothing is joined.
+    #[inline]
+    pub fn segments_at(&self, start: u32, len: u32) -> Option<Segments> {
+        cut(&self.data, start, len)
+    }
 }
 
 #[cfg(test)]
@@ -118,6 +131,10 @@ mod tests {
         assert_eq!(bytes(0, 3).unwrap(), b"abc");
         assert_eq!(bytes(4, 2).unwrap(), b"ef");
         assert_eq!(bytes(2, 3).unwrap(), b"cde");
+        let scattered = page().segments_at(2, 3).unwrap();
+        let scattered: Vec<_> = scattered.iter().map(|part| part.bytes().unwrap()).collect();
+        assert_eq!(scattered, [b"c".as_slice(), b"de"]);
+        assert!(page().segments_at(6, 2).is_none());
         assert_eq!(page().data_at(7, 0).unwrap().checksum(), 0, "nothing of any segment");
         assert!(bytes(5, 3).is_none(), "past the end");
     }

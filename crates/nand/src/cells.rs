@@ -12,6 +12,9 @@ pub const TAG_BYTES: usize = 24;
 /// What the translation layer programs into the spare area of a block's first page.
 pub type Tag = [u8; TAG_BYTES];
 
+/// Names the draws of blocks' wear, apart from those of bad blocks.
+const WEAR: u64 = 0x77_6561_7221;
+
 /// The content of a flash array: all that a power cut leaves.
 pub struct Cells {
     geometry: Geometry,
@@ -33,8 +36,9 @@ struct Block {
 
 impl Cells {
     /// An erased array, of whose blocks each is bad with a chance of `factory_bad_ppm` in a
-    /// million.
-    pub fn new(geometry: Geometry, factory_bad_ppm: u32, seed: u64) -> Self {
+    /// million. The blocks were erased `worn_cycles` times on average before, each from half to
+    /// one and a half times as often.
+    pub fn new(geometry: Geometry, factory_bad_ppm: u32, worn_cycles: u32, seed: u64) -> Self {
         assert!(
             geometry.bytes() > 0 && geometry.pages_per_block > 0,
             "each size of a flash array is at least 1, not as in {geometry:?}"
@@ -44,8 +48,17 @@ impl Cells {
             && geometry.pages_per_block < 1 << 24;
         assert!(packs, "a flash array has at most 2^16 dies, and 2^24 blocks and pages in each");
         let mut rng = Rng::new(seed);
-        let mut block =
-            || Block { bad: rng.below(1_000_000) < u64::from(factory_bad_ppm), ..Block::default() };
+        let mut wear = Rng::fork(seed, WEAR);
+        let (fewest, most) = (worn_cycles / 2, worn_cycles.saturating_add(worn_cycles / 2));
+        let mut erases = || {
+            let more = wear.below(u64::from(most - fewest) + 1);
+            fewest + u32::try_from(more).expect("within a range of 32 bits")
+        };
+        let mut block = || Block {
+            bad: rng.below(1_000_000) < u64::from(factory_bad_ppm),
+            erases: erases(),
+            ..Block::default()
+        };
         let mut die = || (0..geometry.blocks_per_die()).map(|_| block()).collect();
         let dies = (0..geometry.dies()).map(|_| Mutex::new(die())).collect();
         Self { geometry, dies, announced: Default::default() }

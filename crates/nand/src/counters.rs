@@ -15,11 +15,17 @@ pub struct Counters {
     pub bytes_read: u64,
     /// Data bytes that programs moved over the channels, padding included.
     pub bytes_programmed: u64,
+    /// Pages copied within their plane.
+    pub copybacks: u64,
+    /// Senses of reads and copies beyond their first.
+    pub retries: u64,
+    /// Times that a program, copy or erase was suspended for host reads.
+    pub suspends: u64,
 }
 
 impl Counters {
     /// All counters in a fixed order, for a digest.
-    pub const fn words(&self) -> [u64; 6] {
+    pub const fn words(&self) -> [u64; 9] {
         [
             self.reads,
             self.programs,
@@ -27,6 +33,9 @@ impl Counters {
             self.probes,
             self.bytes_read,
             self.bytes_programmed,
+            self.copybacks,
+            self.retries,
+            self.suspends,
         ]
     }
 }
@@ -40,6 +49,9 @@ pub(crate) struct Tally {
     probes: AtomicU64,
     bytes_read: AtomicU64,
     bytes_programmed: AtomicU64,
+    copybacks: AtomicU64,
+    retries: AtomicU64,
+    suspends: AtomicU64,
 }
 
 impl Tally {
@@ -59,6 +71,24 @@ impl Tally {
         self.erases.fetch_add(1, Relaxed);
     }
 
+    pub(crate) fn copyback(&self) {
+        self.copybacks.fetch_add(1, Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn retries(&self, retries: u32) {
+        if retries > 0 {
+            self.retries.fetch_add(u64::from(retries), Relaxed);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn suspends(&self, suspends: u32) {
+        if suspends > 0 {
+            self.suspends.fetch_add(u64::from(suspends), Relaxed);
+        }
+    }
+
     pub(crate) fn probe(&self) {
         self.probes.fetch_add(1, Relaxed);
     }
@@ -71,6 +101,9 @@ impl Tally {
             probes: self.probes.load(Relaxed),
             bytes_read: self.bytes_read.load(Relaxed),
             bytes_programmed: self.bytes_programmed.load(Relaxed),
+            copybacks: self.copybacks.load(Relaxed),
+            retries: self.retries.load(Relaxed),
+            suspends: self.suspends.load(Relaxed),
         }
     }
 }

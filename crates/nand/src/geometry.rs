@@ -30,6 +30,17 @@ impl Geometry {
         self.planes_per_die * self.blocks_per_plane
     }
 
+    /// Planes of all dies.
+    pub const fn units(&self) -> u32 {
+        self.dies() * self.planes_per_die
+    }
+
+    /// The plane of its die in which `block` lies.
+    #[inline]
+    pub const fn plane_of(&self, block: BlockId) -> u32 {
+        block.block % self.planes_per_die
+    }
+
     /// Data bytes of the whole array, bad blocks included.
     pub const fn bytes(&self) -> u64 {
         let pages_per_die = self.blocks_per_die() as u64 * self.pages_per_block as u64;

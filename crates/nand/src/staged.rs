@@ -1,48 +1,140 @@
-use crate::geometry::{DieId, Geometry};
-use crate::timing::Registers;
+use crate::cell_array::{CellArray, Working};
+use crate::geometry::{BlockId, DieId, Geometry};
+use crate::timing::{Planes, Registers, Timing};
 use base::Nanos;
-use clock::{Class, Group, Hold, Rank, Resource, Stage};
+use clock::{Class, Group, Hold, Rank, Resource, Stage, Suspension};
 
-/// The dies and channels as things to wait for, one step at a time.
+/// The planes, arrays and channels as things to wait for, one step at a time.
 #[derive(Debug)]
 pub(crate) struct Staged {
-    dies: Vec<Die>,
+    geometry: Geometry,
+    planes: Planes,
+    /// One set for each die where planes are alone, else for each plane.
+    registers: Vec<PageRegisters>,
+    /// One for each die, or for each plane where planes are independent.
+    arrays: Vec<CellArray>,
     channels: Vec<Resource>,
+    /// How much longer a page has the array while it is copied to or from the second register.
+    cache_busy: Nanos,
+    program_suspension: Option<Suspension>,
+    erase_suspension: Option<Suspension>,
 }
 
-#[derive(Debug)]
-struct Die {
-    register: Resource,
-    array: Resource,
+#[derive(Clone, Copy, Debug)]
+struct PageRegisters {
+    of_all: Resource,
+    /// For reads of hosts, where others may keep a register while they wait or are suspended; else
+    /// the same.
+    of_reads: Resource,
+}
+
+/// What an array does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Read,
+    Program,
+    Erase,
+    Copyback,
+}
+
+impl Step {
+    /// What people call it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Program => "program",
+            Self::Erase => "erase",
+            Self::Copyback => "copyback",
+        }
+    }
 }
 
 impl Staged {
-    pub(crate) fn new(geometry: &Geometry, registers: Registers, group: Group) -> Self {
-        let units = match registers {
-            Registers::Single => 1,
-            Registers::Double => 2,
+    pub(crate) fn new(geometry: &Geometry, timing: &Timing, group: Group) -> Self {
+        let suspension = |enter| Suspension { enter, resume: timing.resume };
+        let (units, cache_busy) = match timing.registers {
+            Registers::Single => (1, Nanos::ZERO),
+            Registers::Double => (2, timing.cache_busy),
         };
-        let die = |_| Die {
-            register: group.resource("a page register of a die", Rank::Register, units),
-            array: group.resource("the array of a die", Rank::Array, 1),
+        let suspends = timing.program_suspend.is_some() || timing.erase_suspend.is_some();
+        let joint = suspends || timing.planes == Planes::Together;
+        let (dies, planes) = (geometry.dies(), geometry.units());
+        let of_plane = "a page register of a plane";
+        let (registers, register, arrays, array) = match timing.planes {
+            Planes::Alone => (dies, "a page register of a die", dies, "the array of a die"),
+            Planes::Together => (planes, of_plane, dies, "the array of a die"),
+            Planes::Independent => (planes, of_plane, planes, "the array of a plane"),
+        };
+        let page_registers = |_| {
+            let of_all = group.resource(register, Rank::Register, units);
+            let of_reads = joint.then(|| group.resource(register, Rank::Register, units));
+            PageRegisters { of_all, of_reads: of_reads.unwrap_or(of_all) }
+        };
+        let array = |_| {
+            if joint {
+                CellArray::Station(group.station(array, Rank::Array))
+            } else {
+                CellArray::Plain(group.resource(array, Rank::Array, 1))
+            }
         };
         let channel = |_| group.resource("a NAND channel", Rank::Channel, 1);
         Self {
-            dies: (0..geometry.dies()).map(die).collect(),
+            geometry: *geometry,
+            planes: timing.planes,
+            registers: (0..registers).map(page_registers).collect(),
+            arrays: (0..arrays).map(array).collect(),
             channels: (0..geometry.channels).map(channel).collect(),
+            cache_busy,
+            program_suspension: timing.program_suspend.map(suspension),
+            erase_suspension: timing.erase_suspend.map(suspension),
         }
     }
 
-    /// Waits for a page register of `die`, which an operation has from its start to its end.
+    /// Waits for a page register for `block`, which an operation has from its start to its end.
     #[inline]
-    pub(crate) async fn register(&self, die: DieId, class: Class) -> Hold {
-        self.dies[die.0 as usize].register.acquire(class).await
+    pub(crate) async fn register(&self, block: BlockId, class: Class) -> Hold {
+        let at = match self.planes {
+            Planes::Alone => block.die.0,
+            Planes::Together | Planes::Independent => self.unit(block),
+        };
+        let PageRegisters { of_all, of_reads } = self.registers[at as usize];
+        let register = if class == Class::HostRead { of_reads } else { of_all };
+        register.acquire(class).await
     }
 
-    /// Has the array of `die` do `work` for `time`.
+    /// Says that a program of `block` has its register, so that those for other planes of the die
+    /// wait until its data is there.
     #[inline]
-    pub(crate) async fn array(&self, die: DieId, class: Class, work: &'static str, time: Nanos) {
-        self.dies[die.0 as usize].array.serve(class, Stage::Array, time).named(work).await;
+    pub(crate) fn announce_program(&self, block: BlockId, class: Class) {
+        if self.planes == Planes::Together
+            && let CellArray::Station(array) = self.array_of(block)
+        {
+            array.announce(class, Step::Program as u8, self.geometry.plane_of(block));
+        }
+    }
+
+    /// Has the array of `block` do `step` for `time`. Returns how often it was suspended.
+    #[inline]
+    pub(crate) fn array(&self, block: BlockId, class: Class, step: Step, time: Nanos) -> Working {
+        let time = match step {
+            Step::Read | Step::Program => time + self.cache_busy,
+            Step::Erase | Step::Copyback => time,
+        };
+        match self.array_of(block) {
+            CellArray::Plain(array) => {
+                Working::Plain(array.serve(class, Stage::Array, time).named(step.name()))
+            }
+            CellArray::Station(array) => {
+                let mut operate = array.serve(class, Stage::Array, time).named(step.name());
+                if self.planes == Planes::Together {
+                    operate = operate.together(step as u8, self.geometry.plane_of(block));
+                }
+                if let Some(suspension) = self.suspension(step) {
+                    operate = operate.suspendable(suspension);
+                }
+                Working::Station(operate)
+            }
+        }
     }
 
     /// Moves data between a register of `die` and the controller for `time`.
@@ -52,5 +144,28 @@ impl Staged {
             let channel = self.channels[die.0 as usize % self.channels.len()];
             channel.serve(class, Stage::Channel, time).await;
         }
+    }
+
+    #[inline]
+    fn array_of(&self, block: BlockId) -> CellArray {
+        let at = match self.planes {
+            Planes::Alone | Planes::Together => block.die.0,
+            Planes::Independent => self.unit(block),
+        };
+        self.arrays[at as usize]
+    }
+
+    const fn suspension(&self, step: Step) -> Option<Suspension> {
+        match step {
+            Step::Read => None,
+            Step::Program | Step::Copyback => self.program_suspension,
+            Step::Erase => self.erase_suspension,
+        }
+    }
+
+    /// Which plane of all dies `block` lies in.
+    #[inline]
+    const fn unit(&self, block: BlockId) -> u32 {
+        block.die.0 * self.geometry.planes_per_die + self.geometry.plane_of(block)
     }
 }

@@ -30,14 +30,7 @@ const GEOMETRY: Geometry = Geometry {
 };
 
 fn timing(model: Model, registers: Registers, channel_bytes_per_second: u64) -> Timing {
-    Timing {
-        model,
-        registers,
-        read: READ,
-        program: PROGRAM,
-        erase: ERASE,
-        channel_bytes_per_second,
-    }
+    Timing::uniform(model, registers, READ, PROGRAM, ERASE, channel_bytes_per_second)
 }
 
 /// `micros` as the transfer time of a whole page, and the channel's rate that makes it so.
@@ -48,7 +41,7 @@ fn transfer(micros: u64) -> (Nanos, u64) {
 /// Runs `body` on an erased array.
 fn on<T>(timing: Timing, body: impl AsyncFnOnce(Arc<Nand>) -> T) -> T {
     Reactor::new(None).run(async {
-        let cells = Arc::new(Cells::new(GEOMETRY, 0, 0));
+        let cells = Arc::new(Cells::new(GEOMETRY, 0, 0, 0));
         body(Arc::new(Nand::new(cells, timing, Group::new()))).await
     })
 }
@@ -107,7 +100,7 @@ fn one_operation_takes_its_steps_and_nothing_else() {
             let erase = async move { erase.erase(block(3, 0), Class::Gc).await };
             assert_eq!(ends([erase]).await, [ERASE]);
             let counters = nand.counters();
-            assert_eq!(counters.words(), [2, 1, 1, 1, 4_096, u64::from(PAGE_BYTES)]);
+            assert_eq!(counters.words(), [2, 1, 1, 1, 4_096, u64::from(PAGE_BYTES), 0, 0, 0]);
         });
     }
 }

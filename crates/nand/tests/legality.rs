@@ -18,14 +18,15 @@ const GEOMETRY: Geometry = Geometry {
 };
 
 /// One nanosecond a byte: a page takes 4096 ns to transfer.
-const TIMING: Timing = Timing {
-    model: Model::Staged,
-    registers: Registers::Single,
-    read: Nanos(1_000),
-    program: Nanos(10_000),
-    erase: Nanos(50_000),
-    channel_bytes_per_second: 1_000_000_000,
-};
+const TIMING: Timing = Timing::uniform(
+    Model::Staged,
+    Registers::Single,
+    READ,
+    Nanos(10_000),
+    Nanos(50_000),
+    1_000_000_000,
+);
+const READ: Nanos = Nanos(1_000);
 
 const BLOCK: BlockId = BlockId { die: DieId(1), block: 7 };
 const TAG: [u8; 24] = [5; 24];
@@ -45,7 +46,7 @@ fn array(cells: &Arc<Cells>, model: Model) -> Nand {
 
 /// Runs `body` on an erased array without bad blocks.
 fn on(body: impl AsyncFnOnce(Arc<Nand>)) {
-    let cells = Arc::new(Cells::new(GEOMETRY, 0, 0));
+    let cells = Arc::new(Cells::new(GEOMETRY, 0, 0, 0));
     Reactor::new(None).run(async { body(Arc::new(array(&cells, Model::Staged))).await });
 }
 
@@ -85,14 +86,14 @@ fn a_read_moves_the_bytes_chosen_from_what_was_sensed_and_at_most_a_page() {
             let select = |page: &Page| if *page.spare() == [1, 2, 3] { wanted } else { 7 };
             nand.read(ppa(0), &select, Class::HostRead).await;
             assert_eq!(nand.counters().bytes_read - before, moved);
-            assert_eq!(clock::now() - start, TIMING.read + Nanos(moved));
+            assert_eq!(clock::now() - start, READ + Nanos(moved));
         }
     });
 }
 
 /// Starts `operation` on an array with one programmed page and cuts the power after `time`.
 fn cut(model: Model, time: u64, operation: impl AsyncFnOnce(Arc<Nand>) + 'static) -> (u32, u32) {
-    let cells = Arc::new(Cells::new(GEOMETRY, 0, 0));
+    let cells = Arc::new(Cells::new(GEOMETRY, 0, 0, 0));
     let mut reactor = Reactor::new(None);
     reactor.run(async {
         let nand = Arc::new(array(&cells, model));
@@ -106,12 +107,15 @@ fn cut(model: Model, time: u64, operation: impl AsyncFnOnce(Arc<Nand>) + 'static
 }
 
 #[test]
-fn a_program_or_erase_cut_before_its_end_changed_nothing() {
+fn a_program_copy_or_erase_cut_before_its_end_changed_nothing() {
     for model in [Model::Staged, Model::Scalar] {
         let program = async |nand: Arc<Nand>| program(&nand, 1).await;
         let erase = async |nand: Arc<Nand>| nand.erase(BLOCK, Class::Gc).await;
         assert_eq!(cut(model, 4_096 + 10_000 - 1, program), (1, 0));
         assert_eq!(cut(model, 4_096 + 10_000 + 1, program), (2, 0));
+        let copy = async |nand: Arc<Nand>| nand.copyback(ppa(0), ppa(1), None, Class::Gc).await;
+        assert_eq!(cut(model, 1_000 + 10_000 - 1, copy), (1, 0));
+        assert_eq!(cut(model, 1_000 + 10_000 + 1, copy), (2, 0));
         assert_eq!(cut(model, 50_000 - 1, erase), (1, 0));
         assert_eq!(cut(model, 50_000 + 1, erase), (0, 1));
     }
@@ -142,7 +146,7 @@ fn a_flipped_bit_is_in_every_part_of_the_page_in_turn() {
 #[test]
 fn factory_bad_blocks_come_from_the_rate_and_the_seed() {
     let bad = |ppm, seed| -> Vec<BlockId> {
-        let cells = Cells::new(GEOMETRY, ppm, seed);
+        let cells = Cells::new(GEOMETRY, ppm, 0, seed);
         let blocks = (0..2_000).map(|n| BlockId { die: DieId(n % 2), block: n / 2 });
         blocks.filter(|block| cells.is_bad(*block)).collect()
     };
@@ -193,14 +197,14 @@ fn reading_an_unwritten_page_panics() {
 #[test]
 #[should_panic(expected = "the block is bad")]
 fn programming_a_bad_block_panics() {
-    let cells = Arc::new(Cells::new(GEOMETRY, 1_000_000, 0));
+    let cells = Arc::new(Cells::new(GEOMETRY, 1_000_000, 0, 0));
     Reactor::new(None).run(async { program(&array(&cells, Model::Staged), 0).await });
 }
 
 #[test]
 #[should_panic(expected = "cannot be erased: it is bad")]
 fn erasing_a_bad_block_panics() {
-    let cells = Arc::new(Cells::new(GEOMETRY, 1_000_000, 0));
+    let cells = Arc::new(Cells::new(GEOMETRY, 1_000_000, 0, 0));
     Reactor::new(None).run(async { array(&cells, Model::Scalar).erase(BLOCK, Class::Gc).await });
 }
 

@@ -1,17 +1,44 @@
-use crate::profile::{self, Profile};
-use clock::{CodeCosts, Cores, Group};
-use controller::{Controller, FirmwareCosts, LinkTiming};
-use engine::{Ack, KeySpaceId, Recovery, SPARE_EXTENTS_MIN, Store, Victims};
-use ftl::{AppendFtl, Stripe};
-use media::Media;
-use nand::{Cells, Geometry, Model, Nand, Registers, Timing};
+mod config;
+mod maker;
+
+use self::maker::{Flash, Maker};
+use crate::profile::Profile;
+use controller::Controller;
+use engine::{KeySpaceId, Recovery, SPARE_EXTENTS_MIN, Store};
+use ftl::{PageFtl, PageFtlCounts, Zones};
+use media::Blocks;
+use nand::{Cells, Nand};
 use std::sync::Arc;
 
-/// An emulated KV-SSD: flash, translation layer, store and controller, as a profile has them.
+/// An emulated drive: flash, translation layers and controller, as a profile has them. A namespace
+/// of a host is a store of keys and values, blocks or zones.
 #[derive(Debug)]
 pub struct Device {
     nand: Arc<Nand>,
     controller: Arc<Controller>,
+    /// Below the store, if its log lies on blocks.
+    log_layer: Option<Arc<PageFtl>>,
+    /// In the order of their ids.
+    namespaces: Vec<Namespace>,
+}
+
+/// What is behind a namespace.
+#[derive(Clone, Debug)]
+enum Namespace {
+    /// All of this kind have the same store.
+    Kv(Arc<Store>),
+    Block(Arc<PageFtl>),
+    Zoned(Arc<Zones>),
+}
+
+impl Namespace {
+    fn of_controller(&self) -> controller::Namespace {
+        match self {
+            Self::Kv(store) => controller::Namespace::Kv(store.clone()),
+            Self::Block(layer) => controller::Namespace::Block(layer.clone()),
+            Self::Zoned(zones) => controller::Namespace::Zoned(zones.clone()),
+        }
+    }
 }
 
 /// Why a device cannot be put together.
@@ -30,8 +57,35 @@ pub enum DeviceError {
         extents: u32,
         /// Data bytes of each.
         extent_bytes: u64,
-        /// The namespace's size in bytes.
+        /// Bytes that hosts see in all namespaces of keys and values.
         size_bytes: u64,
+    },
+    /// More blocks are bad than a namespace can spare.
+    #[error(
+        "{name}: namespace {nsid} has {size_bytes} bytes, but its good blocks hold no more than \
+         {room_bytes} beside what cleaning needs; make its size_gb smaller, or its \
+         over_provisioning larger"
+    )]
+    TooManyBad {
+        /// The profile.
+        name: String,
+        /// The namespace, from 1.
+        nsid: u32,
+        /// Bytes that hosts are to see in it.
+        size_bytes: u64,
+        /// Bytes that they could.
+        room_bytes: u64,
+    },
+    /// What zones held is not found again.
+    #[error(
+        "{name}: namespace {nsid} is of zones, whose states are in the memory of the device alone, \
+         so it can be made anew but not opened again"
+    )]
+    ZonesLost {
+        /// The profile.
+        name: String,
+        /// The namespace, from 1.
+        nsid: u32,
     },
     /// The store refused, or what the flash holds is damaged.
     #[error("the device cannot be opened: {0}")]
@@ -43,56 +97,46 @@ pub enum DeviceError {
 pub struct Figures {
     /// The flash.
     pub nand: nand::Counters,
-    /// The store.
+    /// The store; all zero without one.
     pub store: engine::Counts,
+    /// The page-mapped layers of all namespaces, that of a log among them.
+    pub blocks: PageFtlCounts,
 }
 
 impl Device {
-    /// The id of the only namespace.
+    /// The id of the first namespace, and of the only one where there are no more.
     pub const NAMESPACE: u32 = 1;
 
     /// Fresh cells for `profile`; `seed` decides which blocks are bad from the factory.
     pub fn manufacture(profile: &Profile, seed: u64) -> Arc<Cells> {
         let nand = &profile.nand;
-        let geometry = Geometry {
-            channels: nand.channels,
-            dies_per_channel: nand.dies_per_channel,
-            planes_per_die: nand.planes_per_die,
-            blocks_per_plane: nand.blocks_per_plane,
-            pages_per_block: nand.pages_per_block,
-            page_bytes: nand.page_bytes,
-            spare_bytes: nand.spare_bytes,
-        };
-        Arc::new(Cells::new(geometry, nand.factory_bad_ppm, seed))
+        let worn = nand.wear.worn_cycles;
+        Arc::new(Cells::new(config::geometry(nand), nand.factory_bad_ppm, worn, seed))
     }
 
-    /// A device on blank `cells`, with one empty namespace. Runs inside a reactor.
+    /// A device on blank `cells`, with all namespaces empty. Runs inside a reactor.
     pub async fn format(
         profile: &Profile,
         cells: Arc<Cells>,
         seed: u64,
     ) -> Result<Self, DeviceError> {
-        let group = Group::new();
-        let nand = Arc::new(Nand::new(cells, timing(&profile.nand), group));
-        let ftl: Arc<dyn Media> = Arc::new(AppendFtl::format(nand.clone(), stripe(profile)));
-        check_size(profile, &*ftl)?;
-        let store = Store::format(ftl, store_config(profile, group, seed));
-        store.create_key_space(KeySpaceId(1)).await?;
-        Ok(Self { controller: controller(profile, group, store), nand })
+        let (device, _) = Maker::new(profile, cells, seed).device(Flash::Blank).await?;
+        for (nsid, namespace) in (1..).zip(&device.namespaces) {
+            if let Namespace::Kv(store) = namespace {
+                store.create_key_space(KeySpaceId(nsid)).await?;
+            }
+        }
+        Ok(device)
     }
 
-    /// The device that `cells` hold: all tables are rebuilt from the flash. Runs inside a reactor.
+    /// The device that `cells` hold: all tables are rebuilt from the flash. The recovery is that of
+    /// the store, all zero without one. Runs inside a reactor.
     pub async fn open(
         profile: &Profile,
         cells: Arc<Cells>,
         seed: u64,
     ) -> Result<(Self, Recovery), DeviceError> {
-        let group = Group::new();
-        let nand = Arc::new(Nand::new(cells, timing(&profile.nand), group));
-        let ftl: Arc<dyn Media> = Arc::new(AppendFtl::open(nand.clone(), stripe(profile)).await);
-        check_size(profile, &*ftl)?;
-        let (store, recovery) = Store::open(ftl, store_config(profile, group, seed)).await?;
-        Ok((Self { controller: controller(profile, group, store), nand }, recovery))
+        Maker::new(profile, cells, seed).device(Flash::Written).await
     }
 
     /// The controller, which makes queue pairs.
@@ -100,9 +144,33 @@ impl Device {
         &self.controller
     }
 
-    /// The store behind the controller.
+    /// The store of all namespaces of keys and values.
+    ///
+    /// # Panics
+    /// When the device has none. See [`Self::kv`].
     pub fn store(&self) -> &Arc<Store> {
-        self.controller.store()
+        self.kv().expect("a device without keys and values has no store")
+    }
+
+    /// The store of all namespaces of keys and values, if there are any.
+    pub fn kv(&self) -> Option<&Arc<Store>> {
+        self.controller.kv()
+    }
+
+    /// The page-mapped layer of namespace `nsid`, if that is of blocks.
+    pub fn blocks(&self, nsid: u32) -> Option<&Arc<PageFtl>> {
+        match self.namespace(nsid)? {
+            Namespace::Block(blocks) => Some(blocks),
+            _ => None,
+        }
+    }
+
+    /// The zones of namespace `nsid`, if it is of zones.
+    pub fn zones(&self, nsid: u32) -> Option<&Arc<Zones>> {
+        match self.namespace(nsid)? {
+            Namespace::Zoned(zones) => Some(zones),
+            _ => None,
+        }
     }
 
     /// What survives the device.
@@ -110,88 +178,34 @@ impl Device {
         self.nand.cells()
     }
 
+    /// Writes to the flash what was answered from memory, in all namespaces.
+    pub async fn flush(&self) -> Result<(), engine::Error> {
+        if let Some(store) = self.kv() {
+            store.flush().await?;
+        }
+        for namespace in &self.namespaces {
+            match namespace {
+                Namespace::Kv(_) => {}
+                Namespace::Block(layer) => layer.flush().await?,
+                Namespace::Zoned(zones) => zones.flush().await,
+            }
+        }
+        Ok(())
+    }
+
     /// What the device has done so far.
     pub fn figures(&self) -> Figures {
-        Figures { nand: self.nand.counters(), store: self.store().counters() }
+        let layers = self.namespaces.iter().filter_map(|namespace| match namespace {
+            Namespace::Block(layer) => Some(layer),
+            Namespace::Kv(_) | Namespace::Zoned(_) => None,
+        });
+        let counts = layers.chain(&self.log_layer).map(|layer| layer.counts());
+        let blocks = counts.fold(PageFtlCounts::default(), |sum, counts| sum + counts);
+        let store = self.kv().map(|store| store.counters()).unwrap_or_default();
+        Figures { nand: self.nand.counters(), store, blocks }
     }
-}
 
-fn timing(nand: &profile::Nand) -> Timing {
-    Timing {
-        model: match nand.model {
-            profile::Model::Staged => Model::Staged,
-            profile::Model::Scalar => Model::Scalar,
-        },
-        registers: if nand.registers == 1 { Registers::Single } else { Registers::Double },
-        read: nand.read,
-        program: nand.program,
-        erase: nand.erase,
-        channel_bytes_per_second: nand.channel_bytes_per_second,
+    fn namespace(&self, nsid: u32) -> Option<&Namespace> {
+        self.namespaces.get((nsid as usize).checked_sub(1)?)
     }
-}
-
-fn stripe(profile: &Profile) -> Stripe {
-    match profile.log.stripe {
-        profile::Stripe::Die => Stripe::Die,
-        profile::Stripe::Channel => Stripe::Channel,
-        profile::Stripe::All => Stripe::All,
-    }
-}
-
-fn check_size(profile: &Profile, media: &dyn Media) -> Result<(), DeviceError> {
-    let shape = media.shape();
-    let usable = u64::from(shape.extents.saturating_sub(SPARE_EXTENTS_MIN)) * shape.extent_bytes();
-    if profile.namespace.size_bytes <= usable {
-        return Ok(());
-    }
-    Err(DeviceError::TooSmall {
-        name: profile.name.clone(),
-        extents: shape.extents,
-        extent_bytes: shape.extent_bytes(),
-        size_bytes: profile.namespace.size_bytes,
-    })
-}
-
-fn store_config(profile: &Profile, group: Group, seed: u64) -> engine::Config {
-    engine::Config {
-        capacity_bytes: profile.namespace.size_bytes,
-        ack: match profile.log.ack {
-            profile::Ack::Program => Ack::Program,
-            profile::Ack::Buffer { bytes } => Ack::Buffer { bytes },
-        },
-        victims: match profile.log.gc_victims {
-            profile::GcVictims::Greedy => Victims::Greedy,
-            profile::GcVictims::CostBenefit => Victims::CostBenefit,
-            profile::GcVictims::Random => Victims::Random,
-            profile::GcVictims::Fifo => Victims::Fifo,
-            profile::GcVictims::DChoices => Victims::DChoices,
-        },
-        index: profile.index.make,
-        group,
-        seed,
-    }
-}
-
-fn controller(profile: &Profile, group: Group, store: Arc<Store>) -> Arc<Controller> {
-    let (firmware, core) = (&profile.firmware, &profile.core);
-    let costs = CodeCosts { parse: core.parse, probe: core.probe, complete: core.complete };
-    let config = controller::Config {
-        group,
-        link: LinkTiming {
-            bytes_per_second: profile.link.bytes_per_second,
-            transfer: profile.link.transfer,
-        },
-        handlers: match firmware.handlers {
-            profile::Handlers::Count(handlers) => handlers,
-            profile::Handlers::Unlimited => u32::MAX,
-        },
-        costs: FirmwareCosts {
-            t_read: firmware.t_read,
-            t_write: firmware.t_write,
-            t_delete: firmware.t_delete,
-            t_exist: firmware.t_exist,
-        },
-        cores: Cores::new(group, core.count, costs),
-    };
-    Controller::new(store, config)
 }

@@ -1,4 +1,5 @@
-//! Puts a device together: from a TOML profile, read and checked, to a controller with its queues.
+//! Puts a device together: from a TOML profile, read and checked, to a controller with its queues
+//! and its namespaces of keys and values, of blocks and of zones.
 //!
 //! # How it works
 //! 1. [`Profile::load`] takes the name of a built-in profile or the path of a file; the built-in
@@ -6,13 +7,14 @@
 //! 2. Each section of the file has a module under [`profile`] that holds its keys, its struct, and
 //!    the one function that checks both.
 //! 3. [`Device`] builds the layers that a profile asks for, from flash cells up to the controller,
-//!    on blank cells or on those of an earlier device.
+//!    on blank cells or on those of an earlier device. Each namespace of blocks or zones has blocks
+//!    of every plane to itself ([`Profile::regions`]), and so has the one log of all keys.
 //! 4. Comments are read too: what a profile says to be an assumption is listed by
 //!    [`Profile::assumptions`], so that a report can name what its figures rest on.
 //!
 //! # Guarantees
-//! - A [`Profile`] that was loaded is one that a device can be built from: sizes and times are in
-//!   range, and no two keys contradict each other.
+//! - A [`Profile`] that was loaded is one that a device can be built from, unless more blocks are
+//!   bad than it counts with: sizes and times are in range, and no two keys contradict each other.
 //! - Any text at all gives a profile or a [`ProfileError`]: one sentence that names file and line.
 //!
 //! # Trusts

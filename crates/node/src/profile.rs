@@ -1,34 +1,51 @@
 //! A device as its TOML file describes it.
 
+mod block;
 mod comment;
 mod cores;
 mod error;
 mod field;
 mod firmware;
 mod index;
+mod knob;
+mod levels;
 mod link;
 mod log;
 mod namespace;
 mod nand;
 mod nanos;
 mod near;
+mod region;
 mod schema;
 mod section;
+mod size;
 mod source;
+mod suspend;
+mod wear;
+mod zoned;
 
+pub(crate) use self::block::GC_FREE_BLOCKS;
+pub use self::block::{Block, GcBlocking, GcFrontier};
 pub use self::comment::Assumption;
 pub use self::cores::Cores;
 pub use self::error::ProfileError;
 pub use self::firmware::{Firmware, Handlers};
 pub use self::index::Index;
+pub use self::knob::{Change, Draft, Knob, keys};
+pub use self::levels::Levels;
 pub use self::link::Link;
-pub use self::log::{Ack, GcVictims, Log, Stripe};
+pub use self::log::{Ack, GcVictims, Log, LogFtl, Stripe};
 pub use self::namespace::{Namespace, NamespaceKind};
-pub use self::nand::{Model, Nand};
+pub use self::nand::{Model, MultiPlane, Nand};
+pub use self::suspend::Suspend;
+pub use self::wear::{ReadRetries, Wear};
+pub use self::zoned::Zoned;
 
+use self::namespace::Given;
 use self::schema::Schema;
 use self::section::Section;
 use self::source::Source;
+use ftl::Region;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fs::File;
@@ -48,6 +65,9 @@ const BUILTIN: &[(&str, &str)] = &[
     ("ideal", include_str!("../profiles/ideal.toml")),
     ("pm983-kv", include_str!("../profiles/pm983-kv.toml")),
     ("lightstore", include_str!("../profiles/lightstore.toml")),
+    ("cnex-oc", include_str!("../profiles/cnex-oc.toml")),
+    ("970pro", include_str!("../profiles/970pro.toml")),
+    ("zn540", include_str!("../profiles/zn540.toml")),
 ];
 
 /// Longest profile in bytes. The built-in ones take 6 KiB; this much is another kind of file.
@@ -68,12 +88,14 @@ pub struct Profile {
     pub firmware: Firmware,
     /// The cores that the device's code runs on.
     pub core: Cores,
-    /// The log of records.
-    pub log: Log,
-    /// The index of where records lie.
-    pub index: Index,
-    /// The namespace that hosts see.
-    pub namespace: Namespace,
+    /// The log of records, where there are namespaces of keys and values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<Log>,
+    /// The index of where records lie, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<Index>,
+    /// What hosts see: the namespace ids are the places here, from 1.
+    pub namespaces: Vec<Namespace>,
     assumptions: Vec<Assumption>,
 }
 
@@ -107,21 +129,43 @@ impl Profile {
         let table = source.table()?;
         let top = Section::top(source, &TOP, &table)?;
         let nand = Nand::read(top.section(&nand::SCHEMA)?)?;
-        let log = Log::read(top.section(&log::SCHEMA)?, &nand)?;
-        let namespace = top.only_element(&namespace::SCHEMA)?;
-        let namespace = Namespace::read(namespace, &nand, log.stripe)?;
+        let given = namespace::read_all(top, &nand)?;
+        let (log, index) = read_store(top, &nand, &given)?.unzip();
+        let has_keys = log.is_some();
+        let namespaces: Vec<Namespace> = given.into_iter().map(|given| given.namespace).collect();
         Ok(Self {
             name: name.to_owned(),
             description: top.field("description")?.line_of_text()?,
             link: Link::read(top.section(&link::SCHEMA)?)?,
-            firmware: Firmware::read(top.section(&firmware::SCHEMA)?)?,
+            firmware: Firmware::read(top.section(&firmware::SCHEMA)?, has_keys)?,
             core: Cores::read(top.section_or_defaults(&cores::SCHEMA)?)?,
             log,
-            index: Index::read(top.section(&index::SCHEMA)?)?,
-            namespace,
+            index,
+            namespaces,
             assumptions: comment::assumptions(text, &table),
             nand,
         })
+    }
+
+    /// The blocks of every plane that each namespace has; those of keys and values share theirs.
+    ///
+    /// # Panics
+    /// When the namespaces do not fit the flash, which those of a profile that was read do.
+    pub fn regions(&self) -> Vec<Region> {
+        let regions = region::regions(&self.nand, &self.namespaces);
+        regions.expect("the namespaces together fit the flash")
+    }
+
+    /// Bytes that hosts see in all namespaces of keys and values.
+    pub fn kv_bytes(&self) -> u64 {
+        kv_bytes(&self.namespaces)
+    }
+
+    /// Bytes of the page-mapped layer between the log and its flash, if there is one.
+    pub fn log_layer_bytes(&self) -> Option<u64> {
+        self.log.as_ref().filter(|log| log.ftl == LogFtl::Page)?;
+        let at = self.namespaces.iter().position(|namespace| namespace.kind.is_kv())?;
+        Some(size::log_layer_bytes(self.kv_bytes(), &self.nand, self.regions()[at]))
     }
 
     /// What the profile's comments say to be assumed and not taken from a source, in the file's
@@ -129,6 +173,34 @@ impl Profile {
     pub fn assumptions(&self) -> &[Assumption] {
         &self.assumptions
     }
+}
+
+/// What namespaces of keys and values need; nothing if there are none.
+fn read_store(
+    top: Section<'_>,
+    nand: &Nand,
+    given: &[Given<'_>],
+) -> Result<Option<(Log, Index)>, ProfileError> {
+    let namespaces: Vec<Namespace> = given.iter().map(|given| given.namespace.clone()).collect();
+    let regions = region::regions(nand, &namespaces).expect("that they fit was checked");
+    for (given, region) in given.iter().zip(&regions) {
+        given.check(nand, *region)?;
+    }
+    let mut kv = given.iter().zip(&regions).filter(|(given, _)| given.namespace.kind.is_kv());
+    let Some((last, region)) = kv.next_back() else {
+        let reason = "there is no [[namespace]] of kind \"kv\"";
+        top.refuse(&log::SCHEMA, reason)?;
+        top.refuse(&index::SCHEMA, reason)?;
+        return Ok(None);
+    };
+    let log = Log::read(top.section(&log::SCHEMA)?, nand, region.count)?;
+    last.check_log(kv_bytes(&namespaces), nand, *region, &log)?;
+    Ok(Some((log, Index::read(top.section(&index::SCHEMA)?)?)))
+}
+
+fn kv_bytes(namespaces: &[Namespace]) -> u64 {
+    let kv = namespaces.iter().filter(|namespace| namespace.kind.is_kv());
+    kv.map(|namespace| namespace.size_bytes).sum()
 }
 
 fn read_file(path: &str) -> Result<String, ProfileError> {

@@ -272,7 +272,7 @@ async fn list(device: &Device, start: &Key, room: u32) -> Vec<Key> {
 #[test]
 fn a_device_with_the_btree_lists_keys_in_the_order_of_their_bytes() {
     let mut profile = Profile::load("moke").unwrap();
-    profile.index = profile::Index::named("btree").unwrap();
+    profile.index = profile::Index::named("btree");
     Reactor::new(None).run(async {
         let cells = Device::manufacture(&profile, 1);
         let device = Device::format(&profile, cells, 1).await.unwrap();

@@ -2,12 +2,12 @@
 
 use node::{Profile, ProfileError};
 
-const FULL: &str = include_str!("full.toml");
+const SINGLE: &str = include_str!("single.toml");
 
-/// The sentence about `full.toml` with `old` replaced by `new`.
+/// The sentence about `single.toml` with `old` replaced by `new`.
 fn sentence(old: &str, new: &str) -> String {
-    assert!(FULL.contains(old), "{old:?} is not in the profile");
-    let text = FULL.replacen(old, new, 1);
+    assert!(SINGLE.contains(old), "{old:?} is not in the profile");
+    let text = SINGLE.replacen(old, new, 1);
     Profile::parse("my.toml", &text).expect_err(new).to_string()
 }
 
@@ -53,7 +53,10 @@ fn an_unknown_key_is_named_with_the_one_that_was_meant() {
             "my.toml line 15: unknown key \"a\\nb\" in [nand]; known there are \"channels\", \
              \"dies_per_channel\", \"planes_per_die\", \"blocks_per_plane\", \"pages_per_block\", \
              \"page_bytes\", \"spare_bytes\", \"read_us\", \"program_us\", \"erase_us\", \
-             \"registers\", \"model\", \"channel_mb_per_s\" and \"factory_bad_ppm\"",
+             \"registers\", \"model\", \"channel_mb_per_s\", \"factory_bad_ppm\", \"page_map\", \
+             \"transfer_bytes\", \"cache_busy_us\", \"multi_plane\", \"program_suspend_us\", \
+             \"erase_suspend_us\", \"resume_us\", \"read_priority\", \"variability_percent\", \
+             \"read_retries\", \"endurance_cycles\" and \"worn_cycles\"",
         ),
     ]);
 }
@@ -86,7 +89,7 @@ fn what_is_missing_is_named_with_the_line_of_its_section() {
             "my.toml line 45: size_gb or over_provisioning is missing in [[namespace]]",
         ),
         (
-            "description = \"A device whose profile has every key\"",
+            "description = \"A device with one namespace, of keys and values\"",
             "",
             "my.toml line 1: the key \"description\" is missing at the top",
         ),
@@ -143,12 +146,12 @@ fn a_value_of_a_wrong_type_is_shown_with_what_it_must_be() {
         (
             "description = \"A device",
             "description = \"A\\ndevice",
-            "my.toml line 1: description at the top is \"A\\ndevice whose profile has every key\", \
-            but must be text in one line",
+            "my.toml line 1: description at the top is \"A\\ndevice with one namespace, of keys \
+            and\"..., but must be text in one line",
         ),
     ]);
     let inline =
-        FULL.split("[[namespace]]").next().unwrap().replacen('\n', "\nnamespace = [1]\n", 1);
+        SINGLE.split("[[namespace]]").next().unwrap().replacen('\n', "\nnamespace = [1]\n", 1);
     assert_eq!(
         Profile::parse("my.toml", &inline).unwrap_err().to_string(),
         "my.toml line 2: namespace at the top is an array, but must be a section, written \
@@ -200,8 +203,8 @@ fn the_ends_of_a_range_are_in_it() {
         ("buffer_kib = 4096", "buffer_kib = 2112"),
         ("factory_bad_ppm = 500", "factory_bad_ppm = 100_000"),
     ] {
-        let text = FULL.replacen(old, new, 1);
-        assert_ne!(text, FULL);
+        let text = SINGLE.replacen(old, new, 1);
+        assert_ne!(text, SINGLE);
         Profile::parse("my.toml", &text).unwrap();
     }
 }
@@ -225,20 +228,19 @@ fn too_many_blocks_are_refused() {
 
 #[test]
 fn a_stripe_that_leaves_too_few_or_too_small_extents_is_refused() {
-    check(&[
-        (
-            "planes_per_die = 2\nblocks_per_plane = 64",
-            "planes_per_die = 1\nblocks_per_plane = 7",
-            "my.toml line 37: with this stripe the NAND makes 7 extents, but a log needs at least \
-            8; choose a narrower stripe or more blocks_per_plane",
-        ),
-        (
-            "stripe = \"all\"",
-            "stripe = \"channel\"",
-            "my.toml line 37: with this stripe an extent has 1048576 bytes, but a largest value \
-            needs 2134016; choose a wider stripe or more pages_per_block",
-        ),
-    ]);
+    check(&[(
+        "stripe = \"all\"",
+        "stripe = \"channel\"",
+        "my.toml line 37: with this stripe an extent has 2097152 bytes, but a largest value needs \
+         2134016; choose a wider stripe or more pages_per_block",
+    )]);
+    let few = SINGLE.replace("blocks_per_plane = 64", "blocks_per_plane = 7");
+    let few = few.replace("size_gb = 0.4\nover_provisioning = 0.342", "size_gb = 0.04");
+    assert_eq!(
+        Profile::parse("my.toml", &few).unwrap_err().to_string(),
+        "my.toml line 37: with this stripe the NAND makes 7 extents, but a log needs at least 8; \
+         choose a narrower stripe or more blocks_per_plane"
+    );
 }
 
 #[test]
@@ -284,7 +286,7 @@ fn a_size_that_does_not_fit_the_flash_is_refused() {
             give one of the two",
         ),
     ]);
-    let bad = FULL.replace("factory_bad_ppm = 500", "factory_bad_ppm = 30_000");
+    let bad = SINGLE.replace("factory_bad_ppm = 500", "factory_bad_ppm = 30_000");
     let bad = bad.replace("size_gb = 0.4\nover_provisioning = 0.342", "over_provisioning = 0.05");
     assert_eq!(
         Profile::parse("my.toml", &bad).unwrap_err().to_string(),
@@ -294,25 +296,12 @@ fn a_size_that_does_not_fit_the_flash_is_refused() {
 }
 
 #[test]
-fn only_one_namespace_of_keys_and_values_is_possible() {
-    check(&[
-        (
-            "kind = \"kv\"",
-            "kind = \"block\"",
-            "my.toml line 46: kind in [[namespace]] is \"block\", but must be \"kv\", the only \
-            kind of namespace that is possible",
-        ),
-        (
-            "[[namespace]]",
-            "[[namespace]]\nkind = \"kv\"\nsize_gb = 0.1\n[[namespace]]",
-            "my.toml line 48: a second [[namespace]]; one is all that is possible",
-        ),
-        (
-            "kind = \"hash\"",
-            "kind = \"keytable\"",
-            "my.toml line 43: kind in [index] is \"keytable\", but must be \"hash\" or \"btree\"",
-        ),
-    ]);
+fn an_index_that_does_not_exist_is_refused() {
+    check(&[(
+        "kind = \"hash\"",
+        "kind = \"keytable\"",
+        "my.toml line 43: kind in [index] is \"keytable\", but must be \"hash\" or \"btree\"",
+    )]);
 }
 
 #[test]
@@ -341,7 +330,7 @@ fn what_is_not_toml_is_named_with_its_line() {
 
 #[test]
 fn lines_are_counted_alike_with_dos_line_ends() {
-    let text = FULL.replace('\n', "\r\n").replace("registers = 2", "registers = 3");
+    let text = SINGLE.replace('\n', "\r\n").replace("registers = 2", "registers = 3");
     let error = Profile::parse("my.toml", &text).unwrap_err();
     assert!(matches!(error, ProfileError::Invalid { line: 14, .. }), "{error}");
 }

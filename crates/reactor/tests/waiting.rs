@@ -79,7 +79,11 @@ fn promoted_collection_overtakes_writes_and_not_reads() {
     let log = Log::default();
     Reactor::new(None).run(async {
         let group = Group::new();
-        group.promote_gc(true);
+        let [first, second] = [(); 2].map(|()| group.promotion());
+        first.want(true);
+        second.want(true);
+        // One of two that want it is enough.
+        second.want(false);
         let die = group.resource("a die", Rank::Array, 1);
         client(&log, 0, 0, die, Class::HostRead, 100);
         client(&log, 1, 1, die, Class::HostWrite, 100);

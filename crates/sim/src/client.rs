@@ -166,7 +166,7 @@ fn outcome(subject: &mut Subject, completion: &Completion) -> Outcome {
     match completion.status {
         Status::SUCCESS if completion.opcode == Opcode::RETRIEVE => {
             let value = &completion.data;
-            assert_eq!(completion.result, value.len(), "the host's buffer takes the whole value");
+            assert_eq!(completion.result, value.len().into(), "the host's buffer takes it whole");
             Outcome::Value(subject.version(value.len(), tag_of(value, &subject.key)))
         }
         Status::SUCCESS => Outcome::Done,

@@ -10,7 +10,7 @@ use clock::Stage;
 use controller::QueuePair;
 use engine::{Live, SPARE_EXTENTS_MIN};
 use nand::{BlockId, Cells, DieId};
-use node::profile::{Ack, GcVictims, Handlers, Index, Model, Stripe};
+use node::profile::{Ack, GcVictims, Handlers, Index, Log, LogFtl, Model, Stripe};
 use node::{Device, INDEXES, Profile};
 use reactor::Reactor;
 use std::collections::BTreeSet;
@@ -49,12 +49,12 @@ impl Plan {
         let mut profile = tiny(&mut rng);
         // Each index has its turn, with ties broken in both ways.
         let (index, _) = INDEXES[usize::try_from(seed / 2 % INDEXES.len() as u64).expect("a few")];
-        profile.index = Index::named(index).expect("it is registered");
+        profile.index = Some(Index::named(index).expect("it is registered"));
         let payload = if rng.below(4) == 0 { Payload::Full } else { Payload::None };
         let fill_percent = 60 + rng.below(32);
-        let value_bytes_max = match profile.log.stripe {
-            Stripe::Die => 6_000,
-            Stripe::Channel | Stripe::All => 10_000,
+        let value_bytes_max = match profile.log.as_ref().and_then(Log::stripe) {
+            Some(Stripe::Die) => 6_000,
+            _ => 10_000,
         };
         let hot_percent = [50, 50, 80, 100][usize::try_from(rng.below(4)).expect("below 4")];
         Self { seed, rng, profile, payload, fill_percent, hot_percent, value_bytes_max }
@@ -78,7 +78,7 @@ impl Plan {
 
     fn client(&mut self) -> Client {
         let lengths = [8, 12, 16, 17, 40, 255];
-        let capacity = self.profile.namespace.size_bytes;
+        let capacity = self.profile.kv_bytes();
         // A value takes 2.2 KB on average, and half as many bytes with its header and padding.
         let background = usize::try_from(capacity * self.fill_percent / 100 / 2_600);
         let count = HOT_KEYS + background.expect("a small device");
@@ -137,7 +137,10 @@ impl Drop for Plan {
                 "seed {seed}: {} index, {log:?}, {:?} model, {} registers, {} spare bytes, \
                  handlers {handlers:?}, payload {payload:?}, {fill_percent} % full, \
                  {hot_percent} % hot",
-                profile.index.kind, nand.model, nand.registers, nand.spare_bytes
+                profile.index.map_or("no", |index| index.kind),
+                nand.model,
+                nand.registers,
+                nand.spare_bytes
             );
         }
     }
@@ -159,22 +162,24 @@ fn tiny(rng: &mut Rng) -> Profile {
         0 => Handlers::Unlimited,
         more => Handlers::Count(u32::try_from(1 + 3 * (more - 1)).expect("1 or 4")),
     };
-    profile.log.stripe = match choose(3) {
+    let log = profile.log.as_mut().expect("moke has a log");
+    let stripe = match choose(3) {
         0 => Stripe::Die,
         1 => Stripe::Channel,
         _ => Stripe::All,
     };
-    profile.log.ack = if choose(5) == 0 { Ack::Buffer { bytes: 64 << 10 } } else { Ack::Program };
-    profile.log.gc_victims = match choose(5) {
+    log.ftl = LogFtl::Append { stripe };
+    log.ack = if choose(5) == 0 { Ack::Buffer { bytes: 64 << 10 } } else { Ack::Program };
+    log.gc_victims = match choose(5) {
         0 => GcVictims::Greedy,
         1 => GcVictims::CostBenefit,
         2 => GcVictims::Random,
         3 => GcVictims::Fifo,
         _ => GcVictims::DChoices,
     };
-    let (stripe, nand) = (profile.log.stripe, &profile.nand);
-    let extents = stripe.extents(nand) - u64::from(SPARE_EXTENTS_MIN);
-    profile.namespace.size_bytes = extents * stripe.extent_bytes(nand) * 3 / 4;
+    let nand = &profile.nand;
+    let extents = stripe.extents(nand, nand.blocks_per_plane) - u64::from(SPARE_EXTENTS_MIN);
+    profile.namespaces[0].size_bytes = extents * stripe.extent_bytes(nand) * 3 / 4;
     profile
 }
 
@@ -259,7 +264,8 @@ async fn live(device: &Device, plan: &mut Plan, client: &mut Client, life: u64) 
     clock::spawn(list_meanwhile(device.controller().queue_pair(), left_alone(client)));
     let requests: Vec<_> = (0..OPERATIONS).map(|_| plan.request(subjects)).collect();
     client.submit_all(&queue, requests.into_iter()).await;
-    let is_buffered = plan.profile.log.ack != Ack::Program;
+    let log = plan.profile.log.as_ref();
+    let is_buffered = log.is_some_and(|log| log.ack != Ack::Program);
     if is_buffered || plan.rng.below(2) == 0 {
         client.finish(&queue).await;
         check_content(device, client, 4_096).await;

@@ -3,10 +3,9 @@
 use base::{Buf, Key, Nanos, Rng, mix};
 use engine::{
     Ack, Condition, Config, Error, Iteration, KeyFilter, KeySpaceId, Live, MakeIndex, Store,
-    Victims,
 };
-use ftl::{AppendFtl, Stripe};
-use media::{Media, Memory, Shape};
+use ftl::{AppendFtl, Region, Stripe};
+use media::{BlocksShape, LogOnBlocks, Media, Memory, MemoryBlocks, Shape, Victims};
 use nand::{Cells, Geometry, Model as Timekeeping, Nand, Registers, Timing};
 use node::INDEXES;
 use reactor::Reactor;
@@ -24,14 +23,14 @@ const GEOMETRY: Geometry = Geometry {
     spare_bytes: 128,
 };
 
-const TIMING: Timing = Timing {
-    model: Timekeeping::Staged,
-    registers: Registers::Single,
-    read: Nanos::from_micros(45),
-    program: Nanos::from_micros(660),
-    erase: Nanos::from_micros(3_500),
-    channel_bytes_per_second: 800_000_000,
-};
+const TIMING: Timing = Timing::uniform(
+    Timekeeping::Staged,
+    Registers::Single,
+    Nanos::from_micros(45),
+    Nanos::from_micros(660),
+    Nanos::from_micros(3_500),
+    800_000_000,
+);
 
 /// Power cuts in each run, and steps between them.
 const LIVES: usize = 4;
@@ -45,6 +44,7 @@ const BUFFER: Ack = Ack::Buffer { bytes: 16 << 10 };
 /// What a power cut leaves.
 enum Remains {
     Memory(Arc<Memory>),
+    Blocks(Arc<MemoryBlocks>),
     Flash(Arc<Cells>, Stripe),
 }
 
@@ -60,16 +60,25 @@ impl Remains {
         Self::Memory(Arc::new(Memory::new(shape)))
     }
 
+    /// Twenty extents of 32 pages of eight blocks.
+    fn blocks() -> Self {
+        let shape = BlocksShape { block_bytes: 4_096, blocks: 20 * 32 * 8, parallelism: 4 };
+        Self::Blocks(Arc::new(MemoryBlocks::new(shape)))
+    }
+
     fn flash(stripe: Stripe) -> Self {
-        Self::Flash(Arc::new(Cells::new(GEOMETRY, 0, 0)), stripe)
+        Self::Flash(Arc::new(Cells::new(GEOMETRY, 0, 0, 0)), stripe)
     }
 
     async fn medium(&self) -> Arc<dyn Media> {
         match self {
             Self::Memory(memory) => memory.clone(),
+            Self::Blocks(blocks) => {
+                Arc::new(LogOnBlocks::open(blocks.clone()).await.expect("nothing fails"))
+            }
             Self::Flash(cells, stripe) => {
                 let nand = Nand::new(cells.clone(), TIMING, clock::Group::new());
-                Arc::new(AppendFtl::open(Arc::new(nand), *stripe).await)
+                Arc::new(AppendFtl::open(Arc::new(nand), Region::all(&GEOMETRY), *stripe).await)
             }
         }
     }
@@ -459,6 +468,11 @@ fn a_store_in_memory_with_a_spare_area_is_a_map() {
 #[test]
 fn a_store_in_memory_without_a_spare_area_is_a_map() {
     check(|| Remains::memory(0));
+}
+
+#[test]
+fn a_store_on_blocks_is_a_map() {
+    check(Remains::blocks);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use crate::Status;
 use core::fmt;
-use zerocopy::little_endian::{U16, U32};
+use zerocopy::little_endian::{U16, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Bits 10:0 of the status field that follows the phase bit: code and code type.
@@ -11,8 +11,7 @@ const STATUS_MASK: u16 = 0x7ff;
 #[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Completion {
-    result: U32,
-    dword1: U32,
+    result: U64,
     queue_head: U16,
     queue_id: U16,
     command_id: U16,
@@ -23,12 +22,12 @@ const _: () = assert!(size_of::<Completion>() == 16, "a completion queue entry h
 
 impl Completion {
     /// Says that the command of this id ended with `status`. `result` is the command's own: for a
-    /// Retrieve, all bytes of the stored value, however few the host's buffer took.
+    /// Retrieve, all bytes of the stored value, however few the host's buffer took; for a Zone
+    /// Append, the logical block that the first of its data has become.
     #[inline]
-    pub fn new(command_id: u16, status: Status, result: u32) -> Self {
+    pub fn new(command_id: u16, status: Status, result: u64) -> Self {
         Self {
             result: result.into(),
-            dword1: U32::ZERO,
             queue_head: U16::ZERO,
             queue_id: U16::ZERO,
             command_id: command_id.into(),
@@ -48,9 +47,9 @@ impl Completion {
         Status(self.status.get() >> 1 & STATUS_MASK)
     }
 
-    /// The command's own result: DW0.
+    /// The command's own result: DW0 and DW1. Most commands have one of 32 bits, in DW0.
     #[inline]
-    pub fn result(&self) -> u32 {
+    pub fn result(&self) -> u64 {
         self.result.get()
     }
 }
@@ -73,10 +72,10 @@ mod tests {
     fn a_completion_has_the_specifications_bytes() {
         // Base 2.1, Common Completion Queue Entry Layout: DW0, DW1, SQHD, SQID, CID, then the phase
         // bit and the status code from bit 17 on. 87h shifted by one bit is 010Eh.
-        let completion = Completion::new(0xbeef, Status::KEY_DOES_NOT_EXIST, 0x0102_0304);
+        let completion = Completion::new(0xbeef, Status::KEY_DOES_NOT_EXIST, 0x0102_0304_0506_0708);
         assert_eq!(
             completion.as_bytes(),
-            [4, 3, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0xef, 0xbe, 0x0e, 0x01]
+            [8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0, 0xef, 0xbe, 0x0e, 0x01]
         );
     }
 
@@ -87,7 +86,7 @@ mod tests {
         let mut bytes: [u8; 16] = core::array::from_fn(|i| u8::try_from(i + 1).unwrap());
         bytes[14..].copy_from_slice(&status.to_le_bytes());
         let completion = Completion::read_from_bytes(&bytes).unwrap();
-        assert_eq!(completion.result(), 0x0403_0201);
+        assert_eq!(completion.result(), 0x0807_0605_0403_0201);
         assert_eq!(completion.command_id(), 0x0e0d);
         assert_eq!(completion.status(), Status(0x289));
     }

@@ -1,11 +1,14 @@
-//! The NVMe Key Value command set as bytes: commands, completions, status codes and the List reply.
+//! NVMe command sets as bytes: Key Value, NVM (blocks) and Zoned Namespace commands, completions,
+//! status codes, and the data structures that commands move.
 //!
 //! # How it works
-//! 1. A host builds a [`Command`], the 64-byte submission queue entry, with [`Command::store`] and
-//!    its siblings.
-//! 2. A controller reads it by its accessors and answers with a [`Completion`] that carries a
-//!    [`Status`].
-//! 3. The data of a List reply is written by [`ListWriter`] and read by [`ListReader`].
+//! 1. A host builds a [`Command`], the 64-byte submission queue entry, with [`Command::store`],
+//!    [`Command::write`], [`Command::zone_append`] and their siblings.
+//! 2. A controller knows from the namespace which set a command is of, reads it by the accessors of
+//!    that set, and answers with a [`Completion`] that carries a [`Status`].
+//! 3. The data of a List reply is written by [`ListWriter`] and read by [`ListReader`], that of a
+//!    report of zones by [`ZoneReportWriter`] and [`ZoneReport`]. A Dataset Management brings
+//!    [`BlockRange`]s, a Copy brings [`CopyRange`]s.
 //!
 //! # Guarantees
 //! Every type has the byte layout of the specification, little-endian on every machine, and every
@@ -13,14 +16,16 @@
 //! Nothing here allocates or needs an operating system.
 //!
 //! # Trusts
-//! Builders and [`ListWriter`] are given keys of at most 255 bytes, and assert it. Everything read
-//! from a command is what the other side wrote: its meaning is checked by the controller.
+//! Builders and writers are given what fits the field (a key of at most 255 bytes, 1 to 65,536
+//! blocks), and assert it. Everything read from a command is what the other side wrote: its meaning
+//! is checked by the controller.
 //!
 //! # Not here
-//! What a command does (`controller`), keys and values as such (`base`).
+//! What a command does (`controller`), keys and values as such (`base`), admin commands.
 //!
-//! Sources: NVM Express Key Value Command Set Specification 1.0d ("KV 1.0d") and NVM Express Base
-//! Specification 2.1 ("Base 2.1"), named by command or data structure.
+//! Sources, named by command or data structure: NVM Express Base Specification 2.1 ("Base 2.1"),
+//! and the command set specifications Key Value 1.0d ("KV 1.0d"), NVM 1.1 ("NVM 1.1") and Zoned
+//! Namespace 1.1a ("ZNS 1.1a").
 
 #![no_std]
 
@@ -29,14 +34,23 @@ extern crate std;
 
 mod command;
 mod completion;
+mod kv;
 mod list;
+mod nvm;
 mod opcode;
 mod options;
 mod status;
+mod zns;
 
-pub use command::{Command, KEY_BYTES_INLINE};
+pub use command::Command;
 pub use completion::Completion;
+pub use kv::KEY_BYTES_INLINE;
 pub use list::{ListError, ListReader, ListWriter};
+pub use nvm::{BLOCK_RANGE_BYTES, BlockRange, COPY_RANGE_BYTES, CopyRange};
 pub use opcode::Opcode;
 pub use options::{RetrieveOptions, StoreOptions};
 pub use status::Status;
+pub use zns::{
+    ReportedZones, ZONE_DESCRIPTOR_BYTES, ZoneDescriptor, ZoneReport, ZoneReportWriter,
+    ZoneSendAction, ZoneState,
+};

@@ -2,11 +2,12 @@ use crate::outcome::Outcome;
 use crate::plan::{Load, Plan};
 use crate::replay_plan::ReplayPlan;
 use crate::session::Session;
+use crate::space::Space;
 use base::Nanos;
-use clock::Stage;
+use clock::{Rank, Stage};
 use controller::{Completion, QueuePair};
 use spec::Status;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
@@ -59,7 +60,42 @@ pub async fn fill(
     plan: &Plan,
     progress: impl FnMut(u64, u64),
 ) -> Result<Fill, FillError> {
-    store_all(queue, Session::filling(plan, clock::host_now()), progress).await
+    let session = Session::filling(plan, clock::host_now());
+    store_all(queue, session, fill_queue_depth(plan), progress).await
+}
+
+/// Stores version 0 of each key of `plan` from number `first` on, in the order of the numbers, and
+/// waits until all are acknowledged. Those before are stored already.
+///
+/// Fails, and calls `progress`, as [`fill`] does.
+pub async fn fill_from(
+    queue: &QueuePair,
+    plan: &Plan,
+    first: u64,
+    progress: impl FnMut(u64, u64),
+) -> Result<Fill, FillError> {
+    let session = Session::filling_from(plan, first, clock::host_now());
+    store_all(queue, session, fill_queue_depth(plan), progress).await
+}
+
+/// Stores version 0 again, `operations` times, of keys of `plan` that are drawn, all as often, and
+/// others in each `round`. All keys are stored already. As [`fill`] it ends with the first error.
+///
+/// What the namespace holds is the same after it as before, so that any run of the plan may follow.
+pub async fn overwrite(
+    queue: &QueuePair,
+    plan: &Plan,
+    round: u32,
+    operations: u64,
+    progress: impl FnMut(u64, u64),
+) -> Result<Fill, FillError> {
+    let session = Session::overwriting(plan, round, operations, clock::host_now());
+    store_all(queue, session, fill_queue_depth(plan), progress).await
+}
+
+/// Blocks of zones are where they should be only if each is written when the one before it is.
+fn fill_queue_depth(plan: &Plan) -> u32 {
+    if matches!(plan.space, Space::Zones(_)) { 1 } else { FILL_QUEUE_DEPTH }
 }
 
 /// Stores the keys that are there before the trace of `plan`, as [`fill`] does.
@@ -68,16 +104,18 @@ pub async fn fill_replay(
     plan: &ReplayPlan,
     progress: impl FnMut(u64, u64),
 ) -> Result<Fill, FillError> {
-    store_all(queue, Session::filling_replay(plan, clock::host_now()), progress).await
+    let session = Session::filling_replay(plan, clock::host_now());
+    store_all(queue, session, FILL_QUEUE_DEPTH, progress).await
 }
 
 async fn store_all(
     queue: &QueuePair,
     session: Session,
+    depth: u32,
     progress: impl FnMut(u64, u64),
 ) -> Result<Fill, FillError> {
     let (_, keys) = session.progress(session.started());
-    let outcome = closed_loop(queue, session, FILL_QUEUE_DEPTH, progress).await;
+    let outcome = closed_loop(queue, session, depth, progress).await;
     match outcome.failure() {
         None => Ok(Fill { keys, elapsed: outcome.elapsed() }),
         Some(status) => {
@@ -127,7 +165,7 @@ async fn closed_loop(
     loop {
         while session.outstanding() < u64::from(depth) {
             let due = clock::host_now();
-            if !session.has_more(due) {
+            if session.is_held() || !session.has_more(due) {
                 break;
             }
             session.submit(due, |submission| queue.submit(submission));
@@ -148,24 +186,34 @@ async fn open_loop(
     per_second: Option<u64>,
     mut progress: impl FnMut(u64, u64),
 ) -> Outcome {
-    let session = Rc::new(RefCell::new(session));
-    let submitter = (queue.clone(), session.clone());
+    let shared = Rc::new((RefCell::new(session), Cell::new(None)));
+    let submitter = (queue.clone(), shared.clone());
     clock::spawn(async move {
-        let (queue, session) = submitter;
+        let (queue, shared) = submitter;
+        let (session, held) = &*shared;
         let next = || next_due(&session.borrow(), per_second);
         while let Some(due) = next() {
             clock::sleep_until(due, Stage::Queue).await;
+            while session.borrow().is_held() {
+                held.set(Some(clock::current()));
+                clock::park(Rank::Free, Stage::Queue).await;
+            }
             session.borrow_mut().submit(due, |submission| queue.submit(submission));
         }
     });
+    let (session, held) = &*shared;
     let is_over =
         |session: &Session| session.outstanding() == 0 && next_due(session, per_second).is_none();
     while !is_over(&session.borrow()) {
         let completion = queue.next().await;
         take(queue, &mut session.borrow_mut(), &completion, &mut progress);
+        if let Some(submitter) = held.take() {
+            clock::wake(submitter);
+        }
     }
     report_end(&session.borrow(), progress);
-    Rc::into_inner(session).expect("the submitter has ended").into_inner().into_outcome()
+    let (session, _) = Rc::into_inner(shared).expect("the submitter has ended");
+    session.into_inner().into_outcome()
 }
 
 /// When the next operation is due, at `per_second` operations a second or as it was recorded;

@@ -6,30 +6,71 @@ use crate::permutation::Permutation;
 use crate::plan::{OPERATIONS_MAX, Operation, Plan, Until};
 use crate::script::Choice;
 use crate::sizer::Sizer;
+use crate::space::Space;
 use crate::ycsb::{Mixture, Verb};
+use crate::zone_writer::{ZoneWrite, ZoneWriter};
 use base::{Key, Rng, mix};
 
 /// Operations drawn as a plan says.
 #[derive(Debug)]
 pub(crate) struct Generated {
-    operation: Operation,
-    /// Where the operation is a mixture.
-    mixture: Option<Mixture>,
+    does: Does,
     /// How many keys the plan has.
     planned: u64,
     /// The keys, if operations add to those of the plan.
     acknowledged: Option<Acknowledged>,
     /// How many keys there can be.
     keys_max: u64,
-    keys: Keys,
+    /// Where they have any.
+    keys: Option<Keys>,
+    space: Space,
+    /// Logical blocks of each block.
+    logical_blocks: u32,
     sizer: Sizer,
     value_bytes_max: u32,
     order: Order,
     chooser: Chooser,
+    /// Writes in the run of a plan, where the namespace has zones.
+    zone_writer: Option<ZoneWriter>,
     /// Draws what an operation of a mixture does, and how far a scan goes.
     rng: Rng,
     chosen: u64,
     limit: u64,
+}
+
+/// What operations do.
+#[derive(Clone, Copy, Debug)]
+enum Does {
+    /// The first version of each key, in order, from this number on.
+    Fill {
+        from: u64,
+    },
+    /// The first version again, of keys that are drawn.
+    Overwrite,
+    /// Keys in order first, then overwrites.
+    Store,
+    /// Overwrites, of which each is another version.
+    Write,
+    /// Deletes in order.
+    Delete,
+    /// The same with a key that is drawn each time.
+    Ask(Kind),
+    Mix(Mixture),
+}
+
+impl Does {
+    fn of(plan: &Plan) -> Self {
+        if let Some(mixture) = plan.operation.mixture() {
+            return Self::Mix(mixture);
+        }
+        match plan.operation {
+            Operation::Store if !plan.is_filled => Self::Store,
+            Operation::Store | Operation::Write | Operation::RandWrite => Self::Write,
+            Operation::Delete => Self::Delete,
+            Operation::Exist => Self::Ask(Kind::Exist),
+            _ => Self::Ask(plan.space.read_kind()),
+        }
+    }
 }
 
 /// The order in which keys are stored first, or deleted.
@@ -48,6 +89,23 @@ enum Stream {
     Choose,
     Mix,
     Size,
+    Overwrite,
+}
+
+/// The seed of `stream` in the run of `plan`.
+fn seed(plan: &Plan, stream: Stream) -> u64 {
+    mix(plan.seed ^ mix(stream as u64))
+}
+
+/// Where a block lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockExtent {
+    /// Its first logical block.
+    pub(crate) lba: u64,
+    /// How many logical blocks it has.
+    pub(crate) blocks: u32,
+    /// The start of the zone to which it is appended, if it is.
+    pub(crate) append_to: Option<u64>,
 }
 
 /// Scans go from one to so many keys (YCSB, core workload E).
@@ -56,32 +114,73 @@ const SCAN_KEYS_MAX: u64 = 100;
 impl Generated {
     /// The operations of `plan`, which was validated.
     pub(crate) fn new(plan: &Plan) -> Self {
-        let seed = |stream: Stream| mix(plan.seed ^ mix(stream as u64));
+        let has_inserts = plan.operation.insert_percent() > 0;
+        let zone_writer = match (plan.space, plan.operation) {
+            (Space::Zones(zoning), Operation::Write) => {
+                let blocks = plan.logical_blocks();
+                Some(ZoneWriter::new(zoning, blocks, plan.keys, plan.is_filled))
+            }
+            _ => None,
+        };
+        Self {
+            does: Does::of(plan),
+            acknowledged: has_inserts.then(|| Acknowledged::new(plan.keys)),
+            zone_writer,
+            ..Self::storing(plan, limit(plan))
+        }
+    }
+
+    /// Stores of the first version of each key of `plan` from number `first` on.
+    pub(crate) fn filling(plan: &Plan, first: u64) -> Self {
+        Self { does: Does::Fill { from: first }, ..Self::storing(plan, plan.keys - first) }
+    }
+
+    /// As `filling`, but in the order of the numbers.
+    pub(crate) fn filling_in_order(plan: &Plan, first: u64) -> Self {
+        Self { order: Order::Rising, ..Self::filling(plan, first) }
+    }
+
+    /// `operations` stores of the first version of keys of `plan` that are drawn, each as often;
+    /// others in each `round`.
+    pub(crate) fn overwriting(plan: &Plan, round: u32, operations: u64) -> Self {
+        let seed = seed(plan, Stream::Overwrite) ^ mix(round.into());
+        Self {
+            does: Does::Overwrite,
+            chooser: Chooser::new(Distribution::Uniform, plan.keys, 0, seed),
+            ..Self::storing(plan, operations)
+        }
+    }
+
+    /// `limit` stores of keys of `plan`.
+    fn storing(plan: &Plan, limit: u64) -> Self {
         let is_rising = plan.distribution == Distribution::Sequential;
         let keys = if is_rising { Keys::rising } else { Keys::new };
+        let keys = || keys(plan.key_bytes, plan.keys).expect("part of a plan's validation");
+        let is_pairs = plan.space == Space::Pairs;
         let stream =
             if plan.operation == Operation::Delete { Stream::Delete } else { Stream::Fill };
-        let shuffled = || Order::Shuffled(Permutation::new(plan.keys, seed(stream)));
-        let has_inserts = plan.operation.insert_percent() > 0;
+        let shuffled = || Order::Shuffled(Permutation::new(plan.keys, seed(plan, stream)));
         Self {
-            operation: plan.operation,
-            mixture: plan.operation.mixture(),
+            does: Does::Overwrite,
             planned: plan.keys,
-            acknowledged: has_inserts.then(|| Acknowledged::new(plan.keys)),
+            acknowledged: None,
             keys_max: plan.keys_max(),
-            keys: keys(plan.key_bytes, plan.keys).expect("part of a plan's validation"),
-            sizer: Sizer::new(&plan.values, seed(Stream::Size)),
+            keys: is_pairs.then(keys),
+            space: plan.space,
+            logical_blocks: plan.logical_blocks(),
+            sizer: Sizer::new(&plan.values, seed(plan, Stream::Size)),
             value_bytes_max: plan.values.max(),
-            order: if is_rising { Order::Rising } else { shuffled() },
+            order: if is_rising || !is_pairs { Order::Rising } else { shuffled() },
             chooser: Chooser::new(
-                plan.distribution,
+                plan.law(),
                 plan.keys,
                 expected_inserts(plan),
-                seed(Stream::Choose),
+                seed(plan, Stream::Choose),
             ),
-            rng: Rng::new(seed(Stream::Mix)),
+            zone_writer: None,
+            rng: Rng::new(seed(plan, Stream::Mix)),
             chosen: 0,
-            limit: limit(plan),
+            limit,
         }
     }
 
@@ -100,23 +199,37 @@ impl Generated {
     pub(crate) fn next(&mut self) -> Choice {
         let index = self.chosen;
         self.chosen += 1;
-        if let Some(mixture) = self.mixture {
-            return self.draw(mixture);
-        }
-        match self.operation {
-            Operation::Store if index < self.planned => {
-                Choice::new(Kind::Store, self.in_order(index))
+        match self.does {
+            Does::Mix(mixture) => self.draw(mixture),
+            Does::Ask(kind) => Choice::new(kind, self.existing()),
+            Does::Delete => Choice::new(Kind::Delete, self.in_order(index)),
+            Does::Fill { from } => self.write(self.in_order(from + index), 0),
+            Does::Store if index < self.planned => self.write(self.in_order(index), 0),
+            Does::Overwrite => {
+                let key = self.existing();
+                self.write(key, 0)
             }
-            Operation::Store => {
-                // Nobody retrieves them, so versions need only differ. Counting them for each key
-                // would cost a cache miss.
-                let version = u32::try_from(index).expect("below 2^32 in a run");
-                Choice { version, ..Choice::new(Kind::Store, self.existing()) }
-            }
-            Operation::Delete => Choice::new(Kind::Delete, self.in_order(index)),
-            Operation::Exist => Choice::new(Kind::Exist, self.existing()),
-            _ => Choice::new(Kind::Retrieve, self.existing()),
+            Does::Store | Does::Write => self.write_next(index),
         }
+    }
+
+    /// A write of another version than any other operation's, the `index`th.
+    #[inline]
+    fn write_next(&mut self, index: u64) -> Choice {
+        // Nobody reads them, so versions need only differ. Counting them for each key would cost a
+        // cache miss.
+        let version = u32::try_from(index).expect("below 2^32 in a run");
+        if let Some(writer) = &mut self.zone_writer {
+            let ZoneWrite { number, is_reset_first } = writer.next();
+            return Choice { is_reset_first, ..self.write(number, version) };
+        }
+        let key = self.existing();
+        self.write(key, version)
+    }
+
+    #[inline]
+    fn write(&self, key: u64, version: u32) -> Choice {
+        Choice { version, ..Choice::new(self.space.write_kind(), key) }
     }
 
     #[inline]
@@ -124,8 +237,8 @@ impl Generated {
         let is_often = self.rng.below(100) < u64::from(mixture.percent);
         let verb = if is_often { mixture.often } else { mixture.otherwise };
         match verb {
-            Verb::Retrieve => Choice::new(Kind::Retrieve, self.existing()),
-            Verb::Overwrite => Choice::new(Kind::Store, self.existing()),
+            Verb::Retrieve => Choice::new(self.space.read_kind(), self.existing()),
+            Verb::Overwrite => Choice::new(self.space.write_kind(), self.existing()),
             Verb::ReadModifyWrite => Choice::new(Kind::ReadModifyWrite, self.existing()),
             Verb::Insert => {
                 let keys = self.acknowledged.as_mut().expect("this mixture adds keys");
@@ -164,18 +277,47 @@ impl Generated {
     /// How many keys there are whose versions a history has to tell apart, if it has to: only if
     /// what is stored during the run is also retrieved.
     pub(crate) fn keys_with_versions(&self) -> Option<u64> {
-        self.mixture.filter(|mixture| mixture.has_versions()).map(|_| self.planned)
+        matches!(self.does, Does::Mix(mixture) if mixture.has_versions()).then_some(self.planned)
+    }
+
+    /// Where the namespace has zones and they are written: who does that.
+    #[inline]
+    pub(crate) fn zone_writer(&mut self) -> Option<&mut ZoneWriter> {
+        self.zone_writer.as_mut()
+    }
+
+    /// True when the next operation has to wait for one that is outstanding.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.zone_writer.as_ref().is_some_and(ZoneWriter::is_held)
+    }
+
+    #[inline]
+    pub(crate) fn has_keys(&self) -> bool {
+        self.keys.is_some()
     }
 
     #[inline]
     pub(crate) fn key(&self, number: u32) -> Key {
-        self.keys.key(number.into())
+        self.keys.as_ref().expect("blocks have no keys").key(number.into())
+    }
+
+    /// Where block number `number` lies.
+    #[inline]
+    pub(crate) fn extent(&self, number: u32) -> BlockExtent {
+        let (lba, blocks) =
+            (self.space.lba(number.into(), self.logical_blocks), self.logical_blocks);
+        let append_to = match (self.space, &self.zone_writer) {
+            (Space::Zones(zoning), Some(_)) => Some(zoning.start(lba)),
+            _ => None,
+        };
+        BlockExtent { lba, blocks, append_to }
     }
 
     /// The number of a key of which a store may have happened.
     pub(crate) fn number(&self, key: &[u8]) -> Option<u32> {
         let issued = self.acknowledged.as_ref().map_or(self.planned, Acknowledged::issued);
-        let number = self.keys.number(key).filter(|&number| number < issued)?;
+        let number = self.keys.as_ref()?.number(key).filter(|&number| number < issued)?;
         u32::try_from(number).ok()
     }
 

@@ -14,15 +14,27 @@ pub enum Kind {
     Scan,
     /// Reads the value of one key, then writes another.
     ReadModifyWrite,
+    /// Reads one block.
+    Read,
+    /// Writes one block.
+    Write,
 }
 
 impl Kind {
     /// How many kinds there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 8;
 
     /// All kinds, in the order of a report.
-    pub const ALL: [Self; Self::COUNT] =
-        [Self::Store, Self::Retrieve, Self::Delete, Self::Exist, Self::Scan, Self::ReadModifyWrite];
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Store,
+        Self::Retrieve,
+        Self::Delete,
+        Self::Exist,
+        Self::Scan,
+        Self::ReadModifyWrite,
+        Self::Read,
+        Self::Write,
+    ];
 
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -33,6 +45,8 @@ impl Kind {
             Self::Exist => "exist",
             Self::Scan => "scan",
             Self::ReadModifyWrite => "read_modify_write",
+            Self::Read => "read",
+            Self::Write => "write",
         }
     }
 }

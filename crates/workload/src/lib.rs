@@ -1,10 +1,13 @@
-//! Loads for a key-value drive: which operations, on which keys, how fast, and how it went.
+//! Loads for a drive: which operations, on which keys or blocks, how fast, and how it went.
 //!
 //! # How it works
 //! 1. A [`Plan`] names a load that is drawn: [`Operation`], [`Distribution`], [`ValueSizes`].
 //!    [`Keys`] turns a key's number into its bytes, [`Chooser`] draws numbers, [`ValueGenerator`]
 //!    makes the value of a key's version. A [`ReplayPlan`] names a recorded load: a [`Trace`].
-//! 2. [`fill`] and [`fill_replay`] store the keys that must be there, unmeasured.
+//!    Where the [`Space`] has blocks, or zones of them, a block is the value of a key that is its
+//!    number.
+//! 2. [`fill`] and [`fill_replay`] store the keys that must be there, unmeasured. [`fill_from`] and
+//!    [`overwrite`] age a drive: what it holds then is what [`fill`] would have stored.
 //! 3. [`run`] and [`replay`] drive a controller's queue at a queue depth or by due times. A session
 //!    turns each operation into its commands (a scan is a list, then a retrieve of each key listed;
 //!    a read-modify-write is a retrieve, then a store) and judges what comes back.
@@ -23,6 +26,8 @@
 //!   trace without the key.
 //! - A scan is right only if its list has the key that it started from first, at most as many keys
 //!   as were asked for, all different and all of the run, and each of their values is right.
+//! - A block is written by one command. In zones it is appended, and its zone, if it was written
+//!   before, reset when nothing else is outstanding there.
 //! - Only keys are read whose stores, and those of all keys with lower numbers, were acknowledged.
 //! - The stages of an operation add up to its latency, as the host sees it: asserted for each.
 //!
@@ -51,15 +56,18 @@ mod report;
 mod script;
 mod session;
 mod sizer;
+mod space;
 mod tally;
 mod timeline;
 mod value;
 mod value_sizes;
 mod ycsb;
 mod zipfian;
+mod zone_writer;
+mod zoning;
 
 pub use chooser::{Chooser, Distribution};
-pub use driver::{Fill, FillError, fill, fill_replay, replay, run};
+pub use driver::{Fill, FillError, fill, fill_from, fill_replay, overwrite, replay, run};
 pub use keys::{Keys, KeysError};
 pub use kind::Kind;
 pub use outcome::{EarlyEnd, Outcome};
@@ -68,8 +76,10 @@ pub use plan::{Load, Operation, Plan, PlanError, Until};
 pub use replay::{Format, FormatError, Pace, PaceError, Replay, Speed, Trace, TraceError};
 pub use replay_plan::ReplayPlan;
 pub use report::{DeviceFigures, FillFigures, LatencyNanos, LatenessNanos, Report, stages_ns};
+pub use space::Space;
 pub use tally::Tally;
 pub use timeline::Timeline;
 pub use value::{Damaged, Payload, ValueGenerator, checksum_of, expected_tag};
 pub use value_sizes::{Share, SizeMix, ValueSizes, ValueSizesError};
 pub use ycsb::Ycsb;
+pub use zoning::Zoning;

@@ -1,9 +1,11 @@
 use crate::chooser::Distribution;
 use crate::keys::{Keys, KeysError};
+use crate::space::Space;
 use crate::value::Payload;
 use crate::value_sizes::{ValueSizes, ValueSizesError};
 use crate::ycsb::{Mixture, Verb, Ycsb};
-use base::Nanos;
+use base::limits::{BLOCK_BYTES, VALUE_BYTES_MAX};
+use base::{Nanos, human_bytes};
 use std::fmt;
 
 /// What is measured.
@@ -14,7 +16,7 @@ pub enum Operation {
     Store,
     /// Retrieves keys drawn from the distribution.
     Retrieve,
-    /// Retrieves, or overwrites, keys drawn from the distribution.
+    /// Retrieves or overwrites keys, or reads or writes blocks, drawn from the distribution.
     Mixed {
         /// Of 100 operations, how many are retrieves on average.
         read_percent: u8,
@@ -25,6 +27,14 @@ pub enum Operation {
     Exist,
     /// A core workload of YCSB.
     Ycsb(Ycsb),
+    /// Reads blocks one after the other, and around again.
+    Read,
+    /// Writes blocks one after the other, and around again.
+    Write,
+    /// Reads blocks drawn from the distribution.
+    RandRead,
+    /// Writes blocks drawn from the distribution.
+    RandWrite,
 }
 
 impl Operation {
@@ -37,7 +47,32 @@ impl Operation {
             Self::Delete => "delete",
             Self::Exist => "exist",
             Self::Ycsb(ycsb) => ycsb.name(),
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::RandRead => "randread",
+            Self::RandWrite => "randwrite",
         }
+    }
+
+    /// True when it can be done on pairs.
+    pub const fn is_for_pairs(self) -> bool {
+        !matches!(self, Self::Read | Self::Write | Self::RandRead | Self::RandWrite)
+    }
+
+    /// True when it can be done on the blocks of a block namespace.
+    pub const fn is_for_blocks(self) -> bool {
+        !self.is_for_pairs() || matches!(self, Self::Mixed { .. })
+    }
+
+    /// True when it can be done on the blocks of a zoned namespace, where nothing is written but
+    /// in turn.
+    pub const fn is_for_zones(self) -> bool {
+        matches!(self, Self::Read | Self::Write | Self::RandRead)
+    }
+
+    /// True when it takes all keys in turn, whatever the distribution.
+    pub const fn is_sequential(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
     }
 
     /// What it is mixed of, if it is.
@@ -92,12 +127,17 @@ pub struct Plan {
     pub load: Load,
     /// The namespace that is asked.
     pub nsid: u32,
-    /// Length of each key.
+    /// What keys are in it.
+    pub space: Space,
+    /// Length of each key. Blocks have numbers, and no keys.
     pub key_bytes: usize,
-    /// Lengths of the values. That of a value follows from the seed, its key and its version.
+    /// Lengths of the values. That of a value follows from the seed, its key and its version. That
+    /// of blocks is fixed.
     pub values: ValueSizes,
     /// How many keys there are at the start.
     pub keys: u64,
+    /// Whether all of them are stored already, as [`fill`](crate::fill) would store them.
+    pub is_filled: bool,
     /// Names the order of operations and the values.
     pub seed: u64,
     /// How often each key is asked for.
@@ -132,6 +172,19 @@ pub enum PlanError {
         /// Keys that there are.
         keys: u64,
     },
+    /// The operation is none of the namespace.
+    Space(Operation),
+    /// No such blocks can be written as a whole.
+    BlockBytes(u32),
+    /// Zones do not end where blocks of this many bytes do.
+    ZoneEnd {
+        /// Bytes of a block.
+        bytes: u32,
+        /// Bytes that a zone holds.
+        capacity: u64,
+    },
+    /// A block that is written while it is read may be found half old and half new.
+    Torn,
     /// New keys would run out.
     Inserts {
         /// New keys that are to be expected.
@@ -164,6 +217,22 @@ impl fmt::Display for PlanError {
                     "{keys} keys can be deleted once each, which is less than {operations} times"
                 )
             }
+            Self::Space(operation) => {
+                write!(f, "{} is not for a namespace of this kind", operation.name())
+            }
+            Self::BlockBytes(bytes) => {
+                let (unit, max) =
+                    (human_bytes(BLOCK_BYTES.into()), human_bytes(VALUE_BYTES_MAX.into()));
+                write!(f, "a block is a multiple of {unit}, up to {max}, not {bytes} bytes")
+            }
+            Self::ZoneEnd { bytes, capacity } => {
+                let (block, zone) = (human_bytes((*bytes).into()), human_bytes(*capacity));
+                write!(f, "a zone of {zone} does not hold a whole number of blocks of {block}")
+            }
+            Self::Torn => {
+                let unit = human_bytes(BLOCK_BYTES.into());
+                write!(f, "blocks that are both read and written have {unit}: longer ones may tear")
+            }
             Self::Inserts { inserts, keys, max } => {
                 write!(f, "{inserts} new keys beside {keys} are more than the {max} that exist")
             }
@@ -189,10 +258,38 @@ impl Plan {
         if !(1..=OPERATIONS_MAX).contains(&self.keys) {
             return Err(PlanError::Keys(self.keys));
         }
-        Keys::new(self.key_bytes, self.keys).map_err(PlanError::KeyBytes)?;
-        self.values.validate().map_err(PlanError::Values)?;
+        self.validate_space()?;
         self.validate_load()?;
         self.validate_operation()
+    }
+
+    fn validate_space(&self) -> Result<(), PlanError> {
+        let fits = match self.space {
+            Space::Pairs => self.operation.is_for_pairs(),
+            Space::Blocks => self.operation.is_for_blocks(),
+            Space::Zones(_) => self.operation.is_for_zones(),
+        };
+        if !fits {
+            return Err(PlanError::Space(self.operation));
+        }
+        if self.space == Space::Pairs {
+            Keys::new(self.key_bytes, self.keys).map_err(PlanError::KeyBytes)?;
+            return self.values.validate().map_err(PlanError::Values);
+        }
+        match (self.operation, self.values) {
+            (Operation::Mixed { .. }, ValueSizes::Fixed(bytes)) if bytes > BLOCK_BYTES => {
+                Err(PlanError::Torn)
+            }
+            (_, ValueSizes::Fixed(bytes)) if is_block(bytes) => self.validate_zones(bytes),
+            (_, values) => Err(PlanError::BlockBytes(values.max())),
+        }
+    }
+
+    fn validate_zones(&self, bytes: u32) -> Result<(), PlanError> {
+        let Space::Zones(zoning) = self.space else { return Ok(()) };
+        let capacity = zoning.capacity_blocks * u64::from(BLOCK_BYTES);
+        let is_whole = capacity > 0 && capacity.is_multiple_of(bytes.into());
+        if is_whole { Ok(()) } else { Err(PlanError::ZoneEnd { bytes, capacity }) }
     }
 
     fn validate_operation(&self) -> Result<(), PlanError> {
@@ -218,9 +315,22 @@ impl Plan {
         }
     }
 
-    /// How many keys there can be of the length, each with a number.
-    pub(crate) fn keys_max(&self) -> u64 {
-        Keys::count_max(self.key_bytes).min(OPERATIONS_MAX)
+    /// How many keys there can be, each with a number.
+    pub fn keys_max(&self) -> u64 {
+        match self.space {
+            Space::Pairs => Keys::count_max(self.key_bytes).min(OPERATIONS_MAX),
+            Space::Blocks | Space::Zones(_) => OPERATIONS_MAX,
+        }
+    }
+
+    /// How often each key is asked for, or in which order.
+    pub const fn law(&self) -> Distribution {
+        if self.operation.is_sequential() { Distribution::Sequential } else { self.distribution }
+    }
+
+    /// How many logical blocks each block has.
+    pub(crate) fn logical_blocks(&self) -> u32 {
+        self.values.max() / BLOCK_BYTES
     }
 
     fn validate_load(&self) -> Result<(), PlanError> {
@@ -233,18 +343,34 @@ impl Plan {
 
     /// True when all keys are to be stored before the run: see [`fill`](crate::fill).
     pub const fn needs_fill(&self) -> bool {
-        !matches!(self.operation, Operation::Store)
+        let only_writes =
+            matches!(self.operation, Operation::Store | Operation::Write | Operation::RandWrite);
+        !self.is_filled && !only_writes
     }
 
     /// The plan that stores the keys of this one.
     pub(crate) const fn filling(&self) -> Self {
-        Self { operation: Operation::Store, until: Until::Operations(self.keys), ..*self }
+        let operation = match self.space {
+            Space::Pairs => Operation::Store,
+            Space::Blocks | Space::Zones(_) => Operation::Write,
+        };
+        // All laws but that one have the same keys, and this one is the fastest to set up.
+        let distribution = match self.distribution {
+            Distribution::Sequential => Distribution::Sequential,
+            _ => Distribution::Uniform,
+        };
+        Self { operation, until: Until::Operations(self.keys), distribution, ..*self }
     }
+}
+
+fn is_block(bytes: u32) -> bool {
+    (BLOCK_BYTES..=VALUE_BYTES_MAX).contains(&bytes) && bytes.is_multiple_of(BLOCK_BYTES)
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::zoning::Zoning;
 
     /// 1,000 retrieves of 100 keys.
     pub(crate) const PLAN: Plan = Plan {
@@ -252,9 +378,11 @@ pub(crate) mod tests {
         until: Until::Operations(1_000),
         load: Load::QueueDepth(8),
         nsid: 1,
+        space: Space::Pairs,
         key_bytes: 16,
         values: ValueSizes::Fixed(100),
         keys: 100,
+        is_filled: false,
         seed: 1,
         distribution: Distribution::Uniform,
         payload: Payload::None,
@@ -309,6 +437,20 @@ pub(crate) mod tests {
                 Plan { until: Until::Operations(1), keys: many - 1, ..INSERTING },
                 PlanError::Inserts { inserts: 1, keys: many - 1, max: many - 1 },
             ),
+            (Plan { space: Space::Blocks, ..PLAN }, PlanError::Space(PLAN.operation)),
+            (Plan { space: Space::Pairs, ..BLOCKS }, PlanError::Space(BLOCKS.operation)),
+            (Plan { space: Space::Zones(ZONING), ..BLOCKS }, PlanError::Space(BLOCKS.operation)),
+            (Plan { values: ValueSizes::Fixed(0), ..BLOCKS }, PlanError::BlockBytes(0)),
+            (Plan { values: ValueSizes::Fixed(4_097), ..BLOCKS }, PlanError::BlockBytes(4_097)),
+            (
+                Plan { values: ValueSizes::Uniform { min: 0, max: 4_096 }, ..BLOCKS },
+                PlanError::BlockBytes(4_096),
+            ),
+            (Plan { operation: Operation::Mixed { read_percent: 5 }, ..BLOCKS }, PlanError::Torn),
+            (
+                Plan { operation: Operation::Read, space: Space::Zones(ZONING), ..BLOCKS },
+                PlanError::ZoneEnd { bytes: 8_192, capacity: 3 * 4_096 },
+            ),
         ];
         for (plan, error) in refused {
             assert_eq!(plan.validate(), Err(error.clone()));
@@ -316,6 +458,17 @@ pub(crate) mod tests {
             assert!(!sentence.contains('\n') && sentence.len() < 100, "{sentence}");
         }
     }
+
+    const BLOCKS: Plan = Plan {
+        operation: Operation::RandWrite,
+        space: Space::Blocks,
+        values: ValueSizes::Fixed(8_192),
+        ..PLAN
+    };
+
+    const ONE_BLOCK: Plan = Plan { values: ValueSizes::Fixed(4_096), ..BLOCKS };
+
+    const ZONING: Zoning = Zoning { zone_blocks: 4, capacity_blocks: 3 };
 
     const INSERTING: Plan = Plan { operation: Operation::Ycsb(Ycsb::E), ..PLAN };
 
@@ -335,6 +488,9 @@ pub(crate) mod tests {
             Plan { load: Load::Rate { per_second: u64::MAX }, ..PLAN },
             Plan { until: Until::Operations(156), key_bytes: 1, ..INSERTING },
             Plan { until: Until::Operations(most - 100), ..INSERTING },
+            Plan { key_bytes: 0, values: ValueSizes::Fixed(2 << 20), keys: most, ..BLOCKS },
+            Plan { space: Space::Zones(ZONING), operation: Operation::Write, ..ONE_BLOCK },
+            Plan { operation: Operation::Mixed { read_percent: 5 }, ..ONE_BLOCK },
         ] {
             assert_eq!(plan.validate(), Ok(()));
         }

@@ -1,6 +1,7 @@
-use crate::generated::Generated;
+use crate::generated::{BlockExtent, Generated};
 use crate::kind::Kind;
 use crate::replay::{Replay, Step};
+use crate::zone_writer::ZoneWriter;
 use base::limits::VALUE_BYTES_MAX;
 use base::{Key, Nanos};
 
@@ -20,6 +21,8 @@ pub(crate) struct Choice {
     pub(crate) version: u32,
     /// How many keys a scan asks for.
     pub(crate) count: u32,
+    /// The zone that a write begins is to be reset before.
+    pub(crate) is_reset_first: bool,
 }
 
 impl Choice {
@@ -27,7 +30,7 @@ impl Choice {
     #[inline]
     pub(crate) fn new(kind: Kind, key: u64) -> Self {
         let key = u32::try_from(key).expect("a run has fewer than 2^32 keys");
-        Self { kind, key, version: 0, count: 0 }
+        Self { kind, key, version: 0, count: 0, is_reset_first: false }
     }
 }
 
@@ -101,6 +104,24 @@ impl Script {
         }
     }
 
+    /// True when the next operation has to wait for one that is outstanding.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        match self {
+            Self::Generated(generated) => generated.is_held(),
+            Self::Replayed(_) => false,
+        }
+    }
+
+    /// Who writes zones, if somebody does.
+    #[inline]
+    pub(crate) fn zone_writer(&mut self) -> Option<&mut ZoneWriter> {
+        match self {
+            Self::Generated(generated) => generated.zone_writer(),
+            Self::Replayed(_) => None,
+        }
+    }
+
     /// How many operations there are in all, as far as that is known.
     pub(crate) fn operations(&self) -> u64 {
         match self {
@@ -145,11 +166,29 @@ impl Script {
         }
     }
 
+    /// True when there are keys and not blocks.
+    #[inline]
+    pub(crate) fn has_keys(&self) -> bool {
+        match self {
+            Self::Generated(generated) => generated.has_keys(),
+            Self::Replayed(_) => true,
+        }
+    }
+
     #[inline]
     pub(crate) fn key(&self, number: u32) -> Key {
         match self {
             Self::Generated(generated) => generated.key(number),
             Self::Replayed(replayed) => replayed.replay.key(number),
+        }
+    }
+
+    /// Where block number `number` lies; a trace is of keys and is not asked.
+    #[inline]
+    pub(crate) fn extent(&self, number: u32) -> BlockExtent {
+        match self {
+            Self::Generated(generated) => generated.extent(number),
+            Self::Replayed(_) => unreachable!("a trace has keys, not blocks"),
         }
     }
 

@@ -1,6 +1,6 @@
 mod compound;
 
-use crate::generated::Generated;
+use crate::generated::{BlockExtent, Generated};
 use crate::judge::{Judge, listed};
 use crate::kind::Kind;
 use crate::outcome::{EarlyEnd, Ended, Finding, Outcome};
@@ -11,7 +11,7 @@ use base::{Buf, Nanos};
 use clock::{Stage, Stages};
 use compound::{Compound, Compounds, Place};
 use controller::{Completion, Submission};
-use spec::{Command, StoreOptions};
+use spec::{Command, StoreOptions, ZoneSendAction};
 use std::collections::VecDeque;
 
 /// A script being carried out: makes the submissions, has the completions judged.
@@ -46,6 +46,8 @@ const SIMULTANEOUS_MAX: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     asked: Asked,
+    /// What the operation is.
+    kind: Kind,
     due: Nanos,
     /// The operation of which it is a part, if it is not all of it.
     part_of: Option<Place>,
@@ -56,43 +58,70 @@ struct InFlight {
 /// version that may be found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asked {
-    Store { key: u32, version: u32, store: u32 },
-    Retrieve { key: u32, oldest: u32 },
-    Delete { key: u32, version: u32, store: u32, oldest: u32 },
-    Exist { key: u32, oldest: u32 },
-    List { start: u32, count: u32 },
-}
-
-impl Asked {
-    /// What an operation is that consists of this command alone.
-    #[inline]
-    fn kind(self) -> Kind {
-        match self {
-            Self::Store { .. } => Kind::Store,
-            Self::Retrieve { .. } => Kind::Retrieve,
-            Self::Delete { .. } => Kind::Delete,
-            Self::Exist { .. } => Kind::Exist,
-            Self::List { .. } => Kind::Scan,
-        }
-    }
+    Store {
+        key: u32,
+        version: u32,
+        store: u32,
+    },
+    Retrieve {
+        key: u32,
+        oldest: u32,
+    },
+    Delete {
+        key: u32,
+        version: u32,
+        store: u32,
+        oldest: u32,
+    },
+    Exist {
+        key: u32,
+        oldest: u32,
+    },
+    List {
+        start: u32,
+        count: u32,
+    },
+    /// That the zone be reset which begins with block `key`; then version `version` of the block is
+    /// written.
+    Reset {
+        key: u32,
+        version: u32,
+    },
 }
 
 impl Session {
     /// A run of `plan` that starts at `now`.
     pub(crate) fn new(plan: &Plan, now: Nanos) -> Self {
-        plan.validate().expect("plans are validated before they are run");
-        let script = Script::Generated(Box::new(Generated::new(plan)));
-        let judge = Judge::new(plan.seed, plan.payload, script.keys_with_versions());
         let duration = match plan.until {
             Until::Operations(_) => None,
             Until::Time(duration) => Some(duration),
         };
-        Self { duration, ..Self::of(script, judge, plan.nsid, Outcome::new(now), now) }
+        Self { duration, ..Self::generating(plan, Generated::new, now) }
     }
 
     /// As `new`, storing the keys of `plan`, up to the first error.
     pub(crate) fn filling(plan: &Plan, now: Nanos) -> Self {
-        Self { stops_on_error: true, ..Self::new(&plan.filling(), now) }
+        let filling = |plan: &Plan| Generated::filling(plan, 0);
+        Self { stops_on_error: true, ..Self::generating(&plan.filling(), filling, now) }
+    }
+
+    /// As `filling`, from key number `first` on, in the order of the numbers.
+    pub(crate) fn filling_from(plan: &Plan, first: u64, now: Nanos) -> Self {
+        let filling = |plan: &Plan| Generated::filling_in_order(plan, first);
+        Self { stops_on_error: true, ..Self::generating(&plan.filling(), filling, now) }
+    }
+
+    /// Stores keys of `plan` again that are drawn, up to the first error.
+    pub(crate) fn overwriting(plan: &Plan, round: u32, operations: u64, now: Nanos) -> Self {
+        let overwriting = |plan: &Plan| Generated::overwriting(plan, round, operations);
+        Self { stops_on_error: true, ..Self::generating(&plan.filling(), overwriting, now) }
+    }
+
+    fn generating(plan: &Plan, script: impl FnOnce(&Plan) -> Generated, now: Nanos) -> Self {
+        plan.validate().expect("plans are validated before they are run");
+        let script = Script::Generated(Box::new(script(plan)));
+        let judge = Judge::new(plan.seed, plan.payload, script.keys_with_versions());
+        Self::of(script, judge, plan.nsid, Outcome::new(now), now)
     }
 
     /// A replay that starts at `now`.
@@ -137,6 +166,12 @@ impl Session {
             && self.duration.is_none_or(|duration| due < self.started + duration)
             && self.simultaneous < SIMULTANEOUS_MAX
             && self.script.has_more()
+    }
+
+    /// True when the next operation has to wait for one that is outstanding.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.script.is_held()
     }
 
     /// Why there is nothing to submit although the plan has more, if so.
@@ -204,22 +239,23 @@ impl Session {
         }
         self.submitted += 1;
         self.outstanding += 1;
-        let Choice { kind, key, version, count } = choice;
+        let Choice { kind, key, version, count, is_reset_first } = choice;
         let asked = match kind {
-            Kind::Store => self.store(key, version),
-            Kind::Retrieve => self.retrieve(key),
+            Kind::Store | Kind::Write if !is_reset_first => self.store(key, version),
+            Kind::Retrieve | Kind::Read => self.retrieve(key),
             Kind::Delete => self.delete(key),
             Kind::Exist => Asked::Exist { key, oldest: self.judge.oldest(key) },
-            Kind::Scan | Kind::ReadModifyWrite => {
+            Kind::Store | Kind::Write | Kind::Scan | Kind::ReadModifyWrite => {
                 let asked = match kind {
                     Kind::Scan => Asked::List { start: key, count },
-                    _ => self.retrieve(key),
+                    Kind::ReadModifyWrite => self.retrieve(key),
+                    _ => Asked::Reset { key, version },
                 };
                 let place = self.compounds.begin(Compound::new(kind, due));
-                return self.ask(asked, due, Some(place), submit);
+                return self.ask(asked, kind, due, Some(place), submit);
             }
         };
-        self.ask(asked, due, None, submit);
+        self.ask(asked, kind, due, None, submit);
     }
 
     #[inline]
@@ -230,6 +266,9 @@ impl Session {
     /// A store of the next version, or of `version` where nobody counts.
     #[inline]
     fn store(&mut self, key: u32, version: u32) -> Asked {
+        if let Some(writer) = self.script.zone_writer() {
+            writer.begin(key.into());
+        }
         match self.judge.begin(key) {
             Some(begun) => Asked::Store { key, version: begun.version, store: begun.store },
             None => Asked::Store { key, version, store: 0 },
@@ -247,6 +286,7 @@ impl Session {
     fn ask(
         &mut self,
         asked: Asked,
+        kind: Kind,
         due: Nanos,
         part_of: Option<Place>,
         mut submit: impl FnMut(Submission) -> u64,
@@ -255,17 +295,21 @@ impl Session {
         let first_id = *self.first_id.get_or_insert(id);
         let expected = first_id + self.in_flight.len() as u64;
         assert_eq!(id, expected, "nobody else submits to the queue of a run");
-        self.in_flight.push_back(InFlight { asked, due, part_of, has_ended: false });
+        self.in_flight.push_back(InFlight { asked, kind, due, part_of, has_ended: false });
     }
 
     #[inline]
     fn submission(&self, asked: Asked) -> Submission {
+        if !self.script.has_keys() {
+            return self.block_submission(asked);
+        }
         let nsid = self.nsid;
         let (Asked::Store { key: number, .. }
         | Asked::Retrieve { key: number, .. }
         | Asked::Delete { key: number, .. }
         | Asked::Exist { key: number, .. }
-        | Asked::List { start: number, .. }) = asked;
+        | Asked::List { start: number, .. }
+        | Asked::Reset { key: number, .. }) = asked;
         let key = self.script.key(number);
         let mut data = Buf::phantom(0, 0);
         let command = match asked {
@@ -284,8 +328,35 @@ impl Session {
                 let room = list_bytes(key.as_bytes().len(), count);
                 Command::list(nsid, key.as_bytes(), room)
             }
+            Asked::Reset { .. } => unreachable!("pairs have no zones"),
         };
         Submission::with_data(command, &key, data)
+    }
+
+    #[inline]
+    fn block_submission(&self, asked: Asked) -> Submission {
+        let nsid = self.nsid;
+        let mut data = Buf::phantom(0, 0);
+        let command = match asked {
+            Asked::Store { key, version, .. } => {
+                let BlockExtent { lba, blocks, append_to } = self.script.extent(key);
+                data = self.judge.value(key, version, self.script.value_bytes_max());
+                match append_to {
+                    None => Command::write(nsid, lba, blocks),
+                    Some(zone) => Command::zone_append(nsid, zone, blocks),
+                }
+            }
+            Asked::Retrieve { key, .. } => {
+                let BlockExtent { lba, blocks, .. } = self.script.extent(key);
+                Command::read(nsid, lba, blocks)
+            }
+            Asked::Reset { key, .. } => {
+                let zone = self.script.extent(key).lba;
+                Command::zone_management_send(nsid, zone, ZoneSendAction::Reset)
+            }
+            _ => unreachable!("a block is only read and written"),
+        };
+        Submission { command, long_key: None, data }
     }
 
     /// Takes a completion into account that was seen at `seen`. What it leads to goes to `submit`,
@@ -297,7 +368,7 @@ impl Session {
         seen: Nanos,
         submit: impl FnMut(Submission) -> u64,
     ) -> bool {
-        let InFlight { asked, due, part_of, .. } = self.end(completion.id);
+        let InFlight { asked, kind, due, part_of, .. } = self.end(completion.id);
         let verdict = self.judge.judge(&self.script, &asked, completion);
         self.note(asked, verdict.finding);
         self.outcome.add_command(completion, verdict.checksum);
@@ -309,7 +380,7 @@ impl Session {
             let part = Part { asked, seen, stages, finding };
             return self.go_on(place, part, &completion.data, submit);
         }
-        self.finish(&Ended { kind: asked.kind(), due, seen, stages: &stages, finding });
+        self.finish(&Ended { kind, due, seen, stages: &stages, finding });
         true
     }
 
@@ -335,11 +406,18 @@ impl Session {
         match asked {
             Asked::Store { key, store, .. } => {
                 self.judge.end(store, finding.is_fine());
+                if let Some(writer) = self.script.zone_writer() {
+                    writer.end(key.into());
+                }
                 if finding.is_fine() {
                     self.script.acknowledge(key);
                 }
             }
             Asked::Delete { store, .. } => self.judge.end(store, finding.is_fine()),
+            Asked::Reset { .. } => {
+                let writer = self.script.zone_writer();
+                writer.expect("zones are reset by who writes them").end_reset();
+            }
             _ => (),
         }
     }
@@ -367,9 +445,10 @@ impl Session {
         let compound = self.compounds.at(place);
         compound.end_part(finding);
         if !next.is_empty() {
+            let kind = compound.kind;
             compound.begin_parts(next.len(), &part.stages);
             for asked in next {
-                self.ask(asked, part.seen, Some(place), &mut submit);
+                self.ask(asked, kind, part.seen, Some(place), &mut submit);
             }
             return false;
         }
@@ -398,6 +477,9 @@ impl Session {
             // A value that could not be read is not written anew.
             Asked::Retrieve { key, .. } if part.finding.is_fine() && is_read_first => {
                 (part.finding, vec![self.store(key, 0)])
+            }
+            Asked::Reset { key, version } if part.finding.is_fine() => {
+                (part.finding, vec![self.store(key, version)])
             }
             _ => (part.finding, Vec::new()),
         }

@@ -2,16 +2,18 @@
 //! closed form.
 
 use base::Nanos;
-use clock::{Class, CodeCosts, Cores, Group, LocalFuture, Stage};
-use controller::{Config, Controller, FirmwareCosts, LinkTiming};
-use engine::{Ack, HashIndex, KeySpaceId, Store, Victims};
-use media::{Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape};
+use clock::{Class, CodeCosts, Cores, Gate, Group, LocalFuture, Stage};
+use controller::{Config, Controller, FirmwareCosts, LinkTiming, Namespace};
+use engine::{Ack, HashIndex, KeySpaceId, Store};
+use media::{
+    Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape, Victims,
+};
 use reactor::Reactor;
 use std::sync::Arc;
 use workload::{
     DeviceFigures, Distribution, Fill, FillError, Kind, Load, Operation, Outcome, Pace, Payload,
-    Plan, Replay, ReplayPlan, Report, Tally, Trace, Until, ValueSizes, Ycsb, fill, fill_replay,
-    replay, run,
+    Plan, Replay, ReplayPlan, Report, Space, Tally, Trace, Until, ValueSizes, Ycsb, fill,
+    fill_replay, replay, run,
 };
 
 const PLAN: Plan = Plan {
@@ -19,9 +21,11 @@ const PLAN: Plan = Plan {
     until: Until::Operations(9_000),
     load: Load::QueueDepth(8),
     nsid: 1,
+    space: Space::Pairs,
     key_bytes: 16,
     values: ValueSizes::Fixed(100),
     keys: 500,
+    is_filled: false,
     seed: 1,
     distribution: Distribution::Uniform,
     payload: Payload::None,
@@ -72,8 +76,9 @@ async fn device_on(
         handlers: 1,
         costs,
         cores: Cores::new(group, 1, CodeCosts::default()),
+        gate: Arc::new(Gate::new()),
     };
-    let controller = Controller::new(store, config);
+    let controller = Controller::new(vec![Namespace::Kv(store)], config);
     controller.set_delete_reports_missing(true);
     controller
 }

@@ -1,11 +1,14 @@
 use crate::number::{parse_count, parse_seconds};
+use crate::rig::FillLevel;
 use base::parse_size;
 use clap::{Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 const BENCH_HELP: &str = "\
-All but store have their keys stored first, which is not measured. Values are
-checked as they come back: a wrong or missing one is an error.
+All that reads has its keys or blocks written first, which is not measured. Data
+is checked as it comes back: what is wrong or missing is an error. read, write,
+randread and randwrite are for namespaces of blocks, mixed for blocks and pairs,
+all others for pairs; zones take read, randread and write.
 
 Targets:
   sim:PROFILE  The device in virtual time: equal runs, as fast as they go
@@ -17,6 +20,8 @@ Options of a target, after a ? and joined by &:
   shuffle=0|1                 Whether the seed orders timers due at one
                               instant [default: 0]
   index=NAME                  Where records lie [default: as in the profile]
+  ns=N                        The namespace [default: the first that the
+                              workload is for]
 
 Sizes of values, SIZE being 100, 4KiB or 1MiB:
   SIZE                        All the same
@@ -28,6 +33,8 @@ Examples:
   kvasir bench retrieve --queue-depth 1
   kvasir bench mixed --target 'sim:moke?payload=full' --read-percent 95
   kvasir bench ycsb-b --target emu:moke --seconds 5 --plot ycsb-b.svg
+  kvasir bench randread --target sim:970pro --block-size 16KiB
+  kvasir bench randwrite --target sim:mine.toml --precondition 90%
   kvasir bench replay trace.csv";
 
 const USAGE: &str = "\
@@ -81,19 +88,30 @@ pub(crate) struct BenchArgs {
     /// due
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) rate: Option<u64>,
-    /// Bytes of each key, 1 to 255
-    #[arg(long, value_name = "SIZE", default_value = "16", value_parser = parse_size)]
-    pub(crate) key_size: u64,
-    /// Bytes of each value, up to 2MiB, or their distribution as below
-    #[arg(long, value_name = "SIZES", default_value = "4KiB")]
-    pub(crate) value_size: String,
+    /// Bytes of each key, 1 to 255 [default: 16]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) key_size: Option<u64>,
+    /// Bytes of each value, up to 2MiB, or their distribution as below [default: 4KiB]
+    #[arg(long, value_name = "SIZES")]
+    pub(crate) value_size: Option<String>,
     /// How many keys there are [default: as many as --ops for store and delete, else 100000]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) keys: Option<u64>,
-    /// How often each key is asked for [default: uniform; that of YCSB for ycsb-*]
+    /// Bytes of each block, a multiple of 4KiB up to 2MiB [default: 4KiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) block_size: Option<u64>,
+    /// How much of a namespace of blocks or zones is used [default: 100000 blocks, or all if it is
+    /// smaller]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) span: Option<u64>,
+    /// Age the device first: fill it to FILL, as 90% or 0.9, then overwrite that at random until
+    /// write amplification is steady
+    #[arg(long, value_name = "FILL", conflicts_with_all = ["keys", "span"])]
+    pub(crate) precondition: Option<FillLevel>,
+    /// How often each key or block is asked for [default: uniform; that of YCSB for ycsb-*]
     #[arg(long, value_name = "LAW")]
     pub(crate) distribution: Option<Distribution>,
-    /// Of 100 operations of mixed, how many are retrieves [default: 50]
+    /// Of 100 operations of mixed, how many are reads [default: 50]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(crate) read_percent: Option<u8>,
 }
@@ -151,7 +169,7 @@ pub(crate) enum Workload {
     Store,
     /// Retrieve keys
     Retrieve,
-    /// Retrieve or overwrite keys
+    /// Retrieve or overwrite keys, or read or write blocks
     Mixed,
     /// Delete each key at most once
     Delete,
@@ -169,6 +187,16 @@ pub(crate) enum Workload {
     YcsbE,
     /// YCSB F: half reads, half read-modify-writes
     YcsbF,
+    /// Read blocks one after the other
+    Read,
+    /// Write blocks one after the other
+    Write,
+    /// Read blocks
+    #[value(name = "randread")]
+    RandRead,
+    /// Write blocks
+    #[value(name = "randwrite")]
+    RandWrite,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

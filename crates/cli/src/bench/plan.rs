@@ -3,10 +3,11 @@
 use super::room::Stored;
 use crate::args::{self, BenchArgs, Workload};
 use crate::output::Failure;
-use node::Device;
-use workload::{Distribution, Load, Operation, Payload, Plan, Until, ValueSizes, Ycsb};
+use base::limits::{BLOCK_BYTES, VALUE_BYTES_MAX};
+use base::{KIB, human_bytes};
+use workload::{Distribution, Load, Operation, Payload, Plan, Space, Until, ValueSizes, Ycsb};
 
-/// Keys where the load does not say how many.
+/// Keys or blocks where the load does not say how many.
 const KEYS: u64 = 100_000;
 
 /// Operations where neither their number nor a time is given.
@@ -15,13 +16,32 @@ const OPERATIONS: u64 = 100_000;
 /// Outstanding operations where neither depth nor rate is given.
 pub(super) const QUEUE_DEPTH: u32 = 64;
 
+/// Bytes of each key where the load does not say how many.
+const KEY_BYTES: u64 = 16;
+
+/// Values where the load does not say how long they are.
+const VALUES: &str = "4KiB";
+
 /// Operations of which 100 are this many retrieves, where a mixture does not say.
 const READ_PERCENT: u8 = 50;
 
-/// The plan that `args` describe.
-pub(super) fn of(args: &BenchArgs, payload: Payload) -> Result<Plan, Failure> {
-    let operation = operation(args)?;
+/// A namespace, and what keys are in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) nsid: u32,
+    pub(super) space: Space,
+}
+
+/// The plan that `args` describe, of `operation` in `place`. How many keys there are is not known
+/// here if a precondition makes them.
+pub(super) fn of(
+    args: &BenchArgs,
+    operation: Operation,
+    place: Place,
+    payload: Payload,
+) -> Result<Plan, Failure> {
     let operations = args.ops.unwrap_or(OPERATIONS);
+    check_units(args, place.space)?;
     let plan = Plan {
         operation,
         until: args.seconds.map_or(Until::Operations(operations), Until::Time),
@@ -29,13 +49,17 @@ pub(super) fn of(args: &BenchArgs, payload: Payload) -> Result<Plan, Failure> {
             Some(per_second) => Load::Rate { per_second },
             None => Load::QueueDepth(args.queue_depth.unwrap_or(QUEUE_DEPTH)),
         },
-        nsid: Device::NAMESPACE,
-        key_bytes: usize::try_from(args.key_size).unwrap_or(usize::MAX),
-        values: args.value_size.parse::<ValueSizes>().map_err(Failure::refused)?,
-        keys: args.keys.unwrap_or(match (operation, args.seconds) {
-            (Operation::Store | Operation::Delete, None) => operations,
+        nsid: place.nsid,
+        space: place.space,
+        key_bytes: usize::try_from(args.key_size.unwrap_or(KEY_BYTES)).unwrap_or(usize::MAX),
+        values: values(args, place.space)?,
+        keys: args.keys.unwrap_or(match (operation, args.seconds, args.precondition) {
+            (Operation::Delete, None, _) | (Operation::Store, None, None) => operations,
+            // Any number will do until it is known.
+            (_, _, Some(_)) => 1,
             _ => KEYS,
         }),
+        is_filled: false,
         seed: args.measure.seed,
         distribution: distribution(args, operation),
         payload,
@@ -45,7 +69,57 @@ pub(super) fn of(args: &BenchArgs, payload: Payload) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-fn operation(args: &BenchArgs) -> Result<Operation, Failure> {
+/// Refuses what is of pairs for blocks, and the other way round.
+fn check_units(args: &BenchArgs, space: Space) -> Result<(), Failure> {
+    let given = |is_given: bool, name| is_given.then_some(name);
+    let (found, of, here) = if space == Space::Pairs {
+        let found = given(args.block_size.is_some(), "--block-size");
+        (found.or(given(args.span.is_some(), "--span")), "blocks", "pairs")
+    } else {
+        let found = given(args.key_size.is_some(), "--key-size")
+            .or(given(args.value_size.is_some(), "--value-size"))
+            .or(given(args.keys.is_some(), "--keys"));
+        (found, "pairs", "blocks")
+    };
+    match found {
+        None => Ok(()),
+        Some(name) => {
+            Err(Failure::Refused(format!("{name} is of {of}, but this workload is on {here}")))
+        }
+    }
+}
+
+fn values(args: &BenchArgs, space: Space) -> Result<ValueSizes, Failure> {
+    if space == Space::Pairs {
+        return args.value_size.as_deref().unwrap_or(VALUES).parse().map_err(Failure::refused);
+    }
+    let bytes = args.block_size.unwrap_or(4 * KIB);
+    u32::try_from(bytes).map(ValueSizes::Fixed).map_err(|_| {
+        let [unit, most] = [BLOCK_BYTES, VALUE_BYTES_MAX].map(|bytes| human_bytes(bytes.into()));
+        let bytes = human_bytes(bytes);
+        Failure::Refused(format!("a block is a multiple of {unit}, up to {most}, not {bytes}"))
+    })
+}
+
+/// The same plan, on as many blocks as `args` say or there is `room` for. Whether pairs fit, and
+/// what a precondition makes, is seen elsewhere.
+pub(super) fn within(args: &BenchArgs, plan: Plan, room: u64) -> Result<Plan, Failure> {
+    if plan.space == Space::Pairs || args.precondition.is_some() {
+        return Ok(plan);
+    }
+    let bytes = u64::from(plan.values.max());
+    let keys = args.span.map_or(KEYS.min(room), |span| span / bytes);
+    if keys == 0 || keys > room {
+        return Err(Failure::Refused(format!(
+            "the namespace has room for 1 to {room} blocks of {}: {keys} cannot be used",
+            human_bytes(bytes)
+        )));
+    }
+    Ok(Plan { keys, ..plan })
+}
+
+/// What is measured.
+pub(super) fn operation(args: &BenchArgs) -> Result<Operation, Failure> {
     if args.read_percent.is_some() && args.workload != Some(Workload::Mixed) {
         return Err(Failure::refused("--read-percent is for the workload mixed only"));
     }
@@ -64,6 +138,10 @@ fn operation(args: &BenchArgs) -> Result<Operation, Failure> {
         Workload::YcsbD => Operation::Ycsb(Ycsb::D),
         Workload::YcsbE => Operation::Ycsb(Ycsb::E),
         Workload::YcsbF => Operation::Ycsb(Ycsb::F),
+        Workload::Read => Operation::Read,
+        Workload::Write => Operation::Write,
+        Workload::RandRead => Operation::RandRead,
+        Workload::RandWrite => Operation::RandWrite,
     })
 }
 
@@ -84,8 +162,15 @@ fn distribution(args: &BenchArgs, operation: Operation) -> Distribution {
 
 /// Refuses a distribution that would change nothing.
 fn check_distribution(args: &BenchArgs, plan: &Plan) -> Result<(), Failure> {
+    if plan.operation.is_sequential() && args.distribution.is_some() {
+        return Err(Failure::refused(
+            "read and write take one block after the other; --distribution is for randread and \
+             randwrite",
+        ));
+    }
     let draws_no_key = match (plan.operation, plan.until) {
         (Operation::Delete, _) => true,
+        (Operation::Store, _) if args.precondition.is_some() => false,
         (Operation::Store, Until::Operations(operations)) => operations <= plan.keys,
         _ => false,
     };
@@ -99,9 +184,10 @@ fn check_distribution(args: &BenchArgs, plan: &Plan) -> Result<(), Failure> {
     ))
 }
 
-/// What `plan` stores. How much that is in a time is not known before.
+/// What `plan` stores, after a precondition of `aged_bytes` if there is one. How much that is in a
+/// time is not known before.
 #[expect(clippy::cast_precision_loss, reason = "for an estimate; a key has at most 255 bytes")]
-pub(super) fn stored(plan: &Plan) -> Stored {
+pub(super) fn stored(plan: &Plan, aged_bytes: Option<u64>) -> Stored {
     let operations = match plan.until {
         Until::Operations(operations) => operations,
         Until::Time(_) => 0,
@@ -109,14 +195,24 @@ pub(super) fn stored(plan: &Plan) -> Stored {
     let inserts = operations * u64::from(plan.operation.insert_percent()) / 100;
     let overwrites = match plan.operation {
         Operation::Store => operations.saturating_sub(plan.keys),
-        Operation::Mixed { .. } | Operation::Ycsb(Ycsb::A | Ycsb::B | Ycsb::F) => operations,
+        Operation::Mixed { .. }
+        | Operation::Ycsb(Ycsb::A | Ycsb::B | Ycsb::F)
+        | Operation::Write
+        | Operation::RandWrite => operations,
         _ => 0,
     };
-    Stored {
-        pairs: plan.keys + inserts,
+    let is_pairs = plan.space == Space::Pairs;
+    let stored = Stored {
+        is_pairs,
+        items: plan.keys + inserts,
         stores: plan.keys + inserts + overwrites,
-        key_bytes: plan.key_bytes as f64,
+        key_bytes: if is_pairs { plan.key_bytes as f64 } else { 0.0 },
         value_bytes: plan.values.mean(),
         has_bytes: plan.payload == Payload::Full,
+    };
+    match aged_bytes {
+        None => stored,
+        // Overwriting goes on until the flash is full.
+        Some(bytes) => Stored { items: stored.items_in(bytes), stores: u64::MAX, ..stored },
     }
 }

@@ -1,16 +1,15 @@
 //! `kvasir bench replay`: the operations of a trace on a device.
 
 use super::plan::QUEUE_DEPTH;
-use super::report::Subject;
+use super::report::{Before, Subject};
 use super::room::{self, Stored};
-use super::{check_outputs, finish, rig};
+use super::{check_outputs, finish, rig, space};
 use crate::args::{ReplayArgs, TraceFormat};
 use crate::memory;
 use crate::output::{Failure, Output};
 use crate::path::shown;
 use crate::progress::{Progress, Unit};
 use crate::target::Target;
-use node::Device;
 use std::fs::File;
 use std::io::BufReader;
 use std::sync::Arc;
@@ -24,14 +23,16 @@ pub(super) fn run(args: &ReplayArgs) -> Result<Output, Failure> {
     if args.queue_depth.is_some() && pace != Pace::Full {
         return Err(Failure::refused("--queue-depth is for --pace full only"));
     }
+    let nsid = space::choose_for_trace(&target)?;
     let queue_depth = args.queue_depth.unwrap_or(QUEUE_DEPTH);
     let trace = Arc::new(read(args)?);
-    room::check(&stored(&trace, target.payload), &target.profile, memory::total_bytes())?;
+    let stored = stored(&trace, target.payload);
+    room::check(&stored, &target.profile, nsid, memory::total_bytes())?;
     let mut rig = rig(&args.measure, &target)?;
     let plan = ReplayPlan {
         replay: Replay::new(trace.clone(), pace),
         queue_depth,
-        nsid: Device::NAMESPACE,
+        nsid,
         seed: args.measure.seed,
         payload: target.payload,
     };
@@ -43,7 +44,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<Output, Failure> {
     })?;
     let file = shown(&args.file);
     let subject = Subject::Replay { file: &file, trace: &trace, pace, queue_depth };
-    finish(&args.measure, &target, &subject, Some(fill), &measured)
+    finish(&args.measure, &target, &subject, Before::Filled(fill), &measured)
 }
 
 fn read(args: &ReplayArgs) -> Result<Trace, Failure> {
@@ -65,7 +66,8 @@ fn read(args: &ReplayArgs) -> Result<Trace, Failure> {
 fn stored(trace: &Trace, payload: Payload) -> Stored {
     let pairs = u64::from(trace.keys());
     Stored {
-        pairs,
+        is_pairs: true,
+        items: pairs,
         stores: pairs + trace.count(Kind::Store),
         key_bytes: 0.0,
         value_bytes: trace.live_bytes_max() as f64 / pairs as f64,

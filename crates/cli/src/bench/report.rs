@@ -1,14 +1,14 @@
 use crate::args::MeasureArgs;
 use crate::breakdown;
-use crate::flash::Flash;
+use crate::flash::LoadedFlash;
 use crate::lateness::LatenessReport;
-use crate::number::{counted, grouped, rounded, seconds};
-use crate::rig::Measured;
+use crate::number::{counted, grouped, percent, ratio, rounded, seconds};
+use crate::rig::{CAPACITIES_MAX, Measured, Precondition};
 use crate::table;
 use crate::target::Target;
 use base::human_bytes;
 use serde::Serialize;
-use workload::{DeviceFigures, Fill, Kind, Load, Pace, Plan, Report, Trace};
+use workload::{DeviceFigures, Fill, Kind, Load, Outcome, Pace, Plan, Report, Space, Tally, Trace};
 
 /// What was done to the device.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,14 @@ pub(super) enum Subject<'a> {
         /// Outstanding operations at full pace.
         queue_depth: u32,
     },
+}
+
+/// What became of the device before it was measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Before {
+    Blank,
+    Filled(Fill),
+    Aged(Precondition),
 }
 
 /// What `kvasir bench` prints: the workload's report, and what it is of.
@@ -40,13 +48,15 @@ pub(super) struct BenchReport {
     load: LoadReport,
     #[serde(flatten)]
     subject: SubjectReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    precondition: Option<PreconditionReport>,
     /// How long the run took in the target's clock.
     simulated_seconds: f64,
     /// In real time: how late the device's events were.
     #[serde(skip_serializing_if = "Option::is_none")]
     event_lateness_ns: Option<LatenessReport>,
     #[serde(flatten)]
-    flash: Flash,
+    flash: LoadedFlash,
 }
 
 /// When operations were submitted.
@@ -74,9 +84,68 @@ enum SubjectReport {
         value_sizes: String,
         distribution: &'static str,
     },
+    Blocks {
+        /// The namespace's id.
+        namespace: u32,
+        blocks: u64,
+        block_bytes: u32,
+        distribution: &'static str,
+    },
     Replay {
         trace: TraceReport,
     },
+}
+
+/// How the device was aged before it was measured.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct PreconditionReport {
+    /// The share of the capacity that was filled.
+    fill: f64,
+    /// What was overwritten then, in capacities.
+    capacities_overwritten: u32,
+    /// How many it would have been at most.
+    capacities_max: u32,
+    /// Of the last capacity.
+    write_amplification: Option<f64>,
+    /// By which share it differs from that of the capacity before.
+    change: Option<f64>,
+    is_steady: bool,
+    simulated_seconds: f64,
+    wall_seconds: f64,
+}
+
+impl PreconditionReport {
+    fn new(precondition: &Precondition) -> Self {
+        Self {
+            fill: precondition.fill,
+            capacities_overwritten: precondition.capacities_overwritten,
+            capacities_max: CAPACITIES_MAX,
+            write_amplification: precondition.write_amplification,
+            change: precondition.change,
+            is_steady: precondition.is_steady,
+            simulated_seconds: precondition.elapsed.as_secs_f64(),
+            wall_seconds: precondition.wall_seconds,
+        }
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let (fill, time) = (percent(self.fill, 1.0), seconds(self.simulated_seconds));
+        let wall = ("its wall time", seconds(self.wall_seconds));
+        let Some(change) = self.change else {
+            return vec![("preconditioned", format!("to {fill} in {time}")), wall];
+        };
+        let done = format!(
+            "to {fill}, then {} capacities overwritten, in {time}",
+            self.capacities_overwritten
+        );
+        let state = format!(
+            "at write amplification {}, changed by {}",
+            ratio(self.write_amplification),
+            percent(change, 1.0)
+        );
+        let name = if self.is_steady { "steady" } else { "not steady" };
+        vec![("preconditioned", done), (name, state), wall]
+    }
 }
 
 /// What a trace is like.
@@ -117,6 +186,12 @@ impl LoadReport {
 impl SubjectReport {
     fn of(subject: &Subject<'_>) -> Self {
         match subject {
+            Subject::Plan(plan) if plan.space != Space::Pairs => Self::Blocks {
+                namespace: plan.nsid,
+                blocks: plan.keys,
+                block_bytes: plan.values.max(),
+                distribution: plan.law().name(),
+            },
             Subject::Plan(plan) => Self::Plan {
                 keys: plan.keys,
                 key_bytes: plan.key_bytes,
@@ -141,7 +216,7 @@ impl SubjectReport {
     /// `misses` of a run, beside those that the trace has by itself.
     fn misses(&self, misses: u64) -> String {
         match self {
-            Self::Plan { .. } => grouped(misses),
+            Self::Plan { .. } | Self::Blocks { .. } => grouped(misses),
             Self::Replay { trace } => {
                 let in_order = grouped(trace.misses);
                 format!("{}, and {in_order} if done one after the other", grouped(misses))
@@ -158,6 +233,11 @@ impl SubjectReport {
                     grouped(*keys),
                 );
                 vec![("pairs", pairs)]
+            }
+            Self::Blocks { blocks, block_bytes, distribution, .. } => {
+                let size = human_bytes((*block_bytes).into());
+                let blocks = format!("{} of {size}, {distribution}, seed {seed}", grouped(*blocks));
+                vec![("blocks", blocks)]
             }
             Self::Replay { trace } => trace.facts(),
         }
@@ -191,14 +271,18 @@ impl BenchReport {
         args: &MeasureArgs,
         target: &Target,
         subject: &Subject<'_>,
-        fill: Option<Fill>,
+        before: Before,
         measured: &Measured,
     ) -> Self {
-        let Measured { outcome, window, flash, wall_seconds, lateness } = measured;
-        let device = DeviceFigures {
-            write_amplification: window.write_amplification(),
-            flash_reads_per_retrieve: window.flash_reads_per_retrieve(outcome.retrieve_commands()),
-            counters: window.after.nand.words().to_vec(),
+        let Measured { outcome, flash, wall_seconds, lateness, .. } = measured;
+        let device = device_figures(subject, measured);
+        let fill = match before {
+            Before::Filled(fill) => Some(fill),
+            _ => None,
+        };
+        let precondition = match &before {
+            Before::Aged(precondition) => Some(PreconditionReport::new(precondition)),
+            _ => None,
         };
         let name = match subject {
             Subject::Plan(plan) => plan.operation.name(),
@@ -212,6 +296,7 @@ impl BenchReport {
             clock: target.clock.name(),
             load: LoadReport::of(subject),
             subject: SubjectReport::of(subject),
+            precondition,
             simulated_seconds: outcome.elapsed().as_secs_f64(),
             event_lateness_ns: lateness.as_ref().map(LatenessReport::new),
             flash: *flash,
@@ -247,7 +332,12 @@ impl BenchReport {
             self.facts(),
             breakdown::latencies(&self.report.latency_ns),
             breakdown::stages(&self.report.stages_ns),
-            self.flash.table(write_amplification, flash_reads_per_retrieve),
+            match &self.flash {
+                LoadedFlash::Pairs(flash) => {
+                    flash.table(write_amplification, flash_reads_per_retrieve)
+                }
+                LoadedFlash::Blocks(flash) => flash.table(write_amplification),
+            },
             format!("digest {}\n", self.report.digest),
         ]
         .join("\n")
@@ -259,6 +349,7 @@ impl BenchReport {
         if let Some(fill) = &report.fill {
             facts.push(("stored before", format!("in {}, not measured", seconds(fill.seconds))));
         }
+        facts.extend(self.precondition.iter().flat_map(PreconditionReport::facts));
         facts.push(("operations", format!("{}, {}", grouped(report.ops), self.load.sentence())));
         if report.ops_by_kind.len() > 1 {
             let counts = Kind::ALL.map(|kind| {
@@ -284,10 +375,39 @@ impl BenchReport {
         );
         match &self.event_lateness_ns {
             None => facts.extend([("simulated time", rate), ("wall time", wall(report))]),
-            Some(lateness) => facts.extend([("real time", rate), ("late", lateness.sentence())]),
+            Some(lateness) => {
+                facts.push(("real time", rate));
+                facts.extend(lateness.facts());
+            }
         }
         table::facts(&facts)
     }
+}
+
+/// What only the device knows of the run.
+fn device_figures(subject: &Subject<'_>, measured: &Measured) -> DeviceFigures {
+    let Measured { outcome, window, .. } = measured;
+    let counters = window.after.nand.words().to_vec();
+    let blocks = match subject {
+        Subject::Plan(plan) if plan.space != Space::Pairs => Some(plan.values.max()),
+        _ => None,
+    };
+    match blocks {
+        None => DeviceFigures {
+            write_amplification: window.write_amplification(),
+            flash_reads_per_retrieve: window.flash_reads_per_retrieve(outcome.retrieve_commands()),
+            counters,
+        },
+        Some(block_bytes) => DeviceFigures {
+            write_amplification: window.amplification_of(written_bytes(outcome, block_bytes)),
+            flash_reads_per_retrieve: None,
+            counters,
+        },
+    }
+}
+
+fn written_bytes(outcome: &Outcome, block_bytes: u32) -> u64 {
+    outcome.tally(Kind::Write).map_or(0, Tally::count) * u64::from(block_bytes)
 }
 
 fn wall(report: &Report) -> String {

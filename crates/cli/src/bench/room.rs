@@ -1,16 +1,19 @@
-//! Whether pairs fit the device, and the machine's memory.
+//! Whether pairs or blocks fit the device, and the machine's memory.
 
 use crate::number::{counted, to_u64};
 use crate::output::Failure;
 use base::human_bytes;
+use base::limits::BLOCK_BYTES;
 use node::Profile;
 
 /// What a load stores.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored {
-    /// Pairs on the device at the end.
-    pub(super) pairs: u64,
-    /// All that is stored, overwritten pairs included.
+    /// Whether it is pairs, and not blocks.
+    pub(super) is_pairs: bool,
+    /// Pairs or blocks on the device at the end.
+    pub(super) items: u64,
+    /// All that is stored, what is overwritten included.
     pub(super) stores: u64,
     /// Bytes of a key, on average.
     pub(super) key_bytes: f64,
@@ -28,15 +31,40 @@ const RECORD_MEMORY_BYTES: f64 = 200.0;
 /// room left.
 const KEY_MEMORY_FACTOR: f64 = 3.0;
 
-/// Refuses pairs that do not fit the device, or the machine's memory of `total` bytes.
-pub(super) fn check(stored: &Stored, profile: &Profile, total: Option<u64>) -> Result<(), Failure> {
-    let pair = stored.key_bytes + stored.value_bytes;
-    let capacity = profile.namespace.size_bytes;
-    if float(stored.pairs) * pair > float(capacity) {
+/// Memory of a logical block on the emulated flash without its bytes, its place in the map
+/// included, measured: 86 where eight share a page, 145 where two do.
+const BLOCK_MEMORY_BYTES: f64 = 150.0;
+
+/// Memory that an aligned buffer takes beside its bytes, measured.
+const BUFFER_MEMORY_BYTES: f64 = 4_096.0;
+
+impl Stored {
+    /// Bytes of one.
+    fn item_bytes(&self) -> f64 {
+        self.key_bytes + self.value_bytes
+    }
+
+    /// How many there are in `bytes`.
+    pub(super) fn items_in(&self, bytes: u64) -> u64 {
+        to_u64((float(bytes) / self.item_bytes().max(1.0)).floor())
+    }
+}
+
+/// Refuses what does not fit namespace `nsid` of the device, or the machine's memory of `total`
+/// bytes.
+pub(super) fn check(
+    stored: &Stored,
+    profile: &Profile,
+    nsid: u32,
+    total: Option<u64>,
+) -> Result<(), Failure> {
+    let capacity = profile.namespaces[nsid as usize - 1].size_bytes;
+    let item = if stored.is_pairs { "pair" } else { "block" };
+    if float(stored.items) * stored.item_bytes() > float(capacity) {
         return Err(Failure::Refused(format!(
             "{} of {} do not fit {}, which has {}",
-            counted(stored.pairs, "pair"),
-            human_bytes(to_u64(pair)),
+            counted(stored.items, item),
+            human_bytes(to_u64(stored.item_bytes())),
             profile.name,
             human_bytes(capacity),
         )));
@@ -44,8 +72,8 @@ pub(super) fn check(stored: &Stored, profile: &Profile, total: Option<u64>) -> R
     let needed = memory_bytes(stored, profile);
     match total {
         Some(total) if needed > float(total) => Err(Failure::Refused(format!(
-            "this would take about {} of memory, and there are {}: fewer keys or operations, or \
-             payload=none, take less",
+            "this would take about {} of memory, and there are {}: fewer keys, blocks or \
+             operations, or payload=none, take less",
             human_bytes(to_u64(needed)),
             human_bytes(total),
         ))),
@@ -53,13 +81,17 @@ pub(super) fn check(stored: &Stored, profile: &Profile, total: Option<u64>) -> R
     }
 }
 
-/// About how much memory the emulated flash and the index will take.
+/// About how much memory the emulated flash and the index, or the map, will take.
 fn memory_bytes(stored: &Stored, profile: &Profile) -> f64 {
-    let value = if stored.has_bytes { stored.value_bytes } else { 0.0 };
-    let pair = (stored.key_bytes + stored.value_bytes).max(16.0);
+    let buffer = if stored.has_bytes { stored.value_bytes + BUFFER_MEMORY_BYTES } else { 0.0 };
     // What was overwritten stays until its block is erased, so there is at most a full flash.
-    let records = float(stored.stores).min(float(profile.nand.raw_bytes()) / pair);
-    records * (RECORD_MEMORY_BYTES + KEY_MEMORY_FACTOR * stored.key_bytes + value)
+    let flash = float(profile.nand.raw_bytes()) / stored.item_bytes().max(16.0);
+    let beside = if stored.is_pairs {
+        RECORD_MEMORY_BYTES + KEY_MEMORY_FACTOR * stored.key_bytes
+    } else {
+        stored.value_bytes / f64::from(BLOCK_BYTES) * BLOCK_MEMORY_BYTES
+    };
+    float(stored.stores).min(flash) * (beside + buffer)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for an estimate, where 53 bits are plenty")]
@@ -73,7 +105,8 @@ mod tests {
     use base::{GIB, MIB};
 
     const STORED: Stored = Stored {
-        pairs: 1_000,
+        is_pairs: true,
+        items: 1_000,
         stores: 1_000,
         key_bytes: 16.0,
         value_bytes: 1_048_576.0,
@@ -81,7 +114,7 @@ mod tests {
     };
 
     fn has_room(stored: Stored, total: u64) -> bool {
-        check(&stored, &Profile::load("moke").unwrap(), Some(total)).is_ok()
+        check(&stored, &Profile::load("moke").unwrap(), 1, Some(total)).is_ok()
     }
 
     #[test]
@@ -98,10 +131,27 @@ mod tests {
         assert!(has_room(overwriting, 65 * GIB) && !has_room(overwriting, 64 * GIB));
     }
 
+    /// Bytes of small buffers take twice their size, and each block 150 more.
+    #[test]
+    fn blocks_that_memory_cannot_hold_are_refused() {
+        let blocks = Stored {
+            is_pairs: false,
+            items: 1 << 20,
+            stores: 1 << 20,
+            key_bytes: 0.0,
+            value_bytes: 4_096.0,
+            has_bytes: true,
+        };
+        assert!(has_room(blocks, 9 * GIB) && !has_room(blocks, 8 * GIB));
+        let without = Stored { has_bytes: false, ..blocks };
+        assert!(has_room(without, 151 * MIB) && !has_room(without, 149 * MIB));
+        assert_eq!(without.items_in(40_960), 10);
+    }
+
     #[test]
     fn pairs_that_the_device_cannot_hold_are_refused() {
         let pairs = 64_000_000_000 / (16 + (1 << 20));
-        let stored = Stored { pairs, has_bytes: false, ..STORED };
-        assert!(has_room(stored, GIB) && !has_room(Stored { pairs: pairs + 1, ..stored }, GIB));
+        let stored = Stored { items: pairs, has_bytes: false, ..STORED };
+        assert!(has_room(stored, GIB) && !has_room(Stored { items: pairs + 1, ..stored }, GIB));
     }
 }

@@ -45,6 +45,8 @@ impl Pair {
 
 /// What is on the device after loading.
 pub(super) struct Loaded {
+    /// The namespace that the pairs are in.
+    pub(super) nsid: u32,
     pub(super) files: Vec<Found>,
     pub(super) pairs: Vec<Pair>,
     pub(super) treatments: Treatments,
@@ -89,9 +91,11 @@ pub(super) struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    /// Is to store what was found below `root` on `device`, in no more memory than `memory_bytes`.
+    /// Is to store what was found below `root` in namespace `nsid` of `device`, in no more memory
+    /// than `memory_bytes`.
     pub(super) fn new(
         device: &'a Device,
+        nsid: u32,
         root: &'a Root,
         walked: Walked,
         memory_bytes: Option<u64>,
@@ -105,6 +109,7 @@ impl<'a> Loader<'a> {
             chunk_bytes: CHUNK_BYTES.min(device.store().value_bytes_max()),
             memory_left: memory_bytes.unwrap_or(u64::MAX),
             loaded: Loaded {
+                nsid,
                 files,
                 pairs: Vec::new(),
                 treatments,
@@ -213,7 +218,7 @@ impl<'a> Loader<'a> {
         let key = pair_key(&self.loaded.files[file].path, chunk).key;
         // So that no key that is shortened, or looks so, can take the place of another.
         let options = StoreOptions::MUST_NOT_EXIST;
-        let command = Command::store(Device::NAMESPACE, key.as_bytes(), value.len(), options);
+        let command = Command::store(self.loaded.nsid, key.as_bytes(), value.len(), options);
         let bytes = value.bytes().expect("what was read from a file is no phantom");
         self.loaded.pairs.push(Pair::new(file, chunk, bytes));
         self.outstanding += 1;
@@ -248,13 +253,13 @@ impl<'a> Loader<'a> {
 
     /// Deletes what was stored of files that are not to stay.
     async fn remove_spoiled(&mut self) {
-        let Loaded { files, pairs, faults, digest, .. } = &mut self.loaded;
+        let Loaded { nsid, files, pairs, faults, digest, .. } = &mut self.loaded;
         let is_doomed = |pair: &&Pair| pair.is_stored && self.spoiled.contains_key(&pair.file);
         let doomed: Vec<&Pair> = pairs.iter().filter(is_doomed).collect();
         let delete = |place: usize| {
             let pair: &Pair = doomed[place];
             let key = pair_key(&files[pair.file].path, pair.chunk).key;
-            Submission::new(Command::delete(Device::NAMESPACE, key.as_bytes()), &key)
+            Submission::new(Command::delete(*nsid, key.as_bytes()), &key)
         };
         let deleted = |place: usize, completion: &Completion| {
             let pair: &Pair = doomed[place];

@@ -158,7 +158,10 @@ impl DemoReport {
         let mut facts = vec![("stored", stored), ("read back", read)];
         match &self.event_lateness_ns {
             None => facts.push(("simulated time", time)),
-            Some(lateness) => facts.extend([("real time", time), ("late", lateness.sentence())]),
+            Some(lateness) => {
+                facts.push(("real time", time));
+                facts.extend(lateness.facts());
+            }
         }
         facts.push(("wall time", seconds(self.wall_seconds)));
         facts.push(("queue depth", grouped(self.queue_depth as u64)));

@@ -17,7 +17,7 @@ pub(super) async fn verify(
     progress: Progress,
 ) -> Phase {
     let mut bar = progress.bar("reading back", Unit::Bytes);
-    let Loaded { files, pairs, faults, digest, .. } = loaded;
+    let Loaded { nsid, files, pairs, faults, digest, .. } = loaded;
     let count = pairs.len();
     let order = (count > 0).then(|| Permutation::new(count as u64, seed));
     let pair_at = |place: usize| {
@@ -27,7 +27,7 @@ pub(super) async fn verify(
     let retrieve = |place: usize| {
         let pair = pair_at(place);
         let key = pair_key(&files[pair.file].path, pair.chunk).key;
-        let command = Command::retrieve(Device::NAMESPACE, key.as_bytes(), pair.bytes);
+        let command = Command::retrieve(*nsid, key.as_bytes(), pair.bytes);
         Submission::new(command, &key)
     };
     let mut phase = Phase::default();
@@ -54,7 +54,7 @@ fn difference(pair: &Pair, completion: &Completion) -> Option<String> {
     if !completion.status.is_success() {
         return Some(format!("the retrieve ended with {}", completion.status));
     }
-    if completion.result != pair.bytes || completion.data.len() != pair.bytes {
+    if completion.result != u64::from(pair.bytes) || completion.data.len() != pair.bytes {
         let found = completion.result;
         return Some(format!("{found} bytes came back, not {}", pair.bytes));
     }
@@ -71,7 +71,7 @@ mod tests {
     use clock::Stages;
     use spec::{Opcode, Status};
 
-    fn completion(status: Status, result: u32, data: Buf) -> Completion {
+    fn completion(status: Status, result: u64, data: Buf) -> Completion {
         Completion {
             id: 0,
             opcode: Opcode::RETRIEVE,

@@ -35,8 +35,10 @@ fn sample(canvas: &mut Canvas, series: &Series, style: Style, (left, middle): (f
         let corners = (left + 4.0, middle - 3.0, left + SAMPLE, middle + 3.0);
         return panel::bar(canvas, corners, style);
     }
-    let line = format!("M{} {}h{}", number(left), number(middle), number(SAMPLE));
-    canvas.path(&line, &style.stroke());
+    if series.mark != Mark::Points {
+        let line = format!("M{} {}h{}", number(left), number(middle), number(SAMPLE));
+        canvas.path(&line, &style.stroke());
+    }
     if panel::has_markers(series) {
         style.markers(canvas, &[(left + SAMPLE / 2.0, middle)]);
     }

@@ -11,6 +11,9 @@ use std::fmt::Write;
 /// Between the axes.
 const HEIGHT: f64 = 112.0;
 
+/// The same for each name on a y axis of names.
+const NAME_HEIGHT: f64 = 9.0;
+
 /// Right of the x axis, for the half of the last label that reaches beyond it.
 const RIGHT: f64 = 12.0;
 
@@ -31,6 +34,8 @@ pub(super) struct Sheet<'a> {
     panel: &'a Panel,
     shown: Vec<Vec<(f64, f64)>>,
     left_out: usize,
+    /// Between the axes.
+    height: f64,
     y: Option<Ruler<'a>>,
 }
 
@@ -39,13 +44,14 @@ struct Area<'a> {
     left: f64,
     bottom: f64,
     width: f64,
+    height: f64,
     x: Ruler<'a>,
     y: &'a Ruler<'a>,
 }
 
 impl Area<'_> {
     fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
-        (self.left + self.x.place(x) * self.width, self.bottom - self.y.place(y) * HEIGHT)
+        (self.left + self.x.place(x) * self.width, self.bottom - self.y.place(y) * self.height)
     }
 }
 
@@ -55,8 +61,12 @@ impl<'a> Sheet<'a> {
         let all: usize = panel.series.iter().map(|series| series.points.len()).sum();
         let left_out = all - shown.iter().map(Vec::len).sum::<usize>();
         let values = shown.iter().flatten().map(|point| point.1);
-        let y = Ruler::new(&panel.y, values, Side::Left, HEIGHT, 0.0);
-        Self { panel, shown, left_out, y }
+        let height = match &panel.y.scale {
+            Scale::Categories(names) => NAME_HEIGHT * float(names.len()),
+            _ => HEIGHT,
+        };
+        let y = Ruler::new(&panel.y, values, Side::Left, height, 0.0);
+        Self { panel, shown, left_out, height, y }
     }
 
     /// Room left of the y axis.
@@ -67,7 +77,7 @@ impl<'a> Sheet<'a> {
     }
 
     fn y_label(&self) -> Vec<String> {
-        wrapped(&self.panel.y.label, LABEL, HEIGHT + 10.0)
+        wrapped(&self.panel.y.label, LABEL, self.height + 10.0)
     }
 
     /// Draws the panel below `top`, its y axis at `left`; gives where it ends.
@@ -76,20 +86,20 @@ impl<'a> Sheet<'a> {
         let room = WIDTH - 2.0 * MARGIN;
         let top = canvas.paragraph((MARGIN, top), room, TITLE, BOLD, &self.panel.title);
         let top = legend::draw(canvas, self.panel, styles, top + 1.0) + 6.0;
-        let bottom = top + self.bars_headroom(width) + HEIGHT;
+        let bottom = top + self.bars_headroom(width) + self.height;
         let values = self.shown.iter().flatten().map(|point| point.0);
         let x = Ruler::new(&self.panel.x, values, Side::Below, width, RIGHT - 1.0);
         let below = if let (Some(x), Some(y)) = (x, &self.y) {
-            let area = Area { left, bottom, width, x, y };
+            let area = Area { left, bottom, width, height: self.height, x, y };
             grid(canvas, &area);
             self.marks(canvas, &area, styles);
             axes(canvas, &area);
             y_ticks(canvas, &area);
             x_ticks(canvas, &area)
         } else {
-            let at = (left + width / 2.0, bottom - HEIGHT / 2.0);
+            let at = (left + width / 2.0, bottom - self.height / 2.0);
             canvas.text(at, LABEL, Anchor::Middle, GREY, EMPTY);
-            lines(canvas, left, bottom, width);
+            lines(canvas, (left, bottom), (width, self.height));
             bottom
         };
         self.labels(canvas, left, width, bottom, below)
@@ -100,7 +110,7 @@ impl<'a> Sheet<'a> {
             let style = styles.style(self.panel, series);
             match series.mark {
                 Mark::Bars => self.bars(canvas, area, index, style),
-                Mark::Line | Mark::Steps => self.line(canvas, area, index, style),
+                Mark::Line | Mark::Steps | Mark::Points => self.line(canvas, area, index, style),
             }
         }
     }
@@ -108,7 +118,7 @@ impl<'a> Sheet<'a> {
     fn line(&self, canvas: &mut Canvas, area: &Area, index: usize, style: Style) {
         let series = &self.panel.series[index];
         let points: Vec<_> = self.shown[index].iter().map(|&point| area.at(point)).collect();
-        if points.len() > 1 {
+        if points.len() > 1 && series.mark != Mark::Points {
             canvas.path(&polyline(&points, series.mark == Mark::Steps), &style.stroke());
         }
         if has_markers(series) {
@@ -155,7 +165,7 @@ impl<'a> Sheet<'a> {
             return 0.0;
         }
         let needed = |point: &(f64, f64)| {
-            text_width(&self.value(point.1), VALUE) - (1.0 - y.place(point.1)) * HEIGHT
+            text_width(&self.value(point.1), VALUE) - (1.0 - y.place(point.1)) * self.height
         };
         self.shown.iter().flatten().map(needed).fold(0.0, f64::max)
     }
@@ -170,7 +180,7 @@ impl<'a> Sheet<'a> {
     fn labels(&self, canvas: &mut Canvas, left: f64, width: f64, bottom: f64, below: f64) -> f64 {
         for (index, line) in self.y_label().iter().enumerate() {
             let x = MARGIN + LABEL + line_height(LABEL) * float(index);
-            canvas.text((x, bottom - HEIGHT / 2.0), LABEL, Anchor::Upwards, "", line);
+            canvas.text((x, bottom - self.height / 2.0), LABEL, Anchor::Upwards, "", line);
         }
         let mut end = below + 2.0;
         for line in wrapped(&self.panel.x.label, LABEL, width) {
@@ -195,7 +205,11 @@ fn shown(panel: &Panel, series: &Series) -> Vec<(f64, f64)> {
 
 /// Whether the points of `series` have markers.
 pub(super) fn has_markers(series: &Series) -> bool {
-    series.mark == Mark::Line && series.points.len() <= MARKERS_MAX
+    match series.mark {
+        Mark::Points => true,
+        Mark::Line => series.points.len() <= MARKERS_MAX,
+        Mark::Steps | Mark::Bars => false,
+    }
 }
 
 /// A bar between two corners.
@@ -226,13 +240,13 @@ fn polyline(points: &[(f64, f64)], is_stepped: bool) -> String {
 fn grid(canvas: &mut Canvas, area: &Area) {
     let mut data = String::new();
     for tick in &area.y.ticks {
-        let y = area.bottom - tick.at * HEIGHT;
+        let y = area.bottom - tick.at * area.height;
         let _ = write!(data, "M{} {}h{}", number(area.left), number(y), number(area.width));
     }
     if !area.x.is_of_names() {
         for tick in &area.x.ticks {
             let x = area.left + tick.at * area.width;
-            let _ = write!(data, "M{} {}v-{}", number(x), number(area.bottom), number(HEIGHT));
+            let _ = write!(data, "M{} {}v-{}", number(x), number(area.bottom), number(area.height));
         }
     }
     canvas.path(&data, r##"fill="none" stroke="#ddd" stroke-width="0.4""##);
@@ -240,12 +254,12 @@ fn grid(canvas: &mut Canvas, area: &Area) {
 
 /// Both axes and their ticks.
 fn axes(canvas: &mut Canvas, area: &Area) {
-    lines(canvas, area.left, area.bottom, area.width);
+    lines(canvas, (area.left, area.bottom), (area.width, area.height));
     let mut data = String::new();
     let major = |ruler: &Ruler| ruler.ticks.iter().map(|tick| (tick.at, TICK)).collect::<Vec<_>>();
     let minor = |ruler: &Ruler| ruler.minor.iter().map(|&at| (at, TICK * 0.5)).collect::<Vec<_>>();
     for (at, length) in [major(area.y), minor(area.y)].concat() {
-        let y = area.bottom - at * HEIGHT;
+        let y = area.bottom - at * area.height;
         let _ = write!(data, "M{} {}h-{}", number(area.left), number(y), number(length));
     }
     if !area.x.is_of_names() {
@@ -257,15 +271,15 @@ fn axes(canvas: &mut Canvas, area: &Area) {
     canvas.path(&data, r#"fill="none" stroke="black" stroke-width="0.5""#);
 }
 
-fn lines(canvas: &mut Canvas, left: f64, bottom: f64, width: f64) {
-    let (left, top, right) = (number(left), number(bottom - HEIGHT), number(left + width));
+fn lines(canvas: &mut Canvas, (left, bottom): (f64, f64), (width, height): (f64, f64)) {
+    let (left, top, right) = (number(left), number(bottom - height), number(left + width));
     let data = format!("M{left} {top}V{}H{right}", number(bottom));
     canvas.path(&data, r#"fill="none" stroke="black" stroke-width="0.6""#);
 }
 
 fn y_ticks(canvas: &mut Canvas, area: &Area) {
     for tick in &area.y.ticks {
-        let y = area.bottom - tick.at * HEIGHT + axis::SIZE * 0.35;
+        let y = area.bottom - tick.at * area.height + axis::SIZE * 0.35;
         let at = (area.left - TICK - 1.5, y);
         canvas.text(at, axis::SIZE, Anchor::End, "", &tick.label);
     }

@@ -1,6 +1,9 @@
 //! Which experiments there are in the papers, and which can be rerun.
 
-use super::{Finding, Run, flash_delay, handlers, index_cost, key_size};
+use super::{
+    Finding, Run, flash_delay, gc_blocking, grid, handlers, index_cost, key_size, models,
+    page_move, registers,
+};
 use crate::output::{Failure, Output};
 use crate::table;
 use serde::Serialize;
@@ -27,16 +30,58 @@ pub(super) struct Experiment {
 
 /// All experiments, system by system.
 pub(super) const ENTRIES: &[Entry] = &[
-    later("FEMU-2a", "FEMU", "read latency, 1 to 64 threads, no flash delay"),
-    later("FEMU-2b", "FEMU", "the same with a fixed delay of 50 us"),
-    later("FEMU-2c", "FEMU", "that delay through the advanced model's code"),
-    later("FEMU-3", "FEMU", "two reads of a plane, one and two registers"),
-    later("FEMU-4", "FEMU", "16 threads of reads over channels x planes"),
-    later("FEMU-5", "FEMU", "filebench, basic and advanced model, real drive"),
-    later("FEMU-5b", "FEMU", "varmail over threads and planes"),
-    later("FEMU-6a", "FEMU", "read tail while GC blocks more or less"),
-    later("FEMU-6b", "FEMU", "a distributed word count under GC"),
-    later("FEMU-g", "FEMU", "pages moved inside the device, not by the host"),
+    later("FEMU-2a", FEMU, "read latency, 1 to 64 threads, no flash delay"),
+    later("FEMU-2b", FEMU, "the same with a fixed delay of 50 us"),
+    later("FEMU-2c", FEMU, "that delay through the advanced model's code"),
+    Entry {
+        id: "FEMU-3",
+        system: FEMU,
+        what: "two reads of a plane, one and two registers",
+        experiment: Some(Experiment {
+            source: "FEMU, section 3.2.3 and figure 3",
+            run: registers::run,
+        }),
+    },
+    Entry {
+        id: "FEMU-4",
+        system: FEMU,
+        what: "16 threads of reads over channels x planes",
+        experiment: Some(Experiment { source: "FEMU, section 3.2.3 and figure 4", run: grid::run }),
+    },
+    Entry {
+        id: "FEMU-5",
+        system: FEMU,
+        what: "filebench, basic and advanced model, real drive",
+        experiment: Some(Experiment {
+            source: "FEMU, section 3.2.3 and figure 5a",
+            run: models::run_personalities,
+        }),
+    },
+    Entry {
+        id: "FEMU-5b",
+        system: FEMU,
+        what: "varmail over threads and planes",
+        experiment: Some(Experiment {
+            source: "FEMU, section 3.2.3 and figure 5b",
+            run: models::run_sizes,
+        }),
+    },
+    Entry {
+        id: "FEMU-6a",
+        system: FEMU,
+        what: "read tail while GC blocks more or less",
+        experiment: Some(Experiment {
+            source: "FEMU, section 3.3 and figure 6a",
+            run: gc_blocking::run,
+        }),
+    },
+    later("FEMU-6b", FEMU, "a distributed word count under GC"),
+    Entry {
+        id: "FEMU-g",
+        system: FEMU,
+        what: "pages moved inside the device, not by the host",
+        experiment: Some(Experiment { source: "FEMU, section 3.3", run: page_move::run }),
+    },
     Entry {
         id: "MoKE-1a",
         system: MOKE,
@@ -104,6 +149,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     later("CR-11", CRAIL, "one client, 1, 2 and 4 DataNodes"),
 ];
 
+const FEMU: &str = "FEMU";
 const MOKE: &str = "MoKE";
 const LIGHTSTORE: &str = "LightStore";
 const CRAIL: &str = "Crail-KV";

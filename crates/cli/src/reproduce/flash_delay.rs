@@ -9,7 +9,7 @@ use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};
 use base::Nanos;
 use node::Profile;
-use node::profile::Nand;
+use node::profile::{Levels, Nand};
 use serde::Deserialize;
 use workload::{Kind, Operation};
 
@@ -50,7 +50,7 @@ pub(super) fn run_retrieves(run: Run) -> Result<Finding, Failure> {
         operation: Operation::Retrieve,
         kind: Kind::Retrieve,
         paper_ns: 29_500.0,
-        added: |nand| nand.read + transfer(nand, VALUE_BYTES),
+        added: |nand| nand.levels.read[0] + transfer(nand, VALUE_BYTES),
         formula: "read and the value's transfer",
         load: "random retrieves",
         assumed: &["nand.channel_mb_per_s", "link.mb_per_s", "link.transfer_us"],
@@ -65,7 +65,7 @@ pub(super) fn run_stores(run: Run) -> Result<Finding, Failure> {
         operation: Operation::Store,
         kind: Kind::Store,
         paper_ns: 28_700.0,
-        added: |nand| transfer(nand, nand.page_bytes) + nand.program,
+        added: |nand| transfer(nand, nand.page_bytes) + nand.levels.program[0],
         formula: "program and the page's transfer",
         load: "stores of new keys in random order",
         assumed: &["nand.channel_mb_per_s", "link.mb_per_s", "link.transfer_us", "log.ack"],
@@ -172,7 +172,8 @@ impl Bounds {
 fn without_delays(profile: &Profile) -> Profile {
     let mut profile = profile.clone();
     let nand = &mut profile.nand;
-    (nand.read, nand.program, nand.erase) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
+    nand.levels = Levels::uniform(Nanos::ZERO, Nanos::ZERO);
+    nand.erase = Nanos::ZERO;
     nand.channel_bytes_per_second = 0;
     profile
 }

@@ -7,7 +7,7 @@ use crate::output::Failure;
 use crate::rig::{Measured, Rig, Setup};
 use base::{Nanos, human_bytes};
 use node::{Device, Profile};
-use workload::{Distribution, Kind, Load, Operation, Payload, Plan, Until, ValueSizes};
+use workload::{Distribution, Kind, Load, Operation, Payload, Plan, Space, Until, ValueSizes};
 
 /// MoKE, section III: "2.6M KV pairs with 16B keys and 4KB values".
 pub(super) const PAIRS: u64 = 2_600_000;
@@ -48,9 +48,11 @@ pub(super) fn plan(operation: Operation, queue_depth: u32) -> Plan {
         until: Until::Operations(OPERATIONS),
         load: Load::QueueDepth(queue_depth),
         nsid: Device::NAMESPACE,
+        space: Space::Pairs,
         key_bytes: KEY_BYTES,
         values: ValueSizes::Fixed(VALUE_BYTES),
         keys: PAIRS,
+        is_filled: false,
         seed: SEED,
         distribution: Distribution::Uniform,
         payload: Payload::None,
@@ -83,8 +85,8 @@ pub(super) fn setup(profile: &Profile, load: &str) -> String {
         nand.channels,
         nand.dies_per_channel,
         human_bytes(nand.page_bytes.into()),
-        nand.read,
-        nand.program,
+        nand.levels.read[0],
+        nand.levels.program[0],
         human_bytes(VALUE_BYTES.into()),
     )
 }

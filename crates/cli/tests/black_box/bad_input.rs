@@ -100,6 +100,14 @@ fn loads_that_cannot_be_are_refused() {
         ("bench store --ops 9 --trace /dev/stdout", "for something else too"),
         ("bench replay Cargo.toml --plot Cargo.toml", "for something else too"),
         ("bench store --plot /tmp/x.svg --trace /tmp/./x.svg", "for something else too"),
+    ] {
+        assert_refused(&words(arguments), sentence);
+    }
+}
+
+#[test]
+fn traces_that_cannot_be_replayed_are_refused() {
+    for (arguments, sentence) in [
         ("bench replay", "<TRACE>"),
         ("bench replay /nonexistent/trace", "cannot be read: No such file"),
         ("bench replay /", "cannot be read"),
@@ -109,9 +117,55 @@ fn loads_that_cannot_be_are_refused() {
         ("bench replay Cargo.toml --format xml", "csv, twitter"),
         ("bench replay Cargo.toml", "Cargo.toml:1: "),
         ("bench retrieve replay", "cannot be used with"),
-        ("bench retrieve --keys 100000000", "do not fit"),
     ] {
         assert_refused(&words(arguments), sentence);
+    }
+}
+
+#[test]
+fn sizes_and_fills_that_cannot_be_are_refused() {
+    for (arguments, sentence) in [
+        ("bench retrieve --keys 100000000", "do not fit"),
+        ("bench store --span 1MiB", "--span is of blocks"),
+        ("bench store --block-size 4KiB", "--block-size is of blocks"),
+        ("bench store --precondition 90", "a fill is a share as 90% or 0.9"),
+        ("bench store --precondition 0", "a fill is a share"),
+        ("bench store --precondition 101%", "a fill is a share"),
+        ("bench store --precondition -1", "a fill is a share"),
+        ("bench store --precondition full", "a fill is a share"),
+        ("bench store --precondition 90% --keys 5", "cannot be used with"),
+        ("bench read --precondition 90% --span 1MiB", "cannot be used with"),
+        ("bench retrieve --precondition 1% --key-size 1", "at most 256 keys"),
+    ] {
+        assert_refused(&words(arguments), sentence);
+    }
+}
+
+/// Of the namespaces of moke, 970pro and zn540, which are of pairs, blocks and zones.
+#[test]
+fn loads_that_are_not_for_a_namespace_are_refused() {
+    for (arguments, sentence) in [
+        ("randread --target sim:moke", "no namespace of moke: one of kind kv takes store, ret"),
+        ("randread --target sim:moke?ns=1", "not for namespace 1 of moke: one of kind kv takes"),
+        ("store --target sim:970pro", "one of kind block takes read, write, randread, randwr"),
+        ("randwrite --target sim:zn540", "one of kind zoned takes read, write and randread"),
+        ("mixed --target sim:zn540", "one of kind zoned takes read, write and randread"),
+        ("replay Cargo.toml --target sim:970pro", "replay is for no namespace of 970pro"),
+        ("read --target sim:970pro --block-size 5000", "a multiple of 4.0 KiB, up to 2.0 MiB"),
+        ("read --target sim:970pro --block-size 0", "a multiple of 4.0 KiB, up to 2.0 MiB"),
+        ("read --target sim:970pro --block-size 4MiB", "a multiple of 4.0 KiB, up to 2.0 MiB"),
+        ("read --target sim:970pro --block-size 8GiB", "a multiple of 4.0 KiB, up to 2.0 MiB"),
+        ("mixed --target sim:970pro --block-size 8KiB", "longer ones may tear"),
+        ("read --target sim:970pro --span 1KiB", "0 cannot be used"),
+        ("read --target sim:970pro --span 512GiB", "134217728 cannot be used"),
+        ("read --target sim:970pro --keys 9", "--keys is of pairs"),
+        ("read --target sim:970pro --key-size 9", "--key-size is of pairs"),
+        ("read --target sim:970pro --value-size 9", "--value-size is of pairs"),
+        ("read --target sim:970pro --read-percent 9", "mixed only"),
+        ("read --target sim:970pro --distribution zipfian", "one block after the other"),
+        ("write --target sim:zn540 --block-size 20KiB", "a whole number of blocks of 20.0 KiB"),
+    ] {
+        assert_refused(&words(&format!("bench {arguments}")), sentence);
     }
 }
 
@@ -136,6 +190,9 @@ fn targets_that_cannot_be_are_refused() {
         ("sim:moke?seed=1&seed=1", "twice"),
         ("sim:moke?shuffle=2", "0 or 1"),
         ("sim:moke?index=tree", "is hash or btree"),
+        ("sim:970pro?index=hash", "970pro has no index"),
+        ("sim:moke?ns=0", "ns is 1, not"),
+        ("sim:moke?ns=2", "ns is 1, not"),
         ("sim:moke?payload=full&", "no option"),
         ("sim:\u{1b}[31m\n", "there is no profile"),
     ] {
@@ -161,7 +218,7 @@ fn profiles_that_cannot_be_are_refused_with_their_line() {
         ("size_gb = 0.032", "size_gb = 64", "line 38: "),
         ("size_gb = 0.032", "size_gb = 0.032\nover_provisioning = 1", "line 39: "),
         ("kind = \"hash\"", "kind = \"tree\"", "line 34: "),
-        ("kind = \"kv\"", "kind = \"zoned\"", "line 37: "),
+        ("kind = \"kv\"", "kind = \"zones\"", "line 37: "),
         ("[nand]", "[nand", "line 3: "),
     ] {
         let changed = small.replacen(from, to, 1);
@@ -199,6 +256,8 @@ fn demos_that_cannot_be_are_refused() {
         ("demo /dev/null", "neither a folder nor a regular file"),
         ("demo a b", "unexpected argument 'b'"),
         ("demo . --device nope", "there is no profile"),
+        ("demo . --device 970pro", "970pro has no namespace of kind kv"),
+        ("demo . --device zn540 --clock real", "zn540 has no namespace of kind kv"),
         ("demo . --device", "--device"),
         ("demo . --seed x", "a whole number"),
         ("demo . --memory lots", "a size is"),

@@ -262,3 +262,25 @@ fn the_table_fits_a_terminal_and_ends_with_the_digest() {
     assert!(ran.stdout.lines().all(is_narrow), "{}", ran.stdout);
     assert!(ran.stdout.lines().next_back().unwrap().starts_with("digest "), "{}", ran.stdout);
 }
+
+#[test]
+fn files_go_to_the_first_namespace_of_keys_and_values() {
+    let profile = fs::read_to_string(SMALL).unwrap();
+    let (device, kv) = profile.split_once("[[namespace]]").unwrap();
+    let blocks = "kind = \"block\"\nsize_gb = 0.008\nover_provisioning = 1\n\
+                  ack = \"program\"\ngc_victims = \"greedy\"\n";
+    let kv = kv.lines().filter(|line| !line.contains("over_provisioning"));
+    let kv = kv.map(|line| if line.starts_with("size_gb") { "size_gb = 0.016" } else { line });
+    let kv = kv.collect::<Vec<_>>().join("\n");
+    let folder = tempdir().unwrap();
+    let mine = folder.path().join("mine.toml");
+    let text =
+        format!("{device}[[namespace]]\n{blocks}[[namespace]]{kv}\nover_provisioning = 0.5\n");
+    fs::write(&mine, text).unwrap();
+    let files = tempdir().unwrap();
+    write(files.path(), "a", b"some bytes");
+    write(files.path(), "b", &noise(5_000, 1));
+    let report = demo(files.path(), &["--device", mine.to_str().unwrap()]);
+    assert_eq!((&report["pairs"], &report["errors"]), (&2.into(), &0.into()));
+    assert_counts(&report, &[]);
+}

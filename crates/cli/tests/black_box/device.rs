@@ -16,6 +16,9 @@ fn the_built_in_devices_are_listed_with_their_sizes() {
         ("ideal", 8_000_000_000),
         ("pm983-kv", 3_840_000_000_000),
         ("lightstore", 512_000_000_000),
+        ("cnex-oc", 137_438_953_472),
+        ("970pro", 512_000_000_000),
+        ("zn540", 1_020_901_982_208),
     ];
     assert_eq!(sizes, expected);
     let table = kvasir(["device", "list"]);
@@ -39,7 +42,7 @@ fn a_profile_is_shown_as_it_is_written() {
 fn a_profile_has_its_values_and_assumptions_in_json() {
     let profile = json(["device", "show", "moke", "--json"]);
     assert_eq!(profile["nand"]["channels"], 8);
-    assert_eq!(profile["namespace"]["size_bytes"], 64_000_000_000_u64);
+    assert_eq!(profile["namespaces"][0]["size_bytes"], 64_000_000_000_u64);
     let assumptions = profile["assumptions"].as_array().unwrap();
     assert!(assumptions.iter().any(|assumption| assumption["key"] == "link.transfer_us"));
 }

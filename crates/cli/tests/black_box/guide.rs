@@ -37,6 +37,26 @@ fn the_measurement_of_the_guide_prints_what_it_shows() {
     assert_shown("bench.md", &kvasir(arguments.split(' ')).stdout);
 }
 
+/// The guide shows them without the table of stages. It names profiles from where the project is.
+#[test]
+fn the_measurements_of_blocks_of_the_guide_print_what_it_shows() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+    let text = read_to_string(format!("{root}docs/guide/bench.md")).unwrap();
+    for load in
+        ["randread --target sim:970pro", "write --target sim:zn540", "randwrite --target sim:"]
+    {
+        let command = format!("    kvasir bench {load}");
+        let mut commands = text.lines().filter(|line| line.starts_with(&command));
+        let command = commands.next().unwrap_or_else(|| panic!("no {command} is shown"));
+        let command = command.trim_start().replace("sim:examples", &format!("sim:{root}examples"));
+        let ran = kvasir(command.split(' ').skip(1));
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{command}");
+        let (first, rest) = ran.stdout.split_once("where the time went").expect("stages");
+        let (_, flash) = rest.split_once("\nflash\n").expect("a section on the flash");
+        assert_shown("bench.md", &format!("{first}flash\n{flash}").replace(root, ""));
+    }
+}
+
 /// The guide shows the first lines, which are of this very trace.
 #[test]
 fn the_replay_of_the_guide_prints_what_it_shows() {

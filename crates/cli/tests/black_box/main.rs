@@ -5,13 +5,21 @@ mod bad_input;
 #[cfg(test)]
 mod bench;
 #[cfg(test)]
+mod blocks;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod device;
 #[cfg(test)]
+mod femu;
+#[cfg(test)]
+mod femu_gc;
+#[cfg(test)]
 mod figures;
 #[cfg(test)]
 mod guide;
+#[cfg(test)]
+mod precondition;
 #[cfg(test)]
 mod program;
 #[cfg(test)]
@@ -20,5 +28,7 @@ mod real_time;
 mod replay;
 #[cfg(test)]
 mod reproduce;
+#[cfg(test)]
+mod sensitivity;
 #[cfg(test)]
 mod workloads;

@@ -8,7 +8,8 @@ const MARK: &str = "assumption:";
 /// A value that no source gives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Assumption {
-    /// The key, with its section before a dot: `nand.read_us`.
+    /// The key, with its section before a dot: `nand.read_us`. Of several sections of one name each
+    /// has its number, from 1: `namespace[2].size_gb`.
     pub key: String,
     /// Why it has this value.
     pub sentence: String,
@@ -59,10 +60,12 @@ fn collect(
                 collect(text, &format!("{key}."), name, value, found);
             }
         }
-        DeValue::Array(elements) => {
-            for table in elements.iter().filter_map(|element| element.get_ref().as_table()) {
+        DeValue::Array(elements) if elements.iter().any(|element| element.get_ref().is_table()) => {
+            let tables = elements.iter().filter_map(|element| element.get_ref().as_table());
+            for (number, table) in (1..).zip(tables) {
+                let number = if elements.len() > 1 { format!("[{number}]") } else { String::new() };
                 for (name, value) in table {
-                    collect(text, &format!("{key}."), name, value, found);
+                    collect(text, &format!("{key}{number}."), name, value, found);
                 }
             }
         }

@@ -43,6 +43,14 @@ impl Field<'_> {
         })
     }
 
+    /// True or false.
+    pub(super) fn truth(self) -> Result<bool, ProfileError> {
+        match self.value {
+            DeValue::Boolean(truth) => Ok(*truth),
+            _ => Err(self.must_be("true or false")),
+        }
+    }
+
     /// A time in microseconds.
     pub(super) fn micros(self) -> Result<Nanos, ProfileError> {
         Ok(Nanos(to_u64(self.number(0.0..=STAGE_SECONDS_MAX * 1e6)? * 1e3)))
@@ -74,6 +82,17 @@ impl Field<'_> {
     /// Whether the value is this string.
     pub(super) fn is(self, word: &str) -> bool {
         matches!(self.value, DeValue::String(text) if text == word)
+    }
+
+    /// Whether the value is a list.
+    pub(super) fn is_array(self) -> bool {
+        matches!(self.value, DeValue::Array(_))
+    }
+
+    /// Each element of a list, as if it were the key's value; none if the value is no list.
+    pub(super) fn elements(self) -> Vec<Self> {
+        let DeValue::Array(elements) = self.value else { return Vec::new() };
+        elements.iter().map(|element| Field { value: element.get_ref(), ..self }).collect()
     }
 
     /// A string of one line.
@@ -115,4 +134,9 @@ impl Field<'_> {
 )]
 pub(super) fn to_u64(number: f64) -> u64 {
     number.round() as u64
+}
+
+/// The same for numbers that are small.
+pub(super) fn to_u32(number: f64) -> u32 {
+    u32::try_from(to_u64(number)).unwrap_or(u32::MAX)
 }

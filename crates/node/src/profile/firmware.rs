@@ -16,16 +16,16 @@ pub(super) const SCHEMA: Schema = Schema {
 pub struct Firmware {
     /// Requests in work at once.
     pub handlers: Handlers,
-    /// What a retrieve holds its handler for.
+    /// What a retrieve or a read holds its handler for.
     #[serde(rename = "t_read_ns", with = "super::nanos")]
     pub t_read: Nanos,
-    /// What a store holds its handler for.
+    /// What a store, a write or a change of a zone holds its handler for.
     #[serde(rename = "t_write_ns", with = "super::nanos")]
     pub t_write: Nanos,
-    /// What a delete holds its handler for.
+    /// What a delete holds its handler for; nothing without a namespace of keys.
     #[serde(rename = "t_delete_ns", with = "super::nanos")]
     pub t_delete: Nanos,
-    /// What an exist holds its handler for.
+    /// What an exist holds its handler for; likewise.
     #[serde(rename = "t_exist_ns", with = "super::nanos")]
     pub t_exist: Nanos,
 }
@@ -40,13 +40,20 @@ pub enum Handlers {
 }
 
 impl Firmware {
-    pub(super) fn read(section: Section<'_>) -> Result<Self, ProfileError> {
+    /// The firmware of a device that has keys and values, or none.
+    pub(super) fn read(section: Section<'_>, has_keys: bool) -> Result<Self, ProfileError> {
+        let of_keys = |key: &'static str| match section.optional(key) {
+            Some(field) if !has_keys => Err(field
+                .wrong(format!("{key} is of keys, but there is no [[namespace]] of kind \"kv\""))),
+            None if !has_keys => Ok(Nanos::ZERO),
+            _ => section.field(key)?.micros(),
+        };
         Ok(Self {
             handlers: Handlers::read(section.field("handlers")?)?,
             t_read: section.field("t_read_us")?.micros()?,
             t_write: section.field("t_write_us")?.micros()?,
-            t_delete: section.field("t_delete_us")?.micros()?,
-            t_exist: section.field("t_exist_us")?.micros()?,
+            t_delete: of_keys("t_delete_us")?,
+            t_exist: of_keys("t_exist_us")?,
         })
     }
 }

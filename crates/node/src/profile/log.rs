@@ -7,14 +7,32 @@ use base::KIB;
 use base::limits::VALUE_BYTES_MAX;
 use serde::Serialize;
 
-pub(super) const SCHEMA: Schema =
-    Schema { name: "log", title: "[log]", keys: &["stripe", "ack", "buffer_kib", "gc_victims"] };
+pub(super) const SCHEMA: Schema = Schema {
+    name: "log",
+    title: "[log]",
+    keys: &["stripe", "ack", "buffer_kib", "gc_victims", "ftl"],
+};
 
 /// What a largest value takes in a buffer: itself, and 64 KiB for its header, its key and padding.
 const RECORD_KIB_MAX: u32 = VALUE_BYTES_MAX / 1024 + 64;
 
 /// Largest buffer: 16 GiB, more than the memory of any drive.
-const BUFFER_KIB_MAX: u32 = 1 << 24;
+pub(super) const BUFFER_KIB_MAX: u32 = 1 << 24;
+
+pub(super) const FTLS: &[(&str, bool)] = &[("append", false), ("page", true)];
+
+pub(super) const STRIPES: &[(&str, Stripe)] =
+    &[("die", Stripe::Die), ("channel", Stripe::Channel), ("all", Stripe::All)];
+
+pub(super) const ACKS: &[(&str, bool)] = &[("program", false), ("buffer", true)];
+
+pub(super) const GC_VICTIMS: &[(&str, GcVictims)] = &[
+    ("greedy", GcVictims::Greedy),
+    ("cost-benefit", GcVictims::CostBenefit),
+    ("random", GcVictims::Random),
+    ("fifo", GcVictims::Fifo),
+    ("d-choices", GcVictims::DChoices),
+];
 
 /// Fewest extents that a log works with: those being filled, those being cleaned, a reserve, and
 /// some that hold data.
@@ -23,8 +41,9 @@ const EXTENTS_MIN: u64 = 8;
 /// The log of records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Log {
-    /// The dies that an extent spreads over, one block on each.
-    pub stripe: Stripe,
+    /// What its extents are.
+    #[serde(flatten)]
+    pub ftl: LogFtl,
     /// When a store is answered.
     #[serde(flatten)]
     pub ack: Ack,
@@ -32,7 +51,20 @@ pub struct Log {
     pub gc_victims: GcVictims,
 }
 
-/// The dies that an extent spreads over.
+/// What the extents of a log are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "ftl", rename_all = "kebab-case")]
+pub enum LogFtl {
+    /// Blocks of flash, which the log alone cleans.
+    Append {
+        /// The dies that an extent spreads over.
+        stripe: Stripe,
+    },
+    /// Logical blocks of a page-mapped layer, which cleans too.
+    Page,
+}
+
+/// The dies that an extent spreads over, with all their planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stripe {
@@ -75,29 +107,33 @@ pub enum GcVictims {
 }
 
 impl Stripe {
-    /// How many dies of `nand` an extent spreads over.
-    pub const fn dies(self, nand: &Nand) -> u32 {
-        match self {
-            Self::Die => 1,
-            Self::Channel => nand.dies_per_channel,
-            Self::All => nand.dies(),
-        }
+    /// How many planes of `nand`, on any of its dies, an extent spreads over: one block of each.
+    pub const fn units(self, nand: &Nand) -> u32 {
+        nand.planes_per_die
+            * match self {
+                Self::Die => 1,
+                Self::Channel => nand.dies_per_channel,
+                Self::All => nand.dies(),
+            }
     }
 
-    /// Extents of `nand`, if none of its blocks is bad.
-    pub fn extents(self, nand: &Nand) -> u64 {
-        u64::from(nand.blocks_per_die()) * u64::from(nand.dies() / self.dies(nand))
+    /// Extents of `blocks` blocks of every plane of `nand`, if none of them is bad.
+    pub fn extents(self, nand: &Nand, blocks: u32) -> u64 {
+        u64::from(blocks) * u64::from(nand.units() / self.units(nand))
     }
 
     /// Data bytes of an extent of `nand`.
     pub fn extent_bytes(self, nand: &Nand) -> u64 {
-        nand.block_bytes() * u64::from(self.dies(nand))
+        nand.block_bytes() * u64::from(self.units(nand))
     }
 
-    fn read(field: Field<'_>, nand: &Nand) -> Result<Self, ProfileError> {
-        let stripe =
-            field.choice(&[("die", Self::Die), ("channel", Self::Channel), ("all", Self::All)])?;
-        let (extents, bytes) = (stripe.extents(nand), stripe.extent_bytes(nand));
+    pub(super) fn read(field: Field<'_>) -> Result<Self, ProfileError> {
+        field.choice(STRIPES)
+    }
+
+    /// Refuses extents that are too few or too small for the log on `blocks` blocks of every plane.
+    fn check(self, field: Field<'_>, nand: &Nand, blocks: u32) -> Result<(), ProfileError> {
+        let (extents, bytes) = (self.extents(nand, blocks), self.extent_bytes(nand));
         let bytes_min = largest_value_extent_bytes(nand.page_bytes);
         if extents < EXTENTS_MIN {
             return Err(field.wrong(format!(
@@ -111,17 +147,21 @@ impl Stripe {
                  {bytes_min}; choose a wider stripe or more pages_per_block"
             )));
         }
-        Ok(stripe)
+        Ok(())
     }
 }
 
 impl Ack {
-    fn read(section: Section<'_>) -> Result<Self, ProfileError> {
+    /// `kib_min` is the smallest buffer.
+    pub(super) fn read(section: Section<'_>, kib_min: u32) -> Result<Self, ProfileError> {
         let field = section.field("ack")?;
-        let buffered = field.choice(&[("program", false), ("buffer", true)])?;
+        let buffered = field.choice(ACKS)?;
         match (buffered, section.optional("buffer_kib")) {
             (false, None) => Ok(Self::Program),
-            (true, Some(size)) => Ok(Self::Buffer { bytes: buffer_bytes(size)? }),
+            (true, Some(size)) => {
+                let kib = size.whole(kib_min..=BUFFER_KIB_MAX)?;
+                Ok(Self::Buffer { bytes: u64::from(kib) * KIB })
+            }
             (false, Some(size)) => {
                 Err(size.wrong("buffer_kib is given, but ack is not \"buffer\"".to_owned()))
             }
@@ -129,6 +169,12 @@ impl Ack {
                 Err(field.wrong("ack is \"buffer\", but buffer_kib is not given".to_owned()))
             }
         }
+    }
+}
+
+impl GcVictims {
+    pub(super) fn read(section: Section<'_>) -> Result<Self, ProfileError> {
+        section.field("gc_victims")?.choice(GC_VICTIMS)
     }
 }
 
@@ -140,22 +186,44 @@ fn largest_value_extent_bytes(page_bytes: u32) -> u64 {
     u64::from(pages) * u64::from(page_bytes)
 }
 
-fn buffer_bytes(size: Field<'_>) -> Result<u64, ProfileError> {
-    Ok(u64::from(size.whole(RECORD_KIB_MAX..=BUFFER_KIB_MAX)?) * KIB)
+impl LogFtl {
+    fn read(section: Section<'_>, nand: &Nand, blocks: u32) -> Result<Self, ProfileError> {
+        let ftl = section.optional("ftl");
+        let is_page = ftl.map(|field| field.choice(FTLS));
+        if is_page.transpose()?.unwrap_or(false) {
+            return match section.optional("stripe") {
+                None => Ok(Self::Page),
+                Some(stripe) => {
+                    Err(stripe.wrong("stripe is given, but ftl is \"page\"".to_owned()))
+                }
+            };
+        }
+        let field = section.field("stripe")?;
+        let stripe = Stripe::read(field)?;
+        stripe.check(field, nand, blocks)?;
+        Ok(Self::Append { stripe })
+    }
 }
 
 impl Log {
-    pub(super) fn read(section: Section<'_>, nand: &Nand) -> Result<Self, ProfileError> {
+    /// The log of a store on `blocks` blocks of every plane.
+    pub(super) fn read(
+        section: Section<'_>,
+        nand: &Nand,
+        blocks: u32,
+    ) -> Result<Self, ProfileError> {
         Ok(Self {
-            stripe: Stripe::read(section.field("stripe")?, nand)?,
-            ack: Ack::read(section)?,
-            gc_victims: section.field("gc_victims")?.choice(&[
-                ("greedy", GcVictims::Greedy),
-                ("cost-benefit", GcVictims::CostBenefit),
-                ("random", GcVictims::Random),
-                ("fifo", GcVictims::Fifo),
-                ("d-choices", GcVictims::DChoices),
-            ])?,
+            ftl: LogFtl::read(section, nand, blocks)?,
+            ack: Ack::read(section, RECORD_KIB_MAX)?,
+            gc_victims: GcVictims::read(section)?,
         })
+    }
+
+    /// The dies that an extent spreads over, where it is of blocks of flash.
+    pub const fn stripe(&self) -> Option<Stripe> {
+        match self.ftl {
+            LogFtl::Append { stripe } => Some(stripe),
+            LogFtl::Page => None,
+        }
     }
 }

@@ -1,6 +1,9 @@
 use crate::profile::error::ProfileError;
+use crate::profile::levels::Levels;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
+use crate::profile::suspend::Suspend;
+use crate::profile::wear::Wear;
 use base::Nanos;
 use serde::Serialize;
 
@@ -22,8 +25,28 @@ pub(super) const SCHEMA: Schema = Schema {
         "model",
         "channel_mb_per_s",
         "factory_bad_ppm",
+        "page_map",
+        "transfer_bytes",
+        "cache_busy_us",
+        "multi_plane",
+        "program_suspend_us",
+        "erase_suspend_us",
+        "resume_us",
+        "read_priority",
+        "variability_percent",
+        "read_retries",
+        "endurance_cycles",
+        "worn_cycles",
     ],
 };
+
+pub(super) const MODELS: &[(&str, Model)] = &[("staged", Model::Staged), ("scalar", Model::Scalar)];
+
+pub(super) const MULTI_PLANES: &[(&str, MultiPlane)] = &[
+    ("none", MultiPlane::None),
+    ("together", MultiPlane::Together),
+    ("independent", MultiPlane::Independent),
+];
 
 /// Fewest spare bytes: the FTL's tag of a block is in those of its first page.
 const SPARE_BYTES_MIN: u32 = 24;
@@ -52,12 +75,9 @@ pub struct Nand {
     pub page_bytes: u32,
     /// Bytes of a page beside its data, error correction taken off.
     pub spare_bytes: u32,
-    /// From cells to register.
-    #[serde(rename = "read_ns", with = "super::nanos")]
-    pub read: Nanos,
-    /// From register to cells.
-    #[serde(rename = "program_ns", with = "super::nanos")]
-    pub program: Nanos,
+    /// From cells to register and back, and which page has which of these times.
+    #[serde(flatten)]
+    pub levels: Levels,
     /// Of a block.
     #[serde(rename = "erase_ns", with = "super::nanos")]
     pub erase: Nanos,
@@ -69,6 +89,35 @@ pub struct Nand {
     pub channel_bytes_per_second: u64,
     /// Blocks that are bad from the factory, of a million.
     pub factory_bad_ppm: u32,
+    /// Reads move whole multiples of it over the channel: the bytes of a codeword; 1 for as many
+    /// as are wanted.
+    pub transfer_bytes: u32,
+    /// With two registers: how long the cells stand still while a page goes from one register to
+    /// the other.
+    #[serde(rename = "cache_busy_ns", with = "super::nanos")]
+    pub cache_busy: Nanos,
+    /// What the planes of a die do at once.
+    pub multi_plane: MultiPlane,
+    /// What interrupts a program or an erase for a read.
+    #[serde(flatten)]
+    pub suspend: Suspend,
+    /// Whether hosts' reads go before programs and erases that wait.
+    pub read_priority: bool,
+    /// How blocks differ and age.
+    #[serde(flatten)]
+    pub wear: Wear,
+}
+
+/// What the planes of a die do at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MultiPlane {
+    /// Nothing: a die does one thing at a time.
+    None,
+    /// Operations of one kind that wait together.
+    Together,
+    /// Anything, each on its own.
+    Independent,
 }
 
 /// How the flash keeps time.
@@ -84,28 +133,38 @@ pub enum Model {
 impl Nand {
     pub(super) fn read(section: Section<'_>) -> Result<Self, ProfileError> {
         let page_bytes = Self::read_page_bytes(section)?;
-        let spare_bytes =
-            section.optional("spare_bytes").map(|field| field.whole(SPARE_BYTES_MIN..=page_bytes));
-        let bad_ppm = section.optional("factory_bad_ppm").map(|field| field.whole(0..=100_000));
+        let pages_per_block = section.field("pages_per_block")?.whole(1..=16_384)?;
         let nand = Self {
             channels: section.field("channels")?.whole(1..=128)?,
             dies_per_channel: section.field("dies_per_channel")?.whole(1..=128)?,
             planes_per_die: section.field("planes_per_die")?.whole(1..=16)?,
             blocks_per_plane: section.field("blocks_per_plane")?.whole(1..=BLOCKS_PER_DIE_MAX)?,
-            pages_per_block: section.field("pages_per_block")?.whole(1..=16_384)?,
+            pages_per_block,
             page_bytes,
-            spare_bytes: spare_bytes.transpose()?.unwrap_or(page_bytes / 16),
-            read: section.field("read_us")?.micros()?,
-            program: section.field("program_us")?.micros()?,
+            spare_bytes: section.whole_or(
+                "spare_bytes",
+                SPARE_BYTES_MIN..=page_bytes,
+                page_bytes / 16,
+            )?,
+            levels: Levels::read(section, pages_per_block)?,
             erase: section.field("erase_us")?.micros()?,
             registers: section.field("registers")?.whole(1..=2)?,
-            model: section
-                .field("model")?
-                .choice(&[("staged", Model::Staged), ("scalar", Model::Scalar)])?,
+            model: section.field("model")?.choice(MODELS)?,
             channel_bytes_per_second: section.field("channel_mb_per_s")?.rate()?,
-            factory_bad_ppm: bad_ppm.transpose()?.unwrap_or(0),
+            factory_bad_ppm: section.whole_or("factory_bad_ppm", 0..=100_000, 0)?,
+            transfer_bytes: section.whole_or("transfer_bytes", 1..=page_bytes, 1)?,
+            cache_busy: section.micros_or_none("cache_busy_us")?.unwrap_or(Nanos::ZERO),
+            multi_plane: section
+                .optional("multi_plane")
+                .map_or(Ok(MultiPlane::None), |field| field.choice(MULTI_PLANES))?,
+            suspend: Suspend::read(section)?,
+            read_priority: section.truth_or("read_priority", true)?,
+            wear: Wear::read(section)?,
         };
         nand.check_blocks(section)?;
+        nand.check_registers(section)?;
+        nand.check_planes(section)?;
+        nand.check_model(section)?;
         Ok(nand)
     }
 
@@ -135,6 +194,48 @@ impl Nand {
         Ok(())
     }
 
+    fn check_registers(&self, section: Section<'_>) -> Result<(), ProfileError> {
+        match section.optional("cache_busy_us") {
+            Some(field) if self.registers == 1 => {
+                Err(field.wrong("cache_busy_us is given, but registers is 1".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_planes(&self, section: Section<'_>) -> Result<(), ProfileError> {
+        match section.optional("multi_plane") {
+            Some(field) if self.multi_plane != MultiPlane::None && self.planes_per_die == 1 => {
+                Err(field.wrong("multi_plane is given, but planes_per_die is 1".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what the scalar model has no place for: one number for each die knows neither what
+    /// waits nor what could be interrupted.
+    fn check_model(&self, section: Section<'_>) -> Result<(), ProfileError> {
+        if self.model == Model::Staged {
+            return Ok(());
+        }
+        let unknown = [
+            ("cache_busy_us", self.cache_busy != Nanos::ZERO),
+            ("multi_plane", self.multi_plane != MultiPlane::None),
+            ("program_suspend_us", self.suspend.program.is_some()),
+            ("erase_suspend_us", self.suspend.erase.is_some()),
+            ("read_priority", !self.read_priority),
+        ];
+        for (key, is_used) in unknown {
+            if is_used && let Some(field) = section.optional(key) {
+                return Err(field.wrong(format!(
+                    "{key} is something that model = \"scalar\" does not know; use \"staged\", or \
+                     leave {key} out"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Dies of the device.
     pub const fn dies(&self) -> u32 {
         self.channels * self.dies_per_channel
@@ -148,6 +249,16 @@ impl Nand {
     /// Data bytes of a block.
     pub const fn block_bytes(&self) -> u64 {
         self.pages_per_block as u64 * self.page_bytes as u64
+    }
+
+    /// Planes of all dies, each of which does its own things.
+    pub const fn units(&self) -> u32 {
+        self.dies() * self.planes_per_die
+    }
+
+    /// Data bytes of one block of every plane of every die.
+    pub const fn row_bytes(&self) -> u64 {
+        self.units() as u64 * self.block_bytes()
     }
 
     /// Data bytes of all blocks, good and bad.

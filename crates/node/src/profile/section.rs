@@ -3,6 +3,8 @@ use crate::profile::field::Field;
 use crate::profile::near::nearest;
 use crate::profile::schema::Schema;
 use crate::profile::source::{Source, listed, quoted};
+use base::Nanos;
+use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -44,20 +46,29 @@ impl<'t> Section<'t> {
         Self { line: field.line, table: Some(table), ..section }.checked()
     }
 
-    /// The one element of `[[name]]`.
-    pub(super) fn only_element(self, schema: &'static Schema) -> Result<Self, ProfileError> {
+    /// The elements of `[[name]]`, at least one.
+    pub(super) fn elements(self, schema: &'static Schema) -> Result<Vec<Self>, ProfileError> {
         let section = Self { schema, line: 1, table: None, ..self };
         let field = self.optional(schema.name).ok_or_else(|| section.lacks_itself())?;
         let as_written = || field.must_be(&format!("a section, written {}", schema.title));
         let DeValue::Array(elements) = field.value else { return Err(as_written()) };
-        let first = elements.first().ok_or_else(as_written)?;
-        if let Some(second) = elements.get(1) {
-            let problem = format!("a second {}; one is all that is possible", schema.title);
-            return Err(self.source.error(self.source.line(second.span().start), problem));
+        if elements.is_empty() {
+            return Err(as_written());
         }
-        let DeValue::Table(table) = first.get_ref() else { return Err(as_written()) };
-        let line = self.source.line(first.span().start);
-        Self { line, table: Some(table), ..section }.checked()
+        let tables = elements.iter().map(|element| {
+            let DeValue::Table(table) = element.get_ref() else { return Err(as_written()) };
+            let line = self.source.line(element.span().start);
+            Self { line, table: Some(table), ..section }.checked()
+        });
+        tables.collect()
+    }
+
+    /// Refuses the section `[name]`, which is of nothing that the device has.
+    pub(super) fn refuse(self, schema: &'static Schema, reason: &str) -> Result<(), ProfileError> {
+        match self.optional(schema.name) {
+            None => Ok(()),
+            Some(field) => Err(field.wrong(format!("{} is given, but {reason}", schema.title))),
+        }
     }
 
     /// The key `key`, which must be there.
@@ -77,6 +88,26 @@ impl<'t> Section<'t> {
         })
     }
 
+    /// A whole number in `range`; without the key, `default`.
+    pub(super) fn whole_or(
+        self,
+        key: &'static str,
+        range: RangeInclusive<u32>,
+        default: u32,
+    ) -> Result<u32, ProfileError> {
+        self.optional(key).map_or(Ok(default), |field| field.whole(range))
+    }
+
+    /// True or false; without the key, `default`.
+    pub(super) fn truth_or(self, key: &'static str, default: bool) -> Result<bool, ProfileError> {
+        self.optional(key).map_or(Ok(default), Field::truth)
+    }
+
+    /// A time in microseconds, if the key is there.
+    pub(super) fn micros_or_none(self, key: &'static str) -> Result<Option<Nanos>, ProfileError> {
+        self.optional(key).map(Field::micros).transpose()
+    }
+
     /// Where its keys are, as errors say it.
     pub(super) fn place(self) -> String {
         match self.schema.title {
@@ -87,7 +118,11 @@ impl<'t> Section<'t> {
 
     /// The error that this section lacks `what`.
     pub(super) fn lacks(self, what: &str) -> ProfileError {
-        let problem = format!("{what} is missing {}", self.place());
+        self.wrong(format!("{what} is missing {}", self.place()))
+    }
+
+    /// The error that says `problem` of this section.
+    pub(super) fn wrong(self, problem: String) -> ProfileError {
         self.source.error(self.line, problem)
     }
 

@@ -59,13 +59,21 @@ pub(super) fn quoted(text: &str) -> String {
 pub(super) fn shown(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => quoted(text),
-        DeValue::Integer(number) if number.as_str().len() <= QUOTED_CHARS_MAX => number.to_string(),
-        DeValue::Float(number) if number.as_str().len() <= QUOTED_CHARS_MAX => number.to_string(),
-        DeValue::Integer(_) | DeValue::Float(_) => "a very long number".to_owned(),
+        DeValue::Integer(number) => shown_number(number.as_str(), &number.to_string()),
+        DeValue::Float(number) => shown_number(number.as_str(), &number.to_string()),
         DeValue::Boolean(truth) => truth.to_string(),
         DeValue::Datetime(_) => "a date or time".to_owned(),
         DeValue::Array(_) => "an array".to_owned(),
         DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+
+/// A number of these digits, written as `text`. The parser lets control characters through.
+fn shown_number(digits: &str, text: &str) -> String {
+    if digits.len() <= QUOTED_CHARS_MAX {
+        text.escape_debug().to_string()
+    } else {
+        "a very long number".to_owned()
     }
 }
 

@@ -56,10 +56,10 @@ fn one_page_at_a_time_takes_lightstore_as_long_as_the_paper_measured() {
     on(&profile, async |device| {
         let host = Host::new(device);
         let stored = host.store(&key(1, 16), &value(LIGHTSTORE_PAGE)).await.latency().0;
-        assert_eq!(stored, link + firmware.t_write.0 + bus + nand.program.0);
+        assert_eq!(stored, link + firmware.t_write.0 + bus + nand.levels.program[0].0);
         assert_near("store", stored, 480_000, 1);
         let retrieved = host.retrieve(&key(1, 16)).await.latency().0;
-        assert_eq!(retrieved, firmware.t_read.0 + nand.read.0 + bus + link);
+        assert_eq!(retrieved, firmware.t_read.0 + nand.levels.read[0].0 + bus + link);
         assert_near("retrieve", retrieved, 120_000, 1);
     });
 }
@@ -70,7 +70,7 @@ fn one_page_at_a_time_takes_lightstore_as_long_as_the_paper_measured() {
 fn lightstore_stores_as_fast_as_its_dies_program() {
     let profile = Profile::load("lightstore").unwrap();
     let nand = &profile.nand;
-    let page = on_bus(nand, LIGHTSTORE_PAGE) + nand.program.0;
+    let page = on_bus(nand, LIGHTSTORE_PAGE) + nand.levels.program[0].0;
     on(&profile, async |device| {
         let host = Host::new(device);
         let stores = (0..).map(|number| store(&key(number, 16), &value(LIGHTSTORE_PAGE)));
@@ -114,7 +114,7 @@ fn one_value_at_a_time_takes_pm983_kv_as_long_as_its_data_sheet_says() {
         assert_near("store", stored, 50_000, 5);
         device.store().flush().await.expect("nothing is damaged");
         let retrieved = host.retrieve(&key(1, 16)).await.latency().0;
-        let flash = nand.read.0 + on_bus(nand, 4_096);
+        let flash = nand.levels.read[0].0 + on_bus(nand, 4_096);
         assert_eq!(retrieved, firmware.t_read.0 + flash + over(link, 4_096));
         assert_near("retrieve", retrieved, 85_000, 5);
     });
@@ -127,7 +127,7 @@ fn pm983_kv_is_as_fast_as_the_part_that_binds_it() {
     let profile = Profile::load("pm983-kv").unwrap();
     let Profile { nand, link, firmware, .. } = &profile;
     let Handlers::Count(handlers) = firmware.handlers else { panic!("they are few") };
-    let page = on_bus(nand, nand.page_bytes) + nand.program.0;
+    let page = on_bus(nand, nand.page_bytes) + nand.levels.program[0].0;
     for (len, inserts, reads, (units, time)) in [
         (1_024, 131_400, 142_500, (handlers, firmware.t_write.0)),
         (8_192, 76_300, 103_300, (nand.dies(), page)),
@@ -156,7 +156,7 @@ fn pm983_kv_is_as_fast_as_the_part_that_binds_it() {
 fn pm983_kv_stores_28_kb_at_the_rate_of_its_flash() {
     let profile = Profile::load("pm983-kv").unwrap();
     let nand = &profile.nand;
-    let page = on_bus(nand, nand.page_bytes) + nand.program.0;
+    let page = on_bus(nand, nand.page_bytes) + nand.levels.program[0].0;
     let bytes_per_second =
         u64::from(nand.dies()) * u64::from(nand.page_bytes) * 1_000_000_000 / page;
     let time = 28 * 1_024 * 1_000_000_000 / bytes_per_second;

@@ -2,7 +2,7 @@
 
 use crate::client::{Client, Refused};
 use crate::host::{Host, ROOM, exist, key};
-use crate::machine::{moke, on};
+use crate::machine::{extents, moke, on};
 use crate::model::{Model, footprint};
 use base::{Key, Rng};
 use engine::SPARE_EXTENTS_MIN;
@@ -28,18 +28,18 @@ fn small([stripe, blocks, pages]: [&str; 3], victims: &str) -> Profile {
         ("gc_victims", &format!("\"{victims}\"")),
         ("size_gb", "0.1"),
     ]);
-    let extents = profile.log.stripe.extents(&profile.nand) - u64::from(SPARE_EXTENTS_MIN);
-    profile.namespace.size_bytes = extents * profile.log.stripe.extent_bytes(&profile.nand);
+    let (extents, extent_bytes) = extents(&profile);
+    profile.namespaces[0].size_bytes = (extents - u64::from(SPARE_EXTENTS_MIN)) * extent_bytes;
     profile
 }
 
 /// The same with so few extents that hosts see 3.
 fn tiny(stripe: [&str; 3], victims: &str) -> Profile {
     let mut profile = small(stripe, victims);
-    let extents = 3 + SPARE_EXTENTS_MIN;
-    let dies_apart = profile.nand.dies() / profile.log.stripe.dies(&profile.nand);
-    profile.nand.blocks_per_plane = extents.div_ceil(dies_apart);
-    profile.namespace.size_bytes = 3 * profile.log.stripe.extent_bytes(&profile.nand);
+    let (blocks, (some, extent_bytes)) = (profile.nand.blocks_per_plane, extents(&profile));
+    let dies_apart = u32::try_from(some).expect("a few extents") / blocks;
+    profile.nand.blocks_per_plane = (3 + SPARE_EXTENTS_MIN).div_ceil(dies_apart);
+    profile.namespaces[0].size_bytes = 3 * extent_bytes;
     profile
 }
 
@@ -117,7 +117,7 @@ async fn overwrite_all(client: &mut Client) {
 /// True when by what the device counts there is no room for a value of `next` bytes.
 async fn is_full(device: &Device, profile: &Profile, next: u32) -> bool {
     let used = device.store().usage().values.bytes;
-    used + footprint(profile, 16, next).await > profile.namespace.size_bytes
+    used + footprint(profile, 16, next).await > profile.namespaces[0].size_bytes
 }
 
 fn fill_to_the_brim(sizes: Sizes, stripe: [&str; 3]) {
@@ -172,7 +172,7 @@ async fn nine_tenths(profile: &Profile, sizes: Sizes) -> (Vec<(Key, u32)>, BTree
     for number in 0.. {
         let len = size(sizes, number);
         bytes += footprints[&len];
-        if bytes > profile.namespace.size_bytes * 9 / 10 {
+        if bytes > profile.namespaces[0].size_bytes * 9 / 10 {
             break;
         }
         pairs.push((key(number, 16), len));
@@ -191,7 +191,7 @@ fn overwrite(profile: &Profile, sizes: Sizes, what: &str) {
         client.finish().await;
         let before = device.figures();
         let (mut rng, mut stored) = (Rng::new(9), 0);
-        while stored < 10 * profile.namespace.size_bytes {
+        while stored < 10 * profile.namespaces[0].size_bytes {
             let (key, len) = &pairs[index(rng.below(pairs.len() as u64))];
             client.store(key, *len).await;
             stored += footprints[len];
@@ -242,7 +242,7 @@ fn churn(profile: &Profile, seed: u64) {
         for size in &sizes {
             sum += footprint(profile, 16, *size).await;
         }
-        let fits = profile.namespace.size_bytes * sizes.len() as u64 / sum;
+        let fits = profile.namespaces[0].size_bytes * sizes.len() as u64 / sum;
         let keys = (fits * (11 + rng.below(10)) / 10).clamp(40, 20_000);
         for _ in 0..keys * 4 {
             let number = rng.below(keys);

@@ -31,8 +31,8 @@ impl Times {
     fn of(profile: &Profile) -> Self {
         let Profile { nand, link, firmware, .. } = profile;
         Self {
-            read: nand.read.0,
-            program: nand.program.0,
+            read: nand.levels.read[0].0,
+            program: nand.levels.program[0].0,
             t_read: firmware.t_read.0,
             t_write: firmware.t_write.0,
             t_delete: firmware.t_delete.0,
@@ -114,7 +114,7 @@ fn a_retrieve_senses_its_page_and_moves_its_value() {
             ];
             let retrieved = host.retrieve(&key(number, 16)).await;
             assert_spent(&format!("{len} bytes"), &retrieved, Status::SUCCESS, &spent);
-            assert_eq!((retrieved.result, retrieved.data.checksum()), (len, u64::from(len)));
+            assert_eq!((retrieved.result, retrieved.data.checksum()), (len.into(), u64::from(len)));
         }
     });
 }
@@ -167,7 +167,7 @@ fn the_pages_of_a_long_value_are_read_side_by_side() {
             ];
             let retrieved = host.retrieve(&key(number, 16)).await;
             assert_spent(&format!("{len} bytes"), &retrieved, Status::SUCCESS, &spent);
-            assert_eq!((retrieved.result, retrieved.data.checksum()), (len, u64::from(len)));
+            assert_eq!((retrieved.result, retrieved.data.checksum()), (len.into(), u64::from(len)));
         }
     });
 }

@@ -2,7 +2,7 @@
 
 use crate::client::{Client, Refused};
 use crate::host::{Host, ROOM, exist, key, list, listed, retrieve};
-use crate::machine::{again, moke, on, try_again};
+use crate::machine::{again, log, moke, on, try_again};
 use crate::model::Model;
 use base::{Key, Nanos, Rng};
 use clock::Stage;
@@ -288,7 +288,7 @@ fn cleaning_damaged_pages_loses_nothing_more() {
 #[test]
 fn a_damaged_value_that_was_moved_is_still_known_as_damaged() {
     let mut profile = with_extents("24", "0.012");
-    profile.log.gc_victims = GcVictims::Fifo;
+    log(&mut profile).gc_victims = GcVictims::Fifo;
     on(&profile, async |device| {
         let mut client = Client::new(device, Model::default());
         let (damaged, host) = (key(0, 16), Host::new(device));

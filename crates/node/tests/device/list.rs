@@ -1,10 +1,11 @@
 //! Keys listed while others come and go.
 
 use crate::host::{Host, delete, key, list, listed, store};
-use crate::machine::{moke, on};
+use crate::machine::{log, moke, on};
 use base::{Buf, Key, Nanos, Rng};
 use clock::Stage;
-use node::Device;
+use node::profile::LogFtl;
+use node::{Device, Profile};
 use spec::Status;
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -61,11 +62,13 @@ async fn walk(host: &Host, room: u32) -> BTreeSet<Key> {
     }
 }
 
+fn profile() -> Profile {
+    moke(&[("blocks_per_plane", "16"), ("pages_per_block", "33"), ("size_gb", "0.3")])
+}
+
 /// A device with the keys that stay, and others that are changed for as long as `work` takes.
-fn disturbed(work: impl AsyncFnOnce(&Device, &Host)) {
-    let profile =
-        moke(&[("blocks_per_plane", "16"), ("pages_per_block", "33"), ("size_gb", "0.3")]);
-    on(&profile, async |device| {
+fn disturbed(profile: &Profile, work: impl AsyncFnOnce(&Device, &Host)) {
+    on(profile, async |device| {
         let host = Host::new(device);
         let keys = (0..STAYING).map(staying).chain((0..300).step_by(2).map(passing));
         let keys: Vec<Key> = keys.collect();
@@ -82,23 +85,27 @@ fn disturbed(work: impl AsyncFnOnce(&Device, &Host)) {
 
 #[test]
 fn keys_that_stay_are_listed_exactly_once_whatever_comes_and_goes() {
-    disturbed(async |_, host| {
-        // The least room is for one key of 255 bytes beside the one that the list begins with.
-        for room in [4 + 2 * 260, 600, 1_000, 4_096, 100_000] {
-            let met = walk(host, room).await;
-            for number in 0..STAYING {
-                let key = staying(number);
-                assert!(met.contains(&key), "{key:?} in lists of {room} bytes");
+    let mut on_blocks = profile();
+    log(&mut on_blocks).ftl = LogFtl::Page;
+    for profile in [profile(), on_blocks] {
+        disturbed(&profile, async |_, host| {
+            // The least room is for one key of 255 bytes beside the one that the list begins with.
+            for room in [4 + 2 * 260, 600, 1_000, 4_096, 100_000] {
+                let met = walk(host, room).await;
+                for number in 0..STAYING {
+                    let key = staying(number);
+                    assert!(met.contains(&key), "{key:?} in lists of {room} bytes");
+                }
             }
-        }
-    });
+        });
+    }
 }
 
 /// Wherever a walk begins, at a key that is there or one that is not, it meets what comes after, in
 /// one order for all walks.
 #[test]
 fn a_list_may_begin_at_any_key() {
-    disturbed(async |_, host| {
+    disturbed(&profile(), async |_, host| {
         let stays: BTreeSet<Key> = (0..STAYING).map(staying).collect();
         let only_staying = |keys: Vec<Key>| -> Vec<Key> {
             keys.into_iter().filter(|key| stays.contains(key)).collect()

@@ -1,6 +1,7 @@
 //! Profiles and what runs on them.
 
 use nand::Cells;
+use node::profile::Log;
 use node::{Device, DeviceError, Profile};
 use reactor::Reactor;
 use std::sync::Arc;
@@ -21,6 +22,18 @@ pub(crate) fn changed(name: &str, changes: &[(&str, &str)]) -> Profile {
         text = text.replace(&format!("\n{}\n", line[0]), &format!("\n{begin}{value}\n"));
     }
     Profile::parse(name, &text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The log of a device of keys and values.
+pub(crate) fn log(profile: &mut Profile) -> &mut Log {
+    profile.log.as_mut().expect("a device of keys and values has a log")
+}
+
+/// The extents of its log, if no block is bad, and the data bytes of each.
+pub(crate) fn extents(profile: &Profile) -> (u64, u64) {
+    let (log, nand) = (profile.log.as_ref(), &profile.nand);
+    let stripe = log.and_then(Log::stripe).expect("its log is on blocks of flash");
+    (stripe.extents(nand, nand.blocks_per_plane), stripe.extent_bytes(nand))
 }
 
 /// Runs `work` on a new device of `profile`.

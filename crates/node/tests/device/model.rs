@@ -46,7 +46,7 @@ impl Model {
             return retrieved.status == Status::KEY_DOES_NOT_EXIST;
         };
         retrieved.status == Status::SUCCESS
-            && retrieved.result == len
+            && retrieved.result == u64::from(len)
             && is_same(&retrieved.data, &self.value(key, version, len))
     }
 

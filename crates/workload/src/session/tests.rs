@@ -1,3 +1,4 @@
+mod blocks;
 mod replay;
 mod ycsb;
 
@@ -16,6 +17,8 @@ use std::collections::BTreeMap;
 /// submission and its completion.
 struct Model {
     pairs: BTreeMap<Vec<u8>, Buf>,
+    /// What its namespace has if that is not of pairs.
+    blocks: Option<blocks::Model>,
     rng: Rng,
     outstanding: Vec<(Submission, Completion, bool)>,
     next_id: u64,
@@ -28,6 +31,7 @@ impl Model {
     fn new(seed: u64) -> Self {
         Self {
             pairs: BTreeMap::new(),
+            blocks: None,
             rng: Rng::new(seed),
             outstanding: Vec::new(),
             next_id: 70,
@@ -68,7 +72,10 @@ impl Model {
                 return completion;
             }
             *is_done = true;
-            carry_out(&mut self.pairs, submission, completion);
+            match &mut self.blocks {
+                Some(blocks) => blocks.carry_out(submission, completion),
+                None => carry_out(&mut self.pairs, submission, completion),
+            }
         }
     }
 }
@@ -97,8 +104,8 @@ fn carry_out(
         }
         Opcode::RETRIEVE if is_there => {
             completion.data = pairs[&key].clone();
-            completion.result = completion.data.len();
-            assert!(size >= completion.result, "there is room for the value");
+            completion.result = completion.data.len().into();
+            assert!(size >= completion.data.len(), "there is room for the value");
         }
         Opcode::LIST => {
             let mut buffer = BufMut::unpooled(size as usize);
@@ -125,6 +132,9 @@ fn drive(
 ) -> Outcome {
     loop {
         while session.has_more(Nanos(model.now)) && session.outstanding() < depth {
+            if session.is_held() {
+                break;
+            }
             session.submit(Nanos(model.now), |submission| {
                 seen(&submission);
                 model.submit(submission)
@@ -334,7 +344,7 @@ fn a_value_of_another_versions_length_is_an_error() {
     model.fault = |completion| {
         let tag = checksum_of(&completion.data).unwrap();
         completion.result += 1;
-        completion.data = Buf::phantom(completion.result, tag);
+        completion.data = Buf::phantom(completion.data.len() + 1, tag);
     };
     let outcome = drive(&mut model, Session::new(&plan, Nanos(0)), 4, |_| ());
     let expected = [("Wrong Value".to_owned(), 1_000)];

@@ -1,14 +1,15 @@
+use crate::extent::{ExtentId, PageId};
 use clock::{Rank, Stage, TaskId};
-use media::{ExtentId, PageId};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Extents whose first page has not landed yet, with the appends that wait for it.
+/// Extents whose first page has not landed yet, with the appends that wait for it: how a medium
+/// makes a reset whole.
 ///
-/// Nothing else of an extent is programmed before its first page is, and a reset erases the block
-/// of that page first: so an extent without it was being reset, and the rest of it means nothing.
+/// Nothing else of an extent is written before its first page is, and a reset takes that page away
+/// before the others: so an extent without it was being reset, and the rest of it means nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Starts(Mutex<BTreeMap<ExtentId, VecDeque<TaskId>>>);
+pub struct Starts(Mutex<BTreeMap<ExtentId, VecDeque<TaskId>>>);
 
 impl Starts {
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<ExtentId, VecDeque<TaskId>>> {
@@ -16,13 +17,13 @@ impl Starts {
     }
 
     /// `extent` has been opened.
-    pub(crate) fn open(&self, extent: ExtentId) {
+    pub fn open(&self, extent: ExtentId) {
         self.waiting().insert(extent, VecDeque::new());
     }
 
     /// Waits until the first page of the extent of `at` has landed, unless that is `at` itself.
     /// Appends go on one after the other, in the order in which they came.
-    pub(crate) async fn pass(&self, at: PageId) {
+    pub async fn pass(&self, at: PageId) {
         if at.page == 0 || !self.waits(at.extent) {
             return;
         }
@@ -45,7 +46,7 @@ impl Starts {
     }
 
     /// The first page of `extent` has landed.
-    pub(crate) fn landed(&self, extent: ExtentId) {
+    pub fn landed(&self, extent: ExtentId) {
         let mut starts = self.waiting();
         match starts.get(&extent).and_then(VecDeque::front) {
             Some(first) => clock::wake(*first),

@@ -1,0 +1,282 @@
+use super::load::{Figures, Loads};
+use crate::table;
+use node::ProfileError;
+use node::profile::Change;
+use serde::Serialize;
+
+/// What moves by less than this share did not move.
+const MOVED: f64 = 0.005;
+
+/// Columns of a value; a longer one is cut.
+const VALUE_COLUMNS: usize = 11;
+
+/// Columns of a terminal.
+const COLUMNS: usize = 80;
+
+/// What each knob of a profile moves.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) profile: String,
+    /// What of its flash was left out.
+    cut: Option<String>,
+    /// As the profile has it.
+    pub(super) base: Loads,
+    pub(super) knobs: Vec<Row>,
+}
+
+/// A knob.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) key: String,
+    /// As the profile has it.
+    pub(super) value: String,
+    /// None for a zero.
+    pub(super) changes: Vec<Changed>,
+}
+
+/// A knob changed.
+#[derive(Debug, Serialize)]
+pub(super) struct Changed {
+    /// Halved, doubled, or the word in its place.
+    pub(super) change: &'static str,
+    is_scaled: bool,
+    /// Why there is no such profile.
+    refused: Option<String>,
+    /// What moved most, if anything did.
+    moved: Option<Moved>,
+    figures: Option<Loads>,
+}
+
+/// A measure of a load, changed over unchanged.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Moved {
+    load: String,
+    measure: &'static str,
+    ratio: f64,
+}
+
+impl Changed {
+    /// What `change` did, measured, beside `base`.
+    pub(super) fn new(change: Change, measured: Result<Loads, String>, base: &Loads) -> Self {
+        let (name, is_scaled) = match change {
+            Change::Halved => ("halved", true),
+            Change::Doubled => ("doubled", true),
+            Change::To(word) => (word, false),
+        };
+        let moved = measured.as_ref().ok().and_then(|loads| most_moved(base, loads));
+        let (figures, refused) = match measured {
+            Ok(loads) => (Some(loads), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        Self { change: name, is_scaled, refused, moved, figures }
+    }
+
+    /// In a cell of a table.
+    fn cell(&self) -> String {
+        match (&self.moved, &self.refused) {
+            (_, Some(_)) => "cannot be".to_owned(),
+            (Some(moved), _) => moved.cell(),
+            (None, None) => "moves nothing".to_owned(),
+        }
+    }
+}
+
+impl Row {
+    /// What moved most by any of its changes, and the ratio of just that for each change that there
+    /// can be, 1 where nothing moved.
+    pub(super) fn ratios(&self, base: &Loads) -> Vec<(&Changed, f64)> {
+        let most = self.changes.iter().filter_map(|changed| changed.moved.as_ref());
+        let most = most.max_by(|one, other| one.weight().total_cmp(&other.weight()));
+        let ratio = |changed: &Changed| {
+            let loads = changed.figures.as_ref()?;
+            let Some(most) = most else { return Some(1.0) };
+            let mut all = all_moves(base, loads);
+            let same = |moved: &Moved| moved.load == most.load && moved.measure == most.measure;
+            Some(all.find(same).map_or(1.0, |moved| moved.ratio))
+        };
+        self.changes.iter().filter_map(|changed| Some((changed, ratio(changed)?))).collect()
+    }
+}
+
+impl Moved {
+    fn cell(&self) -> String {
+        let Self { load, measure, ratio } = self;
+        if *ratio >= 10.0 {
+            return format!("{load} {measure} x{ratio:.0}");
+        }
+        format!("{load} {measure} {:+.0}%", (ratio - 1.0) * 100.0)
+    }
+
+    /// By how much it moved. Of equal moves that of a mean is shown.
+    fn weight(&self) -> f64 {
+        let of_measure = if self.measure == "mean" { 1.01 } else { 1.0 };
+        self.ratio.ln().abs() * of_measure
+    }
+}
+
+/// The measure that moved by the largest factor, up or down. Percentiles move with the chances of a
+/// run too, so that they would name knobs that have nothing to do with them.
+fn most_moved(base: &Loads, changed: &Loads) -> Option<Moved> {
+    let moved = all_moves(base, changed)
+        .filter(|moved| moved.measure != "p99" && (moved.ratio - 1.0).abs() >= MOVED);
+    moved.max_by(|one, other| one.weight().total_cmp(&other.weight()))
+}
+
+/// Every measure of every load, changed over unchanged.
+fn all_moves(base: &Loads, changed: &Loads) -> impl Iterator<Item = Moved> {
+    base.iter().flat_map(|before| {
+        let after = changed.iter().filter(|after| after.load == before.load);
+        after.flat_map(|after| moves(&before.load, &before.figures, &after.figures))
+    })
+}
+
+fn moves(load: &str, before: &Figures, after: &Figures) -> Vec<Moved> {
+    let amplification = |figures: &Figures| figures.write_amplification.unwrap_or(0.0);
+    [
+        ("mean", before.mean_ns, after.mean_ns),
+        ("p99", before.p99_ns, after.p99_ns),
+        ("rate", before.per_second, after.per_second),
+        ("WA", amplification(before), amplification(after)),
+    ]
+    .into_iter()
+    .filter(|(_, before, after)| *before > 0.0 && *after > 0.0)
+    .map(|(measure, before, after)| Moved { load: load.to_owned(), measure, ratio: after / before })
+    .collect()
+}
+
+/// What is wrong with a profile, without where.
+pub(super) fn problem(error: ProfileError) -> String {
+    match error {
+        ProfileError::Invalid { problem, .. } => problem,
+        other => other.to_string(),
+    }
+}
+
+impl Report {
+    pub(super) fn new(profile: &str, cut: Option<String>, base: Loads, knobs: Vec<Row>) -> Self {
+        Self { profile: profile.to_owned(), cut, base, knobs }
+    }
+
+    /// What was run, in a sentence or two.
+    pub(super) fn setup(&self) -> String {
+        let cut = self.cut.as_ref().map(|cut| format!("; {cut}")).unwrap_or_default();
+        format!("profile {}, virtual time{cut}", self.profile)
+    }
+
+    /// For a terminal.
+    pub(super) fn table(&self) -> String {
+        let mut text = wrapped(&format!("device {}", self.setup()), "");
+        text += "\n";
+        text += &self.base_table();
+        text += "\n";
+        text += &self.numbers();
+        text += &self.words();
+        text += &self.refusals();
+        text
+    }
+
+    fn base_table(&self) -> String {
+        let rows = self.base.iter().map(|measurement| {
+            let Figures { mean_ns, p99_ns, per_second, write_amplification } = measurement.figures;
+            vec![
+                measurement.load.clone(),
+                crate::number::duration(mean_ns),
+                crate::number::duration(p99_ns),
+                crate::number::rounded(per_second),
+                crate::number::ratio(write_amplification),
+            ]
+        });
+        table::numbers(&["load", "mean", "p99", "rate (1/s)", "WA"], rows)
+    }
+
+    /// A line for each number.
+    fn numbers(&self) -> String {
+        let is_number = |row: &&Row| row.changes.iter().all(|changed| changed.is_scaled);
+        let rows = sections(self.knobs.iter().filter(is_number), |row| {
+            let cell =
+                |at: usize| row.changes.get(at).map_or_else(|| "is zero".to_owned(), Changed::cell);
+            vec![vec![shortened(&row.value), cell(0), cell(1)]]
+        });
+        table::list(&["number", "value", "halved", "doubled"], rows)
+    }
+
+    /// A line for each word that could be instead.
+    fn words(&self) -> String {
+        let is_word = |row: &&Row| row.changes.iter().any(|changed| !changed.is_scaled);
+        let rows = sections(self.knobs.iter().filter(is_word), |row| {
+            let value = row.value.trim_matches('"');
+            let lines = row.changes.iter();
+            lines.map(|one| vec![value.to_owned(), one.change.to_owned(), one.cell()]).collect()
+        });
+        if rows.is_empty() {
+            return String::new();
+        }
+        format!("\n{}", table::list(&["word", "value", "instead", "moves"], rows))
+    }
+
+    /// Why some changes cannot be.
+    fn refusals(&self) -> String {
+        let mut text = String::new();
+        for row in &self.knobs {
+            for changed in &row.changes {
+                if let Some(reason) = &changed.refused {
+                    let line = format!("{} {}: {reason}", row.key, changed.change);
+                    text += &wrapped(&line, "  ");
+                }
+            }
+        }
+        if text.is_empty() { text } else { format!("\nwhat cannot be\n{text}") }
+    }
+}
+
+/// The lines of all `rows`, each section below its name.
+fn sections<'a>(
+    rows: impl Iterator<Item = &'a Row>,
+    lines: impl Fn(&Row) -> Vec<Vec<String>>,
+) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    let mut current = "";
+    for row in rows {
+        let (section, key) = row.key.rsplit_once('.').unwrap_or(("", &row.key));
+        if section != current {
+            all.push(vec![section.to_owned()]);
+            current = section;
+        }
+        for line in lines(row) {
+            all.push([vec![format!("  {key}")], line].concat());
+        }
+    }
+    let widest = all.iter().map(Vec::len).max().unwrap_or(0);
+    for row in &mut all {
+        row.resize(widest, String::new());
+    }
+    all
+}
+
+fn shortened(value: &str) -> String {
+    match value.char_indices().nth(VALUE_COLUMNS) {
+        None => value.to_owned(),
+        Some(_) => value.chars().take(VALUE_COLUMNS - 2).chain("..".chars()).collect(),
+    }
+}
+
+/// `text` in lines that fit, all but the first with `indent` and two blanks more.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines = String::new();
+    let mut line = indent.to_owned();
+    let mut is_empty = true;
+    for word in text.split(' ') {
+        if !is_empty && line.len() + 1 + word.len() > COLUMNS {
+            lines += &line;
+            lines += "\n";
+            line = format!("{indent}  ");
+            is_empty = true;
+        }
+        if !is_empty {
+            line += " ";
+        }
+        line += word;
+        is_empty = false;
+    }
+    lines + &line + "\n"
+}

@@ -1,0 +1,58 @@
+use crate::park::{park, wake};
+use crate::rank::Rank;
+use crate::stage::Stage;
+use crate::task::{TaskId, current};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Stops whoever comes to it while it is closed.
+#[derive(Debug, Default)]
+pub struct Gate {
+    /// How often it is closed.
+    closed: AtomicU32,
+    stopped: Mutex<Vec<TaskId>>,
+}
+
+impl Gate {
+    /// An open gate.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Goes through, at once while the gate is open. The time waited goes to [`Stage::Gc`]. The
+    /// caller holds nothing.
+    #[inline]
+    pub async fn pass(&self) {
+        while self.closed.load(Relaxed) > 0 {
+            self.stopped().push(current());
+            park(Rank::Gate, Stage::Gc).await;
+        }
+    }
+
+    /// Closes the gate until the guard drops. Who has passed already goes on. Several may close it
+    /// together; then the last opens it.
+    pub fn close(&self) -> Closed<'_> {
+        self.closed.fetch_add(1, Relaxed);
+        Closed { gate: self }
+    }
+
+    fn stopped(&self) -> MutexGuard<'_, Vec<TaskId>> {
+        self.stopped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A closed gate. Dropping it opens the gate, unless others keep it closed.
+#[must_use = "dropping it opens the gate"]
+#[derive(Debug)]
+pub struct Closed<'a> {
+    gate: &'a Gate,
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        if self.gate.closed.fetch_sub(1, Relaxed) == 1 {
+            let stopped = std::mem::take(&mut *self.gate.stopped());
+            stopped.into_iter().for_each(wake);
+        }
+    }
+}

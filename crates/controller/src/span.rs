@@ -1,0 +1,66 @@
+use base::Buf;
+use spec::{Command, Status};
+
+/// Most bytes that a command moves over the link: 2 MiB, as long as the longest value. A drive says
+/// so in the field MDTS (Base 2.1, Identify Controller data structure).
+pub(crate) const TRANSFER_BYTES_MAX: u32 = base::limits::VALUE_BYTES_MAX;
+
+/// A run of logical blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+}
+
+impl Span {
+    /// The blocks that a command names in the usual place.
+    #[inline]
+    pub(crate) fn of(command: &Command) -> Self {
+        Self { first: command.lba(), count: command.blocks().into() }
+    }
+
+    /// The same, if a namespace of `blocks` logical blocks has them all.
+    #[inline]
+    pub(crate) fn within(self, blocks: u64) -> Result<Self, Status> {
+        let fits = self.count <= blocks && self.first <= blocks - self.count;
+        if fits { Ok(self) } else { Err(Status::LBA_OUT_OF_RANGE) }
+    }
+
+    /// How many blocks and bytes they are, if a command may move as many.
+    #[inline]
+    pub(crate) fn transfer(self, block_bytes: u32) -> Result<(u32, u32), Status> {
+        let bytes = self.count * u64::from(block_bytes);
+        match (u32::try_from(self.count), u32::try_from(bytes)) {
+            (Ok(count), Ok(bytes)) if bytes <= TRANSFER_BYTES_MAX => Ok((count, bytes)),
+            _ => Err(Status::INVALID_FIELD),
+        }
+    }
+
+    /// How many bytes they are, if a command may move as many and its `data` has them.
+    #[inline]
+    pub(crate) fn fetch(self, block_bytes: u32, data: &Buf) -> Result<u32, Status> {
+        let (_, bytes) = self.transfer(block_bytes)?;
+        if data.len() == bytes { Ok(bytes) } else { Err(Status::INVALID_FIELD) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_within_what_has_all_its_blocks() {
+        let within = |first, count, blocks| Span { first, count }.within(blocks).is_ok();
+        assert!(within(0, 8, 8) && within(7, 1, 8) && within(8, 0, 8));
+        assert!(!within(0, 9, 8) && !within(7, 2, 8) && !within(8, 1, 8));
+        assert!(!within(u64::MAX, 2, u64::MAX) && !within(u64::MAX, 65_536, 8));
+    }
+
+    #[test]
+    fn a_transfer_has_at_most_2_mib() {
+        let transfer = |count, block_bytes| Span { first: 0, count }.transfer(block_bytes);
+        assert_eq!(transfer(512, 4_096), Ok((512, 2 << 20)));
+        assert_eq!(transfer(513, 4_096), Err(Status::INVALID_FIELD));
+        assert_eq!(transfer(65_536, 65_536), Err(Status::INVALID_FIELD));
+    }
+}

@@ -1,0 +1,183 @@
+//! The Zoned Namespace command set, on zones of logical blocks.
+
+use crate::completion::{Executed, Outcome};
+use crate::controller::Controller;
+use crate::copy::Copy;
+use crate::gather::gathered;
+use crate::queue::Submission;
+use crate::span::{Span, TRANSFER_BYTES_MAX};
+use crate::status::{status_of_read, status_of_write, status_of_zones};
+use base::{Buf, BufMut};
+use clock::Class;
+use ftl::{ZoneAction, ZoneError, ZoneInfo, Zones, ZonesShape};
+use smallvec::smallvec;
+use spec::{
+    Command, Opcode, Status, ZONE_DESCRIPTOR_BYTES, ZoneDescriptor, ZoneReportWriter,
+    ZoneSendAction, ZoneState,
+};
+use std::sync::Arc;
+
+impl Controller {
+    pub(crate) async fn execute_zoned(
+        &self,
+        zones: &Arc<Zones>,
+        submission: Submission,
+    ) -> Executed {
+        let Submission { command, data, .. } = submission;
+        match command.opcode() {
+            Opcode::READ => self.read_zone(zones, &command).await,
+            Opcode::WRITE => self.write_zone(zones, &command, data).await,
+            Opcode::ZONE_APPEND => self.append(zones, &command, data).await,
+            Opcode::ZONE_MANAGEMENT_SEND => self.send_to_zones(zones, &command).await,
+            Opcode::ZONE_MANAGEMENT_RECEIVE => self.report_zones(zones, &command).await,
+            Opcode::COPY => self.copy_to_zone(zones, &command, &data).await,
+            Opcode::FLUSH => flush(zones, 0).await,
+            _ => Err(Status::INVALID_OPCODE),
+        }
+    }
+
+    async fn read_zone(&self, zones: &Arc<Zones>, command: &Command) -> Executed {
+        let shape = zones.shape();
+        let (count, bytes) = Span::of(command).transfer(shape.block_bytes)?;
+        let span = Span::of(command).within(shape.blocks())?;
+        self.firmware.handle("read", self.firmware.costs.t_read, None).await;
+        let read = zones.read(span.first, count, Class::HostRead).await;
+        let segments = read.map_err(|error| status_of_zones(error, status_of_read))?;
+        self.link.deliver(bytes).await;
+        Ok(Outcome::with_data(gathered(segments, shape.block_bytes)))
+    }
+
+    async fn write_zone(&self, zones: &Arc<Zones>, command: &Command, data: Buf) -> Executed {
+        let shape = zones.shape();
+        let bytes = Span::of(command).fetch(shape.block_bytes, &data)?;
+        let span = Span::of(command).within(shape.blocks())?;
+        self.link.fetch(bytes).await;
+        self.firmware.handle("write", self.firmware.costs.t_write, None).await;
+        let written = zones.write(span.first, smallvec![data], Class::HostWrite).await;
+        written.map_err(status_of_zone_write)?;
+        if command.force_unit_access() { flush(zones, 0).await } else { Ok(Outcome::done()) }
+    }
+
+    /// Zone Append: the result is where the data came to lie.
+    async fn append(&self, zones: &Arc<Zones>, command: &Command, data: Buf) -> Executed {
+        let shape = zones.shape();
+        zone_from(&shape, command)?;
+        let bytes = Span::of(command).fetch(shape.block_bytes, &data)?;
+        self.link.fetch(bytes).await;
+        self.firmware.handle("append", self.firmware.costs.t_write, None).await;
+        let appended = zones.append(command.lba(), smallvec![data], Class::HostWrite).await;
+        let result = appended.map_err(status_of_zone_write)?;
+        if command.force_unit_access() {
+            return flush(zones, result).await;
+        }
+        Ok(Outcome { result, ..Outcome::done() })
+    }
+
+    async fn send_to_zones(&self, zones: &Arc<Zones>, command: &Command) -> Executed {
+        let asked = command.zone_send_action().ok_or(Status::INVALID_FIELD)?;
+        let zone =
+            if command.is_select_all() { None } else { Some(zone_from(&zones.shape(), command)?) };
+        self.firmware.handle("zone send", self.firmware.costs.t_write, None).await;
+        let action = match asked {
+            ZoneSendAction::Close => ZoneAction::Close,
+            ZoneSendAction::Finish => ZoneAction::Finish,
+            ZoneSendAction::Open => ZoneAction::Open,
+            ZoneSendAction::Reset => ZoneAction::Reset,
+            ZoneSendAction::Offline => return take_offline(zones, zone),
+        };
+        let changed = match zone {
+            Some(zone) => zones.change(zone, action).await,
+            None => zones.change_all(action).await,
+        };
+        changed.map(|()| Outcome::done()).map_err(status_of_zone_write)
+    }
+
+    /// Zone Management Receive: the zones that are asked about, from the one that has the command's
+    /// block on, as many as fit the host's buffer.
+    async fn report_zones(&self, zones: &Arc<Zones>, command: &Command) -> Executed {
+        let shape = zones.shape();
+        let wanted = command.reported_zones().ok_or(Status::INVALID_FIELD)?;
+        let room = match u32::try_from(command.report_bytes()) {
+            Ok(room) if room <= TRANSFER_BYTES_MAX => room,
+            _ => return Err(Status::INVALID_FIELD),
+        };
+        let first = zone_of(&shape, command.lba())?;
+        let all = (shape.zones - first) as usize;
+        let bytes = (room as usize).min((1 + all) * ZONE_DESCRIPTOR_BYTES);
+        let mut buffer = BufMut::unpooled(bytes);
+        let mut writer = ZoneReportWriter::new(buffer.as_mut()).ok_or(Status::INVALID_FIELD)?;
+        self.firmware.handle("zone report", self.firmware.costs.t_write, None).await;
+        let (mut matching, mut written) = (0, 0);
+        for zone in first..shape.zones {
+            let zone = descriptor(zones.report(zone).map_err(status_of_zone_write)?);
+            if wanted.include(zone.state()) {
+                matching += 1;
+                written += u64::from(writer.push(&zone));
+            }
+        }
+        let len = writer.finish(if command.is_partial_report() { written } else { matching });
+        let len = u32::try_from(len).map_err(|_| Status::INTERNAL_ERROR)?;
+        let data = buffer.freeze().slice(0..len);
+        self.link.deliver(len).await;
+        Ok(Outcome::with_data(data))
+    }
+
+    /// Copy: only the ranges cross the link.
+    async fn copy_to_zone(&self, zones: &Arc<Zones>, command: &Command, data: &Buf) -> Executed {
+        let shape = zones.shape();
+        let copy = Copy::decode(command, data, shape.block_bytes, shape.blocks())?;
+        self.link.fetch(data.len()).await;
+        self.firmware.handle("copy", self.firmware.costs.t_write, None).await;
+        let copied = zones.copy(&copy.sources, copy.target, Class::HostWrite).await;
+        copied.map_err(status_of_zone_write)?;
+        if command.force_unit_access() { flush(zones, 0).await } else { Ok(Outcome::done()) }
+    }
+}
+
+/// The zone that has block `lba`.
+fn zone_of(shape: &ZonesShape, lba: u64) -> Result<u32, Status> {
+    match u32::try_from(lba / shape.zone_blocks) {
+        Ok(zone) if zone < shape.zones => Ok(zone),
+        _ => Err(Status::LBA_OUT_OF_RANGE),
+    }
+}
+
+/// The zone whose first block the command names.
+fn zone_from(shape: &ZonesShape, command: &Command) -> Result<u32, Status> {
+    let zone = zone_of(shape, command.lba())?;
+    let is_start = command.lba().is_multiple_of(shape.zone_blocks);
+    if is_start { Ok(zone) } else { Err(Status::INVALID_FIELD) }
+}
+
+fn descriptor(zone: ZoneInfo) -> ZoneDescriptor {
+    let state = match zone.state {
+        ftl::ZoneState::Empty => ZoneState::EMPTY,
+        ftl::ZoneState::ImplicitlyOpen => ZoneState::IMPLICITLY_OPEN,
+        ftl::ZoneState::ExplicitlyOpen => ZoneState::EXPLICITLY_OPEN,
+        ftl::ZoneState::Closed => ZoneState::CLOSED,
+        ftl::ZoneState::Full => ZoneState::FULL,
+        ftl::ZoneState::ReadOnly => ZoneState::READ_ONLY,
+        ftl::ZoneState::Offline => ZoneState::OFFLINE,
+    };
+    ZoneDescriptor::new(state, zone.start, zone.capacity, zone.write_pointer)
+}
+
+fn status_of_zone_write(error: ZoneError) -> Status {
+    status_of_zones(error, status_of_write)
+}
+
+/// A host may take only zones offline that are read only, and those stay readable here: what is
+/// asked of all zones is asked of none, and of one zone it is done only where it is done already.
+fn take_offline(zones: &Zones, zone: Option<u32>) -> Executed {
+    let Some(zone) = zone else { return Ok(Outcome::done()) };
+    match zones.report(zone).map_err(status_of_zone_write)?.state {
+        ftl::ZoneState::Offline => Ok(Outcome::done()),
+        _ => Err(Status::INVALID_ZONE_STATE_TRANSITION),
+    }
+}
+
+/// Makes durable what was written, and ends with `result`.
+async fn flush(zones: &Zones, result: u64) -> Executed {
+    zones.flush().await;
+    Ok(Outcome { result, ..Outcome::done() })
+}

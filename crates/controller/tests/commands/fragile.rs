@@ -1,0 +1,114 @@
+//! Media in memory that fail when they are told to.
+
+use clock::{Class, LocalFuture};
+use media::{
+    Blocks, BlocksShape, Error, ExtentId, ExtentInfo, Label, Media, Memory, MemoryBlocks, Page,
+    PageId, Segments, Select, Shape,
+};
+use std::future::ready;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+pub(crate) struct Fragile<M> {
+    inner: M,
+    next: Mutex<Option<Error>>,
+    flushes: AtomicU32,
+}
+
+impl<M> Fragile<M> {
+    pub(crate) fn new(inner: M) -> Self {
+        Self { inner, next: Mutex::default(), flushes: AtomicU32::default() }
+    }
+
+    /// Makes the next thing that is asked of the medium fail.
+    pub(crate) fn fail_next(&self, error: Error) {
+        *self.next.lock().expect("one thread") = Some(error);
+    }
+
+    pub(crate) fn flushes(&self) -> u32 {
+        self.flushes.load(Ordering::Relaxed)
+    }
+
+    fn or_fail<'a, T: 'a>(
+        &'a self,
+        ask: impl FnOnce(&'a M) -> LocalFuture<'a, Result<T, Error>>,
+    ) -> LocalFuture<'a, Result<T, Error>> {
+        match self.next.lock().expect("one thread").take() {
+            Some(error) => Box::pin(ready(Err(error))),
+            None => ask(&self.inner),
+        }
+    }
+}
+
+impl Blocks for Fragile<MemoryBlocks> {
+    fn shape(&self) -> BlocksShape {
+        self.inner.shape()
+    }
+
+    fn read(
+        &self,
+        first: u64,
+        count: u32,
+        class: Class,
+    ) -> LocalFuture<'_, Result<Segments, Error>> {
+        self.or_fail(|inner| inner.read(first, count, class))
+    }
+
+    fn write(
+        &self,
+        first: u64,
+        data: Segments,
+        class: Class,
+    ) -> LocalFuture<'_, Result<(), Error>> {
+        self.or_fail(|inner| inner.write(first, data, class))
+    }
+
+    fn trim(&self, first: u64, count: u64, class: Class) -> LocalFuture<'_, Result<(), Error>> {
+        self.or_fail(|inner| inner.trim(first, count, class))
+    }
+
+    fn flush(&self) -> LocalFuture<'_, Result<(), Error>> {
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.or_fail(MemoryBlocks::flush)
+    }
+}
+
+impl Media for Fragile<Memory> {
+    fn shape(&self) -> Shape {
+        self.inner.shape()
+    }
+
+    fn free_extents(&self) -> u32 {
+        self.inner.free_extents()
+    }
+
+    fn open(&self, label: Label) -> Result<ExtentId, Error> {
+        self.inner.open(label)
+    }
+
+    fn append(
+        &self,
+        at: PageId,
+        page: Arc<Page>,
+        class: Class,
+    ) -> LocalFuture<'_, Result<(), Error>> {
+        self.or_fail(|inner| inner.append(at, page, class))
+    }
+
+    fn read<'a>(
+        &'a self,
+        at: PageId,
+        select: Select<'a>,
+        class: Class,
+    ) -> LocalFuture<'a, Result<Arc<Page>, Error>> {
+        self.or_fail(|inner| inner.read(at, select, class))
+    }
+
+    fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>> {
+        self.or_fail(|inner| inner.reset(extent, class))
+    }
+
+    fn extents(&self) -> Vec<ExtentInfo> {
+        self.inner.extents()
+    }
+}

@@ -1,0 +1,9 @@
+//! What a host is answered, command by command, by namespaces of all kinds on media in memory.
+
+mod any_bytes;
+mod block;
+mod fragile;
+mod host;
+mod kv;
+mod traced;
+mod zoned;

@@ -1,0 +1,49 @@
+use clock::TaskId;
+use std::collections::VecDeque;
+
+/// Room in the buffer for what has not landed.
+#[derive(Debug)]
+pub(crate) struct Credit {
+    /// Logical blocks that have room; `None` for no end.
+    room: Option<u64>,
+    taken: u64,
+    waiters: VecDeque<TaskId>,
+}
+
+impl Credit {
+    pub(crate) const fn new(room: Option<u64>) -> Self {
+        Self { room, taken: 0, waiters: VecDeque::new() }
+    }
+
+    /// Takes room for a logical block; false when there is none.
+    #[inline]
+    pub(crate) fn take(&mut self) -> bool {
+        let free = self.room.is_none_or(|room| self.taken < room);
+        self.taken += u64::from(free);
+        free
+    }
+
+    /// Room taken.
+    pub(crate) const fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// True when somebody waits for room.
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.waiters.is_empty()
+    }
+
+    /// Has `task` woken when there is room.
+    pub(crate) fn wait(&mut self, task: TaskId) {
+        self.waiters.push_back(task);
+    }
+
+    /// Gives back the room of `count` logical blocks.
+    #[inline]
+    pub(crate) fn give_back(&mut self, count: u32) {
+        self.taken -= u64::from(count);
+        let woken = self.waiters.len().min(count as usize);
+        self.waiters.drain(..woken).for_each(clock::wake);
+    }
+}

@@ -1,0 +1,138 @@
+use crate::region::Region;
+use base::limits::BLOCK_BYTES;
+use nand::{BlockId, DieId, Geometry, Ppa};
+
+/// How places on the flash are numbered.
+///
+/// Units, the planes of all dies, are numbered so that consecutive ones lie on different channels,
+/// then on different dies, then on different planes. Blocks are numbered unit by unit, pages block
+/// by block, and slots, each the place of a logical block, page by page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    dies: u32,
+    planes: u32,
+    channels: u32,
+    first_block: u32,
+    pub(crate) units: u32,
+    /// Of each unit, bad ones included.
+    pub(crate) blocks: u32,
+    /// Of each block.
+    pub(crate) pages: u32,
+    /// Of each page.
+    pub(crate) slots: u32,
+}
+
+/// No slot, no block.
+pub(crate) const NONE: u32 = u32::MAX;
+
+impl Layout {
+    pub(crate) fn new(geometry: &Geometry, region: Region) -> Self {
+        assert!(
+            geometry.page_bytes >= BLOCK_BYTES && geometry.page_bytes.is_multiple_of(BLOCK_BYTES),
+            "a page of flash holds whole logical blocks of {BLOCK_BYTES} bytes"
+        );
+        let layout = Self {
+            dies: geometry.dies(),
+            planes: geometry.planes_per_die,
+            channels: geometry.channels,
+            first_block: region.first,
+            units: geometry.dies() * geometry.planes_per_die,
+            blocks: region.count,
+            pages: geometry.pages_per_block,
+            slots: geometry.page_bytes / BLOCK_BYTES,
+        };
+        let slots = u64::from(layout.all_blocks()) * u64::from(layout.block_slots());
+        assert!(slots < u64::from(NONE), "a namespace has less than 2^32 logical blocks of flash");
+        layout
+    }
+
+    pub(crate) const fn all_blocks(&self) -> u32 {
+        self.units * self.blocks
+    }
+
+    #[inline]
+    pub(crate) const fn block_slots(&self) -> u32 {
+        self.pages * self.slots
+    }
+
+    /// The numbers of a unit's blocks.
+    #[inline]
+    pub(crate) const fn blocks_of(&self, unit: u32) -> std::ops::Range<u32> {
+        unit * self.blocks..(unit + 1) * self.blocks
+    }
+
+    #[inline]
+    pub(crate) const fn unit_of(&self, block: u32) -> u32 {
+        block / self.blocks
+    }
+
+    pub(crate) const fn channel_of(&self, unit: u32) -> u32 {
+        unit % self.dies % self.channels
+    }
+
+    #[inline]
+    pub(crate) const fn block_of_page(&self, page: u32) -> u32 {
+        page / self.pages
+    }
+
+    #[inline]
+    pub(crate) const fn block_of_slot(&self, slot: u32) -> u32 {
+        slot / self.block_slots()
+    }
+
+    #[inline]
+    pub(crate) const fn page_of_slot(&self, slot: u32) -> u32 {
+        slot / self.slots
+    }
+
+    /// Pages that `slots` logical blocks fill, the last one perhaps in part.
+    #[inline]
+    pub(crate) const fn pages_for(&self, slots: u32) -> u32 {
+        slots.div_ceil(self.slots)
+    }
+
+    /// The address on the array.
+    #[inline]
+    pub(crate) const fn block_id(&self, block: u32) -> BlockId {
+        let (unit, number) = (block / self.blocks, block % self.blocks);
+        let (die, plane) = (unit % self.dies, unit / self.dies);
+        BlockId { die: DieId(die), block: (self.first_block + number) * self.planes + plane }
+    }
+
+    /// The address on the array.
+    #[inline]
+    pub(crate) const fn ppa(&self, page: u32) -> Ppa {
+        Ppa { block: self.block_id(page / self.pages), page: page % self.pages }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_page_of_the_region_has_one_number() {
+        let geometry = Geometry {
+            channels: 2,
+            dies_per_channel: 3,
+            planes_per_die: 2,
+            blocks_per_plane: 9,
+            pages_per_block: 5,
+            page_bytes: 8_192,
+            spare_bytes: 64,
+        };
+        let region = Region { first: 4, count: 3 };
+        let layout = Layout::new(&geometry, region);
+        let pages = layout.all_blocks() * layout.pages;
+        let ppas: BTreeSet<Ppa> = (0..pages).map(|page| layout.ppa(page)).collect();
+        assert_eq!(ppas.len() as u64, 2 * 3 * 2 * 3 * 5);
+        for page in 0..pages {
+            let block = layout.block_of_page(page);
+            let (unit, id) = (layout.unit_of(block), layout.ppa(page).block);
+            assert!(region.has(&geometry, id), "{id} is of the region");
+            assert_eq!(layout.channel_of(unit), geometry.channel_of(id.die));
+            assert_eq!((id.die.0, id.block % 2), (unit % 6, unit / 6), "units are planes");
+        }
+    }
+}

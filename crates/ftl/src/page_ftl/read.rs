@@ -1,0 +1,174 @@
+//! From logical blocks to their content.
+
+use crate::page_ftl::layout::NONE;
+use crate::page_ftl::state::State;
+use crate::page_ftl::{GcBlocking, PageFtl};
+use base::limits::BLOCK_BYTES;
+use clock::{Class, join_all};
+use media::{Page, Segments, cut};
+use smallvec::SmallVec;
+
+/// Neighbouring logical blocks that are read in one go.
+#[derive(Clone, Copy)]
+struct Run {
+    count: u32,
+    place: Place,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    /// They hold zeros.
+    Nowhere,
+    /// Their first slot, which has not landed.
+    Memory(u32),
+    /// Their first slot.
+    Flash(u32),
+}
+
+impl PageFtl {
+    /// The content of `count` blocks from `first`.
+    pub(crate) async fn read_blocks(&self, first: u32, count: u32, class: Class) -> Segments {
+        if count > 1 {
+            let starts = self.parts(first, count);
+            if starts.len() > 1 {
+                return self.read_side_by_side(&starts, first + count, class).await;
+            }
+        }
+        self.read_in_turn(first, count, class).await
+    }
+
+    /// Where to part the blocks so that each part lies on one page of flash: the first block of
+    /// each part.
+    fn parts(&self, first: u32, count: u32) -> SmallVec<[u32; 16]> {
+        let state = self.state();
+        let (mut starts, mut at, end) = (SmallVec::new(), first, first + count);
+        starts.push(first);
+        let mut has_page = false;
+        while at < end {
+            let run = self.run(&state, at, end - at);
+            if let Place::Flash(_) = run.place {
+                if has_page {
+                    starts.push(at);
+                }
+                has_page = true;
+            }
+            at += run.count;
+        }
+        starts
+    }
+
+    async fn read_side_by_side(&self, starts: &[u32], end: u32, class: Class) -> Segments {
+        let ends = starts[1..].iter().chain([&end]);
+        let reads = starts.iter().zip(ends).map(|(start, end)| {
+            let (ftl, start, count) = (self.me(), *start, end - start);
+            async move { ftl.read_in_turn(start, count, class).await }
+        });
+        let parts = join_all(reads.collect()).await;
+        parts.into_iter().flatten().collect()
+    }
+
+    /// Reads one run after the other.
+    async fn read_in_turn(&self, first: u32, count: u32, class: Class) -> Segments {
+        let mut data = Segments::new();
+        let (mut at, end) = (first, first + count);
+        while at < end {
+            if self.config.blocking == GcBlocking::Channel {
+                self.pass_channel(at).await;
+            }
+            let (run, slot) = {
+                let mut state = self.state();
+                let run = self.run(&state, at, end - at);
+                match run.place {
+                    Place::Nowhere => {
+                        data.extend((0..run.count).map(|_| self.zeros.clone()));
+                        (run, NONE)
+                    }
+                    Place::Memory(slot) => {
+                        data.extend(self.in_memory(&state, slot, run.count));
+                        (run, NONE)
+                    }
+                    Place::Flash(slot) => {
+                        let block = self.layout.block_of_slot(slot);
+                        state.blocks[block as usize].pins += 1;
+                        (run, slot)
+                    }
+                }
+            };
+            if slot != NONE {
+                self.read_flash(slot, run.count, class, &mut data).await;
+            }
+            at += run.count;
+        }
+        data
+    }
+
+    /// Reads `count` slots of one page of a block that is pinned, and unpins it.
+    #[inline]
+    async fn read_flash(&self, slot: u32, count: u32, class: Class, data: &mut Segments) {
+        let bytes = count * BLOCK_BYTES;
+        let ppa = self.layout.ppa(self.layout.page_of_slot(slot));
+        let within = slot % self.layout.slots;
+        let ask = |page: &Page| {
+            // Most pages have a segment for each slot; it is wanted when the data have moved.
+            page.prefetch_segment(within as usize);
+            bytes
+        };
+        let page = self.nand.read(ppa, &ask, class).await;
+        let block = self.layout.block_of_slot(slot);
+        self.state().blocks[block as usize].unpin();
+        let content = page.segments_at(within * BLOCK_BYTES, bytes);
+        let content = content.expect("a page holds the data that was put into it");
+        if data.is_empty() {
+            *data = content;
+        } else {
+            data.extend(content);
+        }
+    }
+
+    /// As many of `count` blocks from `first` as are read in one go.
+    #[inline]
+    fn run(&self, state: &State, first: u32, count: u32) -> Run {
+        let slot = state.map.get(first);
+        if slot == NONE {
+            let unwritten = (first..first + count).take_while(|at| state.map.get(*at) == NONE);
+            let count = u32::try_from(unwritten.count()).expect("no more than was asked for");
+            return Run { count, place: Place::Nowhere };
+        }
+        let most = count.min(self.layout.slots - slot % self.layout.slots);
+        let neighbour = |more: &u32| state.map.get(first + more) == slot + more;
+        let more = (1..most).take_while(neighbour).count();
+        let count = 1 + u32::try_from(more).expect("no more than was asked for");
+        let place =
+            if self.has_landed(state, slot) { Place::Flash(slot) } else { Place::Memory(slot) };
+        Run { count, place }
+    }
+
+    #[inline]
+    fn has_landed(&self, state: &State, slot: u32) -> bool {
+        let page = self.layout.page_of_slot(slot);
+        let block = self.layout.block_of_page(page);
+        page % self.layout.pages < state.blocks[block as usize].landed
+    }
+
+    /// The slot of a logical block that is on flash.
+    pub(crate) fn landed_slot(&self, state: &State, number: u32) -> Option<u32> {
+        let slot = state.map.get(number);
+        (slot != NONE && self.has_landed(state, slot)).then_some(slot)
+    }
+
+    /// The content of `count` slots of a page that has not landed.
+    fn in_memory(&self, state: &State, slot: u32, count: u32) -> Segments {
+        let page = self.layout.page_of_slot(slot);
+        let unit = self.layout.unit_of(self.layout.block_of_page(page));
+        let (start, bytes) = (slot % self.layout.slots * BLOCK_BYTES, count * BLOCK_BYTES);
+        let frontiers = &state.units[unit as usize].frontiers;
+        let found = frontiers.iter().find_map(|frontier| {
+            if let Some(open) = frontier.open.as_ref().filter(|open| open.page == page) {
+                return cut(&open.data, start, bytes);
+            }
+            let (_, content) = frontier.unlanded.iter().find(|(number, _)| *number == page)?;
+            content.segments_at(start, bytes)
+        });
+        found.expect("what has not landed is in memory")
+    }
+}

@@ -1,0 +1,86 @@
+use crate::page_ftl::block::{Block, Phase};
+use crate::page_ftl::credit::Credit;
+use crate::page_ftl::layout::Layout;
+use crate::page_ftl::map::Map;
+use crate::page_ftl::tickets::Tickets;
+use crate::page_ftl::unit::Unit;
+use crate::page_ftl::{PageFtlConfig, PageFtlCounts};
+use base::Rng;
+use clock::TaskId;
+use media::Candidate;
+use nand::Cells;
+
+/// All that changes.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) map: Map,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) units: Vec<Unit>,
+    /// Where hosts write.
+    pub(crate) host: u32,
+    /// Counts pages as they are closed.
+    pub(crate) sequence: u64,
+    pub(crate) tickets: Tickets,
+    pub(crate) credit: Credit,
+    /// Writes that wait for space.
+    pub(crate) waiters: Vec<TaskId>,
+    /// Dead slots that make a block worth cleaning ahead of need.
+    pub(crate) worth: u32,
+    pub(crate) rng: Rng,
+    /// Kept for its memory.
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) counts: PageFtlCounts,
+}
+
+impl State {
+    /// A state in which every good block is free.
+    pub(crate) fn new(
+        layout: Layout,
+        cells: &Cells,
+        config: &PageFtlConfig,
+        room: Option<u64>,
+    ) -> Self {
+        let block = |number| {
+            let id = layout.block_id(number);
+            let phase = if cells.is_bad(id) { Phase::Bad } else { Phase::Free };
+            Block::new(phase, cells.erase_count(id))
+        };
+        let blocks: Vec<Block> = (0..layout.all_blocks()).map(block).collect();
+        let mut units: Vec<Unit> =
+            (0..layout.units).map(|_| Unit::new(layout.block_slots(), config.group)).collect();
+        for number in 0..layout.all_blocks() {
+            if blocks[number as usize].phase == Phase::Free {
+                units[layout.unit_of(number) as usize].free.push(number);
+            }
+        }
+        let free: usize = units.iter().map(|unit| unit.free.len()).sum();
+        let slots = free as u64 * u64::from(layout.block_slots());
+        Self {
+            map: Map::new(config.blocks),
+            blocks,
+            units,
+            host: layout.units - 1,
+            sequence: 0,
+            tickets: Tickets::default(),
+            credit: Credit::new(room),
+            waiters: Vec::new(),
+            worth: worth(layout, config.blocks, slots),
+            rng: Rng::fork(config.seed, 0x6761_7262_6167_6521),
+            candidates: Vec::new(),
+            counts: PageFtlCounts::default(),
+        }
+    }
+
+    /// Lets everybody who waits for space look again.
+    pub(crate) fn wake_waiters(&mut self) {
+        self.waiters.drain(..).for_each(clock::wake);
+    }
+}
+
+/// Half of what is dead in an average block when all is full, and at least a page: cleaning ahead
+/// of need takes victims that are nearly as good as those it would find in need.
+fn worth(layout: Layout, blocks: u64, slots: u64) -> u32 {
+    let spare = slots.saturating_sub(blocks) * u64::from(layout.block_slots());
+    let half = spare / (2 * slots).max(1);
+    u32::try_from(half).expect("no more than a block has").max(layout.slots)
+}

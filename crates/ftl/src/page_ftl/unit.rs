@@ -1,0 +1,83 @@
+use crate::page_ftl::layout::NONE;
+use crate::page_ftl::open_page::OpenPage;
+use clock::{Class, Group, Promotion, TaskId};
+use media::Page;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The frontier that hosts write to.
+pub(crate) const HOST: usize = 0;
+
+/// Where something of a unit is written: a block that is being filled.
+#[derive(Debug)]
+pub(crate) struct Frontier {
+    /// [`NONE`] before the first.
+    pub(crate) block: u32,
+    /// Pages of it that are taken.
+    pub(crate) taken: u32,
+    pub(crate) open: Option<OpenPage>,
+    /// Closed pages that have not landed, in the order of closing.
+    pub(crate) unlanded: VecDeque<(u32, Arc<Page>)>,
+    /// The collector, waiting for a page to land.
+    pub(crate) waiter: Option<(u32, TaskId)>,
+}
+
+/// A plane of a die.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    pub(crate) free: Vec<u32>,
+    pub(crate) frontiers: [Frontier; 2],
+    /// A task cleans in it.
+    pub(crate) cleaning: bool,
+    /// Nothing was worth cleaning when somebody looked last.
+    pub(crate) barren: bool,
+    /// Whether cleaning is so urgent that it goes before hosts.
+    pub(crate) promotion: Promotion,
+    /// How many keep hosts from writing here.
+    pub(crate) blocked: u32,
+    /// The last ticket of a page that holds a newer version of what died on its way, in a page of
+    /// the collector that does not name it.
+    pub(crate) died_on_the_way: u64,
+    /// Slots for which the collector counts on room.
+    pub(crate) claimed: u32,
+    /// What the collector waits in.
+    pub(crate) class: Class,
+    /// Victims since wear was last evened out.
+    pub(crate) since_wear: u32,
+}
+
+impl Frontier {
+    pub(crate) const fn new() -> Self {
+        Self { block: NONE, taken: 0, open: None, unlanded: VecDeque::new(), waiter: None }
+    }
+
+    /// Pages of its block that are not taken.
+    #[inline]
+    pub(crate) const fn left(&self, pages_per_block: u32) -> u32 {
+        if self.block == NONE { 0 } else { pages_per_block - self.taken }
+    }
+}
+
+impl Unit {
+    pub(crate) const fn new(claimed: u32, group: Group) -> Self {
+        Self {
+            free: Vec::new(),
+            frontiers: [Frontier::new(), Frontier::new()],
+            cleaning: false,
+            barren: false,
+            promotion: group.promotion(),
+            blocked: 0,
+            died_on_the_way: 0,
+            claimed,
+            class: Class::Gc,
+            since_wear: 0,
+        }
+    }
+
+    /// Pages that `frontier` can take without any being erased.
+    #[inline]
+    pub(crate) fn room(&self, frontier: usize, pages_per_block: u32) -> u32 {
+        let free = u32::try_from(self.free.len()).expect("blocks are counted in 32 bits");
+        self.frontiers[frontier].left(pages_per_block) + free * pages_per_block
+    }
+}

@@ -1,0 +1,28 @@
+use crate::page_ftl::PageFtl;
+use crate::page_ftl::block::Phase;
+
+/// Blocks cleaned for space between two that are moved to even out wear: what this adds to the
+/// flash's work stays below an eighth of its erases.
+const VICTIMS_BETWEEN: u32 = 8;
+
+impl PageFtl {
+    /// The least worn full block of a unit, if its blocks differ by more than the profile allows:
+    /// what has lain there for long moves, so that the block takes its share of erases.
+    pub(crate) fn choose_cold(&self, unit: u32) -> Option<u32> {
+        let state = self.state();
+        let gap = self.config.wear_gap;
+        if gap == 0 || state.units[unit as usize].since_wear < VICTIMS_BETWEEN {
+            return None;
+        }
+        let good = || {
+            let blocks = self.layout.blocks_of(unit);
+            let blocks = blocks.map(|number| (number, &state.blocks[number as usize]));
+            blocks.filter(|(_, block)| block.phase != Phase::Bad)
+        };
+        let most = good().map(|(_, block)| block.erases).max()?;
+        let full = good()
+            .filter(|(_, block)| block.phase == Phase::Full && block.landed == self.layout.pages);
+        let (number, coldest) = full.min_by_key(|(_, block)| block.erases)?;
+        (most - coldest.erases > gap).then_some(number)
+    }
+}

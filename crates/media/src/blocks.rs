@@ -1,0 +1,71 @@
+use crate::error::Error;
+use base::Buf;
+use clock::{Class, LocalFuture};
+use smallvec::SmallVec;
+
+/// Data as it is scattered in memory: buffers one after the other, which no block's bounds need to
+/// respect. The lengths add up to whole logical blocks.
+pub type Segments = SmallVec<[Buf; 4]>;
+
+/// The sizes of a medium of blocks. They never change while it is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlocksShape {
+    /// Bytes of a logical block.
+    pub block_bytes: u32,
+    /// Logical blocks.
+    pub blocks: u64,
+    /// Pages that can be read or written side by side: how much work keeps the medium busy.
+    pub parallelism: u32,
+}
+
+/// Logical blocks that are read and written in any order, as a disk has them.
+///
+/// Naming a block that there is not is the caller's mistake and panics. Of writes to one block that
+/// are under way together any may be the last one.
+pub trait Blocks: Send + Sync {
+    /// The sizes of the medium.
+    fn shape(&self) -> BlocksShape;
+
+    /// Says that block `first` will soon be read or written: what is known of it may be fetched
+    /// into the processor's caches.
+    fn expect(&self, _first: u64) {}
+
+    /// The content of `count` blocks from `first`. A block that was never written, or trimmed since
+    /// then, is zeros.
+    fn read(
+        &self,
+        first: u64,
+        count: u32,
+        class: Class,
+    ) -> LocalFuture<'_, Result<Segments, Error>>;
+
+    /// Writes `data` from block `first` on. Whether it outlives a loss of power at once, or after
+    /// the next [`Self::flush`], is up to the medium.
+    fn write(&self, first: u64, data: Segments, class: Class)
+    -> LocalFuture<'_, Result<(), Error>>;
+
+    /// Gives up the content of `count` blocks from `first`.
+    fn trim(&self, first: u64, count: u64, class: Class) -> LocalFuture<'_, Result<(), Error>>;
+
+    /// Returns when all that was written before outlives a loss of power.
+    fn flush(&self) -> LocalFuture<'_, Result<(), Error>>;
+}
+
+/// The segments of `len` bytes from `start` of what `segments` hold one after the other; `None`
+/// when they hold less.
+pub fn cut(segments: &[Buf], start: u32, len: u32) -> Option<Segments> {
+    let end = start.checked_add(len)?;
+    let mut parts = Segments::new();
+    let mut at = 0;
+    for segment in segments {
+        let next = at + segment.len();
+        if next > start && at < end {
+            parts.push(segment.slice(start.max(at) - at..end.min(next) - at));
+        }
+        at = next;
+        if at >= end {
+            break;
+        }
+    }
+    (at >= end).then_some(parts)
+}

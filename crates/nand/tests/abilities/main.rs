@@ -1,0 +1,12 @@
+//! What an array can do beyond reading, programming and erasing, against formulas that stand in the
+//! tests, to the nanosecond.
+
+mod cache;
+mod copyback;
+mod levels;
+mod planes;
+mod priority;
+mod rig;
+mod sums;
+mod suspend;
+mod wear;

@@ -1,0 +1,194 @@
+//! What each layer is told of a profile.
+
+use crate::profile::{self, Profile};
+use base::limits::BLOCK_BYTES;
+use clock::{CodeCosts, Cores, Gate, Group};
+use controller::{FirmwareCosts, LinkTiming};
+use engine::Ack;
+use ftl::{Frontier, GcBlocking, PageFtlConfig, Stripe, WriteAck, ZonesConfig};
+use media::Victims;
+use nand::{Geometry, Level, Levels, Model, Order, PageMap, Planes, Registers, Retries, Timing};
+use std::sync::Arc;
+
+/// What all layers of a device share.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    pub(super) group: Group,
+    pub(super) gate: Arc<Gate>,
+    pub(super) seed: u64,
+}
+
+pub(super) fn geometry(nand: &profile::Nand) -> Geometry {
+    Geometry {
+        channels: nand.channels,
+        dies_per_channel: nand.dies_per_channel,
+        planes_per_die: nand.planes_per_die,
+        blocks_per_plane: nand.blocks_per_plane,
+        pages_per_block: nand.pages_per_block,
+        page_bytes: nand.page_bytes,
+        spare_bytes: nand.spare_bytes,
+    }
+}
+
+pub(super) fn timing(nand: &profile::Nand, seed: u64) -> Timing {
+    let retries = nand.wear.read_retries;
+    Timing {
+        model: match nand.model {
+            profile::Model::Staged => Model::Staged,
+            profile::Model::Scalar => Model::Scalar,
+        },
+        registers: if nand.registers == 1 { Registers::Single } else { Registers::Double },
+        levels: levels(&nand.levels),
+        erase: nand.erase,
+        channel_bytes_per_second: nand.channel_bytes_per_second,
+        transfer_bytes: nand.transfer_bytes,
+        cache_busy: nand.cache_busy,
+        planes: match nand.multi_plane {
+            profile::MultiPlane::None => Planes::Alone,
+            profile::MultiPlane::Together => Planes::Together,
+            profile::MultiPlane::Independent => Planes::Independent,
+        },
+        program_suspend: nand.suspend.program,
+        erase_suspend: nand.suspend.erase,
+        resume: nand.suspend.resume,
+        order: if nand.read_priority { Order::Class } else { Order::Arrival },
+        variability_ppm: nand.wear.variability_ppm,
+        retries: retries.map_or(Retries::default(), |retries| Retries {
+            fresh_ppm: retries.fresh_ppm,
+            worn_ppm: retries.worn_ppm,
+            endurance: retries.endurance_cycles,
+        }),
+        seed,
+    }
+}
+
+fn levels(levels: &profile::Levels) -> Levels {
+    let pairs = levels.read.iter().zip(&levels.program);
+    let times: Vec<Level> = pairs.map(|(&read, &program)| Level { read, program }).collect();
+    let map: PageMap = levels.page_map.parse().expect("a profile has a page map that was read");
+    Levels::new(&times, map)
+}
+
+pub(super) fn stripe(stripe: profile::Stripe) -> Stripe {
+    match stripe {
+        profile::Stripe::Die => Stripe::Die,
+        profile::Stripe::Channel => Stripe::Channel,
+        profile::Stripe::All => Stripe::All,
+    }
+}
+
+fn victims(victims: profile::GcVictims) -> Victims {
+    match victims {
+        profile::GcVictims::Greedy => Victims::Greedy,
+        profile::GcVictims::CostBenefit => Victims::CostBenefit,
+        profile::GcVictims::Random => Victims::Random,
+        profile::GcVictims::Fifo => Victims::Fifo,
+        profile::GcVictims::DChoices => Victims::DChoices,
+    }
+}
+
+/// The store of all namespaces of keys and values.
+///
+/// # Panics
+/// When the profile has none.
+pub(super) fn store(profile: &Profile, shared: &Shared) -> engine::Config {
+    let log = profile.log.as_ref().expect("a device of keys and values has a log");
+    let index = profile.index.expect("a device of keys and values has an index");
+    engine::Config {
+        capacity_bytes: profile.kv_bytes(),
+        ack: match log.ack {
+            profile::Ack::Program => Ack::Program,
+            profile::Ack::Buffer { bytes } => Ack::Buffer { bytes },
+        },
+        victims: victims(log.gc_victims),
+        index: index.make,
+        group: shared.group,
+        seed: shared.seed,
+    }
+}
+
+/// The page-mapped layer of a namespace of `size_bytes`.
+pub(super) fn blocks(
+    block: &profile::Block,
+    size_bytes: u64,
+    seed: u64,
+    shared: &Shared,
+) -> PageFtlConfig {
+    PageFtlConfig {
+        blocks: size_bytes / u64::from(BLOCK_BYTES),
+        ack: match block.ack {
+            profile::Ack::Program => WriteAck::Program,
+            profile::Ack::Buffer { bytes } => WriteAck::Buffer { bytes },
+        },
+        victims: victims(block.gc_victims),
+        blocking: match block.gc_blocking {
+            profile::GcBlocking::Nothing => GcBlocking::Nothing,
+            profile::GcBlocking::Controller => GcBlocking::Controller,
+            profile::GcBlocking::Channel => GcBlocking::Channel,
+            profile::GcBlocking::Plane => GcBlocking::Plane,
+        },
+        frontier: match block.gc_frontier {
+            profile::GcFrontier::Own => Frontier::Own,
+            profile::GcFrontier::Shared => Frontier::Shared,
+        },
+        gc_free_blocks: block.gc_free_blocks,
+        wear_gap: block.wear_gap,
+        group: shared.group,
+        gate: shared.gate.clone(),
+        seed,
+    }
+}
+
+/// The page-mapped layer of `size_bytes` below a log. What the log wrote is on flash when it is
+/// told so, for the log itself answers early or not.
+pub(super) fn log_layer(
+    log: &profile::Log,
+    size_bytes: u64,
+    seed: u64,
+    shared: &Shared,
+) -> PageFtlConfig {
+    let block = profile::Block {
+        ack: profile::Ack::Program,
+        gc_victims: log.gc_victims,
+        gc_blocking: profile::GcBlocking::Nothing,
+        gc_frontier: profile::GcFrontier::Own,
+        gc_free_blocks: profile::GC_FREE_BLOCKS,
+        wear_gap: 0,
+    };
+    blocks(&block, size_bytes, seed, shared)
+}
+
+/// The zones of a namespace of `size_bytes`, each an extent of `extent_bytes`.
+pub(super) fn zones(zoned: &profile::Zoned, size_bytes: u64, extent_bytes: u64) -> ZonesConfig {
+    let zones = u32::try_from(size_bytes / extent_bytes).expect("a device has fewer blocks");
+    ZonesConfig {
+        max_open: zoned.max_open,
+        max_active: zoned.max_active,
+        buffer_bytes: zoned.buffer_bytes,
+        zones: Some(zones),
+    }
+}
+
+pub(super) fn controller(profile: &Profile, shared: &Shared) -> controller::Config {
+    let (firmware, core) = (&profile.firmware, &profile.core);
+    let costs = CodeCosts { parse: core.parse, probe: core.probe, complete: core.complete };
+    controller::Config {
+        group: shared.group,
+        gate: shared.gate.clone(),
+        link: LinkTiming {
+            bytes_per_second: profile.link.bytes_per_second,
+            transfer: profile.link.transfer,
+        },
+        handlers: match firmware.handlers {
+            profile::Handlers::Count(handlers) => handlers,
+            profile::Handlers::Unlimited => u32::MAX,
+        },
+        costs: FirmwareCosts {
+            t_read: firmware.t_read,
+            t_write: firmware.t_write,
+            t_delete: firmware.t_delete,
+            t_exist: firmware.t_exist,
+        },
+        cores: Cores::new(shared.group, core.count, costs),
+    }
+}

@@ -1,0 +1,177 @@
+use crate::device::config::{self, Shared};
+use crate::device::{Device, DeviceError, Namespace};
+use crate::profile::{LogFtl, NamespaceKind, Profile, Stripe, Zoned};
+use base::limits::BLOCK_BYTES;
+use base::mix;
+use clock::{Gate, Group};
+use controller::Controller;
+use engine::{Recovery, SPARE_EXTENTS_MIN, Store};
+use ftl::{AppendFtl, PageFtl, PageFtlConfig, Region, Zones};
+use media::{LogOnBlocks, Media};
+use nand::{Cells, Nand};
+use std::sync::Arc;
+
+/// Whether there is anything on the flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flash {
+    /// Nothing.
+    Blank,
+    /// What an earlier device wrote.
+    Written,
+}
+
+/// Puts a device together, layer by layer.
+#[derive(Debug)]
+pub(super) struct Maker<'p> {
+    profile: &'p Profile,
+    nand: Arc<Nand>,
+    shared: Shared,
+}
+
+/// A store, what it took to open it, and the layer below its log if that is one of blocks.
+#[derive(Debug)]
+struct Opened {
+    store: Arc<Store>,
+    recovery: Recovery,
+    layer: Option<Arc<PageFtl>>,
+}
+
+impl<'p> Maker<'p> {
+    pub(super) fn new(profile: &'p Profile, cells: Arc<Cells>, seed: u64) -> Self {
+        let shared = Shared { group: Group::new(), gate: Arc::new(Gate::new()), seed };
+        let nand = Nand::new(cells, config::timing(&profile.nand, seed), shared.group);
+        Self { profile, nand: Arc::new(nand), shared }
+    }
+
+    /// The device on `flash`. Its namespaces of keys are as they are found: none on a blank one.
+    pub(super) async fn device(self, flash: Flash) -> Result<(Device, Recovery), DeviceError> {
+        let regions = self.profile.regions();
+        let mut opened: Option<Opened> = None;
+        let mut namespaces = Vec::new();
+        for (nsid, (namespace, region)) in (1..).zip(self.profile.namespaces.iter().zip(regions)) {
+            let size_bytes = namespace.size_bytes;
+            namespaces.push(match &namespace.kind {
+                NamespaceKind::Kv => {
+                    let store = match &opened {
+                        Some(opened) => opened.store.clone(),
+                        None => opened.insert(self.store(nsid, region, flash).await?).store.clone(),
+                    };
+                    Namespace::Kv(store)
+                }
+                NamespaceKind::Block(block) => {
+                    let config = config::blocks(block, size_bytes, self.seed(nsid), &self.shared);
+                    Namespace::Block(self.layer(nsid, region, config, flash).await?)
+                }
+                NamespaceKind::Zoned(zoned) => {
+                    Namespace::Zoned(self.zones(nsid, zoned, size_bytes, region, flash).await?)
+                }
+            });
+        }
+        let recovery = opened.as_ref().map(|opened| opened.recovery).unwrap_or_default();
+        let log_layer = opened.and_then(|opened| opened.layer);
+        let controller = Controller::new(
+            namespaces.iter().map(Namespace::of_controller).collect(),
+            config::controller(self.profile, &self.shared),
+        );
+        Ok((Device { nand: self.nand, controller, log_layer, namespaces }, recovery))
+    }
+
+    /// The store of all namespaces of keys, of which `nsid` is the first.
+    async fn store(&self, nsid: u32, region: Region, flash: Flash) -> Result<Opened, DeviceError> {
+        let log = self.profile.log.as_ref().expect("a device of keys and values has a log");
+        let (media, layer): (Arc<dyn Media>, _) = match log.ftl {
+            LogFtl::Append { stripe } => (self.extents(region, stripe, flash).await, None),
+            LogFtl::Page => {
+                let size_bytes = self.profile.log_layer_bytes().expect("there is such a layer");
+                let config = config::log_layer(log, size_bytes, self.seed(nsid), &self.shared);
+                let layer = self.layer(nsid, region, config, flash).await?;
+                let log = match flash {
+                    Flash::Blank => LogOnBlocks::format(layer.clone()),
+                    Flash::Written => {
+                        LogOnBlocks::open(layer.clone()).await.map_err(engine::Error::from)?
+                    }
+                };
+                (Arc::new(log), Some(layer))
+            }
+        };
+        self.check_store(&*media)?;
+        let config = config::store(self.profile, &self.shared);
+        let (store, recovery) = match flash {
+            Flash::Blank => (Store::format(media, config), Recovery::default()),
+            Flash::Written => Store::open(media, config).await?,
+        };
+        Ok(Opened { store, recovery, layer })
+    }
+
+    async fn extents(&self, region: Region, stripe: Stripe, flash: Flash) -> Arc<AppendFtl> {
+        let (nand, stripe) = (self.nand.clone(), config::stripe(stripe));
+        Arc::new(match flash {
+            Flash::Blank => AppendFtl::format(nand, region, stripe),
+            Flash::Written => AppendFtl::open(nand, region, stripe).await,
+        })
+    }
+
+    /// The page-mapped layer of namespace `nsid`, or below its log.
+    async fn layer(
+        &self,
+        nsid: u32,
+        region: Region,
+        config: PageFtlConfig,
+        flash: Flash,
+    ) -> Result<Arc<PageFtl>, DeviceError> {
+        let room = PageFtl::blocks_max(self.nand.cells(), region);
+        if config.blocks > room {
+            let bytes = |blocks| blocks * u64::from(BLOCK_BYTES);
+            return Err(self.too_many_bad(nsid, bytes(config.blocks), bytes(room)));
+        }
+        let nand = self.nand.clone();
+        Ok(match flash {
+            Flash::Blank => PageFtl::format(nand, region, config),
+            Flash::Written => PageFtl::open(nand, region, config).await,
+        })
+    }
+
+    async fn zones(
+        &self,
+        nsid: u32,
+        zoned: &Zoned,
+        size_bytes: u64,
+        region: Region,
+        flash: Flash,
+    ) -> Result<Arc<Zones>, DeviceError> {
+        if flash == Flash::Written {
+            return Err(DeviceError::ZonesLost { name: self.profile.name.clone(), nsid });
+        }
+        let media = self.extents(region, zoned.stripe, flash).await;
+        let shape = media.shape();
+        let config = config::zones(zoned, size_bytes, shape.extent_bytes());
+        if config.zones > Some(shape.extents) {
+            let room = u64::from(shape.extents) * shape.extent_bytes();
+            return Err(self.too_many_bad(nsid, size_bytes, room));
+        }
+        Ok(Zones::format(media, config))
+    }
+
+    fn check_store(&self, media: &dyn Media) -> Result<(), DeviceError> {
+        let (shape, size_bytes) = (media.shape(), self.profile.kv_bytes());
+        let extents = u64::from(shape.extents.saturating_sub(SPARE_EXTENTS_MIN));
+        if size_bytes <= extents * shape.extent_bytes() {
+            return Ok(());
+        }
+        Err(DeviceError::TooSmall {
+            name: self.profile.name.clone(),
+            extents: shape.extents,
+            extent_bytes: shape.extent_bytes(),
+            size_bytes,
+        })
+    }
+
+    fn too_many_bad(&self, nsid: u32, size_bytes: u64, room_bytes: u64) -> DeviceError {
+        DeviceError::TooManyBad { name: self.profile.name.clone(), nsid, size_bytes, room_bytes }
+    }
+
+    /// That of the random choices of a namespace.
+    const fn seed(&self, nsid: u32) -> u64 {
+        mix(self.shared.seed ^ nsid as u64)
+    }
+}

@@ -1,0 +1,82 @@
+mod draft;
+
+pub use self::draft::Draft;
+
+use crate::indexes::INDEXES;
+use crate::profile::schema::Schema;
+use crate::profile::{TOP, block, cores, firmware, index, link, log, namespace, nand, zoned};
+
+/// A key of a profile whose value can be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Knob {
+    /// Its place, as `nand.read_us` or `namespace.1.ack`.
+    pub key: String,
+    /// Its value, as it is written.
+    pub value: String,
+    /// What can be tried in place of it; nothing for a zero, which has no half and no double.
+    pub changes: Vec<Change>,
+}
+
+/// Another value of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Half of the number, or of each number of a list.
+    Halved,
+    /// Twice the number, or each number of a list.
+    Doubled,
+    /// This word instead.
+    To(&'static str),
+}
+
+/// The sections that a profile has at most once.
+const SECTIONS: [&Schema; 6] =
+    [&nand::SCHEMA, &link::SCHEMA, &firmware::SCHEMA, &cores::SCHEMA, &log::SCHEMA, &index::SCHEMA];
+
+/// Every key that a profile can have, as `nand.read_us`. Those that only one kind of namespace has
+/// are named by it, as `block.ack`; those of all are as `namespace.size_gb`.
+pub fn keys() -> Vec<String> {
+    let of_sections = SECTIONS.map(|schema| (schema.name, schema.keys));
+    let of_namespaces =
+        [("namespace", namespace::KEYS), ("block", block::KEYS), ("zoned", zoned::KEYS)];
+    let is_section =
+        |key: &&str| SECTIONS.iter().any(|section| section.name == *key) || *key == "namespace";
+    let top = TOP.keys.iter().filter(|key| !is_section(key)).map(|key| (*key).to_owned());
+    let within = of_sections.into_iter().chain(of_namespaces);
+    top.chain(within.flat_map(|(name, keys)| keys.iter().map(move |key| format!("{name}.{key}"))))
+        .collect()
+}
+
+/// The words that `key` of `section` takes; none for numbers and text.
+fn words(section: &str, key: &str) -> Vec<&'static str> {
+    match (section, key) {
+        ("nand", "model") => of(nand::MODELS),
+        ("nand", "multi_plane") => of(nand::MULTI_PLANES),
+        ("nand", "read_priority") => vec!["true", "false"],
+        // Beside any number.
+        ("firmware", "handlers") => vec!["1", "unlimited"],
+        ("log" | "namespace", "stripe") => of(log::STRIPES),
+        ("log" | "namespace", "ack") => of(log::ACKS),
+        ("log" | "namespace", "gc_victims") => of(log::GC_VICTIMS),
+        ("log", "ftl") => of(log::FTLS),
+        ("index", "kind") => of(INDEXES),
+        ("namespace", "kind") => of(namespace::KINDS),
+        ("namespace", "gc_blocking") => of(block::GC_BLOCKINGS),
+        ("namespace", "gc_frontier") => of(block::GC_FRONTIERS),
+        _ => Vec::new(),
+    }
+}
+
+fn of<T>(choices: &[(&'static str, T)]) -> Vec<&'static str> {
+    choices.iter().map(|(word, _)| *word).collect()
+}
+
+/// `word` as TOML writes it.
+fn written(word: &str) -> String {
+    match word {
+        "true" | "false" | "1" => word.to_owned(),
+        _ => format!("{word:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
