@@ -53,10 +53,13 @@ impl Page {
         }
     }
 
-    /// The same of its segment `index`, if there are many enough to lie elsewhere.
+    /// The same of its segments up to number `last`, which lie elsewhere if they are many.
     #[inline]
-    pub fn prefetch_segment(&self, index: usize) {
-        prefetch_index(&self.data[..], index);
+    pub fn prefetch_segments(&self, last: usize) {
+        // Each line of the cache begins within two segments of the line before.
+        for segment in (0..=last).step_by(2) {
+            prefetch_index(&self.data[..], segment);
+        }
     }
 
     /// A copy with one bit turned over. `which` chooses a filled data segment or the spare bytes,

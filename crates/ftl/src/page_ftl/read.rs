@@ -110,7 +110,7 @@ impl PageFtl {
         let within = slot % self.layout.slots;
         let ask = |page: &Page| {
             // Most pages have a segment for each slot; it is wanted when the data have moved.
-            page.prefetch_segment(within as usize);
+            page.prefetch_segments(within as usize);
             bytes
         };
         let page = self.nand.read(ppa, &ask, class).await;
