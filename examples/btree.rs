@@ -137,4 +137,24 @@ impl Index for BTreeIndex {
     fn memory_bytes(&self) -> u64 {
         self.tables().values().map(|table| table.bytes).sum()
     }
+
+    fn save_state(&self) -> Option<Vec<u8>> {
+        let tables = self.tables();
+        let entries = tables.iter().map(|(table, of)| (*table, of.entries.iter().collect()));
+        let entries: Vec<(TableId, Vec<&Entry>)> = entries.collect();
+        postcard::to_stdvec(&entries).ok()
+    }
+
+    fn restore_state(&self, saved: &[u8]) -> bool {
+        let saved: Result<Vec<(TableId, Vec<Entry>)>, _> = postcard::from_bytes(saved);
+        let Ok(saved) = saved else { return false };
+        let mut tables = self.tables();
+        for (id, entries) in saved {
+            let table = tables.entry(id).or_default();
+            for (key, address) in entries {
+                table.insert(&key, address);
+            }
+        }
+        true
+    }
 }

@@ -5,7 +5,7 @@
 //! spins on one core, and whatever else wants that core makes it late.
 
 use base::Nanos;
-use node::{Device, Profile};
+use node::{Device, FaultPlan, Profile};
 use reactor::{LATE, Reactor};
 use std::process::ExitCode;
 use workload::{
@@ -122,7 +122,9 @@ fn measure_as(
     };
     let mut reactor = Reactor::new(None);
     let cells = Device::manufacture(profile, 1);
-    let device = reactor.run(Device::format(profile, cells, 1)).expect("a whole device");
+    let device = reactor
+        .run(Device::format(profile, cells, 1, FaultPlan::default()))
+        .expect("a whole device");
     let queue = device.controller().queue_pair();
     if plan.needs_fill() {
         reactor.run(workload::fill(&queue, &plan, |_, _| {})).expect("the keys fit");

@@ -2,7 +2,7 @@
 //! over-provisioning or with that of drives made for writing.
 
 use base::limits::BLOCK_BYTES;
-use node::{Device, Figures, Profile};
+use node::{Device, FaultPlan, Figures, Profile};
 use reactor::Reactor;
 use std::time::Instant;
 use workload::{Distribution, Load, Operation, Payload, Plan, Space, Until, ValueSizes};
@@ -58,7 +58,8 @@ pub(crate) fn measure(operations: u64, rounds: u32, over_provisioning: Option<u6
     let mut rates = Rates::default();
     Reactor::new(None).run(async {
         let cells = Device::manufacture(&profile, 1);
-        let device = Device::format(&profile, cells, 1).await.expect("a whole device");
+        let device =
+            Device::format(&profile, cells, 1, FaultPlan::default()).await.expect("a whole device");
         let queue = device.controller().queue_pair();
         let any = plan(Operation::RandRead, operations, blocks);
         workload::fill(&queue, &any, |_, _| {}).await.expect("all blocks fit");

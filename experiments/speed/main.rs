@@ -9,7 +9,7 @@ mod bare;
 mod blocks;
 
 use base::human_bytes;
-use node::{Device, Profile};
+use node::{Device, FaultPlan, Profile};
 use reactor::Reactor;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -104,7 +104,9 @@ fn measure(keys: u64, rates: &mut Rates, overwrite: bool) {
     let profile = Profile::load("moke").expect("moke is built in");
     Reactor::new(None).run(async {
         let cells = Device::manufacture(&profile, 1);
-        let device = Device::format(&profile, cells, 1).await.expect("moke is a whole device");
+        let device = Device::format(&profile, cells, 1, FaultPlan::default())
+            .await
+            .expect("moke is a whole device");
         rates.store.push(rate(&device, &plan(Operation::Store, keys, keys)).await);
         rates.retrieve.push(rate(&device, &plan(Operation::Retrieve, keys, keys)).await);
         if overwrite {

@@ -19,7 +19,7 @@ Usage: cargo xtask COMMAND
   test              everything that CI checks, cheap first, to the first failure
   tidy              the style guide, over every file that git does not ignore
   layers            the allowed arrows between crates, as docs/internals/layers.toml has them
-  soak [--seeds N]  the simulation sweep over N seeds (default 20000), in release
+  soak [--seeds N]  the simulation sweep over N seeds (default 5000), in release
   --help            this list";
 
 fn main() -> ExitCode {

@@ -8,13 +8,17 @@ use std::time::Instant;
 
 type Step = fn(&Path, &mut Tally) -> Result<()>;
 
-const STEPS: [(&str, Step); 8] = [
+const STEPS: [(&str, Step); 9] = [
     ("linker", |_, _| linker::ensure_present()),
     ("format", |root, _| Cargo::new(root, "fmt --all --check").run()),
     ("tidy", |root, _| tidy::run(root)),
     ("layers", |root, _| layers::run(root)),
     ("clippy", |root, _| Cargo::new(root, "clippy --workspace --all-targets -- -D warnings").run()),
     ("tests", |root, tally| Cargo::new(root, "test --workspace").test(tally)),
+    ("sabotage", |root, tally| {
+        let sabotage = "test -p kvasir-sim --features sabotage --test sabotage";
+        Cargo::new(root, sabotage).test(tally)
+    }),
     ("black box", |root, tally| {
         Cargo::new(root, "test --release -p kvasir-cli --test *").test(tally)
     }),

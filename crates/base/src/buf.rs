@@ -15,8 +15,21 @@ pub struct Buf(Repr);
 
 #[derive(Clone)]
 enum Repr {
-    Bytes { block: Arc<Block>, start: u32, len: u32 },
-    Phantom { len: u32, tag: u64 },
+    Bytes {
+        block: Arc<Block>,
+        start: u32,
+        len: u32,
+    },
+    /// A part of bytes in one piece with their reference count.
+    Small {
+        bytes: Arc<[u8]>,
+        start: u16,
+        len: u16,
+    },
+    Phantom {
+        len: u32,
+        tag: u64,
+    },
 }
 
 /// Memory in the unit that direct I/O wants, so that the block's start is aligned without `unsafe`.
@@ -50,8 +63,22 @@ impl Buf {
         Self(Repr::Phantom { len, tag })
     }
 
-    /// A copy of `bytes` outside any pool.
+    /// The part of `bytes` at `range`. Without a copy, if it lies within their first 64 KiB.
+    pub fn part_of(bytes: &Arc<[u8]>, range: Range<usize>) -> Self {
+        match (u16::try_from(range.start), u16::try_from(range.len())) {
+            (Ok(start), Ok(len)) => {
+                assert!(range.end <= bytes.len(), "{range:?} of {} bytes", bytes.len());
+                Self(Repr::Small { bytes: bytes.clone(), start, len })
+            }
+            _ => Self::copy_from(&bytes[range]),
+        }
+    }
+
+    /// A copy of `bytes` outside any pool. Only one of 64 KiB and more is aligned.
     pub fn copy_from(bytes: &[u8]) -> Self {
+        if let Ok(len) = u16::try_from(bytes.len()) {
+            return Self(Repr::Small { bytes: Arc::from(bytes), start: 0, len });
+        }
         let mut buf = BufMut::unpooled(bytes.len());
         buf.as_mut().copy_from_slice(bytes);
         buf.freeze()
@@ -63,6 +90,7 @@ impl Buf {
     pub const fn len(&self) -> u32 {
         match &self.0 {
             Repr::Bytes { len, .. } | Repr::Phantom { len, .. } => *len,
+            Repr::Small { len, .. } => *len as u32,
         }
     }
 
@@ -73,6 +101,9 @@ impl Buf {
             Repr::Bytes { block, start, len } => {
                 Some(&block.bytes()[*start as usize..][..*len as usize])
             }
+            Repr::Small { bytes, start, len } => {
+                Some(&bytes[usize::from(*start)..][..usize::from(*len)])
+            }
             Repr::Phantom { .. } => None,
         }
     }
@@ -81,7 +112,7 @@ impl Buf {
     pub fn checksum(&self) -> u64 {
         match &self.0 {
             Repr::Phantom { tag, .. } => *tag,
-            Repr::Bytes { .. } => hash64(self.bytes().unwrap_or_default()),
+            _ => hash64(self.bytes().unwrap_or_default()),
         }
     }
 
@@ -90,7 +121,7 @@ impl Buf {
     pub fn crc32c(&self) -> u32 {
         match &self.0 {
             Repr::Phantom { tag, .. } => crc32c(&tag.to_le_bytes()),
-            Repr::Bytes { .. } => crc32c(self.bytes().unwrap_or_default()),
+            _ => crc32c(self.bytes().unwrap_or_default()),
         }
     }
 
@@ -106,6 +137,10 @@ impl Buf {
         match &self.0 {
             Repr::Bytes { block, start, .. } => {
                 Self(Repr::Bytes { block: block.clone(), start: start + range.start, len })
+            }
+            Repr::Small { bytes, start, .. } => {
+                let start = usize::from(*start) + range.start as usize;
+                Self::part_of(bytes, start..start + len as usize)
             }
             Repr::Phantom { tag, .. } => Self::phantom(len, *tag),
         }
@@ -133,14 +168,20 @@ impl Buf {
             ) if Arc::ptr_eq(block, other) && start + len == *after => {
                 Some(Self(Repr::Bytes { block: block.clone(), start: *start, len: len + more }))
             }
-            (Repr::Bytes { .. }, Repr::Bytes { .. }) => {
+            (
+                Repr::Small { bytes, start, len },
+                Repr::Small { bytes: other, start: after, len: more },
+            ) if Arc::ptr_eq(bytes, other) && start.checked_add(*len) == Some(*after) => {
+                let (start, end) = (usize::from(*start), usize::from(*after) + usize::from(*more));
+                Some(Self::part_of(bytes, start..end))
+            }
+            _ => {
                 let (head, tail) = (self.bytes()?, next.bytes()?);
                 let mut whole = BufMut::unpooled(head.len() + tail.len());
                 whole.as_mut()[..head.len()].copy_from_slice(head);
                 whole.as_mut()[head.len()..].copy_from_slice(tail);
                 Some(whole.freeze())
             }
-            _ => None,
         }
     }
 
@@ -150,7 +191,7 @@ impl Buf {
     pub fn with_flipped_bit(&self, bit: u64) -> Self {
         match &self.0 {
             Repr::Phantom { len, tag } => Self::phantom(*len, tag ^ (1 << (bit % 64))),
-            Repr::Bytes { .. } => {
+            _ => {
                 let mut bytes = self.bytes().unwrap_or_default().to_vec();
                 let bits = bytes.len() as u64 * 8;
                 assert!(bits > 0, "an empty buffer has no bit to flip");
@@ -165,8 +206,8 @@ impl Buf {
 impl fmt::Debug for Buf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Bytes { len, .. } => write!(f, "Buf({len} bytes)"),
             Repr::Phantom { len, tag } => write!(f, "Buf(phantom of {len} bytes, {tag:016x})"),
+            _ => write!(f, "Buf({} bytes)", self.len()),
         }
     }
 }
@@ -290,6 +331,28 @@ mod tests {
         let joined = Buf::join(&parts).unwrap();
         assert_eq!(joined.bytes().unwrap(), b"hello world");
         assert_eq!(joined.bytes().unwrap().as_ptr(), whole.bytes().unwrap().as_ptr());
+    }
+
+    #[test]
+    fn parts_of_shared_bytes_are_cut_and_joined_without_a_copy() {
+        let bytes: Arc<[u8]> = (0..70_000_u32).map(|at| (at % 251) as u8).collect();
+        let part = Buf::part_of(&bytes, 60_000..65_500);
+        let tail = part.slice(5_000..5_500);
+        assert_eq!(tail.bytes().unwrap().as_ptr(), bytes[65_000..].as_ptr());
+        let joined = Buf::join(&[part.slice(0..5_000), tail]).unwrap();
+        assert_eq!(joined.bytes().unwrap().as_ptr(), bytes[60_000..].as_ptr());
+        let apart = Buf::join(&[part.slice(0..10), part.slice(20..30)]).unwrap();
+        assert_eq!(
+            apart.bytes().unwrap(),
+            [&bytes[60_000..60_010], &bytes[60_020..60_030]].concat()
+        );
+        for range in [0..70_000, 65_530..65_540, 65_535..70_000, 65_536..65_537, 69_999..70_000] {
+            let far = Buf::part_of(&bytes, range.clone());
+            assert_eq!(far.bytes().unwrap(), &bytes[range.clone()], "{range:?}");
+            let one_less = far.slice(0..far.len() - 1);
+            assert_eq!(one_less.bytes().unwrap(), &bytes[range.start..range.end - 1]);
+        }
+        assert_eq!(size_of::<Buf>(), 24, "a list of buffers is walked on each read");
     }
 
     #[test]

@@ -11,6 +11,15 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     crc
 }
 
+/// The CRC-32C of bytes whose [`crc32c`] is `crc`, followed by `more`.
+pub fn crc32c_append(crc: u32, more: &[u8]) -> u32 {
+    let mut digest = crc_fast::Digest::new_with_init_state(Crc32Iscsi, (!crc).into());
+    digest.update(more);
+    #[expect(clippy::cast_possible_truncation, reason = "a 32-bit checksum in a 64-bit return")]
+    let crc = digest.finalize() as u32;
+    crc
+}
+
 /// XXH3, 64 bits, seed 0.
 #[inline]
 pub fn hash64(bytes: &[u8]) -> u64 {
@@ -58,6 +67,15 @@ mod tests {
         assert_eq!(crc32c(b"123456789"), 0xE306_9283);
         // RFC 3720 B.4: 32 bytes of zeroes.
         assert_eq!(crc32c(&[0; 32]), 0x8A91_36AA);
+    }
+
+    #[test]
+    fn a_checksum_goes_on_where_it_stopped() {
+        let bytes: Vec<u8> = (0..=255).cycle().take(3_000).collect();
+        for cut in [0, 1, 8, 100, 2_999, 3_000] {
+            let (head, tail) = bytes.split_at(cut);
+            assert_eq!(crc32c_append(crc32c(head), tail), crc32c(&bytes), "{cut}");
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod bytes;
 mod key;
 mod nanos;
 mod rng;
+mod saved;
 
 pub use buf::{Buf, BufMut, BufPool};
 pub use bytes::{GIB, KIB, MIB, SizeError, human_bytes, parse_size};

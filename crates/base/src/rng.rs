@@ -1,7 +1,9 @@
+use serde::{Deserialize, Serialize};
+
 /// A seeded generator: xoshiro256++ (Blackman and Vigna, 2018), seeded by splitmix64.
 ///
 /// Written here and not taken from a crate so that a seed means the same run for ever.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rng {
     state: [u64; 4],
 }

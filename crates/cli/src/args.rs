@@ -13,7 +13,7 @@ pub(crate) use bench::{
     BenchArgs, BenchCommand, Distribution, MeasureArgs, ReplayArgs, TraceFormat, Workload,
 };
 pub(crate) use demo::{Clock, DemoArgs};
-pub(crate) use device::{DeviceArgs, DeviceCommand, SensitivityArgs};
+pub(crate) use device::{CalibrateArgs, DeviceArgs, DeviceCommand, SensitivityArgs};
 pub(crate) use reproduce::ReproduceArgs;
 
 /// A key-value SSD that runs anywhere, in virtual or in real time.
@@ -63,6 +63,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<Outpu
             DeviceCommand::List { json } => crate::device::list(json),
             DeviceCommand::Show { profile, json } => crate::device::show(&profile, json),
             DeviceCommand::Sensitivity(args) => crate::sensitivity::run(&args),
+            DeviceCommand::Calibrate(args) => crate::calibrate::run(&args),
         },
     }
 }
@@ -116,6 +117,7 @@ mod tests {
             "device list",
             "device show",
             "device sensitivity",
+            "device calibrate",
         ] {
             let arguments = format!("kvasir {arguments} --help");
             let words = arguments.split_whitespace().map(OsString::from);

@@ -29,7 +29,7 @@ use base::checksum::Digest;
 use clock::Stage;
 use controller::{Completion, Submission};
 use load::{Loaded, Loader};
-use node::{Device, Profile};
+use node::{Device, FaultPlan, Profile};
 use reactor::{Lateness, Reactor};
 use report::DemoReport;
 use std::time::Instant;
@@ -82,7 +82,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Output, Failure> {
     let memory_bytes = args.memory.or_else(|| memory::total_bytes().map(|total| total / 2));
     let mut reactor = Reactor::new(None);
     let cells = Device::manufacture(&profile, args.seed);
-    let device = reactor.run(Device::format(&profile, cells, args.seed)).map_err(device_failure)?;
+    let device = reactor
+        .run(Device::format(&profile, cells, args.seed, FaultPlan::default()))
+        .map_err(device_failure)?;
     let loader = Loader::new(&device, nsid, &root, walked, memory_bytes);
     let trip = there_and_back(&device, loader, args.seed, progress);
     let (ran, lateness) = match args.clock {

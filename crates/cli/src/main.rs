@@ -8,6 +8,7 @@
 mod args;
 mod bench;
 mod breakdown;
+mod calibrate;
 mod demo;
 mod device;
 mod flash;

@@ -81,6 +81,28 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Nanos, String> {
     in_range.then(|| Nanos::from_secs(whole) + Nanos(fraction)).ok_or_else(|| SECONDS.to_owned())
 }
 
+/// The time that `text` writes: with a unit, as 20ms, 1.5s or 250us, or in seconds.
+pub(crate) fn parse_time(text: &str) -> Result<Nanos, String> {
+    const TIME: &str = "a time is as 20ms, 1.5s or 250us, from 1ns to 1000000000s";
+    let units = [("ns", 9), ("us", 6), ("ms", 3), ("s", 0)];
+    let (number, places) = units
+        .iter()
+        .find_map(|(unit, places)| Some((text.strip_suffix(unit)?, *places)))
+        .unwrap_or((text, 0));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    // So many places to the left, in digits, so that nothing is rounded.
+    let digits = format!("{whole:0>width$}", width = places + 1);
+    let (seconds, shifted) = digits.split_at_checked(digits.len() - places).ok_or(TIME)?;
+    let seconds = format!("{seconds}.{shifted}{fraction}");
+    let is_written = !whole.is_empty() && number.contains('.') != fraction.is_empty();
+    let seconds = seconds.strip_suffix('.').unwrap_or(&seconds);
+    if is_written {
+        parse_seconds(seconds).map_err(|_| TIME.to_owned())
+    } else {
+        Err(TIME.to_owned())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +136,27 @@ mod tests {
         }
         for text in ["", "0", "0.0", "-1", "1e3", ".5", "5.", "1s", "0.0000000001", "1000000001"] {
             assert!(parse_seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_has_a_unit_or_is_seconds() {
+        for (text, nanos) in [
+            ("20ms", 20_000_000),
+            ("1.5s", 1_500_000_000),
+            ("2", 2_000_000_000),
+            ("0.25", 250_000_000),
+            ("250us", 250_000),
+            ("0.5us", 500),
+            ("1234567us", 1_234_567_000),
+            ("7ns", 7),
+        ] {
+            assert_eq!(parse_time(text), Ok(Nanos(nanos)), "{text}");
+        }
+        for text in
+            ["", "ms", "0ms", "5 ms", "-5ms", "5min", "0.1ns", "1.ms", ".5ms", "1..5s", "5m"]
+        {
+            assert!(parse_time(text).is_err(), "{text}");
         }
     }
 

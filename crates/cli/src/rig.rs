@@ -1,8 +1,12 @@
 //! A device and what drives it: put together, filled or aged, measured.
 
+mod cut;
 mod precondition;
+mod stop;
 
+pub(crate) use cut::Cut;
 pub(crate) use precondition::{CAPACITIES_MAX, FillLevel, Precondition};
+pub(crate) use stop::{PausedRun, load, sentence};
 
 use crate::args::Clock;
 use crate::flash::{BlockFlash, Flash, LoadedFlash, Window};
@@ -13,8 +17,9 @@ use crate::progress::{Bar, Progress, Unit};
 use base::Nanos;
 use controller::QueuePair;
 use node::profile::{Model, Namespace};
-use node::{Device, DeviceError, Figures, Profile};
+use node::{Device, DeviceError, FaultPlan, FaultReport, Figures, Profile};
 use reactor::{Lateness, Reactor};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 use std::time::Instant;
@@ -28,11 +33,19 @@ pub(crate) struct Setup<'a> {
     pub(crate) seed: u64,
     /// Whether the seed orders timers that are due at one instant.
     pub(crate) shuffle: bool,
+    /// What goes wrong in the flash.
+    pub(crate) faults: Option<&'a FaultPlan>,
     /// The clock that is kept while it is measured. All else happens in virtual time.
     pub(crate) clock: Clock,
     /// Where a timeline of what is measured is written.
     pub(crate) timeline: Option<&'a Path>,
     pub(crate) progress: Progress,
+}
+
+impl Setup<'_> {
+    fn fault_plan(&self) -> FaultPlan {
+        self.faults.cloned().unwrap_or_default()
+    }
 }
 
 /// A device with its reactor.
@@ -45,7 +58,8 @@ pub(crate) struct Rig<'a> {
 }
 
 /// What is on an empty device.
-struct Empty {
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Empty {
     figures: Figures,
     records: u64,
 }
@@ -59,6 +73,8 @@ pub(crate) struct Measured {
     pub(crate) wall_seconds: f64,
     /// In real time: how late the device's events were.
     pub(crate) lateness: Option<Lateness>,
+    /// Faults of the flash so far.
+    pub(crate) faults: FaultReport,
 }
 
 impl<'a> Rig<'a> {
@@ -73,7 +89,9 @@ impl<'a> Rig<'a> {
         }
         let mut reactor = Reactor::new(setup.shuffle.then_some(seed));
         let cells = Device::manufacture(profile, seed);
-        let device = reactor.run(Device::format(profile, cells, seed)).map_err(device_failure)?;
+        let device = reactor
+            .run(Device::format(profile, cells, seed, setup.fault_plan()))
+            .map_err(device_failure)?;
         let records = device.kv().map_or(0, |store| store.usage().values.records);
         let empty = Empty { figures: device.figures(), records };
         Ok(Self { setup, reactor, device, empty })
@@ -89,11 +107,11 @@ impl<'a> Rig<'a> {
         &self.setup.profile.namespaces[nsid as usize - 1]
     }
 
-    fn now(&mut self) -> Nanos {
+    pub(crate) fn now(&mut self) -> Nanos {
         self.reactor.run(async { clock::now() })
     }
 
-    fn flush(&mut self) -> Result<(), Failure> {
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         self.reactor.run(flush(&self.device))
     }
 
@@ -139,6 +157,15 @@ impl<'a> Rig<'a> {
         // What is only buffered would be programmed, and read from memory, in the window.
         self.flush()?;
         let before = self.device.figures();
+        self.measure_since(before, space, load)
+    }
+
+    fn measure_since(
+        &mut self,
+        before: Figures,
+        space: Space,
+        load: impl AsyncFnOnce(&QueuePair, &mut Bar) -> Outcome,
+    ) -> Result<Measured, Failure> {
         let timeline = self.start_timeline()?;
         let mut bar = self.setup.progress.bar("measuring", Unit::Count);
         let queue = self.device.controller().queue_pair();
@@ -155,11 +182,16 @@ impl<'a> Rig<'a> {
         // What the window's stores have to program counts as theirs, whenever they were answered.
         self.flush()?;
         let window = Window { before, after: self.device.figures() };
-        let flash = match space {
-            Space::Pairs => LoadedFlash::Pairs(self.flash(&window)),
-            Space::Blocks | Space::Zones(_) => LoadedFlash::Blocks(BlockFlash::new(&window)),
-        };
-        Ok(Measured { outcome, window, flash, wall_seconds, lateness })
+        let flash = self.loaded_flash(space, &window);
+        let faults = self.device.faults();
+        Ok(Measured { outcome, window, flash, wall_seconds, lateness, faults })
+    }
+
+    fn loaded_flash(&self, space: Space, window: &Window) -> LoadedFlash {
+        match space {
+            Space::Pairs => LoadedFlash::Pairs(self.flash(window)),
+            Space::Blocks | Space::Zones(_) => LoadedFlash::Blocks(BlockFlash::new(window)),
+        }
     }
 
     fn flash(&self, window: &Window) -> Flash {

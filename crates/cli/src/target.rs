@@ -1,6 +1,7 @@
 use crate::args::Clock;
 use crate::device;
 use crate::output::Failure;
+use base::parse_size;
 use node::INDEXES;
 use node::Profile;
 use node::profile::Index;
@@ -52,7 +53,11 @@ impl Target {
             nsid: None,
         };
         let mut seen = Vec::new();
-        for option in options.into_iter().flat_map(|options| options.split('&')) {
+        let mut options: Vec<&str> =
+            options.into_iter().flat_map(|options| options.split('&')).collect();
+        // What is said of an index is of the one that the target names.
+        options.sort_by_key(|option| !option.starts_with("index="));
+        for option in options {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             if seen.contains(&key) {
                 return Err(Failure::Refused(format!("the target's option {key} is given twice")));
@@ -60,6 +65,9 @@ impl Target {
             seen.push(key);
             target.set(key, value)?;
         }
+        target.profile.check_index().map_err(|problem| {
+            Failure::Refused(format!("the target {uri:?} is not possible: {problem}"))
+        })?;
         Ok(target)
     }
 
@@ -98,6 +106,16 @@ impl Target {
                 }
                 self.profile.index = Some(index);
             }
+            "dram" => {
+                let bytes = parse_size(value).ok().filter(|bytes| *bytes > 0);
+                let bytes = bytes.ok_or_else(|| refused("a size, as 1MiB"))?;
+                self.budgeted_index(key)?.dram_bytes = Some(bytes);
+            }
+            "keys" => {
+                let keys = value.parse().ok().filter(|keys| *keys > 0);
+                let keys = keys.ok_or_else(|| refused("a whole number above 0"))?;
+                self.budgeted_index(key)?.keys_max = Some(keys);
+            }
             "ns" => {
                 let count = self.profile.namespaces.len();
                 let is_there = |nsid: &u32| (1..=count).contains(&(*nsid as usize));
@@ -107,12 +125,22 @@ impl Target {
             }
             _ => {
                 return Err(Failure::Refused(format!(
-                    "a target has no option {key:?}, only payload, seed, shuffle, index and \
-                     ns"
+                    "a target has no option {key:?}, only payload, seed, shuffle, index, dram, \
+                     keys and ns"
                 )));
             }
         }
         Ok(())
+    }
+
+    /// The index, which the option `key` is about.
+    fn budgeted_index(&mut self, key: &str) -> Result<&mut Index, Failure> {
+        let index = self.profile.index.as_mut().filter(|index| index.has_budget());
+        index.ok_or_else(|| {
+            Failure::Refused(format!(
+                "the target's option {key} is for an index with a budget, as index=cached-hash"
+            ))
+        })
     }
 }
 
@@ -138,6 +166,9 @@ mod tests {
         assert_eq!((target.seed, target.shuffle), (Some(7), true));
         assert_eq!(target.profile.index.unwrap().kind, "hash");
         assert_eq!(target.clock, Clock::Virtual);
+        let target = Target::parse("sim:moke?dram=2MiB&keys=1000&index=cached-hash").unwrap();
+        let index = target.profile.index.unwrap();
+        assert_eq!((index.dram_bytes, index.keys_max), (Some(2 << 20), Some(1_000)));
         let target = Target::parse("emu:moke").unwrap();
         assert_eq!((target.payload, target.seed, target.shuffle), (Payload::None, None, false));
         assert_eq!(target.clock, Clock::Real);
@@ -159,8 +190,8 @@ mod tests {
             ("", "use sim:PROFILE"),
             ("sim:", "there is no profile \"\""),
             ("sim:mokee", "there is no profile \"mokee\""),
-            ("sim:moke?", "only payload, seed, shuffle, index and ns"),
-            ("sim:moke?speed=2", "only payload, seed, shuffle, index and ns"),
+            ("sim:moke?", "only payload, seed, shuffle, index, dram, keys and ns"),
+            ("sim:moke?speed=2", "only payload, seed, shuffle, index, dram, keys and ns"),
             ("sim:moke?payload", "full, checksum or none, not \"\""),
             ("sim:moke?payload=some", "full, checksum or none"),
             ("sim:moke?seed=-1", "a whole number"),
@@ -169,7 +200,13 @@ mod tests {
             ("sim:moke?ns=0", "option ns is 1, not \"0\""),
             ("sim:moke?ns=", "option ns is 1, not \"\""),
             ("sim:moke?ns=-1", "option ns is 1, not \"-1\""),
-            ("sim:moke?index=tree", "hash or btree, not \"tree\""),
+            ("sim:moke?index=tree", "hash or cached-hash or btree, not \"tree\""),
+            ("sim:moke?dram=1MiB", "an index with a budget"),
+            ("sim:moke?index=btree&keys=7", "an index with a budget"),
+            ("sim:moke?dram=much&index=cached-hash", "a size, as 1MiB, not \"much\""),
+            ("sim:moke?index=cached-hash&keys=0", "a whole number above 0"),
+            ("sim:moke?index=cached-hash&dram=64KiB", "for 15625000 keys needs at least"),
+            ("sim:moke?index=cached-hash&dram=1GiB&keys=9999999999", "for the table of its index"),
             ("sim:moke?seed=1&seed=2", "twice"),
         ] {
             let sentence = refusal(uri);

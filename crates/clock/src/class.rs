@@ -1,5 +1,7 @@
+use serde::{Deserialize, Serialize};
+
 /// Who is waiting. Resources serve lower classes first, in order of arrival within one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Class {
     /// A host waits for data.

@@ -36,30 +36,37 @@
 //! # Not here
 //! Polling and reading the wall clock (`reactor`), threads, sockets.
 
+mod account;
 mod charge;
 mod class;
 mod gate;
 mod join;
 mod park;
 mod party;
+mod power;
 mod promotion;
 mod rank;
 mod resource;
+mod saved;
 mod schedule;
 mod stage;
 mod station;
 mod task;
 mod timer;
 mod trace;
+mod unix;
 
+pub use account::account_to;
 pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
 pub use gate::{Closed, Gate};
 pub use join::join_all;
 pub use park::{Held, Park, park, park_unaccounted, wake};
+pub use power::{lose_power, was_at_work};
 pub use promotion::Promotion;
 pub use rank::Rank;
 pub use resource::{Acquire, Group, Hold, Resource, Serve};
+pub use saved::{SavedClock, restore, save};
 pub use schedule::{
     LocalFuture, Schedule, Turn, Wall, end_task, install, is_installed, stuck, turn,
     turn_by_the_wall, uninstall,
@@ -70,3 +77,4 @@ pub use task::{
     Sleep, TaskId, account, current, host_now, now, sleep, sleep_until, spawn, spawn_at, stages,
 };
 pub use trace::{ResourceInfo, Span, TraceSink, label, resources};
+pub use unix::{UnixMillis, set_unix_now, unix_now};

@@ -55,7 +55,7 @@ pub(crate) struct Place {
     /// In order of arrival.
     waiters: Vec<Waiter>,
     coming: Vec<Announced>,
-    bypassed: u32,
+    pub(crate) bypassed: u32,
     /// Who has the station.
     party: Vec<Member>,
     /// When the party began; nobody joins one that was suspended.
@@ -122,6 +122,11 @@ impl Schedule {
 impl Place {
     pub(crate) fn new(resource: Resource) -> Self {
         Self { queue: resource.index() as usize, ..Self::default() }
+    }
+
+    /// True when `task` waits for this station, whose queue is number `queue`.
+    pub(crate) fn has_waiter(&self, queue: u32, task: u32) -> bool {
+        self.queue == queue as usize && self.waiters.iter().any(|waiter| waiter.task == task)
     }
 
     fn index(&self) -> u32 {

@@ -18,6 +18,11 @@ impl Group {
 }
 
 impl Promotion {
+    /// What was wanted last.
+    pub fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Relaxed)
+    }
+
     /// Puts garbage collection above host writes wherever it waits in the group, or no longer.
     pub fn want(&self, is_wanted: bool) {
         if self.is_wanted.swap(is_wanted, Relaxed) == is_wanted {

@@ -11,6 +11,8 @@ pub enum Rank {
     Credit,
     /// The latch of a key.
     Latch,
+    /// A page of an index that another task reads from the medium.
+    Page,
     /// A page register of a die.
     Register,
     /// The cells of a die.
@@ -48,6 +50,9 @@ mod tests {
         assert!(!Rank::Free.may_follow(Rank::Latch.bit()));
         assert!(Rank::Channel.may_follow(Rank::Register.bit() | Rank::Latch.bit()));
         assert!(!Rank::Latch.may_follow(Rank::Latch.bit()));
+        assert!(Rank::Page.may_follow(Rank::Credit.bit() | Rank::Latch.bit()));
+        assert!(!Rank::Page.may_follow(Rank::Page.bit()), "who reads a page waits for no other");
+        assert!(Rank::Register.may_follow(Rank::Page.bit()));
         assert!(!Rank::Register.may_follow(Rank::Latch.bit() | Rank::Channel.bit()));
     }
 }

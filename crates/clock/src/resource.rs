@@ -7,6 +7,7 @@ use crate::task::{Task, Wait};
 use crate::trace::ResourceInfo;
 use base::Nanos;
 use base::limits::BYPASS_MAX;
+use serde::{Deserialize, Serialize};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -222,6 +223,36 @@ impl Queue {
     }
 }
 
+/// What an idle resource remembers, in a saved state.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct SavedQueue {
+    bypassed: u32,
+    gc_since: Nanos,
+    gc_total: Nanos,
+    busy_total: Nanos,
+    busy_mark: Nanos,
+}
+
+impl Queue {
+    pub(crate) const fn save(&self) -> SavedQueue {
+        SavedQueue {
+            bypassed: self.bypassed,
+            gc_since: self.gc_since,
+            gc_total: self.gc_total,
+            busy_total: self.busy_total,
+            busy_mark: self.busy_mark,
+        }
+    }
+
+    pub(crate) const fn restore(&mut self, saved: SavedQueue) {
+        self.bypassed = saved.bypassed;
+        self.gc_since = saved.gc_since;
+        self.gc_total = saved.gc_total;
+        self.busy_total = saved.busy_total;
+        self.busy_mark = saved.busy_mark;
+    }
+}
+
 impl Schedule {
     /// Puts the current task at the end of its class's list.
     #[inline]
@@ -289,6 +320,15 @@ impl Schedule {
             return oldest as usize;
         }
         first as usize
+    }
+
+    /// Who waits for a unit.
+    pub(crate) fn waiters(&self, queue: u32) -> impl Iterator<Item = u32> {
+        let real = |index: u32| Some(index).filter(|index| *index != Queue::NOBODY);
+        let heads = self.queues[queue as usize].lists.iter().map(|list| list.head);
+        heads.flat_map(move |head| {
+            std::iter::successors(real(head), move |index| real(self.tasks[*index as usize].next))
+        })
     }
 
     /// Starts the current task's wait for a unit. Returns true when one was free.

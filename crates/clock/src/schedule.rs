@@ -3,6 +3,7 @@ use crate::resource::{GroupOrder, Queue};
 use crate::task::{Task, TaskId};
 use crate::timer::{Timer, Timers};
 use crate::trace::{TraceSink, Tracer};
+use crate::unix::UnixMillis;
 use base::{Nanos, Rng};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -35,6 +36,8 @@ pub enum Turn {
 #[derive(Default)]
 pub struct Schedule {
     pub(crate) now: Nanos,
+    /// The date at which the clock stood at zero.
+    pub(crate) unix_start: UnixMillis,
     pub(crate) current: u32,
     pub(crate) tasks: Vec<Task>,
     pub(crate) queues: Vec<Queue>,
@@ -46,8 +49,8 @@ pub struct Schedule {
     free_tasks: Vec<u32>,
     ready: VecDeque<u32>,
     timers: Timers,
-    next_tie: u64,
-    shuffle: Option<Rng>,
+    pub(crate) next_tie: u64,
+    pub(crate) shuffle: Option<Rng>,
 }
 
 thread_local! {
@@ -200,6 +203,16 @@ impl Schedule {
     #[inline]
     pub(crate) fn task(&mut self, index: u32) -> &mut Task {
         &mut self.tasks[index as usize]
+    }
+
+    /// True when nobody but the task that runs has anything to do, now or later.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.has_timers() && self.ready.is_empty()
+    }
+
+    /// True when something happens by itself later.
+    pub(crate) fn has_timers(&self) -> bool {
+        self.timers.len() > 0
     }
 
     #[inline]

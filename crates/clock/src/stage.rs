@@ -1,4 +1,5 @@
 use base::Nanos;
+use serde::{Deserialize, Serialize};
 use std::ops::{AddAssign, Index};
 
 /// Where an operation's time goes. The stages of an operation add up to its latency.
@@ -9,7 +10,8 @@ pub enum Stage {
     Link,
     /// Waiting for a free request handler.
     Handler,
-    /// The firmware's work on the index: the profile's `t_read`, `t_write`, `t_delete`, `t_exist`.
+    /// The firmware's work: the profile's `t_read`, `t_write`, `t_delete`, `t_exist`, `t_update`,
+    /// and what each KiB takes.
     Index,
     /// Waiting for the link, a register, an array or a channel while host work is before it.
     Queue,
@@ -67,7 +69,7 @@ impl Stage {
 }
 
 /// Time spent in each stage.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stages([Nanos; Stage::COUNT]);
 
 impl Stages {

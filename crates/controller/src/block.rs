@@ -7,12 +7,15 @@ use crate::gather::gathered;
 use crate::queue::Submission;
 use crate::span::Span;
 use crate::status::{status_of_read, status_of_write};
-use base::Buf;
+use base::{Buf, BufMut};
 use clock::{Class, join_all};
 use media::{Blocks, Segments};
 use smallvec::smallvec;
 use spec::{BLOCK_RANGE_BYTES, BlockRange, Command, Opcode, Status};
 use std::sync::Arc;
+
+/// Blocks of zeros that are written in one go.
+const ZEROES_AT_A_TIME: u64 = 256;
 
 impl Controller {
     pub(crate) async fn execute_block(
@@ -56,16 +59,21 @@ impl Controller {
         if command.force_unit_access() { flush(&**blocks).await } else { Ok(Outcome::done()) }
     }
 
-    /// Write Zeroes: the blocks are given up, as those that were never written, which read as
-    /// zeros. A device may do so unasked (NVM 1.1, Write Zeroes command, DEAC), and nothing is
-    /// written, so that it is not held to the length of a transfer.
-    /// Of a page-mapped layer, which does not keep trims, what was there may be back after a loss
-    /// of power, flushed or not.
+    /// Write Zeroes: zeros are written, which outlive a loss of power as any data does. They do not
+    /// cross the link, so that they are not held to the length of a transfer.
     async fn write_zeroes(&self, blocks: &Arc<dyn Blocks>, command: &Command) -> Executed {
-        let span = Span::of(command).within(blocks.shape().blocks)?;
+        let shape = blocks.shape();
+        let span = Span::of(command).within(shape.blocks)?;
         self.firmware.handle("write zeroes", self.firmware.costs.t_write, None).await;
-        let trimmed = blocks.trim(span.first, span.count, Class::HostWrite).await;
-        trimmed.map_err(status_of_write)?;
+        let zeros = BufMut::unpooled(shape.block_bytes as usize).freeze();
+        let (mut next, end) = (span.first, span.first + span.count);
+        while next < end {
+            let count = (end - next).min(ZEROES_AT_A_TIME);
+            let data = (0..count).map(|_| zeros.clone()).collect();
+            let written = blocks.write(next, data, Class::HostWrite).await;
+            written.map_err(status_of_write)?;
+            next += count;
+        }
         if command.force_unit_access() { flush(&**blocks).await } else { Ok(Outcome::done()) }
     }
 

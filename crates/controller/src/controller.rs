@@ -74,7 +74,8 @@ impl Controller {
         self.delete_reports_missing.store(reports, Ordering::Relaxed);
     }
 
-    pub(crate) fn delete_reports_missing(&self) -> bool {
+    /// As it was set last.
+    pub fn delete_reports_missing(&self) -> bool {
         self.delete_reports_missing.load(Ordering::Relaxed)
     }
 

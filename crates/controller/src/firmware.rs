@@ -13,6 +13,29 @@ pub struct FirmwareCosts {
     pub t_delete: Nanos,
     /// For an Exist.
     pub t_exist: Nanos,
+    /// More for a Store that takes the place of a value, once that is known.
+    pub t_update: Nanos,
+    /// More for each KiB that a Store brings, and the share of it for a part.
+    pub t_write_kib: Nanos,
+    /// The same for each KiB that a Retrieve gives the host, once it has been read.
+    pub t_read_kib: Nanos,
+}
+
+impl FirmwareCosts {
+    /// For a Store of `bytes`.
+    pub(crate) fn store(&self, bytes: u32) -> Nanos {
+        self.t_write + for_bytes(self.t_write_kib, bytes)
+    }
+
+    /// For `bytes` that a Retrieve gives the host.
+    pub(crate) fn deliver(&self, bytes: u32) -> Nanos {
+        for_bytes(self.t_read_kib, bytes)
+    }
+}
+
+/// What `bytes` take where a KiB takes `kib`.
+fn for_bytes(kib: Nanos, bytes: u32) -> Nanos {
+    Nanos(kib.0 * u64::from(bytes) / 1_024)
 }
 
 /// The request handlers of the firmware.
@@ -45,5 +68,12 @@ impl Firmware {
         link.fetch_key().await;
         clock::sleep(cost, Stage::Index).await;
         drop(handler);
+    }
+
+    /// Holds a handler once more for the rest of a command called `work`, if that costs anything.
+    pub(crate) async fn handle_more(&self, work: &'static str, cost: Nanos) {
+        if cost > Nanos::ZERO {
+            self.handle(work, cost, None).await;
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::queue::Submission;
 use crate::status::status_of;
 use base::limits::{KEY_BYTES_INLINE, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use base::{Buf, BufMut, Key, Nanos};
-use engine::{Condition, Error, KeySpaceId, Store};
+use engine::{Condition, Error, KeySpaceId, Store, Stored};
 use spec::{Command, ListWriter, Opcode, RetrieveOptions, Status, StoreOptions};
 use std::sync::Arc;
 
@@ -41,9 +41,12 @@ impl Controller {
         if data.len() > 0 {
             self.link.fetch(data.len()).await;
         }
-        self.handle("store", self.firmware.costs.t_write, &key).await;
-        let stored = store.put(space, &key, &data, condition, announced).await;
-        stored.map(|()| Outcome::done()).map_err(status_of)
+        self.handle("store", self.firmware.costs.store(data.len()), &key).await;
+        let stored = store.put(space, &key, &data, condition.into(), announced).await;
+        if stored.map_err(status_of)? == Stored::Overwrote {
+            self.firmware.handle_more("store", self.firmware.costs.t_update).await;
+        }
+        Ok(Outcome::done())
     }
 
     /// Retrieve: returns as much of the value as the host has room for, and its whole length.
@@ -58,6 +61,8 @@ impl Controller {
         let value = store.get(space, &key).await.map_err(status_of)?;
         let delivered = value.slice(0..value.len().min(command.size()));
         if delivered.len() > 0 {
+            let cost = self.firmware.costs.deliver(delivered.len());
+            self.firmware.handle_more("retrieve", cost).await;
             self.link.deliver(delivered.len()).await;
         }
         Ok(Outcome { status: Status::SUCCESS, result: value.len().into(), data: delivered })

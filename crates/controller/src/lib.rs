@@ -7,7 +7,8 @@
 //! 2. [`Controller::namespace`] has what the command's namespace is, and so which command set it is
 //!    of: `kv` asks an `engine::Store`, `block` a `media::Blocks`, `zoned` an `ftl::Zones`. Each
 //!    decodes and checks the command, moves data over the link and holds a request handler: for
-//!    `t_read` to read, for `t_delete` or `t_exist` on keys, for `t_write` otherwise.
+//!    `t_read` to read, for `t_delete` or `t_exist` on keys, for `t_write` otherwise. For values of
+//!    keys each KiB may take longer, and overwriting one too.
 //! 3. A Read's data is gathered into one buffer for the host.
 //! 4. The completion carries the status, the result, the data and the account of the command's
 //!    time.

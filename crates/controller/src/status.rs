@@ -11,23 +11,32 @@ pub(crate) const fn status_of(error: Error) -> Status {
         Error::CapacityExceeded => Status::CAPACITY_EXCEEDED,
         Error::Unrecovered => Status::UNRECOVERED_ERROR,
         Error::NoKeySpace | Error::KeySpaceReserved => Status::INVALID_NAMESPACE,
-        Error::KeySpaceExists => Status::INTERNAL_ERROR,
+        Error::KeySpaceExists
+        | Error::NoCheckpoint
+        | Error::BatchTooLong { .. }
+        | Error::BatchRepeatsKey => Status::INTERNAL_ERROR,
     }
 }
 
 /// The status that tells a host why blocks could not be read.
 pub(crate) const fn status_of_read(error: media::Error) -> Status {
     match error {
-        media::Error::NoFreeExtent => Status::INTERNAL_ERROR,
-        media::Error::Unrecovered(_) => Status::UNRECOVERED_READ_ERROR,
+        media::Error::NoFreeExtent | media::Error::PowerLost | media::Error::ReadOnly => {
+            Status::INTERNAL_ERROR
+        }
+        media::Error::Unrecovered(_) | media::Error::UnrecoveredBlock(_) => {
+            Status::UNRECOVERED_READ_ERROR
+        }
     }
 }
 
 /// The status that tells a host why blocks could not be written.
 pub(crate) const fn status_of_write(error: media::Error) -> Status {
     match error {
-        media::Error::NoFreeExtent => Status::CAPACITY_EXCEEDED,
-        media::Error::Unrecovered(_) => Status::WRITE_FAULT,
+        media::Error::NoFreeExtent | media::Error::ReadOnly => Status::CAPACITY_EXCEEDED,
+        media::Error::PowerLost
+        | media::Error::Unrecovered(_)
+        | media::Error::UnrecoveredBlock(_) => Status::WRITE_FAULT,
     }
 }
 

@@ -1,9 +1,10 @@
 use crate::record::HEADER_ALIGN;
 use media::{ExtentId, PageId};
+use serde::{Deserialize, Serialize};
 
 /// Where a record's header lies, in 48 bits: a page number in 32, an offset in the page's headers,
 /// in units of 8 bytes, in 16.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Address(u64);
 
 impl Address {

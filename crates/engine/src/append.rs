@@ -5,9 +5,9 @@ use crate::extent::{Extent, class_of};
 use crate::log::{Appended, Frontier, Log, NewRecord, NoRoom, State, reserve};
 use crate::page_builder::PageBuilder;
 use crate::pending::Pending;
-use crate::record::{Header, header_len};
-use crate::summary::{SUMMARY_ENTRY_BYTES, SUMMARY_HEAD_BYTES, summary_page_count, summary_pages};
-use base::Buf;
+use crate::record::{Header, Kind, header_len};
+use crate::summary::{SUMMARY_ENTRY_BYTES, Summary, summary_page_count};
+use base::{Buf, Key};
 use media::{ExtentId, Label, Page, PageId, Stream};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -20,10 +20,12 @@ impl Log {
         stream: Stream,
         record: &NewRecord<'_>,
     ) -> Result<Appended, NoRoom> {
-        let header_len = header_len(record.key.len());
-        let on_one_page = self.layout.fits_page(record.key.len(), record.value.len());
+        let header_len = header_len(record.key.len(), record.expires);
+        let on_one_page = self.layout.fits_page(header_len, record.value.len());
         let reserved = reserve(stream, record.kind);
         self.make_room(state, stream, reserved, header_len, record.value.len(), on_one_page)?;
+        let extent = frontier(state, stream).extent;
+        state.extents.get(extent).note_expiry(record.expires);
         let sequence = record.sequence.unwrap_or_else(|| {
             state.sequence.0 += 1;
             state.sequence
@@ -35,6 +37,8 @@ impl Log {
             value_len: record.value.len(),
             value_crc: record.value_crc,
             value_offset: 0,
+            expires: record.expires,
+            batch: record.batch,
             key: record.key,
         };
         if on_one_page {
@@ -54,8 +58,13 @@ impl Log {
     ) -> (Address, Arc<Pending>) {
         let frontier = frontier(state, stream);
         let offset = frontier.builder.push(header, part);
-        let number = self.number(frontier.extent, frontier.page);
-        (Address::new(number, offset), frontier.pending.clone())
+        let address = Address::new(self.number(frontier.extent, frontier.page), offset);
+        let pending = frontier.pending.clone();
+        if stream == Stream::Host && header.kind == Kind::Tombstone {
+            let key = Key::new(header.key).expect("it is that of a host's command");
+            state.deleting.insert(address, (header.table, key));
+        }
+        (address, pending)
     }
 
     /// Fills this page with the first part of a value, and as many of the next as it takes.
@@ -123,35 +132,51 @@ impl Log {
         // nor are those on the last of `more` pages, which other records join.
         let page = SUMMARY_ENTRY_BYTES + (self.shape.page_bytes + self.shape.spare_bytes) as usize;
         let open_pages = if more == 0 { 1 } else { 2 };
-        let summary = frontier.summary.len() + open_pages * page;
+        let summary = frontier.summary.bytes() + open_pages * page;
         let reserved = summary_page_count(self.layout, summary);
         frontier.page + more + reserved < self.shape.pages_per_extent
     }
 
-    fn open_extent(&self, state: &mut State, stream: Stream, reserved: u32) -> Result<(), NoRoom> {
-        if self.media.free_extents() <= reserved {
+    pub(crate) fn open_extent(
+        &self,
+        state: &mut State,
+        stream: Stream,
+        reserved: u32,
+    ) -> Result<(), NoRoom> {
+        let free = match stream {
+            // What is kept for table pages is for them.
+            Stream::Index if self.kept_extents(state) > 0 => u32::MAX,
+            _ => self.free_extents(state),
+        };
+        if free <= reserved {
             return Err(NoRoom);
         }
         state.sequence.0 += 1;
         let epoch = match stream {
-            Stream::Host => state.sequence,
+            Stream::Host | Stream::Index => state.sequence,
             Stream::Gc => state.cleaning_since,
         };
         let label = Label { stream, epoch: epoch.0 };
         let extent = self.media.open(label).map_err(|_| NoRoom)?;
         state.extents.insert(extent, Extent::new(label));
+        state.table_extents_used += u32::from(stream == Stream::Index);
         let builder = PageBuilder::new(self.layout);
         state.frontiers[stream as usize] = Some(Frontier {
             extent,
             page: 0,
             builder,
             pending: self.expect_page(state, extent, 0),
-            summary: vec![0; SUMMARY_HEAD_BYTES],
+            summary: Summary::default(),
         });
         Ok(())
     }
 
-    fn expect_page(&self, state: &mut State, extent: ExtentId, page: u32) -> Arc<Pending> {
+    pub(crate) fn expect_page(
+        &self,
+        state: &mut State,
+        extent: ExtentId,
+        page: u32,
+    ) -> Arc<Pending> {
         let pending = Arc::new(Pending::default());
         state.pending.insert(self.number(extent, page), pending.clone());
         let extent = state.extents.get(extent);
@@ -173,9 +198,9 @@ impl Log {
     fn next_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
         let frontier = frontier(state, stream);
         let builder = std::mem::replace(&mut frontier.builder, PageBuilder::new(self.layout));
-        builder.summarize(frontier.page, &mut frontier.summary);
         let (extent, page, pending) = (frontier.extent, frontier.page, frontier.pending.clone());
-        self.program(state, PageId { extent, page }, stream, pending, builder.close());
+        let content = builder.close(page, &mut frontier.summary);
+        self.program(state, PageId { extent, page }, stream, pending, content);
         let next = self.expect_page(state, extent, page + 1);
         let frontier = state.frontiers[stream as usize].as_mut().expect("it was there above");
         frontier.page += 1;
@@ -183,20 +208,19 @@ impl Log {
     }
 
     /// Ends the stream's extent with its summary.
-    fn seal(self: &Arc<Self>, state: &mut State, stream: Stream) {
+    pub(crate) fn seal(self: &Arc<Self>, state: &mut State, stream: Stream) {
         let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
         let extent = frontier.extent;
         let mut page = frontier.page;
         let mut pending = frontier.pending;
         if !frontier.builder.is_empty() {
-            frontier.builder.summarize(page, &mut frontier.summary);
-            let content = frontier.builder.close();
+            let content = frontier.builder.close(page, &mut frontier.summary);
             self.program(state, PageId { extent, page }, stream, pending, content);
             page += 1;
             pending = self.expect_page(state, extent, page);
         }
         let first = page;
-        let pages = summary_pages(self.layout, &mut frontier.summary);
+        let pages = frontier.summary.into_pages(self.layout, first);
         let last = pages.len().saturating_sub(1);
         if pages.is_empty() {
             self.unexpect_page(state, extent, page);
@@ -214,7 +238,7 @@ impl Log {
         extent.summary = Some(first).filter(|first| *first < extent.pages);
     }
 
-    fn unexpect_page(&self, state: &mut State, extent: ExtentId, page: u32) {
+    pub(crate) fn unexpect_page(&self, state: &mut State, extent: ExtentId, page: u32) {
         state.pending.remove(&self.number(extent, page));
         let extent = state.extents.get(extent);
         extent.pages = page;
@@ -229,9 +253,9 @@ impl Log {
         pending: Arc<Pending>,
         page: Page,
     ) {
-        let page = Arc::new(page);
         pending.close(page.clone());
         state.host_pages_in_flight += u32::from(stream == Stream::Host);
+        state.pages_since += u64::from(stream != Stream::Index);
         let log = self.clone();
         clock::spawn(async move {
             let result = log.media.append(at, page, class_of(stream)).await;

@@ -9,11 +9,13 @@
 //!    extent is reset.
 
 use crate::address::{Address, PageNumber};
+use crate::expiry::has_expired;
 use crate::index::HashedKey;
 use crate::log::{Appended, NewRecord, NoRoom, OwnedHeader};
 use crate::page_view::PageView;
 use crate::pending::durable;
-use crate::record::{Kind, Sequence};
+use crate::record::{InBatch, Kind, Sequence, header_len};
+use crate::recover::Replay;
 use crate::repair::readable;
 use crate::store::{Ack, Store};
 use crate::summary::{Listed, read_summary};
@@ -38,6 +40,9 @@ pub(crate) struct Record {
 struct Moved {
     record: Record,
     copy: Appended,
+    /// What the copy says, and what it takes.
+    kind: Kind,
+    footprint: u64,
 }
 
 impl Store {
@@ -47,24 +52,18 @@ impl Store {
     /// [`NoRoom`] when the copies need more extents than there are; then the victim stays in use.
     pub(crate) async fn clean(self: &Arc<Self>, victim: ExtentId) -> Result<(), NoRoom> {
         self.log.state().begin_cleaning(victim);
-        let mut records = self.records_of(victim, Class::Gc).await;
+        let records = self.records_of(victim, Class::Gc).await;
         // A summary may list what a power cut kept from the medium.
-        records.retain(|record| self.is_complete(record));
+        let records = self.written_records(victim, records);
         let (moved, copied) = self.copy_live(victim, records).await;
         {
             let mut state = self.log.state();
             self.log.pad(&mut state, Stream::Gc);
         }
-        let mut landed = true;
-        for moved in moved {
-            if durable(&moved.copy.pages).await.is_ok() {
-                self.repoint(victim, moved).await;
-            } else {
-                landed = false;
-            }
-        }
+        let landed = self.repoint_all(victim, moved).await;
         let has_live = {
             let mut state = self.log.state();
+            state.end_copying();
             state.extents.get(victim).values.iter().any(|(_, live)| live.records > 0)
         };
         if copied.is_err() {
@@ -76,17 +75,48 @@ impl Store {
         }
         // What took the place of the victim's records must be durable before they go; in a buffer
         // that outlives a loss of power it is.
-        if self.config.ack == Ack::Program
-            && durable(&self.log.unlanded_host_pages()).await.is_err()
-        {
+        let unlanded = match self.config.ack {
+            Ack::Program => self.log.unlanded_host_pages(),
+            Ack::Buffer { .. } if self.config.saves_buffer => Vec::new(),
+            Ack::Buffer { .. } => self.log.close_host_pages(),
+        };
+        if durable(&unlanded).await.is_err() {
             return Ok(());
         }
         self.last_reader_left(victim).await;
         self.log.state().forget(victim);
         self.counters.count_victim();
-        // The medium keeps what it cannot erase; the log has one extent less then.
-        let _ = self.log.media.reset(victim, Class::Gc).await;
+        self.log.erase(victim, Class::Gc).await;
         Ok(())
+    }
+
+    /// Moves the index entries of all that was copied to the copies; false when some of these were
+    /// lost on their way. Where entries come from the medium many are moved side by side, in the
+    /// order of hashes, so that those of a table page follow each other.
+    async fn repoint_all(self: &Arc<Self>, victim: ExtentId, mut moved: Vec<Moved>) -> bool {
+        if self.index.table_extents(&self.log.shape) == 0 {
+            return self.clone().repoint_some(victim, moved).await;
+        }
+        moved.sort_by_cached_key(|moved| moved.record.header.key.hash());
+        let share = moved.len().div_ceil(self.log.shape.parallelism as usize).max(1);
+        let mut work = Vec::new();
+        while !moved.is_empty() {
+            let rest = moved.split_off(share.min(moved.len()));
+            work.push(self.clone().repoint_some(victim, std::mem::replace(&mut moved, rest)));
+        }
+        clock::join_all(work).await.into_iter().all(|landed| landed)
+    }
+
+    async fn repoint_some(self: Arc<Self>, victim: ExtentId, moved: Vec<Moved>) -> bool {
+        let mut landed = true;
+        for moved in moved {
+            if durable(&moved.copy.pages).await.is_ok() {
+                self.repoint(victim, moved).await;
+            } else {
+                landed = false;
+            }
+        }
+        landed
     }
 
     async fn last_reader_left(&self, victim: ExtentId) {
@@ -103,24 +133,37 @@ impl Store {
         }
     }
 
-    /// The records of an extent, in the order of writing: from its summary, or else from its pages.
-    pub(crate) async fn records_of(self: &Arc<Self>, id: ExtentId, class: Class) -> Vec<Record> {
+    /// The records of an extent, in the order of writing.
+    async fn records_of(self: &Arc<Self>, extent: ExtentId, class: Class) -> Vec<Record> {
+        self.records_from(Replay { extent, from: 0 }, class).await.0
+    }
+
+    /// The records of an extent, in the order of writing: all of them from its summary, or else
+    /// those of the pages asked for, and how many of these cannot be read.
+    pub(crate) async fn records_from(
+        self: &Arc<Self>,
+        replay: Replay,
+        class: Class,
+    ) -> (Vec<Record>, u64) {
+        let Replay { extent: id, from } = replay;
         if let Some(records) = self.summary_of(id, class).await {
-            return records;
+            return (records, 0);
         }
         let (pages, summary, holes) = {
             let mut state = self.log.state();
             let extent = state.extents.get(id);
             (extent.pages, extent.summary, extent.holes.clone())
         };
-        let written = (0..summary.unwrap_or(pages)).filter(|page| !holes.contains(page));
+        let written = (from..summary.unwrap_or(pages)).filter(|page| !holes.contains(page));
         let reads: Vec<_> = written
             .map(|page| {
                 let store = self.clone();
                 async move { store.records_on(PageId { extent: id, page }, class).await }
             })
             .collect();
-        clock::join_all(reads).await.into_iter().flatten().collect()
+        let pages = clock::join_all(reads).await;
+        let lost = pages.iter().filter(|records| records.is_none()).count();
+        (pages.into_iter().flatten().flatten().collect(), lost as u64)
     }
 
     /// The records of an extent from its summary, if it has a whole one.
@@ -150,31 +193,49 @@ impl Store {
         let mut summary = Vec::new();
         for page in clock::join_all(reads).await {
             let page = page.ok()?;
-            summary.extend_from_slice(PageView::new(self.log.layout, &page)?.summary()?);
+            PageView::new(self.log.layout, &page)?.read_summary(&mut summary)?;
         }
+        self.listed(id, &summary)
+    }
+
+    /// The records on the closed pages of an extent that is being filled; `None` when it is not.
+    pub(crate) fn open_summary_of(&self, id: ExtentId) -> Option<Vec<Record>> {
+        let summary = {
+            let state = self.log.state();
+            let mut open = state.frontiers.iter().flatten();
+            open.find(|frontier| frontier.extent == id)?.summary.to_bytes()
+        };
+        self.listed(id, &summary)
+    }
+
+    fn listed(&self, id: ExtentId, summary: &[u8]) -> Option<Vec<Record>> {
         let mut records = Vec::new();
-        let whole = read_summary(self.log.layout, &summary, |listed| {
+        let whole = read_summary(self.log.layout, summary, |listed| {
             records.push(self.record(id, &listed));
         });
         whole.then_some(records)
     }
 
-    /// The records on one page; none when it cannot be read.
-    async fn records_on(self: &Arc<Self>, at: PageId, class: Class) -> Vec<Record> {
+    /// The records on one page; `None` when it cannot be read.
+    pub(crate) async fn records_on(
+        self: &Arc<Self>,
+        at: PageId,
+        class: Class,
+    ) -> Option<Vec<Record>> {
         let layout = self.log.layout;
         self.counters.count_gc_reads(1);
         let headers =
             |page: &Page| PageView::new(layout, page).map_or(0, |view| view.prologue.front_len);
-        let Ok(page) = self.log.media.read(at, &headers, class).await else { return Vec::new() };
-        let Some(page) = readable(layout, &page) else { return Vec::new() };
-        let Some(view) = PageView::new(layout, &page) else { return Vec::new() };
+        let page = self.log.media.read(at, &headers, class).await.ok()?;
+        let page = readable(layout, &page)?;
+        let view = PageView::new(layout, &page)?;
         let listed = |(offset, header)| Listed {
             page: at.page,
             offset,
             values_start: view.values_start(),
             header,
         };
-        view.headers(layout).map(|found| self.record(at.extent, &listed(found))).collect()
+        Some(view.headers(layout).map(|found| self.record(at.extent, &listed(found))).collect())
     }
 
     fn record(&self, extent: ExtentId, listed: &Listed<'_>) -> Record {
@@ -235,30 +296,42 @@ impl Store {
         oldest: u64,
         moved: &mut Vec<Moved>,
     ) -> Result<(), NoRoom> {
-        let mut live = Vec::new();
+        let mut kept = Vec::new();
         for record in records {
-            if self.is_live(&record, oldest).await {
-                live.push(record);
+            if let Some(kind) = self.kept_as(&record, oldest).await {
+                kept.push((record, kind));
             }
         }
         let room = self.log.layout.page_bytes;
-        let wanted: u32 = live.iter().map(|record| record.part_len(room)).sum();
-        if wanted == 0 {
-            for record in live {
-                moved.push(self.copy(record, &Buf::phantom(0, 0))?);
+        let part_len = |record: &Record, kind: Kind| match kind {
+            Kind::Value => record.part_len(room),
+            _ => 0,
+        };
+        let wanted: u32 = kept.iter().map(|(record, kind)| part_len(record, *kind)).sum();
+        let page = if wanted == 0 {
+            None
+        } else {
+            let at = self.log.page_id(kept[0].0.address);
+            self.counters.count_gc_reads(1);
+            match self.log.media.read(at, &|_| wanted, Class::Gc).await {
+                Ok(page) => Some(page),
+                Err(media::Error::Unrecovered(_)) => None,
+                Err(_) => return Ok(()),
             }
-            return Ok(());
-        }
-        let at = self.log.page_id(live[0].address);
-        self.counters.count_gc_reads(1);
-        let read = self.log.media.read(at, &|_| wanted, Class::Gc).await;
-        let Ok(page) = read else { return Ok(()) };
-        for record in live {
-            let len = record.part_len(room);
-            let Some(part) = page.data_at(record.value_start, len) else { continue };
-            if let Some(value) = self.rest_of(&record, part).await {
-                moved.push(self.copy(record, &value)?);
-            }
+        };
+        for (record, kind) in kept {
+            let len = part_len(&record, kind);
+            let part = page.as_ref().filter(|_| len > 0);
+            let part = part.and_then(|page| page.data_at(record.value_start, len));
+            let value = match (part, len) {
+                (_, 0) => Some(Buf::phantom(0, 0)),
+                (None, _) => None,
+                (Some(part), _) => self.rest_of(&record, part).await,
+            };
+            moved.push(match value {
+                Some(value) => self.copy(record, kind, &value)?,
+                None => self.copy(record, Kind::Lost, &Buf::phantom(0, 0))?,
+            });
         }
         Ok(())
     }
@@ -285,59 +358,108 @@ impl Store {
         Buf::join(&parts).filter(|value| value.len() == record.header.value_len)
     }
 
-    fn copy(self: &Arc<Self>, record: Record, value: &Buf) -> Result<Moved, NoRoom> {
+    fn copy(self: &Arc<Self>, record: Record, kind: Kind, value: &Buf) -> Result<Moved, NoRoom> {
         let header = &record.header;
+        let key = header.key.as_bytes();
+        let expires = header.expires.filter(|_| kind.is_value());
         let copy = NewRecord {
             sequence: Some(header.sequence),
-            kind: header.kind,
+            kind,
             table: header.table,
-            key: header.key.as_bytes(),
+            key,
             value,
-            value_crc: header.value_crc,
+            value_crc: if kind == header.kind { header.value_crc } else { 0 },
+            expires,
+            batch: InBatch::default(),
         };
+        let footprint = self.log.layout.footprint(header_len(key.len(), expires), value.len());
         let mut state = self.log.state();
         let copy = self.log.append(&mut state, Stream::Gc, &copy)?;
-        if header.kind == Kind::Tombstone {
-            state.count_tombstone(self.log.page_id(copy.address).extent, record.footprint);
+        if kind == Kind::Tombstone {
+            state.count_tombstone(self.log.page_id(copy.address).extent, footprint);
         }
         drop(state);
         self.counters.count_moved();
-        Ok(Moved { record, copy })
+        Ok(Moved { record, copy, kind, footprint })
     }
 
-    /// True when the index points to the record, or when it is a tombstone that an older version of
-    /// its key may still need: in any extent that was opened before it was written.
-    async fn is_live(&self, record: &Record, oldest: u64) -> bool {
+    /// What a copy of the record has to say, if any is needed: what the record says when the index
+    /// points to it, and that its key does not exist when it has expired, or is a tombstone, and an
+    /// older version of the key may lie in an extent that was opened before the record was written.
+    async fn kept_as(&self, record: &Record, oldest: u64) -> Option<Kind> {
         let header = &record.header;
         let key = HashedKey::new(&header.key);
+        let hides = Sequence(oldest) < header.sequence;
         if header.kind == Kind::Tombstone {
-            let _latch = self.latches.latch(key.hash).await;
-            self.index.remove(header.table, key, record.address).await;
+            let _entry = self.enter(header.table, key).await;
+            self.remove_tombstone(header.table, key, record.address).await;
             let extent = self.log.page_id(record.address).extent;
             let needless = self.log.state().extents.get(extent).needless.contains(&record.address);
-            return Sequence(oldest) < header.sequence && !needless;
+            return (hides && !needless).then_some(Kind::Tombstone);
         }
+        if !self.is_indexed(record).await {
+            return None;
+        }
+        if !has_expired(header.expires) {
+            return Some(header.kind);
+        }
+        if hides {
+            return Some(Kind::Tombstone);
+        }
+        let _entry = self.enter(header.table, key).await;
+        self.end_expired(record).await;
+        None
+    }
+
+    async fn is_indexed(&self, record: &Record) -> bool {
+        let header = &record.header;
+        let key = HashedKey::new(&header.key);
         if self.index.lookup(header.table, key).await.contains(&record.address) {
             return true;
         }
         // A store that has appended this record may be about to index it.
-        let _latch = self.latches.latch(key.hash).await;
+        let _entry = self.enter(header.table, key).await;
         self.index.lookup(header.table, key).await.contains(&record.address)
     }
 
+    /// Takes a value that has expired out of the index, unless a store has taken its place. The
+    /// right to change the key's entry is held.
+    async fn end_expired(&self, record: &Record) {
+        let header = &record.header;
+        let key = HashedKey::new(&header.key);
+        if self.index.remove(header.table, key, record.address).await {
+            let extent = self.log.page_id(record.address).extent;
+            self.note_left(record);
+            self.log.state().uncount_value(extent, header.table, record.footprint);
+            let key_len = header.key.as_bytes().len() as u64;
+            self.counters.count_dropped_bytes(key_len + u64::from(header.value_len));
+        }
+    }
+
+    /// The index does not point to the record any more, though it is the newest of its key.
+    fn note_left(&self, record: &Record) {
+        if self.index.table_extents(&self.log.shape) > 0 {
+            let extent = self.log.page_id(record.address).extent;
+            self.log.state().extents.get(extent).left.insert(record.address);
+        }
+    }
+
     async fn repoint(&self, victim: ExtentId, moved: Moved) {
-        let Moved { record, copy } = moved;
+        let Moved { record, copy, kind, footprint } = moved;
         let header = &record.header;
         if header.kind == Kind::Tombstone {
             return;
         }
         let key = HashedKey::new(&header.key);
-        let _latch = self.latches.latch(key.hash).await;
-        if self.index.replace(header.table, key, record.address, copy.address).await {
+        let _entry = self.enter(header.table, key).await;
+        if kind == Kind::Tombstone {
+            self.end_expired(&record).await;
+        } else if self.index.replace(header.table, key, record.address, copy.address).await {
+            self.note_left(&record);
             let mut state = self.log.state();
             let to = self.log.page_id(copy.address).extent;
             state.uncount_value(victim, header.table, record.footprint);
-            state.count_value(to, header.table, record.footprint);
+            state.count_value(to, header.table, footprint);
         }
     }
 }

@@ -1,13 +1,15 @@
 //! When to clean, and what to tell those who wait for space.
 
 use crate::error::Error;
+use crate::expiry::has_expired;
 use crate::extent::Extent;
 use crate::log::RESERVED_EXTENTS;
 use crate::record::{Kind, Sequence};
 use crate::store::{Ack, Store};
 use base::Rng;
-use clock::{Rank, Stage, TaskId};
-use media::{Candidate, ExtentId, Victims};
+use clock::{Group, Promotion, Rank, Stage, TaskId};
+use media::{Candidate, ExtentId, Page, Victims};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,9 +17,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// collection passes over lines with less than that invalid).
 const WORTH_CLEANING: u64 = 8;
 
+/// What the background tasks of a store do first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begins {
+    /// They look for work.
+    AtWork,
+    /// They rest, as those did that were saved.
+    Resting,
+}
+
 /// The state of cleaning.
 #[derive(Debug)]
-pub(crate) struct Cleaner(Mutex<State>);
+pub(crate) struct Cleaner {
+    state: Mutex<State>,
+    promotion: Promotion,
+}
 
 #[derive(Debug)]
 struct State {
@@ -26,20 +40,66 @@ struct State {
     /// Stores that wait for space, and what they are told when they are woken.
     waiters: VecDeque<TaskId>,
     full: bool,
+    /// Somebody waits for what has expired to go, and it has not all been seen to.
+    wants_expired: bool,
     rng: Rng,
+    round: Round,
+    /// Of the log, when the task had nothing to do last.
+    rested: Sequence,
+}
+
+/// A cleaner that has nothing to do, in a saved state.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedCleaner {
+    full: bool,
+    wants_expired: bool,
+    rng: Rng,
+    round: Round,
+    rested: Sequence,
+    is_promoted: bool,
 }
 
 impl Cleaner {
-    pub(crate) fn new(seed: u64) -> Self {
-        let rng = Rng::fork(seed, 0x636C_6561_6E65_7221);
-        Self(Mutex::new(State { idle: None, waiters: VecDeque::new(), full: false, rng }))
+    pub(crate) fn new(seed: u64, group: Group) -> Self {
+        let state = State {
+            idle: None,
+            waiters: VecDeque::new(),
+            full: false,
+            wants_expired: false,
+            rng: Rng::fork(seed, 0x636C_6561_6E65_7221),
+            round: Round::first(Sequence::default()),
+            rested: Sequence::default(),
+        };
+        Self { state: Mutex::new(state), promotion: group.promotion() }
+    }
+
+    /// `None` while it is at work, or somebody waits for it.
+    pub(crate) fn save(&self) -> Option<SavedCleaner> {
+        let state = self.state();
+        let is_quiet = state.idle.is_some() && state.waiters.is_empty();
+        is_quiet.then(|| SavedCleaner {
+            full: state.full,
+            wants_expired: state.wants_expired,
+            rng: state.rng.clone(),
+            round: state.round,
+            rested: state.rested,
+            is_promoted: self.promotion.is_wanted(),
+        })
+    }
+
+    /// Goes on from what [`Self::save`] returned; its task is about to rest.
+    pub(crate) fn restore(&self, saved: SavedCleaner) {
+        self.promotion.want(saved.is_promoted);
+        let mut state = self.state();
+        (state.full, state.wants_expired) = (saved.full, saved.wants_expired);
+        (state.rng, state.round, state.rested) = (saved.rng, saved.round, saved.rested);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wake(&self) {
+    pub(crate) fn wake(&self) {
         if let Some(task) = self.state().idle.take() {
             clock::wake(task);
         }
@@ -62,10 +122,17 @@ impl Store {
         RESERVED_EXTENTS + (self.log.shape.extents / 64).max(1)
     }
 
+    fn free_extents(&self) -> u32 {
+        self.log.free_extents(&self.log.state())
+    }
+
     #[inline]
     pub(crate) fn wake_cleaner_when_low(&self) {
-        if self.log.media.free_extents() <= self.extents_low() {
+        if self.free_extents() <= self.extents_low() {
             self.cleaner.wake();
+        }
+        if self.checkpoint_is_due() {
+            self.tables.wake_maker();
         }
     }
 
@@ -82,35 +149,75 @@ impl Store {
         Ok(())
     }
 
+    /// Waits until the cleaner has seen to values that have expired, or some of them; an error when
+    /// there are none that it could clean away.
+    pub(crate) async fn cleaner_drops_expired(&self) -> Result<(), Error> {
+        let any = self.cleaner.state().wants_expired || self.expired_victim().is_some();
+        if !any {
+            return Err(Error::CapacityExceeded);
+        }
+        self.cleaner.wake();
+        {
+            let mut state = self.cleaner.state();
+            state.wants_expired = true;
+            state.waiters.push_back(clock::current());
+        }
+        clock::park(Rank::Credit, Stage::Gc).await;
+        Ok(())
+    }
+
     /// The background task of a store.
-    pub(crate) async fn clean_forever(self: Arc<Self>) {
-        let mut round = Round::first(self.log.state().sequence);
-        let promotion = self.config.group.promotion();
+    pub(crate) async fn clean_forever(self: Arc<Self>, begins: Begins) {
+        if begins == Begins::AtWork {
+            self.cleaner.state().round = Round::first(self.log.state().sequence);
+            self.clean_while_worth().await;
+        }
         loop {
-            let free = self.log.media.free_extents();
-            promotion.want(free <= RESERVED_EXTENTS);
+            self.cleaner.state().idle = Some(clock::current());
+            clock::park(Rank::Free, Stage::Gc).await;
+            // What was written since may have left something to win.
+            let now = self.log.state().sequence;
+            {
+                let mut cleaner = self.cleaner.state();
+                if now > cleaner.rested {
+                    cleaner.round = Round::first(now);
+                }
+            }
+            self.clean_while_worth().await;
+        }
+    }
+
+    /// Cleans until there is nothing to do.
+    async fn clean_while_worth(self: &Arc<Self>) {
+        loop {
+            let free = self.free_extents();
+            self.cleaner.promotion.want(free <= RESERVED_EXTENTS);
             if free > RESERVED_EXTENTS {
-                round = Round::first(self.log.state().sequence);
+                self.cleaner.state().round = Round::first(self.log.state().sequence);
                 self.cleaner.release(false);
             }
+            let round = self.cleaner.state().round;
             let hosts_wait = !self.cleaner.state().waiters.is_empty();
             let goes_on = match self.choose_victim(free, round) {
                 Some(victim) => self.clean(victim).await.is_ok(),
                 None if hosts_wait && self.wait_for_landings().await => true,
-                None => hosts_wait && round.next(self.log.state().sequence),
+                None => hosts_wait && self.next_round(),
             };
+            if !goes_on && hosts_wait && self.give_up_checkpoint().await {
+                continue;
+            }
             if !goes_on {
                 self.cleaner.release(true);
-                let rested = self.log.state().sequence;
-                self.cleaner.state().idle = Some(clock::current());
-                clock::park(Rank::Free, Stage::Gc).await;
-                // What was written since may have left something to win.
-                let now = self.log.state().sequence;
-                if now > rested {
-                    round = Round::first(now);
-                }
+                self.cleaner.state().rested = self.log.state().sequence;
+                return;
             }
         }
+    }
+
+    /// See [`Round::next`].
+    fn next_round(&self) -> bool {
+        let now = self.log.state().sequence;
+        self.cleaner.state().round.next(now)
     }
 
     /// Extents whose last pages are on their way cannot be cleaned before those land. False when
@@ -122,8 +229,52 @@ impl Store {
         !pages.is_empty()
     }
 
+    /// The extent in which a value has expired first, unless the cleaner works on its reserve.
+    fn expired_victim(&self) -> Option<ExtentId> {
+        let state = self.log.state();
+        if self.log.free_extents(&state) < RESERVED_EXTENTS {
+            return None;
+        }
+        let expired = state
+            .extents
+            .iter()
+            .filter(|(_, extent)| extent.is_cleanable() && has_expired(extent.expires_first));
+        expired.min_by_key(|(_, extent)| extent.expires_first).map(|(id, _)| id)
+    }
+
+    /// A page that was read. One that could not be may be of an extent that the medium wants back.
+    pub(crate) fn noticed(&self, read: Result<Page, media::Error>) -> Result<Page, media::Error> {
+        if read.is_err() {
+            self.cleaner.wake();
+        }
+        read
+    }
+
+    /// An extent that the medium wants back soon.
+    fn suspect(&self) -> Option<ExtentId> {
+        let suspects = self.log.media.suspects();
+        if suspects.is_empty() {
+            return None;
+        }
+        let state = self.log.state();
+        let mut cleanable = state.extents.iter().filter(|(_, extent)| extent.is_cleanable());
+        cleanable.find(|(id, _)| suspects.contains(id)).map(|(id, _)| id)
+    }
+
     /// A victim, if extents are running out and there is something to win.
     fn choose_victim(&self, free: u32, round: Round) -> Option<ExtentId> {
+        if self.cleaner.state().wants_expired {
+            let victim = self.expired_victim();
+            self.cleaner.state().wants_expired = victim.is_some();
+            if victim.is_some() {
+                return victim;
+            }
+        }
+        if free > RESERVED_EXTENTS
+            && let Some(suspect) = self.suspect()
+        {
+            return Some(suspect);
+        }
         if free > self.extents_low() {
             return None;
         }
@@ -135,7 +286,7 @@ impl Store {
         let of_round = || state.extents.iter().filter(|(_, extent)| round.is_for(extent));
         let spare = extent_bytes * u64::from(self.log.shape.extents);
         let spare = spare.saturating_sub(self.config.capacity_bytes);
-        if free >= RESERVED_EXTENTS && state.tombstones.bytes > spare / 4 {
+        if free >= RESERVED_EXTENTS && state.tombstones.bytes - state.needless_bytes > spare / 4 {
             // Tombstones go when every extent older than they are has been reset.
             let cleanable = of_round().filter(|(_, extent)| extent.is_cleanable());
             return cleanable.min_by_key(|(_, extent)| extent.label.epoch).map(|(id, _)| id);
@@ -161,7 +312,7 @@ fn candidate(id: ExtentId, extent: &Extent, page_bytes: u32, worth: u64) -> Opti
 
 /// Cleaning without winning an extent for hosts. Each extent is cleaned once in a round, and not
 /// what the round itself has filled; so a round ends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Round {
     number: u32,
     began: Sequence,

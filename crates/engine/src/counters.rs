@@ -1,4 +1,5 @@
 use crate::extent::Live;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a store holds.
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Usage {
     /// Live values and their footprints.
     pub values: Live,
-    /// Tombstones kept because an older version may still be somewhere.
+    /// Tombstones on the medium: an older version may still be somewhere.
     pub tombstones: Live,
     /// Extents that are free.
     pub extents_free: u32,
@@ -17,7 +18,7 @@ pub struct Usage {
 }
 
 /// What a store has done since it was opened. All only grow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Bytes of keys and values that hosts stored.
     pub host_bytes: u64,
@@ -79,6 +80,22 @@ impl Counters {
 
     pub(crate) fn count_moved(&self) {
         self.records_moved.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Goes on from `counts`.
+    pub(crate) fn restore(&self, counts: &Counts) {
+        let lookup_page_reads = counts.host_page_reads - counts.retrieve_page_reads;
+        for (counter, count) in [
+            (&self.host_bytes, counts.host_bytes),
+            (&self.dropped_bytes, counts.dropped_bytes),
+            (&self.lookup_page_reads, lookup_page_reads),
+            (&self.retrieve_page_reads, counts.retrieve_page_reads),
+            (&self.victims, counts.victims),
+            (&self.records_moved, counts.records_moved),
+            (&self.gc_page_reads, counts.gc_page_reads),
+        ] {
+            counter.store(count, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn counts(&self, padded_pages: u64) -> Counts {

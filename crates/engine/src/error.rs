@@ -13,9 +13,24 @@ pub enum Error {
         /// The longest value in bytes.
         max: u32,
     },
+    /// A batch has more members, or more bytes, than the store takes at once.
+    #[error("the batch has more than {max_records} members or {max_bytes} bytes")]
+    BatchTooLong {
+        /// The most bytes: those of values, and for each member 32 bytes and the key, and 8 if it
+        /// expires, rounded up to 8.
+        max_bytes: u64,
+        /// The most members.
+        max_records: u32,
+    },
+    /// A batch names a key of a key space twice.
+    #[error("the batch names a key twice")]
+    BatchRepeatsKey,
     /// Live records would be more than the capacity, or cleaning can win no more space.
     #[error("no space is left")]
     CapacityExceeded,
+    /// The index has nothing that a checkpoint could keep.
+    #[error("the index cannot be saved")]
+    NoCheckpoint,
     /// What the medium returned is not what was stored.
     #[error("the medium could not return the record")]
     Unrecovered,
@@ -33,8 +48,10 @@ pub enum Error {
 impl From<media::Error> for Error {
     fn from(error: media::Error) -> Self {
         match error {
-            media::Error::Unrecovered(_) => Self::Unrecovered,
-            media::Error::NoFreeExtent => Self::CapacityExceeded,
+            media::Error::Unrecovered(_) | media::Error::UnrecoveredBlock(_) => Self::Unrecovered,
+            media::Error::NoFreeExtent | media::Error::ReadOnly | media::Error::PowerLost => {
+                Self::CapacityExceeded
+            }
         }
     }
 }

@@ -1,11 +1,13 @@
 use crate::address::Address;
 use crate::key_space::TableId;
-use clock::TaskId;
+use clock::{TaskId, UnixMillis};
 use media::{ExtentId, ExtentInfo, Label, Stream};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// Records and the bytes that they stand for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Live {
     /// How many.
     pub records: u64,
@@ -17,6 +19,11 @@ impl Live {
     pub(crate) fn add(&mut self, bytes: u64) {
         self.records += 1;
         self.bytes += bytes;
+    }
+
+    pub(crate) fn add_all(&mut self, other: Self) {
+        self.records += other.records;
+        self.bytes += other.bytes;
     }
 
     pub(crate) fn remove(&mut self, bytes: u64) {
@@ -33,7 +40,7 @@ impl Live {
 }
 
 /// What the log knows of an extent in use.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Extent {
     pub(crate) label: Label,
     /// Pages written or on their way, summary included.
@@ -51,12 +58,22 @@ pub(crate) struct Extent {
     /// Readers that are in it.
     pub(crate) pins: u32,
     /// The cleaner, waiting for the last reader to leave.
+    #[serde(skip)]
     pub(crate) last_reader: Option<TaskId>,
+    #[serde(with = "crate::saved::inline")]
     pub(crate) values: SmallVec<[(TableId, Live); 1]>,
     pub(crate) tombstones: Live,
+    /// When the first of its values expired or will expire, whether it lives or not. Unknown again
+    /// once it was cleaned.
+    pub(crate) expires_first: Option<UnixMillis>,
     /// Tombstones found on opening that a newer record, or the original that they copy, makes
     /// needless.
     pub(crate) needless: Vec<Address>,
+    /// Their footprints, which are counted in `tombstones` too.
+    pub(crate) needless_bytes: u64,
+    /// Values to which the index pointed until they were copied, or had expired. Kept for an index
+    /// that may lose a page of its table.
+    pub(crate) left: BTreeSet<Address>,
 }
 
 impl Extent {
@@ -73,7 +90,10 @@ impl Extent {
             last_reader: None,
             values: SmallVec::new(),
             tombstones: Live::default(),
+            expires_first: None,
             needless: Vec::new(),
+            left: BTreeSet::new(),
+            needless_bytes: 0,
         }
     }
 
@@ -81,6 +101,12 @@ impl Extent {
     pub(crate) fn recovered(info: &ExtentInfo) -> Self {
         let (pages, holes) = (info.pages, info.holes.clone());
         Self { pages, holes, sealed: true, ..Self::new(info.label) }
+    }
+
+    /// A value that expires lies in it.
+    pub(crate) fn note_expiry(&mut self, expires: Option<UnixMillis>) {
+        let dates = [self.expires_first, expires].into_iter().flatten();
+        self.expires_first = dates.min();
     }
 
     /// The count of live values of `table`.
@@ -102,17 +128,19 @@ impl Extent {
 
     /// Bytes that cleaning has to move.
     pub(crate) fn live_bytes(&self) -> u64 {
-        self.values.iter().map(|(_, live)| live.bytes).sum::<u64>() + self.tombstones.bytes
+        let values = self.values.iter().map(|(_, live)| live.bytes).sum::<u64>();
+        values + self.tombstones.bytes - self.needless_bytes
     }
 
-    /// True when it may be cleaned.
+    /// True when it may be cleaned. Table pages are the business of their index.
     pub(crate) fn is_cleanable(&self) -> bool {
-        self.sealed && !self.victim && self.in_flight == 0
+        let has_records = self.label.stream != Stream::Index;
+        has_records && self.sealed && !self.victim && self.in_flight == 0
     }
 }
 
 /// The extents in use, by id.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Extents(Vec<Option<Extent>>);
 
 impl Extents {
@@ -149,5 +177,6 @@ pub(crate) const fn class_of(stream: Stream) -> clock::Class {
     match stream {
         Stream::Host => clock::Class::HostWrite,
         Stream::Gc => clock::Class::Gc,
+        Stream::Index => clock::Class::Index,
     }
 }

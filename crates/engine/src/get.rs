@@ -1,15 +1,17 @@
 use crate::address::{Address, PageNumber};
 use crate::error::Error;
+use crate::expiry::has_expired;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::log::{Unlanded, Visit};
+use crate::log::{OnItsWay, Unlanded, Visit};
 use crate::page_view::PageView;
 use crate::pending::durable;
 use crate::record::Kind;
 use crate::repair::readable;
+use crate::sabotage::Sabotage;
 use crate::store::{Ack, Store};
 use base::{Buf, Key};
-use clock::Class;
+use clock::{Class, UnixMillis};
 use media::Page;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use std::sync::Arc;
 /// What a record said of a key.
 pub(crate) enum Content {
     Value(Buf),
-    Deleted,
+    Absent,
     OtherKey,
 }
 
@@ -26,6 +28,16 @@ struct First {
     part: Buf,
     value_len: u32,
     value_crc: u32,
+}
+
+/// Whether a record of this kind makes its key exist; an error when its value is lost.
+fn is_there(kind: Kind, expires: Option<UnixMillis>) -> Result<bool, Error> {
+    match kind {
+        _ if has_expired(expires) => Ok(false),
+        Kind::Value => Ok(true),
+        Kind::Lost => Err(Error::Unrecovered),
+        Kind::Tombstone | Kind::Table => Ok(false),
+    }
 }
 
 impl Store {
@@ -42,9 +54,13 @@ impl Store {
         let mut visits: SmallVec<[_; 2]> =
             candidates.iter().map(|at| self.log.visit(*at)).collect();
         for visit in &mut visits {
-            match self.content(visit, table, key.key).await? {
+            let content = match self.content(visit, table, key.key).await {
+                Err(Error::Unrecovered) if Sabotage::LostIsAbsent.is_on() => Content::Absent,
+                content => content?,
+            };
+            match content {
                 Content::Value(value) => return Ok(value),
-                Content::Deleted => break,
+                Content::Absent => break,
                 Content::OtherKey => {}
             }
         }
@@ -57,7 +73,7 @@ impl Store {
         match self.find(table, HashedKey::new(key)).await? {
             Some(found) => {
                 found.settled(&self.log, self.config.ack).await?;
-                Ok(found.is_value())
+                Ok(found.exists())
             }
             None => Ok(false),
         }
@@ -71,7 +87,13 @@ impl Store {
         key: &Key,
     ) -> Result<Content, Error> {
         let address = visit.address;
-        if let Some(unlanded) = visit.unlanded.take() {
+        let OnItsWay { record, batch } = std::mem::take(&mut visit.on_its_way);
+        if let Some(pages) = batch
+            && self.config.ack == Ack::Program
+        {
+            durable(&pages).await?;
+        }
+        if let Some(unlanded) = record {
             return self.unlanded_content(address, key, unlanded).await;
         }
         self.counters.count_retrieve_read();
@@ -80,12 +102,15 @@ impl Store {
         let select = |page: &Page| {
             let Some(view) = PageView::new(layout, page) else { return 0 };
             let wanted = match view.header(offset) {
-                Some(header) if header.key == key.as_bytes() => view.part_len(&header, layout),
+                Some(header) if header.key == key.as_bytes() && !has_expired(header.expires) => {
+                    view.part_len(&header, layout)
+                }
                 _ => 0,
             };
             view.front_wanted(offset) + wanted
         };
-        let page = self.log.media.read(at, &select, Class::HostRead).await?;
+        let read = self.log.media.read(at, &select, Class::HostRead).await;
+        let page = self.noticed(read)?;
         // A host is told of damage; what the store itself keeps is mended.
         let mended = if table == TableId::STORE { readable(layout, &page) } else { None };
         let page = mended.as_ref().unwrap_or(&page);
@@ -94,8 +119,8 @@ impl Store {
         if header.key != key.as_bytes() {
             return Ok(Content::OtherKey);
         }
-        if header.kind == Kind::Tombstone {
-            return Ok(Content::Deleted);
+        if !is_there(header.kind, header.expires)? {
+            return Ok(Content::Absent);
         }
         let part = view.part(&header, layout).ok_or(Error::Unrecovered)?;
         let (value_len, value_crc) = (header.value_len, header.value_crc);
@@ -118,8 +143,8 @@ impl Store {
         if self.config.ack == Ack::Program {
             durable(&[pages]).await?;
         }
-        if header.kind == Kind::Tombstone {
-            return Ok(Content::Deleted);
+        if !is_there(header.kind, header.expires)? {
+            return Ok(Content::Absent);
         }
         let first = First { part, value_len: header.value_len, value_crc: header.value_crc };
         self.whole(address.page(), first).await.map(Content::Value)
@@ -172,7 +197,8 @@ impl Store {
         }
         let select = |page: &Page| PageView::new(layout, page).map_or(0, |view| view.continues());
         let at = number.id(self.log.shape.pages_per_extent);
-        let page = self.log.media.read(at, &select, class).await?;
+        let read = self.log.media.read(at, &select, class).await;
+        let page = self.noticed(read)?;
         let view = PageView::new(layout, &page).ok_or(Error::Unrecovered)?;
         view.continuation().ok_or(Error::Unrecovered)
     }

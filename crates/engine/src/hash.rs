@@ -5,15 +5,24 @@
 //! and Knuth, 1974). So a lookup ends at the first greater hash, a scan is a walk, and growing
 //! needs no keys. Removing shifts the rest of the run back; there are no tombstones.
 
+mod run;
+mod saving;
+mod whole;
+
 use crate::address::Address;
-use crate::index::{Answer, Candidates, HashedKey, Index};
+use crate::error::Error;
+use crate::index::{Answer, Candidates, HashedKey, Index, Saved};
 use crate::key_space::TableId;
+use crate::survivors::Survivors;
+use crate::tables::Tables;
 use base::Key;
 use base::limits::LANES;
+use clock::LocalFuture;
 use prefetch_index::prefetch_index;
+use saving::Change;
 use smallvec::SmallVec;
 use std::cmp::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const LANE_BITS: u32 = LANES.trailing_zeros();
 
@@ -26,7 +35,11 @@ pub struct HashIndex {
 
 /// A shard of the index: the tables of all key spaces, for some of the hashes.
 #[derive(Debug, Default)]
-struct Lane(SmallVec<[(TableId, Table); 2]>);
+struct Lane {
+    tables: SmallVec<[(TableId, Table); 2]>,
+    /// What changed since a checkpoint began, until it has this lane.
+    undo: Option<Vec<Change>>,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
@@ -128,32 +141,45 @@ impl Table {
     /// Makes room for half as many entries again.
     fn grow(&mut self) {
         let mut grown = Self::new(self.buckets + self.buckets / 2);
-        let mut next = 0;
-        for slot in self.slots.iter().filter(|slot| slot.used) {
-            next = grown.home(slot.hash).max(next);
-            if next == grown.slots.len() {
-                grown.slots.push(Slot::default());
-            }
-            grown.slots[next] = *slot;
-            next += 1;
-        }
-        grown.len = self.len;
+        let used = self.slots.iter().filter(|slot| slot.used);
+        used.fold(0, |next, slot| grown.append(*slot, next));
         *self = grown;
+    }
+
+    /// Adds the slot that follows all others, the last of which is before place `next`. Returns the
+    /// place after it.
+    fn append(&mut self, slot: Slot, next: usize) -> usize {
+        let at = self.home(slot.hash).max(next);
+        if at == self.slots.len() {
+            self.slots.push(Slot::default());
+        }
+        self.slots[at] = slot;
+        self.len += 1;
+        at + 1
     }
 }
 
 impl Lane {
     #[inline]
     fn table(&mut self, id: TableId) -> Option<&mut Table> {
-        self.0.iter_mut().find(|(known, _)| *known == id).map(|(_, table)| table)
+        self.tables.iter_mut().find(|(known, _)| *known == id).map(|(_, table)| table)
     }
 
     fn table_or_new(&mut self, id: TableId) -> &mut Table {
-        let at = self.0.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
-            self.0.push((id, Table::new(Table::BUCKETS_MIN)));
-            self.0.len() - 1
+        let known = self.tables.iter().position(|(known, _)| *known == id);
+        let at = known.unwrap_or_else(|| {
+            self.tables.push((id, Table::new(Table::BUCKETS_MIN)));
+            self.tables.len() - 1
         });
-        &mut self.0[at].1
+        &mut self.tables[at].1
+    }
+
+    /// Notes a change for a checkpoint that does not have this lane yet.
+    #[inline]
+    fn note(&mut self, table: TableId, slot: Slot, is_new: bool) {
+        if let Some(undo) = &mut self.undo {
+            undo.push(Change { table, slot, is_new });
+        }
     }
 }
 
@@ -194,7 +220,9 @@ impl Index for HashIndex {
 
     fn insert<'a>(&'a self, table: TableId, key: HashedKey<'a>, new: Address) -> Answer<'a, ()> {
         let (lane, hash) = split(key.hash);
-        self.lane(lane).table_or_new(table).insert(Slot::new(hash, new));
+        let (mut lane, slot) = (self.lane(lane), Slot::new(hash, new));
+        lane.table_or_new(table).insert(slot);
+        lane.note(table, slot, true);
         Answer::now(())
     }
 
@@ -207,10 +235,13 @@ impl Index for HashIndex {
     ) -> Answer<'a, bool> {
         let (lane, hash) = split(key.hash);
         let mut lane = self.lane(lane);
-        let Some(table) = lane.table(table) else { return Answer::now(false) };
-        let at = table.position(hash, old);
+        let Some(slots) = lane.table(table) else { return Answer::now(false) };
+        let at = slots.position(hash, old);
         if let Some(at) = at {
-            table.slots[at] = Slot::new(hash, new);
+            let slot = Slot::new(hash, new);
+            let before = std::mem::replace(&mut slots.slots[at], slot);
+            lane.note(table, before, false);
+            lane.note(table, slot, true);
         }
         Answer::now(at.is_some())
     }
@@ -218,10 +249,11 @@ impl Index for HashIndex {
     fn remove<'a>(&'a self, table: TableId, key: HashedKey<'a>, old: Address) -> Answer<'a, bool> {
         let (lane, hash) = split(key.hash);
         let mut lane = self.lane(lane);
-        let Some(table) = lane.table(table) else { return Answer::now(false) };
-        let at = table.position(hash, old);
+        let Some(slots) = lane.table(table) else { return Answer::now(false) };
+        let at = slots.position(hash, old);
         if let Some(at) = at {
-            table.remove_at(at);
+            slots.remove_at(at);
+            lane.note(table, Slot::new(hash, old), false);
         }
         Answer::now(at.is_some())
     }
@@ -260,13 +292,13 @@ impl Index for HashIndex {
 
     fn drop_table(&self, table: TableId) {
         for lane in 0..LANES {
-            self.lane(lane).0.retain(|(known, _)| *known != table);
+            self.lane(lane).tables.retain(|(known, _)| *known != table);
         }
     }
 
     fn entries(&self) -> u64 {
         let of_lane =
-            |lane| self.lane(lane).0.iter().map(|(_, table)| table.len as u64).sum::<u64>();
+            |lane| self.lane(lane).tables.iter().map(|(_, table)| table.len as u64).sum::<u64>();
         (0..LANES).map(of_lane).sum()
     }
 
@@ -274,9 +306,43 @@ impl Index for HashIndex {
         let of_table = |(_, table): &(TableId, Table)| table.slots.capacity() * size_of::<Slot>();
         let of_lane = |lane| {
             let lane: MutexGuard<'_, Lane> = self.lane(lane);
-            size_of::<Lane>() + lane.0.iter().map(of_table).sum::<usize>()
+            size_of::<Lane>() + lane.tables.iter().map(of_table).sum::<usize>()
         };
         (0..LANES).map(|lane| of_lane(lane) as u64).sum()
+    }
+
+    fn can_checkpoint(&self) -> bool {
+        true
+    }
+
+    fn freeze(&self) -> Answer<'_, ()> {
+        self.begin_saving();
+        Answer::now(())
+    }
+
+    fn save<'a>(&'a self, tables: &'a Arc<Tables>) -> LocalFuture<'a, Result<Saved, Error>> {
+        Box::pin(self.save_lanes(tables))
+    }
+
+    fn thaw(&self) {
+        self.end_saving();
+    }
+
+    fn save_state(&self) -> Option<Vec<u8>> {
+        self.save_whole()
+    }
+
+    fn restore_state(&self, saved: &[u8]) -> bool {
+        self.restore_whole(saved).is_some()
+    }
+
+    fn restore<'a>(
+        &'a self,
+        tables: &'a Arc<Tables>,
+        root: &'a [u8],
+        survivors: &'a Arc<Survivors>,
+    ) -> LocalFuture<'a, Result<(), Error>> {
+        Box::pin(self.restore_lanes(tables, root, survivors))
     }
 }
 

@@ -1,13 +1,21 @@
 //! What an index is. Which there are is for `node` to say.
 
 use crate::address::Address;
+use crate::error::Error;
 use crate::key_space::TableId;
+use crate::permit::Permit;
+use crate::survivors::Survivors;
+use crate::tables::Tables;
 use base::Key;
 use clock::LocalFuture;
+use media::{ExtentId, Shape};
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
-use std::future::Future;
+use std::collections::BTreeSet;
+use std::future::{Future, ready};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// An index's answer: at once, or after work on the medium.
@@ -64,10 +72,58 @@ impl<'a> HashedKey<'a> {
 /// Addresses where a key's record may lie. The record itself tells: it holds the key.
 pub type Candidates = SmallVec<[Address; 2]>;
 
+/// What an index is made with. What one does not need is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexConfig {
+    /// Memory that it may take, in bytes.
+    pub dram_bytes: u64,
+    /// Keys that it has to hold.
+    pub keys_max: u64,
+}
+
+/// What an index has done since it was made, and what it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexCounts {
+    /// Table pages that were wanted and found in memory.
+    pub hits: u64,
+    /// Those that were not.
+    pub misses: u64,
+    /// Table pages read from the medium.
+    pub page_reads: u64,
+    /// Table pages written to it.
+    pub page_writes: u64,
+    /// Memory in bytes.
+    pub dram_bytes: u64,
+    /// Table pages on the medium that are current, in bytes.
+    pub table_bytes: u64,
+}
+
+/// What [`Index::save`] hands to the checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// What [`Index::restore`] needs to find its table pages: kept whole, of any length.
+    pub root: Vec<u8>,
+    /// The extents of all table pages that the root leads to, also of those written long before.
+    pub extents: BTreeSet<ExtentId>,
+    /// How many entries that holds.
+    pub entries: u64,
+}
+
 /// Where the records of keys lie: entries, each a key and an address, in tables.
 ///
-/// A device has one index. It begins empty, on every opening: the store reads its log and inserts
-/// what lives.
+/// A device has one index. It begins empty, on every opening: the store restores it from a
+/// checkpoint, or reads its log and inserts what lives.
+///
+/// # In memory or not
+/// An index that holds every entry in memory needs none of the functions from [`Self::attach`] on:
+/// their defaults say so. One that keeps table pages on the medium gets [`Tables`] to write and
+/// read them, and works like this:
+/// - Whoever is to change an entry takes a [`Permit`] before the key's latch, and has the entry's
+///   page loaded under the latch. Until the permit drops, that page stays in memory.
+/// - Its pages lie in extents of their own ([`media::Stream::Index`]), of which
+///   [`Self::table_extents`] are kept for it alone: neither hosts nor the cleaner take them.
+/// - An extent of table pages is reset by the store, after a checkpoint is complete, when neither
+///   that checkpoint ([`Saved::extents`]) nor the index itself ([`Self::extents_in_use`]) names it.
 ///
 /// # What the store sees to
 /// - It checks keys in the records. So an index may keep less of a key than the whole, and name
@@ -83,12 +139,13 @@ pub type Candidates = SmallVec<[Address; 2]>;
 /// - Tasks share it. What changes is behind locks of its own, never held over an await.
 /// - An answer is true at the instant at which it is given, also when it took time to find: the
 ///   store keeps the extents of these addresses from being reset from that instant on.
-/// - [`Self::insert`], [`Self::replace`] and [`Self::remove`] answer [`Answer::Now`]. A record and
-///   its entry are one step to everyone else; what is known of tombstones and of dropped tables
-///   rests on that (`docs/decisions/0011-what-an-index-must-do.md`).
-/// - [`Self::lookup`] and [`Self::scan`] may take time on the device's clock. The key's latch may
-///   be held meanwhile, so they may wait for dies and channels, but for no latch and no space. An
-///   index is not given the medium, so there is nothing of its own that it could read there.
+/// - [`Self::insert`], [`Self::replace`] and [`Self::remove`] answer [`Answer::Now`], once the key
+///   is loaded. A record and its entry are one step to everyone else; what is known of tombstones
+///   and of dropped tables rests on that (`docs/decisions/0011-what-an-index-must-do.md`).
+/// - [`Self::lookup`] and [`Self::scan`] may take time on the device's clock, but answer at once
+///   for a key that is loaded. Otherwise the caller holds nothing, so they may wait for whatever
+///   they need. [`Self::load`] is called under the key's latch: it waits for dies and channels
+///   only.
 /// - Equal calls give equal answers in every run: nothing depends on where memory lies, on a random
 ///   seed or on a wall clock.
 pub trait Index: Send + Sync {
@@ -141,7 +198,101 @@ pub trait Index: Send + Sync {
     /// Bytes of memory that the index takes, at most or by a stated estimate. Reports divide it by
     /// pairs; it is asked for now and then, and not for each command.
     fn memory_bytes(&self) -> u64;
+
+    /// Hands over where table pages go, once and before all else.
+    fn attach(&self, _: &Arc<Tables>) {}
+
+    /// Extents that are kept for table pages on a medium of this shape, with all that is needed to
+    /// clean them.
+    fn table_extents(&self, _: &Shape) -> u32 {
+        0
+    }
+
+    /// The least memory in bytes that it works with, for the keys that it has to hold; 0 when it
+    /// takes what it needs, whatever [`IndexConfig::dram_bytes`] says.
+    fn dram_bytes_min(&self) -> u64 {
+        0
+    }
+
+    /// False when there is no room for an entry of `key` beside those that there are. The key is
+    /// loaded, has none, and is about to get one.
+    fn has_room(&self, _: TableId, _: HashedKey<'_>) -> bool {
+        true
+    }
+
+    /// The right to load, and to change, the pages of `entries` entries. The caller holds nothing
+    /// and waits for space already ([`clock::Rank::Credit`]).
+    fn admit(&self, _entries: u32) -> Answer<'_, Permit<'_>> {
+        Answer::now(Permit::none())
+    }
+
+    /// The most entries of one permit: longer batches are refused.
+    fn permit_max(&self) -> u32 {
+        u32::MAX
+    }
+
+    /// Brings what is known of `key` into memory, where it stays until `permit` drops: until then
+    /// lookups and changes of the key's entries answer at once. The caller holds the key's latch.
+    fn load<'a>(&'a self, _: TableId, _: HashedKey<'a>, _permit: &'a Permit<'_>) -> Answer<'a, ()> {
+        Answer::now(())
+    }
+
+    /// Takes back a permit with all that was [noted](Permit::note) in it.
+    fn release(&self, _entries: u32, _noted: &[u64]) {}
+
+    /// What it has done.
+    fn counts(&self) -> IndexCounts {
+        IndexCounts { dram_bytes: self.memory_bytes(), ..IndexCounts::default() }
+    }
+
+    /// True when it can be saved and restored.
+    fn can_checkpoint(&self) -> bool {
+        false
+    }
+
+    /// Fixes what [`Self::save`] will save: the entries as they are at the instant of the answer.
+    fn freeze(&self) -> Answer<'_, ()> {
+        Answer::now(())
+    }
+
+    /// Writes the entries as they were at the freeze. Changes go on meanwhile. An error when there
+    /// is no room for it, or when `tables` says that it is to give way.
+    fn save<'a>(&'a self, _tables: &'a Arc<Tables>) -> LocalFuture<'a, Result<Saved, Error>> {
+        Box::pin(ready(Ok(Saved::default())))
+    }
+
+    /// Ends what the freeze began, whether the checkpoint is complete or not.
+    fn thaw(&self) {}
+
+    /// Fills an empty index with what [`Self::save`] saved, without the entries of records that are
+    /// gone since. An error when a table page is damaged: the store then makes another, by a scan.
+    fn restore<'a>(
+        &'a self,
+        _tables: &'a Arc<Tables>,
+        _root: &'a [u8],
+        _survivors: &'a Arc<Survivors>,
+    ) -> LocalFuture<'a, Result<(), Error>> {
+        Box::pin(ready(Err(Error::Unrecovered)))
+    }
+
+    /// All that it holds while nothing is under way, for the saved state of a whole device. `None`
+    /// when it cannot be saved so; then neither can a device that has it.
+    fn save_state(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Fills an empty index with what [`Self::save_state`] returned: it is then in nothing
+    /// different from the one that was saved, in the order of its candidates neither. False when
+    /// these are no such bytes.
+    fn restore_state(&self, _saved: &[u8]) -> bool {
+        false
+    }
+
+    /// The extents of all table pages that it needs while it runs, whatever the checkpoints.
+    fn extents_in_use(&self) -> BTreeSet<ExtentId> {
+        BTreeSet::new()
+    }
 }
 
 /// Makes an empty index.
-pub type MakeIndex = fn() -> Box<dyn Index>;
+pub type MakeIndex = fn(&IndexConfig) -> Box<dyn Index>;

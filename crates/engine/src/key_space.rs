@@ -1,12 +1,13 @@
 use crate::error::Error;
-use crate::put::Condition;
 use crate::store::Store;
+use crate::write::Write;
 use base::{Buf, Key};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A key space: an isolated set of keys. 0 is the store's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct KeySpaceId(pub u16);
 
 impl KeySpaceId {
@@ -16,7 +17,7 @@ impl KeySpaceId {
 
 /// One life of a key space. Deleting a key space ends the life of all its records at once: the next
 /// one has another generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TableId {
     /// The key space.
     pub space: KeySpaceId,
@@ -87,6 +88,25 @@ impl KeySpaces {
         self.word(table.space).store(word, Ordering::Relaxed);
     }
 
+    /// What is known of each that was ever created, for a saved state.
+    pub(crate) fn save(&self) -> Vec<(KeySpaceId, u32)> {
+        let word = |space: KeySpaceId| (space, self.word(space).load(Ordering::Relaxed));
+        self.known().into_iter().map(word).collect()
+    }
+
+    /// Takes what [`Self::save`] returned.
+    pub(crate) fn restore(&self, words: &[(KeySpaceId, u32)]) {
+        for (space, word) in words {
+            self.word(*space).store(*word, Ordering::Relaxed);
+        }
+    }
+
+    /// Those that exist, are being created, or were deleted.
+    pub(crate) fn known(&self) -> Vec<KeySpaceId> {
+        let spaces = (1..=u16::MAX).map(KeySpaceId);
+        spaces.filter(|space| self.word(*space).load(Ordering::Relaxed) != ABSENT).collect()
+    }
+
     fn existing(&self) -> Vec<KeySpaceId> {
         let spaces = (1..=u16::MAX).map(KeySpaceId);
         spaces.filter(|space| self.table(*space).is_ok()).collect()
@@ -99,6 +119,12 @@ impl KeySpaces {
         value[4] = u8::from(exists);
         let [low, high] = table.space.0.to_le_bytes();
         ([low, high, copy], value)
+    }
+
+    /// The keys of the records that keep `space`.
+    pub(crate) fn keys(space: KeySpaceId) -> impl Iterator<Item = Key> {
+        let [low, high] = space.0.to_le_bytes();
+        (0..COPIES).map(move |copy| Key::new(&[low, high, copy]).expect("three bytes are a key"))
     }
 
     /// Reads such a record; `None` when it is not one.
@@ -154,7 +180,7 @@ impl Store {
             let key = Key::new(&key).expect("three bytes are a key");
             let value = Buf::copy_from(&value);
             let announced = self.announce();
-            self.put_in(KeySpaceId::STORE, &key, &value, Condition::Always, announced).await?;
+            self.put_in(KeySpaceId::STORE, &key, &value, Write::default(), announced).await?;
         }
         Ok(())
     }

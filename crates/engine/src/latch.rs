@@ -24,6 +24,15 @@ pub(crate) struct Latch<'a> {
     _rank: Held,
 }
 
+/// The latches of several keys, held until this drops.
+#[derive(Debug)]
+pub(crate) struct LatchSet<'a> {
+    latches: &'a Latches,
+    /// In rising order, each once.
+    hashes: Vec<u64>,
+    _rank: Held,
+}
+
 impl Default for Latches {
     fn default() -> Self {
         Self { lanes: (0..LANES).map(|_| Mutex::default()).collect() }
@@ -46,6 +55,20 @@ impl Latches {
         Latch { latches: self, hash, _rank: Held::new(Rank::Latch) }
     }
 
+    /// Waits for the latches of all `hashes`, one of which may be that of several keys. Whoever
+    /// holds one and waits for another waits for one of a greater hash, so no two wait for each
+    /// other; that is why these count as held only when all of them are.
+    pub(crate) async fn latch_all(&self, mut hashes: Vec<u64>) -> LatchSet<'_> {
+        hashes.sort_unstable();
+        hashes.dedup();
+        for hash in &hashes {
+            if !self.take(*hash) {
+                clock::park(Rank::Latch, Stage::Latch).await;
+            }
+        }
+        LatchSet { latches: self, hashes, _rank: Held::new(Rank::Latch) }
+    }
+
     /// Takes the latch if it is free; else puts the current task into its queue.
     #[inline]
     fn take(&self, hash: u64) -> bool {
@@ -57,16 +80,27 @@ impl Latches {
         lane.push(Latched { hash, waiters: VecDeque::new() });
         true
     }
-}
 
-impl Drop for Latch<'_> {
-    fn drop(&mut self) {
-        let mut lane = self.latches.lane(self.hash);
-        let at = lane.iter().position(|latched| latched.hash == self.hash);
+    /// Hands the latch to whoever waits for it longest.
+    fn release(&self, hash: u64) {
+        let mut lane = self.lane(hash);
+        let at = lane.iter().position(|latched| latched.hash == hash);
         let at = at.expect("a latch is in its lane while it is held");
         match lane[at].waiters.pop_front() {
             Some(next) => clock::wake(next),
             None => drop(lane.swap_remove(at)),
         }
+    }
+}
+
+impl Drop for Latch<'_> {
+    fn drop(&mut self) {
+        self.latches.release(self.hash);
+    }
+}
+
+impl Drop for LatchSet<'_> {
+    fn drop(&mut self) {
+        self.hashes.iter().for_each(|hash| self.latches.release(*hash));
     }
 }

@@ -8,16 +8,20 @@
 //! record that fits a page does not cross one; a longer value fills this page and goes on in the
 //! next.
 
-use crate::record::{Header, header_len};
+use crate::record::Header;
 use crate::summary::SUMMARY_ENTRY_BYTES;
-use base::checksum::crc32c;
+use base::checksum::{crc32c, crc32c_append};
 use media::Shape;
+use std::ops::Range;
 
 const MAGIC: u16 = 0x564B;
-const FORMAT: u8 = 1;
-/// Bytes of the prologue: magic, kind, format, bytes of headers in spare and front, bytes of
-/// continuation, padding, checksum.
+const FORMAT: u8 = 2;
+/// Bytes of the prologue: magic, kind, format, checksum, bytes of headers in spare and front, bytes
+/// of continuation, page.
 pub(crate) const PROLOGUE_BYTES: usize = 24;
+/// Where in the prologue begins what an extent's summary repeats of it.
+pub(crate) const PROLOGUE_ENTRY: usize = 8;
+const CRC: Range<usize> = 4..8;
 /// The same, as a length in a page.
 pub(crate) const PROLOGUE_LEN: u32 = 24;
 
@@ -37,6 +41,8 @@ pub(crate) struct Prologue {
     pub(crate) front_len: u32,
     /// Bytes of a value that began on a page before; on a summary page its number in the summary.
     pub(crate) continuation: u32,
+    /// The page's number in its extent.
+    pub(crate) page: u32,
 }
 
 impl Prologue {
@@ -45,11 +51,12 @@ impl Prologue {
         bytes[0..2].copy_from_slice(&MAGIC.to_le_bytes());
         bytes[2] = self.kind as u8;
         bytes[3] = FORMAT;
-        bytes[4..8].copy_from_slice(&self.spare_len.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.front_len.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.continuation.to_le_bytes());
-        let crc = crc32c(&bytes[..PROLOGUE_BYTES - 4]);
-        bytes[PROLOGUE_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.spare_len.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.front_len.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.continuation.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.page.to_le_bytes());
+        let crc = checksum(&bytes);
+        bytes[CRC].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
 
@@ -58,7 +65,7 @@ impl Prologue {
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
-        let whole = word(PROLOGUE_BYTES - 4) == crc32c(&bytes[..PROLOGUE_BYTES - 4]);
+        let whole = word(CRC.start) == checksum(bytes);
         if !whole || bytes[0..2] != MAGIC.to_le_bytes() || bytes[3] != FORMAT {
             return None;
         }
@@ -67,8 +74,14 @@ impl Prologue {
             2 => PageKind::Summary,
             _ => return None,
         };
-        Some(Self { kind, spare_len: word(4), front_len: word(8), continuation: word(12) })
+        let (spare_len, front_len) = (word(8), word(12));
+        Some(Self { kind, spare_len, front_len, continuation: word(16), page: word(20) })
     }
+}
+
+/// Of all but the checksum itself.
+fn checksum(prologue: &[u8; PROLOGUE_BYTES]) -> u32 {
+    crc32c_append(crc32c(&prologue[..CRC.start]), &prologue[CRC.end..])
 }
 
 /// The sizes that the layout follows from.
@@ -118,21 +131,30 @@ impl Layout {
     }
 
     /// True when a record of this size goes on one page.
-    pub(crate) fn fits_page(self, key_len: usize, value_len: u32) -> bool {
-        let header = u64::try_from(header_len(key_len)).expect("a header is a few hundred bytes");
+    pub(crate) fn fits_page(self, header_len: usize, value_len: u32) -> bool {
+        let header = u64::try_from(header_len).expect("a header is a few hundred bytes");
         let is_spare = u64::from(PROLOGUE_LEN) + header <= u64::from(self.spare_bytes);
         let front = if is_spare { 0 } else { header };
         u64::from(value_len) + front <= u64::from(self.bare_room())
+    }
+
+    /// The longest value that goes on one page with its header.
+    pub(crate) fn page_value_max(self, header_len: usize) -> u32 {
+        let most = self.bare_room();
+        if self.fits_page(header_len, most) {
+            return most;
+        }
+        most - u32::try_from(header_len).expect("a header is a few hundred bytes")
     }
 
     /// Bytes of the medium that a record stands for while it lives: its share of a page, or of an
     /// extent when it is longer than a page, that is filled with records of its size, padding
     /// included, and its entry in the summary. A function of its size alone, so that live bytes can
     /// be counted exactly.
-    pub(crate) fn footprint(self, key_len: usize, value_len: u32) -> u64 {
-        let header = header_len(key_len) as u64;
+    pub(crate) fn footprint(self, header_len: usize, value_len: u32) -> u64 {
+        let header = header_len as u64;
         let entry = SUMMARY_ENTRY_BYTES as u64;
-        if !self.fits_page(key_len, value_len) {
+        if !self.fits_page(header_len, value_len) {
             let records = (self.extent_room() / u64::from(value_len)).max(1);
             let share = self.extent_bytes().div_ceil(records);
             return share.max(u64::from(value_len) + 2 * header + entry);
@@ -149,6 +171,6 @@ impl Layout {
 
     /// The footprint of the record that `header` heads.
     pub(crate) fn footprint_of(self, header: &Header<'_>) -> u64 {
-        self.footprint(header.key.len(), header.value_len)
+        self.footprint(header.len(), header.value_len)
     }
 }

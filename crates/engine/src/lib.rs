@@ -12,6 +12,7 @@
 //! | to follow | read, in this order |
 //! |---|---|
 //! | a store | `put`, `append`, `page_builder`, `layout`, `record`, `pending` |
+//! | a batch | `write`, `batch`, `batch/torn` |
 //! | a retrieve | `get`, `index`, `hash`, `page_view` |
 //! | cleaning | `cleaner`, `clean` |
 //! | opening | `recover` |
@@ -30,10 +31,15 @@
 
 mod address;
 mod append;
+mod batch;
+mod cached_hash;
+mod checkpoint;
 mod clean;
 mod cleaner;
 mod counters;
+mod entry;
 mod error;
+mod expiry;
 mod extent;
 mod get;
 mod hash;
@@ -46,22 +52,39 @@ mod log;
 mod page_builder;
 mod page_view;
 mod pending;
+mod permit;
+mod power;
 mod put;
+mod rebuild;
 mod record;
 mod recover;
 mod repair;
+mod sabotage;
+mod saved;
 mod store;
 mod summary;
+mod survivors;
+mod tables;
+mod write;
 
 pub use address::Address;
+pub use batch::{BatchOp, BatchWrite};
+pub use cached_hash::CachedHashIndex;
+pub use checkpoint::Checkpointed;
 pub use counters::{Counts, Usage};
 pub use error::Error;
 pub use extent::Live;
 pub use hash::HashIndex;
-pub use index::{Answer, Candidates, HashedKey, Index, MakeIndex};
+pub use index::{Answer, Candidates, HashedKey, Index, IndexConfig, IndexCounts, MakeIndex, Saved};
 pub use key_space::{KeySpaceId, TableId};
 pub use list::{Iteration, KeyFilter};
 pub use log::SPARE_EXTENTS_MIN;
-pub use put::{Announced, Condition};
-pub use recover::Recovery;
+pub use permit::Permit;
+pub use put::Announced;
+pub use recover::{How, Recovery};
+pub use sabotage::Sabotage;
+pub use saved::{NotSaved, SavedStore};
 pub use store::{Ack, Config, Store};
+pub use survivors::Survivors;
+pub use tables::{TableExtent, TablePageName, Tables};
+pub use write::{Condition, Stored, Write};

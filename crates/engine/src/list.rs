@@ -61,13 +61,14 @@ impl Store {
     ) -> Result<(), Error> {
         let table = self.table(space)?;
         let mut last = None;
-        if let Some(start) = start
-            && self.exist(space, start).await?
-        {
-            if !take(start) {
-                return Ok(());
+        if let Some(start) = start {
+            match self.exist(space, start).await {
+                Ok(true) if !take(start) => return Ok(()),
+                Ok(true) => last = Some(start.clone()),
+                // What cannot be read does not keep the others from being listed.
+                Ok(false) | Err(Error::Unrecovered) => {}
+                Err(error) => return Err(error),
             }
-            last = Some(start.clone());
         }
         let mut after = last.or_else(|| start.cloned());
         loop {
@@ -112,22 +113,28 @@ impl Store {
         table: TableId,
         last: Option<&Key>,
     ) -> Result<Vec<Key>, Error> {
-        let limit = self.log.shape.parallelism.max(2) as usize;
+        let mut limit = self.log.shape.parallelism.max(2) as usize;
         let mut last = last.cloned();
         loop {
             let found = self.index.scan(table, last.as_ref().map(HashedKey::new), limit).await;
+            let (count, may_be_more) = (found.len(), found.len() >= limit);
             let mut keys = self.live_keys(found).await?;
-            keys.sort_unstable_by(|a, b| self.index.compare(&a.0, &b.0));
-            let Some((end, _)) = keys.last() else { return Ok(Vec::new()) };
+            let some_are_lost = keys.len() < count;
             let is_new = |key: &Key| {
                 last.as_ref().is_none_or(|last| self.index.compare(key, last) == Ordering::Greater)
             };
-            if !is_new(end) {
+            keys.retain(|(key, _)| is_new(key));
+            keys.sort_unstable_by(|a, b| self.index.compare(&a.0, &b.0));
+            let Some((end, _)) = keys.last() else {
+                if some_are_lost && may_be_more {
+                    limit *= 2;
+                    continue;
+                }
                 return Ok(Vec::new());
-            }
+            };
             let end = end.clone();
-            let live = keys.into_iter().filter(|(key, is_value)| *is_value && is_new(key));
-            let live: Vec<Key> = live.map(|(key, _)| key).collect();
+            let live: Vec<Key> =
+                keys.into_iter().filter_map(|(key, exists)| exists.then_some(key)).collect();
             if !live.is_empty() {
                 return Ok(live);
             }
@@ -135,7 +142,8 @@ impl Store {
         }
     }
 
-    /// The keys of the records at `addresses`, read side by side, and whether each is a value's.
+    /// The keys of the records at `addresses`, read side by side, and whether each exists. One that
+    /// cannot be read, and whose key nothing else tells, is left out.
     async fn live_keys(
         self: &Arc<Self>,
         addresses: Vec<crate::address::Address>,
@@ -144,15 +152,17 @@ impl Store {
         let mut visits: Vec<_> =
             addresses.into_iter().map(|address| self.log.visit(address)).collect();
         let read = |visit: &mut Visit<'_>| {
-            let (store, address, unlanded) = (self.clone(), visit.address, visit.unlanded.take());
+            let (store, address) = (self.clone(), visit.address);
+            let on_its_way = std::mem::take(&mut visit.on_its_way);
             async move {
-                let found = store.header(address, unlanded).await?;
+                let found = store.header(address, on_its_way).await?;
                 found.settled(&store.log, store.config.ack).await?;
-                Ok((found.header.key.clone(), found.is_value()))
+                Ok((found.header.key.clone(), found.exists()))
             }
         };
         let keys = clock::join_all(visits.iter_mut().map(read).collect()).await;
-        keys.into_iter().collect()
+        let readable = keys.into_iter().filter(|found| *found != Err(Error::Unrecovered));
+        readable.collect()
     }
 }
 

@@ -8,13 +8,16 @@ use crate::layout::Layout;
 use crate::page_builder::PageBuilder;
 use crate::page_view::PageView;
 use crate::pending::Pending;
-use crate::record::{Header, Kind, Sequence};
+use crate::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::store::Ack;
+use crate::summary::Summary;
 use base::{Buf, Key};
-use clock::{Rank, Stage, TaskId};
+use clock::{Class, Rank, Stage, TaskId, UnixMillis};
 use hashbrown::HashMap;
-use media::{ExtentId, Media, PageId, Shape, Stream};
+use media::{ExtentId, Label, Media, PageId, Shape, Stream};
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Hasher = foldhash::fast::FixedState;
@@ -24,28 +27,54 @@ pub(crate) struct Log {
     pub(crate) media: Arc<dyn Media>,
     pub(crate) shape: Shape,
     pub(crate) layout: Layout,
+    /// Extents that are kept for the index's table pages.
+    table_extents: AtomicU32,
     state: Mutex<State>,
 }
 
 /// What changes in the log. Never locked over an await.
 pub(crate) struct State {
     pub(crate) extents: Extents,
-    pub(crate) frontiers: [Option<Frontier>; 2],
+    pub(crate) frontiers: [Option<Frontier>; Stream::COUNT],
     pub(crate) pending: HashMap<PageNumber, Arc<Pending>, Hasher>,
     pub(crate) sequence: Sequence,
+    /// Batches of which some page has not landed.
+    pub(crate) batches: Vec<crate::batch::Unlanded>,
     /// When the cleaner took its last victim.
     pub(crate) cleaning_since: Sequence,
     /// Live values of all tables.
     pub(crate) values: Live,
-    /// Tombstones that older versions may still need.
+    /// All tombstones, and the footprints of those that are known to be needless.
     pub(crate) tombstones: Live,
+    pub(crate) needless_bytes: u64,
     /// Stores that have been accepted and are about to join a page.
-    joining: u32,
+    pub(crate) joining: u32,
     /// Pages of hosts that are being programmed, and who waits for one to land.
     pub(crate) host_pages_in_flight: u32,
-    buffer_waiters: Vec<TaskId>,
+    pub(crate) buffer_waiters: Vec<TaskId>,
     /// Pages that were programmed with room left, because nobody was about to join them.
     pub(crate) padded_pages: u64,
+    /// Extents that hold table pages.
+    pub(crate) table_extents_used: u32,
+    /// Tombstones that the index holds, by their addresses.
+    pub(crate) deleting: BTreeMap<Address, (TableId, Key)>,
+    /// Tombstones that it held when the cleaner took its victim, or later, and does not hold now.
+    pub(crate) deleted: Vec<(TableId, Key, Address)>,
+    /// Where the cleaner's stream was when it took the victim that it is copying.
+    pub(crate) copying: Option<Copying>,
+    /// Extents that are out of use and not erased yet.
+    pub(crate) erasing: Vec<(ExtentId, Label)>,
+    /// Pages of records written since the last checkpoint.
+    pub(crate) pages_since: u64,
+}
+
+/// What lies in the cleaner's open extent, at the start of a page, when it begins to copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copying {
+    /// `None` when none is open.
+    pub(crate) open: Option<(ExtentId, u32)>,
+    /// The tombstones in it.
+    pub(crate) tombstones: Live,
 }
 
 /// Where a stream goes on.
@@ -55,7 +84,7 @@ pub(crate) struct Frontier {
     pub(crate) page: u32,
     pub(crate) builder: PageBuilder,
     pub(crate) pending: Arc<Pending>,
-    pub(crate) summary: Vec<u8>,
+    pub(crate) summary: Summary,
 }
 
 /// A record to append.
@@ -68,6 +97,8 @@ pub(crate) struct NewRecord<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) value: &'a Buf,
     pub(crate) value_crc: u32,
+    pub(crate) expires: Option<UnixMillis>,
+    pub(crate) batch: InBatch,
 }
 
 /// Where a record went, and the pages that must land before it is durable.
@@ -86,12 +117,14 @@ pub(crate) struct NoRoom;
 /// third is for tombstones, which take little and make room.
 pub(crate) const RESERVED_EXTENTS: u32 = 3;
 
-/// Extents that must stay free when `stream` opens one for a record of `kind`.
+/// Extents that must stay free, beside those kept for an index, when `stream` opens one for a
+/// record of `kind`. Table pages beyond what is kept for them leave hosts one.
 pub(crate) const fn reserve(stream: Stream, kind: Kind) -> u32 {
     match (stream, kind) {
-        (Stream::Host, Kind::Value) => RESERVED_EXTENTS,
         (Stream::Host, Kind::Tombstone) => RESERVED_EXTENTS - 1,
+        (Stream::Host, _) => RESERVED_EXTENTS,
         (Stream::Gc, _) => 0,
+        (Stream::Index, _) => RESERVED_EXTENTS + 1,
     }
 }
 
@@ -116,6 +149,15 @@ pub(crate) struct Unlanded {
     pub(crate) part: Buf,
 }
 
+/// What a visitor is told of a record that is not durable yet.
+#[derive(Default)]
+pub(crate) struct OnItsWay {
+    /// The record, while its first page has not landed.
+    pub(crate) record: Option<Unlanded>,
+    /// All pages of its batch, while one of them has not landed.
+    pub(crate) batch: Option<Arc<[Arc<Pending>]>>,
+}
+
 /// A header with a key of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnedHeader {
@@ -124,6 +166,8 @@ pub(crate) struct OwnedHeader {
     pub(crate) table: TableId,
     pub(crate) value_len: u32,
     pub(crate) value_crc: u32,
+    pub(crate) expires: Option<UnixMillis>,
+    pub(crate) batch: InBatch,
     pub(crate) key: Key,
 }
 
@@ -135,8 +179,15 @@ impl OwnedHeader {
             table: header.table,
             value_len: header.value_len,
             value_crc: header.value_crc,
+            expires: header.expires,
+            batch: header.batch,
             key: Key::new(header.key).expect("a stored key has 1 to 255 bytes"),
         }
+    }
+
+    /// Bytes that the header takes, padding included.
+    pub(crate) fn len(&self) -> usize {
+        header_len(self.key.as_bytes().len(), self.expires)
     }
 }
 
@@ -172,6 +223,14 @@ impl State {
         self.tombstones.add(bytes);
     }
 
+    /// The tombstone at `address` is counted, and may be dropped.
+    pub(crate) fn note_needless(&mut self, address: Address, extent: ExtentId, bytes: u64) {
+        let extent = self.extents.get(extent);
+        extent.needless.push(address);
+        extent.needless_bytes += bytes;
+        self.needless_bytes += bytes;
+    }
+
     /// All values of `table` are dead from here on.
     pub(crate) fn uncount_table(&mut self, table: TableId) {
         for extent in self.extents.iter_mut() {
@@ -183,29 +242,53 @@ impl State {
     /// Takes `victim` for cleaning. Extents that the cleaner opens from here on count as opened
     /// now: what it copies was live now, so a tombstone written later may stand for a copy.
     pub(crate) fn begin_cleaning(&mut self, victim: ExtentId) {
-        self.extents.get(victim).victim = true;
+        let extent = self.extents.get(victim);
+        extent.victim = true;
+        extent.expires_first = None;
         self.sequence.0 += 1;
         self.cleaning_since = self.sequence;
+        let open = self.frontiers[Stream::Gc as usize].as_ref();
+        let open = open.map(|frontier| (frontier.extent, frontier.page));
+        let tombstones = open.map(|(extent, _)| self.extents.get(extent).tombstones);
+        self.copying = Some(Copying { open, tombstones: tombstones.unwrap_or_default() });
     }
 
-    /// Takes an extent that was cleaned out of the log.
-    pub(crate) fn forget(&mut self, extent: ExtentId) {
-        let extent = self.extents.remove(extent);
+    /// All that the cleaner has copied is indexed, or dead.
+    pub(crate) fn end_copying(&mut self) {
+        self.copying = None;
+        self.deleted.clear();
+    }
+
+    /// The index does not hold this tombstone any more. While the cleaner copies there may be a
+    /// copy of what it deleted.
+    pub(crate) fn end_deleting(&mut self, at: Address) {
+        let ended = self.deleting.remove(&at);
+        let ended = ended.filter(|_| self.copying.is_some());
+        self.deleted.extend(ended.map(|(table, key)| (table, key, at)));
+    }
+
+    /// Takes an extent out of the log, of which nothing is needed any more.
+    pub(crate) fn forget(&mut self, id: ExtentId) {
+        let extent = self.extents.remove(id);
+        self.erasing.push((id, extent.label));
+        self.table_extents_used -= u32::from(extent.label.stream == Stream::Index);
         assert!(extent.pins == 0, "an extent is reset when nobody reads it");
         assert!(extent.values.iter().all(|(_, live)| live.records == 0), "nor holds live values");
         self.tombstones.remove_all(extent.tombstones);
+        self.needless_bytes -= extent.needless_bytes;
     }
 }
 
 /// A reader at a record. The record's extent is not reset before this drops.
 pub(crate) struct Visit<'a> {
     pub(crate) address: Address,
-    /// The record, if its page had not landed when the visit began.
-    pub(crate) unlanded: Option<Unlanded>,
+    /// As it was when the visit began.
+    pub(crate) on_its_way: OnItsWay,
     _pin: Pin<'a>,
 }
 
-struct Pin<'a> {
+/// An extent that is not reset before this drops.
+pub(crate) struct Pin<'a> {
     log: &'a Log,
     extent: ExtentId,
 }
@@ -227,25 +310,56 @@ impl Log {
     /// A log on a medium whose extents are as given; numbering goes on after `sequence`.
     pub(crate) fn new(media: Arc<dyn Media>, extents: Extents, sequence: Sequence) -> Self {
         let shape = media.shape();
+        let tables = extents.iter().filter(|(_, extent)| extent.label.stream == Stream::Index);
+        let table_extents_used = u32::try_from(tables.count()).expect("counted in 32 bits");
         let state = State {
             extents,
-            frontiers: [None, None],
+            frontiers: [const { None }; Stream::COUNT],
             pending: HashMap::with_hasher(Hasher::with_seed(0)),
             sequence,
+            batches: Vec::new(),
             cleaning_since: sequence,
             values: Live::default(),
             tombstones: Live::default(),
+            needless_bytes: 0,
             joining: 0,
             host_pages_in_flight: 0,
             buffer_waiters: Vec::new(),
             padded_pages: 0,
+            table_extents_used,
+            deleting: BTreeMap::new(),
+            deleted: Vec::new(),
+            copying: None,
+            erasing: Vec::new(),
+            pages_since: 0,
         };
-        Self { media, shape, layout: Layout::new(&shape), state: Mutex::new(state) }
+        let (layout, table_extents) = (Layout::new(&shape), AtomicU32::new(0));
+        Self { media, shape, layout, table_extents, state: Mutex::new(state) }
     }
 
     #[inline]
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps this many extents for table pages.
+    pub(crate) fn keep_extents(&self, extents: u32) {
+        self.table_extents.store(extents, Ordering::Relaxed);
+    }
+
+    /// Of the extents kept for table pages, those that are not used yet. One that is being erased
+    /// is not free yet either.
+    pub(crate) fn kept_extents(&self, state: &State) -> u32 {
+        let of_tables = |(_, label): &&(ExtentId, Label)| label.stream == Stream::Index;
+        let erasing = state.erasing.iter().filter(of_tables).count();
+        let erasing = u32::try_from(erasing).expect("counted in 32 bits");
+        let used = state.table_extents_used + erasing;
+        self.table_extents.load(Ordering::Relaxed).saturating_sub(used)
+    }
+
+    /// Free extents beside those kept for table pages.
+    pub(crate) fn free_extents(&self, state: &State) -> u32 {
+        self.media.free_extents().saturating_sub(self.kept_extents(state))
     }
 
     #[inline]
@@ -264,8 +378,15 @@ impl Log {
         let extent = self.page_id(address).extent;
         let mut state = self.state();
         state.extents.get(extent).pins += 1;
-        let unlanded = self.unlanded(&state, address);
-        Visit { address, unlanded, _pin: Pin { log: self, extent } }
+        let (record, batch) = (self.unlanded(&state, address), state.batch_of(address));
+        let on_its_way = OnItsWay { record, batch };
+        Visit { address, on_its_way, _pin: Pin { log: self, extent } }
+    }
+
+    /// Keeps `extent` from being reset.
+    pub(crate) fn pin(&self, state: &mut State, extent: ExtentId) -> Pin<'_> {
+        state.extents.get(extent).pins += 1;
+        Pin { log: self, extent }
     }
 
     #[inline]
@@ -306,7 +427,7 @@ impl Log {
     pub(crate) fn shortage(&self, ack: Ack, kind: Kind, value_len: u32) -> Option<Shortage> {
         let state = self.state();
         if state.frontiers[Stream::Host as usize].is_none()
-            && self.media.free_extents() <= reserve(Stream::Host, kind)
+            && self.free_extents(&state) <= reserve(Stream::Host, kind)
         {
             return Some(Shortage::Extent);
         }
@@ -360,6 +481,14 @@ impl Log {
         let filling = open.filter(|frontier| !frontier.builder.is_empty());
         let closed = state.pending.values().filter(|pages| pages.page().is_some());
         closed.chain(filling.map(|frontier| &frontier.pending)).cloned().collect()
+    }
+
+    /// Erases an extent that was forgotten. The medium keeps what it cannot erase; the log has one
+    /// extent less then.
+    pub(crate) async fn erase(&self, extent: ExtentId, class: Class) {
+        if self.media.reset(extent, class).await.is_ok() {
+            self.state().erasing.retain(|(id, _)| *id != extent);
+        }
     }
 
     /// The page at `at` is on the medium, or lost.

@@ -1,6 +1,6 @@
 use crate::layout::{Layout, PROLOGUE_BYTES, PageKind, Prologue};
 use crate::record::Header;
-use crate::summary::len32;
+use crate::summary::{Summary, len32};
 use base::Buf;
 use media::Page;
 
@@ -111,33 +111,26 @@ impl PageBuilder {
         Some((header, Buf::phantom(0, 0)))
     }
 
-    /// The finished page.
-    pub(crate) fn close(mut self) -> Page {
+    /// The finished page, which is number `page` of its extent, whose summary repeats its headers.
+    pub(crate) fn close(mut self, page: u32, summary: &mut Summary) -> Page {
         let prologue = Prologue {
             kind: PageKind::Records,
             spare_len: len32(&self.spare),
             front_len: len32(&self.front),
             continuation: self.continuation_len(),
+            page,
         };
         let home = if self.spare.is_empty() { &mut self.front } else { &mut self.spare };
         home[..PROLOGUE_BYTES].copy_from_slice(&prologue.encode());
-        let front = (!self.front.is_empty()).then(|| Buf::copy_from(&self.front));
-        let data = front.into_iter().chain(self.continuation).chain(self.values);
-        Page::new(&self.spare, data)
-    }
-
-    /// What the extent's summary keeps of this page.
-    pub(crate) fn summarize(&self, page: u32, summary: &mut Vec<u8>) {
-        if self.records == 0 {
-            return;
+        let data = self.continuation.into_iter().chain(self.values);
+        let content = if self.front.is_empty() {
+            Page::new(&self.spare, data)
+        } else {
+            Page::with_front(&self.spare, &self.front, data)
+        };
+        if self.records > 0 {
+            summary.add(&content, self.front.len());
         }
-        let skip = if self.spare.is_empty() { (0, PROLOGUE_BYTES) } else { (PROLOGUE_BYTES, 0) };
-        let spare = &self.spare[skip.0..];
-        let front = &self.front[skip.1..];
-        for word in [page, len32(spare), len32(front), self.continuation_len()] {
-            summary.extend_from_slice(&word.to_le_bytes());
-        }
-        summary.extend_from_slice(spare);
-        summary.extend_from_slice(front);
+        content
     }
 }

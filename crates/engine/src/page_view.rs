@@ -14,15 +14,19 @@ pub(crate) struct PageView<'a> {
 impl<'a> PageView<'a> {
     /// `None` when the prologue is not whole.
     pub(crate) fn new(layout: Layout, page: &'a Page) -> Option<Self> {
-        let home =
-            if layout.spare_bytes == 0 { page.data().first()?.bytes()? } else { page.spare() };
+        let home = if layout.spare_bytes == 0 { page.front()? } else { page.spare() };
         let prologue = Prologue::decode(home)?;
         Some(Self { page, spare_bytes: layout.spare_bytes as usize, prologue })
     }
 
-    /// The bytes of a summary page.
-    pub(crate) fn summary(&self) -> Option<&'a [u8]> {
-        self.page.data().first()?.bytes()?.get(self.prologue.front_len as usize..)
+    /// Adds the bytes of a summary page to `summary`; `None` when they are not bytes.
+    pub(crate) fn read_summary(&self, summary: &mut Vec<u8>) -> Option<()> {
+        let front = self.prologue.front_len;
+        let len = self.page.data_bytes().checked_sub(front)?;
+        for part in self.page.segments_at(front, len)? {
+            summary.extend_from_slice(part.bytes()?);
+        }
+        Some(())
     }
 
     /// The header at `offset`; `None` when it is not whole.
@@ -34,7 +38,7 @@ impl<'a> PageView<'a> {
         match offset.checked_sub(self.spare_bytes) {
             None => self.page.spare().get(..self.prologue.spare_len as usize)?.get(offset..),
             Some(offset) => {
-                let front = self.page.data().first()?.bytes()?;
+                let front = self.page.front()?;
                 front.get(..self.prologue.front_len as usize)?.get(offset..)
             }
         }

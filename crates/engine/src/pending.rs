@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     /// The page, once it is closed.
-    page: OnceLock<Arc<Page>>,
+    page: OnceLock<Page>,
     state: Mutex<State>,
 }
 
@@ -33,13 +33,13 @@ impl Pending {
     }
 
     /// Nothing more joins the page; its program starts at this instant.
-    pub(crate) fn close(&self, page: Arc<Page>) {
+    pub(crate) fn close(&self, page: Page) {
         self.state().closed_at = clock::now();
         self.page.set(page).expect("a page is closed once");
     }
 
     /// The page, unless it is still being filled.
-    pub(crate) fn page(&self) -> Option<&Arc<Page>> {
+    pub(crate) fn page(&self) -> Option<&Page> {
         self.page.get()
     }
 
@@ -56,6 +56,11 @@ impl Pending {
 
     fn landed(&self) -> Option<Landed> {
         self.state().landed
+    }
+
+    /// True when its program is over.
+    pub(crate) fn has_landed(&self) -> bool {
+        self.landed().is_some()
     }
 
     async fn wait(&self) -> Landed {

@@ -1,34 +1,16 @@
+use crate::address::Address;
 use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::log::{Appended, NewRecord, NoRoom, Shortage};
 use crate::pending::durable;
-use crate::record::Kind;
+use crate::record::{InBatch, Kind, header_len};
+use crate::sabotage::Sabotage;
 use crate::store::{Ack, Found, Store};
+use crate::write::{Stored, Write};
 use base::{Buf, Key};
 use media::Stream;
 use std::sync::Arc;
-
-/// What must be true of the key for a store to go through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// Nothing.
-    Always,
-    /// The key exists.
-    MustExist,
-    /// The key does not exist.
-    MustNotExist,
-}
-
-impl Condition {
-    fn check(self, exists: bool) -> Result<(), Error> {
-        match (self, exists) {
-            (Self::MustExist, false) => Err(Error::KeyNotFound),
-            (Self::MustNotExist, true) => Err(Error::KeyExists),
-            _ => Ok(()),
-        }
-    }
-}
 
 /// A store or delete that has been accepted and is on its way to the log. Pages that others wait in
 /// stay open for it until it has joined one or this drops.
@@ -68,7 +50,7 @@ impl Store {
         Announced { store: self.clone(), counted: true }
     }
 
-    /// Stores `value` under `key`.
+    /// Stores `value` under `key`, and says whether that took the place of another.
     ///
     /// Durable on return, in the mode that [`Ack`] names. An error has changed nothing.
     pub async fn put(
@@ -76,15 +58,15 @@ impl Store {
         space: KeySpaceId,
         key: &Key,
         value: &Buf,
-        condition: Condition,
+        write: Write,
         announced: Announced,
-    ) -> Result<(), Error> {
+    ) -> Result<Stored, Error> {
         let max = self.value_bytes_max();
         if value.len() > max {
             return Err(Error::ValueTooLong { max });
         }
         self.table(space)?;
-        self.put_in(space, key, value, condition, announced).await
+        self.put_in(space, key, value, write, announced).await
     }
 
     pub(crate) async fn put_in(
@@ -92,19 +74,20 @@ impl Store {
         space: KeySpaceId,
         key: &Key,
         value: &Buf,
-        condition: Condition,
+        write: Write,
         mut announced: Announced,
-    ) -> Result<(), Error> {
+    ) -> Result<Stored, Error> {
         let key = HashedKey::new(key);
         let value_crc = if value.len() == 0 { 0 } else { value.crc32c() };
-        let appended = loop {
+        let (appended, stored) = loop {
             self.wait_for_room(&mut announced, Kind::Value, value.len()).await?;
-            let latch = self.latches.latch(key.hash).await;
             let table = self.spaces.table(space)?;
+            let entry = self.enter(table, key).await;
             let found = self.find(table, key).await?;
-            if let Err(refused) = condition.check(found.as_ref().is_some_and(Found::is_value)) {
-                drop((latch, announced));
-                self.settle(found).await?;
+            let exists = found.as_ref().is_some_and(Found::exists);
+            if let Err(refused) = write.condition.check(exists) {
+                drop((entry, announced));
+                self.settle(found.as_ref()).await?;
                 return Err(refused);
             }
             let record = NewRecord {
@@ -114,19 +97,33 @@ impl Store {
                 key: key.key.as_bytes(),
                 value,
                 value_crc,
+                expires: write.expires,
+                batch: InBatch::default(),
             };
-            if let Ok(appended) = self.append_value(&record, found.as_ref())? {
-                self.point(table, key, found.as_ref(), &appended).await;
-                break appended;
+            let appended = match found {
+                None if !self.index_has_room(table, key) => Err(Error::CapacityExceeded),
+                _ => self.append_value(&record, found.as_ref()),
+            };
+            match appended {
+                Ok(Ok(appended)) => {
+                    self.point(table, key, found.as_ref(), &appended).await;
+                    break (appended, if exists { Stored::Overwrote } else { Stored::Anew });
+                }
+                Ok(Err(NoRoom)) => {}
+                Err(Error::CapacityExceeded) => {
+                    drop(entry);
+                    self.expired_make_room(&mut announced).await?;
+                }
+                Err(error) => return Err(error),
             }
         };
         self.counters.count_host_bytes(key.key.as_bytes().len() as u64 + u64::from(value.len()));
         drop(announced);
         self.wake_cleaner_when_low();
-        if self.config.ack == Ack::Program {
+        if self.config.ack == Ack::Program && !Sabotage::AnswerBeforeData.is_on() {
             durable(&appended.pages).await?;
         }
-        Ok(())
+        Ok(stored)
     }
 
     /// Appends a value if it fits the capacity, and counts it in and its predecessor out.
@@ -136,10 +133,11 @@ impl Store {
         found: Option<&Found>,
     ) -> Result<Result<Appended, NoRoom>, Error> {
         let layout = self.log.layout;
-        let bytes = layout.footprint(record.key.len(), record.value.len());
+        let header_len = header_len(record.key.len(), record.expires);
+        let bytes = layout.footprint(header_len, record.value.len());
         let old = found.filter(|found| found.is_value()).map(|found| {
             let header = &found.header;
-            layout.footprint(header.key.as_bytes().len(), header.value_len)
+            layout.footprint(header.len(), header.value_len)
         });
         self.still_there(record.table)?;
         let mut state = self.log.state();
@@ -157,6 +155,11 @@ impl Store {
         };
         state.count_value(self.log.page_id(appended.address).extent, record.table, bytes);
         Ok(Ok(appended))
+    }
+
+    /// False when the index cannot hold another key. The store's own records are few.
+    pub(crate) fn index_has_room(&self, table: TableId, key: HashedKey<'_>) -> bool {
+        table == TableId::STORE || self.index.has_room(table, key)
     }
 
     /// A key space may be deleted while one of its keys is being looked up.
@@ -182,7 +185,7 @@ impl Store {
                 if found.is_value() {
                     let (key_len, value_len) = (key.key.as_bytes().len(), found.header.value_len);
                     let extent = self.log.page_id(found.address).extent;
-                    let bytes = self.log.layout.footprint(key_len, value_len);
+                    let bytes = self.log.layout.footprint(found.header.len(), value_len);
                     self.log.state().uncount_value(extent, table, bytes);
                     self.counters.count_dropped_bytes(key_len as u64 + u64::from(value_len));
                 }
@@ -192,7 +195,7 @@ impl Store {
 
     /// Waits until the log takes a value of `value_len` bytes. Cleaning makes room, or finds that
     /// there is none to make.
-    async fn wait_for_room(
+    pub(crate) async fn wait_for_room(
         self: &Arc<Self>,
         announced: &mut Announced,
         kind: Kind,
@@ -207,6 +210,13 @@ impl Store {
         }
         announced.resume();
         Ok(())
+    }
+
+    /// Live values take all of the capacity: waits until the cleaner has looked after those of them
+    /// that have expired. An error when there are none.
+    pub(crate) async fn expired_make_room(&self, announced: &mut Announced) -> Result<(), Error> {
+        announced.pause();
+        self.cleaner_drops_expired().await
     }
 
     /// Removes `key`. [`Error::KeyNotFound`] when it does not exist.
@@ -225,11 +235,11 @@ impl Store {
                 // A key that is not there needs no room to be deleted.
                 return Err(if self.exist(space, key.key).await? { full } else { missing });
             }
-            let latch = self.latches.latch(key.hash).await;
             let table = self.spaces.table(space)?;
+            let entry = self.enter(table, key).await;
             let found = self.find(table, key).await?;
-            if !found.as_ref().is_some_and(Found::is_value) {
-                drop((latch, announced));
+            if !found.as_ref().is_some_and(Found::exists) {
+                drop((entry, announced));
                 return self.absent(found).await;
             }
             if let Ok(appended) = self.append_tombstone(table, key)? {
@@ -242,14 +252,19 @@ impl Store {
         if self.config.ack == Ack::Program {
             durable(&appended.pages).await?;
         }
-        let _latch = self.latches.latch(key.hash).await;
-        // Gone already when a later store has taken its place, or cleaning has seen it.
-        self.index.remove(table, key, appended.address).await;
+        self.forget_tombstone(table, key, appended.address).await;
         Ok(())
     }
 
+    /// Takes a tombstone that is durable out of the index. Gone already when a later store has
+    /// taken its place, or cleaning has seen it.
+    pub(crate) async fn forget_tombstone(&self, table: TableId, key: HashedKey<'_>, at: Address) {
+        let _entry = self.enter(table, key).await;
+        self.remove_tombstone(table, key, at).await;
+    }
+
     /// Waits until whoever is told of what was found may be: others may still be writing it.
-    async fn settle(&self, found: Option<Found>) -> Result<(), Error> {
+    pub(crate) async fn settle(&self, found: Option<&Found>) -> Result<(), Error> {
         match found {
             Some(found) => found.settled(&self.log, self.config.ack).await,
             None => Ok(()),
@@ -257,7 +272,7 @@ impl Store {
     }
 
     async fn absent(&self, found: Option<Found>) -> Result<(), Error> {
-        self.settle(found).await?;
+        self.settle(found.as_ref()).await?;
         Err(Error::KeyNotFound)
     }
 
@@ -274,12 +289,14 @@ impl Store {
             key: key.key.as_bytes(),
             value: &Buf::phantom(0, 0),
             value_crc: 0,
+            expires: None,
+            batch: InBatch::default(),
         };
         let mut state = self.log.state();
         let Ok(appended) = self.log.append(&mut state, Stream::Host, &record) else {
             return Ok(Err(NoRoom));
         };
-        let bytes = self.log.layout.footprint(record.key.len(), 0);
+        let bytes = self.log.layout.footprint(header_len(record.key.len(), None), 0);
         state.count_tombstone(self.log.page_id(appended.address).extent, bytes);
         Ok(Ok(appended))
     }

@@ -8,21 +8,33 @@
 //! ```
 //! Little endian. The first checksum covers all that follows it to the end of the key. Headers are
 //! padded to 8 bytes, so that an address can count in units of 8. The value's offset counts from
-//! the first byte of the page's values.
+//! the first byte of the page's values. When a flag says so, the date of expiry stands before the
+//! key, in 8 bytes.
 
 use crate::key_space::TableId;
 use base::checksum::crc32c;
+use clock::UnixMillis;
+use serde::{Deserialize, Serialize};
 
-/// Bytes before the key.
+/// Bytes before the date of expiry and the key.
 const FIXED_BYTES: usize = 32;
+/// Bytes of a date of expiry.
+const EXPIRY_BYTES: usize = 8;
 const FORMAT: u8 = 1;
+
+/// The record expires.
+const EXPIRES: u8 = 1;
+/// The record with the number before is of the same batch.
+const HAS_BEFORE: u8 = 2;
+/// So is the one with the number after.
+const HAS_AFTER: u8 = 4;
 
 /// A header starts at a multiple of this many bytes.
 pub(crate) const HEADER_ALIGN: usize = 8;
 
 /// A place in the order of everything that was written: the mount's number in the upper 16 bits, a
 /// count in the lower 48.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Sequence(pub(crate) u64);
 
 impl Sequence {
@@ -40,8 +52,29 @@ impl Sequence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
+    /// The key has this value.
     Value = 1,
+    /// The key does not exist.
     Tombstone = 2,
+    /// The key has a value that the medium could not return when it was to be moved.
+    Lost = 3,
+    /// A page of the index's table.
+    Table = 4,
+}
+
+impl Kind {
+    /// True for the kinds of record that make their key exist.
+    pub(crate) const fn is_value(self) -> bool {
+        matches!(self, Self::Value | Self::Lost)
+    }
+}
+
+/// Whether a record's neighbours, by their numbers, are of the same batch. A record on its own, and
+/// a copy of any, has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InBatch {
+    pub(crate) has_before: bool,
+    pub(crate) has_after: bool,
 }
 
 /// A decoded header.
@@ -54,12 +87,15 @@ pub(crate) struct Header<'a> {
     pub(crate) value_crc: u32,
     /// From the first byte of the page's values.
     pub(crate) value_offset: u16,
+    pub(crate) expires: Option<UnixMillis>,
+    pub(crate) batch: InBatch,
     pub(crate) key: &'a [u8],
 }
 
 /// Bytes of the header of a record with a key of `key_len` bytes, padding included.
-pub(crate) const fn header_len(key_len: usize) -> usize {
-    (FIXED_BYTES + key_len).next_multiple_of(HEADER_ALIGN)
+pub(crate) const fn header_len(key_len: usize, expires: Option<UnixMillis>) -> usize {
+    let expiry = if expires.is_some() { EXPIRY_BYTES } else { 0 };
+    (FIXED_BYTES + expiry + key_len).next_multiple_of(HEADER_ALIGN)
 }
 
 impl<'a> Header<'a> {
@@ -73,20 +109,25 @@ impl<'a> Header<'a> {
         fixed[16..20].copy_from_slice(&self.value_len.to_le_bytes());
         fixed[20..24].copy_from_slice(&self.table.generation.to_le_bytes());
         fixed[24..26].copy_from_slice(&self.table.space.0.to_le_bytes());
-        fixed[26..30].copy_from_slice(&[FORMAT, self.kind as u8, 0, key_len]);
+        fixed[26..30].copy_from_slice(&[FORMAT, self.kind as u8, self.flags(), key_len]);
         fixed[30..32].copy_from_slice(&self.value_offset.to_le_bytes());
         out.extend_from_slice(&fixed);
+        if let Some(UnixMillis(date)) = self.expires {
+            out.extend_from_slice(&date.to_le_bytes());
+        }
         out.extend_from_slice(self.key);
         let crc = crc32c(&out[start + 4..]);
         out[start..start + 4].copy_from_slice(&crc.to_le_bytes());
-        out.resize(start + header_len(self.key.len()), 0);
+        out.resize(start + self.len(), 0);
     }
 
     /// The header at the start of `bytes`; `None` when it is not whole.
     pub(crate) fn decode(bytes: &'a [u8]) -> Option<Self> {
         let fixed: &[u8; FIXED_BYTES] = bytes.first_chunk()?;
-        let end = FIXED_BYTES + usize::from(fixed[29]);
-        let key = bytes.get(FIXED_BYTES..end)?;
+        let flags = fixed[28];
+        let expiry = if flags & EXPIRES == 0 { 0 } else { EXPIRY_BYTES };
+        let end = FIXED_BYTES + expiry + usize::from(fixed[29]);
+        let (expiry, key) = bytes.get(FIXED_BYTES..end)?.split_at(expiry);
         let [c0, c1, c2, c3, ..] = *fixed;
         if crc32c(&bytes[4..end]) != u32::from_le_bytes([c0, c1, c2, c3]) || fixed[26] != FORMAT {
             return None;
@@ -94,8 +135,16 @@ impl<'a> Header<'a> {
         let kind = match fixed[27] {
             1 => Kind::Value,
             2 => Kind::Tombstone,
+            3 => Kind::Lost,
+            4 => Kind::Table,
             _ => return None,
         };
+        if flags & !(EXPIRES | HAS_BEFORE | HAS_AFTER) != 0 {
+            return None;
+        }
+        let date = expiry.first_chunk().map(|date| UnixMillis(u64::from_le_bytes(*date)));
+        let batch =
+            InBatch { has_before: flags & HAS_BEFORE != 0, has_after: flags & HAS_AFTER != 0 };
         Some(Self {
             sequence: Sequence(u64::from_le_bytes(field(fixed, 8))),
             kind,
@@ -106,13 +155,22 @@ impl<'a> Header<'a> {
             value_len: u32::from_le_bytes(field(fixed, 16)),
             value_crc: u32::from_le_bytes(field(fixed, 4)),
             value_offset: u16::from_le_bytes(field(fixed, 30)),
+            expires: date,
+            batch,
             key,
         })
     }
 
+    fn flags(&self) -> u8 {
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        flag(self.expires.is_some(), EXPIRES)
+            | flag(self.batch.has_before, HAS_BEFORE)
+            | flag(self.batch.has_after, HAS_AFTER)
+    }
+
     /// Bytes that the header takes, padding included.
     pub(crate) const fn len(&self) -> usize {
-        header_len(self.key.len())
+        header_len(self.key.len(), self.expires)
     }
 }
 
@@ -136,6 +194,8 @@ mod tests {
             value_len: 4096,
             value_crc: 0xDEAD_BEEF,
             value_offset: 12_288,
+            expires: None,
+            batch: InBatch::default(),
             key,
         }
     }
@@ -146,10 +206,41 @@ mod tests {
         for len in 1..=255 {
             let mut bytes = Vec::new();
             header(&key[..len]).encode(&mut bytes);
-            assert_eq!(bytes.len(), header_len(len));
+            assert_eq!(bytes.len(), header_len(len, None));
             assert_eq!(bytes.len() % HEADER_ALIGN, 0);
             assert_eq!(Header::decode(&bytes), Some(header(&key[..len])));
         }
+    }
+
+    #[test]
+    fn flags_and_a_date_decode_to_what_was_encoded() {
+        let kinds = [Kind::Value, Kind::Tombstone, Kind::Lost, Kind::Table];
+        for flags in 0..32 {
+            let batch = InBatch { has_before: flags & 2 != 0, has_after: flags & 4 != 0 };
+            let expires = (flags & 1 != 0).then_some(UnixMillis(1 << flags | 0xFF));
+            let kind = kinds[flags >> 3];
+            let with = Header { kind, expires, batch, ..header(b"a key") };
+            let mut bytes = Vec::new();
+            with.encode(&mut bytes);
+            assert_eq!((bytes.len(), bytes[28]), (with.len(), u8::try_from(flags & 7).unwrap()));
+            assert_eq!(Header::decode(&bytes), Some(with));
+            // A flag that nobody knows would change what the rest means.
+            bytes[28] |= 8;
+            let end = 32 + 5 + if expires.is_some() { 8 } else { 0 };
+            let crc = crc32c(&bytes[4..end]);
+            bytes[..4].copy_from_slice(&crc.to_le_bytes());
+            assert_eq!(Header::decode(&bytes), None);
+        }
+    }
+
+    #[test]
+    fn a_date_stands_before_the_key() {
+        let mut bytes = Vec::new();
+        Header { expires: Some(UnixMillis(0x0102_0304)), ..header(b"key") }.encode(&mut bytes);
+        assert_eq!(bytes[26..30], [1, 1, 1, 3]);
+        assert_eq!(bytes[32..40], [4, 3, 2, 1, 0, 0, 0, 0]);
+        assert_eq!(bytes[40..], [b'k', b'e', b'y', 0, 0, 0, 0, 0]);
+        assert_eq!(bytes[0..4], crc32c(&bytes[4..43]).to_le_bytes());
     }
 
     #[test]
@@ -165,14 +256,17 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_is_noticed() {
-        let mut bytes = Vec::new();
-        header(b"some key").encode(&mut bytes);
-        for bit in 0..(FIXED_BYTES + 8) * 8 {
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Header::decode(&bytes), None, "bit {bit}");
-            bytes[bit / 8] ^= 1 << (bit % 8);
+        for expires in [None, Some(UnixMillis::MAX)] {
+            let mut bytes = Vec::new();
+            Header { expires, ..header(b"some key") }.encode(&mut bytes);
+            for bit in 0..bytes.len() * 8 {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(Header::decode(&bytes), None, "bit {bit}");
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+            let is_short = |len: usize| Header::decode(&bytes[..len]).is_none();
+            assert!((0..bytes.len()).all(is_short), "cut short");
         }
-        assert!((0..40).all(|len| Header::decode(&bytes[..len]).is_none()), "cut short");
     }
 
     #[test]

@@ -1,22 +1,22 @@
 //! Mends a page whose prologue or headers have a flipped bit.
 //!
 //! The checksum of a header finds the bit: CRC-32C tells any two patterns of up to five flipped
-//! bits apart up to 5,243 bits (Koopman, 2002), and a header has at most 2,296, so of all bits
+//! bits apart up to 5,243 bits (Koopman, 2002), and a header has at most 2,360, so of all bits
 //! exactly one makes the checksum right. Where an extent has no summary yet this keeps a record
 //! from being lost, and with it the order of its key's records.
 
 use crate::layout::{Layout, PROLOGUE_BYTES, Prologue};
 use crate::page_view::PageView;
 use crate::record::{Header, header_len};
-use base::Buf;
 use base::limits::KEY_BYTES_MAX;
+use clock::UnixMillis;
 use media::Page;
 
 /// The page with its prologue and its headers whole; `None` when one of them has more than a bit
 /// flipped.
 pub(crate) fn repaired(layout: Layout, page: &Page) -> Option<Page> {
     let mut spare = page.spare().to_vec();
-    let mut front = page.data().first().and_then(Buf::bytes).map(<[u8]>::to_vec);
+    let mut front = page.front().map(<[u8]>::to_vec);
     let home = if layout.spare_bytes == 0 { front.as_mut()? } else { &mut spare };
     let prologue = mend(home.get_mut(..PROLOGUE_BYTES)?, Prologue::decode)?;
     let (spare_first, front_first) = layout.first_offsets();
@@ -29,9 +29,11 @@ pub(crate) fn repaired(layout: Layout, page: &Page) -> Option<Page> {
         let first = front_first - layout.spare_bytes as usize;
         mend_headers(front.as_mut()?.get_mut(first..front_end)?)?;
     }
-    let mended = front.filter(|_| front_end > 0).map(|front| Buf::copy_from(&front));
-    let rest = page.data().iter().skip(usize::from(mended.is_some())).cloned();
-    Some(Page::new(&spare, mended.into_iter().chain(rest)))
+    let data = page.segments().into_iter();
+    Some(match front.filter(|_| front_end > 0) {
+        Some(front) => Page::with_front(&spare, &front, data.skip(1)),
+        None => Page::new(&spare, data),
+    })
 }
 
 /// The page as it is, or repaired if it can be and must.
@@ -42,7 +44,7 @@ pub(crate) fn readable(layout: Layout, page: &Page) -> Option<Page> {
 
 fn mend_headers(mut bytes: &mut [u8]) -> Option<()> {
     while !bytes.is_empty() {
-        let reach = bytes.len().min(header_len(KEY_BYTES_MAX));
+        let reach = bytes.len().min(header_len(KEY_BYTES_MAX, Some(UnixMillis::MAX)));
         let len = mend(&mut bytes[..reach], |bytes| Header::decode(bytes).map(|h| h.len()))?;
         bytes = bytes.get_mut(len..)?;
     }
@@ -70,7 +72,9 @@ mod tests {
     use crate::KeySpaceId;
     use crate::key_space::TableId;
     use crate::page_builder::PageBuilder;
-    use crate::record::{Kind, Sequence};
+    use crate::record::{InBatch, Kind, Sequence};
+    use crate::summary::Summary;
+    use base::Buf;
     use media::Shape;
 
     /// A page with headers in the spare area, if there is one, and at the front.
@@ -84,11 +88,13 @@ mod tests {
                 value_len: 10,
                 value_crc: 5,
                 value_offset: 0,
+                expires: None,
+                batch: InBatch::default(),
                 key,
             };
             builder.push(header, Buf::phantom(10, 9));
         }
-        builder.close()
+        builder.close(5, &mut Summary::default())
     }
 
     fn keys(layout: Layout, page: &Page) -> Vec<Vec<u8>> {
@@ -111,7 +117,7 @@ mod tests {
             let expected = keys(layout, &whole);
             assert_eq!(expected.len(), 4);
             // The parts of a page take turns: two values are one segment each, after the front.
-            let parts = whole.data().len() as u64 + u64::from(!whole.spare().is_empty());
+            let parts = whole.segments().len() as u64 + u64::from(!whole.spare().is_empty());
             for which in 0..parts * 8 * 300 {
                 let damaged = whole.with_flipped_bit(which);
                 let mended = readable(layout, &damaged).expect("one bit can be mended");
@@ -131,7 +137,7 @@ mod tests {
         };
         let layout = Layout::new(&shape);
         let whole = page(layout);
-        let parts = whole.data().len() as u64 + 1;
+        let parts = whole.segments().len() as u64 + 1;
         let bit = |bit: u64| parts - 1 + parts * bit;
         let damaged = whole.with_flipped_bit(bit(24 * 8 + 70)).with_flipped_bit(bit(24 * 8 + 90));
         assert!(readable(layout, &damaged).is_none());

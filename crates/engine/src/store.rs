@@ -1,20 +1,24 @@
 use crate::address::{Address, PageNumber};
-use crate::cleaner::Cleaner;
+use crate::cleaner::{Begins, Cleaner};
 use crate::counters::{Counters, Usage};
 use crate::error::Error;
+use crate::expiry::has_expired;
 use crate::extent::{Extents, Live};
-use crate::index::{HashedKey, Index, MakeIndex};
+use crate::index::{HashedKey, Index, IndexConfig, IndexCounts, MakeIndex};
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::latch::Latches;
-use crate::log::{Log, OwnedHeader, SPARE_EXTENTS_MIN, Unlanded};
+use crate::log::{Log, OnItsWay, OwnedHeader, SPARE_EXTENTS_MIN, Unlanded};
 use crate::page_view::PageView;
 use crate::pending::{Pending, durable};
-use crate::record::{Kind, Sequence};
+use crate::record::Sequence;
 use crate::repair::repaired;
+use crate::sabotage::Sabotage;
+use crate::tables::Tables;
 use base::Key;
 use base::limits::VALUE_BYTES_MAX;
 use media::{Media, Victims};
 use smallvec::SmallVec;
+use std::mem::take;
 use std::sync::Arc;
 
 /// When a store is answered.
@@ -40,6 +44,14 @@ pub struct Config {
     pub victims: Victims,
     /// The index.
     pub index: MakeIndex,
+    /// What the index is made with.
+    pub index_config: IndexConfig,
+    /// A checkpoint is made whenever this many bytes of pages have been written since the last one;
+    /// 0 makes none but those that are asked for.
+    pub checkpoint_bytes: u64,
+    /// Whether all that [`Ack::Buffer`] has in memory outlives a loss of power. If not, what was
+    /// overwritten there is not erased before that is on the medium.
+    pub saves_buffer: bool,
     /// The device's resources: cleaning is promoted among them when it falls behind.
     pub group: clock::Group,
     /// Decides the random choices of victims.
@@ -53,6 +65,7 @@ pub struct Config {
 pub struct Store {
     pub(crate) log: Arc<Log>,
     pub(crate) index: Box<dyn Index>,
+    pub(crate) tables: Arc<Tables>,
     pub(crate) latches: Latches,
     pub(crate) config: Config,
     pub(crate) cleaner: Cleaner,
@@ -66,23 +79,35 @@ pub(crate) struct Found {
     pub(crate) header: OwnedHeader,
     /// The page it is on, unless that has landed.
     pages: Option<Arc<Pending>>,
+    /// All pages of its batch, unless all have landed.
+    batch: Option<Arc<[Arc<Pending>]>>,
 }
 
 impl Found {
+    /// True when it counts as a live value.
     pub(crate) fn is_value(&self) -> bool {
-        self.header.kind == Kind::Value
+        self.header.kind.is_value()
     }
 
-    /// Waits until whoever is told of this record may be: until its last page is durable.
+    /// True when it makes its key exist.
+    pub(crate) fn exists(&self) -> bool {
+        self.is_value() && !has_expired(self.header.expires)
+    }
+
+    /// Waits until whoever is told of this record may be: until its last page is durable, and its
+    /// batch's.
     pub(crate) async fn settled(&self, log: &Log, ack: Ack) -> Result<(), Error> {
-        if ack != Ack::Program {
+        if ack != Ack::Program || Sabotage::IndexBeforeData.is_on() {
             return Ok(());
+        }
+        if let Some(pages) = &self.batch {
+            return Ok(durable(pages).await?);
         }
         if let Some(pages) = &self.pages {
             durable(std::slice::from_ref(pages)).await?;
         }
-        let (key_len, value_len) = (self.header.key.as_bytes().len(), self.header.value_len);
-        if log.layout.fits_page(key_len, value_len) {
+        let (header_len, value_len) = (self.header.len(), self.header.value_len);
+        if log.layout.fits_page(header_len, value_len) {
             return Ok(());
         }
         for more in 1..=value_len.div_ceil(log.layout.bare_room()) {
@@ -105,25 +130,43 @@ impl Store {
         assert!(media.extents().is_empty(), "a medium is formatted when it is empty");
         let log = Log::new(media, Extents::default(), Sequence::default().next_mount());
         let store = Self::new(log, config);
-        clock::spawn(store.clone().clean_forever());
+        store.start(Begins::AtWork);
         store
     }
 
     pub(crate) fn new(log: Log, config: Config) -> Arc<Self> {
-        let extents = u64::from(log.shape.extents.saturating_sub(SPARE_EXTENTS_MIN));
+        let index = (config.index)(&config.index_config);
+        let table_extents = index.table_extents(&log.shape);
+        log.keep_extents(table_extents);
+        let spare = SPARE_EXTENTS_MIN + table_extents;
+        let extents = u64::from(log.shape.extents.saturating_sub(spare));
         assert!(
             config.capacity_bytes <= extents * log.shape.extent_bytes(),
             "the capacity leaves too little spare space for cleaning"
         );
-        Arc::new(Self {
-            log: Arc::new(log),
-            index: (config.index)(),
+        let log = Arc::new(log);
+        let tables = Arc::new(Tables::new(log.clone()));
+        index.attach(&tables);
+        let store = Arc::new(Self {
+            log,
+            index,
+            tables,
             latches: Latches::default(),
             config,
-            cleaner: Cleaner::new(config.seed),
+            cleaner: Cleaner::new(config.seed, config.group),
             counters: Counters::default(),
             spaces: KeySpaces::default(),
-        })
+        });
+        store.tables.belong_to(&store);
+        store
+    }
+
+    /// Starts what goes on in the background.
+    pub(crate) fn start(self: &Arc<Self>, begins: Begins) {
+        clock::spawn(self.clone().clean_forever(begins));
+        if self.index.can_checkpoint() {
+            clock::spawn(self.clone().checkpoint_forever(begins));
+        }
     }
 
     #[inline]
@@ -178,6 +221,11 @@ impl Store {
         self.counters.counts(self.log.state().padded_pages)
     }
 
+    /// What the index has done since the store was opened.
+    pub fn index_counts(&self) -> IndexCounts {
+        self.index.counts()
+    }
+
     /// Live values of each extent in use, for checks: their sum is [`Usage::values`].
     pub fn live_by_extent(&self) -> Vec<(media::ExtentId, Live)> {
         let state = self.log.state();
@@ -200,11 +248,11 @@ impl Store {
     pub(crate) async fn header(
         self: &Arc<Self>,
         address: Address,
-        unlanded: Option<Unlanded>,
+        on_its_way: OnItsWay,
     ) -> Result<Found, Error> {
-        if let Some(unlanded) = unlanded {
-            let pages = Some(unlanded.pages);
-            return Ok(Found { address, header: unlanded.header, pages });
+        let OnItsWay { record, batch } = on_its_way;
+        if let Some(Unlanded { pages, header, .. }) = record {
+            return Ok(Found { address, header, pages: Some(pages), batch });
         }
         let (layout, offset) = (self.log.layout, address.offset());
         let select = |page: &media::Page| {
@@ -212,13 +260,17 @@ impl Store {
         };
         self.counters.count_lookup_read();
         let at = self.log.page_id(address);
-        let page = self.log.media.read(at, &select, clock::Class::HostRead).await?;
-        let view = PageView::new(layout, &page);
+        let read = self.log.media.read(at, &select, clock::Class::HostRead).await;
+        let page = match self.noticed(read) {
+            Err(media::Error::Unrecovered(_)) => None,
+            read => Some(read?),
+        };
+        let view = page.as_ref().and_then(|page| PageView::new(layout, page));
         let header = match view.as_ref().and_then(|view| view.header(offset)) {
             Some(header) => OwnedHeader::new(&header),
-            None => self.repaired_header(address, &page).await.ok_or(Error::Unrecovered)?,
+            None => self.repaired_header(address, page).await.ok_or(Error::Unrecovered)?,
         };
-        Ok(Found { address, header, pages: None })
+        Ok(Found { address, header, pages: None, batch })
     }
 
     /// The header of a damaged record, so that it can be overwritten and deleted: repaired, or from
@@ -226,14 +278,17 @@ impl Store {
     async fn repaired_header(
         self: &Arc<Self>,
         address: Address,
-        page: &media::Page,
+        page: Option<media::Page>,
     ) -> Option<OwnedHeader> {
-        if let Some(page) = repaired(self.log.layout, page) {
+        if let Some(page) = page.and_then(|page| repaired(self.log.layout, &page)) {
             let view = PageView::new(self.log.layout, &page)?;
             return view.header(address.offset()).map(|header| OwnedHeader::new(&header));
         }
         let extent = self.log.page_id(address).extent;
-        let records = self.summary_of(extent, clock::Class::HostRead).await?;
+        let records = match self.open_summary_of(extent) {
+            Some(records) => records,
+            None => self.summary_of(extent, clock::Class::HostRead).await?,
+        };
         records.into_iter().find(|record| record.address == address).map(|record| record.header)
     }
 
@@ -248,7 +303,7 @@ impl Store {
         let mut visits: SmallVec<[_; 2]> =
             candidates.iter().map(|at| self.log.visit(*at)).collect();
         for visit in &mut visits {
-            let found = self.header(visit.address, visit.unlanded.take()).await?;
+            let found = self.header(visit.address, take(&mut visit.on_its_way)).await?;
             if found.header.key == *key.key {
                 return Ok(Some(found));
             }

@@ -1,12 +1,21 @@
+mod repair;
+mod repairs;
+mod saved;
+mod survey;
+
+pub use self::saved::SavedAppendFtl;
+
+use crate::append::repairs::Repairs;
+use crate::append::survey::Survey;
 use crate::blocks::Blocks;
 use crate::region::Region;
-use crate::scan::{Found, scan};
+use crate::scan::scan;
 use crate::stripe::{Sets, Stripe};
 use crate::tag::Tag;
 use clock::{Class, LocalFuture, join_all};
 use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape, Starts};
 use nand::{BlockId, DieId, Nand, Ppa, TAG_BYTES};
-use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A medium of extents on a region of a flash array.
@@ -17,8 +26,14 @@ pub struct AppendFtl {
     shape: Shape,
     blocks: Mutex<Blocks>,
     starts: Starts,
+    repairs: Repairs,
+    /// Some page of an extent in use was never programmed, though others after it may be.
+    has_gaps: AtomicBool,
     unreadable_blocks: u32,
 }
+
+/// The class of the work of a start: whoever needs the drive waits for it.
+const CLASS: Class = Class::HostRead;
 
 impl AppendFtl {
     /// An empty medium on a region whose good blocks are all erased.
@@ -44,29 +59,18 @@ impl AppendFtl {
         let sets = Sets::new(stripe, &geometry);
         let scans = sets.units().map(|unit| scan(nand.clone(), region, unit));
         let scans = join_all(scans.collect()).await;
-        let mut blocks = Blocks::new(sets, region, nand.cells());
-        let unreadable: Vec<u32> = scans.iter().map(|scan| scan.unreadable).collect();
-        let found: Vec<_> = scans.into_iter().flat_map(|scan| scan.found).collect();
-        let (whole, cut_off): (Vec<Found>, Vec<Found>) = {
-            let firsts: BTreeSet<ExtentId> = found
-                .iter()
-                .filter(|found| found.tag.position == 0)
-                .map(|found| found.tag.extent)
-                .collect();
-            // A first block that cannot be read is lost, which is no sign of a reset.
-            let has_first = |found: &Found| {
-                let first_unit = blocks.first_unit(found.tag.extent);
-                firsts.contains(&found.tag.extent) || unreadable[first_unit] > 0
-            };
-            found.into_iter().partition(has_first)
-        };
-        let erases = cut_off.into_iter().map(|found| {
-            let nand = nand.clone();
-            async move { nand.erase(found.block, Class::HostRead).await }
-        });
+        let survey = Survey::new(scans, |extent| sets.unit(extent.0 % sets.count, 0).die);
+        let erases = survey.to_erase.into_iter();
+        let erases = erases.map(|block| clear(nand.clone(), block, false, CLASS));
         join_all(erases.collect()).await;
-        blocks.adopt(&whole);
-        Self::on(nand, sets, blocks, unreadable.iter().sum())
+        let marks = survey.to_retire.into_iter().map(|block| {
+            let nand = nand.clone();
+            async move { nand.retire(block, CLASS).await }
+        });
+        join_all(marks.collect()).await;
+        let mut blocks = Blocks::new(sets, region, nand.cells());
+        blocks.adopt(&survey.whole);
+        Self::on(nand, sets, blocks, survey.unreadable)
     }
 
     fn on(nand: Arc<Nand>, sets: Sets, blocks: Blocks, unreadable_blocks: u32) -> Self {
@@ -79,17 +83,30 @@ impl AppendFtl {
                 .checked_sub(tag_bytes)
                 .expect("the spare area of a page has room for a tag of 24 bytes"),
             pages_per_extent: sets.width * geometry.pages_per_block,
-            extents: blocks.capacity(),
+            extents: blocks.extents_in_all(),
             parallelism: geometry.dies() * geometry.planes_per_die,
         };
         Self {
             nand,
             sets,
             shape,
+            has_gaps: AtomicBool::new(blocks.have_holes()),
             blocks: Mutex::new(blocks),
             starts: Starts::default(),
+            repairs: Repairs::default(),
             unreadable_blocks,
         }
+    }
+
+    /// The same for a log that must not fail for one bad block: on flash that may fail a block of
+    /// each plane is kept for that. A stripe of all dies needs no more than the log's own reserve,
+    /// of narrower ones each has to have its own.
+    #[must_use]
+    pub fn keeping_spares(self) -> Self {
+        if self.nand.may_fail() && self.sets.count > 1 {
+            self.blocks().keep_spares();
+        }
+        self
     }
 
     /// Blocks that [`Self::open`] erased because their tag could not be read. What they held of an
@@ -114,36 +131,88 @@ impl AppendFtl {
         Ppa { block, page: at.page / self.sets.width }
     }
 
-    async fn program(&self, at: PageId, page: Arc<Page>, class: Class) {
+    async fn program(&self, at: PageId, page: Page, class: Class) -> Result<(), Error> {
         assert!(page.spare().len() <= self.shape.spare_bytes as usize, "{at} fits its spare area");
         self.starts.pass(at).await;
-        let (ppa, label) = {
+        let (ppa, tag) = {
             let mut blocks = self.blocks();
             let label = blocks.append(at);
-            (self.place(&blocks, at), label)
+            let ppa = self.place(&blocks, at);
+            (ppa, (ppa.page == 0).then(|| self.tag(&blocks, at, label).encode()))
         };
-        let tag = Tag { label, extent: at.extent, position: at.page % self.sets.width };
-        let tag = (ppa.page == 0).then(|| tag.encode());
-        self.nand.program(ppa, page, tag, class).await;
+        let result = if self.nand.may_fail() {
+            self.program_or_replace(at, ppa, page, tag, class).await
+        } else {
+            let programmed = self.nand.program(ppa, page, tag, class).await;
+            programmed.map_err(|_| Error::PowerLost)
+        };
         if at.page == 0 {
             self.starts.landed(at.extent);
         }
+        result
+    }
+
+    /// What goes with the first page of the block of `at`.
+    fn tag(&self, blocks: &Blocks, at: PageId, label: Label) -> Tag {
+        let first = blocks.block(at.extent, 0).block;
+        let first = u16::try_from(first).expect("a die has at most 65,536 blocks");
+        let position = at.page % self.sets.width;
+        let replaced = blocks.replaced(at.extent, position);
+        Tag { label, extent: at.extent, position, replaced, first }
+    }
+
+    /// The same of a block that takes the place of that of `at`.
+    fn new_tag(&self, at: PageId, block: BlockId, replaced: u16) -> Tag {
+        let blocks = self.blocks();
+        let tag = self.tag(&blocks, at, blocks.label(at.extent));
+        let number = u16::try_from(block.block).expect("a die has at most 65,536 blocks");
+        let first = if tag.position == 0 { number } else { tag.first };
+        Tag { replaced, first, ..tag }
+    }
+
+    /// True when `ppa` was never programmed for the extent that should have it.
+    fn is_missing(&self, ppa: Ppa) -> bool {
+        self.blocks().is_out_of_use(ppa.block)
+            || ppa.page >= self.nand.cells().programmed(ppa.block)
+    }
+
+    /// The page at `at` could not be read.
+    #[cold]
+    fn unrecovered(&self, at: PageId, block: BlockId) -> Error {
+        self.blocks().unreadable(at, block);
+        Error::Unrecovered(at)
+    }
+
+    /// From now on every append to `extent` fails.
+    fn abandon(&self, blocks: &mut Blocks, extent: ExtentId) {
+        blocks.abandon(extent);
+        self.has_gaps.store(true, Relaxed);
     }
 
     /// Erases an extent's blocks, that of its first page before the others: from then on it is
     /// gone.
     async fn erase(&self, extent: ExtentId, class: Class) {
         let mut written = self.blocks().written(extent).into_iter();
-        if let Some(first) = written.next() {
-            self.nand.erase(first, class).await;
+        let mut lost = Vec::new();
+        if let Some((first, is_suspect)) = written.next() {
+            lost.push(clear(self.nand.clone(), first, is_suspect, class).await);
         }
-        let erases = written.map(|block| {
-            let nand = self.nand.clone();
-            async move { nand.erase(block, class).await }
-        });
-        join_all(erases.collect()).await;
-        self.blocks().free(extent);
+        let rest = written.map(|(block, suspect)| clear(self.nand.clone(), block, suspect, class));
+        lost.extend(join_all(rest.collect()).await);
+        let mut blocks = self.blocks();
+        lost.into_iter().flatten().for_each(|block| blocks.lose(block));
+        blocks.free(extent);
     }
+}
+
+/// Erases a block, or retires it if it fails or `is_suspect`; then it is returned.
+async fn clear(nand: Arc<Nand>, block: BlockId, is_suspect: bool, class: Class) -> Option<BlockId> {
+    if nand.erase(block, class).await.is_ok() && !is_suspect {
+        return None;
+    }
+    // Nobody waits for an erase when the power is gone, so the mark is made or does not matter.
+    let _ = nand.retire(block, class).await;
+    Some(block)
 }
 
 impl Media for AppendFtl {
@@ -161,16 +230,8 @@ impl Media for AppendFtl {
         Ok(extent)
     }
 
-    fn append(
-        &self,
-        at: PageId,
-        page: Arc<Page>,
-        class: Class,
-    ) -> LocalFuture<'_, Result<(), Error>> {
-        Box::pin(async move {
-            self.program(at, page, class).await;
-            Ok(())
-        })
+    fn append(&self, at: PageId, page: Page, class: Class) -> LocalFuture<'_, Result<(), Error>> {
+        Box::pin(self.program(at, page, class))
     }
 
     fn read<'a>(
@@ -178,9 +239,15 @@ impl Media for AppendFtl {
         at: PageId,
         select: Select<'a>,
         class: Class,
-    ) -> LocalFuture<'a, Result<Arc<Page>, Error>> {
+    ) -> LocalFuture<'a, Result<Page, Error>> {
         let ppa = self.place(&self.blocks(), at);
-        Box::pin(async move { Ok(self.nand.read(ppa, select, class).await) })
+        Box::pin(async move {
+            if self.has_gaps.load(Relaxed) && self.is_missing(ppa) {
+                return Err(Error::Unrecovered(at));
+            }
+            let page = self.nand.read(ppa, select, class).await;
+            page.map_err(|_| self.unrecovered(at, ppa.block))
+        })
     }
 
     fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>> {
@@ -188,6 +255,10 @@ impl Media for AppendFtl {
             self.erase(extent, class).await;
             Ok(())
         })
+    }
+
+    fn suspects(&self) -> Vec<ExtentId> {
+        self.blocks().suspect_extents()
     }
 
     /// As the trait says; pages whose programs are under way count as written.

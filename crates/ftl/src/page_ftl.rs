@@ -10,13 +10,21 @@ mod open_page;
 mod pieces;
 mod program;
 mod read;
+mod recovery;
+mod rescue;
+mod save;
+mod saved;
 mod scan;
 mod spare;
 mod state;
 mod tickets;
+mod undo;
 mod unit;
 mod wear;
 mod write;
+
+pub use self::recovery::PageFtlRecovery;
+pub use self::saved::SavedPageFtl;
 
 use self::blocking::{Gates, Turns};
 use self::layout::Layout;
@@ -27,6 +35,7 @@ use base::limits::BLOCK_BYTES;
 use clock::{Class, Gate, Group, LocalFuture, Rank, Stage};
 use media::{Blocks, BlocksShape, Error, Segments, Victims};
 use nand::{BlockId, Cells, Nand, TAG_BYTES};
+use serde::{Deserialize, Serialize};
 use std::ops::Add;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -95,7 +104,7 @@ pub struct PageFtlConfig {
 
 /// What a [`PageFtl`] has done since it was put together, in logical blocks unless it says
 /// otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageFtlCounts {
     /// Written by hosts.
     pub host_blocks: u64,
@@ -109,6 +118,8 @@ pub struct PageFtlCounts {
     pub trims: u64,
     /// Blocks of flash moved to even out wear.
     pub wear_moves: u64,
+    /// Blocks of flash marked as bad.
+    pub retired_blocks: u64,
 }
 
 impl Add for PageFtlCounts {
@@ -122,12 +133,16 @@ impl Add for PageFtlCounts {
             copybacks: self.copybacks + other.copybacks,
             trims: self.trims + other.trims,
             wear_moves: self.wear_moves + other.wear_moves,
+            retired_blocks: self.retired_blocks + other.retired_blocks,
         }
     }
 }
 
 /// Free blocks of a plane that only the collector gets, so that it can always move one more.
 const RESERVED_BLOCKS: usize = 1;
+
+/// Most pages that a page tells about.
+const NAMES_MAX: u32 = 4;
 
 /// Logical blocks on pages of flash, anywhere.
 ///
@@ -142,12 +157,21 @@ const RESERVED_BLOCKS: usize = 1;
 ///    to another block of the plane and erases it.
 /// 4. The spare bytes of a page name its logical blocks and the order in which pages were closed.
 ///    [`PageFtl::open`] reads them all; what was closed last holds.
+/// 5. They also hold a checksum of each logical block, and name what is in a few pages that landed
+///    before, so that it is known what is lost with one of these.
+/// 6. When a program fails, what the page held goes to another. A block of flash that has failed is
+///    marked as bad once nothing lives in it. A logical block that cannot be read is copied as
+///    lost.
 ///
 /// # Guarantees
 /// - What has landed outlives a loss of power, until what overwrote it has landed.
-/// - Space never runs out for good: [`PageFtl::blocks_max`] leaves what cleaning needs.
-/// - Memory is 4 bytes for each logical block near one that was written, 4 for each slot of a block
-///   of flash in use, and what has not landed.
+/// - Space never runs out for good: [`PageFtl::blocks_max`] leaves what cleaning needs. Where too
+///   many blocks of flash have failed for that, or losses of power have used up what cleaning
+///   needs, writes fail with [`Error::ReadOnly`], and reads go on.
+/// - A logical block that can no longer be read as it was written fails with
+///   [`Error::UnrecoveredBlock`] until it is written or trimmed, also after a start. Others do not.
+/// - Memory is 4 bytes for each logical block near one that was written, 4 for each slot and 8 for
+///   each page of a block of flash in use, and what has not landed.
 ///
 /// # Trusts
 /// - Whoever reads, writes or trims holds nothing with [`GcBlocking::Controller`], and whoever
@@ -166,12 +190,27 @@ pub struct PageFtl {
     gates: Gates,
     turns: Turns,
     zeros: Buf,
+    /// Pages that a page tells about.
+    names: u32,
     state: Mutex<State>,
 }
 
 impl PageFtl {
+    /// Fewest spare bytes of a page of `page_bytes`, tag of its block included.
+    pub const fn spare_bytes_min(page_bytes: u32) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "a few bytes for each slot of a page")]
+        let bytes = (spare::spare_bytes(page_bytes / BLOCK_BYTES, 1) + TAG_BYTES) as u32;
+        bytes
+    }
+
     /// Nothing, on a region whose good blocks are all erased.
     pub fn format(nand: Arc<Nand>, region: Region, config: PageFtlConfig) -> Arc<Self> {
+        let most = Self::blocks_max(nand.cells(), region);
+        assert!(
+            config.blocks <= most,
+            "{} logical blocks leave cleaning no room: this region takes at most {most}",
+            config.blocks
+        );
         let ftl = Self::on(nand, region, config);
         for block in 0..ftl.layout.all_blocks() {
             let id = ftl.layout.block_id(block);
@@ -180,7 +219,8 @@ impl PageFtl {
         ftl
     }
 
-    /// What the region holds, from its flash alone. Takes the time of the reads it needs.
+    /// What the region holds, from its flash alone. Takes the time of the reads it needs. So many
+    /// of its blocks may have failed by now that it can only be read.
     pub async fn open(nand: Arc<Nand>, region: Region, config: PageFtlConfig) -> Arc<Self> {
         let ftl = Self::on(nand, region, config);
         ftl.scan().await;
@@ -206,17 +246,13 @@ impl PageFtl {
         let cells = nand.cells();
         let geometry = *cells.geometry();
         let most = Self::blocks_max(cells, region);
-        assert!(
-            config.blocks <= most,
-            "{} logical blocks leave cleaning no room: this region takes at most {most}",
-            config.blocks
-        );
         let layout = Layout::new(&geometry, region);
-        let spare = spare::spare_bytes(layout.slots) + TAG_BYTES;
-        assert!(
-            spare <= geometry.spare_bytes as usize,
-            "the spare area of a page has room for {spare} bytes"
-        );
+        let spare = |names: &u32| spare::spare_bytes(layout.slots, *names) + TAG_BYTES;
+        let fits = |names: &u32| spare(names) <= geometry.spare_bytes as usize;
+        let names = (1..=NAMES_MAX)
+            .take_while(fits)
+            .last()
+            .unwrap_or_else(|| panic!("the spare area of a page has room for {} bytes", spare(&1)));
         let room = match config.ack {
             WriteAck::Program => None,
             WriteAck::Buffer { bytes } => Some(bytes / u64::from(BLOCK_BYTES)),
@@ -225,12 +261,19 @@ impl PageFtl {
         let state = State::new(layout, cells, &config, room);
         let gates = Gates::new(geometry.channels);
         let zeros = Buf::copy_from(&[0; BLOCK_BYTES as usize]);
+        let mut state = state;
+        state.capacity = most;
         let state = Mutex::new(state);
         Arc::new_cyclic(|me| {
             let me = me.clone();
             let turns = Turns::default();
-            Self { me, nand, layout, config, gates, turns, zeros, state }
+            Self { me, nand, layout, config, gates, turns, zeros, names, state }
         })
+    }
+
+    /// What it took to open it; nothing if it was formatted.
+    pub fn recovery(&self) -> PageFtlRecovery {
+        self.state().recovery
     }
 
     /// What it has done so far.
@@ -272,26 +315,34 @@ impl PageFtl {
             let slot = state.map.clear(number(at));
             if slot != layout::NONE {
                 state.counts.trims += 1;
+                state.live -= 1;
                 self.kill(&mut state, slot, 0);
             }
             at = state.map.skip_unwritten(at + 1);
         }
     }
 
-    /// Closes what hosts have open and waits until everything they wrote has landed.
-    async fn land_all(&self) {
+    /// Closes what hosts have open and waits until everything they wrote has landed. Fails when
+    /// something of it never will.
+    async fn land_all(&self) -> Result<(), Error> {
         let ticket = {
             let mut state = self.state();
             self.close_host_page(&mut state);
             let ticket = state.tickets.last();
             if state.tickets.have_landed(ticket) {
-                return;
+                return Ok(());
+            }
+            if state.exhausted {
+                return Err(Error::ReadOnly);
             }
             state.tickets.wake_when_landed(ticket, clock::current());
             ticket
         };
         clock::park(Rank::Free, Stage::Batch).await;
-        assert!(self.state().tickets.have_landed(ticket), "woken when it is so");
+        let state = self.state();
+        let has_landed = state.tickets.have_landed(ticket);
+        assert!(has_landed || state.exhausted, "woken when it is so, or never will be");
+        if has_landed { Ok(()) } else { Err(Error::ReadOnly) }
     }
 }
 
@@ -320,7 +371,7 @@ impl Blocks for PageFtl {
         self.assert_holds(first, count.into());
         Box::pin(async move {
             self.pass_gate().await;
-            Ok(self.read_blocks(number(first), count, class).await)
+            self.read_blocks(number(first), count, class).await
         })
     }
 
@@ -338,8 +389,7 @@ impl Blocks for PageFtl {
         self.assert_holds(first, count);
         Box::pin(async move {
             self.pass_gate().await;
-            self.write_blocks(number(first), number(count), data).await;
-            Ok(())
+            self.write_blocks(number(first), number(count), data).await
         })
     }
 
@@ -353,9 +403,6 @@ impl Blocks for PageFtl {
     }
 
     fn flush(&self) -> LocalFuture<'_, Result<(), Error>> {
-        Box::pin(async move {
-            self.land_all().await;
-            Ok(())
-        })
+        Box::pin(self.land_all())
     }
 }

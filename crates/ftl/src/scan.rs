@@ -2,59 +2,104 @@ use crate::region::Region;
 use crate::stripe::Unit;
 use crate::tag::Tag;
 use clock::Class;
-use nand::{BlockId, Nand, Ppa};
+use nand::{BlockId, Nand, Ppa, ReadError};
 use std::sync::Arc;
 
 /// A block that holds pages of an extent.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) block: BlockId,
     pub(crate) tag: Tag,
     /// Pages programmed, at least one.
     pub(crate) pages: u32,
+    /// How many of the last of them cannot be read.
+    pub(crate) torn: u32,
+    /// A page that a loss of power cannot have torn is unreadable.
+    pub(crate) is_suspect: bool,
+}
+
+impl Found {
+    /// Pages up to the last one that can be read.
+    pub(crate) const fn readable(&self) -> u32 {
+        self.pages - self.torn
+    }
 }
 
 /// What the flash of one plane tells.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Scan {
     pub(crate) found: Vec<Found>,
-    /// Blocks that held no readable tag, and were erased.
-    pub(crate) unreadable: u32,
+    /// Blocks that hold pages and no readable tag, with how many pages.
+    pub(crate) lost: Vec<(BlockId, u32)>,
+    /// Blocks of which no page can be read and none is blank: an erase was cut off, or failed.
+    pub(crate) half_erased: Vec<BlockId>,
 }
 
 /// The class of the work of a start: whoever needs the drive waits for it.
 const CLASS: Class = Class::HostRead;
 
-/// Reads the tag of every good block of `unit` in `region`, erasing those that hold no readable
-/// one.
+/// Reads the tag of every good block of `unit` in `region`, and how far it was programmed.
 pub(crate) async fn scan(nand: Arc<Nand>, region: Region, unit: Unit) -> Scan {
-    let mut scan = Scan { found: Vec::new(), unreadable: 0 };
+    let mut scan = Scan::default();
     for block in unit.blocks(region, nand.cells().geometry()) {
-        if nand.cells().is_bad(block) {
-            continue;
-        }
-        let Some(tag) = nand.read_tag(block, CLASS).await else { continue };
-        if let Some(tag) = Tag::decode(&tag) {
-            let pages = programmed(&nand, block).await;
-            scan.found.push(Found { block, tag, pages });
-        } else {
-            nand.erase(block, CLASS).await;
-            scan.unreadable += 1;
+        if !nand.cells().is_bad(block) {
+            scan_block(&nand, block, &mut scan).await;
         }
     }
     scan
 }
 
-/// How many pages of a block are programmed, given that the first is.
-pub(crate) async fn programmed(nand: &Nand, block: BlockId) -> u32 {
-    let (mut programmed, mut blank) = (1, nand.cells().geometry().pages_per_block);
-    while programmed < blank {
-        let page = programmed.midpoint(blank);
-        if nand.probe(Ppa { block, page }, CLASS).await {
-            programmed = page + 1;
-        } else {
-            blank = page;
+async fn scan_block(nand: &Nand, block: BlockId, scan: &mut Scan) {
+    let pages_per_block = nand.cells().geometry().pages_per_block;
+    let mut first = 0;
+    let tag = loop {
+        if first == pages_per_block {
+            scan.half_erased.push(block);
+            return;
+        }
+        match nand.read_tag(Ppa { block, page: first }, CLASS).await {
+            Ok(tag) => break tag,
+            Err(ReadError::Uncorrectable) => first += 1,
+        }
+    };
+    let Some(tag) = tag else {
+        if first > 0 {
+            scan.lost.push((block, first));
+        }
+        return;
+    };
+    let (pages, last) = extent(nand, block, first + 1).await;
+    let Some(tag) = Tag::decode(&tag) else {
+        scan.lost.push((block, pages));
+        return;
+    };
+    let mut torn = u32::from(last.is_err());
+    while (1..pages).contains(&torn) {
+        match nand.probe(Ppa { block, page: pages - torn - 1 }, CLASS).await {
+            Ok(_) => break,
+            Err(ReadError::Uncorrectable) => torn += 1,
         }
     }
-    programmed
+    scan.found.push(Found { block, tag, pages, torn, is_suspect: first > 0 || torn > 1 });
+}
+
+/// How many pages of a block are programmed, given that the first is.
+pub(crate) async fn programmed(nand: &Nand, block: BlockId) -> u32 {
+    extent(nand, block, 1).await.0
+}
+
+/// How many pages of a block are programmed, and whether the last of them can be read, given that
+/// the first `programmed` are and that the last of these can.
+async fn extent(nand: &Nand, block: BlockId, programmed: u32) -> (u32, Result<(), ReadError>) {
+    let (mut programmed, mut last) = (programmed, Ok(()));
+    let mut blank = nand.cells().geometry().pages_per_block;
+    while programmed < blank {
+        let page = programmed.midpoint(blank);
+        match nand.probe(Ppa { block, page }, CLASS).await {
+            Ok(false) => blank = page,
+            Ok(true) => (programmed, last) = (page + 1, Ok(())),
+            Err(error) => (programmed, last) = (page + 1, Err(error)),
+        }
+    }
+    (programmed, last)
 }

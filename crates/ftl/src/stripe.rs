@@ -64,6 +64,11 @@ impl Sets {
         (unit.die.0 * self.planes + unit.plane) as usize
     }
 
+    /// The set that has `unit`.
+    pub(crate) const fn set_of(self, unit: Unit) -> u32 {
+        unit.die.0 % self.count
+    }
+
     pub(crate) const fn unit_of(self, block: BlockId) -> Unit {
         Unit { die: block.die, plane: block.block % self.planes }
     }

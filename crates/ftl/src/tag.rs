@@ -8,20 +8,23 @@ use media::{ExtentId, Label, Stream};
 /// | bytes | what |
 /// |---|---|
 /// | 0..4 | CRC-32C of the rest |
-/// | 4 | format, 1 |
+/// | 4 | format, 2 |
 /// | 5 | stream of the label |
 /// | 6..8 | position in the stripe |
 /// | 8..16 | epoch of the label |
 /// | 16..20 | extent |
-/// | 20..24 | zero |
+/// | 20..22 | how often the block of this place was replaced |
+/// | 22..24 | the block, within its die, at the stripe's first place when this was opened |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) label: Label,
     pub(crate) extent: ExtentId,
     pub(crate) position: u32,
+    pub(crate) replaced: u16,
+    pub(crate) first: u16,
 }
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 impl Tag {
     pub(crate) fn encode(&self) -> nand::Tag {
@@ -32,6 +35,8 @@ impl Tag {
         bytes[6..8].copy_from_slice(&position.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.label.epoch.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.extent.0.to_le_bytes());
+        bytes[20..22].copy_from_slice(&self.replaced.to_le_bytes());
+        bytes[22..].copy_from_slice(&self.first.to_le_bytes());
         let crc = crc32c(&bytes[4..]);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -43,17 +48,15 @@ impl Tag {
         if u32::from_le_bytes([c0, c1, c2, c3]) != crc32c(&bytes[4..]) || format != FORMAT {
             return None;
         }
-        let stream = match stream {
-            0 => Stream::Host,
-            1 => Stream::Gc,
-            _ => return None,
-        };
-        let [e0, e1, e2, e3, e4, e5, e6, e7, x0, x1, x2, x3, ..] = rest;
+        let stream = Stream::from_number(stream)?;
+        let [e0, e1, e2, e3, e4, e5, e6, e7, x0, x1, x2, x3, r0, r1, f0, f1] = rest;
         let epoch = u64::from_le_bytes([e0, e1, e2, e3, e4, e5, e6, e7]);
         Some(Self {
             label: Label { stream, epoch },
             extent: ExtentId(u32::from_le_bytes([x0, x1, x2, x3])),
             position: u32::from(u16::from_le_bytes([p0, p1])),
+            replaced: u16::from_le_bytes([r0, r1]),
+            first: u16::from_le_bytes([f0, f1]),
         })
     }
 }
@@ -66,14 +69,16 @@ mod tests {
         label: Label { stream: Stream::Gc, epoch: 0x0102_0304_0506_0708 },
         extent: ExtentId(0x1112_1314),
         position: 0x2122,
+        replaced: 0x3132,
+        first: 0x4142,
     };
 
     #[test]
     fn a_tag_lies_on_flash_as_its_table_says() {
         let bytes = TAG.encode();
-        assert_eq!(bytes[4..8], [1, 1, 0x22, 0x21]);
+        assert_eq!(bytes[4..8], [2, 1, 0x22, 0x21]);
         assert_eq!(bytes[8..16], [8, 7, 6, 5, 4, 3, 2, 1]);
-        assert_eq!(bytes[16..], [0x14, 0x13, 0x12, 0x11, 0, 0, 0, 0]);
+        assert_eq!(bytes[16..], [0x14, 0x13, 0x12, 0x11, 0x32, 0x31, 0x42, 0x41]);
         assert_eq!(bytes[..4], crc32c(&bytes[4..]).to_le_bytes());
         assert_eq!(Tag::decode(&bytes), Some(TAG));
     }

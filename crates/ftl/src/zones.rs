@@ -1,18 +1,26 @@
 mod buffer;
 mod content;
 mod error;
+mod open;
+mod recovery;
+mod save;
+mod saved;
+mod spare;
 mod state;
 mod states;
 
 pub use error::ZoneError;
+pub use recovery::ZonesRecovery;
+pub use saved::SavedZones;
 pub use state::{ZoneAction, ZoneInfo, ZoneState};
 
 use base::Buf;
 use base::limits::BLOCK_BYTES;
 use buffer::Buffer;
-use clock::{Class, Rank, Stage, join_all};
+use clock::{Class, Rank, Stage, TaskId, join_all};
 use content::{Content, Pages, Part, Unlanded};
-use media::{Label, Media, Page, PageId, Segments, Stream};
+use media::{ExtentId, Label, Media, Page, PageId, Segments, Stream};
+use spare::{Kind, Spare};
 use states::States;
 use std::collections::VecDeque;
 use std::fmt;
@@ -28,7 +36,8 @@ pub struct ZonesConfig {
     /// Protected memory in which writes gather until their page has landed. Pages that are not full
     /// yet may exceed it: one for each active zone.
     pub buffer_bytes: u64,
-    /// Zones; `None` for as many as the medium has extents, which is also the most.
+    /// Zones; `None` for as many as the medium has extents beside [`Zones::SPARE_EXTENTS`], which
+    /// is also the most.
     pub zones: Option<u32>,
 }
 
@@ -56,6 +65,17 @@ impl ZonesShape {
 ///
 /// A write is answered when it is in the open page of its zone, which is protected memory. A page
 /// that is full is appended to the zone's extent; until it has landed it is read from memory.
+///
+/// # Loss of power
+/// [`Self::save_open_pages`] puts the protected memory into an extent of its own, as far as there
+/// is power for that; [`Self::open`] takes it back. Zones that were open are closed then, or empty;
+/// those that were full, or finished, are so still. What was neither saved nor landed is cut off:
+/// the write pointer stands behind the last block before which nothing is missing.
+///
+/// A page that can no longer be read fails with Unrecovered, and nothing else does. Where it may as
+/// well be one that never landed, because no later page says so, it is cut off, and counted.
+///
+/// That a zone is read only or offline is kept only by [`Self::save_open_pages`].
 pub struct Zones {
     media: Arc<dyn Media>,
     shape: ZonesShape,
@@ -71,22 +91,62 @@ struct State {
     buffer: Buffer,
     /// Contents with closed pages and no extent: all are in use until a reset has ended.
     wanting: VecDeque<Arc<Content>>,
+    /// Contents whose extents will be free soon.
+    leaving: Vec<Arc<Content>>,
+    /// Number of the next filling of a zone, or of the next saving.
+    next_fill: u64,
+    /// Appends that are under way, and who waits until there are none.
+    appends: u32,
+    savers: Vec<TaskId>,
+    /// What [`Zones::open`] took back is still in its extents, and who waits until it is not.
+    has_saved: bool,
+    leavers: Vec<TaskId>,
+}
+
+impl State {
+    const fn number_fill(&mut self) -> u64 {
+        self.next_fill += 1;
+        self.next_fill - 1
+    }
 }
 
 impl Zones {
+    /// Extents beside those of the zones: what is in memory when power is lost is saved to one, and
+    /// the one that was saved to before may still be in the way then.
+    pub const SPARE_EXTENTS: u32 = 2;
+
+    /// Spare bytes that a medium offers for zones if its pages have `page_bytes`.
+    pub const fn spare_bytes(page_bytes: u32) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "a few bytes for each block of a page")]
+        let bytes = spare::spare_bytes(page_bytes / BLOCK_BYTES) as u32;
+        bytes
+    }
+
     /// Empty zones on an empty medium. Panics when a page of the medium is not a whole number of
-    /// blocks, or it has fewer extents than there shall be zones.
+    /// blocks, or has fewer spare bytes than [`Self::spare_bytes`], or it has fewer extents than
+    /// there shall be zones and [`Self::SPARE_EXTENTS`].
     pub fn format(media: Arc<dyn Media>, config: ZonesConfig) -> Arc<Self> {
+        Arc::new(Self::on(media, config))
+    }
+
+    fn on(media: Arc<dyn Media>, config: ZonesConfig) -> Self {
         let medium = media.shape();
         assert!(
             medium.page_bytes > 0 && medium.page_bytes.is_multiple_of(BLOCK_BYTES),
             "a page of {} bytes holds whole blocks of {BLOCK_BYTES} bytes",
             medium.page_bytes
         );
-        let zones = config.zones.unwrap_or(medium.extents);
         assert!(
-            (1..=medium.extents).contains(&zones),
-            "{zones} zones fit a medium of {} extents",
+            medium.spare_bytes >= Self::spare_bytes(medium.page_bytes),
+            "{} spare bytes are enough for the checksums of a page of zones",
+            medium.spare_bytes
+        );
+        let most = medium.extents.saturating_sub(Self::SPARE_EXTENTS);
+        let zones = config.zones.unwrap_or(most);
+        assert!(
+            (1..=most).contains(&zones),
+            "{zones} zones and {} spare extents fit a medium of {} extents",
+            Self::SPARE_EXTENTS,
             medium.extents
         );
         let capacity = medium.extent_bytes() / u64::from(BLOCK_BYTES);
@@ -101,10 +161,16 @@ impl Zones {
             contents: vec![None; zones as usize].into(),
             buffer: Buffer::new(config.buffer_bytes),
             wanting: VecDeque::new(),
+            leaving: Vec::new(),
+            next_fill: 1,
+            appends: 0,
+            savers: Vec::new(),
+            has_saved: false,
+            leavers: Vec::new(),
         };
         let page_bytes = medium.page_bytes;
         let zeros = Buf::copy_from(&vec![0; page_bytes as usize]);
-        Arc::new(Self { media, shape, page_bytes, zeros, state: Mutex::new(state) })
+        Self { media, shape, page_bytes, zeros, state: Mutex::new(state) }
     }
 
     /// The sizes of the device.
@@ -298,16 +364,24 @@ impl Zones {
         let at = state.states.write(zone, offset, blocks);
         if at.is_ok() {
             state.buffer.add(bytes);
-            let content =
-                state.contents[zone as usize].get_or_insert_with(|| Arc::new(Content::new(zone)));
-            let content = content.clone();
+            let content = Self::content(&mut state, zone);
             let closed = content.pages().join(data, self.page_bytes);
-            for (number, page) in closed {
-                self.send(&mut state, &content, number, page, class);
+            for (number, data) in closed {
+                self.send(&mut state, &content, (number, Kind::Data, data), class);
             }
         }
         state.buffer.wake_next();
         at
+    }
+
+    /// What `zone` holds, which begins here if it held nothing.
+    fn content(state: &mut State, zone: u32) -> Arc<Content> {
+        if let Some(content) = &state.contents[zone as usize] {
+            return content.clone();
+        }
+        let content = Arc::new(Content::new(zone, state.number_fill()));
+        state.contents[zone as usize] = Some(content.clone());
+        content
     }
 
     /// Changes a zone, and returns what it held if that has to go.
@@ -317,53 +391,81 @@ impl Zones {
         zone: u32,
         action: ZoneAction,
     ) -> Result<Option<Arc<Content>>, ZoneError> {
+        let was_full = state.states.state(zone) == ZoneState::Full;
         state.states.change(zone, action)?;
         match action {
             ZoneAction::Open | ZoneAction::Close => {}
+            ZoneAction::Finish if was_full => {}
             ZoneAction::Finish => {
-                let Some(content) = state.contents[zone as usize].clone() else { return Ok(None) };
-                let closed = content.pages().close();
-                if let Some((number, page)) = closed {
-                    self.send(state, &content, number, page, Class::HostWrite);
-                }
+                // The page says that the zone is full, so there is one even without data.
+                let content = Self::content(state, zone);
+                let (number, data) = content.pages().close();
+                self.send(state, &content, (number, Kind::Finished, data), Class::HostWrite);
             }
-            ZoneAction::Reset => return Ok(state.contents[zone as usize].take()),
+            ZoneAction::Reset => {
+                let content = state.contents[zone as usize].take();
+                state.leaving.extend(content.clone());
+                return Ok(content);
+            }
         }
         Ok(None)
     }
 
-    /// Starts the append of a closed page, or has it wait for an extent.
+    /// Starts the append of a closed page, its number, kind and data, or has it wait for an extent.
     fn send(
         self: &Arc<Self>,
         state: &mut State,
         content: &Arc<Content>,
-        number: u32,
-        page: Arc<Page>,
+        (number, kind, data): (u32, Kind, Segments),
         class: Class,
     ) {
-        let unlanded = Unlanded { page, ticket: state.buffer.close_page(), class };
         let mut pages = content.pages();
-        let is_first = pages.unlanded.is_empty();
+        let first = pages.unlanded.keys().next().copied();
+        let landed = first.unwrap_or(number);
+        let (zone, fill) = (content.zone, content.fill);
+        let spare = Spare { kind, zone, page: number, fill, landed, copied: 0, blocks: 0 };
+        let ticket = Some(state.buffer.close_page());
+        let unlanded = Unlanded { page: spare.page(data), ticket, class };
         pages.unlanded.insert(number, unlanded.clone());
-        if pages.extent.is_none() && is_first {
-            pages.extent = self.media.open(label(content)).ok();
-            if pages.extent.is_none() {
+        if pages.extent.is_none() && first.is_none() {
+            pages.extent = self.take_extent(state, content);
+            if pages.extent.is_none() && !state.leaving.is_empty() {
                 state.wanting.push_back(content.clone());
             }
         }
         if pages.extent.is_some() {
-            self.append_page(content, &mut pages, number, unlanded);
+            self.append_page(state, content, &mut pages, (number, unlanded));
+        } else if state.leaving.is_empty() {
+            Self::refuse(state, content, &mut pages);
         }
+    }
+
+    /// An extent for `content`. One is kept for what is in memory when power is lost, unless no
+    /// other comes back.
+    fn take_extent(&self, state: &State, content: &Content) -> Option<ExtentId> {
+        let has_one = self.media.free_extents() > 1 || state.leaving.is_empty();
+        has_one.then(|| self.media.open(label(content.zone, content.fill)).ok()).flatten()
+    }
+
+    /// No extent is to be had for `content`: its zone is read only, from memory.
+    fn refuse(state: &mut State, content: &Content, pages: &mut Pages) {
+        for unlanded in pages.unlanded.values_mut() {
+            if let Some(ticket) = unlanded.ticket.take() {
+                state.buffer.remove(u64::from(unlanded.page.data_bytes()), Some(ticket));
+            }
+        }
+        state.states.fail(content.zone, ZoneState::ReadOnly);
     }
 
     fn append_page(
         self: &Arc<Self>,
+        state: &mut State,
         content: &Arc<Content>,
         pages: &mut Pages,
-        number: u32,
-        unlanded: Unlanded,
+        (number, unlanded): (u32, Unlanded),
     ) {
         let extent = pages.extent.expect("pages are appended to the extent of their zone");
+        state.appends += 1;
         let class = pages.begin_append(unlanded.class);
         let (zones, content) = (self.clone(), content.clone());
         clock::spawn(async move {
@@ -381,13 +483,18 @@ impl Zones {
         result: Result<(), media::Error>,
     ) {
         let mut state = self.state();
-        state.buffer.remove(u64::from(unlanded.page.data_bytes()), Some(unlanded.ticket));
+        state.buffer.remove(u64::from(unlanded.page.data_bytes()), unlanded.ticket);
         content.pages().end_append(number, result.is_ok());
         let present = state.contents[content.zone as usize].as_ref();
-        if result.is_err() && present.is_some_and(|present| Arc::ptr_eq(present, content)) {
+        let is_refused = result.is_err() && result != Err(media::Error::PowerLost);
+        if is_refused && present.is_some_and(|present| Arc::ptr_eq(present, content)) {
             state.states.fail(content.zone, ZoneState::ReadOnly);
         }
         state.buffer.wake_next();
+        state.appends -= 1;
+        if state.appends == 0 {
+            state.savers.drain(..).for_each(clock::wake);
+        }
     }
 
     /// Drops what a zone held before its reset, and gives its extent back.
@@ -395,12 +502,18 @@ impl Zones {
         if !self.drop_unsent(&content) {
             clock::park(Rank::Free, Stage::Queue).await;
         }
-        let Some(extent) = content.pages().extent else { return Ok(()) };
-        let result = self.media.reset(extent, Class::HostWrite).await;
+        self.saved_is_gone().await;
+        let extent = content.pages().extent;
+        let result = match extent {
+            Some(extent) => self.media.reset(extent, Class::HostWrite).await,
+            None => Ok(()),
+        };
         let mut state = self.state();
+        state.leaving.retain(|leaving| !Arc::ptr_eq(leaving, &content));
         if result.is_err() {
             state.states.fail(content.zone, ZoneState::Offline);
             if let Some(later) = state.contents[content.zone as usize].take() {
+                state.leaving.push(later.clone());
                 let zones = self.clone();
                 // Whatever becomes of it, the zone is offline.
                 clock::spawn(async move { zones.leave(later).await.unwrap_or_default() });
@@ -410,17 +523,17 @@ impl Zones {
         Ok(result?)
     }
 
-    /// Forgets the pages that are not on their way to an extent. True when none is on its way, and
-    /// nobody reads; else the current task is woken then.
+    /// Makes room for others in the buffer where pages are not on their way to an extent. True when
+    /// none is on its way, and nobody reads; else the current task is woken then.
     fn drop_unsent(&self, content: &Content) -> bool {
         let mut state = self.state();
         let mut pages = content.pages();
-        let open_bytes = pages.drop_open();
-        state.buffer.remove(open_bytes, None);
+        state.buffer.remove(pages.open_bytes().into(), None);
         if pages.extent.is_none() {
-            for unlanded in std::mem::take(&mut pages.unlanded).into_values() {
-                let bytes = u64::from(unlanded.page.data_bytes());
-                state.buffer.remove(bytes, Some(unlanded.ticket));
+            for unlanded in pages.unlanded.values_mut() {
+                if let Some(ticket) = unlanded.ticket.take() {
+                    state.buffer.remove(unlanded.page.data_bytes().into(), Some(ticket));
+                }
             }
         }
         let is_left = pages.is_left();
@@ -429,17 +542,23 @@ impl Zones {
         is_left
     }
 
-    /// Gives free extents to those that wait for one.
+    /// Gives free extents to those that wait for one, and refuses them when none will come back.
     fn supply(self: &Arc<Self>, state: &mut State) {
         while let Some(content) = state.wanting.front().cloned() {
             let mut pages = content.pages();
-            let waiting = pages.unlanded.clone();
+            let mut waiting = pages.unlanded.clone();
+            waiting.retain(|_, unlanded| unlanded.ticket.is_some());
             if !waiting.is_empty() {
-                let Ok(extent) = self.media.open(label(&content)) else { return };
-                pages.extent = Some(extent);
-            }
-            for (number, unlanded) in waiting {
-                self.append_page(&content, &mut pages, number, unlanded);
+                pages.extent = self.take_extent(state, &content);
+                match pages.extent {
+                    None if !state.leaving.is_empty() => return,
+                    None => Self::refuse(state, &content, &mut pages),
+                    Some(_) => {
+                        for unlanded in waiting {
+                            self.append_page(state, &content, &mut pages, unlanded);
+                        }
+                    }
+                }
             }
             drop(pages);
             state.wanting.pop_front();
@@ -472,16 +591,19 @@ impl Zones {
             Part::Landed { extent, page, start, len } => {
                 let at = PageId { extent: *extent, page: *page };
                 let page = self.media.read(at, &|_: &Page| *len, class).await?;
-                let found = page.segments_at(*start, *len);
+                let found = spare::verified(&page, *start, *len);
                 Ok(found.ok_or(media::Error::Unrecovered(at))?)
+            }
+            Part::Lost { extent, page } => {
+                Err(media::Error::Unrecovered(PageId { extent: *extent, page: *page }).into())
             }
         }
     }
 }
 
-/// The label of a zone's extent: its epoch is the zone's number.
-fn label(content: &Content) -> Label {
-    Label { stream: Stream::Host, epoch: content.zone.into() }
+/// The label of the extent of a zone's filling.
+fn label(zone: u32, fill: u64) -> Label {
+    Label { stream: Stream::Host, epoch: fill << 32 | u64::from(zone) }
 }
 
 /// Whole logical blocks of `data`.

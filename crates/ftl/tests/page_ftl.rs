@@ -7,6 +7,8 @@ mod blocking;
 mod content;
 #[path = "page_ftl/crowd.rs"]
 mod crowd;
+#[path = "page_ftl/faults.rs"]
+mod faults;
 #[path = "page_ftl/latency.rs"]
 mod latency;
 #[path = "page_ftl/model.rs"]

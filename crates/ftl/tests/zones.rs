@@ -7,7 +7,7 @@ use ftl::{
     AppendFtl, Region, Stripe, ZoneAction, ZoneError, ZoneInfo, ZoneState, Zones, ZonesConfig,
 };
 use media::{Media, Memory, Segments, Shape};
-use nand::{Cells, Geometry, Model as Timekeeping, Nand, Registers, Timing};
+use nand::{Cells, FaultPlan, Geometry, Model as Timekeeping, Nand, Registers, Timing};
 use reactor::Reactor;
 use std::sync::Arc;
 
@@ -379,9 +379,9 @@ fn zones_in_memory_are_as_the_model() {
     for seed in 0..8 {
         let shape = Shape {
             page_bytes: 2 * BLOCK,
-            spare_bytes: 0,
+            spare_bytes: 44,
             pages_per_extent: 3,
-            extents: ZONES,
+            extents: ZONES + Zones::SPARE_EXTENTS,
             parallelism: 1,
         };
         Reactor::new((seed % 2 == 1).then_some(seed))
@@ -392,15 +392,15 @@ fn zones_in_memory_are_as_the_model() {
 #[test]
 fn zones_on_flash_are_as_the_model() {
     for seed in 0..8 {
-        // An extent of one page on each of three dies, and one extent more than there are zones.
+        // An extent of one page on each of three dies, and perhaps one extent more than need be.
         let geometry = Geometry {
             channels: 3,
             dies_per_channel: 1,
             planes_per_die: 1,
-            blocks_per_plane: ZONES + (u32::try_from(seed).unwrap() % 2),
+            blocks_per_plane: ZONES + Zones::SPARE_EXTENTS + (u32::try_from(seed).unwrap() % 2),
             pages_per_block: 1,
             page_bytes: 2 * BLOCK,
-            spare_bytes: 24,
+            spare_bytes: 24 + 44,
         };
         let micros = Nanos::from_micros;
         let timing = Timing::uniform(
@@ -413,7 +413,7 @@ fn zones_on_flash_are_as_the_model() {
         );
         Reactor::new((seed % 4 > 1).then_some(seed)).run(async {
             let cells = Arc::new(Cells::new(geometry, 0, 0, 0));
-            let nand = Arc::new(Nand::new(cells, timing, Group::new()));
+            let nand = Arc::new(Nand::new(cells, timing, FaultPlan::default(), Group::new()));
             let ftl = AppendFtl::format(nand, Region::all(&geometry), Stripe::All);
             run(Arc::new(ftl), seed).await;
         });

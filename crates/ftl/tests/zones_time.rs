@@ -7,7 +7,7 @@ use ftl::{AppendFtl, Region, Stripe, ZoneAction, ZoneError, ZoneState, Zones, Zo
 use media::{
     Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Segments, Select, Shape,
 };
-use nand::{Cells, Geometry, Model, Nand, Registers, Timing};
+use nand::{Cells, FaultPlan, Geometry, Model, Nand, Registers, Timing};
 use reactor::Reactor;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -39,16 +39,18 @@ fn on_flash(stripe: Stripe, config: ZonesConfig, body: impl AsyncFnOnce(Arc<Zone
         channels: 2,
         dies_per_channel: 1,
         planes_per_die: 1,
-        blocks_per_plane: 4,
+        blocks_per_plane: 4 + Zones::SPARE_EXTENTS,
         pages_per_block: 3,
         page_bytes: u32::try_from(PAGE).expect("a small number") * BLOCK,
-        spare_bytes: 24,
+        spare_bytes: 24 + 52,
     };
     let timing = Timing::uniform(Model::Staged, Registers::Double, READ, PROGRAM, ERASE, RATE);
     Reactor::new(None).run(async {
         let cells = Arc::new(Cells::new(geometry, 0, 0, 0));
-        let nand = Arc::new(Nand::new(cells, timing, Group::new()));
+        let nand = Arc::new(Nand::new(cells, timing, FaultPlan::default(), Group::new()));
         let ftl = AppendFtl::format(nand, Region::all(&geometry), stripe);
+        // Of the two spare extents one is in use, as by what was saved when power was lost.
+        ftl.open(Label { stream: media::Stream::Host, epoch: u64::MAX }).expect("it is free");
         body(Zones::format(Arc::new(ftl), config)).await;
     });
 }
@@ -297,12 +299,7 @@ impl Media for Failing {
         self.medium.open(label)
     }
 
-    fn append(
-        &self,
-        at: PageId,
-        page: Arc<Page>,
-        class: Class,
-    ) -> LocalFuture<'_, Result<(), Error>> {
+    fn append(&self, at: PageId, page: Page, class: Class) -> LocalFuture<'_, Result<(), Error>> {
         let append = self.medium.append(at, page, class);
         if at == self.page { Box::pin(async move { Err(Error::Unrecovered(at)) }) } else { append }
     }
@@ -312,7 +309,7 @@ impl Media for Failing {
         at: PageId,
         select: Select<'a>,
         class: Class,
-    ) -> LocalFuture<'a, Result<Arc<Page>, Error>> {
+    ) -> LocalFuture<'a, Result<Page, Error>> {
         assert_ne!(at, self.page, "what the medium did not take is not read from it");
         self.medium.read(at, select, class)
     }
@@ -332,9 +329,9 @@ impl Media for Failing {
 fn on_failing(page: PageId, resets: bool, body: impl AsyncFnOnce(Arc<Zones>)) {
     let shape = Shape {
         page_bytes: BLOCK,
-        spare_bytes: 0,
+        spare_bytes: 40,
         pages_per_extent: 4,
-        extents: 3,
+        extents: 3 + Zones::SPARE_EXTENTS,
         parallelism: 1,
     };
     Reactor::new(None).run(async {

@@ -2,6 +2,7 @@ use crate::error::Error;
 use base::Buf;
 use clock::{Class, LocalFuture};
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Data as it is scattered in memory: buffers one after the other, which no block's bounds need to
 /// respect. The lengths add up to whole logical blocks.
@@ -53,14 +54,27 @@ pub trait Blocks: Send + Sync {
 
 /// The segments of `len` bytes from `start` of what `segments` hold one after the other; `None`
 /// when they hold less.
+#[inline]
 pub fn cut(segments: &[Buf], start: u32, len: u32) -> Option<Segments> {
+    let lens = segments.iter().map(Buf::len);
+    cut_with(lens, start, len, |number, range| segments[number].slice(range))
+}
+
+/// The same of segments of these lengths, of which `part` makes parts.
+#[inline]
+pub(crate) fn cut_with(
+    lens: impl Iterator<Item = u32>,
+    start: u32,
+    len: u32,
+    part: impl Fn(usize, Range<u32>) -> Buf,
+) -> Option<Segments> {
     let end = start.checked_add(len)?;
     let mut parts = Segments::new();
     let mut at = 0;
-    for segment in segments {
-        let next = at + segment.len();
+    for (number, len) in lens.enumerate() {
+        let next = at + len;
         if next > start && at < end {
-            parts.push(segment.slice(start.max(at) - at..end.min(next) - at));
+            parts.push(part(number, start.max(at) - at..end.min(next) - at));
         }
         at = next;
         if at >= end {
@@ -68,4 +82,31 @@ pub fn cut(segments: &[Buf], start: u32, len: u32) -> Option<Segments> {
         }
     }
     (at >= end).then_some(parts)
+}
+
+/// The same, if it is in one segment.
+#[inline]
+pub(crate) fn one(segments: &[Buf], start: u32, len: u32) -> Option<Buf> {
+    let lens = segments.iter().map(Buf::len);
+    one_with(lens, start, len, |number, range| segments[number].slice(range))
+}
+
+/// The same of segments of these lengths, of one of which `part` makes a part.
+#[inline]
+pub(crate) fn one_with(
+    lens: impl Iterator<Item = u32>,
+    start: u32,
+    len: u32,
+    part: impl FnOnce(usize, Range<u32>) -> Buf,
+) -> Option<Buf> {
+    let end = start.checked_add(len)?;
+    let mut at = 0;
+    for (number, len) in lens.enumerate() {
+        let next = at + len;
+        if start < next {
+            return (at <= start && end <= next).then(|| part(number, start - at..end - at));
+        }
+        at = next;
+    }
+    None
 }

@@ -1,3 +1,4 @@
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The sizes of a medium. They never change while it is open.
@@ -23,11 +24,11 @@ impl Shape {
 }
 
 /// An extent of a medium: ids are below some bound, not necessarily below `Shape::extents`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ExtentId(pub u32);
 
 /// A page of an extent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PageId {
     /// The extent it lies in.
     pub extent: ExtentId,
@@ -42,17 +43,34 @@ impl fmt::Display for PageId {
 }
 
 /// Who fills an extent. Data of different lifetime goes to different extents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Stream {
     /// What hosts store.
     Host = 0,
     /// What garbage collection moves.
     Gc = 1,
+    /// Table pages of an index, and checkpoints.
+    Index = 2,
+}
+
+impl Stream {
+    /// How many streams there are.
+    pub const COUNT: usize = 3;
+
+    /// The stream of this number, as media keep it.
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Host),
+            1 => Some(Self::Gc),
+            2 => Some(Self::Index),
+            _ => None,
+        }
+    }
 }
 
 /// What an extent was opened for, kept on the medium with its pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
     /// Who fills it.
     pub stream: Stream,
@@ -67,8 +85,9 @@ pub struct ExtentInfo {
     pub id: ExtentId,
     /// Its label.
     pub label: Label,
-    /// One more than the number of the last page written.
+    /// One more than the number of the last page written, or cut off while it was.
     pub pages: u32,
-    /// Pages below that which were never written: their program was cut off. In rising order.
+    /// Pages below that which hold nothing: their program was cut off before or while the flash was
+    /// at it, or the end of their block cannot be read. In rising order.
     pub holes: Vec<u32>,
 }

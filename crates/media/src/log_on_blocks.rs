@@ -1,5 +1,6 @@
 mod content;
 mod header;
+mod saved;
 mod scan;
 
 use crate::blocks::{Blocks, Segments, cut};
@@ -11,7 +12,8 @@ use crate::starts::Starts;
 use base::Buf;
 use clock::{Class, LocalFuture};
 use header::{HEADERS_BYTES, Header, PageHeader};
-use scan::Found;
+pub use saved::SavedLogOnBlocks;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,14 +45,14 @@ pub struct LogOnBlocks {
     starts: Starts,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Extent {
     /// How often it was opened.
     opening: u32,
     in_use: Option<InUse>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct InUse {
     label: Label,
     pages: u32,
@@ -70,7 +72,8 @@ impl LogOnBlocks {
 
     /// The medium that the blocks hold. Takes the time of reading one block for each extent, and
     /// for each page of those in use; and of what may have been cut off in the middle, all blocks.
-    /// Fails when a block cannot be read.
+    /// A page of which a block cannot be read is a hole, or cannot be read later; an extent is
+    /// there while one of its pages is.
     pub async fn open(blocks: Arc<dyn Blocks>) -> Result<Self, Error> {
         let shape = shape(&*blocks);
         let empty = Arc::new(Self::on(blocks, shape, Vec::new()));
@@ -78,9 +81,8 @@ impl LogOnBlocks {
             let medium = empty.clone();
             async move { medium.scan(ExtentId(extent)).await }
         });
-        let found: Result<Vec<Found>, Error> =
-            clock::join_all(scans.collect()).await.into_iter().collect();
-        let extents = found?.into_iter().map(Extent::from).collect();
+        let found = clock::join_all(scans.collect()).await;
+        let extents = found.into_iter().map(Extent::from).collect();
         Ok(Self::on(empty.blocks.clone(), shape, extents))
     }
 
@@ -100,10 +102,10 @@ impl LogOnBlocks {
         page * PAGE_BLOCKS as u64
     }
 
-    /// The header of a page's place, if there is one.
-    async fn header(&self, at: PageId, class: Class) -> Result<Option<Header>, Error> {
-        let block = self.blocks.read(self.first_block(at), 1, class).await?;
-        Ok(self.header_of(&block))
+    /// The header of a page's place, if there is one that can be read.
+    async fn header(&self, at: PageId, class: Class) -> Option<Header> {
+        let block = self.blocks.read(self.first_block(at), 1, class).await;
+        self.header_of(&block.ok()?)
     }
 
     fn header_of(&self, blocks: &[Buf]) -> Option<Header> {
@@ -218,12 +220,7 @@ impl Media for LogOnBlocks {
         Ok(ExtentId(id))
     }
 
-    fn append(
-        &self,
-        at: PageId,
-        page: Arc<Page>,
-        class: Class,
-    ) -> LocalFuture<'_, Result<(), Error>> {
+    fn append(&self, at: PageId, page: Page, class: Class) -> LocalFuture<'_, Result<(), Error>> {
         Box::pin(async move { self.write(at, &page, class).await })
     }
 
@@ -234,14 +231,17 @@ impl Media for LogOnBlocks {
         at: PageId,
         _: Select<'a>,
         class: Class,
-    ) -> LocalFuture<'a, Result<Arc<Page>, Error>> {
+    ) -> LocalFuture<'a, Result<Page, Error>> {
         Box::pin(async move {
             let opening = in_use(&mut self.extents(), at.extent).0;
-            let blocks = self.blocks_of(at, class).await?;
+            let blocks = self.blocks_of(at, class).await.map_err(|error| match error {
+                Error::UnrecoveredBlock(_) => Error::Unrecovered(at),
+                other => other,
+            })?;
             let header = self.header_of(&blocks).ok_or(Error::Unrecovered(at))?;
             let header = header.page_at(at, opening).ok_or(Error::Unrecovered(at))?;
             let page = content::decode(header, &blocks, self.block_bytes);
-            page.map(Arc::new).ok_or(Error::Unrecovered(at))
+            page.ok_or(Error::Unrecovered(at))
         })
     }
 

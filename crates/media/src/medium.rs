@@ -2,7 +2,6 @@ use crate::error::Error;
 use crate::extent::{ExtentId, ExtentInfo, Label, PageId, Shape};
 use crate::page::Page;
 use clock::{Class, LocalFuture};
-use std::sync::Arc;
 
 /// Tells from a sensed page how many of its data bytes shall cross the bus.
 pub type Select<'a> = &'a dyn Fn(&Page) -> u32;
@@ -24,12 +23,7 @@ pub trait Media: Send + Sync {
 
     /// Writes page number `at.page`, the extent's next, and returns when it is durable. The data is
     /// padded to the whole page. Pages are in order of the first polls of the futures.
-    fn append(
-        &self,
-        at: PageId,
-        page: Arc<Page>,
-        class: Class,
-    ) -> LocalFuture<'_, Result<(), Error>>;
+    fn append(&self, at: PageId, page: Page, class: Class) -> LocalFuture<'_, Result<(), Error>>;
 
     /// Reads a page: senses it, asks `select` how many of its data bytes are wanted, and moves as
     /// many over the bus. Spare bytes come along for nothing: real buses carry them beside the
@@ -42,11 +36,17 @@ pub trait Media: Send + Sync {
         at: PageId,
         select: Select<'a>,
         class: Class,
-    ) -> LocalFuture<'a, Result<Arc<Page>, Error>>;
+    ) -> LocalFuture<'a, Result<Page, Error>>;
 
     /// Erases `extent` and frees it: a loss of power leaves all of it, or nothing.
     fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>>;
 
     /// The extents in use, in no particular order.
     fn extents(&self) -> Vec<ExtentInfo>;
+
+    /// Extents in use, in rising order, of which the medium wants to take blocks out of use that
+    /// have failed: it does so when they are reset, so they are best cleaned soon.
+    fn suspects(&self) -> Vec<ExtentId> {
+        Vec::new()
+    }
 }

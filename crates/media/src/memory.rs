@@ -4,7 +4,7 @@ use crate::medium::{Media, Select};
 use crate::page::Page;
 use clock::{Class, LocalFuture};
 use std::future::ready;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A medium in memory that takes no time.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Memory {
 #[derive(Debug)]
 struct Extent {
     label: Label,
-    pages: Vec<Arc<Page>>,
+    pages: Vec<Page>,
 }
 
 impl Memory {
@@ -52,7 +52,7 @@ impl Media for Memory {
         Ok(ExtentId(u32::try_from(free).expect("extents are counted in 32 bits")))
     }
 
-    fn append(&self, at: PageId, page: Arc<Page>, _: Class) -> LocalFuture<'_, Result<(), Error>> {
+    fn append(&self, at: PageId, page: Page, _: Class) -> LocalFuture<'_, Result<(), Error>> {
         assert!(page.data_bytes() <= self.shape.page_bytes, "the data of {at} fits its page");
         assert!(page.spare().len() <= self.shape.spare_bytes as usize, "{at} fits its spare area");
         let mut extents = self.extents();
@@ -68,7 +68,7 @@ impl Media for Memory {
         at: PageId,
         _: Select<'a>,
         _: Class,
-    ) -> LocalFuture<'a, Result<Arc<Page>, Error>> {
+    ) -> LocalFuture<'a, Result<Page, Error>> {
         let page = in_use(&mut self.extents(), at.extent).pages[at.page as usize].clone();
         Box::pin(ready(Ok(page)))
     }
@@ -99,8 +99,8 @@ mod tests {
     const SHAPE: Shape =
         Shape { page_bytes: 4096, spare_bytes: 0, pages_per_extent: 2, extents: 2, parallelism: 1 };
 
-    fn page(tag: u64) -> Arc<Page> {
-        Arc::new(Page::new(&[], [Buf::phantom(4096, tag)]))
+    fn page(tag: u64) -> Page {
+        Page::new(&[], [Buf::phantom(4096, tag)])
     }
 
     #[test]

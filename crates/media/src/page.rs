@@ -1,64 +1,131 @@
-use crate::blocks::{Segments, cut};
+use crate::blocks::{Segments, cut, one};
+use crate::packed;
 use base::Buf;
 use prefetch_index::prefetch_index;
-use smallvec::SmallVec;
-
-/// Spare bytes kept in the page itself: the headers of four records with keys of 16 bytes, which is
-/// what a page of 16 KiB holds of the most usual values.
-const SPARE_INLINE: usize = 216;
-
-/// Data segments kept in the page itself.
-const DATA_INLINE: usize = 4;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::sync::Arc;
 
 /// The content of a page: immutable once built, shared by reference from the log to the cells.
 ///
-/// Headers and segments lie in one piece with it where they are few, so that reading a page is one
-/// miss of the cache and not three.
-#[derive(Clone, Debug)]
+/// A clone is one more reference. A page of which only the spare bytes and the front are real, as
+/// phantom values make it, is one allocation: memory holds a page of these for every few values of
+/// the device, and reading one is one miss of the cache.
+#[derive(Clone)]
+pub struct Page(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    /// Spare bytes, front and a table of phantoms, as `packed` lays them out.
+    Packed(Arc<[u8]>),
+    Scattered(Arc<Scattered>),
+}
+
+/// A page with data that lie elsewhere.
 #[repr(C)]
-pub struct Page {
-    /// Where the page begins in memory, for [`Self::prefetch`].
+struct Scattered {
+    /// Where this begins in memory, for [`Page::prefetch`].
     start: [u64; 0],
-    spare: SmallVec<[u8; SPARE_INLINE]>,
-    data: SmallVec<[Buf; DATA_INLINE]>,
+    spare: Arc<[u8]>,
+    data: Segments,
 }
 
 impl Page {
     /// A page of these spare bytes and this data, in segments from its first byte. What is left of
     /// the page is padding.
     pub fn new(spare: &[u8], data: impl IntoIterator<Item = Buf>) -> Self {
-        Self { start: [], spare: SmallVec::from_slice(spare), data: data.into_iter().collect() }
+        let data: Segments = data.into_iter().collect();
+        if data.iter().all(|segment| segment.bytes().is_none()) {
+            return Self(Repr::Packed(packed::pack(spare, None, &data)));
+        }
+        Self::scattered(spare, data)
+    }
+
+    /// The same with a segment of real bytes before the data.
+    pub fn with_front(spare: &[u8], front: &[u8], data: impl IntoIterator<Item = Buf>) -> Self {
+        let data: Segments = data.into_iter().collect();
+        if data.iter().all(|segment| segment.bytes().is_none()) {
+            return Self(Repr::Packed(packed::pack(spare, Some(front), &data)));
+        }
+        let data = std::iter::once(Buf::copy_from(front)).chain(data).collect();
+        Self::scattered(spare, data)
+    }
+
+    fn scattered(spare: &[u8], mut data: Segments) -> Self {
+        data.shrink_to_fit();
+        Self(Repr::Scattered(Arc::new(Scattered { start: [], spare: Arc::from(spare), data })))
     }
 
     /// Record headers and keys; at most `Shape::spare_bytes`.
     #[inline]
     pub fn spare(&self) -> &[u8] {
-        &self.spare
+        match &self.0 {
+            Repr::Packed(bytes) => packed::spare(bytes),
+            Repr::Scattered(page) => &page.spare,
+        }
+    }
+
+    /// The first segment of the data, unless it is a phantom.
+    #[inline]
+    pub fn front(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Repr::Packed(bytes) => packed::front(bytes),
+            Repr::Scattered(page) => page.data.first()?.bytes(),
+        }
     }
 
     /// The segments of the data.
-    #[inline]
-    pub fn data(&self) -> &[Buf] {
-        &self.data
+    pub fn segments(&self) -> Segments {
+        match &self.0 {
+            Repr::Packed(bytes) => packed::segments(bytes).collect(),
+            Repr::Scattered(page) => page.data.clone(),
+        }
+    }
+
+    /// From byte `start` on, the spare bytes and after them `front_len` bytes of the front, by
+    /// reference: what a list of the headers of many pages is made of.
+    pub fn headers(&self, start: usize, front_len: usize) -> Segments {
+        let parts: [Buf; 2] = match &self.0 {
+            Repr::Packed(bytes) => {
+                return std::iter::once(packed::headers(bytes, start, front_len)).collect();
+            }
+            Repr::Scattered(page) => {
+                let front = page.data.first().filter(|_| front_len > 0);
+                let front = front.map_or(Buf::phantom(0, 0), |front| {
+                    let end = u32::try_from(front_len).expect("a page has far less than 4 GiB");
+                    let start = start.saturating_sub(page.spare.len());
+                    front.slice(u32::try_from(start).expect("less than that")..end)
+                });
+                let start = start.min(page.spare.len());
+                [Buf::part_of(&page.spare, start..page.spare.len()), front]
+            }
+        };
+        parts.into_iter().filter(|part| part.len() > 0).collect()
     }
 
     /// Asks the processor for the page's memory ahead of its use.
     #[inline]
     pub fn prefetch(&self) {
-        const LINE_WORDS: usize = 64 / size_of::<u64>();
-        // The array by reference: by value it would be a copy, which lies elsewhere.
-        let start: &[u64] = &self.start;
-        for line in 0..size_of::<Self>().div_ceil(64) {
-            prefetch_index(start, line * LINE_WORDS);
+        match &self.0 {
+            Repr::Packed(bytes) => packed::prefetch(bytes),
+            Repr::Scattered(page) => {
+                const LINE_WORDS: usize = 64 / size_of::<u64>();
+                // The array by reference: by value it would be a copy, which lies elsewhere.
+                let start: &[u64] = &page.start;
+                for line in 0..size_of::<Scattered>().div_ceil(64) {
+                    prefetch_index(start, line * LINE_WORDS);
+                }
+            }
         }
     }
 
     /// The same of its segments up to number `last`, which lie elsewhere if they are many.
     #[inline]
     pub fn prefetch_segments(&self, last: usize) {
+        let Repr::Scattered(page) = &self.0 else { return };
         // Each line of the cache begins within two segments of the line before.
         for segment in (0..=last).step_by(2) {
-            prefetch_index(&self.data[..], segment);
+            prefetch_index(&page.data[..], segment);
         }
     }
 
@@ -66,56 +133,79 @@ impl Page {
     /// in turn, and then the bit in it: what a fault does to a page.
     #[must_use]
     pub fn with_flipped_bit(&self, which: u64) -> Self {
-        let mut page = self.clone();
+        let (mut spare, mut data) = (self.spare().to_vec(), self.segments());
         let mut filled: Vec<&mut Buf> =
-            page.data.iter_mut().filter(|segment| segment.len() > 0).collect();
-        let parts = filled.len() as u64 + u64::from(!page.spare.is_empty());
+            data.iter_mut().filter(|segment| segment.len() > 0).collect();
+        let parts = filled.len() as u64 + u64::from(!spare.is_empty());
         assert!(parts > 0, "an empty page has no bit to flip");
         let part = usize::try_from(which % parts).expect("there are few parts");
         let bit = which / parts;
         match filled.get_mut(part) {
             Some(segment) => **segment = segment.with_flipped_bit(bit),
             None => {
-                let at = bit % (page.spare.len() as u64 * 8);
+                let at = bit % (spare.len() as u64 * 8);
                 let byte = usize::try_from(at / 8).expect("within the spare bytes");
-                page.spare[byte] ^= 1 << (at % 8);
+                spare[byte] ^= 1 << (at % 8);
             }
         }
-        page
+        Self::new(&spare, data)
     }
 
     /// Bytes of data, without padding.
     pub fn data_bytes(&self) -> u32 {
-        self.data.iter().map(Buf::len).sum()
+        match &self.0 {
+            Repr::Packed(bytes) => packed::data_bytes(bytes),
+            Repr::Scattered(page) => page.data.iter().map(Buf::len).sum(),
+        }
     }
 
-    /// The segments of `len` data bytes from `start`, each cut to the range; `None` when the page
-    /// is shorter. A range that is one segment, which is the common case, comes back without a
-    /// copy.
+    /// The segments of `len` data bytes from `start`, each cut to the range and then joined; `None`
+    /// when the page is shorter. A range in one segment, which is the common case, comes back
+    /// without a copy.
+    #[inline]
     pub fn data_at(&self, start: u32, len: u32) -> Option<Buf> {
         if len == 0 {
             return Some(Buf::phantom(0, 0));
         }
-        let end = start.checked_add(len)?;
-        let mut parts = Vec::new();
-        let mut at = 0;
-        for segment in &self.data {
-            let next = at + segment.len();
-            if at <= start && end <= next {
-                return Some(segment.slice(start - at..end - at));
-            }
-            if next > start && at < end {
-                parts.push(segment.slice(start.max(at) - at..end.min(next) - at));
-            }
-            at = next;
-        }
-        if at < end { None } else { Buf::join(&parts) }
+        let one = match &self.0 {
+            Repr::Packed(bytes) => packed::one(bytes, start, len),
+            Repr::Scattered(page) => one(&page.data, start, len),
+        };
+        one.or_else(|| Buf::join(&self.segments_at(start, len)?))
     }
 
     /// As [`Self::data_at`], scattered as the page has it: nothing is joined.
     #[inline]
     pub fn segments_at(&self, start: u32, len: u32) -> Option<Segments> {
-        cut(&self.data, start, len)
+        match &self.0 {
+            Repr::Packed(bytes) => packed::cut(bytes, start, len),
+            Repr::Scattered(page) => cut(&page.data, start, len),
+        }
+    }
+}
+
+impl fmt::Debug for Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Page({} spare bytes, {:?})", self.spare().len(), self.segments())
+    }
+}
+
+/// In a saved state: the spare bytes and the segments.
+impl Serialize for Page {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.spare(), &self.segments()[..]).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Page {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (spare, segments) = <(Vec<u8>, Vec<Buf>)>::deserialize(deserializer)?;
+        Ok(match segments.split_first() {
+            Some((front, rest)) if front.bytes().is_some() => {
+                Self::with_front(&spare, front.bytes().unwrap_or_default(), rest.iter().cloned())
+            }
+            _ => Self::new(&spare, segments),
+        })
     }
 }
 

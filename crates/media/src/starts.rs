@@ -45,6 +45,18 @@ impl Starts {
         true
     }
 
+    /// The extents whose first page has not landed, for a saved state: nothing waits for them.
+    pub fn save(&self) -> Vec<ExtentId> {
+        self.waiting().keys().copied().collect()
+    }
+
+    /// As [`Self::open`], of extents that were saved.
+    pub fn restore(&self, extents: &[ExtentId]) {
+        for extent in extents {
+            self.open(*extent);
+        }
+    }
+
     /// The first page of `extent` has landed.
     pub fn landed(&self, extent: ExtentId) {
         let mut starts = self.waiting();

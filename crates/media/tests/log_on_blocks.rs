@@ -122,7 +122,7 @@ fn label(epoch: u64) -> Label {
 }
 
 /// A page of any size: bytes first, then a phantom or two, then bytes.
-fn page(content: u64) -> Arc<Page> {
+fn page(content: u64) -> Page {
     let mut rng = Rng::new(content);
     let mut below = |bound: u64| rng.below(bound);
     let max =
@@ -142,12 +142,13 @@ fn page(content: u64) -> Arc<Page> {
         Buf::phantom(lens[2], content + 1),
         Buf::copy_from(&end),
     ];
-    Arc::new(Page::new(&spare, data))
+    Page::new(&spare, data)
 }
 
 /// Every byte, or what stands for it.
 fn bytes(page: &Page) -> Vec<u64> {
-    let data = page.data().iter().flat_map(|part| match part.bytes() {
+    let segments = page.segments();
+    let data = segments.iter().flat_map(|part| match part.bytes() {
         Some(bytes) => bytes.iter().map(|byte| u64::from(*byte)).collect(),
         None => vec![part.checksum(); part.len() as usize],
     });
@@ -159,7 +160,7 @@ async fn assert_holds(medium: &LogOnBlocks, at: PageId, content: u64) {
     let expected = page(content);
     assert!(bytes(&found) == bytes(&expected), "{at} holds what was appended");
     assert_eq!((found.spare(), found.data_bytes()), (expected.spare(), expected.data_bytes()));
-    let first = |page: &Page| page.data().iter().map(Buf::len).find(|len| *len > 0);
+    let first = |page: &Page| page.segments().iter().map(Buf::len).find(|len| *len > 0);
     assert_eq!(first(&found), first(&expected), "the first segment is whole");
 }
 
@@ -267,7 +268,7 @@ fn a_short_page_writes_only_the_blocks_that_it_needs() {
         let extent = Media::open(&*medium, label(0)).unwrap();
         for (page, (len, blocks)) in (0..).zip([(0, 1), (1, 2), (BLOCK, 2), (PAGE_BYTES, 8)]) {
             let before = *slow.written.lock().unwrap();
-            let content = Arc::new(Page::new(b"spare", [Buf::phantom(len, 1)]));
+            let content = Page::new(b"spare", [Buf::phantom(len, 1)]);
             let at = PageId { extent, page };
             medium.append(at, content, Class::HostWrite).await.unwrap();
             assert_eq!(*slow.written.lock().unwrap() - before, blocks);

@@ -1,14 +1,20 @@
-use crate::cells::{Cells, TAG_BYTES, Tag};
+use crate::cells::{Cells, Sensed, TAG_BYTES, Tag};
 use crate::counters::{Counters, Tally};
+use crate::error::{CopyError, EraseError, ProgramError, ReadError};
+use crate::fault::{FaultPlan, FaultReport};
+use crate::faults::{End, Faults};
 use crate::geometry::{BlockId, Ppa};
 use crate::pace::Pace;
+use crate::power::{Leave, Power, stand_still};
 use crate::scalar::Scalar;
 use crate::staged::{Staged, Step};
 use crate::timing::{Model, Order, Timing};
+use crate::torn::Torn;
 use base::Nanos;
 use clock::{Class, Group};
 use media::{Page, Select};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A flash array in time: what reads, programs and erases [`Cells`].
 #[derive(Debug)]
@@ -17,7 +23,12 @@ pub struct Nand {
     timing: Timing,
     pace: Pace,
     steps: Steps,
-    tally: Tally,
+    pub(crate) tally: Tally,
+    may_fail: bool,
+    /// Faults may happen, or the mains are gone: what every step asks first.
+    is_troubled: AtomicBool,
+    pub(crate) faults: Faults,
+    power: Power,
 }
 
 #[derive(Debug)]
@@ -27,10 +38,11 @@ enum Steps {
 }
 
 /// What changes cells.
+#[derive(Clone, Copy)]
 struct Change {
-    block: BlockId,
-    /// What the array does.
+    /// What the array does, and where; erases and marks have no page.
     step: Step,
+    at: Ppa,
     /// How long data moves over the channel before.
     transfer: Nanos,
     /// How long the array works.
@@ -38,8 +50,8 @@ struct Change {
 }
 
 impl Nand {
-    /// An idle array over `cells`, waited for in `group`.
-    pub fn new(cells: Arc<Cells>, timing: Timing, group: Group) -> Self {
+    /// An idle array over `cells`, waited for in `group`, with these faults.
+    pub fn new(cells: Arc<Cells>, timing: Timing, faults: FaultPlan, group: Group) -> Self {
         assert!(timing.transfer_bytes > 0, "a transfer moves bytes");
         let geometry = cells.geometry();
         let group = match timing.order {
@@ -55,7 +67,17 @@ impl Nand {
             Model::Scalar => Steps::Scalar(Scalar::new(geometry, timing.registers)),
         };
         let pace = Pace::new(geometry, &timing);
-        Self { cells, timing, pace, steps, tally: Tally::default() }
+        Self {
+            may_fail: !faults.rules.is_empty() || cells.has_broken_blocks(),
+            cells,
+            timing,
+            pace,
+            steps,
+            tally: Tally::default(),
+            is_troubled: AtomicBool::new(!faults.rules.is_empty()),
+            faults: Faults::new(faults),
+            power: Power::mains(),
+        }
     }
 
     /// What a power cut leaves of the array.
@@ -68,132 +90,341 @@ impl Nand {
         self.tally.counters()
     }
 
+    /// The faults that happened so far.
+    pub fn faults(&self) -> FaultReport {
+        self.faults.report()
+    }
+
+    /// False when no program and no erase will ever fail.
+    pub const fn may_fail(&self) -> bool {
+        self.may_fail
+    }
+
+    /// The mains are gone. What has a page register goes on to its end. Of the rest only what is of
+    /// [`Class::HostWrite`] begins, and no erase: senses for nothing, programs, copies and marks
+    /// while there is energy for `pages` of them, and then they fail with
+    /// [`ProgramError::PowerLost`]. All else waits for ever: the reactor is thrown away next.
+    pub fn run_on_capacitors(&self, pages: u64) {
+        self.power.run_on_capacitors(pages);
+        self.is_troubled.store(true, Relaxed);
+    }
+
+    /// True once the mains are gone.
+    pub fn is_on_capacitors(&self) -> bool {
+        self.power.is_on_capacitors()
+    }
+
     /// Senses a page, asks `select` how many of its data bytes are wanted, and moves as many over
-    /// the channel in whole transfers, at most the page. The spare bytes ride along.
+    /// the channel in whole transfers, at most the page. The spare bytes ride along. Nothing of a
+    /// page that cannot be corrected moves.
     #[inline]
-    pub async fn read(&self, ppa: Ppa, select: Select<'_>, class: Class) -> Arc<Page> {
+    pub async fn read(
+        &self,
+        ppa: Ppa,
+        select: Select<'_>,
+        class: Class,
+    ) -> Result<Page, ReadError> {
         self.assert_holds(ppa);
         self.cells.prefetch(ppa);
         let look = || self.cells.page(ppa);
-        let wanted = |page: &Arc<Page>| self.whole_transfers(select(page));
+        let wanted = |page: &Option<Page>| {
+            page.as_ref().map_or(0, |page| self.whole_transfers(select(page)))
+        };
         let (time, retries) = self.read_time(ppa);
-        let (page, bytes) = self.sense(ppa.block, time, class, look, wanted).await;
+        let (page, bytes) = self.sense(ppa, time, class, look, wanted).await;
         self.tally.read(bytes);
         self.tally.retries(retries);
-        page
+        page.ok_or(ReadError::Uncorrectable)
     }
 
     /// Programs a page, which is the next one of its block. The whole page moves over the channel,
-    /// padding included. `tag` goes with the first page of a block, and only with it.
-    pub async fn program(&self, ppa: Ppa, page: Arc<Page>, tag: Option<Tag>, class: Class) {
+    /// padding included. `tag` goes with the first page of a block, and only with it: every later
+    /// page that has room for it gets a copy.
+    pub async fn program(
+        &self,
+        ppa: Ppa,
+        page: Page,
+        tag: Option<Tag>,
+        class: Class,
+    ) -> Result<(), ProgramError> {
         self.assert_fits(ppa, &page, tag);
+        self.program_content(ppa, Some(page), tag, class).await
+    }
+
+    /// Programs a page so that reading it fails: what takes the place of a page that is lost. All
+    /// else is as in [`Self::program`].
+    pub async fn program_unreadable(
+        &self,
+        ppa: Ppa,
+        tag: Option<Tag>,
+        class: Class,
+    ) -> Result<(), ProgramError> {
+        self.assert_tagged(ppa, tag);
+        self.program_content(ppa, None, tag, class).await
+    }
+
+    async fn program_content(
+        &self,
+        ppa: Ppa,
+        page: Option<Page>,
+        tag: Option<Tag>,
+        class: Class,
+    ) -> Result<(), ProgramError> {
         let page_bytes = self.cells.geometry().page_bytes;
         let programmed = || {
             self.tally.program(page_bytes);
-            self.cells.program(ppa, page, tag);
+            self.end_program(ppa, page, tag)
         };
         let transfer = self.transfer_time(page_bytes);
         let array = self.pace.program(ppa);
-        let change = Change { block: ppa.block, step: Step::Program, transfer, array };
-        self.change(change, class, programmed).await;
+        let change = Change { step: Step::Program, at: ppa, transfer, array };
+        match self.change(change, class, programmed).await {
+            Some(true) => Ok(()),
+            Some(false) => Err(ProgramError::Failed),
+            None => Err(ProgramError::PowerLost),
+        }
     }
 
     /// Copies page `from` to page `to` of the same plane, spare bytes and all, through a register
     /// of the plane and not over the channel. `tag` as in [`Self::program`].
-    pub async fn copyback(&self, from: Ppa, to: Ppa, tag: Option<Tag>, class: Class) {
+    pub async fn copyback(
+        &self,
+        from: Ppa,
+        to: Ppa,
+        tag: Option<Tag>,
+        class: Class,
+    ) -> Result<(), CopyError> {
         self.assert_holds(from);
         let geometry = self.cells.geometry();
         let plane = |ppa: Ppa| (ppa.block.die, geometry.plane_of(ppa.block));
         assert_eq!(plane(from), plane(to), "{from} and {to} lie in different planes");
         let (read, retries) = self.read_time(from);
         let copied = || {
-            let page = self.cells.page(from);
+            self.strike_sense(from);
+            let Some(page) = self.cells.page(from) else { return Err(CopyError::Uncorrectable) };
             self.assert_fits(to, &page, tag);
             self.tally.copyback();
             self.tally.retries(retries);
-            self.cells.program(to, page, tag);
+            self.end_program(to, Some(page), tag).then_some(()).ok_or(CopyError::Failed)
         };
         let array = read + self.pace.program(to);
-        let change = Change { block: to.block, step: Step::Copyback, transfer: Nanos::ZERO, array };
-        self.change(change, class, copied).await;
+        let change = Change { step: Step::Copyback, at: to, transfer: Nanos::ZERO, array };
+        self.change(change, class, copied).await.unwrap_or(Err(CopyError::PowerLost))
     }
 
     /// Erases a block.
-    pub async fn erase(&self, block: BlockId, class: Class) {
+    pub async fn erase(&self, block: BlockId, class: Class) -> Result<(), EraseError> {
         self.cells.geometry().assert_holds(block);
         let erased = || {
             self.tally.erase();
-            self.cells.erase(block);
+            self.end_erase(block)
         };
-        let array = self.timing.erase;
-        let change = Change { block, step: Step::Erase, transfer: Nanos::ZERO, array };
-        self.change(change, class, erased).await;
+        let (at, array) = (Ppa { block, page: 0 }, self.timing.erase);
+        let change = Change { step: Step::Erase, at, transfer: Nanos::ZERO, array };
+        let erased = self.change(change, class, erased).await;
+        let erased = erased.expect("an erase that has no power waits for ever");
+        erased.then_some(()).ok_or(EraseError::Failed)
     }
 
-    /// Tells whether a page is programmed: a sense without a transfer.
-    pub async fn probe(&self, ppa: Ppa, class: Class) -> bool {
-        self.assert_holds(ppa);
-        let look = || ppa.page < self.cells.programmed(ppa.block);
-        let time = self.pace.read(ppa);
-        let (programmed, _) = self.sense(ppa.block, time, class, look, |_| 0).await;
-        self.tally.probe();
-        programmed
-    }
-
-    /// The tag of a block, `None` when the block is erased: a sense of its first page, of which the
-    /// spare bytes alone are taken.
-    pub async fn read_tag(&self, block: BlockId, class: Class) -> Option<Tag> {
+    /// Marks `block` as bad for good, in the time of a program: [`Cells::is_bad`] from then on. Its
+    /// pages can be read as before. The mark lies in a part of the die that has no faults.
+    pub async fn retire(&self, block: BlockId, class: Class) -> Result<(), ProgramError> {
         self.cells.geometry().assert_holds(block);
-        let time = self.pace.read(Ppa { block, page: 0 });
-        let (tag, _) = self.sense(block, time, class, || self.cells.tag(block), |_| 0).await;
+        let at = Ppa { block, page: 0 };
+        let (array, transfer) = (self.pace.program(at), Nanos::ZERO);
+        let change = Change { step: Step::Retire, at, transfer, array };
+        let retired = self.change(change, class, || self.cells.retire(block)).await;
+        retired.ok_or(ProgramError::PowerLost)
+    }
+
+    /// Tells whether a page is programmed, if it can be read: a sense without a transfer.
+    pub async fn probe(&self, ppa: Ppa, class: Class) -> Result<bool, ReadError> {
+        self.assert_holds(ppa);
+        let look = || self.cells.sensed(ppa);
+        let (sensed, _) = self.sense(ppa, self.pace.read(ppa), class, look, |_| 0).await;
         self.tally.probe();
-        tag
+        match sensed {
+            Sensed::Blank => Ok(false),
+            Sensed::Readable => Ok(true),
+            Sensed::Unreadable => Err(ReadError::Uncorrectable),
+        }
+    }
+
+    /// The tag of a block as page `ppa` has it, `None` when the page is not programmed: a sense of
+    /// which the spare bytes alone are taken.
+    pub async fn read_tag(&self, ppa: Ppa, class: Class) -> Result<Option<Tag>, ReadError> {
+        let programmed = self.probe(ppa, class).await?;
+        Ok(programmed.then(|| self.cells.tag(ppa.block)))
     }
 
     /// Looks at cells at the end of a sense and moves the bytes that are `wanted` of what was seen.
     #[inline]
     async fn sense<T>(
         &self,
-        block: BlockId,
+        ppa: Ppa,
         array: Nanos,
         class: Class,
         look: impl Fn() -> T,
         wanted: impl Fn(&T) -> u32,
     ) -> (T, u32) {
+        let die = ppa.block.die;
         match &self.steps {
             Steps::Staged(steps) => {
-                let _register = steps.register(block, class).await;
-                steps.array(block, class, Step::Read, array).await;
+                let register = steps.register(ppa.block, class).await;
+                let mut array = array;
+                if self.is_troubled() {
+                    if self.power.to_sense(class) != Leave::Begin {
+                        drop(register);
+                        stand_still().await;
+                    }
+                    array = self.faults.stretch(ppa.block, Some(ppa.page), array);
+                }
+                steps.array(ppa.block, class, Step::Read, array).await;
+                self.strike_sense(ppa);
                 let seen = look();
                 let bytes = wanted(&seen);
-                steps.transfer(block.die, class, self.transfer_time(bytes)).await;
+                steps.transfer(die, class, self.transfer_time(bytes)).await;
                 (seen, bytes)
             }
             Steps::Scalar(steps) => {
+                let mut array = array;
+                if self.is_troubled() {
+                    if self.power.to_sense(class) != Leave::Begin {
+                        stand_still().await;
+                    }
+                    array = self.faults.stretch(ppa.block, Some(ppa.page), array);
+                }
                 // The model books the transfer at once, so it must know its length beforehand.
                 let bytes = wanted(&look());
                 let transfer = self.transfer_time(bytes);
-                (steps.sense(block.die, array, transfer, look).await, bytes)
+                let sensed = || {
+                    self.strike_sense(ppa);
+                    look()
+                };
+                (steps.sense(die, array, transfer, sensed).await, bytes)
             }
         }
     }
 
-    /// Moves data, has the array work, and then changes the cells.
-    async fn change(&self, change: Change, class: Class, changed: impl FnOnce()) {
-        let Change { block, step, transfer, array } = change;
+    /// Moves data, has the array work, and then changes the cells. `None` when there is no power
+    /// for it.
+    async fn change<T>(
+        &self,
+        change: Change,
+        class: Class,
+        changed: impl FnOnce() -> T,
+    ) -> Option<T> {
+        let Change { step, at, transfer, mut array } = change;
         match &self.steps {
             Steps::Staged(steps) => {
-                let _register = steps.register(block, class).await;
-                if step == Step::Program {
-                    steps.announce_program(block, class);
+                let register = steps.register(at.block, class).await;
+                if self.is_troubled() {
+                    match self.leave(step, class) {
+                        Leave::Begin => array = self.stretch(&change),
+                        Leave::Fail => return None,
+                        Leave::Never => {
+                            drop(register);
+                            stand_still().await;
+                        }
+                    }
                 }
-                steps.transfer(block.die, class, transfer).await;
-                let suspends = steps.array(block, class, step, array).await;
+                if step == Step::Program {
+                    steps.announce_program(at.block, class);
+                }
+                steps.transfer(at.block.die, class, transfer).await;
+                let torn = Torn::once_served(&self.cells, at, step);
+                let suspends = steps.array(at.block, class, step, array).await;
+                torn.whole();
                 self.tally.suspends(suspends);
-                changed();
+                Some(changed())
             }
-            Steps::Scalar(steps) => steps.change(block.die, transfer, array, changed).await,
+            Steps::Scalar(steps) => {
+                if self.is_troubled() {
+                    match self.leave(step, class) {
+                        Leave::Begin => array = self.stretch(&change),
+                        Leave::Fail => return None,
+                        Leave::Never => stand_still().await,
+                    }
+                }
+                let torn = || Torn::from_now(&self.cells, at, step);
+                steps.change(at.block.die, transfer, array, torn).await.whole();
+                Some(changed())
+            }
         }
+    }
+
+    #[inline]
+    fn is_troubled(&self) -> bool {
+        self.is_troubled.load(Relaxed)
+    }
+
+    fn leave(&self, step: Step, class: Class) -> Leave {
+        match step {
+            Step::Read => self.power.to_sense(class),
+            Step::Program | Step::Copyback | Step::Retire => self.power.to_program(class),
+            Step::Erase => self.power.to_erase(),
+        }
+    }
+
+    fn stretch(&self, change: &Change) -> Nanos {
+        let page = match change.step {
+            Step::Erase | Step::Retire => None,
+            Step::Read | Step::Program | Step::Copyback => Some(change.at.page),
+        };
+        self.faults.stretch(change.at.block, page, change.array)
+    }
+
+    /// A page is sensed, before anybody looks at it.
+    #[inline]
+    fn strike_sense(&self, ppa: Ppa) {
+        if self.is_troubled() && self.cells.sensed(ppa) == Sensed::Readable {
+            let damage = self.faults.sense(ppa, self.cells.has_bits(ppa));
+            if let Some(bit) = damage.flip {
+                self.cells.flip_bit(ppa, bit);
+            }
+            if damage.is_uncorrectable {
+                self.cells.spoil(ppa);
+            }
+        }
+    }
+
+    /// Ends a program, of an unreadable page if it has none. True when it went well.
+    fn end_program(&self, ppa: Ppa, page: Option<Page>, tag: Option<Tag>) -> bool {
+        let end = if self.cells.is_broken(ppa.block) {
+            End::Failed
+        } else if self.is_troubled() {
+            self.faults.program(ppa)
+        } else {
+            End::Good
+        };
+        match page.filter(|_| end == End::Good) {
+            Some(page) => self.cells.program(ppa, page, tag),
+            None => self.cells.program_unreadable(ppa, tag),
+        }
+        if end == End::Broke {
+            self.cells.wreck(ppa.block);
+        }
+        end == End::Good
+    }
+
+    /// The same of an erase.
+    fn end_erase(&self, block: BlockId) -> bool {
+        let end = if self.cells.is_broken(block) {
+            End::Failed
+        } else if self.is_troubled() {
+            self.faults.erase(block)
+        } else {
+            End::Good
+        };
+        match end {
+            End::Good => self.cells.erase(block),
+            End::Failed => self.cells.half_erase(block),
+            End::Broke => {
+                self.cells.half_erase(block);
+                self.cells.wreck(block);
+            }
+        }
+        end == End::Good
     }
 
     /// How long a read has the array, and how many senses beyond the first are in that.
@@ -225,10 +456,14 @@ impl Nand {
         assert!(ppa.page < geometry.pages_per_block, "{ppa} lies outside {geometry:?}");
     }
 
-    fn assert_fits(&self, ppa: Ppa, page: &Page, tag: Option<Tag>) {
+    fn assert_tagged(&self, ppa: Ppa, tag: Option<Tag>) {
         self.assert_holds(ppa);
-        let geometry = self.cells.geometry();
         assert_eq!(tag.is_some(), ppa.page == 0, "{ppa} and the tag: only a first page has one");
+    }
+
+    fn assert_fits(&self, ppa: Ppa, page: &Page, tag: Option<Tag>) {
+        self.assert_tagged(ppa, tag);
+        let geometry = self.cells.geometry();
         let spare_bytes = page.spare().len() + tag.map_or(0, |_| TAG_BYTES);
         assert!(
             spare_bytes <= geometry.spare_bytes as usize,

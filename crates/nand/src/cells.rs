@@ -2,9 +2,12 @@ use crate::geometry::{BlockId, DieId, Geometry, Ppa};
 use base::Rng;
 use media::Page;
 use prefetch_index::prefetch_index;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a [`Tag`].
 pub const TAG_BYTES: usize = 24;
@@ -18,20 +21,44 @@ const WEAR: u64 = 0x77_6561_7221;
 /// The content of a flash array: all that a power cut leaves.
 pub struct Cells {
     geometry: Geometry,
-    dies: Vec<Mutex<Vec<Block>>>,
+    dies: Vec<Mutex<Die>>,
+    /// Stands where a page is that holds nothing readable.
+    blank: Page,
     /// The reads announced last, for [`Self::prefetch`].
     announced: [AtomicU64; 2],
 }
 
-#[derive(Clone, Default)]
+/// Aligned, so that a read that has locked a die finds in the same line of the cache that none of
+/// its pages is unreadable.
+#[derive(Clone, Serialize, Deserialize)]
+#[repr(align(64))]
+pub(crate) struct Die {
+    blocks: Vec<Block>,
+    /// Pages that are programmed and cannot be read, by block and page.
+    unreadable: BTreeSet<(u32, u32)>,
+}
+
+#[derive(Clone, Default, Serialize, Deserialize)]
 struct Block {
     /// The pages programmed since the last erase, in order. One pointer each: an array has
     /// millions.
-    pages: Vec<Arc<Page>>,
+    pages: Vec<Page>,
     /// Meaningless while no page is programmed.
     tag: Tag,
     erases: u32,
     bad: bool,
+    /// Marked as bad since it left the factory.
+    retired: bool,
+    /// Programs and erases fail from now on; nobody need know yet.
+    broken: bool,
+}
+
+/// What a sense finds where a page may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sensed {
+    Blank,
+    Readable,
+    Unreadable,
 }
 
 impl Cells {
@@ -59,9 +86,30 @@ impl Cells {
             erases: erases(),
             ..Block::default()
         };
-        let mut die = || (0..geometry.blocks_per_die()).map(|_| block()).collect();
-        let dies = (0..geometry.dies()).map(|_| Mutex::new(die())).collect();
-        Self { geometry, dies, announced: Default::default() }
+        let mut die = || {
+            let blocks = (0..geometry.blocks_per_die()).map(|_| block()).collect();
+            Mutex::new(Die { blocks, unreadable: BTreeSet::new() })
+        };
+        let dies = (0..geometry.dies()).map(|_| die()).collect();
+        let blank = Page::new(&[], []);
+        Self { geometry, dies, blank, announced: Default::default() }
+    }
+
+    /// What a die holds, for a saved state.
+    pub(crate) fn save(&self, die: DieId) -> Die {
+        self.die(BlockId { die, block: 0 }).clone()
+    }
+
+    /// An array of `dies` that were saved. `None` when they are not those of such an array.
+    pub(crate) fn restored(geometry: Geometry, dies: Vec<Die>) -> Option<Self> {
+        let fits = |die: &Die| {
+            let pages = |block: &Block| block.pages.len() <= geometry.pages_per_block as usize;
+            die.blocks.len() == geometry.blocks_per_die() as usize && die.blocks.iter().all(pages)
+        };
+        let fit = dies.len() == geometry.dies() as usize && dies.iter().all(fits);
+        let dies = dies.into_iter().map(Mutex::new).collect();
+        let blank = Page::new(&[], []);
+        fit.then(|| Self { geometry, dies, blank, announced: Default::default() })
     }
 
     /// The sizes of the array.
@@ -71,42 +119,70 @@ impl Cells {
 
     /// Pages of `block` that were programmed since it was erased.
     pub fn programmed(&self, block: BlockId) -> u32 {
-        count(&self.die(block)[block.block as usize].pages)
+        count(&self.die(block).of(block).pages)
+    }
+
+    /// True when `block` is marked as bad: it came so from the factory, or was retired.
+    pub fn is_bad(&self, block: BlockId) -> bool {
+        let die = self.die(block);
+        die.of(block).bad || die.of(block).retired
     }
 
     /// True when `block` came bad from the factory.
-    pub fn is_bad(&self, block: BlockId) -> bool {
-        self.die(block)[block.block as usize].bad
+    pub fn came_bad(&self, block: BlockId) -> bool {
+        self.die(block).of(block).bad
+    }
+
+    /// Blocks of the whole array that were retired.
+    pub fn retired_blocks(&self) -> u32 {
+        self.count(|block| block.retired)
+    }
+
+    /// True when there are blocks whose programs and erases fail, and that are not retired.
+    pub(crate) fn has_broken_blocks(&self) -> bool {
+        self.count(|block| block.broken && !block.retired) > 0
+    }
+
+    fn count(&self, is_one: impl Fn(&Block) -> bool) -> u32 {
+        let dies = self.dies.iter().map(|die| die.lock().unwrap_or_else(PoisonError::into_inner));
+        let count = dies.map(|die| die.blocks.iter().filter(|block| is_one(block)).count());
+        u32::try_from(count.sum::<usize>()).expect("far fewer than 2^32")
+    }
+
+    /// Pages of `block` that are programmed and cannot be read, in rising order.
+    pub fn unreadable(&self, block: BlockId) -> Vec<u32> {
+        let die = self.die(block);
+        die.unreadable.range(all_pages(block)).map(|(_, page)| *page).collect()
     }
 
     /// How often `block` was erased.
     pub fn erase_count(&self, block: BlockId) -> u32 {
-        self.die(block)[block.block as usize].erases
+        self.die(block).of(block).erases
     }
 
     /// The one of `blocks` on `die` that was erased least; the first of several.
     pub fn least_worn(&self, die: DieId, blocks: impl Iterator<Item = u32>) -> Option<u32> {
         let table = self.die(BlockId { die, block: 0 });
-        blocks.min_by_key(|block| table[*block as usize].erases)
+        blocks.min_by_key(|block| table.blocks[*block as usize].erases)
     }
 
     /// Turns over one bit of a programmed page. `which` chooses a data segment or the spare bytes,
     /// in turn, and then the bit in it. Whoever holds the page already keeps it as it was.
     pub fn flip_bit(&self, ppa: Ppa, which: u64) {
         let mut die = self.die(ppa.block);
-        let block = &mut die[ppa.block.block as usize];
-        let page = block.pages.get_mut(ppa.page as usize);
+        let page = die.of_mut(ppa.block).pages.get_mut(ppa.page as usize);
         let page = page.unwrap_or_else(|| panic!("{ppa} was never programmed"));
-        *page = Arc::new(page.with_flipped_bit(which));
+        *page = page.with_flipped_bit(which);
     }
 
     /// Ends a program.
     #[inline]
-    pub(crate) fn program(&self, ppa: Ppa, page: Arc<Page>, tag: Option<Tag>) {
+    pub(crate) fn program(&self, ppa: Ppa, page: Page, tag: Option<Tag>) {
         let mut die = self.die(ppa.block);
-        let block = &mut die[ppa.block.block as usize];
+        let block = die.of_mut(ppa.block);
         let next = count(&block.pages);
         assert!(!block.bad, "{ppa} cannot be programmed: the block is bad");
+        assert!(!block.retired, "{ppa} cannot be programmed: the block was retired");
         assert!(ppa.page >= next, "{ppa} cannot be programmed again before the block is erased");
         assert!(ppa.page == next, "{ppa} cannot be programmed before page {next}");
         if let Some(tag) = tag {
@@ -116,58 +192,147 @@ impl Cells {
         block.pages.push(page);
     }
 
+    /// Ends a program that leaves nothing readable. The tag can still be read from the pages after.
+    pub(crate) fn program_unreadable(&self, ppa: Ppa, tag: Option<Tag>) {
+        self.program(ppa, self.blank.clone(), tag);
+        self.spoil(ppa);
+    }
+
+    /// A programmed page cannot be read until its block is erased.
+    pub(crate) fn spoil(&self, ppa: Ppa) {
+        self.die(ppa.block).unreadable.insert((ppa.block.block, ppa.page));
+    }
+
+    /// A program of `ppa` was cut off: the page is torn, if it is the next one of its block.
+    pub(crate) fn tear(&self, ppa: Ppa) {
+        let mut die = self.die(ppa.block);
+        let block = die.of_mut(ppa.block);
+        if count(&block.pages) == ppa.page && !block.bad && !block.retired {
+            block.pages.push(self.blank.clone());
+            die.unreadable.insert((ppa.block.block, ppa.page));
+        }
+    }
+
+    /// An erase of `id` did not come to its end: no page can be read, and none is blank.
+    pub(crate) fn half_erase(&self, id: BlockId) {
+        let mut die = self.die(id);
+        let pages = vec![self.blank.clone(); self.geometry.pages_per_block as usize];
+        die.of_mut(id).pages = pages;
+        die.unreadable.extend((0..self.geometry.pages_per_block).map(|page| (id.block, page)));
+    }
+
+    /// Programs and erases of `block` fail from now on.
+    pub(crate) fn wreck(&self, block: BlockId) {
+        self.die(block).of_mut(block).broken = true;
+    }
+
+    /// True when programs and erases of `block` fail.
+    pub(crate) fn is_broken(&self, block: BlockId) -> bool {
+        self.die(block).of(block).broken
+    }
+
+    /// Marks `block` as bad.
+    pub(crate) fn retire(&self, id: BlockId) {
+        let mut die = self.die(id);
+        let block = die.of_mut(id);
+        assert!(!block.bad && !block.retired, "{id} is bad already");
+        block.retired = true;
+    }
+
     /// Asks the processor for what a read of `ppa` will touch, ahead of it: the pointer to the page
     /// at once; the page behind it when two more reads have been announced, by when the pointer is
     /// there.
     #[inline]
     pub(crate) fn prefetch(&self, ppa: Ppa) {
-        prefetch_index(&self.die(ppa.block)[ppa.block.block as usize].pages, ppa.page as usize);
+        prefetch_index(&self.die(ppa.block).of(ppa.block).pages, ppa.page as usize);
         let [last, before] = &self.announced;
         let earlier = unpack(before.load(Relaxed));
         before.store(last.load(Relaxed), Relaxed);
         last.store(pack(ppa), Relaxed);
         if let Some(ppa) = earlier {
             let die = self.die(ppa.block);
-            if let Some(page) = die[ppa.block.block as usize].pages.get(ppa.page as usize) {
+            if let Some(page) = die.of(ppa.block).pages.get(ppa.page as usize) {
                 page.prefetch();
             }
         }
     }
 
-    /// Ends the sense of a read.
+    /// Ends the sense of a read: `None` when the page cannot be read.
     #[inline]
-    pub(crate) fn page(&self, ppa: Ppa) -> Arc<Page> {
+    pub(crate) fn page(&self, ppa: Ppa) -> Option<Page> {
         let die = self.die(ppa.block);
-        match die[ppa.block.block as usize].pages.get(ppa.page as usize) {
-            Some(page) => page.clone(),
+        match die.of(ppa.block).pages.get(ppa.page as usize) {
+            Some(page) => die.is_readable(ppa).then(|| page.clone()),
             None => panic!("{ppa} was never programmed, so it cannot be read"),
         }
     }
 
-    /// The tag of `block`, unless it is erased.
-    pub(crate) fn tag(&self, block: BlockId) -> Option<Tag> {
-        let die = self.die(block);
-        let block = &die[block.block as usize];
-        (!block.pages.is_empty()).then_some(block.tag)
+    /// True when a programmed page has a bit that can flip.
+    pub(crate) fn has_bits(&self, ppa: Ppa) -> bool {
+        let die = self.die(ppa.block);
+        let page = &die.of(ppa.block).pages[ppa.page as usize];
+        page.data_bytes() > 0 || !page.spare().is_empty()
+    }
+
+    /// Ends a sense that moves no data.
+    pub(crate) fn sensed(&self, ppa: Ppa) -> Sensed {
+        let die = self.die(ppa.block);
+        if ppa.page >= count(&die.of(ppa.block).pages) {
+            Sensed::Blank
+        } else if die.is_readable(ppa) {
+            Sensed::Readable
+        } else {
+            Sensed::Unreadable
+        }
+    }
+
+    /// The tag that goes with the pages of `block`. It means nothing while none is programmed.
+    pub(crate) fn tag(&self, block: BlockId) -> Tag {
+        self.die(block).of(block).tag
     }
 
     /// Ends an erase.
     pub(crate) fn erase(&self, id: BlockId) {
         let mut die = self.die(id);
-        let block = &mut die[id.block as usize];
-        assert!(!block.bad, "{id} cannot be erased: it is bad");
+        let block = die.of_mut(id);
+        assert!(!block.bad && !block.retired, "{id} cannot be erased: it is bad");
         block.erases += 1;
         let pages = std::mem::take(&mut block.pages);
+        if !die.unreadable.is_empty() {
+            die.unreadable.retain(|(block, _)| *block != id.block);
+        }
         drop(die);
         // Freeing the pages' memory takes long enough to keep it out of the lock.
         drop(pages);
     }
 
     #[inline]
-    fn die(&self, block: BlockId) -> MutexGuard<'_, Vec<Block>> {
+    fn die(&self, block: BlockId) -> MutexGuard<'_, Die> {
         self.geometry.assert_holds(block);
         self.dies[block.die.0 as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Die {
+    #[inline]
+    fn of(&self, block: BlockId) -> &Block {
+        &self.blocks[block.block as usize]
+    }
+
+    #[inline]
+    fn of_mut(&mut self, block: BlockId) -> &mut Block {
+        &mut self.blocks[block.block as usize]
+    }
+
+    #[inline]
+    fn is_readable(&self, ppa: Ppa) -> bool {
+        self.unreadable.is_empty() || !self.unreadable.contains(&(ppa.block.block, ppa.page))
+    }
+}
+
+/// The range of a block in [`Die::unreadable`].
+const fn all_pages(block: BlockId) -> RangeInclusive<(u32, u32)> {
+    (block.block, 0)..=(block.block, u32::MAX)
 }
 
 /// An address in one word that is not 0.
@@ -192,6 +357,6 @@ impl fmt::Debug for Cells {
 }
 
 #[inline]
-fn count(pages: &[Arc<Page>]) -> u32 {
+fn count(pages: &[Page]) -> u32 {
     u32::try_from(pages.len()).expect("pages of a block are counted in 32 bits")
 }

@@ -1,7 +1,8 @@
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What the array has done since it was put together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Pages read.
     pub reads: u64,
@@ -91,6 +92,23 @@ impl Tally {
 
     pub(crate) fn probe(&self) {
         self.probes.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn restore(&self, counters: &Counters) {
+        let all = [
+            (&self.reads, counters.reads),
+            (&self.programs, counters.programs),
+            (&self.erases, counters.erases),
+            (&self.probes, counters.probes),
+            (&self.bytes_read, counters.bytes_read),
+            (&self.bytes_programmed, counters.bytes_programmed),
+            (&self.copybacks, counters.copybacks),
+            (&self.retries, counters.retries),
+            (&self.suspends, counters.suspends),
+        ];
+        for (mine, saved) in all {
+            mine.store(saved, Relaxed);
+        }
     }
 
     pub(crate) fn counters(&self) -> Counters {

@@ -18,15 +18,17 @@
 //!    from the seed; how often a read senses again comes from the block's erases.
 //! 5. [`Planes`] says whether the planes of a die take turns, do the same together, or are on
 //!    their own. A die that can suspend interrupts a program or an erase for a host's read.
-//! 6. [`Model::Staged`] awaits each step in the order in which planes and channels get free.
+//! 6. A [`FaultPlan`] says which steps fail, flip a bit or take longer; [`Nand::faults`] what did.
+//!    Without rules nothing is asked or counted. See `docs/internals/faults.md`.
+//! 7. [`Model::Staged`] awaits each step in the order in which planes and channels get free.
 //!    [`Model::Scalar`] is the model of the published emulators, to compare with: it computes all
 //!    steps when the operation arrives.
 //!
 //! # Guarantees
 //! - In every build: a page is programmed once between erases, in page order, on a good block; a
 //!   page that was not programmed is never read. Anything else panics with a sentence.
-//! - A program, a copy or an erase that a power cut stops before the end of its array stage changed
-//!   nothing.
+//! - A step that a power cut stops before its array stage changed nothing. In that stage a program
+//!   or a copy leaves its page torn and an erase the block half erased: used up and unreadable.
 //! - An operation's stages add up to its latency in both models.
 //! - Within one class, programs of a plane reach its cells in the order of their first polls.
 //! - How fast a page is, and how often it is sensed again, is a pure function of the seed, its
@@ -39,24 +41,33 @@
 //! - A page is read only after its program has ended.
 //!
 //! # Not here
-//! Which block holds what (`ftl`), what the bytes mean (`engine`), error correction.
+//! Which block holds what (`ftl`), what the bytes mean (`engine`), how errors are corrected.
 
 mod array;
 mod cell_array;
 mod cells;
 mod counters;
+mod error;
+mod fault;
+mod faults;
 mod geometry;
 mod levels;
 mod pace;
 mod page_map;
+mod power;
+mod saved;
 mod scalar;
 mod staged;
 mod timing;
+mod torn;
 
 pub use array::Nand;
 pub use cells::{Cells, TAG_BYTES, Tag};
 pub use counters::Counters;
+pub use error::{CopyError, EraseError, ProgramError, ReadError};
+pub use fault::{Fault, FaultCounts, FaultKind, FaultPlan, FaultReport, FaultRule, When};
 pub use geometry::{BlockId, DieId, Geometry, Ppa};
 pub use levels::{Level, Levels};
 pub use page_map::{PageMap, PageMapError};
+pub use saved::{SavedDie, SavedNand};
 pub use timing::{Model, Order, Planes, Registers, Retries, Timing};

@@ -43,20 +43,21 @@ impl Scalar {
         result
     }
 
-    /// Transfers for `channel`, works for `array`, then calls `changed`.
-    pub(crate) async fn change(
+    /// Transfers for `channel`, calls `begun`, works for `array`, and returns what that gave.
+    pub(crate) async fn change<T>(
         &self,
         die: DieId,
         channel: Nanos,
         array: Nanos,
-        changed: impl FnOnce(),
-    ) {
+        begun: impl FnOnce() -> T,
+    ) -> T {
         let (start, end) = self.book_change(die, channel, array);
         sleep_until(start, Stage::Queue).await;
         sleep_until(start + channel, Stage::Channel).await;
         sleep_until(end - array, Stage::Queue).await;
+        let begun = begun();
         sleep_until(end, Stage::Array).await;
-        changed();
+        begun
     }
 
     /// When the sense starts and when the transfer ends.

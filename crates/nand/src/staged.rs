@@ -35,6 +35,8 @@ pub(crate) enum Step {
     Program,
     Erase,
     Copyback,
+    /// Marks a block.
+    Retire,
 }
 
 impl Step {
@@ -45,6 +47,7 @@ impl Step {
             Self::Program => "program",
             Self::Erase => "erase",
             Self::Copyback => "copyback",
+            Self::Retire => "retire",
         }
     }
 }
@@ -118,7 +121,7 @@ impl Staged {
     pub(crate) fn array(&self, block: BlockId, class: Class, step: Step, time: Nanos) -> Working {
         let time = match step {
             Step::Read | Step::Program => time + self.cache_busy,
-            Step::Erase | Step::Copyback => time,
+            Step::Erase | Step::Copyback | Step::Retire => time,
         };
         match self.array_of(block) {
             CellArray::Plain(array) => {
@@ -157,7 +160,7 @@ impl Staged {
 
     const fn suspension(&self, step: Step) -> Option<Suspension> {
         match step {
-            Step::Read => None,
+            Step::Read | Step::Retire => None,
             Step::Program | Step::Copyback => self.program_suspension,
             Step::Erase => self.erase_suspension,
         }

@@ -3,7 +3,7 @@
 use base::{Buf, Nanos, Rng};
 use clock::{Class, Group, Stage, join_all, now, sleep_until, stages};
 use media::Page;
-use nand::{BlockId, Cells, DieId, Geometry, Model, Nand, Ppa, Registers, Timing};
+use nand::{BlockId, Cells, DieId, FaultPlan, Geometry, Model, Nand, Ppa, Registers, Timing};
 use reactor::Reactor;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -42,7 +42,7 @@ fn transfer(micros: u64) -> (Nanos, u64) {
 fn on<T>(timing: Timing, body: impl AsyncFnOnce(Arc<Nand>) -> T) -> T {
     Reactor::new(None).run(async {
         let cells = Arc::new(Cells::new(GEOMETRY, 0, 0, 0));
-        body(Arc::new(Nand::new(cells, timing, Group::new()))).await
+        body(Arc::new(Nand::new(cells, timing, FaultPlan::default(), Group::new()))).await
     })
 }
 
@@ -58,11 +58,11 @@ fn ppa(die: u32, number: u32) -> Ppa {
 async fn program(nand: Arc<Nand>, at: Ppa) {
     let page = Page::new(&[], [Buf::phantom(100, 7)]);
     let tag = (at.page == 0).then_some([0; 24]);
-    nand.program(at, Arc::new(page), tag, Class::HostWrite).await;
+    nand.program(at, page, tag, Class::HostWrite).await.expect("good flash");
 }
 
 async fn read(nand: Arc<Nand>, at: Ppa, bytes: u32) {
-    nand.read(at, &|_| bytes, Class::HostRead).await;
+    nand.read(at, &|_| bytes, Class::HostRead).await.expect("good flash");
 }
 
 async fn program_one_on_each_die(nand: &Arc<Nand>) {
@@ -94,10 +94,13 @@ fn one_operation_takes_its_steps_and_nothing_else() {
             );
             assert_eq!(ends([read(nand.clone(), ppa(3, 0), 0)]).await, [READ]);
             let probe = nand.clone();
-            let probe = async move { assert!(probe.probe(ppa(3, 0), Class::HostRead).await) };
+            let probe = async move {
+                assert!(probe.probe(ppa(3, 0), Class::HostRead).await.expect("good flash"));
+            };
             assert_eq!(ends([probe]).await, [READ]);
             let erase = nand.clone();
-            let erase = async move { erase.erase(block(3, 0), Class::Gc).await };
+            let erase =
+                async move { erase.erase(block(3, 0), Class::Gc).await.expect("good flash") };
             assert_eq!(ends([erase]).await, [ERASE]);
             let counters = nand.counters();
             assert_eq!(counters.words(), [2, 1, 1, 1, 4_096, u64::from(PAGE_BYTES), 0, 0, 0]);
@@ -272,7 +275,7 @@ fn later_read_beside_one_that_waits(model: Model, rate: u64) -> Nanos {
         program_one_on_each_die(&nand).await;
         let start = now();
         let erase = nand.clone();
-        clock::spawn(async move { erase.erase(block(0, 1), Class::Gc).await });
+        clock::spawn(async move { erase.erase(block(0, 1), Class::Gc).await.expect("good flash") });
         clock::spawn(read(nand.clone(), ppa(0, 0), PAGE_BYTES));
         let later = join_all(vec![read(nand.clone(), ppa(CHANNELS, 0), PAGE_BYTES)]);
         later.await;
@@ -320,7 +323,7 @@ fn start_random(nand: &Arc<Nand>, rng: &mut Rng, next: &[Rc<Cell<u32>>]) {
         sleep_until(now() + at, Stage::Batch).await;
         let (start, before) = (now(), stages().total());
         match kind {
-            0 => nand.erase(block(die, 63), Class::Gc).await,
+            0 => nand.erase(block(die, 63), Class::Gc).await.expect("good flash"),
             1 => program(nand, ppa(die, next.replace(next.get() + 1))).await,
             _ => read(nand, ppa(die, 0), bytes).await,
         }
@@ -385,7 +388,7 @@ fn a_double_register_is_two_and_no_more() {
             clock::spawn(read(nand.clone(), ppa(0, 0), PAGE_BYTES));
         }
         let third = ends([async move {
-            nand.probe(ppa(0, 0), Class::HostRead).await;
+            nand.probe(ppa(0, 0), Class::HostRead).await.expect("good flash");
         }]);
         assert_eq!(third.await, [READ + page + READ], "when the first has left its register");
     });

@@ -1,9 +1,9 @@
 //! What the cells hold and when, and what they refuse.
 
 use base::{Buf, Nanos};
-use clock::{Class, Group, Stage, sleep_until};
+use clock::{Class, Group};
 use media::Page;
-use nand::{BlockId, Cells, DieId, Geometry, Model, Nand, Ppa, Registers, Timing};
+use nand::{BlockId, Cells, DieId, FaultPlan, Geometry, Model, Nand, Ppa, Registers, Timing};
 use reactor::Reactor;
 use std::sync::Arc;
 
@@ -31,9 +31,9 @@ const READ: Nanos = Nanos(1_000);
 const BLOCK: BlockId = BlockId { die: DieId(1), block: 7 };
 const TAG: [u8; 24] = [5; 24];
 
-fn page(tag: u64) -> Arc<Page> {
+fn page(tag: u64) -> Page {
     let data = [Buf::phantom(1_000, tag), Buf::copy_from(b"bytes")];
-    Arc::new(Page::new(&[1, 2, 3], data))
+    Page::new(&[1, 2, 3], data)
 }
 
 fn ppa(page: u32) -> Ppa {
@@ -41,7 +41,7 @@ fn ppa(page: u32) -> Ppa {
 }
 
 fn array(cells: &Arc<Cells>, model: Model) -> Nand {
-    Nand::new(cells.clone(), Timing { model, ..TIMING }, Group::new())
+    Nand::new(cells.clone(), Timing { model, ..TIMING }, FaultPlan::default(), Group::new())
 }
 
 /// Runs `body` on an erased array without bad blocks.
@@ -52,27 +52,28 @@ fn on(body: impl AsyncFnOnce(Arc<Nand>)) {
 
 async fn program(nand: &Nand, number: u32) {
     let tag = (number == 0).then_some(TAG);
-    nand.program(ppa(number), page(u64::from(number)), tag, Class::HostWrite).await;
+    let page = page(u64::from(number));
+    nand.program(ppa(number), page, tag, Class::HostWrite).await.expect("good flash");
 }
 
 #[test]
 fn pages_read_back_as_programmed_until_their_block_is_erased() {
     on(async |nand| {
-        assert_eq!(nand.read_tag(BLOCK, Class::HostRead).await, None);
+        assert_eq!(nand.read_tag(ppa(0), Class::HostRead).await.unwrap(), None);
         for number in 0..4 {
-            assert!(!nand.probe(ppa(number), Class::HostRead).await);
+            assert!(!nand.probe(ppa(number), Class::HostRead).await.unwrap());
             program(&nand, number).await;
-            assert!(nand.probe(ppa(number), Class::HostRead).await);
+            assert!(nand.probe(ppa(number), Class::HostRead).await.unwrap());
         }
         for number in 0..4 {
-            let page = nand.read(ppa(number), &Page::data_bytes, Class::HostRead).await;
-            assert_eq!(page.data()[0].checksum(), u64::from(number));
+            let page = nand.read(ppa(number), &Page::data_bytes, Class::HostRead).await.unwrap();
+            assert_eq!(page.segments()[0].checksum(), u64::from(number));
             assert_eq!(*page.spare(), [1, 2, 3]);
         }
-        assert_eq!(nand.read_tag(BLOCK, Class::HostRead).await, Some(TAG));
-        nand.erase(BLOCK, Class::Gc).await;
+        assert_eq!(nand.read_tag(ppa(0), Class::HostRead).await.unwrap(), Some(TAG));
+        nand.erase(BLOCK, Class::Gc).await.unwrap();
         assert_eq!((nand.cells().programmed(BLOCK), nand.cells().erase_count(BLOCK)), (0, 1));
-        assert_eq!(nand.read_tag(BLOCK, Class::HostRead).await, None);
+        assert_eq!(nand.read_tag(ppa(0), Class::HostRead).await.unwrap(), None);
         program(&nand, 0).await;
     });
 }
@@ -84,55 +85,25 @@ fn a_read_moves_the_bytes_chosen_from_what_was_sensed_and_at_most_a_page() {
         for (wanted, moved) in [(0, 0), (1_005, 1_005), (u32::MAX, 4_096)] {
             let (start, before) = (clock::now(), nand.counters().bytes_read);
             let select = |page: &Page| if *page.spare() == [1, 2, 3] { wanted } else { 7 };
-            nand.read(ppa(0), &select, Class::HostRead).await;
+            nand.read(ppa(0), &select, Class::HostRead).await.unwrap();
             assert_eq!(nand.counters().bytes_read - before, moved);
             assert_eq!(clock::now() - start, READ + Nanos(moved));
         }
     });
 }
 
-/// Starts `operation` on an array with one programmed page and cuts the power after `time`.
-fn cut(model: Model, time: u64, operation: impl AsyncFnOnce(Arc<Nand>) + 'static) -> (u32, u32) {
-    let cells = Arc::new(Cells::new(GEOMETRY, 0, 0, 0));
-    let mut reactor = Reactor::new(None);
-    reactor.run(async {
-        let nand = Arc::new(array(&cells, model));
-        program(&nand, 0).await;
-        let start = clock::now();
-        clock::spawn(operation(nand));
-        sleep_until(start + Nanos(time), Stage::Batch).await;
-    });
-    drop(reactor);
-    (cells.programmed(BLOCK), cells.erase_count(BLOCK))
-}
-
-#[test]
-fn a_program_copy_or_erase_cut_before_its_end_changed_nothing() {
-    for model in [Model::Staged, Model::Scalar] {
-        let program = async |nand: Arc<Nand>| program(&nand, 1).await;
-        let erase = async |nand: Arc<Nand>| nand.erase(BLOCK, Class::Gc).await;
-        assert_eq!(cut(model, 4_096 + 10_000 - 1, program), (1, 0));
-        assert_eq!(cut(model, 4_096 + 10_000 + 1, program), (2, 0));
-        let copy = async |nand: Arc<Nand>| nand.copyback(ppa(0), ppa(1), None, Class::Gc).await;
-        assert_eq!(cut(model, 1_000 + 10_000 - 1, copy), (1, 0));
-        assert_eq!(cut(model, 1_000 + 10_000 + 1, copy), (2, 0));
-        assert_eq!(cut(model, 50_000 - 1, erase), (1, 0));
-        assert_eq!(cut(model, 50_000 + 1, erase), (0, 1));
-    }
-}
-
 #[test]
 fn a_flipped_bit_is_in_every_part_of_the_page_in_turn() {
     on(async |nand| {
         program(&nand, 0).await;
-        let before = nand.read(ppa(0), &|_| 0, Class::HostRead).await;
+        let before = nand.read(ppa(0), &|_| 0, Class::HostRead).await.unwrap();
         let mut differs = [0; 3];
         for which in 0..30 {
             nand.cells().flip_bit(ppa(0), which);
-            let page = nand.read(ppa(0), &|_| 0, Class::HostRead).await;
+            let page = nand.read(ppa(0), &|_| 0, Class::HostRead).await.unwrap();
             let flipped = [
-                page.data()[0].crc32c() != before.data()[0].crc32c(),
-                page.data()[1].crc32c() != before.data()[1].crc32c(),
+                page.segments()[0].crc32c() != before.segments()[0].crc32c(),
+                page.segments()[1].crc32c() != before.segments()[1].crc32c(),
                 page.spare() != before.spare(),
             ];
             assert_eq!(flipped.iter().filter(|part| **part).count(), 1);
@@ -161,7 +132,7 @@ fn factory_bad_blocks_come_from_the_rate_and_the_seed() {
 fn the_least_worn_block_is_the_first_of_those_with_fewest_erases() {
     on(async |nand| {
         for block in [0, 0, 1] {
-            nand.erase(BlockId { die: DieId(0), block }, Class::Gc).await;
+            nand.erase(BlockId { die: DieId(0), block }, Class::Gc).await.unwrap();
         }
         let least = |blocks: &[u32]| nand.cells().least_worn(DieId(0), blocks.iter().copied());
         assert_eq!(least(&[0, 1]), Some(1));
@@ -190,7 +161,7 @@ fn programming_a_page_twice_panics() {
 fn reading_an_unwritten_page_panics() {
     on(async |nand| {
         program(&nand, 0).await;
-        nand.read(ppa(1), &|_| 0, Class::HostRead).await;
+        nand.read(ppa(1), &|_| 0, Class::HostRead).await.unwrap();
     });
 }
 
@@ -205,13 +176,14 @@ fn programming_a_bad_block_panics() {
 #[should_panic(expected = "cannot be erased: it is bad")]
 fn erasing_a_bad_block_panics() {
     let cells = Arc::new(Cells::new(GEOMETRY, 1_000_000, 0, 0));
-    Reactor::new(None).run(async { array(&cells, Model::Scalar).erase(BLOCK, Class::Gc).await });
+    Reactor::new(None)
+        .run(async { array(&cells, Model::Scalar).erase(BLOCK, Class::Gc).await.unwrap() });
 }
 
 #[test]
 #[should_panic(expected = "block 1000 of die 1 lies outside")]
 fn a_block_outside_the_geometry_panics() {
-    on(async |nand| nand.erase(BlockId { die: DieId(1), block: 1_000 }, Class::Gc).await);
+    on(async |nand| nand.erase(BlockId { die: DieId(1), block: 1_000 }, Class::Gc).await.unwrap());
 }
 
 #[test]
@@ -223,7 +195,7 @@ fn a_page_outside_the_geometry_panics() {
 #[test]
 #[should_panic(expected = "only a first page has one")]
 fn a_first_page_without_a_tag_panics() {
-    on(async |nand| nand.program(ppa(0), page(0), None, Class::HostWrite).await);
+    on(async |nand| nand.program(ppa(0), page(0), None, Class::HostWrite).await.unwrap());
 }
 
 #[test]
@@ -231,7 +203,7 @@ fn a_first_page_without_a_tag_panics() {
 fn spare_bytes_that_leave_no_room_for_the_tag_panic() {
     on(async |nand| {
         let page = Page::new(&[0; 41], []);
-        nand.program(ppa(0), Arc::new(page), Some(TAG), Class::HostWrite).await;
+        nand.program(ppa(0), page, Some(TAG), Class::HostWrite).await.unwrap();
     });
 }
 
@@ -240,6 +212,6 @@ fn spare_bytes_that_leave_no_room_for_the_tag_panic() {
 fn more_data_than_a_page_panics() {
     on(async |nand| {
         let page = Page::new(&[], [Buf::phantom(4_097, 0)]);
-        nand.program(ppa(0), Arc::new(page), Some(TAG), Class::HostWrite).await;
+        nand.program(ppa(0), page, Some(TAG), Class::HostWrite).await.unwrap();
     });
 }

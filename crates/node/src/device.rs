@@ -1,13 +1,19 @@
 mod config;
 mod maker;
+mod power;
+mod saved;
+
+pub use self::power::{Opened, PowerLoss};
+pub use self::saved::SavedDevice;
 
 use self::maker::{Flash, Maker};
 use crate::profile::Profile;
 use controller::Controller;
-use engine::{KeySpaceId, Recovery, SPARE_EXTENTS_MIN, Store};
-use ftl::{PageFtl, PageFtlCounts, Zones};
-use media::Blocks;
-use nand::{Cells, Nand};
+use engine::{KeySpaceId, SPARE_EXTENTS_MIN, Store};
+use ftl::{AppendFtl, PageFtl, PageFtlCounts, Zones};
+use media::{Blocks, LogOnBlocks, Media};
+use nand::{Cells, FaultPlan, FaultReport, Nand};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// An emulated drive: flash, translation layers and controller, as a profile has them. A namespace
@@ -16,10 +22,12 @@ use std::sync::Arc;
 pub struct Device {
     nand: Arc<Nand>,
     controller: Arc<Controller>,
-    /// Below the store, if its log lies on blocks.
-    log_layer: Option<Arc<PageFtl>>,
+    /// Below the store, if there is one.
+    log: Option<LogMedium>,
     /// In the order of their ids.
     namespaces: Vec<Namespace>,
+    /// Pages that the capacitors can program; no number where it is all that are ever needed.
+    capacitor_pages: Option<u64>,
 }
 
 /// What is behind a namespace.
@@ -28,7 +36,31 @@ enum Namespace {
     /// All of this kind have the same store.
     Kv(Arc<Store>),
     Block(Arc<PageFtl>),
-    Zoned(Arc<Zones>),
+    Zoned(Arc<Zones>, Arc<AppendFtl>),
+}
+
+/// What the log of a store lies on.
+#[derive(Debug)]
+enum LogMedium {
+    Extents(Arc<AppendFtl>),
+    Blocks(Arc<PageFtl>, Arc<LogOnBlocks>),
+}
+
+impl LogMedium {
+    fn media(&self) -> Arc<dyn Media> {
+        match self {
+            Self::Extents(extents) => extents.clone(),
+            Self::Blocks(_, log) => log.clone(),
+        }
+    }
+
+    /// The page-mapped layer, if that is below.
+    const fn layer(&self) -> Option<&Arc<PageFtl>> {
+        match self {
+            Self::Extents(_) => None,
+            Self::Blocks(layer, _) => Some(layer),
+        }
+    }
 }
 
 impl Namespace {
@@ -36,7 +68,7 @@ impl Namespace {
         match self {
             Self::Kv(store) => controller::Namespace::Kv(store.clone()),
             Self::Block(layer) => controller::Namespace::Block(layer.clone()),
-            Self::Zoned(zones) => controller::Namespace::Zoned(zones.clone()),
+            Self::Zoned(zones, _) => controller::Namespace::Zoned(zones.clone()),
         }
     }
 }
@@ -76,29 +108,20 @@ pub enum DeviceError {
         /// Bytes that they could.
         room_bytes: u64,
     },
-    /// What zones held is not found again.
-    #[error(
-        "{name}: namespace {nsid} is of zones, whose states are in the memory of the device alone, \
-         so it can be made anew but not opened again"
-    )]
-    ZonesLost {
-        /// The profile.
-        name: String,
-        /// The namespace, from 1.
-        nsid: u32,
-    },
     /// The store refused, or what the flash holds is damaged.
     #[error("the device cannot be opened: {0}")]
     Store(#[from] engine::Error),
 }
 
 /// What a device has done since it was put together. All only grow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
     /// The flash.
     pub nand: nand::Counters,
     /// The store; all zero without one.
     pub store: engine::Counts,
+    /// Its index; all zero without one. Of these `dram_bytes` and `table_bytes` come and go.
+    pub index: engine::IndexCounts,
     /// The page-mapped layers of all namespaces, that of a log among them.
     pub blocks: PageFtlCounts,
 }
@@ -114,13 +137,16 @@ impl Device {
         Arc::new(Cells::new(config::geometry(nand), nand.factory_bad_ppm, worn, seed))
     }
 
-    /// A device on blank `cells`, with all namespaces empty. Runs inside a reactor.
+    /// A device on blank `cells`, whose flash has the faults of a plan from here on, with all
+    /// namespaces empty. Runs inside a reactor.
     pub async fn format(
         profile: &Profile,
         cells: Arc<Cells>,
         seed: u64,
+        faults: FaultPlan,
     ) -> Result<Self, DeviceError> {
-        let (device, _) = Maker::new(profile, cells, seed).device(Flash::Blank).await?;
+        let maker = Maker::new(profile, cells, seed, faults);
+        let (device, _) = maker.device(Flash::Blank).await?;
         for (nsid, namespace) in (1..).zip(&device.namespaces) {
             if let Namespace::Kv(store) = namespace {
                 store.create_key_space(KeySpaceId(nsid)).await?;
@@ -129,14 +155,15 @@ impl Device {
         Ok(device)
     }
 
-    /// The device that `cells` hold: all tables are rebuilt from the flash. The recovery is that of
-    /// the store, all zero without one. Runs inside a reactor.
+    /// The device that `cells` hold: all tables are rebuilt from the flash, which has the faults of
+    /// a plan from here on. Runs inside a reactor.
     pub async fn open(
         profile: &Profile,
         cells: Arc<Cells>,
         seed: u64,
-    ) -> Result<(Self, Recovery), DeviceError> {
-        Maker::new(profile, cells, seed).device(Flash::Written).await
+        faults: FaultPlan,
+    ) -> Result<(Self, Opened), DeviceError> {
+        Maker::new(profile, cells, seed, faults).device(Flash::Written).await
     }
 
     /// The controller, which makes queue pairs.
@@ -168,7 +195,7 @@ impl Device {
     /// The zones of namespace `nsid`, if it is of zones.
     pub fn zones(&self, nsid: u32) -> Option<&Arc<Zones>> {
         match self.namespace(nsid)? {
-            Namespace::Zoned(zones) => Some(zones),
+            Namespace::Zoned(zones, _) => Some(zones),
             _ => None,
         }
     }
@@ -187,22 +214,29 @@ impl Device {
             match namespace {
                 Namespace::Kv(_) => {}
                 Namespace::Block(layer) => layer.flush().await?,
-                Namespace::Zoned(zones) => zones.flush().await,
+                Namespace::Zoned(zones, _) => zones.flush().await,
             }
         }
         Ok(())
+    }
+
+    /// What went wrong in the flash so far.
+    pub fn faults(&self) -> FaultReport {
+        self.nand.faults()
     }
 
     /// What the device has done so far.
     pub fn figures(&self) -> Figures {
         let layers = self.namespaces.iter().filter_map(|namespace| match namespace {
             Namespace::Block(layer) => Some(layer),
-            Namespace::Kv(_) | Namespace::Zoned(_) => None,
+            Namespace::Kv(_) | Namespace::Zoned(..) => None,
         });
-        let counts = layers.chain(&self.log_layer).map(|layer| layer.counts());
+        let log_layer = self.log.as_ref().and_then(LogMedium::layer);
+        let counts = layers.chain(log_layer).map(|layer| layer.counts());
         let blocks = counts.fold(PageFtlCounts::default(), |sum, counts| sum + counts);
         let store = self.kv().map(|store| store.counters()).unwrap_or_default();
-        Figures { nand: self.nand.counters(), store, blocks }
+        let index = self.kv().map(|store| store.index_counts()).unwrap_or_default();
+        Figures { nand: self.nand.counters(), store, index, blocks }
     }
 
     fn namespace(&self, nsid: u32) -> Option<&Namespace> {

@@ -25,9 +25,12 @@
 //! the device (`workload`, `cli`).
 
 mod device;
+pub mod faults;
 mod indexes;
 pub mod profile;
+pub mod state;
 
-pub use device::{Device, DeviceError, Figures};
+pub use device::{Device, DeviceError, Figures, Opened, PowerLoss, SavedDevice};
 pub use indexes::INDEXES;
+pub use nand::{Fault, FaultCounts, FaultPlan, FaultReport};
 pub use profile::{Profile, ProfileError};

@@ -4,8 +4,9 @@ mod block;
 mod comment;
 mod cores;
 mod error;
-mod field;
+pub(crate) mod field;
 mod firmware;
+mod fitted;
 mod index;
 mod knob;
 mod levels;
@@ -15,11 +16,12 @@ mod namespace;
 mod nand;
 mod nanos;
 mod near;
+mod power;
 mod region;
-mod schema;
-mod section;
+pub(crate) mod schema;
+pub(crate) mod section;
 mod size;
-mod source;
+pub(crate) mod source;
 mod suspend;
 mod wear;
 mod zoned;
@@ -30,6 +32,7 @@ pub use self::comment::Assumption;
 pub use self::cores::Cores;
 pub use self::error::ProfileError;
 pub use self::firmware::{Firmware, Handlers};
+pub use self::fitted::{Fitted, FittedLoad};
 pub use self::index::Index;
 pub use self::knob::{Change, Draft, Knob, keys};
 pub use self::levels::Levels;
@@ -37,6 +40,7 @@ pub use self::link::Link;
 pub use self::log::{Ack, GcVictims, Log, LogFtl, Stripe};
 pub use self::namespace::{Namespace, NamespaceKind};
 pub use self::nand::{Model, MultiPlane, Nand};
+pub use self::power::Power;
 pub use self::suspend::Suspend;
 pub use self::wear::{ReadRetries, Wear};
 pub use self::zoned::Zoned;
@@ -56,7 +60,18 @@ use std::path::Path;
 const TOP: Schema = Schema {
     name: "",
     title: "",
-    keys: &["description", "nand", "link", "firmware", "core", "log", "index", "namespace"],
+    keys: &[
+        "description",
+        "nand",
+        "link",
+        "firmware",
+        "core",
+        "power",
+        "log",
+        "index",
+        "namespace",
+        "fitted",
+    ],
 };
 
 /// Profiles that are part of the program: name and text.
@@ -88,12 +103,18 @@ pub struct Profile {
     pub firmware: Firmware,
     /// The cores that the device's code runs on.
     pub core: Cores,
+    /// What outlives a loss of power beside the flash; none where it is all that was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub power: Option<Power>,
     /// The log of records, where there are namespaces of keys and values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<Log>,
     /// The index of where records lie, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<Index>,
+    /// What its numbers were fitted to, if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fitted: Option<Fitted>,
     /// What hosts see: the namespace ids are the places here, from 1.
     pub namespaces: Vec<Namespace>,
     assumptions: Vec<Assumption>,
@@ -115,7 +136,7 @@ impl Profile {
     pub fn text(name_or_path: &str) -> Result<Cow<'static, str>, ProfileError> {
         let is_toml = Path::new(name_or_path).extension().is_some_and(|end| end == "toml");
         if is_toml || name_or_path.contains('/') {
-            return read_file(name_or_path).map(Cow::Owned);
+            return read_file(name_or_path, "a profile").map(Cow::Owned);
         }
         let builtin = BUILTIN.iter().find(|(name, _)| *name == name_or_path);
         builtin
@@ -139,8 +160,10 @@ impl Profile {
             link: Link::read(top.section(&link::SCHEMA)?)?,
             firmware: Firmware::read(top.section(&firmware::SCHEMA)?, has_keys)?,
             core: Cores::read(top.section_or_defaults(&cores::SCHEMA)?)?,
+            power: Power::read(top)?,
             log,
             index,
+            fitted: Fitted::read(top)?,
             namespaces,
             assumptions: comment::assumptions(text, &table),
             nand,
@@ -159,6 +182,36 @@ impl Profile {
     /// Bytes that hosts see in all namespaces of keys and values.
     pub fn kv_bytes(&self) -> u64 {
         kv_bytes(&self.namespaces)
+    }
+
+    /// A hash of all that a device of this profile does: of nothing that is for people only.
+    pub(crate) fn meaning(&self) -> u128 {
+        let meaning = Self {
+            name: String::new(),
+            description: String::new(),
+            assumptions: Vec::new(),
+            fitted: None,
+            ..self.clone()
+        };
+        let text = serde_json::to_vec(&meaning).expect("a profile can be written down");
+        base::checksum::hash128(&text)
+    }
+
+    /// Says what is wrong with an index that was put in place of the profile's own: too little
+    /// memory for its keys, or too little flash for its table.
+    pub fn check_index(&self) -> Result<(), String> {
+        let (Some(log), Some(index)) = (&self.log, &self.index) else { return Ok(()) };
+        index.check_budget(self.kv_bytes())?;
+        let at = self.namespaces.iter().position(|namespace| namespace.kind.is_kv());
+        let region = self.regions()[at.expect("a log is of namespaces of keys and values")];
+        let shape = match log.ftl {
+            LogFtl::Append { stripe } => size::log_on_flash(stripe, &self.nand, region),
+            LogFtl::Page => {
+                let bytes = size::log_layer_bytes(self.kv_bytes(), &self.nand, region);
+                size::log_on_layer(bytes, &self.nand)
+            }
+        };
+        size::check_extents(self.kv_bytes(), &shape, log, index)
     }
 
     /// Bytes of the page-mapped layer between the log and its flash, if there is one.
@@ -194,8 +247,10 @@ fn read_store(
         return Ok(None);
     };
     let log = Log::read(top.section(&log::SCHEMA)?, nand, region.count)?;
-    last.check_log(kv_bytes(&namespaces), nand, *region, &log)?;
-    Ok(Some((log, Index::read(top.section(&index::SCHEMA)?)?)))
+    let kv_bytes = kv_bytes(&namespaces);
+    let index = Index::read(top.section(&index::SCHEMA)?, kv_bytes)?;
+    last.check_log(kv_bytes, nand, *region, &log, &index)?;
+    Ok(Some((log, index)))
 }
 
 fn kv_bytes(namespaces: &[Namespace]) -> u64 {
@@ -203,7 +258,8 @@ fn kv_bytes(namespaces: &[Namespace]) -> u64 {
     kv.map(|namespace| namespace.size_bytes).sum()
 }
 
-fn read_file(path: &str) -> Result<String, ProfileError> {
+/// The text of `what`, which is at `path`.
+pub(crate) fn read_file(path: &str, what: &str) -> Result<String, ProfileError> {
     let unreadable = |reason: String| ProfileError::Unreadable { file: path.to_owned(), reason };
     let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
     let mut bytes = Vec::new();
@@ -211,7 +267,7 @@ fn read_file(path: &str) -> Result<String, ProfileError> {
         .read_to_end(&mut bytes)
         .map_err(|error| unreadable(error.to_string()))?;
     if bytes.len() as u64 > TEXT_BYTES_MAX {
-        return Err(unreadable(format!("a profile has at most {TEXT_BYTES_MAX} bytes")));
+        return Err(unreadable(format!("{what} has at most {TEXT_BYTES_MAX} bytes")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let source = Source { name: path, text: &String::from_utf8_lossy(error.as_bytes()) };

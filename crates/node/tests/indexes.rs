@@ -2,12 +2,16 @@
 
 use base::{Buf, Key, Rng};
 use controller::Submission;
-use engine::{Address, HashedKey, Index, KeySpaceId, TableId};
-use node::{Device, INDEXES, Profile, profile};
+use engine::{
+    Address, CachedHashIndex, HashedKey, Index, IndexConfig, KeySpaceId, MakeIndex, TableId, Tables,
+};
+use media::{Memory, Shape};
+use node::{Device, FaultPlan, INDEXES, Profile, profile};
 use reactor::Reactor;
 use spec::{Command, ListReader, Status, StoreOptions};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Tables that the steps are on: two lives of a key space, and another.
 const TABLES: [TableId; 3] = [
@@ -37,9 +41,30 @@ fn keys(count: usize) -> Vec<Key> {
 /// Runs `test` on an empty index of each kind.
 fn each(test: &impl AsyncFn(&str, &dyn Index)) {
     assert!(INDEXES.len() > 1, "the registry holds the indexes of the engine and of the examples");
-    for (name, make) in INDEXES {
-        Reactor::new(None).run(test(name, &*make()));
+    for (name, make) in all() {
+        Reactor::new(None).run(async {
+            let index = make(&CONFIG);
+            let shape = Shape {
+                page_bytes: 4_096,
+                spare_bytes: 0,
+                pages_per_extent: 64,
+                extents: 64,
+                parallelism: 4,
+            };
+            let tables = Tables::on(Arc::new(Memory::new(shape)), index.table_extents(&shape));
+            index.attach(&tables);
+            test(name, &*index).await;
+        });
     }
+}
+
+/// A budget that is less than any index with one needs, and as many keys as these tests have.
+const CONFIG: IndexConfig = IndexConfig { dram_bytes: 0, keys_max: 12_000 };
+
+/// Every registered index, and one on flash whose leaves are so short that most are not in memory.
+fn all() -> impl Iterator<Item = (&'static str, MakeIndex)> {
+    let short: MakeIndex = |config| Box::new(CachedHashIndex::with_leaves_of(4, config));
+    INDEXES.iter().copied().chain([("cached-hash with short leaves", short)])
 }
 
 /// The addresses of each key's entries, in each table.
@@ -213,7 +238,7 @@ fn a_scan_misses_none_of_many_entries() {
 fn an_index_has_one_order_of_keys_for_ever() {
     let keys = keys(200);
     for (name, make) in INDEXES {
-        let (index, other) = (make(), make());
+        let (index, other) = (make(&CONFIG), make(&CONFIG));
         let mut sorted = keys.clone();
         sorted.sort_by(|a, b| index.compare(a, b));
         for (place, a) in sorted.iter().enumerate() {
@@ -275,7 +300,7 @@ fn a_device_with_the_btree_lists_keys_in_the_order_of_their_bytes() {
     profile.index = profile::Index::named("btree");
     Reactor::new(None).run(async {
         let cells = Device::manufacture(&profile, 1);
-        let device = Device::format(&profile, cells, 1).await.unwrap();
+        let device = Device::format(&profile, cells, 1, FaultPlan::default()).await.unwrap();
         let queue = device.controller().queue_pair();
         let keys = keys(300);
         // Every other key is stored, the last first.

@@ -45,7 +45,8 @@ fn an_unknown_key_is_named_with_the_one_that_was_meant() {
             "[nand]",
             "size_gb = 4\n[nand]",
             "my.toml line 3: unknown key \"size_gb\" at the top; known there are \"description\", \
-             \"nand\", \"link\", \"firmware\", \"core\", \"log\", \"index\" and \"namespace\"",
+             \"nand\", \"link\", \"firmware\", \"core\", \"power\", \"log\", \"index\", \
+             \"namespace\" and \"fitted\"",
         ),
         (
             "model",
@@ -300,8 +301,47 @@ fn an_index_that_does_not_exist_is_refused() {
     check(&[(
         "kind = \"hash\"",
         "kind = \"keytable\"",
-        "my.toml line 43: kind in [index] is \"keytable\", but must be \"hash\" or \"btree\"",
+        "my.toml line 43: kind in [index] is \"keytable\", but must be \"hash\", \"cached-hash\" \
+        or \"btree\"",
     )]);
+}
+
+/// The directory of 100,000 keys in half full leaves of 362 is of 617 leaves, 64 of them for tables
+/// with few keys: 11 bytes each, and 48 for each 128. Beside it are 16 frames of 4 KiB.
+#[test]
+fn an_index_with_a_budget_that_is_too_small_is_refused() {
+    check(&[
+        (
+            "kind = \"hash\"",
+            "kind = \"hash\"\ndram_kib = 1024",
+            "my.toml line 44: dram_kib is a key of indexes with a budget, but \"hash\" takes the \
+            memory that it needs",
+        ),
+        (
+            "kind = \"hash\"",
+            "kind = \"cached-hash\"\nkeys_max = 100_000\ndram_kib = 70",
+            "my.toml line 45: an index of kind \"cached-hash\" for 100000 keys needs at least 71 \
+            KiB of memory, but has 70.0 KiB",
+        ),
+        (
+            "kind = \"hash\"",
+            "kind = \"cached-hash\"\nkeys_max = 0",
+            "my.toml line 44: keys_max in [index] is 0, but must be a whole number from 1 to \
+            4294967295",
+        ),
+    ]);
+}
+
+#[test]
+fn an_index_whose_table_does_not_fit_the_flash_is_refused() {
+    let text = SINGLE.replace("kind = \"hash\"", "kind = \"cached-hash\"\nkeys_max = 5_000_000");
+    let refusal = Profile::parse("my.toml", &text).unwrap_err().to_string();
+    // Three times sixteen bytes for each key, and three extents.
+    assert!(refusal.contains("for the table of its index, which leaves"), "{refusal}");
+    let text = text.replace("5_000_000", "1_000");
+    let profile = Profile::parse("my.toml", &text).unwrap();
+    let config = profile.index.unwrap().config(profile.kv_bytes());
+    assert_eq!((config.keys_max, config.dram_bytes), (1_000, profile.kv_bytes() / 1_024));
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn a_key_of_another_kind_of_namespace_is_refused() {
 fn each_of_several_namespaces_says_its_size_and_its_over_provisioning() {
     check(&[
         (
-            "[[namespace]]\nkind = \"kv\"\nsize_gb = 0.2\n",
+            "[[namespace]]\nkind = \"kv\"\nsize_gb = 0.18\n",
             "[[namespace]]\nkind = \"kv\"\n",
             0,
             "size_gb, which each of several namespaces needs, is missing in [[namespace]]",
@@ -72,8 +72,8 @@ fn each_of_several_namespaces_says_its_size_and_its_over_provisioning() {
              [[namespace]]",
         ),
         (
-            "size_gb = 0.1",
-            "size_gb = 0",
+            "size_gb = 0.1\n",
+            "size_gb = 0\n",
             0,
             "size_gb in [[namespace]] is 0, but must be more than 0",
         ),
@@ -126,7 +126,9 @@ fn a_log_and_an_index_are_there_exactly_with_keys_and_values() {
     let error = Profile::parse("my.toml", &without).unwrap_err().to_string();
     assert_eq!(error, "my.toml line 1: the section [log] is missing");
     let block = FULL.find("[[namespace]]\nkind = \"block\"").unwrap();
-    let of_keys = "t_delete_us = 1e1\nt_exist_us = 0x2\n";
+    let of_keys = "t_delete_us = 1e1\nt_exist_us = 0x2\n\
+                   t_update_us = 3\nt_write_kib_us = 0.5\nt_read_kib_us = 0.25\n";
+    let only_more = of_keys.find("t_update_us").unwrap();
     for (end, problem) in [
         (namespace, "[log] is given, but there is no [[namespace]] of kind \"kv\""),
         (log, "t_delete_us is of keys, but there is no [[namespace]] of kind \"kv\""),
@@ -134,6 +136,13 @@ fn a_log_and_an_index_are_there_exactly_with_keys_and_values() {
         let text = format!("{}{}", &FULL[..end], &FULL[block..]);
         let error = Profile::parse("my.toml", &text).unwrap_err().to_string();
         assert!(error.ends_with(problem), "{error}");
+    }
+    let text = format!("{}{}", &FULL[..log], &FULL[block..]);
+    for (key, line) in [("t_update_us", 0), ("t_write_kib_us", 1), ("t_read_kib_us", 2)] {
+        let line = of_keys[only_more..].lines().nth(line).unwrap();
+        let error = Profile::parse("my.toml", &text.replacen(of_keys, &format!("{line}\n"), 1));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(&format!("{key} is of keys, but there is no")), "{error}");
     }
     let index = FULL.replacen(of_keys, "", 1);
     let start = index.find("[log]").unwrap();
@@ -165,7 +174,7 @@ fn zones_that_are_open_are_active() {
         "max_open = 4",
         "max_open = 9",
         0,
-        "max_open is 9, but only 8 zones can be active (max_active in line 81), and an open zone \
+        "max_open is 9, but only 8 zones can be active (max_active in line 91), and an open zone \
          is active",
     )]);
 }
@@ -370,13 +379,13 @@ fn a_page_mapped_layer_has_room_for_cleaning_and_for_its_notes() {
     let error = Profile::parse("my.toml", &rows("0.24", "0.02")).unwrap_err().to_string();
     assert_eq!(
         error,
-        "my.toml line 65: of 30 blocks of every plane cleaning keeps 2, and of each other one a \
+        "my.toml line 75: of 30 blocks of every plane cleaning keeps 2, and of each other one a \
          page, which leaves 222.2 MiB for 228.9 MiB; make it smaller, or its over_provisioning \
          larger"
     );
     Profile::parse("my.toml", &rows("0.23", "0.07")).unwrap();
-    // 36 bytes for a page and 4 for its logical block.
-    for (spare, is_right) in [(39, false), (40, true)] {
+    // 52 bytes for a page and 12 for its logical block.
+    for (spare, is_right) in [(63, false), (64, true)] {
         let text = FULL.replace("spare_bytes = 128", &format!("spare_bytes = {spare}"));
         assert_eq!(Profile::parse("my.toml", &text).is_ok(), is_right, "{spare} spare bytes");
     }
@@ -388,7 +397,7 @@ fn a_log_on_blocks_has_no_stripe_and_less_room() {
     let text = |size: &str, spare: &str| {
         let text = FULL.replace("stripe = \"all\"\nack", "ack").replace("\"append\"", "\"page\"");
         let of_kv = format!("kv\"\nsize_gb = {size}\nover_provisioning = {spare}");
-        text.replace("kv\"\nsize_gb = 0.2\nover_provisioning = 0.342", &of_kv)
+        text.replace("kv\"\nsize_gb = 0.18\nover_provisioning = 0.491", &of_kv)
     };
     let profile = Profile::parse("my.toml", &text("0.15", "0.78")).unwrap();
     let row = 16 * 128 * 4_096;
@@ -397,8 +406,8 @@ fn a_log_on_blocks_has_no_stripe_and_less_room() {
     assert_eq!(profile.log_layer_bytes(), Some(layer / 4_096 * 4_096));
     assert_eq!(profile.log.unwrap().stripe(), None);
     let error = Profile::parse("my.toml", &text("0.2", "0.342")).unwrap_err().to_string();
-    assert!(error.contains("line 59: of the page-mapped layer's "), "{error}");
+    assert!(error.contains("line 69: of the page-mapped layer's "), "{error}");
     let striped = text("0.15", "0.78").replace("\"page\"", "\"page\"\nstripe = \"all\"");
     let error = Profile::parse("my.toml", &striped).unwrap_err().to_string();
-    assert_eq!(error, "my.toml line 53: stripe is given, but ftl is \"page\"");
+    assert_eq!(error, "my.toml line 60: stripe is given, but ftl is \"page\"");
 }

@@ -61,6 +61,25 @@ impl Reactor {
         (output, lateness)
     }
 
+    /// Runs everything until nothing is left to happen: who still waits then waits for something
+    /// from outside.
+    pub fn settle(&mut self) {
+        let schedule = self.schedule.take().expect("a reactor is not run from within itself");
+        clock::install(schedule);
+        let _installed = Installed(&mut self.schedule);
+        let mut context = Context::from_waker(Waker::noop());
+        let mut spawned = Spawned::new();
+        let mut finished = None;
+        loop {
+            let next = clock::turn(finished.take(), &mut spawned);
+            for (task, future) in spawned.drain(..) {
+                adopt(&mut self.futures, task, future);
+            }
+            let Some(task) = next else { return };
+            finished = poll(&mut self.futures, task, &mut context);
+        }
+    }
+
     /// Tells `sink` of each span for which a resource is held in the runs from here on.
     pub fn set_trace(&mut self, sink: Option<TraceSink>) {
         self.schedule.as_mut().expect("a reactor is not run from within itself").set_trace(sink);
@@ -92,14 +111,33 @@ impl Reactor {
                 }
                 continue;
             }
-            let slot = &mut self.futures[task.index()];
-            let future = slot.as_mut().expect("the clock names only tasks that still run");
-            if future.as_mut().poll(&mut context).is_ready() {
-                *slot = None;
-                finished = Some(task);
-            }
+            finished = poll(&mut self.futures, task, &mut context);
         }
     }
+}
+
+impl Drop for Reactor {
+    fn drop(&mut self) {
+        if let Some(schedule) = self.schedule.take() {
+            clock::lose_power(schedule, std::mem::take(&mut self.futures));
+        }
+    }
+}
+
+/// Polls `task`, and returns it if it has finished.
+#[inline]
+fn poll(
+    futures: &mut [Option<LocalFuture<'static, ()>>],
+    task: TaskId,
+    context: &mut Context<'_>,
+) -> Option<TaskId> {
+    let slot = &mut futures[task.index()];
+    let future = slot.as_mut().expect("the clock names only tasks that still run");
+    if future.as_mut().poll(context).is_pending() {
+        return None;
+    }
+    *slot = None;
+    Some(task)
 }
 
 fn adopt(

@@ -1,8 +1,11 @@
-use crate::history::{Call, Condition, History, Open, Outcome, Version};
-use base::{Buf, Key, Nanos};
+use crate::history::{Call, Condition, Open, Outcome};
+use crate::ledger::{Content, Ledger};
+use crate::power::{Loss, Power};
+use base::{Buf, Key};
 use controller::{Completion, QueuePair, Submission};
 use node::Device;
 use spec::{Command, ListReader, Opcode, Status, StoreOptions};
+use std::cell::{Ref, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{ValueGenerator, checksum_of};
 
@@ -21,136 +24,122 @@ pub(crate) enum Request {
     Delete,
 }
 
-/// A key and what its client has seen of it.
-#[derive(Debug)]
-pub(crate) struct Subject {
-    pub(crate) key: Key,
-    pub(crate) history: History,
-    /// The length and the tag of each version.
-    versions: Vec<(u32, u64)>,
-}
-
-impl Subject {
-    fn new(key: Key) -> Self {
-        Self { key, history: History::default(), versions: Vec::new() }
-    }
-
-    /// The number of a content, whoever names it first.
-    fn version(&mut self, len: u32, tag: u64) -> Version {
-        let known = self.versions.iter().position(|version| *version == (len, tag));
-        let number = known.unwrap_or_else(|| {
-            self.versions.push((len, tag));
-            self.versions.len() - 1
-        });
-        Version(u32::try_from(number).expect("a key is stored less than 2^32 times"))
-    }
-
-    /// True when the last answer that tells says that the key is there.
-    pub(crate) fn was_there(&self) -> bool {
-        let answers = self.history.operations().iter().rev();
-        let mut telling =
-            answers.filter_map(|operation| match (operation.call, operation.outcome) {
-                (Call::Retrieve, Some(Outcome::Value(_))) => Some(true),
-                (Call::Retrieve, Some(Outcome::NotFound)) => Some(false),
-                _ => None,
-            });
-        telling.next().unwrap_or(false)
-    }
-}
-
-/// A host that notes for each of its keys what it asked for and what it was told. It lives longer
-/// than the devices that it talks to.
+/// A host that notes for each of its keys what it asked for and what it was told.
 #[derive(Debug)]
 pub(crate) struct Client {
-    pub(crate) subjects: Vec<Subject>,
+    pub(crate) keys: Vec<Key>,
     values: ValueGenerator,
+    state: RefCell<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Of each key by its number.
+    ledger: Ledger,
     stores: u32,
     /// The operation behind each outstanding command.
     open: BTreeMap<u64, (usize, Open)>,
-    /// Time on the clocks of the devices before.
-    before: Nanos,
-    pub(crate) operations: u64,
-    pub(crate) stored_bytes: u64,
+    stored_bytes: u64,
 }
 
 impl Client {
-    pub(crate) fn new(keys: impl Iterator<Item = Key>, values: ValueGenerator) -> Self {
-        Self {
-            subjects: keys.map(Subject::new).collect(),
-            values,
-            stores: 0,
-            open: BTreeMap::new(),
-            before: Nanos::ZERO,
-            operations: 0,
-            stored_bytes: 0,
-        }
+    pub(crate) fn new(keys: Vec<Key>, values: ValueGenerator) -> Self {
+        let ledger = Ledger::new("key", keys.len());
+        let state = State { ledger, stores: 0, open: BTreeMap::new(), stored_bytes: 0 };
+        Self { keys, values, state: RefCell::new(state) }
+    }
+
+    pub(crate) fn ledger(&self) -> Ref<'_, Ledger> {
+        Ref::map(self.state.borrow(), |state| &state.ledger)
+    }
+
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        self.state.borrow().stored_bytes
     }
 
     /// Submits requests, with [`OUTSTANDING`] commands at a time, until there are no more.
     pub(crate) async fn submit_all(
-        &mut self,
+        &self,
         queue: &QueuePair,
+        power: &Power,
         requests: impl Iterator<Item = (usize, Request)>,
     ) {
         for (subject, request) in requests {
-            while self.open.len() >= OUTSTANDING {
-                self.complete(&queue.next().await);
+            while self.outstanding() >= OUTSTANDING {
+                self.complete(queue, power).await;
             }
             self.submit(queue, subject, request);
         }
     }
 
     /// Waits for the answers to all that was submitted.
-    pub(crate) async fn finish(&mut self, queue: &QueuePair) {
-        while !self.open.is_empty() {
-            self.complete(&queue.next().await);
+    pub(crate) async fn finish(&self, queue: &QueuePair, power: &Power) {
+        while self.outstanding() > 0 {
+            self.complete(queue, power).await;
         }
         assert_eq!(queue.outstanding(), 0, "an answered command is not outstanding");
     }
 
-    /// Gives up what is outstanding: the device has lost its power at `at`, on its clock.
-    pub(crate) fn cut_off(&mut self, at: Nanos) {
-        self.before += at;
-        self.open.clear();
-        for subject in &mut self.subjects {
-            subject.history.cut_off(self.before);
-        }
+    /// Makes durable what was answered.
+    pub(crate) async fn flush(&self, device: &Device, power: &Power) {
+        self.state.borrow_mut().ledger.start_flush();
+        let flushed = device.flush().await;
+        power.on().await;
+        flushed.expect("what was stored can be made durable");
+        self.state.borrow_mut().ledger.end_flush();
     }
 
-    fn submit(&mut self, queue: &QueuePair, number: usize, request: Request) {
-        let at = self.before + clock::now();
-        let subject = &mut self.subjects[number];
-        let (key, space) = (subject.key.clone(), Device::NAMESPACE);
+    /// Of what the device held some may be lost.
+    pub(crate) fn faults_may_revert(&self) {
+        self.state.borrow_mut().ledger.faults_may_revert();
+    }
+
+    /// Gives up what is outstanding: the device has lost its power.
+    pub(crate) fn cut_off(&self, loss: Loss) {
+        let mut state = self.state.borrow_mut();
+        state.open.clear();
+        state.ledger.cut_off(loss);
+    }
+
+    fn outstanding(&self) -> usize {
+        self.state.borrow().open.len()
+    }
+
+    fn submit(&self, queue: &QueuePair, number: usize, request: Request) {
+        let mut state = self.state.borrow_mut();
+        let (key, space) = (&self.keys[number], Device::NAMESPACE);
         let bytes = key.as_bytes();
         let (call, submission) = match request {
             Request::Store { len, condition } => {
-                let value = self.values.value(number as u64, self.stores, len);
-                let tag = self.values.tag(number as u64, self.stores, len);
-                self.stores += 1;
-                self.stored_bytes += u64::from(len) + bytes.len() as u64;
+                let value = self.values.value(number as u64, state.stores, len);
+                let tag = self.values.tag(number as u64, state.stores, len);
+                state.stores += 1;
+                state.stored_bytes += u64::from(len) + bytes.len() as u64;
                 let command = Command::store(space, bytes, len, options(condition));
-                let call = Call::Store(subject.version(len, tag), condition);
-                (call, Submission::with_data(command, &key, value))
+                let version = state.ledger.version(number, (len, tag));
+                (Call::Store(version, condition), Submission::with_data(command, key, value))
             }
             Request::Retrieve => {
                 let command = Command::retrieve(space, bytes, BUFFER_BYTES);
-                (Call::Retrieve, Submission::new(command, &key))
+                (Call::Retrieve, Submission::new(command, key))
             }
-            Request::Exist => (Call::Exist, Submission::new(Command::exist(space, bytes), &key)),
-            Request::Delete => (Call::Delete, Submission::new(Command::delete(space, bytes), &key)),
+            Request::Exist => (Call::Exist, Submission::new(Command::exist(space, bytes), key)),
+            Request::Delete => (Call::Delete, Submission::new(Command::delete(space, bytes), key)),
         };
-        let open = subject.history.invoke(call, at);
-        let before = self.open.insert(queue.submit(submission), (number, open));
+        let open = state.ledger.invoke(number, call);
+        let before = state.open.insert(queue.submit(submission), (number, open));
         assert!(before.is_none(), "a queue numbers its commands");
     }
 
-    fn complete(&mut self, completion: &Completion) {
-        let open = self.open.remove(&completion.id);
+    async fn complete(&self, queue: &QueuePair, power: &Power) {
+        let completion = queue.next().await;
+        power.on().await;
+        let state = &mut *self.state.borrow_mut();
+        let open = state.open.remove(&completion.id);
         let (number, open) = open.expect("a command is completed once");
-        let subject = &mut self.subjects[number];
-        let outcome = outcome(subject, completion);
-        subject.history.respond(open, outcome, self.before + clock::now());
-        self.operations += 1;
+        let key = &self.keys[number];
+        let outcome = outcome(key, &completion, |content| state.ledger.version(number, content));
+        state.ledger.respond(number, open, outcome);
     }
 }
 
@@ -162,23 +151,32 @@ fn options(condition: Condition) -> StoreOptions {
     }
 }
 
-fn outcome(subject: &mut Subject, completion: &Completion) -> Outcome {
+fn outcome(
+    key: &Key,
+    completion: &Completion,
+    version: impl FnOnce(Content) -> crate::history::Version,
+) -> Outcome {
     match completion.status {
         Status::SUCCESS if completion.opcode == Opcode::RETRIEVE => {
             let value = &completion.data;
-            assert_eq!(completion.result, value.len().into(), "the host's buffer takes it whole");
-            Outcome::Value(subject.version(value.len(), tag_of(value, &subject.key)))
+            assert_eq!(
+                completion.result,
+                u64::from(value.len()),
+                "the host's buffer takes it whole"
+            );
+            Outcome::Value(version((value.len(), tag_of(value, key))))
         }
         Status::SUCCESS => Outcome::Done,
         Status::KEY_DOES_NOT_EXIST => Outcome::NotFound,
         Status::KEY_EXISTS => Outcome::Exists,
         Status::CAPACITY_EXCEEDED => Outcome::Full,
-        status => panic!("{} of {:?}: {status}", completion.opcode, subject.key),
+        Status::UNRECOVERED_ERROR => Outcome::Lost,
+        status => panic!("{} of {key:?}: {status}", completion.opcode),
     }
 }
 
 /// The tag that a value was made from. An empty one has no room for any.
-fn tag_of(value: &Buf, key: &Key) -> u64 {
+pub(crate) fn tag_of(value: &Buf, key: &Key) -> u64 {
     if value.len() == 0 {
         return 0;
     }

@@ -1,9 +1,15 @@
 use base::Nanos;
+use std::collections::HashSet;
 use std::fmt;
 
 /// A value by its number: equal for equal content, and given out by whoever keeps the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u32);
+
+impl Version {
+    /// What stands for a value that the flash has lost.
+    pub const LOST: Self = Self(u32::MAX);
+}
 
 /// An instant as a client sees it. The order tells apart what happens at one instant of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,10 +23,13 @@ pub struct Moment {
 impl Moment {
     /// After every other moment.
     pub const NEVER: Self = Self { at: Nanos(u64::MAX), order: u64::MAX };
+
+    /// No other moment is before it.
+    pub const FIRST: Self = Self { at: Nanos::ZERO, order: 0 };
 }
 
 /// What a store asks of the key before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Condition {
     /// Nothing.
     None,
@@ -31,7 +40,7 @@ pub enum Condition {
 }
 
 /// What a client asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     /// Store this version.
     Store(Version, Condition),
@@ -41,6 +50,25 @@ pub enum Call {
     Exist,
     /// Remove the value.
     Delete,
+    /// Remove the value, if there is one.
+    Clear,
+    /// Not by a client: a fault of the flash takes the value, and leaves the key.
+    Lose,
+    /// Not by a client: what was this, or absent, is so again. Of those that begin at one moment
+    /// at most one happens.
+    Revert(Option<Version>),
+}
+
+impl Call {
+    /// What the key is after it, if it changes it.
+    const fn leaves(self) -> Option<Version> {
+        match self {
+            Self::Store(version, _) => Some(version),
+            Self::Lose => Some(Version::LOST),
+            Self::Revert(state) => state,
+            Self::Retrieve | Self::Exist | Self::Delete | Self::Clear => None,
+        }
+    }
 }
 
 /// What the device answers.
@@ -56,6 +84,8 @@ pub enum Outcome {
     Exists,
     /// There is no space, and nothing was changed.
     Full,
+    /// The flash has lost the value, and nothing was changed.
+    Lost,
 }
 
 /// A call with its answer.
@@ -99,11 +129,82 @@ impl History {
         operation.outcome = Some(outcome);
     }
 
+    /// Notes that a delete is answered now, at `at`, by someone who does not say whether there was
+    /// anything.
+    pub fn respond_either(&mut self, operation: Open, at: Nanos) {
+        assert_eq!(self.operations[operation.0].call, Call::Delete, "only deletes end so");
+        self.operations[operation.0].call = Call::Clear;
+        self.respond(operation, Outcome::Done, at);
+    }
+
     /// Notes that all open operations will never be answered: what they did they did before `at`.
     pub fn cut_off(&mut self, at: Nanos) {
         let moment = self.moment(at);
         let open = self.operations.iter_mut().filter(|op| op.returned == Moment::NEVER);
         open.for_each(|operation| operation.returned = moment);
+    }
+
+    /// Notes that memory which was not saved lost its power at `at`, after [`Self::cut_off`]: what
+    /// was stored or deleted since `since`, answered or not, may have happened or not.
+    ///
+    /// What it may have undone brings back something from before, of which only the last is known
+    /// to have been durable: nothing else is allowed.
+    pub fn forget(&mut self, since: Moment, at: Nanos) {
+        let (from, to) = (self.moment(at), self.moment(at));
+        let reverts = self.reverts(since, from, to);
+        self.operations.extend(reverts);
+    }
+
+    /// What may have happened between `invoked` and `returned` instead of the changes since
+    /// `since`: that the last one before, or any of them, was the last.
+    fn reverts(&self, since: Moment, invoked: Moment, returned: Moment) -> Vec<Operation> {
+        let changes = || self.operations.iter().filter(|op| op.is_change());
+        let durable = changes().filter(|op| op.returned < since && op.outcome.is_some());
+        let last = durable.map(|op| op.invoked).max();
+        let left = changes().filter(move |op| last.is_none_or(|last| op.returned >= last));
+        let mut seen = HashSet::new();
+        let states = left.map(|change| change.call.leaves()).chain(last.is_none().then_some(None));
+        let states = states.filter(|state| seen.insert(*state));
+        states
+            .map(|state| Operation { call: Call::Revert(state), invoked, returned, outcome: None })
+            .collect()
+    }
+
+    /// The same history with what faults of the flash may have done: a loss for each answer that
+    /// tells of one, right before it. At each of the moments `cuts`, where power was lost, what is
+    /// lost may be found again: an older copy of it, which was still there. At each of the moments
+    /// `reverts` anything older may be back.
+    #[must_use]
+    pub fn with_faults(&self, cuts: &[Moment], reverts: &[Moment]) -> Self {
+        let mut all = Self { operations: Vec::new(), moments: self.moments };
+        let mut breaks: Vec<_> = cuts.iter().chain(reverts).copied().collect();
+        breaks.sort_unstable();
+        let mut breaks = breaks.into_iter().peekable();
+        for operation in &self.operations {
+            while let Some(at) = breaks.next_if(|at| *at < operation.invoked) {
+                let since = if reverts.contains(&at) { Moment::FIRST } else { at };
+                if since == Moment::FIRST || all.lost_answers() > 0 {
+                    let reverts = all.reverts(since, at, operation.invoked);
+                    all.operations.extend(reverts);
+                }
+            }
+            if operation.outcome == Some(Outcome::Lost) {
+                all.operations.push(Operation { call: Call::Lose, outcome: None, ..*operation });
+            }
+            all.operations.push(*operation);
+        }
+        all
+    }
+
+    /// The next moment, which is after all so far.
+    pub fn now(&mut self, at: Nanos) -> Moment {
+        self.moment(at)
+    }
+
+    /// Answers that tell of a lost value.
+    pub fn lost_answers(&self) -> usize {
+        let lost = |operation: &&Operation| operation.outcome == Some(Outcome::Lost);
+        self.operations.iter().filter(lost).count()
     }
 
     /// The operations so far.
@@ -130,6 +231,14 @@ impl History {
     }
 }
 
+impl Operation {
+    /// True when it is known to have changed the key, or may have.
+    pub fn is_change(&self) -> bool {
+        !matches!(self.call, Call::Retrieve | Call::Exist)
+            && matches!(self.outcome, None | Some(Outcome::Done))
+    }
+}
+
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -144,6 +253,10 @@ impl fmt::Display for Call {
             Self::Retrieve => f.write_str("retrieve"),
             Self::Exist => f.write_str("exist"),
             Self::Delete => f.write_str("delete"),
+            Self::Clear => f.write_str("clear"),
+            Self::Lose => f.write_str("fault"),
+            Self::Revert(Some(version)) => write!(f, "back to {version}"),
+            Self::Revert(None) => f.write_str("back to nothing"),
         }
     }
 }
@@ -156,6 +269,7 @@ impl fmt::Display for Outcome {
             Self::NotFound => f.write_str("not found"),
             Self::Exists => f.write_str("exists"),
             Self::Full => f.write_str("no space"),
+            Self::Lost => f.write_str("unrecovered"),
         }
     }
 }

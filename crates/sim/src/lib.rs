@@ -1,37 +1,64 @@
-//! Proof of the device by seeded simulation: whole devices in virtual time, and checkers of what
-//! they answer.
+//! Proof of the device by seeded simulation: whole devices in virtual time, with faults of the
+//! flash and losses of power at any instant, and checkers of what they answer.
 //!
 //! # How it works
-//! 1. [`run`] turns a seed into a small device, a client with 64 operations outstanding on a few
-//!    hot keys and many others, and power cuts. The device is nearly full, so it cleans all the
-//!    time.
-//! 2. The client keeps a [`History`] of each key over all power cuts. [`check`] decides whether
-//!    some order of its operations, one at a time, explains every answer; if not, the [`Violation`]
-//!    shows the few that contradict each other.
-//! 3. [`sweep`] runs many seeds, and prints the command that runs a failing one again.
-//! 4. `tests/model.rs` compares the engine with an ordered map, one operation at a time;
-//!    `tests/determinism.rs` compares digests of runs.
+//! 1. A [`Scenario`] turns a seed into a small device and hosts: keys and values, batches and
+//!    values that expire, logical blocks, or zones. The device is nearly full, so it cleans.
+//! 2. The device lives several times on the same cells. Its power is cut inside any operation,
+//!    cleaning, checkpoint or opening, often several times in a row; capacitors save what they
+//!    can. Half of the seeds have faults: unreadable pages, flipped bits, failed programs and
+//!    erases, bad blocks, slow dies.
+//! 3. Hosts keep a [`History`] of each key, block and group of keys over all that. [`check`]
+//!    decides whether some order of its operations, one at a time, explains every answer; if not,
+//!    the [`Violation`] shows the few that contradict each other. Zones have a model.
+//! 4. [`sweep_scenario`] runs many seeds. Of a failing one it prints the command that runs it again
+//!    with a trace, and as few of its faults as it finds to be needed.
+//! 5. `tests/sabotage.rs` runs the same on stores that make mistakes on purpose, and demands that
+//!    each is found. `tests/model.rs` compares the engine with an ordered map, one operation at a
+//!    time; `tests/determinism.rs` compares digests of runs.
 //!
 //! # Guarantees
 //! - Equal seeds are equal runs, and a failure is one command away.
 //! - `check` is exact: it accepts a history if and only if it is linearizable.
+//! - Without a fault that takes data nothing is excused. With one, only as much as the pages that
+//!   it reached can hold.
 //!
 //! # Trusts
-//! Nothing that the device says. It runs on the clock of `reactor`, which is part of what is
-//! proven.
+//! Nothing that the device says, but what it says to have lost. It runs on the clock of `reactor`,
+//! which is part of what is proven.
 //!
 //! # Not here
 //! Loads that are measured (`workload`); closed forms of time (the tests of `nand`, `controller`).
 
+mod batch_host;
+mod batches;
+mod block;
+mod block_host;
 mod client;
+mod content;
+mod driver;
+mod expiring;
+mod faults;
 mod history;
+mod kv;
+mod ledger;
 mod linearizable;
+mod load;
+mod power;
 mod scenario;
 mod seeds;
+mod shorten;
+mod small_drive;
+mod tally;
+mod trace;
 mod violation;
+mod zone_host;
+mod zone_model;
+mod zoned;
 
 pub use history::{Call, Condition, History, Moment, Open, Operation, Outcome, Version};
 pub use linearizable::check;
-pub use scenario::run;
-pub use seeds::{Tally, sweep};
+pub use scenario::Scenario;
+pub use seeds::{Failure, fails_with, failure, sweep, sweep_scenario};
+pub use tally::Tally;
 pub use violation::Violation;

@@ -93,6 +93,8 @@ struct Step {
     writes: Option<State>,
     /// It may also never have happened.
     optional: bool,
+    /// Of those that began with it no other happens.
+    exclusive: bool,
 }
 
 impl Step {
@@ -105,6 +107,12 @@ impl Step {
                 (demand(condition), Some(written(version)))
             }
             (Call::Delete, None | Some(Outcome::Done)) => (Needs::Presence, Some(State::Absent)),
+            (Call::Clear, None | Some(Outcome::Done)) => (Needs::Nothing, Some(State::Absent)),
+            (Call::Revert(state), None) => {
+                (Needs::Nothing, Some(state.map_or(State::Absent, written)))
+            }
+            (Call::Lose, None) => (Needs::Presence, Some(written(Version::LOST))),
+            (_, Some(Outcome::Lost)) => (Needs::State(written(Version::LOST)), None),
             (Call::Store(..), Some(Outcome::Full)) => (Needs::Nothing, None),
             (Call::Store(_, Condition::MustNotExist), Some(Outcome::Exists))
             | (Call::Exist, Some(Outcome::Done)) => (Needs::Presence, None),
@@ -118,12 +126,15 @@ impl Step {
             _ => (Needs::TheImpossible, None),
         };
         let (invoked, returned) = (operation.invoked, operation.returned);
-        Some(Self { invoked, returned, needs, writes, optional: operation.outcome.is_none() })
+        let optional = operation.outcome.is_none();
+        let exclusive = matches!(operation.call, Call::Revert(_));
+        Some(Self { invoked, returned, needs, writes, optional, exclusive })
     }
 
     /// True for steps that differ in nothing but their times.
     fn is_like(&self, other: &Self) -> bool {
-        (self.needs, self.writes, self.optional) == (other.needs, other.writes, other.optional)
+        let key = |step: &Self| (step.needs, step.writes, step.optional, step.exclusive);
+        key(self) == key(other)
     }
 }
 
@@ -138,6 +149,7 @@ fn demand(condition: Condition) -> Needs {
 fn versions_read(operations: &[Operation]) -> Vec<Version> {
     let read = operations.iter().filter_map(|operation| match operation.outcome {
         Some(Outcome::Value(version)) => Some(version),
+        Some(Outcome::Lost) => Some(Version::LOST),
         _ => None,
     });
     let mut read: Vec<_> = read.collect();
@@ -206,24 +218,25 @@ impl Search {
     }
 
     fn branch(&mut self, state: State, frontier: &Frontier) -> bool {
+        let before = self.order.len();
         if !self.strands_readers(state) {
             for (at, after) in self.changes_of(state, frontier) {
-                self.place(at);
+                self.place_with_rivals(at);
                 if self.explore(after) {
                     return true;
                 }
-                self.take_back(self.order.len() - 1);
+                self.take_back(before);
             }
         }
         // A step that may never have happened is given up only when it holds up the others.
         let Some(at) = frontier.first_over.filter(|&at| self.steps[at].optional) else {
             return false;
         };
-        self.place(at);
+        self.place_with_rivals(at);
         if self.explore(state) {
             return true;
         }
-        self.take_back(self.order.len() - 1);
+        self.take_back(before);
         false
     }
 
@@ -319,6 +332,23 @@ impl Search {
         self.order.push(at);
         self.missing -= usize::from(!self.steps[at].optional);
         self.count_uses(at, |count| *count -= 1);
+    }
+
+    /// Gives a step its place, and gives up those that cannot happen beside it.
+    fn place_with_rivals(&mut self, at: usize) {
+        self.place(at);
+        if !self.steps[at].exclusive {
+            return;
+        }
+        let invoked = self.steps[at].invoked;
+        for rival in self.steps.partition_point(|step| step.invoked < invoked)..self.steps.len() {
+            if self.steps[rival].invoked > invoked {
+                break;
+            }
+            if self.steps[rival].exclusive && !self.is_placed(rival) {
+                self.place(rival);
+            }
+        }
     }
 
     /// Takes their places from all but the first `keep` steps.

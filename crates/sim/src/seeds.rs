@@ -1,40 +1,27 @@
-use base::human_bytes;
-use std::fmt;
-use std::ops::AddAssign;
-
-/// What a run went through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Operations whose answers were checked.
-    pub operations: u64,
-    /// Extents that were cleaned.
-    pub victims: u64,
-    /// Times that the device was opened again from what was left of it.
-    pub reopenings: u64,
-    /// Bytes of keys and values that were stored.
-    pub stored_bytes: u64,
-}
-
-impl AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        self.operations += other.operations;
-        self.victims += other.victims;
-        self.reopenings += other.reopenings;
-        self.stored_bytes += other.stored_bytes;
-    }
-}
-
-impl fmt::Display for Tally {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { operations, victims, reopenings, stored_bytes } = *self;
-        let stored = human_bytes(stored_bytes);
-        write!(f, "{operations} operations, {stored} stored, ")?;
-        write!(f, "{victims} extents cleaned, {reopenings} reopenings")
-    }
-}
+use crate::faults::RunFaults;
+use crate::scenario::Scenario;
+use crate::shorten::shortened;
+use crate::tally::Tally;
+use crate::trace;
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::sync::Once;
+use std::time::Duration;
 
 /// Seeds after which a long sweep says how far it is.
 const PROGRESS_SEEDS: u64 = 1_000;
+
+/// How long a shorter plan of faults is looked for, in seconds, unless `KVASIR_SHORTEN_SECONDS`
+/// says otherwise.
+const SHORTEN_SECONDS: u64 = 20;
+
+/// Names a file with the faults that a run shall have.
+const FAULTS: &str = "KVASIR_FAULTS";
+
+/// Asks for a line for each event.
+const TRACE: &str = "KVASIR_TRACE";
 
 /// Runs `run` on each seed from `KVASIR_SEED` (0) on, `KVASIR_SEEDS` (`count`) in all, and returns
 /// what they went through together.
@@ -47,9 +34,10 @@ pub fn sweep(test: &str, count: u64, mut run: impl FnMut(u64) -> Tally) -> Tally
     let mut sum = Tally::default();
     for done in 0..count {
         let seed = first.wrapping_add(done);
-        let rerun = Rerun { test, seed };
-        sum += run(seed);
-        drop(rerun);
+        sum += catch_unwind(AssertUnwindSafe(|| run(seed))).unwrap_or_else(|panic| {
+            eprintln!("{}", rerun(test, seed));
+            resume_unwind(panic)
+        });
         if (done + 1).is_multiple_of(PROGRESS_SEEDS) && done + 1 < count {
             println!("{test}: {} of {count} seeds, {sum}", done + 1);
         }
@@ -58,32 +46,140 @@ pub fn sweep(test: &str, count: u64, mut run: impl FnMut(u64) -> Tally) -> Tally
     sum
 }
 
+/// As [`sweep`], of a scenario. With `KVASIR_TRACE` set it tells what happens, and the file that
+/// `KVASIR_FAULTS` names has the faults.
+///
+/// A seed that panics with faults is run again with fewer of them, and the command that is printed
+/// is that of the shortest plan that panics still.
+pub fn sweep_scenario(test: &str, count: u64, scenario: Scenario) -> Tally {
+    let given = std::env::var(FAULTS).ok().map(|path| {
+        let text = std::fs::read_to_string(&path);
+        RunFaults::parse(&path, &text.unwrap_or_else(|error| panic!("{path}: {error}")))
+    });
+    trace::set(std::env::var_os(TRACE).is_some());
+    let sum = sweep(test, count, |seed| {
+        let happened = Rc::default();
+        let run = || scenario.run_with(seed, given.clone(), &happened);
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+            if given.is_none() {
+                let failure = shorten(scenario, seed, &happened.borrow());
+                eprintln!("{}", failure.report(test, seed));
+            }
+            resume_unwind(panic)
+        })
+    });
+    trace::set(false);
+    sum
+}
+
+/// A run that fails, and what it needs for that.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Why it fails, as the panic says.
+    pub message: String,
+    /// Faults that happened.
+    pub faults: usize,
+    /// The plan of fewer faults with which it fails still, one for each device in turn; empty where
+    /// it needs none.
+    pub plan: String,
+}
+
+/// Runs `seed` of `scenario`, and returns why it fails if it does, with as few faults as are found
+/// to be needed.
+pub fn failure(scenario: Scenario, seed: u64) -> Option<Failure> {
+    let happened = Rc::default();
+    let panic = quietly(|| scenario.run_with(seed, None, &happened)).err()?;
+    let shorter = shorten(scenario, seed, &happened.borrow());
+    Some(Failure { message: message_of(&*panic), ..shorter })
+}
+
+/// True when `seed` of `scenario` fails with the faults of `plan`, as [`Failure::plan`] has them.
+pub fn fails_with(scenario: Scenario, seed: u64, plan: &str) -> bool {
+    let given = RunFaults::parse("the plan", plan);
+    quietly(|| scenario.run_with(seed, Some(given), &Rc::default())).is_err()
+}
+
+fn shorten(scenario: Scenario, seed: u64, happened: &RunFaults) -> Failure {
+    let was_on = trace::is_on();
+    trace::set(false);
+    let fails = |faults: &RunFaults| {
+        quietly(|| scenario.run_with(seed, Some(faults.clone()), &Rc::default())).is_err()
+    };
+    let seconds = from_environment("KVASIR_SHORTEN_SECONDS", SHORTEN_SECONDS);
+    let shorter = shortened(happened, Duration::from_secs(seconds), fails);
+    trace::set(was_on);
+    Failure { message: String::new(), faults: happened.rules(), plan: shorter.text() }
+}
+
+impl Failure {
+    /// What a reader needs to run it again.
+    fn report(&self, test: &str, seed: u64) -> String {
+        let Self { faults, plan, .. } = self;
+        if plan.is_empty() {
+            return format!(
+                "It needs none of its {faults} faults.\n{TRACE}=1 {FAULTS}=/dev/null {}",
+                rerun(test, seed)
+            );
+        }
+        let path = std::env::temp_dir().join(format!("kvasir-{test}-{seed}.faults"));
+        let file = std::fs::write(&path, plan)
+            .map_or_else(|error| format!("FILE ({error})"), |()| path.display().to_string());
+        let needed = plan.matches("[[fault]]").count();
+        format!(
+            "Of its {faults} faults it needs these {needed}, which are in {file}:\n{plan}\n\
+             {TRACE}=1 {FAULTS}={file} {}",
+            rerun(test, seed)
+        )
+    }
+}
+
+/// The command that runs a seed again.
+fn rerun(test: &str, seed: u64) -> String {
+    // The test harness gives the thread of a test the test's name.
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or_default();
+    format!(
+        "KVASIR_SEED={seed} KVASIR_SEEDS=1 cargo test -p kvasir-sim --test {test} {name} -- \
+         --nocapture"
+    )
+}
+
+thread_local! {
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The result of `run`, which prints nothing if it panics.
+fn quietly<T>(run: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let loud = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !IS_QUIET.get() {
+                loud(panic);
+            }
+        }));
+    });
+    let was_quiet = IS_QUIET.replace(true);
+    let outcome = catch_unwind(AssertUnwindSafe(run));
+    IS_QUIET.set(was_quiet);
+    outcome
+}
+
+/// Whether this thread fails on purpose, so that nothing is to be printed of it.
+pub(crate) fn is_quiet() -> bool {
+    IS_QUIET.get()
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default().to_owned()
+}
+
 fn from_environment(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
         Ok(text) => text
             .parse()
             .unwrap_or_else(|_| panic!("{name} is a whole number below 2^64, not {text:?}")),
         Err(_) => default,
-    }
-}
-
-/// Tells how to run a seed again if it panics while this lives.
-struct Rerun<'a> {
-    test: &'a str,
-    seed: u64,
-}
-
-impl Drop for Rerun<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let Self { test, seed } = self;
-            // The test harness gives the thread of a test the test's name.
-            let thread = std::thread::current();
-            let name = thread.name().unwrap_or_default();
-            eprintln!(
-                "KVASIR_SEED={seed} KVASIR_SEEDS=1 cargo test -p kvasir-sim --test {test} {name} \
-                 -- --nocapture"
-            );
-        }
     }
 }

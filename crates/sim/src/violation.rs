@@ -59,7 +59,7 @@ fn last_start(history: &[Operation]) -> usize {
 /// was before.
 fn from(history: &[Operation], start: usize) -> Vec<Operation> {
     let (before, rest) = history.split_at(start);
-    let open = before.iter().filter(|op| changes(op) && op.returned > rest[0].invoked);
+    let open = before.iter().filter(|op| op.is_change() && op.returned > rest[0].invoked);
     let open = open.map(|operation| Operation { outcome: None, ..*operation });
     open.chain(rest.iter().copied()).collect()
 }
@@ -67,7 +67,7 @@ fn from(history: &[Operation], start: usize) -> Vec<Operation> {
 /// Drops operations that changed nothing, as long as the rest stays impossible.
 fn drop_observers(window: &mut Vec<Operation>, before: Before) {
     for at in (0..window.len()).rev() {
-        if !changes(&window[at]) {
+        if !window[at].is_change() {
             let operation = window.remove(at);
             if is_linearizable(window, before) {
                 window.insert(at, operation);
@@ -98,12 +98,6 @@ fn stores_what(store: &Operation, read: &Operation) -> bool {
         (Call::Store(stored, _), Some(Outcome::Value(version))) => stored == version,
         _ => false,
     }
-}
-
-/// True for an operation that is known to have changed the key, or may have.
-fn changes(operation: &Operation) -> bool {
-    matches!(operation.call, Call::Store(..) | Call::Delete)
-        && matches!(operation.outcome, None | Some(Outcome::Done))
 }
 
 impl fmt::Display for Violation {

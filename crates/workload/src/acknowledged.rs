@@ -1,8 +1,9 @@
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// The numbers of new keys: given out one after the other, and there when their store and those of
 /// all lower numbers were acknowledged.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Acknowledged {
     /// All keys below are there.
     there: u64,

@@ -1,6 +1,7 @@
 use crate::permutation::Permutation;
 use crate::zipfian::Zipfian;
 use base::Rng;
+use serde::{Deserialize, Serialize};
 
 /// How often each key is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,13 +31,13 @@ impl Distribution {
 }
 
 /// Draws key numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chooser {
     rng: Rng,
     law: Law,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum Law {
     Uniform,
     Zipfian { ranks: Zipfian, spread: Permutation },

@@ -1,11 +1,13 @@
+use crate::aftermath::Aftermath;
 use crate::outcome::Outcome;
 use crate::plan::{Load, Plan};
 use crate::replay_plan::ReplayPlan;
-use crate::session::Session;
+use crate::session::{Contents, Finished, Paused, Session};
 use crate::space::Space;
 use base::Nanos;
 use clock::{Rank, Stage};
 use controller::{Completion, QueuePair};
+use serde::{Deserialize, Serialize};
 use spec::Status;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,12 +16,15 @@ use std::rc::Rc;
 /// Completions between two calls of a progress callback: some milliseconds of wall time.
 const PROGRESS_STEP: u64 = 4_096;
 
+/// Calls of a progress callback while a run goes on for a time.
+const PROGRESS_STEPS: u64 = 100;
+
 /// Outstanding stores while keys are filled in: enough to keep every die of the built-in profiles
 /// busy.
 const FILL_QUEUE_DEPTH: u32 = 64;
 
 /// Keys that were stored before a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fill {
     /// How many.
     pub keys: u64,
@@ -115,7 +120,7 @@ async fn store_all(
     progress: impl FnMut(u64, u64),
 ) -> Result<Fill, FillError> {
     let (_, keys) = session.progress(session.started());
-    let outcome = closed_loop(queue, session, depth, progress).await;
+    let outcome = closed_loop(queue, session, depth, progress).await.into_outcome();
     match outcome.failure() {
         None => Ok(Fill { keys, elapsed: outcome.elapsed() }),
         Some(status) => {
@@ -132,9 +137,95 @@ async fn store_all(
 /// in nanoseconds of the target's clock where the plan is for a time.
 pub async fn run(queue: &QueuePair, plan: &Plan, progress: impl FnMut(u64, u64)) -> Outcome {
     let session = Session::new(plan, clock::host_now());
-    match plan.load {
+    carry_out(queue, session, plan.load, progress).await.into_outcome()
+}
+
+/// As [`run`], on keys of which `contents` tells what they have; without it, as `run` has them.
+pub async fn run_on(
+    queue: &QueuePair,
+    plan: &Plan,
+    contents: Option<Contents>,
+    progress: impl FnMut(u64, u64),
+) -> Finished {
+    let session = Session::on(plan, contents, clock::host_now());
+    carry_out(queue, session, plan.load, progress).await.into_finished(plan)
+}
+
+/// As [`run_on`], until so many operations were submitted and have ended.
+pub async fn run_to_pause(
+    queue: &QueuePair,
+    plan: &Plan,
+    contents: Option<Contents>,
+    operations: u64,
+    progress: impl FnMut(u64, u64),
+) -> Paused {
+    let session = Session::on(plan, contents, clock::host_now()).pausing_after(operations);
+    Paused::new(carry_out(queue, session, plan.load, progress).await, plan.load)
+}
+
+/// Goes on with a run of `plan` that has paused, on a queue of its own.
+pub async fn finish(
+    queue: &QueuePair,
+    plan: &Plan,
+    paused: Paused,
+    progress: impl FnMut(u64, u64),
+) -> Finished {
+    let load = paused.load;
+    carry_out(queue, paused.resume(), load, progress).await.into_finished(plan)
+}
+
+async fn carry_out(
+    queue: &QueuePair,
+    session: Session,
+    load: Load,
+    progress: impl FnMut(u64, u64),
+) -> Session {
+    match load {
         Load::QueueDepth(depth) => closed_loop(queue, session, depth, progress).await,
         Load::Rate { per_second } => open_loop(queue, session, Some(per_second), progress).await,
+    }
+}
+
+/// As [`run`] with so many outstanding, for `time` only: then all that is outstanding is left as it
+/// is. Whoever calls takes the device's power at that instant. What the device must hold after that
+/// comes with how it went. Not for zones, nor for a plan at a rate.
+///
+/// `progress` is called now and then with how far the run is and how far it goes, in nanoseconds.
+pub async fn run_until(
+    queue: &QueuePair,
+    plan: &Plan,
+    time: Nanos,
+    mut progress: impl FnMut(u64, u64),
+) -> (Outcome, Aftermath) {
+    let Load::QueueDepth(depth) = plan.load else { panic!("a run that is cut off has a depth") };
+    let session = Rc::new(RefCell::new(Some(Session::recorded(plan, clock::host_now()))));
+    let start = clock::now();
+    let (running, queue) = (session.clone(), queue.clone());
+    clock::spawn(async move { run_while_there(&queue, &running, depth).await });
+    for step in 1..=PROGRESS_STEPS {
+        clock::sleep_until(start + Nanos(time.0 / PROGRESS_STEPS * step), Stage::Core).await;
+        progress(time.0 / PROGRESS_STEPS * step, time.0);
+    }
+    clock::sleep_until(start + time, Stage::Core).await;
+    let session = session.borrow_mut().take();
+    session.expect("it is taken once").into_aftermath()
+}
+
+/// Carries on until the session ends or is taken away.
+async fn run_while_there(queue: &QueuePair, session: &RefCell<Option<Session>>, depth: u32) {
+    let fill = || {
+        let mut session = session.borrow_mut();
+        let Some(session) = session.as_mut() else { return false };
+        while session.outstanding() < u64::from(depth) && session.has_more(clock::host_now()) {
+            session.submit(clock::host_now(), |submission| queue.submit(submission));
+        }
+        session.outstanding() > 0
+    };
+    while fill() {
+        let completion = queue.next().await;
+        if let Some(session) = session.borrow_mut().as_mut() {
+            take(queue, session, &completion, &mut |_, _| ());
+        }
     }
 }
 
@@ -149,11 +240,12 @@ pub async fn replay(
 ) -> Outcome {
     assert!(plan.queue_depth > 0, "something is to be outstanding");
     let session = Session::replaying(plan, clock::host_now());
-    if session.due().is_some() {
+    let session = if session.due().is_some() {
         open_loop(queue, session, None, progress).await
     } else {
         closed_loop(queue, session, plan.queue_depth, progress).await
-    }
+    };
+    session.into_outcome()
 }
 
 async fn closed_loop(
@@ -161,7 +253,7 @@ async fn closed_loop(
     mut session: Session,
     depth: u32,
     mut progress: impl FnMut(u64, u64),
-) -> Outcome {
+) -> Session {
     loop {
         while session.outstanding() < u64::from(depth) {
             let due = clock::host_now();
@@ -176,7 +268,7 @@ async fn closed_loop(
         take(queue, &mut session, &queue.next().await, &mut progress);
     }
     report_end(&session, progress);
-    session.into_outcome()
+    session
 }
 
 /// One task submits when an operation is due, whatever the other, which collects, waits for.
@@ -185,7 +277,7 @@ async fn open_loop(
     session: Session,
     per_second: Option<u64>,
     mut progress: impl FnMut(u64, u64),
-) -> Outcome {
+) -> Session {
     let shared = Rc::new((RefCell::new(session), Cell::new(None)));
     let submitter = (queue.clone(), shared.clone());
     clock::spawn(async move {
@@ -213,7 +305,7 @@ async fn open_loop(
     }
     report_end(&session.borrow(), progress);
     let (session, _) = Rc::into_inner(shared).expect("the submitter has ended");
-    session.into_inner().into_outcome()
+    session.into_inner()
 }
 
 /// When the next operation is due, at `per_second` operations a second or as it was recorded;

@@ -10,6 +10,7 @@ use crate::space::Space;
 use crate::ycsb::{Mixture, Verb};
 use crate::zone_writer::{ZoneWrite, ZoneWriter};
 use base::{Key, Rng, mix};
+use serde::{Deserialize, Serialize};
 
 /// Operations drawn as a plan says.
 #[derive(Debug)]
@@ -36,6 +37,16 @@ pub(crate) struct Generated {
     rng: Rng,
     chosen: u64,
     limit: u64,
+}
+
+/// What changes while operations are drawn, in a saved state.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedGenerated {
+    acknowledged: Option<Acknowledged>,
+    chooser: Chooser,
+    zone_writer: Option<ZoneWriter>,
+    rng: Rng,
+    chosen: u64,
 }
 
 /// What operations do.
@@ -71,6 +82,19 @@ impl Does {
             _ => Self::Ask(plan.space.read_kind()),
         }
     }
+}
+
+/// What a run leaves in the keys of its plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaves {
+    /// What was there.
+    Same,
+    /// The first version of each.
+    First,
+    /// Versions that a history tells, if there was one.
+    Counted,
+    /// Nobody knows what.
+    Unknown,
 }
 
 /// The order in which keys are stored first, or deleted.
@@ -181,6 +205,36 @@ impl Generated {
             rng: Rng::new(seed(plan, Stream::Mix)),
             chosen: 0,
             limit,
+        }
+    }
+
+    /// For a saved state.
+    pub(crate) fn save(&self) -> SavedGenerated {
+        SavedGenerated {
+            acknowledged: self.acknowledged.clone(),
+            chooser: self.chooser.clone(),
+            zone_writer: self.zone_writer.clone(),
+            rng: self.rng.clone(),
+            chosen: self.chosen,
+        }
+    }
+
+    /// The same operations of the same plan, from where they were saved on.
+    pub(crate) fn restored(plan: &Plan, saved: SavedGenerated) -> Self {
+        let SavedGenerated { acknowledged, chooser, zone_writer, rng, chosen } = saved;
+        Self { acknowledged, chooser, zone_writer, rng, chosen, ..Self::new(plan) }
+    }
+
+    /// What is known of the keys of the plan when all of `done` operations have succeeded.
+    pub(crate) fn leaves(&self, done: u64) -> Leaves {
+        let once_each = done == self.planned;
+        match self.does {
+            Does::Ask(_) => Leaves::Same,
+            Does::Mix(mixture) if mixture.has_versions() => Leaves::Counted,
+            Does::Mix(mixture) if mixture.insert_percent() == 0 => Leaves::Same,
+            Does::Store if once_each => Leaves::First,
+            Does::Write if self.zone_writer.is_none() => Leaves::Counted,
+            _ => Leaves::Unknown,
         }
     }
 

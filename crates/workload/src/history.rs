@@ -1,3 +1,4 @@
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
@@ -6,7 +7,7 @@ use std::ops::RangeInclusive;
 /// A version is out of date once a store that was submitted after the version's own store had ended
 /// is acknowledged. Stores of one key that were outstanding together may have happened in either
 /// order. A delete is a store of a version that has no value.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct History {
     keys: Vec<KeyHistory>,
     /// From the oldest that is outstanding on.
@@ -15,7 +16,7 @@ pub(crate) struct History {
     removed: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct KeyHistory {
     /// Versions issued: the number of the next.
     issued: u32,
@@ -28,7 +29,7 @@ struct KeyHistory {
     last: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Store {
     key: u32,
     version: u32,

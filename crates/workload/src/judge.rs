@@ -23,6 +23,16 @@ impl Judge {
         Self { values: ValueGenerator::new(seed, payload), history: keys.map(History::new) }
     }
 
+    /// The same, of keys of which more is known.
+    pub(crate) fn with_history(self, history: Option<History>) -> Self {
+        Self { history: history.or(self.history), ..self }
+    }
+
+    /// What versions may come back, if those are told apart.
+    pub(crate) fn history(&self) -> Option<&History> {
+        self.history.as_ref()
+    }
+
     /// A command on key number `key` is about to be submitted: the oldest version that it may find.
     #[inline]
     pub(crate) fn oldest(&self, key: u32) -> u32 {

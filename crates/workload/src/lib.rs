@@ -40,6 +40,7 @@
 //! and plots of the command line (`cli`).
 
 mod acknowledged;
+mod aftermath;
 mod chooser;
 mod driver;
 mod generated;
@@ -47,6 +48,7 @@ mod history;
 mod judge;
 mod keys;
 mod kind;
+mod ledger;
 mod outcome;
 mod permutation;
 mod plan;
@@ -66,8 +68,12 @@ mod zipfian;
 mod zone_writer;
 mod zoning;
 
+pub use aftermath::{Aftermath, Findings};
 pub use chooser::{Chooser, Distribution};
-pub use driver::{Fill, FillError, fill, fill_from, fill_replay, overwrite, replay, run};
+pub use driver::{
+    Fill, FillError, fill, fill_from, fill_replay, finish, overwrite, replay, run, run_on,
+    run_to_pause, run_until,
+};
 pub use keys::{Keys, KeysError};
 pub use kind::Kind;
 pub use outcome::{EarlyEnd, Outcome};
@@ -76,6 +82,7 @@ pub use plan::{Load, Operation, Plan, PlanError, Until};
 pub use replay::{Format, FormatError, Pace, PaceError, Replay, Speed, Trace, TraceError};
 pub use replay_plan::ReplayPlan;
 pub use report::{DeviceFigures, FillFigures, LatencyNanos, LatenessNanos, Report, stages_ns};
+pub use session::{Contents, Differs, Finished, Paused};
 pub use space::Space;
 pub use tally::Tally;
 pub use timeline::Timeline;

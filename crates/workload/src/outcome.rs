@@ -5,11 +5,12 @@ use base::Nanos;
 use base::checksum::Digest;
 use clock::Stages;
 use controller::Completion;
+use serde::{Deserialize, Serialize};
 use spec::{Opcode, Status};
 use std::collections::BTreeMap;
 
 /// How a run went.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     started: Nanos,
     finished: Nanos,
@@ -22,7 +23,10 @@ pub struct Outcome {
     failures: BTreeMap<u16, u64>,
     tallies: [Option<Box<Tally>>; Kind::COUNT],
     timeline: Timeline,
+    /// A pause begins another: see [`Self::pause_digest`].
+    #[serde(skip)]
     digest: Digest,
+    #[serde(skip)]
     early_end: Option<EarlyEnd>,
 }
 
@@ -126,6 +130,18 @@ impl Outcome {
         ]);
     }
 
+    /// Ends the digest, and returns it: what comes after the pause is added to
+    /// [another](Self::resume_digest), which begins with it.
+    pub(crate) fn pause_digest(&mut self) -> u64 {
+        std::mem::take(&mut self.digest).value()
+    }
+
+    /// Goes on after a pause with what [`Self::pause_digest`] returned.
+    pub(crate) fn resume_digest(&mut self, before: u64) {
+        self.digest = Digest::default();
+        self.digest.add(&[before]);
+    }
+
     /// Adds an operation.
     #[inline]
     pub(crate) fn add_operation(&mut self, ended: &Ended<'_>) {
@@ -208,7 +224,8 @@ impl Outcome {
     }
 
     /// XXH3 of (id, opcode, status, virtual time, checksum of the value) of each completed command
-    /// in order, then of the device's counters.
+    /// in order, then of the device's counters. What came before a pause counts as one word: its
+    /// own such digest.
     pub fn digest(&self, counters: &[u64]) -> u64 {
         let mut digest = self.digest.clone();
         digest.add(counters);

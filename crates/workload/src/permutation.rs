@@ -1,7 +1,8 @@
 use base::Rng;
+use serde::{Deserialize, Serialize};
 
 /// The numbers below a count in an order that a seed names: each once, in constant memory.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Permutation {
     count: u64,
     /// All bits of the numbers below the next power of two.

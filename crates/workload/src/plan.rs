@@ -87,6 +87,11 @@ impl Operation {
         }
     }
 
+    /// True when it may store keys beyond those of the plan.
+    pub const fn adds_keys(self) -> bool {
+        matches!(self, Self::Ycsb(Ycsb::D | Ycsb::E))
+    }
+
     /// Of 100 operations, how many store keys beyond those of the plan, on average.
     pub fn insert_percent(self) -> u8 {
         self.mixture().map_or(0, Mixture::insert_percent)

@@ -1,8 +1,13 @@
 mod compound;
+mod paused;
 
+pub use paused::{Contents, Differs, Finished, Paused};
+
+use crate::aftermath::Aftermath;
 use crate::generated::{BlockExtent, Generated};
 use crate::judge::{Judge, listed};
 use crate::kind::Kind;
+use crate::ledger::{Content, End, Ledger};
 use crate::outcome::{EarlyEnd, Ended, Finding, Outcome};
 use crate::plan::{Plan, Until};
 use crate::replay_plan::ReplayPlan;
@@ -11,7 +16,7 @@ use base::{Buf, Nanos};
 use clock::{Stage, Stages};
 use compound::{Compound, Compounds, Place};
 use controller::{Completion, Submission};
-use spec::{Command, StoreOptions, ZoneSendAction};
+use spec::{Command, Status, StoreOptions, ZoneSendAction};
 use std::collections::VecDeque;
 
 /// A script being carried out: makes the submissions, has the completions judged.
@@ -36,6 +41,10 @@ pub(crate) struct Session {
     stops_on_error: bool,
     is_stopped: bool,
     outcome: Outcome,
+    /// After so many operations nothing is submitted before the pause is over.
+    pauses_after: Option<u64>,
+    /// Kept if the device may lose its power.
+    ledger: Option<Ledger>,
 }
 
 /// More operations at one instant than any queue depth: a run for a time would never end on a
@@ -51,6 +60,8 @@ struct InFlight {
     due: Nanos,
     /// The operation of which it is a part, if it is not all of it.
     part_of: Option<Place>,
+    /// What names it to the ledger, if it changes something.
+    change: Option<u64>,
     has_ended: bool,
 }
 
@@ -97,6 +108,13 @@ impl Session {
             Until::Time(duration) => Some(duration),
         };
         Self { duration, ..Self::generating(plan, Generated::new, now) }
+    }
+
+    /// As `new`, with a record of what the device must hold when it loses its power. Not for zones.
+    pub(crate) fn recorded(plan: &Plan, now: Nanos) -> Self {
+        let is_there = plan.is_filled || plan.needs_fill();
+        let content = if is_there { Content::Version(0) } else { Content::Absent };
+        Self { ledger: Some(Ledger::new(plan.keys, content)), ..Self::new(plan, now) }
     }
 
     /// As `new`, storing the keys of `plan`, up to the first error.
@@ -156,6 +174,8 @@ impl Session {
             stops_on_error: false,
             is_stopped: false,
             outcome,
+            pauses_after: None,
+            ledger: None,
         }
     }
 
@@ -163,6 +183,7 @@ impl Session {
     #[inline]
     pub(crate) fn has_more(&self, due: Nanos) -> bool {
         !self.is_stopped
+            && self.pauses_after.is_none_or(|operations| self.submitted < operations)
             && self.duration.is_none_or(|duration| due < self.started + duration)
             && self.simultaneous < SIMULTANEOUS_MAX
             && self.script.has_more()
@@ -227,6 +248,13 @@ impl Session {
         assert!(self.outstanding == 0, "the run is over");
         let early_end = self.early_end();
         self.outcome.with_early_end(early_end)
+    }
+
+    /// How it went up to here, and what the device must hold. The session was [`Self::recorded`].
+    pub(crate) fn into_aftermath(self) -> (Outcome, Aftermath) {
+        let ledger = self.ledger.expect("a recorded session has a ledger");
+        let Self { script, judge, nsid, .. } = self;
+        (self.outcome, Aftermath { script, judge, ledger, nsid })
     }
 
     /// Hands the next operation, due at `due`, to `submit`, which returns its command id.
@@ -295,7 +323,8 @@ impl Session {
         let first_id = *self.first_id.get_or_insert(id);
         let expected = first_id + self.in_flight.len() as u64;
         assert_eq!(id, expected, "nobody else submits to the queue of a run");
-        self.in_flight.push_back(InFlight { asked, kind, due, part_of, has_ended: false });
+        let change = self.ledger.as_mut().and_then(|ledger| change(ledger, asked));
+        self.in_flight.push_back(InFlight { asked, kind, due, part_of, change, has_ended: false });
     }
 
     #[inline]
@@ -303,13 +332,7 @@ impl Session {
         if !self.script.has_keys() {
             return self.block_submission(asked);
         }
-        let nsid = self.nsid;
-        let (Asked::Store { key: number, .. }
-        | Asked::Retrieve { key: number, .. }
-        | Asked::Delete { key: number, .. }
-        | Asked::Exist { key: number, .. }
-        | Asked::List { start: number, .. }
-        | Asked::Reset { key: number, .. }) = asked;
+        let (nsid, number) = (self.nsid, key_of(asked));
         let key = self.script.key(number);
         let mut data = Buf::phantom(0, 0);
         let command = match asked {
@@ -368,8 +391,11 @@ impl Session {
         seen: Nanos,
         submit: impl FnMut(Submission) -> u64,
     ) -> bool {
-        let InFlight { asked, kind, due, part_of, .. } = self.end(completion.id);
+        let InFlight { asked, kind, due, part_of, change, .. } = self.end(completion.id);
         let verdict = self.judge.judge(&self.script, &asked, completion);
+        if let (Some(ledger), Some(change)) = (&mut self.ledger, change) {
+            ledger.end(key_of(asked), change, end_of(completion.status));
+        }
         self.note(asked, verdict.finding);
         self.outcome.add_command(completion, verdict.checksum);
         let mut stages = completion.stages;
@@ -494,6 +520,35 @@ struct Part {
     /// From when it was due until it was seen.
     stages: Stages,
     finding: Finding,
+}
+
+/// The number of the key or the block that a command begins with.
+fn key_of(asked: Asked) -> u32 {
+    let (Asked::Store { key, .. }
+    | Asked::Retrieve { key, .. }
+    | Asked::Delete { key, .. }
+    | Asked::Exist { key, .. }
+    | Asked::List { start: key, .. }
+    | Asked::Reset { key, .. }) = asked;
+    key
+}
+
+/// Enters what `asked` changes.
+fn change(ledger: &mut Ledger, asked: Asked) -> Option<u64> {
+    match asked {
+        Asked::Store { key, version, .. } => Some(ledger.begin(key, Content::Version(version))),
+        Asked::Delete { key, .. } => Some(ledger.begin(key, Content::Absent)),
+        _ => None,
+    }
+}
+
+/// What the status of a store or a delete says of what it changed.
+fn end_of(status: Status) -> End {
+    match status {
+        Status::CAPACITY_EXCEEDED | Status::KEY_DOES_NOT_EXIST => End::Refused,
+        status if status.is_success() => End::Acknowledged,
+        _ => End::Unknown,
+    }
 }
 
 /// What a list of `count` keys of `key_bytes` bytes takes: their number, and for each its length,

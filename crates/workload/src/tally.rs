@@ -1,9 +1,11 @@
 use base::Nanos;
 use clock::{Stage, Stages};
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 /// How long the operations of one kind took that did what they were asked.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Saved", into = "Saved")]
 pub struct Tally {
     latency: Histogram<u64>,
     /// Only when something was late: so never in virtual time.
@@ -19,6 +21,51 @@ const LATENCY_MAX: Nanos = Nanos::from_secs(365 * 24 * 3_600);
 
 /// Points of a curve from one quantile to that with half as many operations above it.
 const POINTS_PER_HALVING: u32 = 20;
+
+/// A tally in a saved state: of each histogram the values that were counted, and how often.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    latency: Vec<(u64, u64)>,
+    lateness: Option<Vec<(u64, u64)>>,
+    sum: u128,
+    max: Nanos,
+    stages: Stages,
+}
+
+impl From<Tally> for Saved {
+    fn from(tally: Tally) -> Self {
+        let counts = |histogram: &Histogram<u64>| {
+            let points = histogram.iter_recorded();
+            points.map(|point| (point.value_iterated_to(), point.count_at_value())).collect()
+        };
+        Self {
+            latency: counts(&tally.latency),
+            lateness: tally.lateness.as_ref().map(counts),
+            sum: tally.sum,
+            max: tally.max,
+            stages: tally.stages,
+        }
+    }
+}
+
+impl From<Saved> for Tally {
+    fn from(saved: Saved) -> Self {
+        let filled = |counts: Vec<(u64, u64)>| {
+            let mut histogram = histogram();
+            for (value, count) in counts {
+                histogram.saturating_record_n(value, count);
+            }
+            histogram
+        };
+        Self {
+            latency: filled(saved.latency),
+            lateness: saved.lateness.map(filled),
+            sum: saved.sum,
+            max: saved.max,
+            stages: saved.stages,
+        }
+    }
+}
 
 impl Tally {
     /// Of no operation yet.

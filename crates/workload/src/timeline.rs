@@ -1,10 +1,11 @@
 use base::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// How many operations completed when: counts in bins of equal width from the start of a run on.
 ///
 /// Bins begin narrow and become twice as wide each time that more than [`Timeline::BINS_MAX`] are
 /// needed, so that a run of any length has some hundred of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     width: Nanos,
     counts: Vec<u64>,

@@ -143,6 +143,15 @@ impl ValueSizes {
         }
     }
 
+    /// The shortest, in bytes.
+    pub fn min(&self) -> u32 {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Uniform { min, .. } | Self::Zipfian { min, .. } => *min,
+            Self::Mix(mix) => mix.shares().iter().map(|share| share.bytes).min().unwrap_or(0),
+        }
+    }
+
     /// The longest, in bytes.
     pub fn max(&self) -> u32 {
         match self {

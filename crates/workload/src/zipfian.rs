@@ -1,4 +1,5 @@
 use base::Rng;
+use serde::{Deserialize, Serialize};
 
 /// Draws ranks by Zipf's law with the exponent 0.99 of YCSB (Cooper et al., 2010), by the method of
 /// Gray et al. ("Quickly Generating Billion-Record Synthetic Databases", 1994) that YCSB uses.
@@ -11,7 +12,7 @@ use base::Rng;
 /// the method's power is the 100th (1 / (1 - 0.99)), by multiplication, and k^-0.99 is the 100th
 /// root of k over k, by Newton's method. Additions, multiplications and divisions of IEEE 754 are
 /// the same everywhere.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Zipfian {
     count: u64,
     zeta: f64,

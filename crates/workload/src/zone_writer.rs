@@ -1,8 +1,9 @@
 use crate::zoning::Zoning;
+use serde::{Deserialize, Serialize};
 
 /// Writes blocks in the order of their numbers and around again, as a host has to do it in a zoned
 /// namespace: what was written before is reset first, zone by zone.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ZoneWriter {
     /// Blocks that a zone holds.
     per_zone: u64,
@@ -14,7 +15,7 @@ pub(crate) struct ZoneWriter {
     is_resetting: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Zone {
     /// Something was written since it was reset.
     is_written: bool,

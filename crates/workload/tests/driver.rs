@@ -4,7 +4,7 @@
 use base::Nanos;
 use clock::{Class, CodeCosts, Cores, Gate, Group, LocalFuture, Stage};
 use controller::{Config, Controller, FirmwareCosts, LinkTiming, Namespace};
-use engine::{Ack, HashIndex, KeySpaceId, Store};
+use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{
     Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape, Victims,
 };
@@ -62,14 +62,23 @@ async fn device_on(
         capacity_bytes: shape.extent_bytes() * u64::from(extents / 2),
         ack: Ack::Program,
         victims: Victims::Greedy,
-        index: || Box::new(HashIndex::default()),
+        index: |_| Box::new(HashIndex::default()),
+        index_config: IndexConfig::default(),
+        checkpoint_bytes: 0,
+        saves_buffer: true,
         group,
         seed: 1,
     };
     let store = Store::format(medium(Memory::new(shape)), config);
     let created = store.create_key_space(KeySpaceId(1)).await;
     created.expect("there is room for a key space");
-    let costs = FirmwareCosts { t_read: cost, t_write: cost, t_delete: cost, t_exist: cost };
+    let costs = FirmwareCosts {
+        t_read: cost,
+        t_write: cost,
+        t_delete: cost,
+        t_exist: cost,
+        ..FirmwareCosts::default()
+    };
     let config = Config {
         group,
         link: LinkTiming { bytes_per_second: 0, transfer: Nanos::ZERO },
@@ -330,12 +339,7 @@ impl Media for Stalling {
         self.memory.open(label)
     }
 
-    fn append(
-        &self,
-        at: PageId,
-        page: Arc<Page>,
-        class: Class,
-    ) -> LocalFuture<'_, Result<(), Error>> {
+    fn append(&self, at: PageId, page: Page, class: Class) -> LocalFuture<'_, Result<(), Error>> {
         self.memory.append(at, page, class)
     }
 
@@ -344,7 +348,7 @@ impl Media for Stalling {
         at: PageId,
         select: Select<'a>,
         class: Class,
-    ) -> LocalFuture<'a, Result<Arc<Page>, Error>> {
+    ) -> LocalFuture<'a, Result<Page, Error>> {
         Box::pin(async move {
             if clock::now() >= self.from {
                 clock::sleep_until(self.to, Stage::Array).await;

@@ -1,4 +1,4 @@
-use crate::number::{parse_count, parse_seconds};
+use crate::number::{parse_count, parse_seconds, parse_time};
 use crate::rig::FillLevel;
 use base::parse_size;
 use clap::{Subcommand, ValueEnum};
@@ -35,6 +35,8 @@ Examples:
   kvasir bench ycsb-b --target emu:moke --seconds 5 --plot ycsb-b.svg
   kvasir bench randread --target sim:970pro --block-size 16KiB
   kvasir bench randwrite --target sim:mine.toml --precondition 90%
+  kvasir bench mixed --faults examples/faults/worn.toml --cut-at 20ms
+  kvasir bench ycsb-a --state a.state --pause-after 50000
   kvasir bench replay trace.csv";
 
 const USAGE: &str = "\
@@ -108,6 +110,23 @@ pub(crate) struct BenchArgs {
     /// write amplification is steady
     #[arg(long, value_name = "FILL", conflicts_with_all = ["keys", "span"])]
     pub(crate) precondition: Option<FillLevel>,
+    /// Take the power away after so long on the target's clock, as 5ms or 1.5s; open the device
+    /// again, and check all that it had acknowledged
+    #[arg(long, value_name = "T", conflicts_with_all = ["rate", "plot"], value_parser = parse_time)]
+    pub(crate) cut_at: Option<base::Nanos>,
+    /// Keep the device in a file, with what is known of its keys: it is restored from there if it
+    /// is there, and saved there at the end
+    #[arg(long, value_name = "FILE", conflicts_with = "cut_at")]
+    pub(crate) state: Option<PathBuf>,
+    /// After so many operations let all that is outstanding end, and what goes on inside the device
+    /// too; with --state save it there and stop: the same command goes on
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with_all = ["cut_at", "trace"],
+        value_parser = parse_count
+    )]
+    pub(crate) pause_after: Option<u64>,
     /// How often each key or block is asked for [default: uniform; that of YCSB for ycsb-*]
     #[arg(long, value_name = "LAW")]
     pub(crate) distribution: Option<Distribution>,
@@ -158,6 +177,9 @@ pub(crate) struct MeasureArgs {
     /// some 500 bytes for each operation
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Faults that the flash has: a plan as docs/guide/faults.md describes it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) faults: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -32,6 +32,7 @@ pub(crate) enum DeviceCommand {
         json: bool,
     },
     Sensitivity(SensitivityArgs),
+    Calibrate(CalibrateArgs),
 }
 
 const SENSITIVITY_HELP: &str = "\
@@ -55,4 +56,43 @@ pub(crate) struct SensitivityArgs {
     /// Draw what moved most as an SVG file
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
+}
+
+const CALIBRATE_HELP: &str = "\
+Points are CSV with a header: workload, value_bytes, key_bytes, queue_depth, and
+ops_per_second or latency_ns; use is fit or check. Each knob moves until the
+points are least off in simulation. How far off a size is that was not measured
+is found by leaving out each size in turn, or from the points to check. Without
+knobs the profile is held against the points as it is.
+
+Examples:
+  kvasir device calibrate points.csv --device pm983-kv
+  kvasir device calibrate points.csv --device mine.toml \\
+    --knob nand.program_us,firmware.t_update_us=10 --output fitted.toml";
+
+/// Fit numbers of a profile to measured points
+#[derive(Debug, clap::Args)]
+#[command(after_help = CALIBRATE_HELP)]
+pub(crate) struct CalibrateArgs {
+    /// The points
+    #[arg(value_name = "CSV")]
+    pub(crate) points: PathBuf,
+    /// A name from `kvasir device list`, or the path of a profile
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) device: String,
+    /// Keys whose numbers are fitted, each with where the search begins if that is not its value
+    #[arg(long, value_name = "KEY[=START]", value_delimiter = ',')]
+    pub(crate) knob: Vec<String>,
+    /// Write the profile with what was fitted
+    #[arg(long, value_name = "FILE.toml", requires = "knob")]
+    pub(crate) output: Option<PathBuf>,
+    /// Draw the points and their simulation as an SVG file
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Show points beyond those that are fitted to, marked
+    #[arg(long)]
+    pub(crate) extrapolate: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -3,12 +3,13 @@
 use super::plan::QUEUE_DEPTH;
 use super::report::{Before, Subject};
 use super::room::{self, Stored};
-use super::{check_outputs, finish, rig, space};
+use super::{check_outputs, faults, finish, setup, space};
 use crate::args::{ReplayArgs, TraceFormat};
 use crate::memory;
 use crate::output::{Failure, Output};
 use crate::path::shown;
 use crate::progress::{Progress, Unit};
+use crate::rig::Rig;
 use crate::target::Target;
 use std::fs::File;
 use std::io::BufReader;
@@ -18,7 +19,7 @@ use workload::{Format, Kind, Pace, Payload, Replay, ReplayPlan, Trace};
 /// Replays the trace that `args` name.
 pub(super) fn run(args: &ReplayArgs) -> Result<Output, Failure> {
     let target = Target::parse(&args.measure.target)?;
-    check_outputs(&args.measure, &target, &[&args.file])?;
+    check_outputs(&args.measure, None, &target, &[&args.file])?;
     let pace: Pace = args.pace.parse().map_err(Failure::refused)?;
     if args.queue_depth.is_some() && pace != Pace::Full {
         return Err(Failure::refused("--queue-depth is for --pace full only"));
@@ -28,7 +29,8 @@ pub(super) fn run(args: &ReplayArgs) -> Result<Output, Failure> {
     let trace = Arc::new(read(args)?);
     let stored = stored(&trace, target.payload);
     room::check(&stored, &target.profile, nsid, memory::total_bytes())?;
-    let mut rig = rig(&args.measure, &target)?;
+    let faults = faults::load(&args.measure)?;
+    let mut rig = Rig::new(setup(&args.measure, &target, faults.as_ref()))?;
     let plan = ReplayPlan {
         replay: Replay::new(trace.clone(), pace),
         queue_depth,
@@ -44,7 +46,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<Output, Failure> {
     })?;
     let file = shown(&args.file);
     let subject = Subject::Replay { file: &file, trace: &trace, pace, queue_depth };
-    finish(&args.measure, &target, &subject, Before::Filled(fill), &measured)
+    finish(&args.measure, &target, &subject, Before::Filled(fill), &measured, None)
 }
 
 fn read(args: &ReplayArgs) -> Result<Trace, Failure> {

@@ -1,13 +1,18 @@
+use super::faults::FaultsReport;
+use super::fitted;
+use super::index_table::IndexTable;
+use super::power::PowerReport;
 use crate::args::MeasureArgs;
 use crate::breakdown;
 use crate::flash::LoadedFlash;
 use crate::lateness::LatenessReport;
 use crate::number::{counted, grouped, percent, ratio, rounded, seconds};
-use crate::rig::{CAPACITIES_MAX, Measured, Precondition};
+use crate::rig::{CAPACITIES_MAX, Cut, Measured, Precondition};
 use crate::table;
 use crate::target::Target;
 use base::human_bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use spec::Status;
 use workload::{DeviceFigures, Fill, Kind, Load, Outcome, Pace, Plan, Report, Space, Tally, Trace};
 
 /// What was done to the device.
@@ -25,7 +30,7 @@ pub(super) enum Subject<'a> {
 }
 
 /// What became of the device before it was measured.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Before {
     Blank,
     Filled(Fill),
@@ -50,6 +55,15 @@ pub(super) struct BenchReport {
     subject: SubjectReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     precondition: Option<PreconditionReport>,
+    /// Those of the flash, if a plan of them was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    faults: Option<FaultsReport>,
+    /// A loss of power, and what was left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    power: Option<PowerReport>,
+    /// What of the load lies beyond the points that the device was fitted to, if anything does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beyond_fit: Option<String>,
     /// How long the run took in the target's clock.
     simulated_seconds: f64,
     /// In real time: how late the device's events were.
@@ -57,6 +71,8 @@ pub(super) struct BenchReport {
     event_lateness_ns: Option<LatenessReport>,
     #[serde(flatten)]
     flash: LoadedFlash,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index_table: Option<IndexTable>,
 }
 
 /// When operations were submitted.
@@ -273,8 +289,13 @@ impl BenchReport {
         subject: &Subject<'_>,
         before: Before,
         measured: &Measured,
+        cut: Option<&Cut>,
     ) -> Self {
-        let Measured { outcome, flash, wall_seconds, lateness, .. } = measured;
+        let Measured { outcome, flash, wall_seconds, lateness, faults, .. } = measured;
+        let of_both_lives = || match cut {
+            None => faults.clone(),
+            Some(cut) => faults.clone() + cut.faults.clone(),
+        };
         let device = device_figures(subject, measured);
         let fill = match before {
             Before::Filled(fill) => Some(fill),
@@ -288,8 +309,10 @@ impl BenchReport {
             Subject::Plan(plan) => plan.operation.name(),
             Subject::Replay { .. } => "replay",
         };
+        let report = Report::new(name, &target.uri, outcome, *wall_seconds, &device, fill);
+        let index_table = IndexTable::new(&measured.window, report.ops);
         Self {
-            report: Report::new(name, &target.uri, outcome, *wall_seconds, &device, fill),
+            report,
             device: target.profile.description.clone(),
             seed: args.seed,
             device_seed: target.seed.unwrap_or(args.seed),
@@ -297,9 +320,13 @@ impl BenchReport {
             load: LoadReport::of(subject),
             subject: SubjectReport::of(subject),
             precondition,
+            faults: args.faults.as_ref().map(|_| FaultsReport::new(&of_both_lives())),
+            power: cut.map(PowerReport::new),
+            beyond_fit: target.profile.fitted.as_ref().and_then(|it| fitted::beyond(it, subject)),
             simulated_seconds: outcome.elapsed().as_secs_f64(),
             event_lateness_ns: lateness.as_ref().map(LatenessReport::new),
             flash: *flash,
+            index_table,
         }
     }
 
@@ -316,17 +343,28 @@ impl BenchReport {
         format!("{}; {}", self.device, facts.join("; "))
     }
 
-    /// What went wrong, if anything did.
+    /// What went wrong that nobody asked for, if anything did.
     pub(super) fn errors(&self) -> Option<String> {
-        let Report { ops, errors, errors_by_status, .. } = &self.report;
-        let causes = errors_by_status.iter().map(|(cause, count)| format!("{count} {cause}"));
+        let Report { ops, errors_by_status, .. } = &self.report;
+        let is_asked_for = |cause: &str| {
+            let unreadable = [Status::UNRECOVERED_ERROR, Status::UNRECOVERED_READ_ERROR];
+            self.faults.is_some() && unreadable.iter().any(|status| status.to_string() == cause)
+        };
+        let unwanted = || errors_by_status.iter().filter(|(cause, _)| !is_asked_for(cause));
+        let errors: u64 = unwanted().map(|(_, count)| count).sum();
+        let causes = unwanted().map(|(cause, count)| format!("{count} {cause}"));
         let causes = causes.collect::<Vec<_>>().join(", ");
-        (*errors > 0).then(|| format!("{errors} of {ops} operations failed: {causes}"))
+        let failed = (errors > 0).then(|| format!("{errors} of {ops} operations failed: {causes}"));
+        failed.or_else(|| self.power.as_ref().and_then(PowerReport::errors))
     }
 
     /// As a person reads it.
     pub(super) fn table(&self) -> String {
         let Report { write_amplification, flash_reads_per_retrieve, .. } = self.report;
+        let index = self
+            .index_table
+            .as_ref()
+            .map_or_else(String::new, |index| format!("index\n{}\n", table::facts(&index.facts())));
         [
             format!("{}\n{}\n", self.title(), self.device),
             self.facts(),
@@ -338,7 +376,7 @@ impl BenchReport {
                 }
                 LoadedFlash::Blocks(flash) => flash.table(write_amplification),
             },
-            format!("digest {}\n", self.report.digest),
+            format!("{index}digest {}\n", self.report.digest),
         ]
         .join("\n")
     }
@@ -366,6 +404,7 @@ impl BenchReport {
             facts.push(("misses", self.subject.misses(misses)));
         }
         facts.push(("errors", grouped(report.errors)));
+        facts.extend(self.beyond_fit.iter().map(|beyond| ("beyond the fit", beyond.clone())));
         let rate = report.ops_per_second.map_or_else(
             || "no time passed".to_owned(),
             |rate| {
@@ -380,6 +419,8 @@ impl BenchReport {
                 facts.extend(lateness.facts());
             }
         }
+        facts.extend(self.faults.iter().flat_map(FaultsReport::facts));
+        facts.extend(self.power.iter().flat_map(PowerReport::facts));
         table::facts(&facts)
     }
 }

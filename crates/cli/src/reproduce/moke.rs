@@ -35,6 +35,7 @@ pub(super) fn rig(profile: &Profile, run: Run) -> Result<Rig<'_>, Failure> {
         profile,
         seed: SEED,
         shuffle: false,
+        faults: None,
         clock: Clock::Virtual,
         timeline: None,
         progress: run.progress,

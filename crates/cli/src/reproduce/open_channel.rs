@@ -14,7 +14,7 @@ use base::limits::BLOCK_BYTES;
 use base::{Buf, Nanos, human_bytes};
 use controller::{Completion, QueuePair, Submission};
 use node::profile::{Ack, Block, GcBlocking, GcFrontier, GcVictims, Namespace, NamespaceKind};
-use node::{Device, Profile};
+use node::{Device, FaultPlan, Profile};
 use reactor::Reactor;
 use spec::{Command, Status};
 
@@ -152,7 +152,9 @@ impl Drive {
     pub(super) fn new(profile: &Profile) -> Result<Self, Failure> {
         let mut reactor = Reactor::new(None);
         let cells = Device::manufacture(profile, SEED);
-        let device = reactor.run(Device::format(profile, cells, SEED)).map_err(device_failure)?;
+        let device = reactor
+            .run(Device::format(profile, cells, SEED, FaultPlan::default()))
+            .map_err(device_failure)?;
         let blocks = profile.namespaces[0].size_bytes / u64::from(BLOCK_BYTES);
         let mut drive = Self { reactor, device, blocks, flushes: false };
         drive.fill()?;

@@ -6,6 +6,7 @@ use crate::progress::Unit;
 use base::Nanos;
 use base::limits::BLOCK_BYTES;
 use node::profile::Namespace;
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 use std::time::Instant;
 use workload::{FillError, Plan, Space};
@@ -15,7 +16,7 @@ use workload::{FillError, Plan, Space};
 pub(crate) struct FillLevel(f64);
 
 /// What a device was made into before it was measured.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Precondition {
     /// Keys, or blocks, that it holds.
     pub(crate) keys: u64,

@@ -121,6 +121,7 @@ impl<'a> Bench<'a> {
             profile: self.profile,
             seed: SEED,
             shuffle: false,
+            faults: None,
             clock: Clock::Virtual,
             timeline: None,
             // The steps between two knobs are what is shown.

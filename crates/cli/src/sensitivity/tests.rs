@@ -119,8 +119,8 @@ fn the_keys_of_the_flash_have_their_effects() {
 }
 
 #[test]
-fn the_keys_of_link_firmware_and_cores_have_their_effects() {
-    assert_held(&["link.", "firmware.", "core."]);
+fn the_keys_of_link_firmware_cores_and_power_have_their_effects() {
+    assert_held(&["link.", "firmware.", "core.", "power."]);
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn targets_that_cannot_be_are_refused() {
         ("sim:moke?seed=", "a whole number"),
         ("sim:moke?seed=1&seed=1", "twice"),
         ("sim:moke?shuffle=2", "0 or 1"),
-        ("sim:moke?index=tree", "is hash or btree"),
+        ("sim:moke?index=tree", "is hash or cached-hash or btree"),
         ("sim:970pro?index=hash", "970pro has no index"),
         ("sim:moke?ns=0", "ns is 1, not"),
         ("sim:moke?ns=2", "ns is 1, not"),

@@ -66,6 +66,16 @@ fn the_replay_of_the_guide_prints_what_it_shows() {
     assert_shown("replay.md", &printed[..end]);
 }
 
+/// The one without knobs; the other takes too long here.
+#[test]
+fn the_calibration_of_the_guide_prints_what_it_shows() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
+    let points = format!("{root}examples/calibration/lightstore.csv");
+    let ran = kvasir(["device", "calibrate", &points, "--device", "lightstore"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert_shown("calibrate.md", &ran.stdout.replace(root, ""));
+}
+
 #[test]
 fn the_figure_of_the_guide_is_what_is_drawn() {
     let folder = tempdir().unwrap();

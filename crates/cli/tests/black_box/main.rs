@@ -7,6 +7,10 @@ mod bench;
 #[cfg(test)]
 mod blocks;
 #[cfg(test)]
+mod calibrate;
+#[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod device;
@@ -30,5 +34,7 @@ mod replay;
 mod reproduce;
 #[cfg(test)]
 mod sensitivity;
+#[cfg(test)]
+mod state;
 #[cfg(test)]
 mod workloads;

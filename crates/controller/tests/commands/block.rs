@@ -261,6 +261,9 @@ const COSTS: FirmwareCosts = FirmwareCosts {
     t_write: Nanos(2_000),
     t_delete: Nanos(7),
     t_exist: Nanos(7),
+    t_update: Nanos(7),
+    t_write_kib: Nanos(7),
+    t_read_kib: Nanos(7),
 };
 
 #[test]

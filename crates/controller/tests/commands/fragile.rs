@@ -6,8 +6,8 @@ use media::{
     PageId, Segments, Select, Shape,
 };
 use std::future::ready;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 
 pub(crate) struct Fragile<M> {
     inner: M,
@@ -86,12 +86,7 @@ impl Media for Fragile<Memory> {
         self.inner.open(label)
     }
 
-    fn append(
-        &self,
-        at: PageId,
-        page: Arc<Page>,
-        class: Class,
-    ) -> LocalFuture<'_, Result<(), Error>> {
+    fn append(&self, at: PageId, page: Page, class: Class) -> LocalFuture<'_, Result<(), Error>> {
         self.or_fail(|inner| inner.append(at, page, class))
     }
 
@@ -100,7 +95,7 @@ impl Media for Fragile<Memory> {
         at: PageId,
         select: Select<'a>,
         class: Class,
-    ) -> LocalFuture<'a, Result<Arc<Page>, Error>> {
+    ) -> LocalFuture<'a, Result<Page, Error>> {
         self.or_fail(|inner| inner.read(at, select, class))
     }
 

@@ -6,7 +6,7 @@ use clock::{CodeCosts, Cores, Gate, Group};
 use controller::{
     Completion, Config, Controller, FirmwareCosts, LinkTiming, Namespace, QueuePair, Submission,
 };
-use engine::{Ack, HashIndex, KeySpaceId, Store};
+use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use ftl::{Zones, ZonesConfig};
 use media::{BlocksShape, Error, ExtentId, Memory, MemoryBlocks, PageId, Shape, Victims};
 use reactor::Reactor;
@@ -30,9 +30,9 @@ pub(crate) const UNRECOVERED: Error = Error::Unrecovered(PageId { extent: Extent
 /// Eight zones of 12 blocks, in pages of 4. So they start 16 blocks apart.
 const ZONES: Shape = Shape {
     page_bytes: 4 * BLOCK_BYTES,
-    spare_bytes: 0,
+    spare_bytes: 52,
     pages_per_extent: 3,
-    extents: 8,
+    extents: 8 + Zones::SPARE_EXTENTS,
     parallelism: 4,
 };
 
@@ -94,7 +94,10 @@ async fn store(group: Group) -> Arc<Store> {
         capacity_bytes: 16 << 20,
         ack: Ack::Program,
         victims: Victims::Greedy,
-        index: || Box::new(HashIndex::default()),
+        index: |_| Box::new(HashIndex::default()),
+        index_config: IndexConfig::default(),
+        checkpoint_bytes: 0,
+        saves_buffer: true,
         group,
         seed: 1,
     };

@@ -365,6 +365,9 @@ fn each_command_takes_its_handler_and_what_it_moves_over_the_link() {
         t_write: Nanos(2_000),
         t_delete: Nanos(7),
         t_exist: Nanos(7),
+        t_update: Nanos(7),
+        t_write_kib: Nanos(7),
+        t_read_kib: Nanos(7),
     };
     run_with(costs, async |host| {
         let ranges = Buf::copy_from([CopyRange::new(0, 1); 3].as_bytes());

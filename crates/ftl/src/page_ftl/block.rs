@@ -1,7 +1,8 @@
 use clock::TaskId;
+use serde::{Deserialize, Serialize};
 
 /// What a block of flash is used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
     /// Never.
     Bad,
@@ -16,17 +17,20 @@ pub(crate) enum Phase {
 }
 
 /// What is known of a block of flash.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Block {
     pub(crate) phase: Phase,
     /// Slots to which the map points.
     pub(crate) live: u32,
     /// Pages that have landed, from the first.
     pub(crate) landed: u32,
+    /// Pages of it that are ever written.
+    pub(crate) end: u32,
     /// Readers that are in it.
     pub(crate) pins: u32,
     pub(crate) erases: u32,
     /// The collector, waiting for the last reader to leave.
+    #[serde(skip)]
     pub(crate) last_reader: Option<TaskId>,
     /// The sequence number of its opening.
     pub(crate) born: u64,
@@ -34,6 +38,11 @@ pub(crate) struct Block {
     pub(crate) superseded: u64,
     /// The logical block that was put into each slot taken so far.
     pub(crate) blocks: Vec<u32>,
+    /// The sequence number of each page closed so far.
+    pub(crate) sequences: Vec<u64>,
+    /// A program failed, or a page could not be read: when nothing lives in it any more it is
+    /// marked as bad.
+    pub(crate) doomed: bool,
 }
 
 impl Block {
@@ -42,12 +51,15 @@ impl Block {
             phase,
             live: 0,
             landed: 0,
+            end: 0,
             pins: 0,
             erases,
             last_reader: None,
             born: 0,
             superseded: 0,
             blocks: Vec::new(),
+            sequences: Vec::new(),
+            doomed: false,
         }
     }
 

@@ -5,16 +5,21 @@
 //! 2. Pages that hold something live are read and what lives joins the collector's open page; or
 //!    whole pages are copied within the plane.
 //! 3. When the copies have landed, and what hosts wrote in place of the rest has too, and the last
-//!    reader has left, the block is erased.
+//!    reader has left, the block is erased; or marked as bad, if it has failed.
+//! 4. What cannot be read any more is copied as lost.
 
 use crate::page_ftl::block::{Block, Phase};
 use crate::page_ftl::layout::NONE;
+use crate::page_ftl::open_page::OpenPage;
+use crate::page_ftl::spare::{Spare, lost_sum};
 use crate::page_ftl::state::State;
 use crate::page_ftl::unit::HOST;
 use crate::page_ftl::{Frontier, GcBlocking, PageFtl, RESERVED_BLOCKS};
+use base::Buf;
 use base::limits::BLOCK_BYTES;
 use clock::{Class, Rank, Stage};
-use media::Candidate;
+use media::{Candidate, Page, Segments};
+use nand::CopyError;
 use smallvec::SmallVec;
 
 impl PageFtl {
@@ -29,8 +34,16 @@ impl PageFtl {
 
     #[inline]
     pub(crate) fn clean_when_low(&self, state: &mut State, unit: u32) {
+        let of = &state.units[unit as usize];
+        if of.free.len() <= self.config.gc_free_blocks.max(1) as usize {
+            self.start_cleaning(state, unit);
+        }
+    }
+
+    /// Starts the task that cleans in `unit`, unless it is at work.
+    pub(crate) fn start_cleaning(&self, state: &mut State, unit: u32) {
         let of = &mut state.units[unit as usize];
-        if of.free.len() > self.config.gc_free_blocks.max(1) as usize || of.cleaning {
+        if of.cleaning || state.exhausted {
             return;
         }
         of.cleaning = true;
@@ -51,11 +64,24 @@ impl PageFtl {
 
     async fn clean_unit(&self, unit: u32) {
         while let Some(victim) = self.choose_victim(unit) {
-            self.clean(unit, victim, Class::Gc).await;
-            if let Some(cold) = self.choose_cold(unit) {
-                self.clean(unit, cold, Class::Wear).await;
+            let mut is_clean = self.clean(unit, victim, Class::Gc).await;
+            if let Some(cold) = self.choose_cold(unit).filter(|_| is_clean) {
+                is_clean = self.clean(unit, cold, Class::Wear).await;
+            }
+            if !is_clean {
+                let mut state = self.state();
+                state.units[unit as usize].barren = true;
+                Self::stop_cleaning(&mut state, unit);
+                return;
             }
         }
+    }
+
+    fn stop_cleaning(state: &mut State, unit: u32) {
+        let of = &mut state.units[unit as usize];
+        of.promotion.want(false);
+        of.cleaning = false;
+        state.settle();
     }
 
     /// What to clean next in a unit; without it, its task ends.
@@ -63,8 +89,8 @@ impl PageFtl {
         let mut state = self.state();
         let free = state.units[unit as usize].free.len();
         state.units[unit as usize].promotion.want(free <= RESERVED_BLOCKS);
-        let mut chosen = None;
-        if free <= self.config.gc_free_blocks.max(1) as usize {
+        let mut chosen = self.choose_doomed(&state, unit);
+        if chosen.is_none() && free <= self.config.gc_free_blocks.max(1) as usize {
             let mut candidates = std::mem::take(&mut state.candidates);
             let blocks = self.layout.blocks_of(unit);
             candidates.extend(blocks.filter_map(|block| self.candidate(&state, unit, block)));
@@ -75,17 +101,31 @@ impl PageFtl {
             state.units[unit as usize].barren = chosen.is_none();
         }
         if chosen.is_none() {
-            state.units[unit as usize].promotion.want(false);
-            state.units[unit as usize].cleaning = false;
+            Self::stop_cleaning(&mut state, unit);
         }
         chosen
+    }
+
+    /// A block of `unit` that has failed, if the unit has a free block still when it is gone.
+    fn choose_doomed(&self, state: &State, unit: u32) -> Option<u32> {
+        if state.exhausted {
+            return None;
+        }
+        let room = state.units[unit as usize].room(self.collector(), self.layout.pages);
+        let has_room =
+            |live: u32| live == 0 || self.layout.pages_for(live) + self.layout.pages <= room;
+        let mut blocks = self.layout.blocks_of(unit);
+        blocks.find(|number| {
+            let Block { phase, live, landed, doomed, .. } = state.blocks[*number as usize];
+            doomed && phase == Phase::Full && landed == self.layout.pages && has_room(live)
+        })
     }
 
     /// A block of `unit`, if cleaning it would win something and its copies have room.
     #[inline]
     fn candidate(&self, state: &State, unit: u32, number: u32) -> Option<Candidate> {
-        let Block { phase, live, landed, born, .. } = state.blocks[number as usize];
-        if phase != Phase::Full || landed < self.layout.pages {
+        let Block { phase, live, landed, born, doomed, .. } = state.blocks[number as usize];
+        if phase != Phase::Full || landed < self.layout.pages || doomed || state.exhausted {
             return None;
         }
         let of = &state.units[unit as usize];
@@ -105,7 +145,8 @@ impl PageFtl {
         }
     }
 
-    async fn clean(&self, unit: u32, victim: u32, class: Class) {
+    /// False when there was no room for all that lives in `victim`.
+    async fn clean(&self, unit: u32, victim: u32, class: Class) -> bool {
         let (gate, whole_pages) = {
             let mut state = self.state();
             state.blocks[victim as usize].phase = Phase::Victim;
@@ -119,24 +160,56 @@ impl PageFtl {
         if whole_pages {
             self.copies_landed(unit).await;
         }
-        for page in victim * self.layout.pages..(victim + 1) * self.layout.pages {
-            let live = self.live_slots(&self.state(), page);
-            match (live.is_empty(), whole_pages) {
-                (true, _) => {}
-                (false, true) => self.copy_page(unit, page, class).await,
-                (false, false) => self.move_slots(unit, page, &live, class).await,
-            }
+        let is_moved = self.move_all(unit, victim, whole_pages, class).await;
+        let has_landed = self.copies_landed(unit).await;
+        let is_clean = is_moved && has_landed && self.superseding_pages_landed(unit, victim).await;
+        let mut is_good = false;
+        if is_clean {
+            self.last_reader_left(victim).await;
+            is_good = self.erase(victim, class).await;
         }
-        self.copies_landed(unit).await;
-        self.superseding_pages_landed(unit, victim).await;
-        self.last_reader_left(victim).await;
-        self.nand.erase(self.layout.block_id(victim), class).await;
         let mut state = self.state();
-        self.free(&mut state, unit, victim, class);
+        match (is_clean, is_good) {
+            (false, _) => {
+                state.blocks[victim as usize].phase = Phase::Full;
+                state.units[unit as usize].claimed = self.layout.block_slots();
+            }
+            (true, true) => self.free(&mut state, unit, victim, class),
+            (true, false) => self.drop_bad(&mut state, unit, victim),
+        }
         self.unblock(&mut state, unit);
         self.hand_turn_on();
         drop(gate);
         state.wake_waiters();
+        is_clean
+    }
+
+    /// Erases `victim`, or marks it as bad if it has failed, or fails now. True when it is erased.
+    async fn erase(&self, victim: u32, class: Class) -> bool {
+        let id = self.layout.block_id(victim);
+        let is_doomed = self.state().blocks[victim as usize].doomed;
+        let is_erased = !is_doomed && self.nand.erase(id, class).await.is_ok();
+        if !is_erased {
+            // Without power for the mark it is tried again after the next start.
+            self.nand.retire(id, class).await.unwrap_or_default();
+        }
+        is_erased
+    }
+
+    /// Moves all that lives in `victim`. False when there is no room for it.
+    async fn move_all(&self, unit: u32, victim: u32, whole_pages: bool, class: Class) -> bool {
+        for page in victim * self.layout.pages..(victim + 1) * self.layout.pages {
+            let live = self.live_slots(&self.state(), page);
+            let is_moved = match (live.is_empty(), whole_pages) {
+                (true, _) => true,
+                (false, true) => self.copy_page(unit, page, class).await,
+                (false, false) => self.move_slots(unit, page, &live, class).await,
+            };
+            if !is_moved {
+                return false;
+            }
+        }
+        true
     }
 
     /// True when copying whole pages frees some, or need not, and they have room: of a block that a
@@ -154,7 +227,7 @@ impl PageFtl {
     }
 
     /// The slots of `page` that live, with their logical blocks.
-    fn live_slots(&self, state: &State, page: u32) -> SmallVec<[(u32, u32); 4]> {
+    pub(crate) fn live_slots(&self, state: &State, page: u32) -> SmallVec<[(u32, u32); 4]> {
         let block = &state.blocks[self.layout.block_of_page(page) as usize];
         let (first, slots) = (page % self.layout.pages * self.layout.slots, self.layout.slots);
         let rest = &block.blocks[first as usize..];
@@ -167,90 +240,184 @@ impl PageFtl {
         slots.filter(|(slot, number)| *number != NONE && state.map.get(*number) == *slot).collect()
     }
 
-    /// Moves what lives in a page by way of the controller.
-    async fn move_slots(&self, unit: u32, page: u32, live: &[(u32, u32)], class: Class) {
+    /// Moves what lives in a page by way of the controller. False when there is no room for it.
+    async fn move_slots(&self, unit: u32, page: u32, live: &[(u32, u32)], class: Class) -> bool {
         let ppa = self.layout.ppa(page);
         let slots = u32::try_from(live.len()).expect("a page has few slots");
-        let content = self.nand.read(ppa, &|_| slots * BLOCK_BYTES, class).await;
+        let content = self.nand.read(ppa, &|_| slots * BLOCK_BYTES, class).await.ok();
         let mut state = self.state();
+        if content.is_none() {
+            self.doom(&mut state, self.layout.block_of_page(page));
+        }
+        self.place_copies(&mut state, unit, live, content.as_ref())
+    }
+
+    /// Puts what lives in a page, whose content is given unless it is lost, into pages of the
+    /// collector. False when there is no room for it.
+    fn place_copies(
+        &self,
+        state: &mut State,
+        unit: u32,
+        live: &[(u32, u32)],
+        content: Option<&Page>,
+    ) -> bool {
         let frontier = self.collector();
+        let spare = content.and_then(|page| Spare::decode(page.spare(), self.layout.slots));
         for (slot, number) in live {
             if state.map.get(*number) != *slot {
                 continue;
             }
-            let start = slot % self.layout.slots * BLOCK_BYTES;
-            let data = content.segments_at(start, BLOCK_BYTES);
-            if state.units[unit as usize].frontiers[frontier].open.is_none() {
-                self.open_page(&mut state, unit, frontier);
-            }
+            let within = slot % self.layout.slots;
+            // A block goes with the checksum that it had, right or wrong.
+            let copy = content.zip(spare.as_ref()).and_then(|(page, spare)| {
+                let data = page.segments_at(within * BLOCK_BYTES, BLOCK_BYTES)?;
+                Some((data, *spare.sums.get(within as usize)?))
+            });
+            let (data, sum) = copy.unwrap_or_else(|| {
+                let nothing = Segments::from_iter([Buf::phantom(BLOCK_BYTES, 0)]);
+                let sum = lost_sum(&nothing);
+                (nothing, sum)
+            });
+            let Some(open) = self.open_page(state, unit, frontier) else { return false };
+            open.data.extend(data);
+            open.sums.push(sum);
             let of = &mut state.units[unit as usize];
-            let open = of.frontiers[frontier].open.as_mut().expect("opened above");
-            open.data.extend(data.expect("a page holds the data that was put into it"));
-            of.claimed -= 1;
+            of.claimed = of.claimed.saturating_sub(1);
             state.counts.moved_blocks += 1;
-            self.place(&mut state, unit, frontier, *number);
+            self.place(state, unit, frontier, *number);
         }
+        true
     }
 
     /// Copies a page to the next one of the collector's frontier, without the controller seeing it.
-    async fn copy_page(&self, unit: u32, page: u32, class: Class) {
+    /// False when there is none.
+    async fn copy_page(&self, unit: u32, page: u32, class: Class) -> bool {
         let frontier = self.collector();
-        let to = {
+        let is_moved = loop {
+            let Some(to) = self.take_copy(unit, page) else { return false };
+            let (from_ppa, to_ppa) = (self.layout.ppa(page), self.layout.ppa(to));
+            let copied = self.nand.copyback(from_ppa, to_ppa, self.tag(to, frontier), class).await;
             let mut state = self.state();
-            let to = self.take_page(&mut state, unit, frontier);
-            let first = (page % self.layout.pages * self.layout.slots) as usize;
-            let from = &state.blocks[self.layout.block_of_page(page) as usize].blocks;
-            let numbers: SmallVec<[u32; 4]> =
-                from[first..first + self.layout.slots as usize].into();
-            let to_block = self.layout.block_of_page(to) as usize;
-            state.blocks[to_block].blocks.extend_from_slice(&numbers);
-            to
+            match copied {
+                Ok(()) => {
+                    self.end_copy(&mut state, unit, page, to);
+                    return true;
+                }
+                Err(CopyError::Uncorrectable) => {
+                    let is_moved = self.replace_copy(&mut state, unit, page, to);
+                    drop(state);
+                    break is_moved;
+                }
+                Err(CopyError::Failed) => {
+                    self.doom(&mut state, self.layout.block_of_page(to));
+                    self.land(&mut state, to, unit, frontier);
+                }
+                Err(CopyError::PowerLost) => return false,
+            }
         };
-        let (from_ppa, to_ppa) = (self.layout.ppa(page), self.layout.ppa(to));
-        self.nand.copyback(from_ppa, to_ppa, self.tag(to, frontier), class).await;
+        self.copies_landed(unit).await && is_moved
+    }
+
+    /// `page` could not be copied to `to`, which is still blank: by way of the controller it says
+    /// what is lost.
+    fn replace_copy(&self, state: &mut State, unit: u32, page: u32, to: u32) -> bool {
+        self.doom(state, self.layout.block_of_page(page));
+        let block = &mut state.blocks[self.layout.block_of_page(to) as usize];
+        block.blocks.truncate((to % self.layout.pages * self.layout.slots) as usize);
+        let live = self.live_slots(state, page);
+        let at = &mut state.units[unit as usize].frontiers[self.collector()];
+        at.open = Some(OpenPage::new(to));
+        self.place_copies(state, unit, &live, None)
+    }
+
+    /// The page to which `page` is copied, whose slots are noted.
+    fn take_copy(&self, unit: u32, page: u32) -> Option<u32> {
         let mut state = self.state();
+        let to = self.take_page(&mut state, unit, self.collector())?;
+        let first = (page % self.layout.pages * self.layout.slots) as usize;
+        let from = &state.blocks[self.layout.block_of_page(page) as usize];
+        let numbers: SmallVec<[u32; 4]> =
+            from.blocks[first..first + self.layout.slots as usize].into();
+        let sequence = from.sequences.get((page % self.layout.pages) as usize).copied();
+        let block = &mut state.blocks[self.layout.block_of_page(to) as usize];
+        block.blocks.extend_from_slice(&numbers);
+        block.sequences.resize((to % self.layout.pages) as usize, 0);
+        block.sequences.push(sequence.unwrap_or(0));
+        Some(to)
+    }
+
+    /// `page` has been copied to `to`.
+    fn end_copy(&self, state: &mut State, unit: u32, page: u32, to: u32) {
         state.counts.copybacks += 1;
-        for (slot, number) in self.live_slots(&state, page) {
+        for (slot, number) in self.live_slots(state, page) {
             let to_slot = to * self.layout.slots + slot % self.layout.slots;
             state.map.set(number, to_slot);
-            self.kill(&mut state, slot, 0);
+            self.kill(state, slot, 0);
             state.blocks[self.layout.block_of_page(to) as usize].live += 1;
             state.counts.moved_blocks += 1;
         }
-        self.land(&mut state, to, unit, frontier);
+        state.units[unit as usize].note_unnamed(to);
+        self.land(state, to, unit, self.collector());
     }
 
-    /// Closes the collector's page and waits until all of its frontier has landed.
-    async fn copies_landed(&self, unit: u32) {
-        {
-            let mut state = self.state();
-            let frontier = self.collector();
-            if state.units[unit as usize].frontiers[frontier].open.is_some() {
-                self.close_page(&mut state, unit, frontier);
-            }
-            let at = &mut state.units[unit as usize].frontiers[frontier];
-            let Some((last, _)) = at.unlanded.back() else { return };
-            at.waiter = Some((*last, clock::current()));
+    /// Closes the collector's page and waits until all of its frontier has landed. False when
+    /// something of it never will.
+    async fn copies_landed(&self, unit: u32) -> bool {
+        if self.has_copies(unit) {
+            clock::park(Rank::Free, Stage::Gc).await;
         }
-        clock::park(Rank::Free, Stage::Gc).await;
+        while self.has_rescues(unit) {
+            clock::park(Rank::Free, Stage::Gc).await;
+        }
+        self.state().units[unit as usize].rescues == 0
+    }
+
+    /// Closes the collector's page. True when some are on their way: the current task is woken when
+    /// the last of these has landed.
+    fn has_copies(&self, unit: u32) -> bool {
+        let mut state = self.state();
+        let frontier = self.collector();
+        if state.units[unit as usize].frontiers[frontier].open.is_some() {
+            self.close_page(&mut state, unit, frontier);
+        }
+        let at = &mut state.units[unit as usize].frontiers[frontier];
+        let last = at.unlanded.back().map(|(last, _)| *last);
+        at.waiter = last.map(|last| (last, clock::current()));
+        last.is_some()
+    }
+
+    /// True when pages of the collector failed and may still land elsewhere: the current task is
+    /// woken then.
+    fn has_rescues(&self, unit: u32) -> bool {
+        let mut state = self.state();
+        let waits = state.units[unit as usize].rescues > 0 && !state.exhausted;
+        if waits {
+            state.units[unit as usize].rescue_waiter = Some(clock::current());
+        }
+        waits
     }
 
     /// Waits for the pages that hold newer versions of what was in `victim`, be it by now in a page
-    /// of the collector: a loss of power leaves one of them.
-    async fn superseding_pages_landed(&self, unit: u32, victim: u32) {
-        {
+    /// of the collector: a loss of power leaves one of them. False when they never land.
+    async fn superseding_pages_landed(&self, unit: u32, victim: u32) -> bool {
+        let ticket = {
             let mut state = self.state();
             let of_copies = state.units[unit as usize].died_on_the_way;
             let ticket = state.blocks[victim as usize].superseded.max(of_copies);
             if state.tickets.have_landed(ticket) {
-                return;
+                return true;
+            }
+            if state.exhausted {
+                return false;
             }
             if ticket == state.tickets.last() {
                 self.close_host_page(&mut state);
             }
             state.tickets.wake_when_landed(ticket, clock::current());
-        }
+            ticket
+        };
         clock::park(Rank::Free, Stage::Gc).await;
+        self.state().tickets.have_landed(ticket)
     }
 
     async fn last_reader_left(&self, victim: u32) {
@@ -265,6 +432,17 @@ impl PageFtl {
         clock::park(Rank::Free, Stage::Gc).await;
     }
 
+    /// `victim` is marked as bad.
+    fn drop_bad(&self, state: &mut State, unit: u32, victim: u32) {
+        let block = &mut state.blocks[victim as usize];
+        block.phase = Phase::Bad;
+        block.blocks = Vec::new();
+        block.sequences = Vec::new();
+        state.units[unit as usize].claimed = self.layout.block_slots();
+        state.counts.retired_blocks += 1;
+        self.count_capacity(state);
+    }
+
     /// `victim` is erased.
     fn free(&self, state: &mut State, unit: u32, victim: u32, class: Class) {
         let block = &mut state.blocks[victim as usize];
@@ -273,6 +451,7 @@ impl PageFtl {
         block.landed = 0;
         block.superseded = 0;
         block.blocks.clear();
+        block.sequences.clear();
         let of = &mut state.units[unit as usize];
         of.free.push(victim);
         of.claimed = self.layout.block_slots();

@@ -39,6 +39,11 @@ impl Credit {
         self.waiters.push_back(task);
     }
 
+    /// Wakes all who wait: there will be no room for them.
+    pub(crate) fn wake_all(&mut self) {
+        self.waiters.drain(..).for_each(clock::wake);
+    }
+
     /// Gives back the room of `count` logical blocks.
     #[inline]
     pub(crate) fn give_back(&mut self, count: u32) {

@@ -9,7 +9,6 @@ pub(crate) struct Landing(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    closed_at: Nanos,
     landed: Option<Landed>,
     waiters: SmallVec<[TaskId; 4]>,
 }
@@ -19,6 +18,7 @@ struct Landed {
     closed_at: Nanos,
     at: Nanos,
     stages: Stages,
+    is_safe: bool,
 }
 
 impl Landing {
@@ -26,16 +26,11 @@ impl Landing {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The page's program starts at this instant.
-    pub(crate) fn close(&self) {
-        self.state().closed_at = clock::now();
-    }
-
-    /// The program is over; `stages` is what it took since the page was closed.
-    pub(crate) fn land(&self, stages: Stages) {
+    /// It is over. The page was closed at `closed_at`; `stages` is what it took since then. Unless
+    /// it `is_safe` nothing will ever be on the flash.
+    pub(crate) fn land(&self, closed_at: Nanos, stages: Stages, is_safe: bool) {
         let mut state = self.state();
-        let landed = Landed { closed_at: state.closed_at, at: clock::now(), stages };
-        state.landed = Some(landed);
+        state.landed = Some(Landed { closed_at, at: clock::now(), stages, is_safe });
         state.waiters.drain(..).for_each(clock::wake);
     }
 
@@ -51,17 +46,20 @@ impl Landing {
 }
 
 /// Waits until all `pages` have landed. Up to the closing of the one that landed last the time is
-/// waiting for companions; from there on it is what that page's program spent.
-pub(crate) async fn landed(pages: &[Arc<Landing>]) {
+/// waiting for companions; from there on it is what that page's program spent. True when all are on
+/// the flash.
+pub(crate) async fn landed(pages: &[Arc<Landing>]) -> bool {
     let arrival = clock::now();
     let mut last: Option<Landed> = None;
+    let mut are_safe = true;
     for page in pages {
         let landed = page.wait().await;
+        are_safe &= landed.is_safe;
         if last.is_none_or(|last| last.at <= landed.at) {
             last = Some(landed);
         }
     }
-    let Some(last) = last.filter(|last| last.at > arrival) else { return };
+    let Some(last) = last.filter(|last| last.at > arrival) else { return are_safe };
     let mut spent = Stages::default();
     if last.closed_at >= arrival {
         spent.add(Stage::Batch, last.closed_at - arrival);
@@ -70,4 +68,5 @@ pub(crate) async fn landed(pages: &[Arc<Landing>]) {
         spent.add(Stage::Batch, last.at - arrival);
     }
     clock::account(&spent);
+    are_safe
 }

@@ -1,11 +1,12 @@
 use crate::page_ftl::layout::NONE;
 use prefetch_index::prefetch_index;
+use serde::{Deserialize, Serialize};
 
 /// Entries of a chunk: 64 KiB of map for 64 MiB of data.
 const CHUNK: usize = 1 << 14;
 
 /// Which slot holds each logical block, with memory only where blocks were written.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Map {
     chunks: Vec<Option<Box<[u32]>>>,
 }

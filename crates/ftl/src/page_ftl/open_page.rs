@@ -1,5 +1,9 @@
+use crate::block_sum::block_sum;
 use crate::page_ftl::landing::Landing;
-use media::Segments;
+use crate::page_ftl::rescue::Debt;
+use base::limits::BLOCK_BYTES;
+use media::{Segments, cut};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A page that is still being filled.
@@ -13,6 +17,10 @@ pub(crate) struct OpenPage {
     /// 0 while hosts wrote none.
     pub(crate) ticket: u64,
     pub(crate) data: Segments,
+    /// The checksum of each slot taken.
+    pub(crate) sums: SmallVec<[u32; 4]>,
+    /// Pages that failed, parts of which are in this one.
+    pub(crate) debts: Vec<Arc<Debt>>,
     /// If writes wait for it.
     pub(crate) landing: Option<Arc<Landing>>,
     /// A task will close it at this instant.
@@ -27,8 +35,22 @@ impl OpenPage {
             host_slots: 0,
             ticket: 0,
             data: Segments::new(),
+            sums: SmallVec::new(),
+            debts: Vec::new(),
             landing: None,
             closes: false,
         }
+    }
+
+    /// The content of `count` slots from `first`, or the first of them, counted from there, that is
+    /// lost.
+    pub(crate) fn content(&self, first: u32, count: u32) -> Result<Segments, u32> {
+        for at in 0..count {
+            let slot = cut(&self.data, (first + at) * BLOCK_BYTES, BLOCK_BYTES).ok_or(at)?;
+            if block_sum(&slot) != self.sums[(first + at) as usize] {
+                return Err(at);
+            }
+        }
+        cut(&self.data, first * BLOCK_BYTES, count * BLOCK_BYTES).ok_or(0)
     }
 }

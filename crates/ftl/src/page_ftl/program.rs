@@ -3,15 +3,16 @@
 use crate::page_ftl::PageFtl;
 use crate::page_ftl::block::Phase;
 use crate::page_ftl::block_tag::BlockTag;
-use crate::page_ftl::landing::Landing;
 use crate::page_ftl::layout::NONE;
 use crate::page_ftl::open_page::OpenPage;
-use crate::page_ftl::spare::Spare;
+use crate::page_ftl::rescue::Owed;
+use crate::page_ftl::spare::{Name, Spare};
 use crate::page_ftl::state::State;
 use crate::page_ftl::unit::HOST;
 use clock::Class;
 use media::Page;
-use std::sync::Arc;
+use nand::ProgramError;
+use smallvec::SmallVec;
 
 /// A closed page on its way.
 struct Program {
@@ -19,17 +20,16 @@ struct Program {
     unit: u32,
     frontier: usize,
     class: Class,
-    content: Arc<Page>,
-    host_slots: u32,
-    ticket: u64,
-    landing: Option<Arc<Landing>>,
+    content: Page,
+    owed: Owed,
 }
 
 impl PageFtl {
-    /// Takes the next page of a frontier, and a block for it when it has none.
-    pub(crate) fn take_page(&self, state: &mut State, unit: u32, frontier: usize) -> u32 {
+    /// Takes the next page of a frontier, and a block for it when it has none. `None` when there is
+    /// no such block.
+    pub(crate) fn take_page(&self, state: &mut State, unit: u32, frontier: usize) -> Option<u32> {
         if state.units[unit as usize].frontiers[frontier].left(self.layout.pages) == 0 {
-            self.take_block(state, unit, frontier);
+            self.take_block(state, unit, frontier)?;
         }
         let at = &mut state.units[unit as usize].frontiers[frontier];
         let page = at.block * self.layout.pages + at.taken;
@@ -37,61 +37,97 @@ impl PageFtl {
         if at.taken == self.layout.pages {
             state.blocks[at.block as usize].phase = Phase::Full;
         }
-        page
+        Some(page)
     }
 
     /// Gives a frontier the least worn free block.
-    fn take_block(&self, state: &mut State, unit: u32, frontier: usize) {
+    fn take_block(&self, state: &mut State, unit: u32, frontier: usize) -> Option<()> {
         let State { units, blocks, sequence, .. } = state;
         let of = &mut units[unit as usize];
         let erases = |at: &usize| blocks[of.free[*at] as usize].erases;
-        let least = (0..of.free.len()).min_by_key(erases);
-        let number = of.free.remove(least.expect("the collector keeps a block for itself"));
+        let least = (0..of.free.len()).min_by_key(erases)?;
+        let number = of.free.remove(least);
         let block = &mut blocks[number as usize];
         block.phase = Phase::Open;
         block.born = *sequence;
+        block.end = self.layout.pages;
         let at = &mut of.frontiers[frontier];
         (at.block, at.taken) = (number, 0);
         self.clean_when_low(state, unit);
+        Some(())
     }
 
     /// Ends the filling of an open page and starts its program.
     pub(crate) fn close_page(&self, state: &mut State, unit: u32, frontier: usize) {
         let open = state.units[unit as usize].frontiers[frontier].open.take();
         let open = open.expect("only an open page is closed");
-        let OpenPage { page, host_slots, ticket, data, landing, .. } = open;
-        let spare = self.seal(state, page);
+        let OpenPage { page, host_slots, ticket, data, landing, sums, debts, .. } = open;
+        let spare = self.seal(state, unit, page, sums);
         if frontier == self.collector() {
             self.note_dead(state, unit, &spare, page);
         }
-        let content = Arc::new(Page::new(&spare.encode(), data));
-        let class =
-            if frontier == HOST { Class::HostWrite } else { state.units[unit as usize].class };
-        let unlanded = &mut state.units[unit as usize].frontiers[frontier].unlanded;
-        unlanded.push_back((page, content.clone()));
-        if let Some(landing) = &landing {
-            landing.close();
+        let content = Page::new(&spare.encode(self.names), data);
+        let of = &mut state.units[unit as usize];
+        let at = &mut of.frontiers[frontier];
+        if at.unlanded.is_empty() {
+            at.class = if frontier == HOST { Class::HostWrite } else { of.class };
         }
+        let class = at.class;
+        at.unlanded.push_back((page, content.clone()));
+        state.under_way += 1;
+        state.host_pages += u64::from(frontier == HOST);
         let ftl = self.me();
-        let program = Program { page, unit, frontier, class, content, host_slots, ticket, landing };
+        let owed = Owed { host_slots, ticket, landing, debts, waits: None };
+        let program = Program { page, unit, frontier, class, content, owed };
         clock::spawn(async move { ftl.program(program).await });
     }
 
     /// Ends the taking of slots of `page`, and says what is in them.
-    fn seal(&self, state: &mut State, page: u32) -> Spare {
+    fn seal(&self, state: &mut State, unit: u32, page: u32, sums: SmallVec<[u32; 4]>) -> Spare {
+        let names = self.name_others(state, unit);
         state.sequence += 1;
         let State { blocks, map, sequence, .. } = state;
-        let number = self.layout.block_of_page(page);
-        let block = &mut blocks[number as usize].blocks;
+        let block = &mut blocks[self.layout.block_of_page(page) as usize];
         let first = (page % self.layout.pages * self.layout.slots) as usize;
-        block.resize(first + self.layout.slots as usize, NONE);
-        let slots = (page * self.layout.slots..).zip(&block[first..]);
+        block.blocks.resize(first + self.layout.slots as usize, NONE);
+        block.sequences.resize((page % self.layout.pages) as usize, 0);
+        block.sequences.push(*sequence);
+        let slots = (page * self.layout.slots..).zip(&block.blocks[first..]);
         // A slot that is dead by now was overwritten in a page that may be closed before this one.
         let held = slots.map(|(slot, number)| {
             let is_live = *number != NONE && map.get(*number) == slot;
             if is_live { *number } else { NONE }
         });
-        Spare { sequence: *sequence, blocks: held.collect() }
+        let blocks = held.collect();
+        let mut sums = sums;
+        sums.resize(self.layout.slots as usize, 0);
+        Spare { sequence: *sequence, blocks, sums, names }
+    }
+
+    /// What the next page of `unit` says of some that have landed.
+    fn name_others(&self, state: &mut State, unit: u32) -> Vec<Name> {
+        let mut names = Vec::new();
+        while names.len() < self.names as usize {
+            let Some(page) = state.units[unit as usize].unnamed.pop_front() else { break };
+            let block = &state.blocks[self.layout.block_of_page(page) as usize];
+            let within = page % self.layout.pages;
+            let is_there =
+                !matches!(block.phase, Phase::Free | Phase::Bad) && within < block.landed;
+            let sequence = block.sequences.get(within as usize).copied().unwrap_or(0);
+            if !is_there || sequence == 0 {
+                continue;
+            }
+            let first = within * self.layout.slots;
+            let numbers = &block.blocks[first as usize..(first + self.layout.slots) as usize];
+            let slots = (page * self.layout.slots..).zip(numbers);
+            let live = slots.map(|(slot, number)| {
+                let is_live = *number != NONE && state.map.get(*number) == slot;
+                if is_live { *number } else { NONE }
+            });
+            let (erases, blocks) = (block.erases, live.collect());
+            names.push(Name { page, erases, sequence, blocks });
+        }
+        names
     }
 
     /// A page of the collector was sealed as `spare` says. What it does not name lies in a victim,
@@ -106,21 +142,44 @@ impl PageFtl {
     }
 
     async fn program(&self, program: Program) {
-        let ppa = self.layout.ppa(program.page);
-        let tag = self.tag(program.page, program.frontier);
-        self.nand.program(ppa, program.content.clone(), tag, program.class).await;
-        let Program { page, unit, frontier, host_slots, ticket, landing, .. } = program;
+        let Program { page, unit, frontier, class, content, mut owed } = program;
+        let closed_at = clock::now();
+        let (ppa, tag) = (self.layout.ppa(page), self.tag(page, frontier));
+        let programmed = self.nand.program(ppa, content.clone(), tag, class).await;
         let mut state = self.state();
+        if programmed == Err(ProgramError::PowerLost) {
+            state.lost_host_pages += u64::from(frontier == HOST);
+            Self::end_program(&mut state, frontier);
+            return;
+        }
         let first = state.units[unit as usize].frontiers[frontier].unlanded.pop_front();
         assert!(first.is_some_and(|(first, _)| first == page), "pages land in their order");
-        self.land(&mut state, page, unit, frontier);
-        if host_slots > 0 {
-            state.credit.give_back(host_slots);
-            state.tickets.land(ticket);
+        if programmed.is_ok() {
+            state.units[unit as usize].note_unnamed(page);
+            self.land(&mut state, page, unit, frontier);
+            Self::finish(&mut state, owed, closed_at);
+        } else {
+            if frontier == self.collector() {
+                state.units[unit as usize].rescues += 1;
+                owed.waits = Some(unit);
+            }
+            self.doom(&mut state, self.layout.block_of_page(page));
+            self.land(&mut state, page, unit, frontier);
+            self.rescue(&mut state, (page, &content), owed, closed_at);
         }
-        if let Some(landing) = landing {
-            landing.land(clock::stages());
+        Self::end_program(&mut state, frontier);
+    }
+
+    /// A page is no longer on its way.
+    fn end_program(state: &mut State, frontier: usize) {
+        state.under_way -= 1;
+        state.host_pages -= u64::from(frontier == HOST);
+        if state.host_pages == 0
+            && let Some(saver) = state.saver.take()
+        {
+            clock::wake(saver);
         }
+        state.settle();
     }
 
     /// What goes with `page` if it is the first of its block.
@@ -132,17 +191,19 @@ impl PageFtl {
         page.is_multiple_of(self.layout.pages).then(tag)
     }
 
-    /// `page` is on the flash.
+    /// `page` is on the flash, or its program failed.
     pub(crate) fn land(&self, state: &mut State, page: u32, unit: u32, frontier: usize) {
         let number = self.layout.block_of_page(page);
-        let block = &mut state.blocks[number as usize];
-        block.landed += 1;
-        let is_complete = block.landed == self.layout.pages;
+        state.blocks[number as usize].landed += 1;
+        let is_complete = self.complete(state, number);
         let of = &mut state.units[unit as usize];
         if let Some((_, task)) = of.frontiers[frontier].waiter.take_if(|(last, _)| *last == page) {
             clock::wake(task);
         }
-        if is_complete && of.barren {
+        let is_doomed = state.blocks[number as usize].doomed;
+        if is_complete && is_doomed {
+            self.start_cleaning(state, unit);
+        } else if is_complete && of.barren {
             self.reconsider(state, number);
         }
     }

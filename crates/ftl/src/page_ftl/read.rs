@@ -1,11 +1,12 @@
 //! From logical blocks to their content.
 
 use crate::page_ftl::layout::NONE;
+use crate::page_ftl::spare::verified;
 use crate::page_ftl::state::State;
 use crate::page_ftl::{GcBlocking, PageFtl};
 use base::limits::BLOCK_BYTES;
 use clock::{Class, join_all};
-use media::{Page, Segments, cut};
+use media::{Error, Page, Segments};
 use smallvec::SmallVec;
 
 /// Neighbouring logical blocks that are read in one go.
@@ -27,7 +28,12 @@ enum Place {
 
 impl PageFtl {
     /// The content of `count` blocks from `first`.
-    pub(crate) async fn read_blocks(&self, first: u32, count: u32, class: Class) -> Segments {
+    pub(crate) async fn read_blocks(
+        &self,
+        first: u32,
+        count: u32,
+        class: Class,
+    ) -> Result<Segments, Error> {
         if count > 1 {
             let starts = self.parts(first, count);
             if starts.len() > 1 {
@@ -57,18 +63,27 @@ impl PageFtl {
         starts
     }
 
-    async fn read_side_by_side(&self, starts: &[u32], end: u32, class: Class) -> Segments {
+    async fn read_side_by_side(
+        &self,
+        starts: &[u32],
+        end: u32,
+        class: Class,
+    ) -> Result<Segments, Error> {
         let ends = starts[1..].iter().chain([&end]);
         let reads = starts.iter().zip(ends).map(|(start, end)| {
             let (ftl, start, count) = (self.me(), *start, end - start);
             async move { ftl.read_in_turn(start, count, class).await }
         });
         let parts = join_all(reads.collect()).await;
-        parts.into_iter().flatten().collect()
+        let mut data = Segments::new();
+        for part in parts {
+            data.extend(part?);
+        }
+        Ok(data)
     }
 
     /// Reads one run after the other.
-    async fn read_in_turn(&self, first: u32, count: u32, class: Class) -> Segments {
+    async fn read_in_turn(&self, first: u32, count: u32, class: Class) -> Result<Segments, Error> {
         let mut data = Segments::new();
         let (mut at, end) = (first, first + count);
         while at < end {
@@ -84,7 +99,8 @@ impl PageFtl {
                         (run, NONE)
                     }
                     Place::Memory(slot) => {
-                        data.extend(self.in_memory(&state, slot, run.count));
+                        let found = self.in_memory(&state, slot, run.count);
+                        data.extend(found.map_err(|lost| unrecovered(at + lost))?);
                         (run, NONE)
                     }
                     Place::Flash(slot) => {
@@ -95,16 +111,24 @@ impl PageFtl {
                 }
             };
             if slot != NONE {
-                self.read_flash(slot, run.count, class, &mut data).await;
+                let read = self.read_flash(slot, run.count, class, &mut data).await;
+                read.map_err(|lost| unrecovered(at + lost))?;
             }
             at += run.count;
         }
-        data
+        Ok(data)
     }
 
-    /// Reads `count` slots of one page of a block that is pinned, and unpins it.
+    /// Reads `count` slots of one page of a block that is pinned, and unpins it. Fails with the
+    /// first of them that is not what was written.
     #[inline]
-    async fn read_flash(&self, slot: u32, count: u32, class: Class, data: &mut Segments) {
+    async fn read_flash(
+        &self,
+        slot: u32,
+        count: u32,
+        class: Class,
+        data: &mut Segments,
+    ) -> Result<(), u32> {
         let bytes = count * BLOCK_BYTES;
         let ppa = self.layout.ppa(self.layout.page_of_slot(slot));
         let within = slot % self.layout.slots;
@@ -115,14 +139,22 @@ impl PageFtl {
         };
         let page = self.nand.read(ppa, &ask, class).await;
         let block = self.layout.block_of_slot(slot);
-        self.state().blocks[block as usize].unpin();
-        let content = page.segments_at(within * BLOCK_BYTES, bytes);
-        let content = content.expect("a page holds the data that was put into it");
+        {
+            let mut state = self.state();
+            state.blocks[block as usize].unpin();
+            if page.is_err() {
+                self.doom(&mut state, block);
+            }
+        }
+        let page = page.map_err(|_| 0_u32)?;
+        let content = verified(&page, within, count, self.layout.slots);
+        let content = content.map_err(|lost| lost - within)?;
         if data.is_empty() {
             *data = content;
         } else {
             data.extend(content);
         }
+        Ok(())
     }
 
     /// As many of `count` blocks from `first` as are read in one go.
@@ -147,7 +179,8 @@ impl PageFtl {
     fn has_landed(&self, state: &State, slot: u32) -> bool {
         let page = self.layout.page_of_slot(slot);
         let block = self.layout.block_of_page(page);
-        page % self.layout.pages < state.blocks[block as usize].landed
+        let has_been = page % self.layout.pages < state.blocks[block as usize].landed;
+        has_been && (state.stranded.is_empty() || !state.stranded.contains_key(&page))
     }
 
     /// The slot of a logical block that is on flash.
@@ -156,19 +189,31 @@ impl PageFtl {
         (slot != NONE && self.has_landed(state, slot)).then_some(slot)
     }
 
-    /// The content of `count` slots of a page that has not landed.
-    fn in_memory(&self, state: &State, slot: u32, count: u32) -> Segments {
+    /// The content of `count` slots of a page that has not landed, or the first of them that is
+    /// lost.
+    fn in_memory(&self, state: &State, slot: u32, count: u32) -> Result<Segments, u32> {
         let page = self.layout.page_of_slot(slot);
         let unit = self.layout.unit_of(self.layout.block_of_page(page));
-        let (start, bytes) = (slot % self.layout.slots * BLOCK_BYTES, count * BLOCK_BYTES);
+        let within = slot % self.layout.slots;
+        let closed = |content: &Page| {
+            let found = verified(content, within, count, self.layout.slots);
+            found.map_err(|lost| lost - within)
+        };
+        if let Some(content) = state.stranded.get(&page) {
+            return closed(content);
+        }
         let frontiers = &state.units[unit as usize].frontiers;
         let found = frontiers.iter().find_map(|frontier| {
             if let Some(open) = frontier.open.as_ref().filter(|open| open.page == page) {
-                return cut(&open.data, start, bytes);
+                return Some(open.content(within, count));
             }
             let (_, content) = frontier.unlanded.iter().find(|(number, _)| *number == page)?;
-            content.segments_at(start, bytes)
+            Some(closed(content))
         });
         found.expect("what has not landed is in memory")
     }
+}
+
+fn unrecovered(block: u32) -> Error {
+    Error::UnrecoveredBlock(block.into())
 }

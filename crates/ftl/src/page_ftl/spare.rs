@@ -1,5 +1,9 @@
+use crate::block_sum::block_sum;
 use crate::page_ftl::layout::NONE;
+use base::Buf;
 use base::checksum::crc32c;
+use base::limits::BLOCK_BYTES;
+use media::{Page, Segments, cut};
 use smallvec::SmallVec;
 
 /// Bytes before the numbers.
@@ -13,26 +17,65 @@ const HEAD: usize = 12;
 /// |---|---|
 /// | 0..4 | CRC-32C of the rest |
 /// | 4..12 | sequence number of the page's closing |
-/// | 12.. | 4 for each slot: its logical block; all ones for one that was dead by then |
+/// | 12.. | 8 for each slot: logical block, all ones for one that was dead by then; checksum |
+/// | then | as many [`Name`]s as fit |
+///
+/// The checksum of a logical block that is lost is wrong on purpose.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Spare {
     pub(crate) sequence: u64,
     /// [`NONE`] where a slot holds nothing.
     pub(crate) blocks: SmallVec<[u32; 4]>,
+    pub(crate) sums: SmallVec<[u32; 4]>,
+    pub(crate) names: Vec<Name>,
 }
 
-/// Spare bytes of a page with so many slots.
-pub(crate) const fn spare_bytes(slots: u32) -> usize {
-    HEAD + 4 * slots as usize
+/// What a page of the same plane says of itself, so that it is known what is lost with it.
+///
+/// On flash, little endian: 4 bytes for the page, all ones for none; 4 for how often its block had
+/// been erased; 8 for its sequence number; 4 for each slot: its logical block, all ones for one
+/// that was dead by then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub(crate) page: u32,
+    pub(crate) erases: u32,
+    pub(crate) sequence: u64,
+    pub(crate) blocks: SmallVec<[u32; 4]>,
+}
+
+/// Spare bytes of a page with so many slots that names so many others.
+pub(crate) const fn spare_bytes(slots: u32, names: u32) -> usize {
+    HEAD + 8 * slots as usize + name_bytes(slots) * names as usize
+}
+
+const fn name_bytes(slots: u32) -> usize {
+    16 + 4 * slots as usize
+}
+
+/// The checksum of what is lost, in place of which a page has `data`.
+pub(crate) fn lost_sum(data: &[Buf]) -> u32 {
+    !block_sum(data)
 }
 
 impl Spare {
-    pub(crate) fn encode(&self) -> SmallVec<[u8; 64]> {
+    /// With `names` names in all, of which some may be none.
+    pub(crate) fn encode(&self, names: u32) -> SmallVec<[u8; 160]> {
         let mut bytes = SmallVec::from_slice(&[0; HEAD]);
         bytes[4..].copy_from_slice(&self.sequence.to_le_bytes());
-        for block in &self.blocks {
+        for (block, sum) in self.blocks.iter().zip(&self.sums) {
             bytes.extend_from_slice(&block.to_le_bytes());
+            bytes.extend_from_slice(&sum.to_le_bytes());
         }
+        for name in &self.names {
+            bytes.extend_from_slice(&name.page.to_le_bytes());
+            bytes.extend_from_slice(&name.erases.to_le_bytes());
+            bytes.extend_from_slice(&name.sequence.to_le_bytes());
+            for block in &name.blocks {
+                bytes.extend_from_slice(&block.to_le_bytes());
+            }
+        }
+        let slots = u32::try_from(self.blocks.len()).expect("a page has few slots");
+        bytes.resize(spare_bytes(slots, names), 0xFF);
         let crc = crc32c(&bytes[4..]);
         bytes[..4].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -40,25 +83,53 @@ impl Spare {
 
     /// `None` for bytes that are not those of a page with `slots`.
     pub(crate) fn decode(bytes: &[u8], slots: u32) -> Option<Self> {
-        if bytes.len() != spare_bytes(slots) {
-            return None;
-        }
-        let (crc, rest) = bytes.split_first_chunk::<4>()?;
-        if u32::from_le_bytes(*crc) != crc32c(rest) {
-            return None;
-        }
-        let (sequence, blocks) = rest.split_first_chunk::<8>()?;
-        let (blocks, _) = blocks.as_chunks::<4>();
+        let rest = checked(bytes, slots)?;
+        let (sequence, rest) = rest.split_first_chunk::<8>()?;
+        let (of_slots, names) = rest.split_at_checked(8 * slots as usize)?;
+        let (of_slots, _) = of_slots.as_chunks::<8>();
+        let word = |at: &[u8]| at.first_chunk().map_or(NONE, |word| u32::from_le_bytes(*word));
+        let names = names.chunks_exact(name_bytes(slots)).map(|name| Name {
+            page: word(name),
+            erases: word(&name[4..]),
+            sequence: u64::from(word(&name[12..])) << 32 | u64::from(word(&name[8..])),
+            blocks: name[16..].chunks_exact(4).map(word).collect(),
+        });
         Some(Self {
             sequence: u64::from_le_bytes(*sequence),
-            blocks: blocks.iter().map(|block| u32::from_le_bytes(*block)).collect(),
+            blocks: of_slots.iter().map(|slot| word(slot)).collect(),
+            sums: of_slots.iter().map(|slot| word(&slot[4..])).collect(),
+            names: names.filter(|name| name.page != NONE).collect(),
         })
     }
+}
 
-    /// The slots that hold something, with their logical blocks.
-    pub(crate) fn held(&self) -> impl Iterator<Item = (u32, u32)> {
-        (0..).zip(self.blocks.iter().copied()).filter(|(_, block)| *block != NONE)
+/// What is behind the CRC of spare bytes, if that is right.
+#[inline]
+fn checked(bytes: &[u8], slots: u32) -> Option<&[u8]> {
+    let names = bytes.len().checked_sub(spare_bytes(slots, 0))?;
+    let (crc, rest) = bytes.split_first_chunk::<4>()?;
+    let is_right = u32::from_le_bytes(*crc) == crc32c(rest);
+    (is_right && names.is_multiple_of(name_bytes(slots))).then_some(rest)
+}
+
+/// The content of `count` slots of `page` from `first`, or the first slot whose content is not what
+/// was written.
+#[inline]
+pub(crate) fn verified(page: &Page, first: u32, count: u32, slots: u32) -> Result<Segments, u32> {
+    let data = page.segments_at(first * BLOCK_BYTES, count * BLOCK_BYTES);
+    let (Some(rest), Some(data)) = (checked(page.spare(), slots), data) else { return Err(first) };
+    let (of_slots, _) = rest[8..].as_chunks::<8>();
+    for at in 0..count {
+        let [.., s0, s1, s2, s3] = of_slots[(first + at) as usize];
+        let sum = match count {
+            1 => block_sum(&data),
+            _ => block_sum(&cut(&data, at * BLOCK_BYTES, BLOCK_BYTES).unwrap_or_default()),
+        };
+        if sum != u32::from_le_bytes([s0, s1, s2, s3]) {
+            return Err(first + at);
+        }
     }
+    Ok(data)
 }
 
 #[cfg(test)]
@@ -66,26 +137,61 @@ mod tests {
     use super::*;
     use smallvec::smallvec;
 
+    fn spare() -> Spare {
+        let name = Name {
+            page: 0x2122_2324,
+            erases: 0x2526_2728,
+            sequence: 0x3132_3334_3536_3738,
+            blocks: smallvec![5, NONE],
+        };
+        Spare {
+            sequence: 0x0102_0304_0506_0708,
+            blocks: smallvec![0x1112_1314, NONE],
+            sums: smallvec![0x4142_4344, 0],
+            names: vec![name],
+        }
+    }
+
     #[test]
     fn spare_bytes_lie_on_flash_as_their_table_says() {
-        let spare = Spare { sequence: 0x0102_0304_0506_0708, blocks: smallvec![0x1112_1314, NONE] };
-        let bytes = spare.encode();
+        let bytes = spare().encode(2);
+        assert_eq!(bytes.len(), 12 + 16 + 2 * 24);
         assert_eq!(bytes[4..12], [8, 7, 6, 5, 4, 3, 2, 1]);
-        assert_eq!(bytes[12..], [0x14, 0x13, 0x12, 0x11, 255, 255, 255, 255]);
+        let slots =
+            [0x14, 0x13, 0x12, 0x11, 0x44, 0x43, 0x42, 0x41, 255, 255, 255, 255, 0, 0, 0, 0];
+        assert_eq!(bytes[12..28], slots);
+        let name = [
+            0x24, 0x23, 0x22, 0x21, 0x28, 0x27, 0x26, 0x25, 0x38, 0x37, 0x36, 0x35, 0x34, 0x33,
+            0x32, 0x31, 5, 0, 0, 0, 255, 255, 255, 255,
+        ];
+        assert_eq!(bytes[28..52], name);
+        assert_eq!(bytes[52..], [255; 24], "no name");
         assert_eq!(bytes[..4], crc32c(&bytes[4..]).to_le_bytes());
-        assert_eq!(Spare::decode(&bytes, 2).as_ref(), Some(&spare));
-        assert_eq!(spare.held().collect::<Vec<_>>(), [(0, 0x1112_1314)]);
+        assert_eq!(Spare::decode(&bytes, 2), Some(spare()));
     }
 
     #[test]
     fn no_flipped_bit_and_no_other_length_is_taken() {
-        let bytes = Spare { sequence: 7, blocks: smallvec![1, 2, 3] }.encode();
+        let bytes = spare().encode(1);
         for bit in 0..bytes.len() * 8 {
             let mut bytes = bytes.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Spare::decode(&bytes, 3), None);
+            assert_eq!(Spare::decode(&bytes, 2), None);
         }
-        assert_eq!(Spare::decode(&bytes, 2), None);
+        assert_eq!(Spare::decode(&bytes, 3), None);
         assert_eq!(Spare::decode(&[], 1), None);
+    }
+
+    #[test]
+    fn a_slot_is_refused_when_it_is_not_what_was_written_and_when_it_is_lost() {
+        let data = [Buf::phantom(BLOCK_BYTES, 1), Buf::phantom(BLOCK_BYTES, 2)];
+        let sums = smallvec![block_sum(&data[..1]), lost_sum(&data[1..])];
+        let spare = Spare { sums, ..spare() };
+        let page = Page::new(&spare.encode(1), data);
+        assert_eq!(verified(&page, 0, 1, 2).map(|data| data.len()), Ok(1));
+        assert_eq!(verified(&page, 1, 1, 2).err(), Some(1));
+        assert_eq!(verified(&page, 0, 2, 2).err(), Some(1));
+        assert_eq!(verified(&page.with_flipped_bit(0), 0, 1, 2).err(), Some(0));
+        assert_eq!(verified(&page.with_flipped_bit(2), 0, 1, 2).err(), Some(0), "the spare bytes");
     }
 }

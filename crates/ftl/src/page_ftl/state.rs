@@ -4,11 +4,12 @@ use crate::page_ftl::layout::Layout;
 use crate::page_ftl::map::Map;
 use crate::page_ftl::tickets::Tickets;
 use crate::page_ftl::unit::Unit;
-use crate::page_ftl::{PageFtlConfig, PageFtlCounts};
+use crate::page_ftl::{PageFtlConfig, PageFtlCounts, PageFtlRecovery};
 use base::Rng;
 use clock::TaskId;
-use media::Candidate;
+use media::{Candidate, Page};
 use nand::Cells;
+use std::collections::BTreeMap;
 
 /// All that changes.
 #[derive(Debug)]
@@ -30,6 +31,21 @@ pub(crate) struct State {
     /// Kept for its memory.
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) counts: PageFtlCounts,
+    /// Logical blocks that hold something.
+    pub(crate) live: u64,
+    /// Logical blocks for which the good blocks of flash have room.
+    pub(crate) capacity: u64,
+    /// What failed to be programmed and has no other place yet.
+    pub(crate) stranded: BTreeMap<u32, Page>,
+    /// No page is left for something that failed to be programmed.
+    pub(crate) exhausted: bool,
+    /// Pages on their way to the flash.
+    pub(crate) under_way: u32,
+    /// Of them those of hosts, how many were lost when power was, and who waits for all of them.
+    pub(crate) host_pages: u64,
+    pub(crate) lost_host_pages: u64,
+    pub(crate) saver: Option<TaskId>,
+    pub(crate) recovery: PageFtlRecovery,
 }
 
 impl State {
@@ -68,7 +84,33 @@ impl State {
             rng: Rng::fork(config.seed, 0x6761_7262_6167_6521),
             candidates: Vec::new(),
             counts: PageFtlCounts::default(),
+            live: 0,
+            capacity: 0,
+            stranded: BTreeMap::new(),
+            exhausted: false,
+            under_way: 0,
+            host_pages: 0,
+            lost_host_pages: 0,
+            saver: None,
+            recovery: PageFtlRecovery::default(),
         }
+    }
+
+    /// True when `more` logical blocks than now would leave cleaning no room.
+    pub(crate) const fn is_full(&self, more: u64) -> bool {
+        self.exhausted || self.live + more > self.capacity
+    }
+
+    /// Lets those who wait for space look again when nothing is under way that will bring any.
+    pub(crate) fn settle(&mut self) {
+        if !self.waiters.is_empty() && self.is_still() {
+            self.wake_waiters();
+        }
+    }
+
+    /// True when nothing is on its way to the flash, and nothing is cleaned.
+    pub(crate) fn is_still(&self) -> bool {
+        self.under_way == 0 && !self.units.iter().any(|unit| unit.cleaning)
     }
 
     /// Lets everybody who waits for space look again.

@@ -13,6 +13,11 @@ pub(crate) struct Tickets {
 }
 
 impl Tickets {
+    /// Those of which `issued` were issued and have landed.
+    pub(crate) fn restored(issued: u64) -> Self {
+        Self { issued, landed: issued, ..Self::default() }
+    }
+
     /// The ticket of a page that hosts begin to fill.
     pub(crate) fn issue(&mut self) -> u64 {
         self.issued += 1;
@@ -34,6 +39,11 @@ impl Tickets {
     /// Has `task` woken when [`Self::have_landed`] becomes true.
     pub(crate) fn wake_when_landed(&mut self, ticket: u64, task: TaskId) {
         self.waiters.push((ticket, task));
+    }
+
+    /// Wakes all who wait: what is left will never land.
+    pub(crate) fn give_up(&mut self) {
+        self.waiters.drain(..).for_each(|(_, task)| clock::wake(task));
     }
 
     /// The page of `ticket` has landed.

@@ -3,7 +3,6 @@ use crate::page_ftl::open_page::OpenPage;
 use clock::{Class, Group, Promotion, TaskId};
 use media::Page;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// The frontier that hosts write to.
 pub(crate) const HOST: usize = 0;
@@ -17,7 +16,9 @@ pub(crate) struct Frontier {
     pub(crate) taken: u32,
     pub(crate) open: Option<OpenPage>,
     /// Closed pages that have not landed, in the order of closing.
-    pub(crate) unlanded: VecDeque<(u32, Arc<Page>)>,
+    pub(crate) unlanded: VecDeque<(u32, Page)>,
+    /// Of the pages on their way: all are of one, which keeps their order.
+    pub(crate) class: Class,
     /// The collector, waiting for a page to land.
     pub(crate) waiter: Option<(u32, TaskId)>,
 }
@@ -44,11 +45,27 @@ pub(crate) struct Unit {
     pub(crate) class: Class,
     /// Victims since wear was last evened out.
     pub(crate) since_wear: u32,
+    /// Pages that failed and have not landed elsewhere.
+    pub(crate) rescues: u32,
+    /// The collector, waiting until there are none.
+    pub(crate) rescue_waiter: Option<TaskId>,
+    /// Pages that have landed and that no other page names, as far as is known.
+    pub(crate) unnamed: VecDeque<u32>,
 }
+
+/// Pages of a unit that wait to be named: more than are ever on their way together.
+const UNNAMED_MAX: usize = 64;
 
 impl Frontier {
     pub(crate) const fn new() -> Self {
-        Self { block: NONE, taken: 0, open: None, unlanded: VecDeque::new(), waiter: None }
+        Self {
+            block: NONE,
+            taken: 0,
+            open: None,
+            unlanded: VecDeque::new(),
+            class: Class::HostWrite,
+            waiter: None,
+        }
     }
 
     /// Pages of its block that are not taken.
@@ -71,6 +88,27 @@ impl Unit {
             claimed,
             class: Class::Gc,
             since_wear: 0,
+            rescues: 0,
+            rescue_waiter: None,
+            unnamed: VecDeque::new(),
+        }
+    }
+
+    /// `page` has landed.
+    pub(crate) fn note_unnamed(&mut self, page: u32) {
+        if self.unnamed.len() == UNNAMED_MAX {
+            self.unnamed.pop_front();
+        }
+        self.unnamed.push_back(page);
+    }
+
+    /// A page that had failed has landed elsewhere.
+    pub(crate) fn end_rescue(&mut self) {
+        self.rescues -= 1;
+        if self.rescues == 0
+            && let Some(task) = self.rescue_waiter.take()
+        {
+            clock::wake(task);
         }
     }
 

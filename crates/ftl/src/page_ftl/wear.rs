@@ -17,7 +17,7 @@ impl PageFtl {
         let good = || {
             let blocks = self.layout.blocks_of(unit);
             let blocks = blocks.map(|number| (number, &state.blocks[number as usize]));
-            blocks.filter(|(_, block)| block.phase != Phase::Bad)
+            blocks.filter(|(_, block)| block.phase != Phase::Bad && !block.doomed)
         };
         let most = good().map(|(_, block)| block.erases).max()?;
         let full = good()

@@ -1,5 +1,6 @@
 //! From a host's data to the open page.
 
+use crate::block_sum::block_sum;
 use crate::page_ftl::landing::{Landing, landed};
 use crate::page_ftl::layout::NONE;
 use crate::page_ftl::open_page::OpenPage;
@@ -8,7 +9,7 @@ use crate::page_ftl::state::State;
 use crate::page_ftl::unit::HOST;
 use crate::page_ftl::{Frontier, PageFtl, RESERVED_BLOCKS, WriteAck};
 use clock::{Rank, Stage};
-use media::Segments;
+use media::{Error, Segments};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -22,46 +23,61 @@ struct Write {
 }
 
 impl PageFtl {
-    pub(crate) async fn write_blocks(&self, first: u32, count: u32, data: Segments) {
+    pub(crate) async fn write_blocks(
+        &self,
+        first: u32,
+        count: u32,
+        data: Segments,
+    ) -> Result<(), Error> {
         let (pieces, pages) = (Pieces::new(data), SmallVec::new());
         let mut write = Write { next: first, end: first + count, pieces, pages };
-        while let Some(wait) = self.join(&mut write) {
+        while let Some(wait) = self.join(&mut write)? {
             clock::park(Rank::Credit, wait).await;
         }
-        landed(&write.pages).await;
+        if landed(&write.pages).await { Ok(()) } else { Err(Error::ReadOnly) }
     }
 
     /// Puts as much of a write into pages as there is room for. Returns what is to be waited for
-    /// before the rest.
-    fn join(&self, write: &mut Write) -> Option<Stage> {
+    /// before the rest, and fails when nothing will bring more room.
+    fn join(&self, write: &mut Write) -> Result<Option<Stage>, Error> {
         let mut state = self.state();
         while write.next < write.end {
+            if state.is_full(u64::from(state.map.get(write.next) == NONE)) {
+                self.close_joined(&mut state);
+                return Err(Error::ReadOnly);
+            }
             let Some(unit) = self.host_unit(&state) else {
-                state.waiters.push(clock::current());
                 self.clean_where_low(&mut state);
-                return Some(Stage::Gc);
+                if state.is_still() {
+                    return Err(Error::ReadOnly);
+                }
+                state.waiters.push(clock::current());
+                return Ok(Some(Stage::Gc));
             };
             if !state.credit.take() {
                 state.credit.wait(clock::current());
                 self.relieve_credit(&mut state);
-                return Some(Stage::Queue);
+                return Ok(Some(Stage::Queue));
             }
             self.join_unit(&mut state, unit, write);
         }
+        self.close_joined(&mut state);
+        Ok(None)
+    }
+
+    /// Has the open page closed if a write that has joined it shall not wait for others.
+    fn close_joined(&self, state: &mut State) {
         match self.config.ack {
-            WriteAck::Program => self.close_soon(&mut state),
-            WriteAck::Buffer { .. } => self.relieve_credit(&mut state),
+            WriteAck::Program => self.close_soon(state),
+            WriteAck::Buffer { .. } => self.relieve_credit(state),
         }
-        None
     }
 
     /// Puts the next logical block of a write into the open page of `unit`.
     #[inline]
     fn join_unit(&self, state: &mut State, unit: u32, write: &mut Write) {
         state.host = unit;
-        if state.units[unit as usize].frontiers[HOST].open.is_none() {
-            self.open_page(state, unit, HOST);
-        }
+        self.open_page(state, unit, HOST).expect("the unit was chosen for its room");
         let State { units, tickets, counts, .. } = state;
         let open = units[unit as usize].frontiers[HOST].open.as_mut().expect("opened above");
         if open.ticket == 0 {
@@ -75,7 +91,9 @@ impl PageFtl {
                 write.pages.push(landing.clone());
             }
         }
+        let before = open.data.len();
         write.pieces.next_to(&mut open.data);
+        open.sums.push(block_sum(&open.data[before..]));
         self.place(state, unit, HOST, write.next);
         write.next += 1;
     }
@@ -93,7 +111,9 @@ impl PageFtl {
         block.live += 1;
         block.blocks.push(number);
         let before = state.map.set(number, slot);
-        if before != NONE {
+        if before == NONE {
+            state.live += 1;
+        } else {
             self.kill(state, before, ticket);
         }
         if is_full {
@@ -117,7 +137,7 @@ impl PageFtl {
     /// The unit whose open page hosts write to: the present one until its page is full, then the
     /// next that has room.
     #[inline]
-    fn host_unit(&self, state: &State) -> Option<u32> {
+    pub(crate) fn host_unit(&self, state: &State) -> Option<u32> {
         let open = &state.units[state.host as usize].frontiers[HOST].open;
         if open.as_ref().is_some_and(|open| open.host_slots > 0) {
             return Some(state.host);
@@ -147,12 +167,20 @@ impl PageFtl {
         }
     }
 
-    /// Opens the next page of a frontier, and a block for it when it has none.
-    pub(crate) fn open_page(&self, state: &mut State, unit: u32, frontier: usize) {
-        let page = self.take_page(state, unit, frontier);
-        let at = &mut state.units[unit as usize].frontiers[frontier];
-        assert!(at.open.is_none(), "a frontier has one open page");
-        at.open = Some(OpenPage::new(page));
+    /// The open page of a frontier: its next one, in a block of its own if need be, when it has
+    /// none. `None` when there is no such block.
+    #[inline]
+    pub(crate) fn open_page<'s>(
+        &self,
+        state: &'s mut State,
+        unit: u32,
+        frontier: usize,
+    ) -> Option<&'s mut OpenPage> {
+        if state.units[unit as usize].frontiers[frontier].open.is_none() {
+            let page = self.take_page(state, unit, frontier)?;
+            state.units[unit as usize].frontiers[frontier].open = Some(OpenPage::new(page));
+        }
+        state.units[unit as usize].frontiers[frontier].open.as_mut()
     }
 
     /// Closes the open page when somebody waits for credit and nothing under way will give it back.

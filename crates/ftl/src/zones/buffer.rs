@@ -1,4 +1,5 @@
 use clock::TaskId;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 
 /// The protected memory in which writes gather until their page has landed, and who waits for room
@@ -21,7 +22,7 @@ pub(crate) struct Buffer {
 }
 
 /// A closed page's number, counted over all zones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Ticket(u64);
 
 impl Buffer {
@@ -35,6 +36,17 @@ impl Buffer {
             is_woken: false,
             flushes: Vec::new(),
         }
+    }
+
+    /// Bytes that are there, and pages that were ever closed. `None` while something is under way.
+    pub(crate) fn save(&self) -> Option<(u64, u64)> {
+        let is_quiet = self.under_way.is_empty() && self.queue.is_empty();
+        is_quiet.then_some((self.bytes, self.closed))
+    }
+
+    /// Takes what [`Self::save`] returned.
+    pub(crate) const fn restore(&mut self, (bytes, closed): (u64, u64)) {
+        (self.bytes, self.closed) = (bytes, closed);
     }
 
     /// True when `bytes` may be added now. Else the current task is in the queue, and parks.

@@ -1,13 +1,17 @@
 use crate::zones::buffer::Ticket;
+use base::Buf;
 use clock::{Class, TaskId};
 use media::{ExtentId, Page, Segments};
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a zone holds from when it was empty until it is again.
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) zone: u32,
+    /// Its number, counted over all zones.
+    pub(crate) fill: u64,
     pages: Mutex<Pages>,
 }
 
@@ -21,6 +25,8 @@ pub(crate) struct Pages {
     open_data: Segments,
     open_bytes: u32,
     pub(crate) unlanded: BTreeMap<u32, Unlanded>,
+    /// Pages of the extent that are known to be lost.
+    lost: BTreeSet<u32>,
     /// Appends to the extent that are under way.
     appends: u32,
     /// Of these appends, which are all of one class: it keeps their order.
@@ -31,12 +37,24 @@ pub(crate) struct Pages {
 }
 
 /// A closed page that has not landed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Unlanded {
-    pub(crate) page: Arc<Page>,
-    pub(crate) ticket: Ticket,
+    pub(crate) page: Page,
+    /// Gone once no extent is to be had for the page.
+    pub(crate) ticket: Option<Ticket>,
     /// Of the write that filled it.
     pub(crate) class: Class,
+}
+
+/// A content that nobody reads or writes, in a saved state.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedContent {
+    fill: u64,
+    extent: Option<ExtentId>,
+    open: u32,
+    open_data: Vec<Buf>,
+    unlanded: BTreeMap<u32, Unlanded>,
+    lost: BTreeSet<u32>,
 }
 
 /// A part of what a read wants, within one page.
@@ -46,6 +64,8 @@ pub(crate) enum Part {
     InMemory(Segments),
     /// Bytes `start..start + len` of a page of the extent.
     Landed { extent: ExtentId, page: u32, start: u32, len: u32 },
+    /// A page of the extent that a start found to be lost.
+    Lost { extent: ExtentId, page: u32 },
 }
 
 /// Keeps a content's extent from being reset.
@@ -53,8 +73,45 @@ pub(crate) enum Part {
 pub(crate) struct Reading(Arc<Content>);
 
 impl Content {
-    pub(crate) fn new(zone: u32) -> Self {
-        Self { zone, pages: Mutex::default() }
+    pub(crate) fn new(zone: u32, fill: u64) -> Self {
+        Self { zone, fill, pages: Mutex::default() }
+    }
+
+    /// What a start has found: whole pages below `open` in `extent`, but for those that are `lost`.
+    pub(crate) fn found(
+        zone: u32,
+        fill: u64,
+        extent: Option<ExtentId>,
+        lost: BTreeSet<u32>,
+        open: u32,
+    ) -> Self {
+        let pages = Mutex::new(Pages { extent, open, lost, ..Pages::default() });
+        Self { zone, fill, pages }
+    }
+
+    pub(crate) fn save(&self) -> SavedContent {
+        let pages = self.pages();
+        SavedContent {
+            fill: self.fill,
+            extent: pages.extent,
+            open: pages.open,
+            open_data: pages.open_data.to_vec(),
+            unlanded: pages.unlanded.clone(),
+            lost: pages.lost.clone(),
+        }
+    }
+
+    pub(crate) fn restored(zone: u32, saved: SavedContent) -> Self {
+        let pages = Pages {
+            extent: saved.extent,
+            open: saved.open,
+            open_bytes: saved.open_data.iter().map(Buf::len).sum(),
+            open_data: saved.open_data.into(),
+            unlanded: saved.unlanded,
+            lost: saved.lost,
+            ..Pages::default()
+        };
+        Self { zone, fill: saved.fill, pages: Mutex::new(pages) }
     }
 
     pub(crate) fn pages(&self) -> MutexGuard<'_, Pages> {
@@ -93,7 +150,7 @@ impl Drop for Reading {
 
 impl Pages {
     /// Adds `data`, and returns the pages that it fills.
-    pub(crate) fn join(&mut self, data: Segments, page_bytes: u32) -> Vec<(u32, Arc<Page>)> {
+    pub(crate) fn join(&mut self, data: Segments, page_bytes: u32) -> Vec<(u32, Segments)> {
         let mut closed = Vec::new();
         for segment in data {
             let mut rest = segment;
@@ -103,37 +160,40 @@ impl Pages {
                 self.open_bytes += len;
                 rest = rest.slice(len..rest.len());
                 if self.open_bytes == page_bytes {
-                    closed.extend(self.close());
+                    closed.push(self.close());
                 }
             }
         }
         closed
     }
 
-    /// Ends the open page, if it holds anything.
-    pub(crate) fn close(&mut self) -> Option<(u32, Arc<Page>)> {
-        if self.open_bytes == 0 {
-            return None;
-        }
-        let page = Page::new(&[], std::mem::take(&mut self.open_data));
+    /// Ends the open page, even if it holds nothing, and returns its number and data.
+    pub(crate) fn close(&mut self) -> (u32, Segments) {
         self.open_bytes = 0;
         self.open += 1;
-        Some((self.open - 1, Arc::new(page)))
+        (self.open - 1, std::mem::take(&mut self.open_data))
     }
 
-    /// Drops the open page, and returns how many bytes it held.
-    pub(crate) fn drop_open(&mut self) -> u64 {
-        self.open_data = Segments::new();
-        u64::from(std::mem::take(&mut self.open_bytes))
+    /// The number and data of the open page, if it holds anything.
+    pub(crate) fn open(&self) -> Option<(u32, Segments)> {
+        (self.open_bytes > 0).then(|| (self.open, self.open_data.clone()))
+    }
+
+    /// Bytes in the open page.
+    pub(crate) const fn open_bytes(&self) -> u32 {
+        self.open_bytes
     }
 
     fn part(&self, page: u32, start: u32, len: u32) -> Part {
         let found = if page == self.open {
-            Page::new(&[], self.open_data.iter().cloned()).segments_at(start, len)
+            media::cut(&self.open_data, start, len)
         } else if let Some(unlanded) = self.unlanded.get(&page) {
             unlanded.page.segments_at(start, len)
         } else {
             let extent = self.extent.expect("a page that has landed lies in an extent");
+            if self.lost.contains(&page) {
+                return Part::Lost { extent, page };
+            }
             return Part::Landed { extent, page, start, len };
         };
         Part::InMemory(found.expect("what is before the write pointer has been written"))

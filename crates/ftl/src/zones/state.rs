@@ -1,5 +1,7 @@
+use serde::{Deserialize, Serialize};
+
 /// The state of a zone: ZNS Command Set 1.1, zone state machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ZoneState {
     /// Holds nothing.
     Empty,

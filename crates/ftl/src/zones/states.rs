@@ -1,9 +1,10 @@
 use crate::zones::error::ZoneError;
 use crate::zones::state::{ZoneAction, ZoneState};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The states of all zones, how much of each is written, and the limits on open and active ones.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct States {
     /// Blocks of a zone that can be written.
     capacity: u64,
@@ -17,7 +18,7 @@ pub(crate) struct States {
     openings: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Zone {
     state: ZoneState,
     /// Blocks.
@@ -41,6 +42,12 @@ impl States {
             implicit: BTreeMap::new(),
             openings: 0,
         }
+    }
+
+    /// A start has found `zone` like this.
+    pub(crate) fn restore(&mut self, zone: u32, state: ZoneState, written: u64) {
+        self.zones[zone as usize].written = written;
+        self.set(zone, state);
     }
 
     #[inline]

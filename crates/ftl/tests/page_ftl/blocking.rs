@@ -17,7 +17,7 @@ const GEOMETRY: Geometry = Geometry {
     blocks_per_plane: 64,
     pages_per_block: 32,
     page_bytes: 4_096,
-    spare_bytes: 64,
+    spare_bytes: 160,
 };
 
 /// Longer than anything that cleaning a few blocks takes.

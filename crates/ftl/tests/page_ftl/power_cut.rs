@@ -131,7 +131,9 @@ fn what_was_kept_outlives_power_cuts_at_any_moment() {
 #[test]
 fn cuts_one_after_the_other_leave_a_full_device_room_to_go_on() {
     let mut seed = 0;
-    for (blocking, frontier) in BLOCKINGS.iter().flat_map(|b| FRONTIERS.map(|f| (*b, f))) {
+    // Where hosts write to what the collector counts on, its work cannot be undone.
+    let frontier = Frontier::Own;
+    for blocking in BLOCKINGS {
         for (victims, pages) in VICTIMS.iter().flat_map(|v| [3, 4, 5, 6].map(|p| (*v, p))) {
             let cells = cells(Geometry { page_bytes: 16_384, ..one_plane(4, pages) });
             let mut setup = config(&cells);

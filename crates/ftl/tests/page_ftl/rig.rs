@@ -2,7 +2,7 @@ use base::Nanos;
 use clock::{Gate, Group};
 use ftl::{Frontier, GcBlocking, PageFtl, PageFtlConfig, Region, WriteAck};
 use media::Victims;
-use nand::{Cells, Geometry, Model, Nand, Registers, Timing};
+use nand::{Cells, FaultPlan, Geometry, Model, Nand, Registers, Timing};
 use reactor::Reactor;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) const GEOMETRY: Geometry = Geometry {
     blocks_per_plane: 12,
     pages_per_block: 6,
     page_bytes: 16_384,
-    spare_bytes: 64,
+    spare_bytes: 160,
 };
 
 /// One die with one plane.
@@ -37,7 +37,7 @@ pub(crate) const fn one_plane(blocks: u32, pages: u32) -> Geometry {
         blocks_per_plane: blocks,
         pages_per_block: pages,
         page_bytes: 4_096,
-        spare_bytes: 64,
+        spare_bytes: 160,
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn config(cells: &Cells) -> Setup {
         gate: Arc::new(Gate::new()),
         seed: 1,
     };
-    Setup { config, shuffle: None }
+    Setup { config, shuffle: None, faults: FaultPlan::default() }
 }
 
 /// What a run is made with; its group is made anew in each.
@@ -71,6 +71,7 @@ pub(crate) fn config(cells: &Cells) -> Setup {
 pub(crate) struct Setup {
     pub(crate) config: PageFtlConfig,
     pub(crate) shuffle: Option<u64>,
+    pub(crate) faults: FaultPlan,
 }
 
 impl Setup {
@@ -85,7 +86,7 @@ impl Setup {
             ERASE,
             CHANNEL_BYTES_PER_SECOND,
         );
-        Arc::new(Nand::new(cells.clone(), timing, self.config.group))
+        Arc::new(Nand::new(cells.clone(), timing, self.faults.clone(), self.config.group))
     }
 
     /// Runs `body` on erased `cells`.

@@ -7,18 +7,19 @@ use base::{Buf, BufMut};
 /// The blocks of a page: `header`, whose lengths and checksum are set from the page, and its data,
 /// up to a whole block.
 pub(super) fn encode(mut header: Header, page: &Page, block_bytes: u32) -> Segments {
+    let data = page.segments();
     if let Some(of_page) = &mut header.page {
         of_page.data_len = page.data_bytes();
-        of_page.first_len = page.data().iter().map(Buf::len).find(|len| *len > 0).unwrap_or(0);
+        of_page.first_len = data.iter().map(Buf::len).find(|len| *len > 0).unwrap_or(0);
         of_page.spare_len = u16::try_from(page.spare().len()).expect("less than a block");
-        of_page.checksum = checksum(page.spare(), page.data(), block_bytes);
+        of_page.checksum = checksum(page.spare(), &data, block_bytes);
     }
     let mut block = BufMut::unpooled(block_bytes as usize);
     header.encode(block.as_mut());
     block.as_mut()[HEADERS_BYTES..][..page.spare().len()].copy_from_slice(page.spare());
     let mut blocks = Segments::new();
     blocks.push(block.freeze());
-    blocks.extend(page.data().iter().filter(|segment| segment.len() > 0).cloned());
+    blocks.extend(data.into_iter().filter(|segment| segment.len() > 0));
     let padding = page.data_bytes().next_multiple_of(block_bytes) - page.data_bytes();
     if padding > 0 {
         blocks.push(BufMut::unpooled(padding as usize).freeze());

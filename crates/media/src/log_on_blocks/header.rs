@@ -96,11 +96,7 @@ impl Header {
         if !is_whole || bytes[4..6] != MAGIC || bytes[6] != FORMAT {
             return None;
         }
-        let stream = match bytes[32] {
-            0 => Stream::Host,
-            1 => Stream::Gc,
-            _ => return None,
-        };
+        let stream = Stream::from_number(bytes[32])?;
         let page = match bytes[7] {
             RESET => None,
             PAGE => Some(PageHeader {

@@ -66,7 +66,7 @@ fn reads_move_whole_transfers() {
         let moved = [(0, 0), (1, 3_000), (3_000, 3_000), (3_001, 6_000), (15_001, PAGE_BYTES)];
         for (wanted, moved) in moved.into_iter().chain([(u32::MAX, PAGE_BYTES)]) {
             let (start, before) = (now(), nand.counters().bytes_read);
-            nand.read(ppa(0, 0), &|_| wanted, Class::HostRead).await;
+            nand.read(ppa(0, 0), &|_| wanted, Class::HostRead).await.unwrap();
             let channel = (u64::from(moved) * PAGE.0).div_ceil(u64::from(PAGE_BYTES));
             assert_eq!(now() - start, READ + Nanos(channel));
             assert_eq!(nand.counters().bytes_read - before, u64::from(moved));

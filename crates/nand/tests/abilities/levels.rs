@@ -36,10 +36,10 @@ fn each_page_takes_the_times_of_its_level() {
             for number in 0..512 {
                 let (at, level) = (ppa(0, number), [LOWER, UPPER][femu(number)]);
                 let start = now();
-                nand.program(at, page(), tag(at), Class::HostWrite).await;
+                nand.program(at, page(), tag(at), Class::HostWrite).await.unwrap();
                 assert_eq!(now() - start, PAGE + level.program, "page {number}");
                 let start = now();
-                nand.read(at, &|_| u32::MAX, Class::HostRead).await;
+                nand.read(at, &|_| u32::MAX, Class::HostRead).await.unwrap();
                 assert_eq!(now() - start, level.read + PAGE, "page {number}");
             }
         });

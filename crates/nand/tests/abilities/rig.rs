@@ -1,7 +1,7 @@
 use base::{Buf, Nanos};
 use clock::{Class, Group, LocalFuture, Stage, Stages, join_all, now, sleep_until, stages};
 use media::Page;
-use nand::{BlockId, Cells, DieId, Geometry, Model, Nand, Ppa, Registers, Timing};
+use nand::{BlockId, Cells, DieId, FaultPlan, Geometry, Model, Nand, Ppa, Registers, Timing};
 use reactor::Reactor;
 use std::sync::Arc;
 
@@ -42,7 +42,9 @@ pub(crate) fn on_cells<T>(
     timing: Timing,
     body: impl AsyncFnOnce(Arc<Nand>) -> T,
 ) -> T {
-    Reactor::new(None).run(async { body(Arc::new(Nand::new(cells, timing, Group::new()))).await })
+    Reactor::new(None).run(async {
+        body(Arc::new(Nand::new(cells, timing, FaultPlan::default(), Group::new()))).await
+    })
 }
 
 /// Page `page` of a block of die 0. Block `b` lies in plane `b % 4`.
@@ -54,8 +56,8 @@ pub(crate) fn ppa_of(die: u32, block: u32, page: u32) -> Ppa {
     Ppa { block: BlockId { die: DieId(die), block }, page }
 }
 
-pub(crate) fn page() -> Arc<Page> {
-    Arc::new(Page::new(&[1, 2, 3], [Buf::phantom(100, 7)]))
+pub(crate) fn page() -> Page {
+    Page::new(&[1, 2, 3], [Buf::phantom(100, 7)])
 }
 
 /// The tag that the first page of a block has, and no other.
@@ -66,7 +68,9 @@ pub(crate) fn tag(at: Ppa) -> Option<[u8; 24]> {
 /// Puts a page into the cells' blocks 0 to 3, one in each plane of die 0.
 pub(crate) async fn fill_planes(nand: &Nand) {
     for block in 0..4 {
-        nand.program(ppa(block, 0), page(), tag(ppa(block, 0)), Class::HostWrite).await;
+        nand.program(ppa(block, 0), page(), tag(ppa(block, 0)), Class::HostWrite)
+            .await
+            .expect("good flash");
     }
 }
 
@@ -78,7 +82,10 @@ pub(crate) struct Step {
 
 pub(crate) fn program(nand: &Arc<Nand>, at: Nanos, ppa: Ppa, class: Class) -> Step {
     let nand = nand.clone();
-    let operation = Box::pin(async move { nand.program(ppa, page(), tag(ppa), class).await });
+    let operation =
+        Box::pin(
+            async move { nand.program(ppa, page(), tag(ppa), class).await.expect("good flash") },
+        );
     Step { at, operation }
 }
 
@@ -86,7 +93,7 @@ pub(crate) fn program(nand: &Arc<Nand>, at: Nanos, ppa: Ppa, class: Class) -> St
 pub(crate) fn read(nand: &Arc<Nand>, at: Nanos, ppa: Ppa, class: Class) -> Step {
     let nand = nand.clone();
     let operation = Box::pin(async move {
-        nand.read(ppa, &|_| PAGE_BYTES, class).await;
+        nand.read(ppa, &|_| PAGE_BYTES, class).await.expect("good flash");
     });
     Step { at, operation }
 }
@@ -95,7 +102,7 @@ pub(crate) fn read(nand: &Arc<Nand>, at: Nanos, ppa: Ppa, class: Class) -> Step 
 pub(crate) fn probe(nand: &Arc<Nand>, at: Nanos, ppa: Ppa, class: Class) -> Step {
     let nand = nand.clone();
     let operation = Box::pin(async move {
-        nand.probe(ppa, class).await;
+        nand.probe(ppa, class).await.expect("good flash");
     });
     Step { at, operation }
 }
@@ -103,7 +110,10 @@ pub(crate) fn probe(nand: &Arc<Nand>, at: Nanos, ppa: Ppa, class: Class) -> Step
 pub(crate) fn erase(nand: &Arc<Nand>, at: Nanos, block: u32, class: Class) -> Step {
     let nand = nand.clone();
     let block = ppa(block, 0).block;
-    Step { at, operation: Box::pin(async move { nand.erase(block, class).await }) }
+    Step {
+        at,
+        operation: Box::pin(async move { nand.erase(block, class).await.expect("good flash") }),
+    }
 }
 
 /// Runs `steps`, each from its instant on.

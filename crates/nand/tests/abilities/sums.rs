@@ -26,16 +26,18 @@ fn start_random(nand: &Arc<Nand>, rng: &mut Rng, next: &[Rc<Cell<u32>>]) {
             ppa(block, page.replace(page.get() + 1))
         };
         match kind {
-            0 => nand.erase(ppa(plane + 8, 0).block, Class::Gc).await,
+            0 => nand.erase(ppa(plane + 8, 0).block, Class::Gc).await.expect("good flash"),
             1 | 2 => {
                 let at = page_after(plane);
-                nand.program(at, page(), tag(at), Class::HostWrite).await;
+                nand.program(at, page(), tag(at), Class::HostWrite).await.expect("good flash");
             }
             3 => {
                 let to = page_after(plane + 4);
-                nand.copyback(ppa(plane + 12, 0), to, tag(to), Class::Gc).await;
+                nand.copyback(ppa(plane + 12, 0), to, tag(to), Class::Gc)
+                    .await
+                    .expect("good flash");
             }
-            _ => drop(nand.read(ppa(plane + 12, 0), &|_| bytes, class).await),
+            _ => drop(nand.read(ppa(plane + 12, 0), &|_| bytes, class).await.expect("good flash")),
         }
         assert_eq!(stages().total() - before, now() - start);
     });
@@ -45,7 +47,9 @@ fn start_random(nand: &Arc<Nand>, rng: &mut Rng, next: &[Rc<Cell<u32>>]) {
 fn random_load(timing: Timing) -> [u64; 9] {
     on(timing, async |nand| {
         for block in 12..16 {
-            nand.program(ppa(block, 0), page(), tag(ppa(block, 0)), Class::HostWrite).await;
+            nand.program(ppa(block, 0), page(), tag(ppa(block, 0)), Class::HostWrite)
+                .await
+                .expect("good flash");
         }
         let next: Vec<Rc<Cell<u32>>> = (0..8).map(|_| Rc::default()).collect();
         let mut rng = Rng::new(1);

@@ -22,9 +22,9 @@ fn measured(cells: Arc<Cells>, timing: Timing) -> (Vec<[Nanos; 2]>, u64) {
         let mut times = Vec::new();
         for at in pages() {
             let start = now();
-            nand.program(at, page(), tag(at), Class::HostWrite).await;
+            nand.program(at, page(), tag(at), Class::HostWrite).await.expect("good flash");
             let programmed = now();
-            nand.read(at, &|_| 0, Class::HostRead).await;
+            nand.read(at, &|_| 0, Class::HostRead).await.expect("good flash");
             times.push([programmed - start - PAGE, now() - programmed]);
         }
         (times, nand.counters().retries)
@@ -68,15 +68,15 @@ fn each_erase_brings_a_block_further_along_the_line() {
     on_cells(worn(0), Timing { retries, ..PLAIN }, async |nand| {
         let at = ppa_of(1, 2, 0);
         for erases in 0..8 {
-            nand.program(at, page(), tag(at), Class::HostWrite).await;
+            nand.program(at, page(), tag(at), Class::HostWrite).await.expect("good flash");
             let start = now();
-            nand.read(at, &|_| 0, Class::HostRead).await;
+            nand.read(at, &|_| 0, Class::HostRead).await.expect("good flash");
             assert_eq!(now() - start, Nanos((1 + erases) * READ.0), "beyond its end too");
             let start = now();
-            nand.copyback(at, ppa_of(1, 6, 0), Some([0; 24]), Class::Gc).await;
+            nand.copyback(at, ppa_of(1, 6, 0), Some([0; 24]), Class::Gc).await.expect("good flash");
             assert_eq!(now() - start, Nanos((1 + erases) * READ.0) + PROGRAM);
-            nand.erase(at.block, Class::Gc).await;
-            nand.erase(ppa_of(1, 6, 0).block, Class::Gc).await;
+            nand.erase(at.block, Class::Gc).await.expect("good flash");
+            nand.erase(ppa_of(1, 6, 0).block, Class::Gc).await.expect("good flash");
         }
         assert_eq!(nand.counters().retries, 2 * (0..8).sum::<u64>());
     });
@@ -112,7 +112,8 @@ fn pages_differ_by_die_and_by_page_within_the_bound() {
     let mut middles = Vec::new();
     for die in times.chunks(of_die) {
         let offs: Vec<i64> = die.iter().map(|[program, _]| off(*program, PROGRAM)).collect();
-        let (least, greatest) = (offs.iter().min().unwrap(), offs.iter().max().unwrap());
+        let (least, greatest) =
+            (offs.iter().min().expect("good flash"), offs.iter().max().unwrap());
         assert!(-most <= *least && *greatest <= most);
         assert!(greatest - least <= most && greatest - least > most * 9 / 10, "half is the page's");
         middles.push((least + greatest) / 2);

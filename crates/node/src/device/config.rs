@@ -102,9 +102,20 @@ pub(super) fn store(profile: &Profile, shared: &Shared) -> engine::Config {
         },
         victims: victims(log.gc_victims),
         index: index.make,
+        index_config: index.config(profile.kv_bytes()),
+        checkpoint_bytes: log.checkpoint_bytes,
+        saves_buffer: saves_buffer(profile, log),
         group: shared.group,
         seed: shared.seed,
     }
+}
+
+/// Whether the capacitors can program all that stores have in memory at once.
+fn saves_buffer(profile: &Profile, log: &profile::Log) -> bool {
+    let profile::Ack::Buffer { bytes } = log.ack else { return true };
+    // The page that is being filled may be one more.
+    let pages = bytes.div_ceil(profile.nand.page_bytes.into()) + 1;
+    profile.power.is_none_or(|power| power.pages() >= pages)
 }
 
 /// The page-mapped layer of a namespace of `size_bytes`.
@@ -188,6 +199,9 @@ pub(super) fn controller(profile: &Profile, shared: &Shared) -> controller::Conf
             t_write: firmware.t_write,
             t_delete: firmware.t_delete,
             t_exist: firmware.t_exist,
+            t_update: firmware.t_update,
+            t_write_kib: firmware.t_write_kib,
+            t_read_kib: firmware.t_read_kib,
         },
         cores: Cores::new(shared.group, core.count, costs),
     }

@@ -1,14 +1,14 @@
 use crate::device::config::{self, Shared};
-use crate::device::{Device, DeviceError, Namespace};
-use crate::profile::{LogFtl, NamespaceKind, Profile, Stripe, Zoned};
+use crate::device::{Device, DeviceError, LogMedium, Namespace, Opened};
+use crate::profile::{LogFtl, NamespaceKind, Power, Profile, Stripe, Zoned};
 use base::limits::BLOCK_BYTES;
 use base::mix;
 use clock::{Gate, Group};
 use controller::Controller;
 use engine::{Recovery, SPARE_EXTENTS_MIN, Store};
-use ftl::{AppendFtl, PageFtl, PageFtlConfig, Region, Zones};
+use ftl::{AppendFtl, PageFtl, PageFtlConfig, Region, Zones, ZonesRecovery};
 use media::{LogOnBlocks, Media};
-use nand::{Cells, Nand};
+use nand::{Cells, FaultPlan, Nand};
 use std::sync::Arc;
 
 /// Whether there is anything on the flash.
@@ -23,64 +23,88 @@ pub(super) enum Flash {
 /// Puts a device together, layer by layer.
 #[derive(Debug)]
 pub(super) struct Maker<'p> {
-    profile: &'p Profile,
-    nand: Arc<Nand>,
-    shared: Shared,
+    pub(super) profile: &'p Profile,
+    pub(super) nand: Arc<Nand>,
+    pub(super) shared: Shared,
 }
 
 /// A store, what it took to open it, and the layer below its log if that is one of blocks.
 #[derive(Debug)]
-struct Opened {
+struct Keys {
     store: Arc<Store>,
     recovery: Recovery,
-    layer: Option<Arc<PageFtl>>,
+    log: LogMedium,
 }
 
 impl<'p> Maker<'p> {
-    pub(super) fn new(profile: &'p Profile, cells: Arc<Cells>, seed: u64) -> Self {
+    pub(super) fn new(
+        profile: &'p Profile,
+        cells: Arc<Cells>,
+        seed: u64,
+        faults: FaultPlan,
+    ) -> Self {
         let shared = Shared { group: Group::new(), gate: Arc::new(Gate::new()), seed };
-        let nand = Nand::new(cells, config::timing(&profile.nand, seed), shared.group);
+        let nand = Nand::new(cells, config::timing(&profile.nand, seed), faults, shared.group);
         Self { profile, nand: Arc::new(nand), shared }
     }
 
     /// The device on `flash`. Its namespaces of keys are as they are found: none on a blank one.
-    pub(super) async fn device(self, flash: Flash) -> Result<(Device, Recovery), DeviceError> {
+    pub(super) async fn device(self, flash: Flash) -> Result<(Device, Opened), DeviceError> {
+        let start = clock::now();
         let regions = self.profile.regions();
-        let mut opened: Option<Opened> = None;
+        let mut keys: Option<Keys> = None;
         let mut namespaces = Vec::new();
+        let mut lost_pages = 0;
         for (nsid, (namespace, region)) in (1..).zip(self.profile.namespaces.iter().zip(regions)) {
             let size_bytes = namespace.size_bytes;
             namespaces.push(match &namespace.kind {
                 NamespaceKind::Kv => {
-                    let store = match &opened {
-                        Some(opened) => opened.store.clone(),
-                        None => opened.insert(self.store(nsid, region, flash).await?).store.clone(),
+                    let store = match &keys {
+                        Some(keys) => keys.store.clone(),
+                        None => keys.insert(self.store(nsid, region, flash).await?).store.clone(),
                     };
                     Namespace::Kv(store)
                 }
                 NamespaceKind::Block(block) => {
                     let config = config::blocks(block, size_bytes, self.seed(nsid), &self.shared);
-                    Namespace::Block(self.layer(nsid, region, config, flash).await?)
+                    let layer = self.layer(nsid, region, config, flash).await?;
+                    lost_pages += layer.recovery().lost_pages;
+                    Namespace::Block(layer)
                 }
                 NamespaceKind::Zoned(zoned) => {
-                    Namespace::Zoned(self.zones(nsid, zoned, size_bytes, region, flash).await?)
+                    let (zones, recovery) =
+                        self.zones(nsid, zoned, size_bytes, region, flash).await?;
+                    lost_pages += recovery.lost_pages;
+                    zones
                 }
             });
         }
-        let recovery = opened.as_ref().map(|opened| opened.recovery).unwrap_or_default();
-        let log_layer = opened.and_then(|opened| opened.layer);
+        let recovery = keys.as_ref().map(|keys| keys.recovery);
+        let log = keys.map(|keys| keys.log);
+        let log_layer = log.as_ref().and_then(LogMedium::layer);
+        lost_pages += recovery.map_or(0, |recovery| recovery.lost_pages);
+        lost_pages += log_layer.map_or(0, |layer| layer.recovery().lost_pages);
+        let opened = Opened { recovery, lost_pages, time: clock::now() - start };
+        Ok((self.finish(namespaces, log), opened))
+    }
+
+    /// Puts a controller in front of all namespaces.
+    pub(super) fn finish(self, namespaces: Vec<Namespace>, log: Option<LogMedium>) -> Device {
         let controller = Controller::new(
             namespaces.iter().map(Namespace::of_controller).collect(),
             config::controller(self.profile, &self.shared),
         );
-        Ok((Device { nand: self.nand, controller, log_layer, namespaces }, recovery))
+        let capacitor_pages = self.profile.power.map(Power::pages);
+        Device { nand: self.nand, controller, log, namespaces, capacitor_pages }
     }
 
     /// The store of all namespaces of keys, of which `nsid` is the first.
-    async fn store(&self, nsid: u32, region: Region, flash: Flash) -> Result<Opened, DeviceError> {
+    async fn store(&self, nsid: u32, region: Region, flash: Flash) -> Result<Keys, DeviceError> {
         let log = self.profile.log.as_ref().expect("a device of keys and values has a log");
-        let (media, layer): (Arc<dyn Media>, _) = match log.ftl {
-            LogFtl::Append { stripe } => (self.extents(region, stripe, flash).await, None),
+        let log = match log.ftl {
+            LogFtl::Append { stripe } => LogMedium::Extents(Arc::new(
+                self.extents(region, stripe, flash).await.keeping_spares(),
+            )),
             LogFtl::Page => {
                 let size_bytes = self.profile.log_layer_bytes().expect("there is such a layer");
                 let config = config::log_layer(log, size_bytes, self.seed(nsid), &self.shared);
@@ -91,24 +115,25 @@ impl<'p> Maker<'p> {
                         LogOnBlocks::open(layer.clone()).await.map_err(engine::Error::from)?
                     }
                 };
-                (Arc::new(log), Some(layer))
+                LogMedium::Blocks(layer, Arc::new(log))
             }
         };
+        let media = log.media();
         self.check_store(&*media)?;
         let config = config::store(self.profile, &self.shared);
         let (store, recovery) = match flash {
             Flash::Blank => (Store::format(media, config), Recovery::default()),
             Flash::Written => Store::open(media, config).await?,
         };
-        Ok(Opened { store, recovery, layer })
+        Ok(Keys { store, recovery, log })
     }
 
-    async fn extents(&self, region: Region, stripe: Stripe, flash: Flash) -> Arc<AppendFtl> {
+    async fn extents(&self, region: Region, stripe: Stripe, flash: Flash) -> AppendFtl {
         let (nand, stripe) = (self.nand.clone(), config::stripe(stripe));
-        Arc::new(match flash {
+        match flash {
             Flash::Blank => AppendFtl::format(nand, region, stripe),
             Flash::Written => AppendFtl::open(nand, region, stripe).await,
-        })
+        }
     }
 
     /// The page-mapped layer of namespace `nsid`, or below its log.
@@ -120,7 +145,8 @@ impl<'p> Maker<'p> {
         flash: Flash,
     ) -> Result<Arc<PageFtl>, DeviceError> {
         let room = PageFtl::blocks_max(self.nand.cells(), region);
-        if config.blocks > room {
+        // Flash that has worn since is opened, and is read from if nothing else.
+        if flash == Flash::Blank && config.blocks > room {
             let bytes = |blocks| blocks * u64::from(BLOCK_BYTES);
             return Err(self.too_many_bad(nsid, bytes(config.blocks), bytes(room)));
         }
@@ -138,18 +164,22 @@ impl<'p> Maker<'p> {
         size_bytes: u64,
         region: Region,
         flash: Flash,
-    ) -> Result<Arc<Zones>, DeviceError> {
-        if flash == Flash::Written {
-            return Err(DeviceError::ZonesLost { name: self.profile.name.clone(), nsid });
-        }
-        let media = self.extents(region, zoned.stripe, flash).await;
+    ) -> Result<(Namespace, ZonesRecovery), DeviceError> {
+        let media = Arc::new(self.extents(region, zoned.stripe, flash).await);
         let shape = media.shape();
         let config = config::zones(zoned, size_bytes, shape.extent_bytes());
-        if config.zones > Some(shape.extents) {
-            let room = u64::from(shape.extents) * shape.extent_bytes();
+        let extents = shape.extents.saturating_sub(Zones::SPARE_EXTENTS);
+        if config.zones > Some(extents) {
+            let room = u64::from(extents) * shape.extent_bytes();
             return Err(self.too_many_bad(nsid, size_bytes, room));
         }
-        Ok(Zones::format(media, config))
+        let (zones, recovery) = match flash {
+            Flash::Blank => (Zones::format(media.clone(), config), ZonesRecovery::default()),
+            Flash::Written => {
+                Zones::open(media.clone(), config).await.map_err(engine::Error::from)?
+            }
+        };
+        Ok((Namespace::Zoned(zones, media), recovery))
     }
 
     fn check_store(&self, media: &dyn Media) -> Result<(), DeviceError> {
@@ -171,7 +201,7 @@ impl<'p> Maker<'p> {
     }
 
     /// That of the random choices of a namespace.
-    const fn seed(&self, nsid: u32) -> u64 {
+    pub(super) const fn seed(&self, nsid: u32) -> u64 {
         mix(self.shared.seed ^ nsid as u64)
     }
 }

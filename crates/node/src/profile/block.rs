@@ -31,8 +31,8 @@ pub(super) const GC_FRONTIERS: &[(&str, GcFrontier)] =
 
 /// What the layer notes beside each page, and for each logical block on it: `ftl::PageFtl` asserts
 /// it.
-const SPARE_BYTES: u32 = 36;
-const SPARE_BYTES_A_SLOT: u32 = 4;
+const SPARE_BYTES: u32 = 52;
+const SPARE_BYTES_A_SLOT: u32 = 12;
 
 /// Blocks of each plane that cleaning needs for itself, as `ftl::PageFtl::blocks_max` says.
 const CLEANING_BLOCKS: u32 = 2;

@@ -8,7 +8,16 @@ use serde::{Serialize, Serializer};
 pub(super) const SCHEMA: Schema = Schema {
     name: "firmware",
     title: "[firmware]",
-    keys: &["handlers", "t_read_us", "t_write_us", "t_delete_us", "t_exist_us"],
+    keys: &[
+        "handlers",
+        "t_read_us",
+        "t_write_us",
+        "t_delete_us",
+        "t_exist_us",
+        "t_update_us",
+        "t_write_kib_us",
+        "t_read_kib_us",
+    ],
 };
 
 /// The firmware: how many requests it handles at once, and what each kind takes.
@@ -28,6 +37,15 @@ pub struct Firmware {
     /// What an exist holds its handler for; likewise.
     #[serde(rename = "t_exist_ns", with = "super::nanos")]
     pub t_exist: Nanos,
+    /// What a store that overwrites holds a handler for besides; likewise.
+    #[serde(rename = "t_update_ns", with = "super::nanos")]
+    pub t_update: Nanos,
+    /// What each KiB of a store holds its handler for besides; likewise.
+    #[serde(rename = "t_write_kib_ns", with = "super::nanos")]
+    pub t_write_kib: Nanos,
+    /// What each KiB of a retrieve holds a handler for besides; likewise.
+    #[serde(rename = "t_read_kib_ns", with = "super::nanos")]
+    pub t_read_kib: Nanos,
 }
 
 /// How many request handlers there are.
@@ -42,11 +60,14 @@ pub enum Handlers {
 impl Firmware {
     /// The firmware of a device that has keys and values, or none.
     pub(super) fn read(section: Section<'_>, has_keys: bool) -> Result<Self, ProfileError> {
-        let of_keys = |key: &'static str| match section.optional(key) {
+        let more_of_keys = |key: &'static str| match section.optional(key) {
             Some(field) if !has_keys => Err(field
                 .wrong(format!("{key} is of keys, but there is no [[namespace]] of kind \"kv\""))),
-            None if !has_keys => Ok(Nanos::ZERO),
-            _ => section.field(key)?.micros(),
+            field => field.map_or(Ok(Nanos::ZERO), Field::micros),
+        };
+        let of_keys = |key: &'static str| match section.optional(key) {
+            None if has_keys => Err(section.lacks(&format!("the key {key:?}"))),
+            _ => more_of_keys(key),
         };
         Ok(Self {
             handlers: Handlers::read(section.field("handlers")?)?,
@@ -54,6 +75,9 @@ impl Firmware {
             t_write: section.field("t_write_us")?.micros()?,
             t_delete: of_keys("t_delete_us")?,
             t_exist: of_keys("t_exist_us")?,
+            t_update: more_of_keys("t_update_us")?,
+            t_write_kib: more_of_keys("t_write_kib_us")?,
+            t_read_kib: more_of_keys("t_read_kib_us")?,
         })
     }
 }

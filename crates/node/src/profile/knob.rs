@@ -4,7 +4,9 @@ pub use self::draft::Draft;
 
 use crate::indexes::INDEXES;
 use crate::profile::schema::Schema;
-use crate::profile::{TOP, block, cores, firmware, index, link, log, namespace, nand, zoned};
+use crate::profile::{
+    TOP, block, cores, firmware, fitted, index, link, log, namespace, nand, power, zoned,
+};
 
 /// A key of a profile whose value can be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,21 +31,34 @@ pub enum Change {
 }
 
 /// The sections that a profile has at most once.
-const SECTIONS: [&Schema; 6] =
-    [&nand::SCHEMA, &link::SCHEMA, &firmware::SCHEMA, &cores::SCHEMA, &log::SCHEMA, &index::SCHEMA];
+const SECTIONS: [&Schema; 7] = [
+    &nand::SCHEMA,
+    &link::SCHEMA,
+    &firmware::SCHEMA,
+    &cores::SCHEMA,
+    &power::SCHEMA,
+    &log::SCHEMA,
+    &index::SCHEMA,
+];
 
-/// Every key that a profile can have, as `nand.read_us`. Those that only one kind of namespace has
+/// Every key of a device that a profile can have, as `nand.read_us`; `[fitted]` is of the profile.
+/// Those that only one kind of namespace has
 /// are named by it, as `block.ack`; those of all are as `namespace.size_gb`.
 pub fn keys() -> Vec<String> {
     let of_sections = SECTIONS.map(|schema| (schema.name, schema.keys));
     let of_namespaces =
         [("namespace", namespace::KEYS), ("block", block::KEYS), ("zoned", zoned::KEYS)];
     let is_section =
-        |key: &&str| SECTIONS.iter().any(|section| section.name == *key) || *key == "namespace";
+        |key: &&str| SECTIONS.iter().any(|section| section.name == *key) || is_of_all(key);
     let top = TOP.keys.iter().filter(|key| !is_section(key)).map(|key| (*key).to_owned());
     let within = of_sections.into_iter().chain(of_namespaces);
     top.chain(within.flat_map(|(name, keys)| keys.iter().map(move |key| format!("{name}.{key}"))))
         .collect()
+}
+
+/// The sections that are of a namespace, or of the profile as a whole.
+fn is_of_all(section: &str) -> bool {
+    section == "namespace" || section == fitted::SCHEMA.name
 }
 
 /// The words that `key` of `section` takes; none for numbers and text.

@@ -3,14 +3,14 @@ use crate::profile::field::Field;
 use crate::profile::nand::Nand;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
-use base::KIB;
 use base::limits::VALUE_BYTES_MAX;
+use base::{KIB, MIB};
 use serde::Serialize;
 
 pub(super) const SCHEMA: Schema = Schema {
     name: "log",
     title: "[log]",
-    keys: &["stripe", "ack", "buffer_kib", "gc_victims", "ftl"],
+    keys: &["stripe", "ack", "buffer_kib", "gc_victims", "ftl", "checkpoint_mib"],
 };
 
 /// What a largest value takes in a buffer: itself, and 64 KiB for its header, its key and padding.
@@ -18,6 +18,9 @@ const RECORD_KIB_MAX: u32 = VALUE_BYTES_MAX / 1024 + 64;
 
 /// Largest buffer: 16 GiB, more than the memory of any drive.
 pub(super) const BUFFER_KIB_MAX: u32 = 1 << 24;
+
+/// More between two checkpoints than any drive writes in its life: 4 PiB.
+const CHECKPOINT_MIB_MAX: u32 = u32::MAX;
 
 pub(super) const FTLS: &[(&str, bool)] = &[("append", false), ("page", true)];
 
@@ -49,6 +52,8 @@ pub struct Log {
     pub ack: Ack,
     /// Which extent garbage collection cleans next.
     pub gc_victims: GcVictims,
+    /// A checkpoint is made whenever so much was written; 0 for never, but when the device stops.
+    pub checkpoint_bytes: u64,
 }
 
 /// What the extents of a log are.
@@ -216,6 +221,10 @@ impl Log {
             ftl: LogFtl::read(section, nand, blocks)?,
             ack: Ack::read(section, RECORD_KIB_MAX)?,
             gc_victims: GcVictims::read(section)?,
+            checkpoint_bytes: match section.optional("checkpoint_mib") {
+                None => 0,
+                Some(field) => u64::from(field.whole(1..=CHECKPOINT_MIB_MAX)?) * MIB,
+            },
         })
     }
 

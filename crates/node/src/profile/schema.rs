@@ -1,10 +1,10 @@
 /// The keys that a section of a profile can have.
 #[derive(Debug)]
-pub(super) struct Schema {
+pub(crate) struct Schema {
     /// The section's name; none for the file's top.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// Its head, as it is written in a file.
-    pub(super) title: &'static str,
+    pub(crate) title: &'static str,
     /// Its keys.
-    pub(super) keys: &'static [&'static str],
+    pub(crate) keys: &'static [&'static str],
 }

@@ -10,8 +10,8 @@ use toml::de::{DeTable, DeValue};
 
 /// One section of a profile. It has no keys but known ones.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Section<'t> {
-    pub(super) source: Source<'t>,
+pub(crate) struct Section<'t> {
+    pub(crate) source: Source<'t>,
     schema: &'static Schema,
     line: usize,
     table: Option<&'t DeTable<'t>>,
@@ -19,7 +19,7 @@ pub(super) struct Section<'t> {
 
 impl<'t> Section<'t> {
     /// The keys of the file that are in no section, the sections among them.
-    pub(super) fn top(
+    pub(crate) fn top(
         source: Source<'t>,
         schema: &'static Schema,
         table: &'t DeTable<'t>,
@@ -28,7 +28,7 @@ impl<'t> Section<'t> {
     }
 
     /// The section `[name]`, which must be there.
-    pub(super) fn section(self, schema: &'static Schema) -> Result<Self, ProfileError> {
+    pub(crate) fn section(self, schema: &'static Schema) -> Result<Self, ProfileError> {
         let section = self.section_or_defaults(schema)?;
         match section.table {
             Some(_) => Ok(section),
@@ -37,7 +37,7 @@ impl<'t> Section<'t> {
     }
 
     /// The section `[name]`; where the file has none, one without any key.
-    pub(super) fn section_or_defaults(self, schema: &'static Schema) -> Result<Self, ProfileError> {
+    pub(crate) fn section_or_defaults(self, schema: &'static Schema) -> Result<Self, ProfileError> {
         let section = Self { schema, line: 1, table: None, ..self };
         let Some(field) = self.optional(schema.name) else { return Ok(section) };
         let DeValue::Table(table) = field.value else {
@@ -47,7 +47,7 @@ impl<'t> Section<'t> {
     }
 
     /// The elements of `[[name]]`, at least one.
-    pub(super) fn elements(self, schema: &'static Schema) -> Result<Vec<Self>, ProfileError> {
+    pub(crate) fn elements(self, schema: &'static Schema) -> Result<Vec<Self>, ProfileError> {
         let section = Self { schema, line: 1, table: None, ..self };
         let field = self.optional(schema.name).ok_or_else(|| section.lacks_itself())?;
         let as_written = || field.must_be(&format!("a section, written {}", schema.title));
@@ -64,7 +64,7 @@ impl<'t> Section<'t> {
     }
 
     /// Refuses the section `[name]`, which is of nothing that the device has.
-    pub(super) fn refuse(self, schema: &'static Schema, reason: &str) -> Result<(), ProfileError> {
+    pub(crate) fn refuse(self, schema: &'static Schema, reason: &str) -> Result<(), ProfileError> {
         match self.optional(schema.name) {
             None => Ok(()),
             Some(field) => Err(field.wrong(format!("{} is given, but {reason}", schema.title))),
@@ -72,12 +72,12 @@ impl<'t> Section<'t> {
     }
 
     /// The key `key`, which must be there.
-    pub(super) fn field(self, key: &'static str) -> Result<Field<'t>, ProfileError> {
+    pub(crate) fn field(self, key: &'static str) -> Result<Field<'t>, ProfileError> {
         self.optional(key).ok_or_else(|| self.lacks(&format!("the key {key:?}")))
     }
 
     /// The key `key`, if it is there.
-    pub(super) fn optional(self, key: &'static str) -> Option<Field<'t>> {
+    pub(crate) fn optional(self, key: &'static str) -> Option<Field<'t>> {
         assert!(self.schema.keys.contains(&key), "the key {key} is not among those of its section");
         let (name, value) = self.table?.get_key_value(key)?;
         Some(Field {
@@ -89,7 +89,7 @@ impl<'t> Section<'t> {
     }
 
     /// A whole number in `range`; without the key, `default`.
-    pub(super) fn whole_or(
+    pub(crate) fn whole_or(
         self,
         key: &'static str,
         range: RangeInclusive<u32>,
@@ -99,17 +99,17 @@ impl<'t> Section<'t> {
     }
 
     /// True or false; without the key, `default`.
-    pub(super) fn truth_or(self, key: &'static str, default: bool) -> Result<bool, ProfileError> {
+    pub(crate) fn truth_or(self, key: &'static str, default: bool) -> Result<bool, ProfileError> {
         self.optional(key).map_or(Ok(default), Field::truth)
     }
 
     /// A time in microseconds, if the key is there.
-    pub(super) fn micros_or_none(self, key: &'static str) -> Result<Option<Nanos>, ProfileError> {
+    pub(crate) fn micros_or_none(self, key: &'static str) -> Result<Option<Nanos>, ProfileError> {
         self.optional(key).map(Field::micros).transpose()
     }
 
     /// Where its keys are, as errors say it.
-    pub(super) fn place(self) -> String {
+    pub(crate) fn place(self) -> String {
         match self.schema.title {
             "" => "at the top".to_owned(),
             title => format!("in {title}"),
@@ -117,12 +117,12 @@ impl<'t> Section<'t> {
     }
 
     /// The error that this section lacks `what`.
-    pub(super) fn lacks(self, what: &str) -> ProfileError {
+    pub(crate) fn lacks(self, what: &str) -> ProfileError {
         self.wrong(format!("{what} is missing {}", self.place()))
     }
 
     /// The error that says `problem` of this section.
-    pub(super) fn wrong(self, problem: String) -> ProfileError {
+    pub(crate) fn wrong(self, problem: String) -> ProfileError {
         self.source.error(self.line, problem)
     }
 

@@ -1,6 +1,7 @@
 use crate::profile::block::check_layer;
 use crate::profile::error::ProfileError;
 use crate::profile::field::{Field, to_u64};
+use crate::profile::index::Index;
 use crate::profile::log::{Log, LogFtl, Stripe};
 use crate::profile::namespace::{Given, NamespaceKind};
 use crate::profile::nand::Nand;
@@ -8,7 +9,7 @@ use crate::profile::section::Section;
 use base::human_bytes;
 use base::limits::BLOCK_BYTES;
 use engine::SPARE_EXTENTS_MIN;
-use ftl::Region;
+use ftl::{Region, Zones};
 use media::{BlocksShape, LogOnBlocks, Media, MemoryBlocks, Shape};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -171,6 +172,58 @@ pub(super) fn check_room(given: &[Given<'_>], nand: &Nand) -> Result<(), Profile
     Ok(())
 }
 
+/// What a log is on that has blocks of flash for itself.
+pub(super) fn log_on_flash(stripe: Stripe, nand: &Nand, region: Region) -> Shape {
+    Shape {
+        page_bytes: nand.page_bytes,
+        spare_bytes: nand.spare_bytes,
+        pages_per_extent: nand.pages_per_block * stripe.units(nand),
+        extents: u32::try_from(stripe.extents(nand, region.count)).unwrap_or(u32::MAX),
+        parallelism: nand.units(),
+    }
+}
+
+/// What a log is on that has a page-mapped layer of `bytes` below it.
+pub(super) fn log_on_layer(bytes: u64, nand: &Nand) -> Shape {
+    let shape = BlocksShape {
+        block_bytes: BLOCK_BYTES,
+        blocks: bytes / u64::from(BLOCK_BYTES),
+        parallelism: nand.units(),
+    };
+    LogOnBlocks::format(Arc::new(MemoryBlocks::new(shape))).shape()
+}
+
+/// Says what is wrong when a log of this shape has no room for a store of `size_bytes` in all.
+pub(super) fn check_extents(
+    size_bytes: u64,
+    shape: &Shape,
+    log: &Log,
+    index: &Index,
+) -> Result<(), String> {
+    let tables = index.table_extents(size_bytes, shape);
+    let keeps = SPARE_EXTENTS_MIN.saturating_add(tables);
+    let room = u64::from(shape.extents.saturating_sub(keeps)) * shape.extent_bytes();
+    if size_bytes <= room {
+        return Ok(());
+    }
+    let (whose, way_out) = match log.ftl {
+        LogFtl::Append { .. } => ("the NAND's", ", or the stripe narrower"),
+        LogFtl::Page => ("the page-mapped layer's", ""),
+    };
+    let (for_index, fewer) = match tables {
+        0 => (String::new(), ""),
+        _ => (format!(" and {tables} for the table of its index"), ", keys_max less"),
+    };
+    Err(format!(
+        "of {whose} {} extents of {} the log keeps {SPARE_EXTENTS_MIN} beside the \
+         namespace{for_index}, which leaves {} for its {}; make it smaller{fewer}{way_out}",
+        shape.extents,
+        human_bytes(shape.extent_bytes()),
+        human_bytes(room),
+        human_bytes(size_bytes)
+    ))
+}
+
 impl Given<'_> {
     /// Refuses a namespace that does not fit its region.
     pub(super) fn check(&self, nand: &Nand, region: Region) -> Result<(), ProfileError> {
@@ -192,29 +245,14 @@ impl Given<'_> {
         nand: &Nand,
         region: Region,
         log: &Log,
+        index: &Index,
     ) -> Result<(), ProfileError> {
         self.check_bad_blocks(size_bytes, nand, region)?;
-        let (whose, extents, bytes) = match log.ftl {
-            LogFtl::Append { stripe } => {
-                ("the NAND's", stripe.extents(nand, region.count), stripe.extent_bytes(nand))
-            }
-            LogFtl::Page => {
-                let shape = self.log_on_blocks(size_bytes, nand, region)?;
-                ("the page-mapped layer's", u64::from(shape.extents), shape.extent_bytes())
-            }
+        let shape = match log.ftl {
+            LogFtl::Append { stripe } => log_on_flash(stripe, nand, region),
+            LogFtl::Page => self.log_on_blocks(size_bytes, nand, region)?,
         };
-        let room = extents.saturating_sub(u64::from(SPARE_EXTENTS_MIN)) * bytes;
-        if size_bytes <= room {
-            return Ok(());
-        }
-        let way_out = if log.ftl == LogFtl::Page { "" } else { ", or the stripe narrower" };
-        Err(self.field.wrong(format!(
-            "of {whose} {extents} extents of {} the log keeps {SPARE_EXTENTS_MIN} beside the \
-             namespace, which leaves {} for its {}; make it smaller{way_out}",
-            human_bytes(bytes),
-            human_bytes(room),
-            human_bytes(size_bytes)
-        )))
+        check_extents(size_bytes, &shape, log, index).map_err(|problem| self.field.wrong(problem))
     }
 
     /// What a log is on, if there is a page-mapped layer below it.
@@ -239,12 +277,7 @@ impl Given<'_> {
                  least {LOG_LAYER_BYTES_MIN}"
             )));
         }
-        let shape = BlocksShape {
-            block_bytes: BLOCK_BYTES,
-            blocks: bytes / u64::from(BLOCK_BYTES),
-            parallelism: nand.units(),
-        };
-        Ok(LogOnBlocks::format(Arc::new(MemoryBlocks::new(shape))).shape())
+        Ok(log_on_layer(bytes, nand))
     }
 
     /// Refuses a size that the blocks which are good leave too little room beside.
@@ -272,16 +305,18 @@ impl Given<'_> {
     fn check_zones(&self, stripe: Stripe, nand: &Nand, region: Region) -> Result<(), ProfileError> {
         let (extents, bytes) = (stripe.extents(nand, region.count), stripe.extent_bytes(nand));
         let zones = self.namespace.size_bytes / bytes;
+        let spare_extents = u64::from(Zones::SPARE_EXTENTS);
         if zones == 0 {
             return Err(self.field.wrong(format!(
                 "a zone has {bytes} bytes with this stripe, but the namespace only {}",
                 self.namespace.size_bytes
             )));
         }
-        if zones > extents {
+        if zones + spare_extents > extents {
             return Err(self.field.wrong(format!(
-                "the namespace has {zones} zones of {bytes} bytes, but its part of the NAND makes \
-                 only {extents}"
+                "the namespace has {zones} zones of {bytes} bytes and needs {spare_extents} more \
+                 for what is in memory when power is lost, but its part of the NAND makes only \
+                 {extents}"
             )));
         }
         Ok(())

@@ -7,14 +7,14 @@ const QUOTED_CHARS_MAX: usize = 40;
 
 /// The text of a profile, and what errors call it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source<'t> {
-    pub(super) name: &'t str,
-    pub(super) text: &'t str,
+pub(crate) struct Source<'t> {
+    pub(crate) name: &'t str,
+    pub(crate) text: &'t str,
 }
 
 impl<'t> Source<'t> {
     /// The text as TOML, every key and value with its place.
-    pub(super) fn table(self) -> Result<DeTable<'t>, ProfileError> {
+    pub(crate) fn table(self) -> Result<DeTable<'t>, ProfileError> {
         let (table, errors) = DeTable::parse_recoverable(self.text);
         // The parser lists what is wrong with the structure before what is wrong with values.
         let start = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
@@ -37,18 +37,18 @@ impl<'t> Source<'t> {
     }
 
     /// The number of the line, from 1, that the byte at `offset` is in.
-    pub(super) fn line(self, offset: usize) -> usize {
+    pub(crate) fn line(self, offset: usize) -> usize {
         1 + self.text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
     }
 
     /// The error that says `problem` of `line`.
-    pub(super) fn error(self, line: usize, problem: String) -> ProfileError {
+    pub(crate) fn error(self, line: usize, problem: String) -> ProfileError {
         ProfileError::Invalid { file: self.name.to_owned(), line, problem }
     }
 }
 
 /// `text` in quotes, in one line, cut where it gets long.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED_CHARS_MAX) {
         None => format!("{text:?}"),
         Some((end, _)) => format!("{:?}...", &text[..end]),
@@ -56,7 +56,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// `value` as an error names it.
-pub(super) fn shown(value: &DeValue<'_>) -> String {
+pub(crate) fn shown(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => quoted(text),
         DeValue::Integer(number) => shown_number(number.as_str(), &number.to_string()),
@@ -78,7 +78,7 @@ fn shown_number(digits: &str, text: &str) -> String {
 }
 
 /// `"a", "b" or "c"`, with `last` between the last two.
-pub(super) fn listed<'a>(words: impl IntoIterator<Item = &'a str>, last: &str) -> String {
+pub(crate) fn listed<'a>(words: impl IntoIterator<Item = &'a str>, last: &str) -> String {
     let mut words: Vec<String> = words.into_iter().map(|word| format!("{word:?}")).collect();
     let Some(end) = words.pop() else { return "nothing".to_owned() };
     if words.is_empty() { end } else { format!("{} {last} {end}", words.join(", ")) }

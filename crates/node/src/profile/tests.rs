@@ -1,24 +1,30 @@
 use super::{
-    Profile, ProfileError, TOP, cores, firmware, index, link, log, namespace, nand, schema::Schema,
+    Profile, ProfileError, TOP, cores, firmware, fitted, index, link, log, namespace, nand, power,
+    schema::Schema,
 };
 
 const FULL: &str = include_str!("../../tests/full.toml");
 const GUIDE: &str = include_str!("../../../../docs/guide/profiles.md");
 
 /// Every section, the file's top first.
-const SCHEMAS: [&Schema; 8] = [
+const SCHEMAS: [&Schema; 10] = [
     &TOP,
     &nand::SCHEMA,
     &link::SCHEMA,
     &firmware::SCHEMA,
     &cores::SCHEMA,
+    &power::SCHEMA,
     &log::SCHEMA,
     &index::SCHEMA,
     &namespace::SCHEMA,
+    &fitted::SCHEMA,
 ];
 
 /// Keys that may be left out of `full.toml`.
-const OPTIONAL: [&str; 21] = [
+const OPTIONAL: [&str; 27] = [
+    "checkpoint_mib",
+    "dram_kib",
+    "keys_max",
     "spare_bytes",
     "factory_bad_ppm",
     "page_map",
@@ -28,6 +34,9 @@ const OPTIONAL: [&str; 21] = [
     "program_suspend_us",
     "erase_suspend_us",
     "resume_us",
+    "t_update_us",
+    "t_write_kib_us",
+    "t_read_kib_us",
     "read_priority",
     "variability_percent",
     "worn_cycles",

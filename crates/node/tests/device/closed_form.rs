@@ -264,6 +264,43 @@ fn the_pages_of_a_long_value_are_programmed_side_by_side() {
     });
 }
 
+/// A KiB and its parts cost their share, and what is overwritten is known only once it is found.
+#[test]
+fn bytes_and_overwriting_take_the_handler_for_longer() {
+    let mut profile = moke(&[]);
+    profile.firmware.t_update = Nanos(9_000);
+    profile.firmware.t_write_kib = Nanos(2_000);
+    profile.firmware.t_read_kib = Nanos(500);
+    let t = Times::of(&profile);
+    on(&profile, async |device| {
+        let host = Host::new(device);
+        for (number, len, of_store, of_retrieve) in
+            [(1, 0, 0, 0), (2, 64, 125, 31), (3, 4_096, 8_000, 2_000), (4, 1_536, 3_000, 750)]
+        {
+            let key = key(number, 16);
+            let programmed = [(Stage::Channel, t.channel(PAGE)), (Stage::Array, t.program)];
+            let link = (Stage::Link, if len == 0 { 0 } else { t.link(len) });
+            let new = [link, (Stage::Index, t.t_write + of_store)];
+            let stored = host.store(&key, &value(len)).await;
+            let what = format!("{len} bytes");
+            assert_spent(&what, &stored, Status::SUCCESS, &[&new[..], &programmed].concat());
+            let over = [link, (Stage::Index, t.t_write + of_store + 9_000), (Stage::Array, t.read)];
+            let stored = host.store(&key, &value(len)).await;
+            assert_spent(&what, &stored, Status::SUCCESS, &[&over[..], &programmed].concat());
+            let spent = [
+                (Stage::Index, t.t_read + of_retrieve),
+                (Stage::Array, t.read),
+                (Stage::Channel, t.channel(len)),
+                link,
+            ];
+            let retrieved = host.retrieve(&key).await;
+            assert_spent(&what, &retrieved, Status::SUCCESS, &spent);
+        }
+        let short = host.one(retrieve(&key(3, 16), 1_024)).await;
+        assert_eq!(short.stages[Stage::Index], Nanos(t.t_read + 500), "what the host has room for");
+    });
+}
+
 #[test]
 fn a_delete_looks_its_key_up_and_programs_a_tombstone() {
     let profile = moke(&[("t_delete_us", "5.1")]);

@@ -201,7 +201,7 @@ fn what_is_not_damaged_is_served_after_a_scan() {
 /// Without the records of its namespace a device does not know whether its keys are of a namespace
 /// that was deleted, so it must not let them go. There are two, on its first two pages.
 #[test]
-fn a_device_whose_namespace_is_unreadable_is_not_empty() {
+fn a_device_whose_namespace_is_unreadable_keeps_its_keys() {
     let profile = profile();
     let (cells, model) = on(&profile, async |device| {
         let mut client = Client::new(device, Model::default());
@@ -215,22 +215,19 @@ fn a_device_whose_namespace_is_unreadable_is_not_empty() {
     let pages = pages(&cells);
     let first: Vec<Ppa> = pages.into_iter().filter(|ppa| ppa.page == 0).take(2).collect();
     let first_two = [first[0], first[1]];
-    let mut unopened = [0, 0];
     for bit in 0..600 {
-        for (damaged, ppa) in first_two.into_iter().enumerate() {
+        for ppa in first_two {
             cells.flip_bit(ppa, bit);
             let opened = try_again(&profile, &cells, async |device| {
                 let host = Host::new(device);
                 healthy(&host, &model, &format!("bit {bit}")).await;
             });
-            unopened[damaged] += u64::from(opened.is_err());
+            assert!(opened.is_ok(), "its keys tell that the namespace is there");
         }
         for ppa in first_two {
             cells.flip_bit(ppa, bit);
         }
     }
-    assert_eq!(unopened[0], 0, "one record is enough");
-    assert!(unopened[1] > 0, "none is not");
 }
 
 /// Damaged records are overwritten, deleted or kept where they are; cleaning runs over them several

@@ -2,7 +2,7 @@
 
 use nand::Cells;
 use node::profile::Log;
-use node::{Device, DeviceError, Profile};
+use node::{Device, DeviceError, FaultPlan, Profile};
 use reactor::Reactor;
 use std::sync::Arc;
 
@@ -40,7 +40,9 @@ pub(crate) fn extents(profile: &Profile) -> (u64, u64) {
 pub(crate) fn on<T>(profile: &Profile, work: impl AsyncFnOnce(&Device) -> T) -> T {
     Reactor::new(None).run(async {
         let cells = Device::manufacture(profile, 1);
-        let device = Device::format(profile, cells, 1).await.expect("the device is large enough");
+        let device = Device::format(profile, cells, 1, FaultPlan::default())
+            .await
+            .expect("the device is large enough");
         work(&device).await
     })
 }
@@ -61,7 +63,7 @@ pub(crate) fn try_again<T>(
     work: impl AsyncFnOnce(&Device) -> T,
 ) -> Result<T, DeviceError> {
     Reactor::new(None).run(async {
-        let (device, _) = Device::open(profile, cells.clone(), 1).await?;
+        let (device, _) = Device::open(profile, cells.clone(), 1, FaultPlan::default()).await?;
         Ok(work(&device).await)
     })
 }

@@ -1,5 +1,6 @@
 //! The KV-SSD as a host sees it, whole: commands in, completions out, and the cells below.
 
+mod batches;
 mod builtin;
 mod capacity;
 mod client;

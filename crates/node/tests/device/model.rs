@@ -5,7 +5,7 @@ use crate::host::{Host, ROOM, key, retrieve};
 use base::{Buf, Key, Rng, mix};
 use controller::Completion;
 use engine::{KeySpaceId, Live};
-use node::{Device, Profile};
+use node::{Device, FaultPlan, Profile};
 use spec::Status;
 use std::collections::BTreeMap;
 
@@ -93,7 +93,9 @@ pub(crate) fn is_same(one: &Buf, other: &Buf) -> bool {
 
 async fn blank(profile: &Profile) -> Device {
     let cells = Device::manufacture(profile, 1);
-    Device::format(profile, cells, 1).await.expect("the device is large enough")
+    Device::format(profile, cells, 1, FaultPlan::default())
+        .await
+        .expect("the device is large enough")
 }
 
 /// What is live on an empty device: the namespace keeps records of its own.

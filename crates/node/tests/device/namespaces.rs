@@ -6,7 +6,7 @@ use base::{Buf, Key, Nanos, Rng};
 use clock::Stage;
 use controller::{Completion, QueuePair, Submission};
 use ftl::ZonesShape;
-use node::{Device, Profile};
+use node::{Device, FaultPlan, Profile};
 use reactor::Reactor;
 use spec::{Command, Status, StoreOptions, ZoneSendAction};
 use std::cell::Cell;
@@ -299,7 +299,9 @@ fn namespaces_of_all_kinds_never_share_data() {
     let profile = profile();
     Reactor::new(Some(1)).run(async {
         let cells = Device::manufacture(&profile, 1);
-        let device = Device::format(&profile, cells, 1).await.expect("it is large enough");
+        let device = Device::format(&profile, cells, 1, FaultPlan::default())
+            .await
+            .expect("it is large enough");
         let sizes: Vec<u64> = profile.namespaces.iter().map(|one| one.size_bytes).collect();
         let hosts: Vec<Host> = (1..=5).map(|nsid| Host::new(&device, nsid)).collect();
         let Ok([one, two, three, four, five]) = <[Host; 5]>::try_from(hosts) else {
@@ -400,7 +402,9 @@ fn latency_beside(reader: u32, writer: Option<u32>) -> u64 {
     let profile = profile();
     Reactor::new(None).run(async {
         let cells = Device::manufacture(&profile, 1);
-        let device = Device::format(&profile, cells, 1).await.expect("it is large enough");
+        let device = Device::format(&profile, cells, 1, FaultPlan::default())
+            .await
+            .expect("it is large enough");
         let mut host = Host::new(&device, reader);
         prepare(&host, 0).await;
         device.flush().await.expect("nothing is damaged");
@@ -434,47 +438,62 @@ fn writes_to_one_namespace_slow_down_reads_of_every_other() {
     }
 }
 
-/// `profile` without what holds zones, which are not found again.
-fn without_zones() -> Profile {
-    let mut profile = profile();
-    let zoned = profile.namespaces.remove(2);
-    assert_eq!(zoned.kind.name(), "zoned");
-    profile
-}
-
-/// What was written is there when the device is opened again: of every namespace its own.
+/// What was written is there when the device is opened again: of every namespace its own. Stopped
+/// or without power, what zones have in memory is saved.
 #[test]
 fn namespaces_are_opened_again_with_what_they_held() {
-    let profile = without_zones();
+    for is_stopped in [true, false] {
+        assert_opens_again(is_stopped);
+    }
+}
+
+fn assert_opens_again(is_stopped: bool) {
+    let profile = profile();
     let sizes: Vec<u64> = profile.namespaces.iter().map(|one| one.size_bytes).collect();
     let cells = Device::manufacture(&profile, 1);
-    let (keys, blocks) = Reactor::new(None).run(async {
-        let device = Device::format(&profile, cells.clone(), 1).await.expect("it is large enough");
+    let (keys, blocks, zones) = Reactor::new(None).run(async {
+        let device = Device::format(&profile, cells.clone(), 1, FaultPlan::default())
+            .await
+            .expect("it is large enough");
         let host = |nsid| Host::new(&device, nsid);
+        let shape = device.zones(3).expect("it is zoned").shape();
         let keys =
-            [started(live_with_keys(host(1), 1_000)), started(live_with_keys(host(3), 1_000))];
+            [started(live_with_keys(host(1), 1_000)), started(live_with_keys(host(4), 1_000))];
         let blocks = [
             started(live_with_writes(host(2), sizes[1], 3_000)),
-            started(live_with_writes(host(4), sizes[3], 1_000)),
+            started(live_with_writes(host(5), sizes[4], 1_000)),
         ];
+        let zones = started(live_with_zones(host(3), shape, 1_000));
         let keys = [ended(&keys[0]).await.1, ended(&keys[1]).await.1];
         let blocks = [ended(&blocks[0]).await, ended(&blocks[1]).await];
-        device.flush().await.expect("nothing is damaged");
-        (keys, blocks)
+        let (_, zones) = ended(&zones).await;
+        if is_stopped {
+            device.stop().await.expect("nothing is damaged");
+        } else {
+            let loss = device.lose_power().await;
+            assert!(loss.saved_pages > 0 && loss.lost_pages == 0, "{loss:?}");
+        }
+        (keys, blocks, zones)
     });
     Reactor::new(None).run(async {
-        let opened = Device::open(&profile, cells.clone(), 1).await;
-        let (device, recovery) = opened.expect("nothing is damaged");
-        assert!(recovery.records > 0, "the log was read");
-        for (nsid, model) in [1, 3].into_iter().zip(&keys) {
+        let opened = Device::open(&profile, cells.clone(), 1, FaultPlan::default()).await;
+        let (device, opened) = opened.expect("nothing is damaged");
+        let recovery = opened.recovery.expect("there is a store");
+        assert!(opened.time >= recovery.time && recovery.pages_read > 0, "{opened:?}");
+        assert_eq!(opened.lost_pages, 0);
+        for (nsid, model) in [1, 4].into_iter().zip(&keys) {
             let host = Host::new(&device, nsid);
             for number in 0..300 {
                 let key = key(number, 16);
                 assert_has(&host, &key, model.get(&key)).await;
             }
         }
-        for (nsid, model) in [2, 4].into_iter().zip(&blocks) {
+        for (nsid, model) in [2, 5].into_iter().zip(&blocks) {
             Host::new(&device, nsid).assert_holds(0, model).await;
+        }
+        let shape = device.zones(3).expect("it is zoned").shape();
+        for (zone, names) in (0..).zip(&zones) {
+            Host::new(&device, 3).assert_holds(zone * shape.zone_blocks, names).await;
         }
     });
 }
@@ -494,25 +513,12 @@ async fn live_with_writes(mut host: Host, size_bytes: u64, operations: u64) -> V
 }
 
 /// The sentence that a device of `profile` is refused with.
-fn refusal(profile: &Profile, is_new: bool) -> String {
+fn refusal(profile: &Profile) -> String {
     Reactor::new(None).run(async {
         let cells = Device::manufacture(profile, 1);
-        let made = if is_new {
-            Device::format(profile, cells, 1).await
-        } else {
-            Device::open(profile, cells, 1).await.map(|(device, _)| device)
-        };
+        let made = Device::format(profile, cells, 1, FaultPlan::default()).await;
         made.map(|_| ()).expect_err("it is refused").to_string()
     })
-}
-
-#[test]
-fn zones_are_made_anew_and_not_opened_again() {
-    assert_eq!(
-        refusal(&profile(), false),
-        "namespaces: namespace 3 is of zones, whose states are in the memory of the device alone, \
-         so it can be made anew but not opened again"
-    );
 }
 
 /// A profile counts with as many bad blocks as there are on average, so a plane may have more.
@@ -520,14 +526,14 @@ fn zones_are_made_anew_and_not_opened_again() {
 fn a_device_with_too_many_bad_blocks_is_refused() {
     let mut bad = profile();
     bad.nand.factory_bad_ppm = 100_000;
-    let sentence = refusal(&bad, true);
+    let sentence = refusal(&bad);
     let begin =
         "namespaces: namespace 2 has 31997952 bytes, but its good blocks hold no more than ";
     assert!(sentence.starts_with(begin), "{sentence}");
     bad.namespaces[1].over_provisioning = 0.7;
     // Every block of its part is a zone.
     (bad.namespaces[2].size_bytes, bad.namespaces[2].over_provisioning) = (28 << 20, 0.0);
-    let sentence = refusal(&bad, true);
+    let sentence = refusal(&bad);
     let begin =
         "namespaces: namespace 3 has 29360128 bytes, but its good blocks hold no more than ";
     assert!(sentence.starts_with(begin), "{sentence}");

@@ -6,10 +6,10 @@ use crate::machine::{again, extents, log, moke, on};
 use crate::model::Model;
 use base::{Buf, Key, Nanos, Rng};
 use clock::Stage;
-use engine::{Condition, Error, KeySpaceId, SPARE_EXTENTS_MIN};
+use engine::{Error, KeySpaceId, SPARE_EXTENTS_MIN, Write};
 use nand::{BlockId, Cells, DieId};
 use node::profile::{GcVictims, LogFtl, Stripe};
-use node::{Device, Profile};
+use node::{Device, FaultPlan, Profile};
 use reactor::Reactor;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const KEYS: u64 = 300;
 
 /// `moke` with four dies of 56 pages in 14 blocks, of which hosts see three quarters of what is
 /// possible: a few hundred values fill it, so it cleans all the time.
-fn small(rng: &mut Rng) -> Profile {
+pub(crate) fn small(rng: &mut Rng) -> Profile {
     let mut profile = moke(&[("channels", "2"), ("dies_per_channel", "2"), ("size_gb", "3")]);
     let nand = &mut profile.nand;
     (nand.blocks_per_plane, nand.pages_per_block) = (14, 16);
@@ -105,7 +105,7 @@ fn open_in_vain(remains: &Remains, after: Nanos) {
     let (profile, cells) = (remains.profile.clone(), remains.cells.clone());
     Reactor::new(None).run(async move {
         clock::spawn(async move {
-            let opened = Device::open(&profile, cells, 1).await;
+            let opened = Device::open(&profile, cells, 1, FaultPlan::default()).await;
             assert!(opened.is_ok(), "what was opened before opens again");
         });
         clock::sleep(after, Stage::Core).await;
@@ -129,8 +129,10 @@ fn lives(seed: u64, profile: impl Fn(&mut Rng) -> Profile) -> (u64, u64) {
         Reactor::new((seed.is_multiple_of(2)).then_some(seed + life)).run(async {
             let (profile, cells) = (&remains.profile, remains.cells.clone());
             let device = match life {
-                0 => Device::format(profile, cells, seed).await,
-                _ => Device::open(profile, cells, seed).await.map(|(device, _)| device),
+                0 => Device::format(profile, cells, seed, FaultPlan::default()).await,
+                _ => Device::open(profile, cells, seed, FaultPlan::default())
+                    .await
+                    .map(|(device, _)| device),
             };
             let device = device.unwrap_or_else(|error| panic!("{what}: {error}"));
             remains.settle(&device, &what).await;
@@ -216,7 +218,7 @@ fn key_spaces_and_their_absence_survive() {
     let put = async |device: &Device, space: KeySpaceId| {
         let store = device.store();
         let announced = store.announce();
-        store.put(space, &named(1), &value(space), Condition::Always, announced).await
+        store.put(space, &named(1), &value(space), Write::default(), announced).await
     };
     let get = async |device: &Device, space: KeySpaceId| {
         let value = device.store().get(space, &named(1)).await;

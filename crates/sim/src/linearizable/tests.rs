@@ -180,6 +180,72 @@ fn equal_values_may_come_from_any_of_their_stores() {
     assert!(check_all(&[store(0, 1, A), store(2, 3, A), store(4, 5, B), read(6, 7, A)]).is_err());
 }
 
+fn lost(from: u64, to: u64) -> Operation {
+    answered(from, to, Call::Retrieve, Outcome::Lost)
+}
+
+/// A fault between two moments takes a value for good, and nothing without a fault does.
+#[test]
+fn a_lost_value_stays_lost_until_it_is_stored_again() {
+    let fault = cut_off(2, 5, Call::Lose);
+    let exists = answered(8, 9, Call::Exist, Outcome::Done);
+    assert_legal(&[store(0, 1, A), fault, read(3, 4, A), lost(6, 7), exists, lost(10, 11)]);
+    assert_legal(&[store(0, 1, A), fault, lost(6, 7), store(8, 9, B), read(10, 11, B)]);
+    assert_legal(&[store(0, 1, A), fault, lost(6, 7), delete(8, 9, Outcome::Done), miss(10, 11)]);
+    let back = [store(0, 1, A), fault, lost(6, 7), read(8, 9, A)];
+    assert!(check_all(&back).is_err(), "a value does not come back");
+    assert!(check_all(&[store(0, 1, A), lost(6, 7)]).is_err(), "nothing took the value");
+    assert!(check_all(&[fault, lost(6, 7)]).is_err(), "there is nothing to be taken");
+}
+
+#[test]
+fn losses_are_added_for_the_answers_that_tell_of_them() {
+    let history = |operations: &[Operation]| History::of(operations.to_vec());
+    let once = history(&[store(0, 1, A), lost(2, 3), lost(4, 5)]);
+    assert!(check(&once).is_err());
+    assert_eq!(check(&once.with_faults(&[], &[])), Ok(()));
+    let back = history(&[store(0, 1, A), store(2, 3, B), lost(4, 5), read(8, 9, B)]);
+    assert!(check(&back.with_faults(&[], &[])).is_err(), "not without a loss of power");
+    assert_eq!(check(&back.with_faults(&[moment(7)], &[])), Ok(()), "an older copy was found");
+    let older = history(&[store(0, 1, A), store(2, 3, B), lost(4, 5), read(8, 9, A)]);
+    assert!(check(&older.with_faults(&[moment(7)], &[])).is_err(), "of the same value only");
+}
+
+#[test]
+fn what_is_older_may_be_back_where_faults_have_cut_off_the_end() {
+    let history =
+        |last| History::of(vec![store(0, 1, A), store(2, 3, B), delete(4, 5, Outcome::Done), last]);
+    for last in [read(8, 9, A), read(8, 9, B)] {
+        assert!(check(&history(last).with_faults(&[moment(7)], &[])).is_err());
+        assert_eq!(check(&history(last).with_faults(&[], &[moment(7)])), Ok(()));
+    }
+    assert!(check(&history(read(8, 9, C)).with_faults(&[], &[moment(7)])).is_err(), "never there");
+}
+
+/// Stores of A and B, a loss of power that forgets what came after `since`, and a read.
+fn forgetful(since: u64, last: fn(u64, u64) -> Operation) -> Result<(), Violation> {
+    let mut history = History::of(vec![store(0, 1, A), store(2, 3, B), store(6, 7, C)]);
+    history.forget(moment(since), Nanos(80));
+    let (from, to) = (history.now(Nanos(90)).order, history.now(Nanos(90)).order);
+    let mut operations = history.operations().to_vec();
+    operations.push(last(from, to));
+    check_all(&operations)
+}
+
+#[test]
+fn memory_that_is_not_saved_forgets_what_was_not_flushed() {
+    let [a, b, c]: [fn(u64, u64) -> Operation; 3] =
+        [|from, to| read(from, to, A), |from, to| read(from, to, B), |from, to| read(from, to, C)];
+    for last in [b, c] {
+        assert_eq!(forgetful(5, last), Ok(()), "C was not flushed");
+    }
+    assert!(forgetful(5, a).is_err() && forgetful(5, miss).is_err(), "B was");
+    for last in [a, b, c, miss] {
+        assert_eq!(forgetful(0, last), Ok(()), "nothing was");
+    }
+    assert!(forgetful(8, b).is_err() && forgetful(8, c).is_ok(), "all was");
+}
+
 /// A key as a test model: what is there, if anything.
 type Model = Option<Version>;
 
@@ -192,9 +258,12 @@ fn execute(model: Model, call: Call) -> (Outcome, Model) {
         ) => (Outcome::NotFound, None),
         (Call::Store(_, Condition::MustNotExist), Some(_)) => (Outcome::Exists, model),
         (Call::Store(version, _), _) => (Outcome::Done, Some(version)),
+        (Call::Retrieve, Some(Version::LOST)) => (Outcome::Lost, model),
         (Call::Retrieve, Some(version)) => (Outcome::Value(version), model),
         (Call::Exist, Some(_)) => (Outcome::Done, model),
-        (Call::Delete, Some(_)) => (Outcome::Done, None),
+        (Call::Delete, Some(_)) | (Call::Clear, _) => (Outcome::Done, None),
+        (Call::Revert(state), _) => (Outcome::Done, state),
+        (Call::Lose, _) => (Outcome::Done, model.map(|_| Version::LOST)),
     }
 }
 
@@ -221,12 +290,13 @@ fn some_order_explains(left: &[Operation], model: Model) -> bool {
 
 fn random_call(rng: &mut Rng, versions: u64) -> Call {
     let version = Version(u32::try_from(rng.below(versions)).unwrap());
-    match rng.below(10) {
+    match rng.below(11) {
         0..2 => Call::Store(version, Condition::None),
         2 => Call::Store(version, Condition::MustExist),
         3..5 => Call::Store(version, Condition::MustNotExist),
         5..8 => Call::Retrieve,
         8 => Call::Exist,
+        9 => Call::Clear,
         _ => Call::Delete,
     }
 }

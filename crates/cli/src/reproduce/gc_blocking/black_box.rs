@@ -7,7 +7,7 @@ use base::{Buf, Nanos, Rng};
 use clock::Stage;
 use controller::{Completion, QueuePair, Submission};
 use node::profile::{GcBlocking, NamespaceKind};
-use node::{Device, Figures, Profile};
+use node::{Device, FaultPlan, Figures, Profile};
 use reactor::Reactor;
 use spec::{Command, Opcode, Status};
 
@@ -85,7 +85,9 @@ pub(super) fn measure(blocking: GcBlocking, used: Use) -> Result<Went, Failure> 
     let all = worn_in.namespaces[0].size_bytes / u64::from(BLOCK_BYTES);
     let blocks = if used == Use::Little { all / 4 } else { all };
     reactor.run(async {
-        let device = Device::format(&worn_in, cells.clone(), SEED).await.map_err(device_failure)?;
+        let device = Device::format(&worn_in, cells.clone(), SEED, FaultPlan::default())
+            .await
+            .map_err(device_failure)?;
         wear_in(&device, blocks, used).await?;
         device.flush().await.map_err(|error| broken(&error.to_string()))?;
         // Cleaning that is under way ends.
@@ -94,7 +96,7 @@ pub(super) fn measure(blocking: GcBlocking, used: Use) -> Result<Went, Failure> 
     })?;
     let profile = profile(blocking);
     reactor.run(async {
-        let opened = Device::open(&profile, cells, SEED).await;
+        let opened = Device::open(&profile, cells, SEED, FaultPlan::default()).await;
         let (device, _) = opened.map_err(device_failure)?;
         let before = device.figures();
         let mut latencies = drive(&device.controller().queue_pair(), blocks).await?;

@@ -7,8 +7,9 @@ use crate::rig::device_failure;
 use base::limits::BLOCK_BYTES;
 use base::{Buf, BufMut, Nanos, Rng};
 use controller::{Completion, QueuePair, Submission};
+use ftl::Zones;
 use node::profile::{NamespaceKind, Stripe};
-use node::{Device, Profile};
+use node::{Device, FaultPlan, Profile};
 use reactor::Reactor;
 use spec::{COPY_RANGE_BYTES, Command, CopyRange, Status, ZoneSendAction};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -79,11 +80,12 @@ pub(super) fn profile(link: Link) -> Result<Profile, Failure> {
     let mut profile = device::load(NAME)?;
     let nand = &mut profile.nand;
     (nand.blocks_per_plane, nand.pages_per_block) = (BLOCKS_PER_PLANE, PAGES_PER_BLOCK);
-    let raw_bytes = nand.raw_bytes();
+    let size_bytes = nand.raw_bytes();
+    nand.blocks_per_plane += Zones::SPARE_EXTENTS;
     let planes = u64::from(nand.channels * nand.dies_per_channel * nand.planes_per_die);
     let page_bytes = u64::from(nand.page_bytes);
     let namespace = &mut profile.namespaces[0];
-    namespace.size_bytes = raw_bytes;
+    namespace.size_bytes = size_bytes;
     let NamespaceKind::Zoned(zoned) = &mut namespace.kind else {
         panic!("{NAME} is a zoned drive");
     };
@@ -101,7 +103,7 @@ pub(super) fn shape(profile: &Profile, over_provisioning: f64) -> Shape {
     let nand = &profile.nand;
     let planes = nand.channels * nand.dies_per_channel * nand.planes_per_die;
     let pages_per_zone = planes * nand.pages_per_block;
-    let (zones, lanes) = (nand.blocks_per_plane, 3);
+    let (zones, lanes) = (BLOCKS_PER_PLANE, 3);
     // Each open zone may want another one at the same time.
     let free_min = lanes + 1;
     let open = f64::from(lanes + 1);
@@ -122,7 +124,9 @@ pub(super) fn measure(
 ) -> Result<Went, Failure> {
     let mut reactor = Reactor::new(None);
     let cells = Device::manufacture(profile, SEED);
-    let device = reactor.run(Device::format(profile, cells, SEED)).map_err(device_failure)?;
+    let device = reactor
+        .run(Device::format(profile, cells, SEED, FaultPlan::default()))
+        .map_err(device_failure)?;
     let queue = device.controller().queue_pair();
     let zone_blocks = device.zones(Device::NAMESPACE).expect("it is zoned").shape().zone_blocks;
     let mut host = Host::new(queue, ftl.clone(), moves, zone_blocks, profile.nand.page_bytes);

@@ -60,7 +60,7 @@ t_read_us = 0
 t_write_us = 0
 [[namespace]]
 kind = "zoned"
-over_provisioning = 0
+over_provisioning = 0.06666
 stripe = "die"
 max_open = 8
 max_active = 16
@@ -103,6 +103,22 @@ kind = "hash"
 kind = "kv"
 over_provisioning = 0.5
 "#;
+
+/// A long buffer, and energy for 20 pages of it.
+pub(super) const CAPACITORS: Edits = &[
+    ("log.ack", r#""buffer""#),
+    ("log.buffer_kib", "4096"),
+    ("power.capacitor_mj", "1"),
+    ("power.program_uj", "50"),
+];
+
+/// An index on flash, with 31 leaves in memory.
+pub(super) const CACHED: Edits = &[
+    ("namespace.1.over_provisioning", "0.9"),
+    ("index.kind", r#""cached-hash""#),
+    ("index.keys_max", "40000"),
+    ("index.dram_kib", "128"),
+];
 
 /// A page crosses a channel in 500 us, and meanwhile another is sensed.
 pub(super) const CHANNEL_BOUND: Edits =

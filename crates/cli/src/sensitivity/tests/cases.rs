@@ -2,13 +2,16 @@
 
 use super::Case;
 use super::Expected::{Above, Below, Formula, FromNothing, Plus, Times};
-use super::bases::{BLOCK, CHANNEL_BOUND, CLEANED, FIFO, GREEDY, PAIRS, RETRIES, ZONED};
+use super::bases::{
+    BLOCK, CACHED, CAPACITORS, CHANNEL_BOUND, CLEANED, FIFO, GREEDY, PAIRS, RETRIES, ZONED,
+};
 use super::measure::{
     active_zones, amplification, copybacks, delete_mean, erase_spread, exist_mean, fifo,
-    fresh_amplification, index_bytes, mixed_p99, open_zones, paced_amplification,
-    program_amid_read, read_amid_erase, read_amid_program, read_behind_writes, read_mean,
-    read_often_mean, read_rate, read_spread, skewed_amplification, store_amplification, store_mean,
-    store_rate, stores_answered, write_mean, write_rate, writes_answered, zone_write_rate, zones,
+    fresh_amplification, index_bytes, index_reads, mixed_p99, open_zones, paced_amplification,
+    pages_saved, pairs_taken, program_amid_read, read_amid_erase, read_amid_program,
+    read_behind_writes, read_mean, read_often_mean, read_rate, read_spread, retrieve_mean,
+    skewed_amplification, store_amplification, store_mean, store_rate, store_twice_mean,
+    stores_answered, write_mean, write_rate, writes_answered, zone_write_rate, zones,
 };
 
 /// In the order of the sections and their keys.
@@ -322,6 +325,32 @@ pub(super) const CASES: &[Case] = &[
         measure: exist_mean,
         expected: Plus(10.0),
     },
+    // Half of the stores overwrite.
+    Case {
+        key: "firmware.t_update_us",
+        base: PAIRS,
+        with: &[],
+        change: &[("firmware.t_update_us", "10")],
+        measure: store_twice_mean,
+        expected: Plus(5.0),
+    },
+    // Of values of 4 KiB.
+    Case {
+        key: "firmware.t_write_kib_us",
+        base: PAIRS,
+        with: &[],
+        change: &[("firmware.t_write_kib_us", "10")],
+        measure: store_mean,
+        expected: Plus(40.0),
+    },
+    Case {
+        key: "firmware.t_read_kib_us",
+        base: PAIRS,
+        with: &[],
+        change: &[("firmware.t_read_kib_us", "10")],
+        measure: retrieve_mean,
+        expected: Plus(40.0),
+    },
     Case {
         key: "core.count",
         base: BLOCK,
@@ -356,6 +385,23 @@ pub(super) const CASES: &[Case] = &[
     },
     // One die fills an extent instead of four. Of its 160 pages the last 4 are still outstanding
     // when the next extent, on another die, begins.
+    // A page for every 50 uJ.
+    Case {
+        key: "power.capacitor_mj",
+        base: PAIRS,
+        with: CAPACITORS,
+        change: &[("power.capacitor_mj", "2")],
+        measure: pages_saved,
+        expected: Plus(20.0),
+    },
+    Case {
+        key: "power.program_uj",
+        base: PAIRS,
+        with: CAPACITORS,
+        change: &[("power.program_uj", "25")],
+        measure: pages_saved,
+        expected: Plus(20.0),
+    },
     Case {
         key: "log.stripe",
         base: PAIRS,
@@ -379,6 +425,15 @@ pub(super) const CASES: &[Case] = &[
         change: &[("log.buffer_kib", "8192")],
         measure: stores_answered,
         expected: Times(2.0, 0.02),
+    },
+    // Tables are written beside the records.
+    Case {
+        key: "log.checkpoint_mib",
+        base: PAIRS,
+        with: &[],
+        change: &[("log.checkpoint_mib", "1")],
+        measure: store_amplification,
+        expected: Above(1.01),
     },
     Case {
         key: "log.gc_victims",
@@ -429,7 +484,28 @@ pub(super) const CASES: &[Case] = &[
         with: &[],
         change: &[("index.kind", r#""btree""#)],
         measure: index_bytes,
-        expected: Above(1.2),
+        expected: Above(1.15),
+    },
+    // Of about a hundred leaves 31 or 63 are in memory.
+    Case {
+        key: "index.dram_kib",
+        base: PAIRS,
+        with: CACHED,
+        change: &[("index.dram_kib", "256")],
+        measure: index_reads,
+        expected: Below(0.7),
+    },
+    Case {
+        key: "index.keys_max",
+        base: PAIRS,
+        with: &[
+            ("namespace.1.over_provisioning", "0.9"),
+            ("index.kind", r#""cached-hash""#),
+            ("index.keys_max", "1000"),
+        ],
+        change: &[("index.keys_max", "2000")],
+        measure: pairs_taken,
+        expected: Times(2.0, 0.0),
     },
     Case {
         key: "namespace.size_gb",

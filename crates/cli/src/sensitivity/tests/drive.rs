@@ -4,7 +4,7 @@ use base::limits::BLOCK_BYTES;
 use base::{Buf, Nanos};
 use clock::{Stage, sleep};
 use controller::{Completion, QueuePair, Submission};
-use node::{Device, Profile};
+use node::{Device, FaultPlan, PowerLoss, Profile};
 use reactor::Reactor;
 use spec::{Command, Status, StoreOptions, ZoneSendAction};
 
@@ -20,7 +20,9 @@ impl Drive {
     pub(super) fn new(profile: &Profile) -> Self {
         let mut reactor = Reactor::new(None);
         let cells = Device::manufacture(profile, SEED);
-        let device = reactor.run(Device::format(profile, cells, SEED)).map_err(device_failure);
+        let device = reactor
+            .run(Device::format(profile, cells, SEED, FaultPlan::default()))
+            .map_err(device_failure);
         Self { reactor, device: device.unwrap() }
     }
 
@@ -32,6 +34,11 @@ impl Drive {
     pub(super) fn run(&mut self, commands: &[(Nanos, Submission)]) -> Vec<Completion> {
         let queue = self.device.controller().queue_pair();
         self.reactor.run(submit_all(&queue, commands))
+    }
+
+    /// Takes the power away.
+    pub(super) fn lose_power(&mut self) -> PowerLoss {
+        self.reactor.run(self.device.lose_power())
     }
 
     /// The same of commands that come one after the other; each must succeed.

@@ -26,6 +26,7 @@ fn rig(profile: &Profile) -> Rig<'_> {
         profile,
         seed: SEED,
         shuffle: false,
+        faults: None,
         clock: Clock::Virtual,
         timeline: None,
         progress: Progress::new(true),
@@ -110,6 +111,17 @@ pub(super) fn write_mean(profile: &Profile) -> f64 {
 
 pub(super) fn store_mean(profile: &Profile) -> f64 {
     mean(profile, Operation::Store)
+}
+
+/// Of keys that are stored twice.
+pub(super) fn store_twice_mean(profile: &Profile) -> f64 {
+    let mut rig = rig(profile);
+    let plan = plan(&rig, Operation::Store, 2 * USED);
+    tally(&went(&mut rig, &plan)).mean_ns() / 1e3
+}
+
+pub(super) fn retrieve_mean(profile: &Profile) -> f64 {
+    mean(profile, Operation::Retrieve)
 }
 
 pub(super) fn delete_mean(profile: &Profile) -> f64 {
@@ -270,6 +282,21 @@ pub(super) fn index_bytes(profile: &Profile) -> f64 {
     float(rig.device().store().usage().index_bytes)
 }
 
+/// Pages of the index's table that are read for retrieves of many pairs.
+pub(super) fn index_reads(profile: &Profile) -> f64 {
+    let mut rig = rig(profile);
+    let plan = Plan { keys: 24_000, ..plan(&rig, Operation::Retrieve, 24_000) };
+    let window = went(&mut rig, &plan).window;
+    float(window.after.index.page_reads - window.before.index.page_reads)
+}
+
+/// Pairs that a device takes before it says that it is full.
+pub(super) fn pairs_taken(profile: &Profile) -> f64 {
+    let commands: Vec<_> = (0..4_096).map(|number| (Nanos::ZERO, store(number))).collect();
+    let ended = Drive::new(profile).run(&commands);
+    float(ended.iter().filter(|completion| completion.status == Status::SUCCESS).count() as u64)
+}
+
 /// Stores that are answered before anything is programmed, of many that come at once.
 pub(super) fn stores_answered(profile: &Profile) -> f64 {
     answered(profile, (0..4_096).map(store))
@@ -286,6 +313,16 @@ fn answered(profile: &Profile, commands: impl Iterator<Item = Submission>) -> f6
     assert!(ended.iter().all(|completion| completion.status == Status::SUCCESS));
     let is_early = |completion: &&Completion| completion.latency() < Nanos::from_micros(PROGRAM_US);
     float(ended.iter().filter(is_early).count() as u64)
+}
+
+/// Pages that are saved from memory when power is lost, of many.
+pub(super) fn pages_saved(profile: &Profile) -> f64 {
+    let mut drive = Drive::new(profile);
+    let stores: Vec<_> = (0..800).map(|number| (Nanos::ZERO, store(number))).collect();
+    drive.run(&stores);
+    let loss = drive.lose_power();
+    assert!(loss.lost_pages > 0, "there is more in memory than is saved");
+    float(loss.saved_pages)
 }
 
 /// A write, and 100 us later a read of what was written long ago: how long each took.

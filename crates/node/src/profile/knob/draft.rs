@@ -1,4 +1,5 @@
 use super::{Change, Knob, words, written};
+use crate::profile::fitted;
 use crate::profile::source::Source;
 use crate::profile::{Profile, ProfileError};
 use std::ops::Range;
@@ -70,6 +71,7 @@ impl Draft {
     /// words, in the order of the text.
     pub fn knobs(&self) -> Vec<Knob> {
         let mut places = self.places();
+        places.retain(|place| place.section != fitted::SCHEMA.name);
         places.sort_by_key(|place| place.whole.start);
         places.iter().filter_map(|place| self.knob(place)).collect()
     }
@@ -204,6 +206,32 @@ impl Draft {
         };
         let end = self.text[head..].find('\n').map_or(self.text.len(), |end| head + end + 1);
         self.replaced(end..end, &line)
+    }
+
+    /// The same with `comment` for the lines above `key` that say where its value is from. What
+    /// they say before that, of what the key is, stays. Nothing changes without the key.
+    #[must_use]
+    pub fn commented(&self, key: &str, comment: &str) -> Self {
+        let Some(place) = self.place(key) else { return self.clone() };
+        let end = self.text[..place.whole.start].rfind('\n').map_or(0, |end| end + 1);
+        let above = self.text[..end].lines().rev().take_while(|line| line.starts_with('#'));
+        let mut lines: Vec<&str> = above.collect();
+        let start = end - lines.iter().map(|line| line.len() + 1).sum::<usize>();
+        lines.reverse();
+        let mut kept = String::new();
+        for line in lines {
+            let source =
+                [line.find("assumption:"), line.find("Source:")].into_iter().flatten().min();
+            let meaning = &line[..source.unwrap_or(line.len())];
+            if !meaning.trim_matches(['#', ' ']).is_empty() {
+                kept.extend([meaning.trim_end(), "\n"]);
+            }
+            if source.is_some() {
+                break;
+            }
+        }
+        kept.extend(comment.lines().flat_map(|line| ["# ", line, "\n"]));
+        self.replaced(start..end, &kept)
     }
 
     /// The same without `key`, if it is there.

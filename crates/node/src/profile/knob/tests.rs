@@ -92,12 +92,13 @@ fn a_key_is_set_or_added_or_taken_away() {
     assert_eq!(single.set("core.count", "5").profile().unwrap().core.count, 5);
 }
 
-/// Numbers, and keys with words: what is neither is text.
+/// Numbers, and keys with words: what is neither is text, and `[fitted]` is of the profile.
 #[test]
 fn every_number_and_every_choice_of_a_profile_is_a_knob() {
     let draft = full();
     let knobs = draft.knobs();
-    let values = FULL.lines().filter_map(|line| line.split_once(" = "));
+    let (of_device, _) = FULL.split_once("[fitted]").unwrap();
+    let values = of_device.lines().filter_map(|line| line.split_once(" = "));
     let texts = ["description", "page_map"];
     let expected: Vec<_> = values.filter(|(key, _)| !texts.contains(key)).collect();
     let found: Vec<_> = knobs
@@ -146,4 +147,20 @@ fn every_key_of_a_full_profile_is_listed() {
         assert!(sections.iter().any(is_listed), "{key}");
     }
     assert!(keys.contains(&"description".to_owned()) && keys.contains(&"zoned.stripe".to_owned()));
+}
+
+#[test]
+fn a_comment_takes_the_place_of_what_was_said_of_the_source() {
+    let text = FULL.replace(
+        "t_read_us",
+        "# What a read takes,\n# in all. Source: a paper,\n# page 3.\nt_read_us",
+    );
+    let draft = Draft::new("full", &text).unwrap();
+    let changed = draft.commented("firmware.t_read_us", "assumption: fitted,\nas said.");
+    let lines = "\n# What a read takes,\n# in all.\n# assumption: fitted,\n# as said.\nt_read_us";
+    assert!(changed.text().contains(lines), "{}", changed.text());
+    let bare = full().commented("firmware.t_write_us", "assumption: fitted.");
+    let above = "\nt_read_us = 4.2\n# assumption: fitted.\nt_write_us = 4.4\n";
+    assert!(bare.text().contains(above), "{}", bare.text());
+    assert_eq!(full().commented("firmware.none", "x"), full());
 }

@@ -1,0 +1,106 @@
+use crate::args::MeasureArgs;
+use crate::number::grouped;
+use crate::output::Failure;
+use node::{Fault, FaultCounts, FaultPlan, FaultReport};
+use serde::Serialize;
+
+/// The plan that `args` name, if they name one.
+pub(super) fn load(args: &MeasureArgs) -> Result<Option<FaultPlan>, Failure> {
+    let plan = args.faults.as_deref().map(|path| node::faults::load(&path.to_string_lossy()));
+    plan.transpose().map_err(Failure::refused)
+}
+
+/// Faults of the flash that happened.
+#[derive(Debug, Serialize)]
+pub(super) struct FaultsReport {
+    /// By kind.
+    counts: Counts,
+    /// In their order, the first thousand of each kind.
+    list: Vec<Listed>,
+    /// How many are not in the list.
+    unlisted: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Counts {
+    uncorrectable_reads: u64,
+    flipped_bits: u64,
+    failed_programs: u64,
+    failed_erases: u64,
+    bad_blocks: u64,
+    slow_steps: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    /// On the device's clock, since it was put together.
+    at_ns: u64,
+    kind: &'static str,
+    die: u32,
+    block: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<u32>,
+    /// What makes it happen again, as `nth` of a rule.
+    nth: u64,
+}
+
+impl FaultsReport {
+    pub(super) fn new(report: &FaultReport) -> Self {
+        let FaultCounts {
+            uncorrectable_reads,
+            flipped_bits,
+            failed_programs,
+            failed_erases,
+            bad_blocks,
+            slow_steps,
+        } = report.counts;
+        let counts = Counts {
+            uncorrectable_reads,
+            flipped_bits,
+            failed_programs,
+            failed_erases,
+            bad_blocks,
+            slow_steps,
+        };
+        let list = report.list.iter().map(Listed::new).collect();
+        Self { counts, list, unlisted: report.unlisted }
+    }
+
+    /// Those that happened, for a table of facts.
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        let Counts {
+            uncorrectable_reads,
+            flipped_bits,
+            failed_programs,
+            failed_erases,
+            bad_blocks,
+            slow_steps,
+        } = self.counts;
+        let kinds = [
+            (uncorrectable_reads, "unreadable pages"),
+            (flipped_bits, "flipped bits"),
+            (failed_programs, "failed programs"),
+            (failed_erases, "failed erases"),
+            (bad_blocks, "blocks gone bad"),
+            (slow_steps, "slow steps"),
+        ];
+        let happened = kinds.into_iter().filter(|(count, _)| *count > 0);
+        let happened: Vec<String> =
+            happened.map(|(count, name)| format!("{} {name}", grouped(count))).collect();
+        let said = if happened.is_empty() { "none".to_owned() } else { happened.join(", ") };
+        vec![("faults of the flash", said)]
+    }
+}
+
+impl Listed {
+    fn new(fault: &Fault) -> Self {
+        Self {
+            at_ns: fault.at.0,
+            kind: node::faults::kind_name(fault.kind),
+            die: fault.block.die.0,
+            block: fault.block.block,
+            page: fault.page,
+            nth: fault.ordinal,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A device that is kept in a file from one run to the next, or in the middle of one.
+
+use super::report::Before;
+use crate::args::{BenchArgs, Clock};
+use crate::output::{Failure, Output};
+use crate::path::shown;
+use crate::rig::{self, Empty, Measured, PausedRun, Rig, Setup};
+use crate::target::Target;
+use node::Figures;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::fmt::Display;
+use std::path::Path;
+use workload::{Contents, Paused, Plan, Until};
+
+/// What is kept with a device.
+#[derive(Debug, Serialize, Deserialize)]
+struct Load {
+    empty: Empty,
+    stopped: Stopped,
+}
+
+/// Where a run stopped.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Stopped {
+    Paused(Box<PausedLoad>),
+    /// At its end, with these contents.
+    Finished(Vec<u8>),
+}
+
+/// A run that stopped in the middle.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PausedLoad {
+    run: Vec<u8>,
+    after: u64,
+    /// Whether the keys of its plan were there before.
+    is_filled: bool,
+    before: Before,
+    figures: Figures,
+    wall_seconds: f64,
+}
+
+/// What a run begins with.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub(super) before: Before,
+    /// Of an earlier run on the device.
+    contents: Option<Contents>,
+    /// The run, if it goes on.
+    paused: Option<PausedRun>,
+}
+
+impl Start {
+    /// On a device that was new `before`.
+    pub(super) const fn new(before: Before) -> Self {
+        Self { before, contents: None, paused: None }
+    }
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub(super) enum End {
+    Measured(Box<Measured>),
+    /// It is in its file now.
+    Paused(Output),
+}
+
+/// Refuses what cannot be saved, restored or paused.
+pub(super) fn check(args: &BenchArgs, target: &Target, plan: &Plan) -> Result<(), Failure> {
+    let is_asked = args.state.is_some() || args.pause_after.is_some();
+    if is_asked && target.clock == Clock::Real {
+        return Err(Failure::refused(
+            "--state and --pause-after are for virtual time: use a target sim:PROFILE instead of \
+             emu:PROFILE",
+        ));
+    }
+    match (args.pause_after, plan.until) {
+        (Some(after), Until::Operations(operations)) if after >= operations => {
+            Err(Failure::Refused(format!(
+                "the run ends after {operations} operations, so --pause-after {after} is too late"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The device in the file that `args` name, if that is there, and what is known of it.
+pub(super) fn restore<'a>(
+    args: &BenchArgs,
+    setup: Setup<'a>,
+) -> Result<Option<(Rig<'a>, Stopped)>, Failure> {
+    let Some(path) = args.state.as_deref() else { return Ok(None) };
+    let Some(saved) = rig::load(path, setup.origin())? else { return Ok(None) };
+    let is_for_new = |option: &str| {
+        refused(path, &format!("has a device that was used before: {option} is for a new one"))
+    };
+    if args.measure.faults.is_some() {
+        return Err(is_for_new("--faults"));
+    }
+    let load: Result<Load, _> = postcard::from_bytes(saved.load());
+    let Load { empty, stopped } =
+        load.map_err(|_| refused(path, &"was not saved by kvasir bench"))?;
+    if args.precondition.is_some() && matches!(stopped, Stopped::Finished(_)) {
+        return Err(is_for_new("--precondition"));
+    }
+    Ok(Some((Rig::restored(setup, saved, empty)?, stopped)))
+}
+
+/// Begins with `plan`, or goes on with it, where an earlier run `stopped`.
+pub(super) fn start(
+    args: &BenchArgs,
+    plan: Plan,
+    stopped: Stopped,
+) -> Result<(Plan, Start), Failure> {
+    let path = args.state.as_deref().expect("a run stopped in a file");
+    let broken = || refused(path, &"was not saved by kvasir bench");
+    match stopped {
+        Stopped::Finished(contents) => {
+            let plan = Plan { is_filled: true, ..plan };
+            let contents = Contents::restore(&contents).ok_or_else(broken)?;
+            contents.check(&plan).map_err(|differs| refused(path, &differs))?;
+            if !contents.suffice(&plan) {
+                return Err(refused(
+                    path,
+                    &"does not tell what all of its keys hold, because the runs on it deleted, \
+                      added or overwrote keys that they did not read; this workload is for another",
+                ));
+            }
+            let (before, contents) = (Before::Blank, Some(contents));
+            Ok((plan, Start { before, contents, paused: None }))
+        }
+        Stopped::Paused(paused) => {
+            let PausedLoad { run, after, is_filled, before, figures, wall_seconds } = *paused;
+            let keys = if let Before::Aged(aged) = &before { aged.keys } else { plan.keys };
+            let plan = Plan { is_filled, keys, ..plan };
+            let run = Paused::restore(&plan, &run).ok_or_else(broken)?;
+            let run = run.map_err(|differs| refused(path, &differs))?;
+            if args.pause_after.is_some_and(|wanted| wanted != after) {
+                return Err(refused(path, &format!("has a run that paused after {after}")));
+            }
+            let paused = Some(PausedRun { run, before: figures, wall_seconds });
+            Ok((plan, Start { before, contents: None, paused }))
+        }
+    }
+}
+
+/// Carries out `plan`, up to a pause that is to be saved or to its end, which is saved too.
+pub(super) fn carry_out(
+    args: &BenchArgs,
+    rig: &mut Rig<'_>,
+    plan: &Plan,
+    start: Start,
+) -> Result<End, Failure> {
+    let Start { before, contents, paused } = start;
+    let (measured, contents) = match (paused, args.pause_after) {
+        (Some(paused), _) => rig.finish(plan, paused)?,
+        (None, None) => rig.measure_on(plan, contents)?,
+        (None, Some(after)) => {
+            let paused = rig.measure_to_pause(plan, contents, after)?;
+            if let Some(path) = &args.state {
+                save_paused(rig, path, plan, &paused, (before, after))?;
+                return Ok(End::Paused(say_paused(args, path, after)));
+            }
+            rig.finish(plan, paused)?
+        }
+    };
+    if let Some(path) = &args.state {
+        save(rig, path, Stopped::Finished(contents.save()))?;
+    }
+    Ok(End::Measured(Box::new(measured)))
+}
+
+fn save_paused(
+    rig: &mut Rig<'_>,
+    path: &Path,
+    plan: &Plan,
+    paused: &PausedRun,
+    (before, after): (Before, u64),
+) -> Result<(), Failure> {
+    let stopped = PausedLoad {
+        run: paused.run.save(plan),
+        after,
+        is_filled: plan.is_filled,
+        before,
+        figures: paused.before,
+        wall_seconds: paused.wall_seconds,
+    };
+    save(rig, path, Stopped::Paused(Box::new(stopped)))
+}
+
+fn save(rig: &mut Rig<'_>, path: &Path, stopped: Stopped) -> Result<(), Failure> {
+    let load = Load { empty: rig.empty(), stopped };
+    let load = postcard::to_stdvec(&load).expect("all of it can be written down");
+    rig.save(path, &load)
+}
+
+fn say_paused(args: &BenchArgs, path: &Path, after: u64) -> Output {
+    if args.measure.json {
+        return Output::json(&json!({"paused_after": after, "state": path.to_string_lossy()}));
+    }
+    Output::new(format!(
+        "paused after {after} operations, saved in {}; the same command goes on\n",
+        shown(path)
+    ))
+}
+
+fn refused(path: &Path, problem: &dyn Display) -> Failure {
+    Failure::Refused(rig::sentence(path, problem))
+}

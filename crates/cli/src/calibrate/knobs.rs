@@ -1,0 +1,100 @@
+//! The numbers of a profile that are fitted.
+
+use crate::output::Failure;
+use node::Profile;
+use node::profile::Draft;
+use serde::Serialize;
+
+/// No number ends further from where it began, as a factor; what a profile may say bounds it too.
+const FACTOR_MAX: f64 = 1_000.0;
+
+/// Digits of a fitted number.
+const DIGITS: i32 = 4;
+
+/// A number of a profile.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct FitKnob {
+    /// As `firmware.t_read_us`.
+    pub(super) key: String,
+    /// As it was written, if it was.
+    pub(super) before: Option<String>,
+    /// Where the search begins.
+    pub(super) start: f64,
+    /// Whether it has no fraction.
+    pub(super) is_whole: bool,
+}
+
+impl FitKnob {
+    /// The knob that `text` names: a key, or `KEY=START`.
+    pub(super) fn parse(text: &str, draft: &Draft) -> Result<Self, Failure> {
+        let (key, start) = match text.split_once('=') {
+            Some((key, start)) => (key.trim(), Some(start.trim())),
+            None => (text.trim(), None),
+        };
+        if !key.contains('.') {
+            let sentence = format!("a knob is a section and a key, as nand.read_us, not {key:?}");
+            return Err(Failure::Refused(sentence));
+        }
+        let before = draft.knobs().into_iter().find(|knob| knob.key == key).map(|knob| knob.value);
+        let of_profile = before.as_deref().map(|value| {
+            value.replace('_', "").parse().map_err(|_| {
+                Failure::Refused(format!("{key} is {value}, and only single numbers are fitted"))
+            })
+        });
+        let start = match (start, of_profile.transpose()?) {
+            (Some(text), _) => text.parse().map_err(|_| {
+                Failure::Refused(format!("{key} begins at {text:?}, which is no number"))
+            })?,
+            (None, Some(value)) => value,
+            (None, None) => 0.0,
+        };
+        if start <= 0.0 || !f64::is_finite(start) {
+            return Err(Failure::Refused(format!(
+                "{key} cannot begin at {start}: say where the search begins, as --knob {key}=10"
+            )));
+        }
+        let accepts = |value: f64| draft.set(key, &value.to_string()).profile();
+        let is_whole = start.fract() == 0.0
+            && accepts(start).is_ok()
+            && accepts(start + 0.5).is_err()
+            && accepts(start - 0.5).is_err();
+        let knob = Self { key: key.to_owned(), before, start, is_whole };
+        accepts(knob.rounded(start)).map_err(Failure::refused)?;
+        Ok(knob)
+    }
+
+    /// `value` as a profile has it.
+    pub(super) fn rounded(&self, value: f64) -> f64 {
+        if self.is_whole {
+            return value.round();
+        }
+        let exponent = value.abs().log10().floor();
+        #[expect(clippy::cast_possible_truncation, reason = "an exponent of a 64-bit number")]
+        let decimals = (DIGITS - 1 - exponent as i32).clamp(0, 9);
+        let unit = 10_f64.powi(decimals);
+        (value * unit).round() / unit
+    }
+
+    /// Whether the search may go to `value`.
+    fn allows(&self, value: f64) -> bool {
+        let factor = value / self.start;
+        (1.0 / FACTOR_MAX..=FACTOR_MAX).contains(&factor)
+    }
+}
+
+/// `draft` with each of `knobs` at its value.
+pub(super) fn with_values(draft: &Draft, knobs: &[FitKnob], values: &[f64]) -> Draft {
+    let pairs = knobs.iter().zip(values);
+    pairs.fold(draft.clone(), |draft, (knob, value)| {
+        draft.set(&knob.key, &knob.rounded(*value).to_string())
+    })
+}
+
+/// What `draft` is with each of `knobs` at its value; nothing where the search may not go, or the
+/// profile would be refused.
+pub(super) fn profile_with(draft: &Draft, knobs: &[FitKnob], values: &[f64]) -> Option<Profile> {
+    if !knobs.iter().zip(values).all(|(knob, value)| knob.allows(*value)) {
+        return None;
+    }
+    with_values(draft, knobs, values).profile().ok()
+}

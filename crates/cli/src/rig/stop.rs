@@ -1,0 +1,137 @@
+//! A rig that stops in the middle, in this process or for good.
+
+use super::{Empty, Measured, Rig, Setup, flush};
+use crate::output::Failure;
+use crate::path::shown;
+use crate::progress::Unit;
+use node::state::{self, Origin, Problem};
+use node::{Device, Figures, SavedDevice};
+use reactor::Reactor;
+use std::path::Path;
+use std::time::Instant;
+use workload::{Contents, Paused, Plan};
+
+/// A run that has paused, on a device at which nothing is under way.
+#[derive(Debug)]
+pub(crate) struct PausedRun {
+    pub(crate) run: Paused,
+    /// What the device had done before.
+    pub(crate) before: Figures,
+    /// How long it took here.
+    pub(crate) wall_seconds: f64,
+}
+
+impl<'a> Setup<'a> {
+    pub(crate) const fn origin(&self) -> Origin<'a> {
+        Origin { profile: self.profile, seed: self.seed, shuffle: self.shuffle }
+    }
+}
+
+impl<'a> Rig<'a> {
+    /// The device that was `saved`, which had nothing on it once but what is in `empty`.
+    pub(crate) fn restored(
+        setup: Setup<'a>,
+        saved: SavedDevice,
+        empty: Empty,
+    ) -> Result<Self, Failure> {
+        let mut reactor = Reactor::new(setup.shuffle.then_some(setup.seed));
+        let origin = setup.origin();
+        let device = reactor.run(async { Device::restore(origin, saved) });
+        let device = device.ok_or_else(|| {
+            Failure::refused("the parts of the saved device are not of one device")
+        })?;
+        reactor.settle();
+        Ok(Self { setup, reactor, device, empty })
+    }
+
+    /// What was on the device when it was new.
+    pub(crate) const fn empty(&self) -> Empty {
+        self.empty
+    }
+
+    /// Waits until nothing is under way at the device, nor goes on in it.
+    fn settle(&mut self) -> Result<(), Failure> {
+        self.reactor.run(flush(&self.device))?;
+        self.reactor.settle();
+        Ok(())
+    }
+
+    /// Measures the first `operations` of `plan`, on keys that have `contents`, and pauses.
+    pub(crate) fn measure_to_pause(
+        &mut self,
+        plan: &Plan,
+        contents: Option<Contents>,
+        operations: u64,
+    ) -> Result<PausedRun, Failure> {
+        self.flush()?;
+        let before = self.device.figures();
+        let mut bar = self.setup.progress.bar("measuring", Unit::Count);
+        let queue = self.device.controller().queue_pair();
+        let started = Instant::now();
+        let run = self.reactor.run(async {
+            let progress = |done, total| bar.set(done, total);
+            workload::run_to_pause(&queue, plan, contents, operations, progress).await
+        });
+        self.settle()?;
+        Ok(PausedRun { run, before, wall_seconds: started.elapsed().as_secs_f64() })
+    }
+
+    /// Measures the rest of `plan`.
+    pub(crate) fn finish(
+        &mut self,
+        plan: &Plan,
+        paused: PausedRun,
+    ) -> Result<(Measured, Contents), Failure> {
+        let PausedRun { run, before, wall_seconds } = paused;
+        let mut contents = None;
+        let measured = self.measure_since(before, plan.space, async |queue, bar| {
+            let progress = |done, total| bar.set(done, total);
+            let finished = workload::finish(queue, plan, run, progress).await;
+            contents = Some(finished.contents);
+            finished.outcome
+        })?;
+        let wall_seconds = wall_seconds + measured.wall_seconds;
+        let contents = contents.expect("the run was carried out");
+        Ok((Measured { wall_seconds, ..measured }, contents))
+    }
+
+    /// Measures `plan` on keys that have `contents`, or for which the device was filled.
+    pub(crate) fn measure_on(
+        &mut self,
+        plan: &Plan,
+        contents: Option<Contents>,
+    ) -> Result<(Measured, Contents), Failure> {
+        let mut left = None;
+        let measured = self.measure_in(plan.space, async |queue, bar| {
+            let progress = |done, total| bar.set(done, total);
+            let finished = workload::run_on(queue, plan, contents, progress).await;
+            left = Some(finished.contents);
+            finished.outcome
+        })?;
+        Ok((measured, left.expect("the run was carried out")))
+    }
+
+    /// Saves the device, and `load`, which is known of it, in the file at `path`.
+    pub(crate) fn save(&mut self, path: &Path, load: &[u8]) -> Result<(), Failure> {
+        self.settle()?;
+        let (device, origin) = (&self.device, self.setup.origin());
+        let saved = self
+            .reactor
+            .run(async { state::write_file(path, |out| device.save(origin, load, out)) });
+        saved.map_err(|problem| Failure::Broken(sentence(path, &problem)))
+    }
+}
+
+/// What is wrong with the state at `path`.
+pub(crate) fn sentence(path: &Path, problem: &dyn std::fmt::Display) -> String {
+    format!("the state {} {problem}", shown(path))
+}
+
+/// Reads the device saved in the file at `path`, if that is there.
+pub(crate) fn load(path: &Path, origin: Origin<'_>) -> Result<Option<SavedDevice>, Failure> {
+    let read = || -> Result<_, Problem> {
+        let Some(mut input) = state::open_file(path)? else { return Ok(None) };
+        SavedDevice::read(origin, &mut input).map(Some)
+    };
+    read().map_err(|problem| Failure::Refused(sentence(path, &problem)))
+}

@@ -1,0 +1,29 @@
+use crate::schedule::Schedule;
+use crate::task::{TaskId, Wait};
+use std::cell::RefCell;
+
+thread_local! {
+    static LOST: RefCell<Option<Box<Schedule>>> = const { RefCell::new(None) };
+}
+
+/// Throws `schedule` and its `tasks` away where they stand, as a loss of power does. Meanwhile
+/// their destructors can ask [`was_at_work`].
+pub fn lose_power<T>(schedule: Box<Schedule>, tasks: T) {
+    let before = LOST.replace(Some(schedule));
+    drop(tasks);
+    drop(LOST.replace(before));
+}
+
+/// While a loss of power throws tasks away: true when a resource or a station was at work for
+/// `task`, or held it suspended. Otherwise false.
+pub fn was_at_work(task: TaskId) -> bool {
+    LOST.with_borrow(|lost| lost.as_ref().is_some_and(|schedule| schedule.is_served(task)))
+}
+
+impl Schedule {
+    fn is_served(&self, task: TaskId) -> bool {
+        let Wait::Serve(queue) = self.tasks[task.0 as usize].wait else { return false };
+        let waits_for_station = self.stations.iter().any(|place| place.has_waiter(queue, task.0));
+        !waits_for_station && !self.waiters(queue).any(|waiter| waiter == task.0)
+    }
+}

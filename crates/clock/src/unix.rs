@@ -1,0 +1,91 @@
+use crate::schedule::with;
+use base::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Milliseconds since the beginning of 1970, UTC: what an expiry counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct UnixMillis(pub u64);
+
+impl UnixMillis {
+    /// The beginning of 2026: the date on a clock that was told none.
+    pub const START: Self = Self(1_767_225_600_000);
+    /// Later than all others.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The date `time` later, in whole milliseconds.
+    #[must_use]
+    pub const fn after(self, time: Nanos) -> Self {
+        Self(self.0.saturating_add(time.0 / 1_000_000))
+    }
+}
+
+/// The date on a clock that was told none.
+impl Default for UnixMillis {
+    fn default() -> Self {
+        Self::START
+    }
+}
+
+/// The date on the device's clock.
+#[inline]
+pub fn unix_now() -> UnixMillis {
+    with(|schedule| schedule.unix_start.after(schedule.now))
+}
+
+/// Sets the date on the device's clock, which does not outlive a loss of power: as with a drive,
+/// whoever turns it on tells it the date. The date goes on from there with the clock.
+///
+/// # Panics
+/// When that would turn the date back: what has expired would be there again.
+pub fn set_unix_now(date: UnixMillis) {
+    with(|schedule| {
+        let since = schedule.now.0 / 1_000_000;
+        let begun = UnixMillis(date.0.saturating_sub(since));
+        assert!(begun >= schedule.unix_start, "the date on a clock goes forward");
+        schedule.unix_start = begun;
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Schedule, install, uninstall};
+
+    /// Runs `f` on a clock that stands at `now`.
+    fn at(
+        now: Nanos,
+        f: impl FnOnce() + std::panic::UnwindSafe,
+    ) -> Result<(), Box<dyn std::any::Any + Send>> {
+        install(Box::new(Schedule::new(None)));
+        with(|schedule| schedule.now = now);
+        let result = std::panic::catch_unwind(f);
+        uninstall();
+        result
+    }
+
+    #[test]
+    fn a_clock_that_was_told_no_date_began_in_2026() {
+        // 2026 - 1970 years, of which 14 had a 29th of February.
+        let days = 56 * 365 + 14;
+        assert_eq!(UnixMillis::START, UnixMillis(days * 24 * 3_600 * 1_000));
+        let later = Nanos::from_micros(2_500);
+        at(later, || assert_eq!(unix_now(), UnixMillis(UnixMillis::START.0 + 2))).unwrap();
+    }
+
+    #[test]
+    fn a_date_goes_on_with_the_clock_and_not_back() {
+        let date = UnixMillis(UnixMillis::START.0 + 10_000);
+        let set = move || {
+            set_unix_now(date);
+            assert_eq!(unix_now(), date);
+            with(|schedule| schedule.now = Nanos::from_micros(7_000_000));
+            assert_eq!(unix_now(), UnixMillis(date.0 + 2_000));
+        };
+        at(Nanos::from_micros(5_000_000), set).unwrap();
+        let back = move || {
+            set_unix_now(date);
+            set_unix_now(UnixMillis(date.0 - 1));
+        };
+        assert!(at(Nanos::default(), back).is_err());
+    }
+}

@@ -1,0 +1,50 @@
+use crate::index::Index;
+use clock::{Held, Rank};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+
+/// The right to load and change some entries of an index. What it made the index keep in memory is
+/// let go when it drops.
+#[must_use = "what was loaded stays loaded until it drops"]
+pub struct Permit<'a>(Option<Granted<'a>>);
+
+struct Granted<'a> {
+    index: &'a dyn Index,
+    entries: u32,
+    noted: RefCell<SmallVec<[u64; 1]>>,
+    _rank: Held,
+}
+
+impl<'a> Permit<'a> {
+    /// That of an index which has everything in memory.
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
+    /// One for `entries` entries, to be given back to `index`.
+    pub fn new(index: &'a dyn Index, entries: u32) -> Self {
+        let noted = RefCell::default();
+        Self(Some(Granted { index, entries, noted, _rank: Held::new(Rank::Credit) }))
+    }
+
+    /// Notes what was loaded under it, by the index's own number: it is told of that in
+    /// [`Index::release`].
+    pub fn note(&self, loaded: u64) {
+        let granted = self.0.as_ref().expect("an index notes in a permit that it gave");
+        granted.noted.borrow_mut().push(loaded);
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        if let Some(granted) = &mut self.0 {
+            granted.index.release(granted.entries, granted.noted.get_mut());
+        }
+    }
+}
+
+impl std::fmt::Debug for Permit<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Permit({})", self.0.as_ref().map_or(0, |granted| granted.entries))
+    }
+}

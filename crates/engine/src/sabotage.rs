@@ -1,0 +1,60 @@
+//! Mistakes on purpose, in builds with the feature `sabotage` only: a test that would not find them
+//! proves nothing. In other builds nothing can choose one.
+
+#[cfg(feature = "sabotage")]
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Sabotage {
+    /// A store is answered before its page is programmed.
+    AnswerBeforeData = 1,
+    /// Whoever finds a record in the index is told of it before its page is programmed.
+    IndexBeforeData,
+    /// Deletes are not known after opening.
+    NoTombstones,
+    /// After opening the record that was found last counts, not the newest.
+    NoSequences,
+    /// Batches of which the end is missing count.
+    TornBatches,
+    /// Values of which a page is missing count.
+    TornRecords,
+    /// What cannot be read counts as not there.
+    LostIsAbsent,
+}
+
+#[cfg(feature = "sabotage")]
+static CHOSEN: AtomicU8 = AtomicU8::new(0);
+
+impl Sabotage {
+    /// All mistakes.
+    #[cfg(feature = "sabotage")]
+    pub const ALL: [Self; 7] = [
+        Self::AnswerBeforeData,
+        Self::IndexBeforeData,
+        Self::NoTombstones,
+        Self::NoSequences,
+        Self::TornBatches,
+        Self::TornRecords,
+        Self::LostIsAbsent,
+    ];
+
+    /// Every store of this process makes this mistake from here on, and no other.
+    #[cfg(feature = "sabotage")]
+    pub fn choose(mistake: Option<Self>) {
+        CHOSEN.store(mistake.map_or(0, |mistake| mistake as u8), Ordering::Relaxed);
+    }
+
+    #[cfg(feature = "sabotage")]
+    pub(crate) fn is_on(self) -> bool {
+        CHOSEN.load(Ordering::Relaxed) == self as u8
+    }
+
+    #[cfg(not(feature = "sabotage"))]
+    #[expect(clippy::unused_self, reason = "as with the feature, where it decides")]
+    #[inline]
+    pub(crate) const fn is_on(self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,8 @@
+//! What is promised of records that are more than a key and a value: those of a batch, those that
+//! expire, and those whose value the medium lost.
+
+mod batches;
+mod expiry;
+mod lost;
+mod medium;
+mod rig;

@@ -1,0 +1,158 @@
+//! A medium on which the test says which pages land, and which can be read.
+
+use clock::{Class, LocalFuture, Rank, Stage, TaskId};
+use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard};
+
+/// See the module's documentation. Pages land at once, unless they are held back.
+pub(crate) struct Wary {
+    shape: Shape,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Default)]
+struct State {
+    extents: BTreeMap<ExtentId, Extent>,
+    holds: bool,
+    held: Vec<(PageId, TaskId)>,
+    unreadable: BTreeSet<PageId>,
+    resets: u64,
+}
+
+#[derive(Clone)]
+struct Extent {
+    label: Label,
+    /// `None` is a page that has not landed.
+    pages: Vec<Option<Page>>,
+}
+
+impl Wary {
+    pub(crate) fn new(shape: Shape) -> Self {
+        Self { shape, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no test has panicked")
+    }
+
+    /// Pages that are appended from here on stay under way.
+    pub(crate) fn hold(&self) {
+        self.state().holds = true;
+    }
+
+    /// The pages that are held back, in the order of appending.
+    pub(crate) fn held(&self) -> Vec<PageId> {
+        self.state().held.iter().map(|(at, _)| *at).collect()
+    }
+
+    /// Lets one of them land.
+    pub(crate) fn land(&self, at: PageId) {
+        let mut state = self.state();
+        let which = state.held.iter().position(|(held, _)| *held == at).expect("a held page");
+        let (_, task) = state.held.remove(which);
+        clock::wake(task);
+    }
+
+    /// Lets all land, and those that come.
+    pub(crate) fn release(&self) {
+        self.state().holds = false;
+        for at in self.held() {
+            self.land(at);
+        }
+    }
+
+    /// The page cannot be read any more, until its extent is reset.
+    pub(crate) fn spoil(&self, at: PageId) {
+        self.state().unreadable.insert(at);
+    }
+
+    /// Extents reset so far.
+    pub(crate) fn resets(&self) -> u64 {
+        self.state().resets
+    }
+
+    /// What a loss of power at this instant would leave.
+    pub(crate) fn remains(&self) -> Self {
+        let mut state = self.state().clone();
+        (state.holds, state.held) = (false, Vec::new());
+        for extent in state.extents.values_mut() {
+            let last = extent.pages.iter().rposition(Option::is_some);
+            extent.pages.truncate(last.map_or(0, |last| last + 1));
+        }
+        Self { shape: self.shape, state: Mutex::new(state) }
+    }
+}
+
+impl Media for Wary {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn free_extents(&self) -> u32 {
+        self.shape.extents - u32::try_from(self.state().extents.len()).expect("there are few")
+    }
+
+    fn open(&self, label: Label) -> Result<ExtentId, Error> {
+        let mut state = self.state();
+        let mut ids = (0..self.shape.extents).map(ExtentId);
+        let free = ids.find(|id| !state.extents.contains_key(id)).ok_or(Error::NoFreeExtent)?;
+        state.extents.insert(free, Extent { label, pages: Vec::new() });
+        Ok(free)
+    }
+
+    fn append(&self, at: PageId, page: Page, _: Class) -> LocalFuture<'_, Result<(), Error>> {
+        Box::pin(async move {
+            let holds = {
+                let mut state = self.state();
+                let holds = state.holds;
+                if holds {
+                    state.held.push((at, clock::current()));
+                }
+                let extent = state.extents.get_mut(&at.extent).expect("an open extent");
+                assert_eq!(extent.pages.len(), at.page as usize, "pages come in order");
+                extent.pages.push(None);
+                holds
+            };
+            if holds {
+                clock::park(Rank::Array, Stage::Array).await;
+            }
+            let mut state = self.state();
+            let extent = state.extents.get_mut(&at.extent).expect("an open extent");
+            extent.pages[at.page as usize] = Some(page);
+            Ok(())
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        at: PageId,
+        _: Select<'a>,
+        _: Class,
+    ) -> LocalFuture<'a, Result<Page, Error>> {
+        let state = self.state();
+        let page = state.extents[&at.extent].pages[at.page as usize].clone();
+        let is_readable = !state.unreadable.contains(&at);
+        let page = page.filter(|_| is_readable).ok_or(Error::Unrecovered(at));
+        Box::pin(async { page })
+    }
+
+    fn reset(&self, extent: ExtentId, _: Class) -> LocalFuture<'_, Result<(), Error>> {
+        let mut state = self.state();
+        state.extents.remove(&extent).expect("only an extent in use is reset");
+        state.unreadable.retain(|at| at.extent != extent);
+        state.resets += 1;
+        Box::pin(async { Ok(()) })
+    }
+
+    fn extents(&self) -> Vec<ExtentInfo> {
+        let state = self.state();
+        let info = |(id, extent): (&ExtentId, &Extent)| {
+            let pages = extent.pages.iter().zip(0..);
+            let holes = pages.filter_map(|(page, at)| page.is_none().then_some(at)).collect();
+            let pages = u32::try_from(extent.pages.len()).expect("there are few");
+            ExtentInfo { id: *id, label: extent.label, pages, holes }
+        };
+        state.extents.iter().map(info).collect()
+    }
+}

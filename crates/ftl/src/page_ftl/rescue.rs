@@ -1,0 +1,230 @@
+//! What a page held whose program failed goes to another one, and the block of flash that failed is
+//! given up.
+
+use crate::page_ftl::block::Phase;
+use crate::page_ftl::landing::Landing;
+use crate::page_ftl::layout::NONE;
+use crate::page_ftl::open_page::OpenPage;
+use crate::page_ftl::spare::Spare;
+use crate::page_ftl::state::State;
+use crate::page_ftl::unit::HOST;
+use crate::page_ftl::{GcBlocking, PageFtl};
+use base::Nanos;
+use base::limits::BLOCK_BYTES;
+use media::Page;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is to be done when all of a page is on the flash.
+#[derive(Debug, Default)]
+pub(crate) struct Owed {
+    /// Room in the buffer to give back.
+    pub(crate) host_slots: u32,
+    /// 0 while hosts wrote none of it.
+    pub(crate) ticket: u64,
+    pub(crate) landing: Option<Arc<Landing>>,
+    /// Pages that failed, parts of which are in this one.
+    pub(crate) debts: Vec<Arc<Debt>>,
+    /// The unit whose collector waits for it, if it failed there.
+    pub(crate) waits: Option<u32>,
+}
+
+/// A page that failed.
+#[derive(Debug)]
+pub(crate) struct Debt(Mutex<Left>);
+
+#[derive(Debug)]
+struct Left {
+    /// Pages that hold parts of it and have not landed.
+    pages: u32,
+    owed: Option<Owed>,
+}
+
+impl Debt {
+    /// One page is counted until [`Self::pay`] is called once.
+    fn new(owed: Owed) -> Self {
+        Self(Mutex::new(Left { pages: 1, owed: Some(owed) }))
+    }
+
+    fn add_page(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pages += 1;
+    }
+
+    /// One of its pages has landed. What is owed, if that was the last.
+    fn pay(&self) -> Option<Owed> {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.pages -= 1;
+        if left.pages == 0 { left.owed.take() } else { None }
+    }
+
+    /// What is owed, which will never be paid.
+    fn default_on(&self) -> Option<Owed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).owed.take()
+    }
+}
+
+impl PageFtl {
+    /// All of a page is on the flash that was closed at `closed_at`.
+    pub(crate) fn finish(state: &mut State, owed: Owed, closed_at: Nanos) {
+        if owed.host_slots > 0 {
+            state.credit.give_back(owed.host_slots);
+            state.tickets.land(owed.ticket);
+        }
+        if let Some(landing) = owed.landing {
+            landing.land(closed_at, clock::stages(), true);
+        }
+        if let Some(unit) = owed.waits {
+            state.units[unit as usize].end_rescue();
+        }
+        for debt in owed.debts {
+            if let Some(owed) = debt.pay() {
+                Self::finish(state, owed, closed_at);
+            }
+        }
+    }
+
+    /// The program of `page`, closed at `closed_at`, failed: what lives in it joins other pages.
+    pub(crate) fn rescue(
+        &self,
+        state: &mut State,
+        (page, content): (u32, &Page),
+        owed: Owed,
+        closed_at: Nanos,
+    ) {
+        state.stranded.insert(page, content.clone());
+        let debt = Arc::new(Debt::new(owed));
+        if self.move_stranded(state, page, content, &debt).is_some() {
+            state.stranded.remove(&page);
+            if let Some(owed) = debt.pay() {
+                Self::finish(state, owed, closed_at);
+            }
+            return;
+        }
+        Self::exhaust(state);
+        if let Some(owed) = debt.default_on() {
+            state.credit.give_back(owed.host_slots);
+            if let Some(landing) = owed.landing {
+                landing.land(closed_at, clock::stages(), false);
+            }
+        }
+    }
+
+    /// Puts what lives in a page that failed into other pages, and closes these. `None` when there
+    /// are none.
+    fn move_stranded(
+        &self,
+        state: &mut State,
+        page: u32,
+        content: &Page,
+        debt: &Arc<Debt>,
+    ) -> Option<()> {
+        let home = self.layout.unit_of(self.layout.block_of_page(page));
+        let spare = Spare::decode(content.spare(), self.layout.slots);
+        let sums = spare.expect("it was made so").sums;
+        let mut is_moved = Some(());
+        for (slot, number) in self.live_slots(state, page) {
+            let Some((unit, frontier)) = self.rescue_place(state, home) else {
+                is_moved = None;
+                break;
+            };
+            let within = slot % self.layout.slots;
+            let data = content.segments_at(within * BLOCK_BYTES, BLOCK_BYTES);
+            let open = self.open_page(state, unit, frontier).expect("the place has a page");
+            open.data.extend(data.expect("a page holds the data that was put into it"));
+            open.sums.push(sums[within as usize]);
+            if !open.debts.iter().any(|of| Arc::ptr_eq(of, debt)) {
+                debt.add_page();
+                open.debts.push(debt.clone());
+            }
+            self.place(state, unit, frontier, number);
+        }
+        for unit in 0..self.layout.units {
+            for frontier in 0..2 {
+                let open = state.units[unit as usize].frontiers[frontier].open.as_ref();
+                let is_of_debt =
+                    |open: &OpenPage| open.debts.iter().any(|of| Arc::ptr_eq(of, debt));
+                if open.is_some_and(is_of_debt) {
+                    self.close_page(state, unit, frontier);
+                }
+            }
+        }
+        is_moved
+    }
+
+    /// Where a slot of a page that failed may go: to where hosts write, else to any page that there
+    /// is, nearest to `home`, even if the collector counts on it.
+    fn rescue_place(&self, state: &State, home: u32) -> Option<(u32, usize)> {
+        if let Some(unit) = self.host_unit(state) {
+            return Some((unit, HOST));
+        }
+        let near = (home..self.layout.units).chain(0..home);
+        let mut places = near.flat_map(|unit| [(unit, self.collector()), (unit, HOST)]);
+        places.find(|(unit, frontier)| {
+            let of = &state.units[*unit as usize];
+            let at = &of.frontiers[*frontier];
+            let is_copied_to = self.config.blocking == GcBlocking::Plane && of.blocked > 0;
+            let has_page =
+                at.open.is_some() || at.left(self.layout.pages) > 0 || !of.free.is_empty();
+            has_page && !is_copied_to
+        })
+    }
+
+    /// No page is left: nothing is written or cleaned from here on.
+    fn exhaust(state: &mut State) {
+        state.exhausted = true;
+        state.wake_waiters();
+        state.credit.wake_all();
+        state.tickets.give_up();
+        for unit in &mut state.units {
+            if let Some(task) = unit.rescue_waiter.take() {
+                clock::wake(task);
+            }
+        }
+    }
+
+    /// Nothing more is written to `block`, and when nothing lives in it any more it is marked as
+    /// bad.
+    pub(crate) fn doom(&self, state: &mut State, number: u32) {
+        let block = &mut state.blocks[number as usize];
+        if block.doomed || block.phase == Phase::Bad {
+            return;
+        }
+        block.doomed = true;
+        let unit = self.layout.unit_of(number);
+        if block.phase == Phase::Open {
+            block.phase = Phase::Full;
+            let frontiers = &mut state.units[unit as usize].frontiers;
+            let at = frontiers.iter_mut().find(|frontier| frontier.block == number);
+            let at = at.expect("a frontier fills an open block");
+            block.end = at.taken;
+            (at.block, at.taken) = (NONE, 0);
+            self.complete(state, number);
+        }
+        self.count_capacity(state);
+        self.start_cleaning(state, unit);
+    }
+
+    /// Takes note if all pages of `block` that are taken have landed. True if so.
+    pub(crate) fn complete(&self, state: &mut State, number: u32) -> bool {
+        let block = &mut state.blocks[number as usize];
+        if block.landed < block.end {
+            return false;
+        }
+        block.landed = self.layout.pages;
+        block.blocks.resize(self.layout.block_slots() as usize, NONE);
+        true
+    }
+
+    /// Counts for how many logical blocks there is room: see [`Self::blocks_max`].
+    pub(crate) fn count_capacity(&self, state: &mut State) {
+        let live_max = u64::from((self.layout.pages - 1) * self.layout.slots);
+        let of_unit = |unit| {
+            let blocks = self.layout.blocks_of(unit).map(|block| &state.blocks[block as usize]);
+            let good = blocks.filter(|block| block.phase != Phase::Bad && !block.doomed);
+            (good.count() as u64).saturating_sub(2) * live_max
+        };
+        state.capacity = (0..self.layout.units).map(of_unit).sum();
+        if state.is_full(0) {
+            state.wake_waiters();
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! Zones from their flash.
+//!
+//! 1. The label of each extent names its zone and the zone's filling; of several fillings the
+//!    newest holds. The last page of an extent that can be read tells how much of it there is.
+//! 2. Pages that were saved when power was lost stand in for those that are missing, and the first
+//!    that is missing altogether ends the zone.
+//! 3. Where an extent can take no more pages as it is, what is left of its zone is copied to
+//!    another one.
+//! 4. What was saved stays on the flash until the zones are in protected memory again.
+
+use crate::zones::content::{Content, Unlanded};
+use crate::zones::recovery::ZonesRecovery;
+use crate::zones::save::NO_ZONE;
+use crate::zones::spare::{Kind, Spare, verified};
+use crate::zones::state::ZoneState;
+use crate::zones::{Zones, ZonesConfig, label};
+use base::limits::BLOCK_BYTES;
+use clock::{Class, join_all};
+use media::{Error, ExtentId, ExtentInfo, Media, Page, PageId, Segments};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The class of the work of a start: whoever needs the drive waits for it.
+const CLASS: Class = Class::HostRead;
+
+/// What the extents hold, as far as their labels tell, and what was saved.
+#[derive(Default)]
+struct Found {
+    /// Pages that were saved and are not as they were.
+    lost_pages: u64,
+    /// By zone and filling.
+    fillings: BTreeMap<u32, BTreeMap<u64, Filling>>,
+    /// Zones that had failed.
+    failed: BTreeMap<u32, ZoneState>,
+    saved_to: Vec<ExtentId>,
+    /// One more than the last filling.
+    next_fill: u64,
+    pages_read: u64,
+}
+
+/// Where a filling of a zone may be found.
+#[derive(Default)]
+struct Filling {
+    extent: Option<ExtentInfo>,
+    saved: BTreeMap<u32, Page>,
+}
+
+/// What is known of a filling's pages.
+struct Pages {
+    number: u64,
+    filling: Filling,
+    /// The last page of the extent that can be read.
+    top: Option<Spare>,
+    /// Those of the extent that cannot, as far as it is known.
+    missing: BTreeSet<u32>,
+    /// Pages below which all had landed.
+    landed: u32,
+    reads: u64,
+}
+
+/// Where a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Flash,
+    Saved,
+    /// It had landed once, and cannot be read any more.
+    Lost,
+}
+
+/// A zone as it was found.
+struct Zone {
+    state: ZoneState,
+    written: u64,
+    content: Option<Arc<Content>>,
+    /// Full pages that are not in the extent, and the open one.
+    tail: Vec<(u32, Kind, Segments)>,
+    /// What is in the way.
+    stale: Vec<ExtentId>,
+    recovery: ZonesRecovery,
+}
+
+impl Zones {
+    /// The zones that a medium holds, with the limits and as many of them as when it was formatted.
+    /// Takes the time of the reads, copies and resets it needs.
+    ///
+    /// # Errors
+    /// What the medium says when an extent cannot be reset whose content must never come back.
+    pub async fn open(
+        media: Arc<dyn Media>,
+        config: ZonesConfig,
+    ) -> Result<(Arc<Self>, ZonesRecovery), Error> {
+        let zones = Arc::new(Self::on(media, config));
+        let mut found = zones.look().await;
+        zones.state().next_fill = found.next_fill;
+        let restored = std::mem::take(&mut found.fillings).into_iter().map(|(zone, fillings)| {
+            let zones = zones.clone();
+            async move { (zone, zones.restore_zone(zone, fillings).await) }
+        });
+        let mut restored = join_all(restored.collect()).await;
+        let stale = restored.iter_mut().flat_map(|(_, zone)| std::mem::take(&mut zone.stale));
+        let resets = stale.map(|extent| {
+            let zones = zones.clone();
+            async move { zones.media.reset(extent, CLASS).await }
+        });
+        join_all(resets.collect()).await.into_iter().collect::<Result<(), Error>>()?;
+        let mut recovery = ZonesRecovery {
+            pages_read: found.pages_read,
+            lost_pages: found.lost_pages,
+            ..ZonesRecovery::default()
+        };
+        for (number, zone) in restored {
+            recovery = recovery + zone.recovery;
+            zones.take_up(number, zone);
+        }
+        for (zone, state) in found.failed {
+            let written = zones.state().states.written(zone);
+            zones.state().states.restore(zone, state, written);
+        }
+        zones.forget_saved(found.saved_to);
+        Ok((zones, recovery))
+    }
+
+    /// Reads what was saved, and sorts the extents of the zones.
+    async fn look(self: &Arc<Self>) -> Found {
+        let mut found = Found { next_fill: 1, ..Found::default() };
+        let mut reads = Vec::new();
+        for extent in self.media.extents() {
+            let (number, zone) = (extent.label.epoch >> 32, extent.label.epoch & 0xFFFF_FFFF);
+            let zone = u32::try_from(zone).expect("32 bits of it");
+            found.next_fill = found.next_fill.max(number + 1);
+            if zone == NO_ZONE {
+                found.saved_to.push(extent.id);
+                let pages = (0..extent.pages).filter(|page| !extent.holes.contains(page));
+                reads.extend(pages.map(|page| PageId { extent: extent.id, page }));
+            } else if zone < self.shape.zones {
+                let fillings = found.fillings.entry(zone).or_default();
+                fillings.entry(number).or_default().extent = Some(extent);
+            }
+        }
+        found.pages_read = reads.len() as u64;
+        let reads = reads.into_iter().map(|at| {
+            let zones = self.clone();
+            async move { zones.media.read(at, &Page::data_bytes, CLASS).await.ok() }
+        });
+        for page in join_all(reads.collect()).await {
+            let is_whole = page.is_some_and(|page| self.sort_saved(&mut found, page));
+            found.lost_pages += u64::from(!is_whole);
+        }
+        found
+    }
+
+    /// Puts a page that was saved to where it belongs. False if it is not as it was.
+    fn sort_saved(&self, found: &mut Found, page: Page) -> bool {
+        let Some(spare) = Spare::of(&page).filter(|spare| spare.zone < self.shape.zones) else {
+            return false;
+        };
+        match spare.kind {
+            Kind::ReadOnly => drop(found.failed.insert(spare.zone, ZoneState::ReadOnly)),
+            Kind::Offline => drop(found.failed.insert(spare.zone, ZoneState::Offline)),
+            Kind::Data | Kind::Finished | Kind::Lost | Kind::Saved => {
+                if verified(&page, 0, spare.blocks * BLOCK_BYTES).is_none() {
+                    return false;
+                }
+                found.next_fill = found.next_fill.max(spare.fill + 1);
+                let fillings = found.fillings.entry(spare.zone).or_default();
+                let saved = &mut fillings.entry(spare.fill).or_default().saved;
+                // It may have been saved more than once, each time with more in it.
+                let rank = |page: &Page| {
+                    let is_open = Spare::of(page).is_some_and(|spare| spare.kind == Kind::Saved);
+                    (page.data_bytes(), !is_open)
+                };
+                if saved.get(&spare.page).is_none_or(|before| rank(before) <= rank(&page)) {
+                    saved.insert(spare.page, page);
+                }
+            }
+        }
+        true
+    }
+
+    /// Finds out what `zone` holds.
+    async fn restore_zone(self: &Arc<Self>, zone: u32, fillings: BTreeMap<u64, Filling>) -> Zone {
+        let mut stale = Vec::new();
+        let mut pages_read = 0;
+        let mut chosen: Option<Pages> = None;
+        for (number, filling) in fillings.into_iter().rev() {
+            let extent = filling.extent.as_ref().map(|extent| extent.id);
+            if chosen.as_ref().is_some_and(|chosen| !chosen.is_cut_off_copy()) {
+                stale.extend(extent);
+                continue;
+            }
+            let pages = self.pages(zone, number, filling).await;
+            pages_read += pages.reads;
+            if let Some(copy) = chosen.replace(pages) {
+                stale.extend(copy.filling.extent.map(|extent| extent.id));
+            }
+        }
+        let pages = chosen.expect("a zone that was found has a filling");
+        let mut found = self.settle(zone, pages).await;
+        found.stale.extend(stale);
+        found.recovery.pages_read += pages_read;
+        found
+    }
+
+    /// Looks for the last page of a filling that can be read.
+    async fn pages(self: &Arc<Self>, zone: u32, number: u64, filling: Filling) -> Pages {
+        let extent = filling.extent.as_ref();
+        let mut missing: BTreeSet<u32> =
+            extent.iter().flat_map(|extent| extent.holes.iter().copied()).collect();
+        let (mut top, mut reads) = (None, 0);
+        if let Some(extent) = extent {
+            for page in (0..extent.pages).rev() {
+                if missing.contains(&page) {
+                    continue;
+                }
+                let at = PageId { extent: extent.id, page };
+                reads += 1;
+                let read = self.media.read(at, &|_| 0, CLASS).await.ok();
+                let spare = read.as_ref().and_then(Spare::of);
+                top = spare
+                    .filter(|spare| (spare.zone, spare.fill, spare.page) == (zone, number, page));
+                if top.is_some() {
+                    break;
+                }
+                missing.insert(page);
+            }
+        }
+        let spares = filling.saved.values().filter_map(Spare::of);
+        let landed = spares.chain(top.clone()).map(|spare| spare.landed).max();
+        // Without an extent the filling was reset after it was saved.
+        let landed = landed.filter(|_| extent.is_some()).unwrap_or(0);
+        Pages { number, filling, top, missing, landed, reads }
+    }
+
+    /// Where a zone ends, and whether its extent takes more pages.
+    async fn settle(self: &Arc<Self>, zone: u32, pages: Pages) -> Zone {
+        let sources = pages.sources();
+        let blocks_of_page = u64::from(self.page_bytes / BLOCK_BYTES);
+        let last = sources.len().checked_sub(1).and_then(|last| pages.spare(&sources, last));
+        let is_finished = last.as_ref().is_some_and(|spare| spare.kind == Kind::Finished);
+        let written = match &last {
+            Some(spare) => (sources.len() as u64 - 1) * blocks_of_page + u64::from(spare.blocks),
+            None => sources.len() as u64 * blocks_of_page,
+        };
+        let state = match written {
+            _ if is_finished || written == self.shape.zone_capacity => ZoneState::Full,
+            0 => ZoneState::Empty,
+            _ => ZoneState::Closed,
+        };
+        let on_flash = pages.filling.extent.as_ref().map_or(0, |extent| extent.pages);
+        let recovery = ZonesRecovery {
+            zones: u32::from(!sources.is_empty()),
+            restored_pages: count(&sources, Source::Saved),
+            lost_pages: u64::from(on_flash.saturating_sub(small(sources.len()))),
+            ..ZonesRecovery::default()
+        };
+        let found =
+            Zone { state, written, content: None, tail: Vec::new(), stale: Vec::new(), recovery };
+        if sources.is_empty() {
+            let stale = pages.filling.extent.iter().map(|extent| extent.id).collect();
+            return Zone { stale, ..found };
+        }
+        let has_gaps = pages.missing.iter().any(|page| *page < on_flash);
+        let is_as_found = !has_gaps && on_flash as usize <= sources.len();
+        let needs_none = state == ZoneState::Full && !sources.contains(&Source::Saved);
+        if is_as_found || needs_none {
+            in_place(zone, pages, &sources, found)
+        } else {
+            self.copy_zone(zone, pages, &sources, found).await
+        }
+    }
+
+    /// Moves the zone to another extent. Without one it can only be read.
+    async fn copy_zone(
+        self: &Arc<Self>,
+        zone: u32,
+        pages: Pages,
+        sources: &[Source],
+        mut found: Zone,
+    ) -> Zone {
+        let ends_open = pages.is_open(small(sources.len() - 1));
+        let whole = small(sources.len() - usize::from(ends_open));
+        let number = self.state().number_fill();
+        let from = pages.filling.extent.as_ref().map(|extent| extent.id);
+        let Ok(to) = self.media.open(label(zone, number)) else {
+            return read_only(zone, pages, sources, found);
+        };
+        let mut lost = BTreeSet::new();
+        for (page, source) in (0..whole).zip(sources) {
+            let copy = self.source(from, &pages.filling.saved, page, *source).await;
+            let (kind, data) = copy.unwrap_or((Kind::Lost, Segments::new()));
+            if kind == Kind::Lost {
+                lost.insert(page);
+            }
+            let spare =
+                Spare { kind, zone, page, fill: number, landed: page, copied: whole, blocks: 0 };
+            let at = PageId { extent: to, page };
+            if self.media.append(at, spare.page(data), CLASS).await.is_err() {
+                found.stale.push(to);
+                return read_only(zone, pages, sources, found);
+            }
+        }
+        found.recovery.copied_pages = whole.into();
+        found.stale.extend(from);
+        found.content = Some(Arc::new(Content::found(zone, number, Some(to), lost, whole)));
+        found.tail = tail(pages.filling.saved, whole, small(sources.len()));
+        found
+    }
+
+    /// The kind and data of a page; `None` when it is lost.
+    async fn source(
+        &self,
+        extent: Option<ExtentId>,
+        saved: &BTreeMap<u32, Page>,
+        page: u32,
+        source: Source,
+    ) -> Option<(Kind, Segments)> {
+        let found = match source {
+            Source::Lost => return None,
+            Source::Saved => saved.get(&page)?.clone(),
+            Source::Flash => {
+                let at = PageId { extent: extent?, page };
+                self.media.read(at, &Page::data_bytes, CLASS).await.ok()?
+            }
+        };
+        let spare = Spare::of(&found)?;
+        let data = verified(&found, 0, spare.blocks * BLOCK_BYTES)?;
+        Some((spare.kind, data))
+    }
+
+    /// Has `zone` be as it was found.
+    fn take_up(self: &Arc<Self>, zone: u32, found: Zone) {
+        let mut state = self.state();
+        state.states.restore(zone, found.state, found.written);
+        let Some(content) = found.content else { return };
+        state.contents[zone as usize] = Some(content.clone());
+        for (number, kind, data) in found.tail {
+            let bytes: u32 = data.iter().map(base::Buf::len).sum();
+            state.buffer.add(bytes.into());
+            let mut closed = content.pages().join(data, self.page_bytes);
+            if kind == Kind::Saved {
+                assert!(closed.is_empty(), "an open page is not full");
+                continue;
+            }
+            let (at, data) = closed.pop().unwrap_or_else(|| content.pages().close());
+            assert_eq!(at, number, "pages go on where they were");
+            self.send(&mut state, &content, (number, kind, data), Class::HostWrite);
+        }
+    }
+
+    /// Has the extents reset to which pages were saved that are in memory again.
+    fn forget_saved(self: &Arc<Self>, extents: Vec<ExtentId>) {
+        if extents.is_empty() {
+            return;
+        }
+        self.state().has_saved = true;
+        let zones = self.clone();
+        clock::spawn(async move {
+            for extent in extents {
+                // One that cannot be reset is found again, and holds nothing that is newer.
+                zones.media.reset(extent, Class::Gc).await.unwrap_or_default();
+            }
+            zones.note_saved_is_gone();
+        });
+    }
+}
+
+impl Pages {
+    /// True for a copy of another extent that was not made to its end.
+    fn is_cut_off_copy(&self) -> bool {
+        let Some(top) = &self.top else { return self.filling.saved.is_empty() };
+        top.page + 1 < top.copied
+    }
+
+    /// Where each page is, up to the first that is missing altogether.
+    fn sources(&self) -> Vec<Source> {
+        let top = self.top.as_ref().map_or(0, |top| top.page + 1);
+        let mut sources = Vec::new();
+        for page in 0.. {
+            sources.push(if page < top && !self.missing.contains(&page) {
+                Source::Flash
+            } else if self.filling.saved.contains_key(&page) && !self.has_gone_on(page) {
+                Source::Saved
+            } else if page < self.landed {
+                Source::Lost
+            } else {
+                break;
+            });
+            if sources[page as usize] == Source::Saved && self.is_open(page) {
+                break;
+            }
+        }
+        sources
+    }
+
+    /// True when `page` was saved before it was full.
+    fn is_open(&self, page: u32) -> bool {
+        let saved = self.filling.saved.get(&page).and_then(Spare::of);
+        saved.is_some_and(|spare| spare.kind == Kind::Saved)
+    }
+
+    /// True when `page` was saved before it was full, and then filled and landed.
+    fn has_gone_on(&self, page: u32) -> bool {
+        page < self.landed && self.is_open(page)
+    }
+
+    /// What page `number` says of itself, if it is the last that can be read, or was saved.
+    fn spare(&self, sources: &[Source], number: usize) -> Option<Spare> {
+        match sources[number] {
+            Source::Flash => self.top.clone().filter(|top| top.page as usize == number),
+            Source::Saved => Spare::of(self.filling.saved.get(&small(number))?),
+            Source::Lost => None,
+        }
+    }
+}
+
+/// The zone goes on in its extent.
+fn in_place(zone: u32, pages: Pages, sources: &[Source], mut found: Zone) -> Zone {
+    let extent = pages.filling.extent.map(|extent| extent.id);
+    let in_extent = small(sources.iter().take_while(|of| **of != Source::Saved).count());
+    let lost = lost_of(sources);
+    found.content = Some(Arc::new(Content::found(zone, pages.number, extent, lost, in_extent)));
+    found.tail = tail(pages.filling.saved, in_extent, small(sources.len()));
+    found
+}
+
+/// The zone can only be read: what was saved of it is in memory.
+fn read_only(zone: u32, pages: Pages, sources: &[Source], found: Zone) -> Zone {
+    let extent = pages.filling.extent.map(|extent| extent.id);
+    let end = small(sources.len());
+    let content = Content::found(zone, pages.number, extent, lost_of(sources), end);
+    for (number, page) in pages.filling.saved {
+        if number < end && sources[number as usize] == Source::Saved {
+            let unlanded = Unlanded { page, ticket: None, class: CLASS };
+            content.pages().unlanded.insert(number, unlanded);
+        }
+    }
+    Zone { state: ZoneState::ReadOnly, content: Some(Arc::new(content)), ..found }
+}
+
+fn lost_of(sources: &[Source]) -> BTreeSet<u32> {
+    let pages = (0..).zip(sources);
+    pages.filter(|(_, source)| **source == Source::Lost).map(|(page, _)| page).collect()
+}
+
+/// The saved pages from `first` up to `end`.
+fn tail(saved: BTreeMap<u32, Page>, first: u32, end: u32) -> Vec<(u32, Kind, Segments)> {
+    let pages = saved.into_iter().filter(|(number, _)| (first..end).contains(number));
+    let parts =
+        pages.filter_map(|(number, page)| Some((number, Spare::of(&page)?.kind, page.segments())));
+    parts.collect()
+}
+
+fn count(sources: &[Source], of: Source) -> u64 {
+    sources.iter().filter(|source| **source == of).count() as u64
+}
+
+fn small(number: usize) -> u32 {
+    u32::try_from(number).expect("pages of an extent are counted in 32 bits")
+}

@@ -1,0 +1,48 @@
+//! Plans of what goes wrong in the flash, as TOML files.
+
+mod rule;
+
+use crate::profile::schema::Schema;
+use crate::profile::section::Section;
+use crate::profile::source::Source;
+use crate::profile::{ProfileError, read_file};
+use nand::{FaultKind, FaultPlan};
+use std::fmt::Write;
+
+/// The keys outside of any rule.
+const TOP: Schema = Schema { name: "", title: "", keys: &["seed", "fault"] };
+
+/// The plan in the file at `path`. What is wrong with it is said as of a profile.
+pub fn load(path: &str) -> Result<FaultPlan, ProfileError> {
+    parse(path, &read_file(path, "a fault plan")?)
+}
+
+/// The plan that `text` describes. `name` is what errors call it.
+pub fn parse(name: &str, text: &str) -> Result<FaultPlan, ProfileError> {
+    let source = Source { name, text };
+    let table = source.table()?;
+    let top = Section::top(source, &TOP, &table)?;
+    let seed = top.optional("seed").map(|field| field.count(0..=u64::MAX)).transpose()?;
+    let rules = match top.optional("fault") {
+        None => Vec::new(),
+        Some(_) => {
+            let rules = top.elements(&rule::SCHEMA)?.into_iter().map(rule::read);
+            rules.collect::<Result<_, _>>()?
+        }
+    };
+    Ok(FaultPlan { seed: seed.unwrap_or(0), rules })
+}
+
+/// The file that [`parse`] makes `plan` of.
+pub fn text(plan: &FaultPlan) -> String {
+    let mut text = format!("seed = {}\n", plan.seed);
+    for rule in &plan.rules {
+        write!(text, "\n{}", rule::text(rule)).expect("a string takes all text");
+    }
+    text
+}
+
+/// The name of `kind` in a plan's file.
+pub fn kind_name(kind: FaultKind) -> &'static str {
+    rule::kind_name(kind)
+}

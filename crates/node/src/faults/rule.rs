@@ -1,0 +1,119 @@
+use crate::profile::ProfileError;
+use crate::profile::field::{Field, to_u32, to_u64};
+use crate::profile::schema::Schema;
+use crate::profile::section::Section;
+use base::Nanos;
+use nand::{FaultKind, FaultRule, When};
+use std::fmt::Write;
+
+pub(super) const SCHEMA: Schema = Schema {
+    name: "fault",
+    title: "[[fault]]",
+    keys: &["kind", "ppm", "nth", "die", "block", "page", "from_us", "until_us", "most", "percent"],
+};
+
+/// Latest time in microseconds: thirty years, far from the end of the clock.
+const MICROS_MAX: f64 = 1e15;
+
+/// Longest that a slow die takes, in percent of its times.
+const PERCENT_MAX: u32 = 1_000_000;
+
+/// One in so many operations is counted in parts of this.
+const MILLION: u32 = 1_000_000;
+
+/// Each kind by its name; that of a slow die is as fast as any.
+const KINDS: [(&str, FaultKind); 6] = [
+    ("uncorrectable-read", FaultKind::UncorrectableRead),
+    ("flipped-bit", FaultKind::FlippedBit),
+    ("failed-program", FaultKind::FailedProgram),
+    ("failed-erase", FaultKind::FailedErase),
+    ("bad-block", FaultKind::BadBlock),
+    ("slow-die", FaultKind::SlowDie { percent: 100 }),
+];
+
+/// The rule that `section` describes.
+pub(super) fn read(section: Section<'_>) -> Result<FaultRule, ProfileError> {
+    let named = section.field("kind")?.choice(&KINDS)?;
+    let kind = match (named, section.optional("percent")) {
+        (FaultKind::SlowDie { .. }, _) => {
+            let percent = section.field("percent")?.whole(100..=PERCENT_MAX)?;
+            FaultKind::SlowDie { percent }
+        }
+        (_, Some(percent)) => {
+            let reason = "percent is given, but only the kind \"slow-die\" has it";
+            return Err(percent.wrong(reason.to_owned()));
+        }
+        (_, None) => named,
+    };
+    let number = |key| -> Result<Option<u32>, ProfileError> {
+        section.optional(key).map(|field| field.whole(0..=u32::MAX)).transpose()
+    };
+    let most = section.optional("most").map(|field| field.count(1..=u64::MAX)).transpose()?;
+    let from = section.optional("from_us").map(micros).transpose()?.unwrap_or(Nanos::ZERO);
+    let until = section.optional("until_us").map(micros).transpose()?;
+    if let (Some(field), Some(until)) = (section.optional("until_us"), until)
+        && until <= from
+    {
+        return Err(field.wrong("until_us is not after from_us".to_owned()));
+    }
+    let (die, block, page) = (number("die")?, number("block")?, number("page")?);
+    Ok(FaultRule { kind, when: when(section, kind)?, die, block, page, from, until, most })
+}
+
+/// Which operations of those that match have the fault. A slow die needs not say: it is all.
+fn when(section: Section<'_>, kind: FaultKind) -> Result<When, ProfileError> {
+    match (section.optional("ppm"), section.optional("nth")) {
+        (Some(_), Some(nth)) => Err(nth.wrong("both ppm and nth are given".to_owned())),
+        (Some(ppm), None) => Ok(When::Ppm(to_u32(ppm.number(0.0..=f64::from(MILLION))?))),
+        (None, Some(nth)) => Ok(When::Nth(nth.count(1..=u64::MAX)?)),
+        (None, None) if matches!(kind, FaultKind::SlowDie { .. }) => Ok(When::Ppm(MILLION)),
+        (None, None) => Err(section.lacks("ppm or nth")),
+    }
+}
+
+fn micros(field: Field<'_>) -> Result<Nanos, ProfileError> {
+    Ok(Nanos(to_u64(field.number(0.0..=MICROS_MAX)? * 1e3)))
+}
+
+/// The name of `kind`.
+pub(super) fn kind_name(kind: FaultKind) -> &'static str {
+    let is_same =
+        |other: FaultKind| std::mem::discriminant(&other) == std::mem::discriminant(&kind);
+    let (name, _) = KINDS.iter().find(|(_, other)| is_same(*other)).expect("every kind has a name");
+    name
+}
+
+/// The section that [`read`] makes `rule` of.
+pub(super) fn text(rule: &FaultRule) -> String {
+    let FaultRule { kind, when, die, block, page, from, until, most } = *rule;
+    let name = kind_name(kind);
+    let percent = match kind {
+        FaultKind::SlowDie { percent } => Some(u64::from(percent)),
+        _ => None,
+    };
+    let (ppm, nth) = match when {
+        When::Ppm(ppm) => (Some(u64::from(ppm)), None),
+        When::Nth(nth) => (None, Some(nth)),
+    };
+    let mut text = format!("[[fault]]\nkind = {name:?}\n");
+    for (key, number) in [
+        ("ppm", ppm),
+        ("nth", nth),
+        ("die", die.map(u64::from)),
+        ("block", block.map(u64::from)),
+        ("page", page.map(u64::from)),
+        ("most", most),
+        ("percent", percent),
+    ] {
+        if let Some(number) = number {
+            writeln!(text, "{key} = {number}").expect("a string takes all text");
+        }
+    }
+    for (key, time) in [("from_us", (from > Nanos::ZERO).then_some(from)), ("until_us", until)] {
+        if let Some(Nanos(time)) = time {
+            writeln!(text, "{key} = {}.{:03}", time / 1_000, time % 1_000)
+                .expect("a string takes all text");
+        }
+    }
+    text
+}

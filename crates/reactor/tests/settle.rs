@@ -1,0 +1,77 @@
+//! What is left when nothing is left to happen, and going on from there on another clock.
+
+use base::Nanos;
+use clock::{Class, Group, Rank, Stage};
+use reactor::Reactor;
+use std::cell::Cell;
+use std::rc::Rc;
+
+#[test]
+fn a_settled_reactor_has_done_all_but_what_waits_for_others() {
+    let mut reactor = Reactor::new(None);
+    let done = Rc::new(Cell::new(0));
+    let waiter = reactor.run(async {
+        for after in 1..=3 {
+            let done = done.clone();
+            clock::spawn(async move {
+                clock::sleep(Nanos(1_000 * after), Stage::Core).await;
+                done.set(done.get() + 1);
+            });
+        }
+        let done = done.clone();
+        clock::spawn(async move {
+            clock::park(Rank::Free, Stage::Queue).await;
+            done.set(100);
+        })
+    });
+    assert_eq!(done.get(), 0);
+    reactor.settle();
+    assert_eq!((done.get(), reactor.run(async { clock::now() })), (3, Nanos(3_000)));
+    reactor.run(async { clock::wake(waiter) });
+    reactor.settle();
+    assert_eq!(done.get(), 100);
+}
+
+/// Draws of a shuffled clock decide who comes first, so they are seen in the order.
+#[test]
+fn a_restored_clock_goes_on_where_the_other_stopped() {
+    let order = |reactor: &mut Reactor| {
+        let seen = Rc::new(std::cell::RefCell::new(Vec::new()));
+        reactor.run(async {
+            for name in 0..20 {
+                let seen = seen.clone();
+                clock::spawn(async move {
+                    clock::sleep(Nanos(500), Stage::Core).await;
+                    seen.borrow_mut().push((name, clock::now(), clock::unix_now()));
+                });
+            }
+        });
+        reactor.settle();
+        seen.take()
+    };
+    let resource = || Group::new().resource("a thing", Rank::Core, 1);
+    let mut one = Reactor::new(Some(3));
+    let held = one.run(async {
+        let held = resource();
+        clock::set_unix_now(clock::UnixMillis(2_000_000_000_000));
+        held.serve(Class::Gc, Stage::Array, Nanos(7_000)).await;
+        held
+    });
+    order(&mut one);
+    let saved = one.run(async { clock::save() });
+
+    let mut other = Reactor::new(Some(3));
+    let again = other.run(async {
+        let again = resource();
+        assert!(clock::restore(saved));
+        again
+    });
+    let busy = |reactor: &mut Reactor, of: clock::Resource| reactor.run(async { of.busy() });
+    assert_eq!(busy(&mut other, again), Nanos(7_000));
+    assert_eq!(busy(&mut one, held), Nanos(7_000));
+    assert_eq!(order(&mut other), order(&mut one));
+
+    let saved = one.run(async { clock::save() });
+    let fits = Reactor::new(None).run(async { clock::restore(saved) });
+    assert!(!fits, "it has another number of resources");
+}

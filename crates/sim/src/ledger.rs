@@ -1,0 +1,209 @@
+use crate::history::{Call, History, Moment, Open, Operation, Outcome, Version};
+use crate::linearizable::check;
+use crate::power::Loss;
+use crate::trace;
+use crate::violation::Violation;
+use base::Nanos;
+use std::fmt::Write;
+
+/// What a host has asked for and was told, of each of the things that it can name: keys, blocks,
+/// groups of keys. It lives longer than the devices that it was told by.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// What its subjects are, for a trace.
+    name: &'static str,
+    /// Whether a change that is not answered yet may be read, and be lost with the power all the
+    /// same.
+    pub(crate) is_read_early: bool,
+    subjects: Vec<Subject>,
+    /// Time on the clocks of the devices before.
+    before: Nanos,
+    /// Answers so far.
+    pub(crate) operations: u64,
+}
+
+/// A thing with a name, and what its host has seen of it.
+#[derive(Debug, Default)]
+struct Subject {
+    history: History,
+    /// The content of each version.
+    versions: Vec<Content>,
+    /// Before it, all changes are durable.
+    flushed: Option<Moment>,
+    /// When power was lost.
+    cuts: Vec<Moment>,
+    /// When faults may have brought back something older.
+    reverts: Vec<Moment>,
+    /// It will be `flushed` when the flush that is under way ends.
+    flushing: Option<Moment>,
+}
+
+/// What tells values apart: a length and a tag.
+pub(crate) type Content = (u32, u64);
+
+/// What faults of the flash excuse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Excuses {
+    /// Subjects whose value may be lost, or be an older one, at most.
+    pub(crate) hit: usize,
+}
+
+impl Ledger {
+    pub(crate) fn new(name: &'static str, subjects: usize) -> Self {
+        let subjects = (0..subjects).map(|_| Subject::default()).collect();
+        Self { name, is_read_early: false, subjects, before: Nanos::ZERO, operations: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.subjects.len()
+    }
+
+    /// The number of a content, whoever names it first.
+    pub(crate) fn version(&mut self, subject: usize, content: Content) -> Version {
+        let versions = &mut self.subjects[subject].versions;
+        let known = versions.iter().rposition(|version| *version == content);
+        let number = known.unwrap_or_else(|| {
+            versions.push(content);
+            versions.len() - 1
+        });
+        Version(u32::try_from(number).expect("a key is stored less than 2^32 times"))
+    }
+
+    /// Notes that `call` is made now.
+    pub(crate) fn invoke(&mut self, subject: usize, call: Call) -> Open {
+        let at = self.now();
+        trace::event(format_args!("{}: {subject}: {call}", self.name));
+        self.subjects[subject].history.invoke(call, at)
+    }
+
+    /// Notes that it is answered now.
+    pub(crate) fn respond(&mut self, subject: usize, open: Open, outcome: Outcome) {
+        let at = self.now();
+        trace::event(format_args!("{}: {subject}: {outcome}", self.name));
+        self.subjects[subject].history.respond(open, outcome, at);
+        self.operations += 1;
+    }
+
+    /// Notes that a delete is answered now by someone who does not say whether there was anything.
+    pub(crate) fn respond_either(&mut self, subject: usize, open: Open) {
+        let at = self.now();
+        self.subjects[subject].history.respond_either(open, at);
+        self.operations += 1;
+    }
+
+    /// What `subject` was before its last change, or earlier, may be back from now on.
+    pub(crate) fn may_revert(&mut self, subject: usize) {
+        let at = if clock::is_installed() { self.now() } else { self.before };
+        self.subjects[subject].history.forget(Moment::FIRST, at);
+    }
+
+    /// Faults may have brought back something older, of some subjects.
+    pub(crate) fn faults_may_revert(&mut self) {
+        let at = self.now();
+        for subject in &mut self.subjects {
+            let now = subject.history.now(at);
+            subject.reverts.push(now);
+        }
+    }
+
+    /// Notes that a flush of all is asked for now.
+    pub(crate) fn start_flush(&mut self) {
+        let at = self.now();
+        for subject in &mut self.subjects {
+            subject.flushing = Some(subject.history.now(at));
+        }
+    }
+
+    /// Notes that the flush is answered.
+    pub(crate) fn end_flush(&mut self) {
+        for subject in &mut self.subjects {
+            subject.flushed = subject.flushing.take();
+        }
+    }
+
+    /// Gives up what is not answered: the device has lost its power.
+    pub(crate) fn cut_off(&mut self, loss: Loss) {
+        self.before += loss.at;
+        for Subject { history, flushed, flushing, cuts, .. } in &mut self.subjects {
+            history.cut_off(self.before);
+            let since = flushed.unwrap_or(Moment::FIRST);
+            if loss.forgets {
+                history.forget(since, self.before);
+            } else if self.is_read_early {
+                let now = history.now(self.before);
+                history.forget(now, self.before);
+            }
+            *flushing = None;
+            let now = history.now(self.before);
+            *flushed = Some(now);
+            cuts.push(now);
+        }
+    }
+
+    /// What the last answer that tells says of `subject`: whether it is there, or lost.
+    pub(crate) fn last_seen(&self, subject: usize) -> Seen {
+        let answers = self.subjects[subject].history.operations().iter().rev();
+        let mut telling =
+            answers.filter_map(|operation| match (operation.call, operation.outcome) {
+                (Call::Retrieve, Some(Outcome::Value(_))) => Some(Seen::There),
+                (Call::Retrieve, Some(Outcome::NotFound)) => Some(Seen::Absent),
+                (_, Some(Outcome::Lost)) => Some(Seen::Lost),
+                _ => None,
+            });
+        telling.next().unwrap_or(Seen::Absent)
+    }
+
+    pub(crate) fn operations_of(&self, subject: usize) -> &[Operation] {
+        self.subjects[subject].history.operations()
+    }
+
+    /// Holds every history to what an order of its operations explains.
+    ///
+    /// # Panics
+    /// When there is none, or when more was lost than `excuses` say.
+    pub(crate) fn check(&self, name: impl Fn(usize) -> String, excuses: Excuses) {
+        let mut hit = Vec::new();
+        for (number, subject) in self.subjects.iter().enumerate() {
+            let Err(violation) = check(&subject.history) else { continue };
+            let with_faults = subject.history.with_faults(&subject.cuts, &subject.reverts);
+            let is_excused = excuses.hit > 0 && check(&with_faults).is_ok();
+            assert!(is_excused, "{}: {}", name(number), with_contents(&violation, subject));
+            hit.push(name(number));
+        }
+        assert!(
+            hit.len() <= excuses.hit,
+            "{} are hit, but the faults reach no more than {}: {hit:?}",
+            hit.len(),
+            excuses.hit
+        );
+    }
+
+    fn now(&self) -> Nanos {
+        self.before + clock::now()
+    }
+}
+
+/// What is known of a subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    There,
+    Absent,
+    Lost,
+}
+
+/// The violation, and what its versions are.
+fn with_contents(violation: &Violation, subject: &Subject) -> String {
+    let mut text = violation.to_string();
+    for (number, (len, tag)) in subject.versions.iter().enumerate() {
+        let version = Version(u32::try_from(number).expect("there are fewer"));
+        let shows = |operation: &Operation| {
+            matches!(operation.call, Call::Store(stored, _) if stored == version)
+                || operation.outcome == Some(Outcome::Value(version))
+        };
+        if violation.operations().iter().any(shows) {
+            write!(text, "\n    {version}: {len} bytes, tag {tag:#x}")
+                .expect("a string takes all text");
+        }
+    }
+    text
+}

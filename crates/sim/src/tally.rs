@@ -1,0 +1,55 @@
+use base::human_bytes;
+use std::fmt;
+use std::ops::AddAssign;
+
+/// What a run went through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Operations whose answers were checked.
+    pub operations: u64,
+    /// Extents that were cleaned.
+    pub victims: u64,
+    /// Losses of power, wherever they came.
+    pub cuts: u64,
+    /// Of these, those that came before the device was open.
+    pub cuts_of_opening: u64,
+    /// Times that the device was open again, by reading all that the flash held.
+    pub scans: u64,
+    /// The same, by what was kept for that.
+    pub checkpoints: u64,
+    /// Faults of the flash.
+    pub faults: u64,
+    /// Bytes of keys and values that were stored.
+    pub stored_bytes: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.operations += other.operations;
+        self.victims += other.victims;
+        self.cuts += other.cuts;
+        self.cuts_of_opening += other.cuts_of_opening;
+        self.scans += other.scans;
+        self.checkpoints += other.checkpoints;
+        self.faults += other.faults;
+        self.stored_bytes += other.stored_bytes;
+    }
+}
+
+impl Tally {
+    /// Times that the device was open again.
+    pub const fn reopenings(&self) -> u64 {
+        self.scans + self.checkpoints
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operations, victims, cuts, cuts_of_opening, faults, .. } = *self;
+        let stored = human_bytes(self.stored_bytes);
+        write!(f, "{operations} operations, {stored} stored, {victims} extents cleaned, ")?;
+        write!(f, "{cuts} cuts, {cuts_of_opening} of them while opening, {faults} faults, ")?;
+        write!(f, "opened again {} times by scan, ", self.scans)?;
+        write!(f, "{} by checkpoint", self.checkpoints)
+    }
+}

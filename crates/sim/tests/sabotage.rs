@@ -1,0 +1,77 @@
+//! Stores that make a mistake on purpose are found out, by the scenarios that a store without
+//! mistakes passes, and what is printed of a failing seed is enough to see it fail again.
+
+use engine::Sabotage;
+use sim::{Failure, Scenario, fails_with, failure};
+use std::sync::{Mutex, PoisonError};
+
+/// Seeds in which a mistake must show.
+const SEEDS: u64 = 60;
+
+/// The mistake of this process is one for all its tests.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The first seed that finds `mistake`, and how.
+fn found_by(mistake: Sabotage, scenario: Scenario) -> Option<(u64, Failure)> {
+    Sabotage::choose(Some(mistake));
+    let found = (0..SEEDS).find_map(|seed| Some((seed, failure(scenario, seed)?)));
+    Sabotage::choose(None);
+    found
+}
+
+fn assert_found(mistake: Sabotage, scenario: Scenario) {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let (seed, failure) = found_by(mistake, scenario)
+        .unwrap_or_else(|| panic!("{mistake:?} is not found by {SEEDS} seeds of {scenario:?}"));
+    assert!(!failure.message.is_empty(), "it is said what is wrong");
+    let first = failure.message.lines().next().unwrap_or_default();
+    println!("{mistake:?}: {scenario:?} seed {seed}: {first}");
+    assert!(sim::failure(scenario, seed).is_none(), "without the mistake the seed passes");
+}
+
+#[test]
+fn a_store_that_answers_before_the_data_is_on_the_flash_is_found() {
+    assert_found(Sabotage::AnswerBeforeData, Scenario::Kv);
+}
+
+#[test]
+fn a_store_that_tells_of_data_before_it_is_on_the_flash_is_found() {
+    assert_found(Sabotage::IndexBeforeData, Scenario::Kv);
+}
+
+#[test]
+fn a_store_without_tombstones_is_found() {
+    assert_found(Sabotage::NoTombstones, Scenario::Kv);
+}
+
+#[test]
+fn a_store_that_does_not_look_at_sequences_is_found() {
+    assert_found(Sabotage::NoSequences, Scenario::Kv);
+}
+
+#[test]
+fn a_store_that_takes_parts_of_batches_is_found() {
+    assert_found(Sabotage::TornBatches, Scenario::Batches);
+}
+
+#[test]
+fn a_store_that_takes_parts_of_values_is_found() {
+    assert_found(Sabotage::TornRecords, Scenario::Kv);
+}
+
+/// It shows only where a fault strikes, so of all faults of a run few are left.
+#[test]
+fn the_faults_of_a_failing_run_are_shortened_to_those_that_it_needs() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let (seed, failure) =
+        found_by(Sabotage::LostIsAbsent, Scenario::Kv).expect("some seed has such a fault");
+    let needed = failure.plan.matches("[[fault]]").count();
+    println!("seed {seed}: {needed} of {} faults:\n{}", failure.faults, failure.plan);
+    assert!((1..=3).contains(&needed), "{failure:?}");
+    Sabotage::choose(Some(Sabotage::LostIsAbsent));
+    let (with, without) =
+        (fails_with(Scenario::Kv, seed, &failure.plan), fails_with(Scenario::Kv, seed, ""));
+    Sabotage::choose(None);
+    assert!(with && !without, "with the plan it fails ({with}), without faults not ({without})");
+    assert!(!fails_with(Scenario::Kv, seed, &failure.plan), "nor without the mistake");
+}
