@@ -28,6 +28,7 @@ use crate::rig::{Cut, Measured, Rig, Setup};
 use crate::target::Target;
 use base::human_bytes;
 use node::FaultPlan;
+use node::profile::NamespaceKind;
 use report::{Before, BenchReport, Subject};
 use std::path::{Path, PathBuf};
 use workload::{Plan, Space, Zoning};
@@ -47,7 +48,7 @@ fn run_plan(args: &BenchArgs) -> Result<Output, Failure> {
     let nsid = space::choose(&target, operation)?;
     let namespace = target.profile.namespaces[nsid as usize - 1].clone();
     let place = plan::Place { nsid, space: space::of(&namespace.kind) };
-    check_cut(args, &target, place.space)?;
+    check_cut(args, &target, &namespace.kind)?;
     let mut plan = plan::of(args, operation, place, target.payload)?;
     plan = plan::within(args, plan, namespace.size_bytes / u64::from(plan.values.max().max(1)))?;
     state::check(args, &target, &plan)?;
@@ -103,7 +104,7 @@ fn prepare(
 }
 
 /// Refuses to take the power of what cannot be checked afterwards.
-fn check_cut(args: &BenchArgs, target: &Target, space: Space) -> Result<(), Failure> {
+fn check_cut(args: &BenchArgs, target: &Target, kind: &NamespaceKind) -> Result<(), Failure> {
     if args.cut_at.is_none() {
         return Ok(());
     }
@@ -112,7 +113,7 @@ fn check_cut(args: &BenchArgs, target: &Target, space: Space) -> Result<(), Fail
             "--cut-at is for virtual time: use a target sim:PROFILE instead of emu:PROFILE",
         ));
     }
-    if matches!(space, Space::Zones(_)) {
+    if matches!(kind, NamespaceKind::Zoned(_)) {
         return Err(Failure::refused(
             "--cut-at is for pairs and blocks: what zones hold is not checked afterwards",
         ));
