@@ -190,11 +190,6 @@ impl History {
             }
             if operation.outcome == Some(Outcome::Lost) {
                 all.operations.push(Operation { call: Call::Lose, outcome: None, ..*operation });
-                // A header with a flipped bit is mended when its record is moved: a value that
-                // could not be read once may be there again.
-                if operation.call == Call::Retrieve {
-                    continue;
-                }
             }
             all.operations.push(*operation);
         }
