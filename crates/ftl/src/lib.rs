@@ -33,8 +33,7 @@
 //!
 //! # Not here
 //! When a step of an operation takes place (`nand`), what is live in an extent and which one is
-//! cleaned next (`engine`), how commands look (`spec`). Zones are not opened from flash: they begin
-//! empty.
+//! cleaned next (`engine`), how commands look (`spec`).
 
 mod append;
 mod block_sum;
