@@ -40,7 +40,7 @@ pub(crate) struct Die {
 
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Block {
-    /// The pages programmed since the last erase, in order. One pointer each: an array has
+    /// The pages programmed since the last erase, in order. A reference each: an array has
     /// millions.
     pages: Vec<Page>,
     /// Meaningless while no page is programmed.
