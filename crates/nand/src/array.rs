@@ -388,8 +388,13 @@ impl Nand {
         }
     }
 
-    /// Ends a program, of an unreadable page if it has none. True when it went well.
+    /// Ends a program, of an unreadable page if it has none. True when it went well. One that came
+    /// before another of its block failed leaves the cells as they are: so the page that failed is
+    /// the last of the block, as one is that a loss of power has cut off.
     fn end_program(&self, ppa: Ppa, page: Option<Page>, tag: Option<Tag>) -> bool {
+        if self.cells.is_closed(ppa.block) {
+            return false;
+        }
         let end = if self.cells.is_broken(ppa.block) {
             End::Failed
         } else if self.is_troubled() {
@@ -397,7 +402,8 @@ impl Nand {
         } else {
             End::Good
         };
-        match page.filter(|_| end == End::Good) {
+        match page {
+            _ if end != End::Good => self.cells.fail_program(ppa, tag),
             Some(page) => self.cells.program(ppa, page, tag),
             None => self.cells.program_unreadable(ppa, tag),
         }

@@ -49,8 +49,18 @@ struct Block {
     bad: bool,
     /// Marked as bad since it left the factory.
     retired: bool,
-    /// Programs and erases fail from now on; nobody need know yet.
-    broken: bool,
+    trouble: Trouble,
+}
+
+/// What fails at a block from now on; nobody need know yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Trouble {
+    #[default]
+    None,
+    /// Programs, until it is erased: one has failed.
+    Closed,
+    /// Programs and erases.
+    Broken,
 }
 
 /// What a sense finds where a page may be.
@@ -140,7 +150,7 @@ impl Cells {
 
     /// True when there are blocks whose programs and erases fail, and that are not retired.
     pub(crate) fn has_broken_blocks(&self) -> bool {
-        self.count(|block| block.broken && !block.retired) > 0
+        self.count(|block| block.trouble == Trouble::Broken && !block.retired) > 0
     }
 
     fn count(&self, is_one: impl Fn(&Block) -> bool) -> u32 {
@@ -192,6 +202,21 @@ impl Cells {
         block.pages.push(page);
     }
 
+    /// Ends a program that failed, and with it all others of its block until that is erased.
+    pub(crate) fn fail_program(&self, ppa: Ppa, tag: Option<Tag>) {
+        self.program_unreadable(ppa, tag);
+        let mut die = self.die(ppa.block);
+        let trouble = &mut die.of_mut(ppa.block).trouble;
+        if *trouble == Trouble::None {
+            *trouble = Trouble::Closed;
+        }
+    }
+
+    /// True when a program of `block` has failed since it was erased.
+    pub(crate) fn is_closed(&self, block: BlockId) -> bool {
+        self.die(block).of(block).trouble == Trouble::Closed
+    }
+
     /// Ends a program that leaves nothing readable. The tag can still be read from the pages after.
     pub(crate) fn program_unreadable(&self, ppa: Ppa, tag: Option<Tag>) {
         self.program(ppa, self.blank.clone(), tag);
@@ -223,12 +248,12 @@ impl Cells {
 
     /// Programs and erases of `block` fail from now on.
     pub(crate) fn wreck(&self, block: BlockId) {
-        self.die(block).of_mut(block).broken = true;
+        self.die(block).of_mut(block).trouble = Trouble::Broken;
     }
 
     /// True when programs and erases of `block` fail.
     pub(crate) fn is_broken(&self, block: BlockId) -> bool {
-        self.die(block).of(block).broken
+        self.die(block).of(block).trouble == Trouble::Broken
     }
 
     /// Marks `block` as bad.
@@ -297,6 +322,9 @@ impl Cells {
         let block = die.of_mut(id);
         assert!(!block.bad && !block.retired, "{id} cannot be erased: it is bad");
         block.erases += 1;
+        if block.trouble == Trouble::Closed {
+            block.trouble = Trouble::None;
+        }
         let pages = std::mem::take(&mut block.pages);
         if !die.unreadable.is_empty() {
             die.unreadable.retain(|(block, _)| *block != id.block);

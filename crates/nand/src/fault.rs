@@ -59,7 +59,8 @@ pub enum FaultKind {
     UncorrectableRead,
     /// A sense leaves the page with one bit turned over, for good, and nothing says so.
     FlippedBit,
-    /// A program fails. Its page is used up and cannot be read.
+    /// A program fails. Its page is used up and cannot be read, and other programs of the block
+    /// fail until it is erased: those that were asked for before it failed too.
     FailedProgram,
     /// An erase fails. No page of the block can be read any more.
     FailedErase,

@@ -93,7 +93,7 @@ fn a_page_without_bits_does_not_flip() {
 }
 
 #[test]
-fn a_failed_program_uses_its_page_up() {
+fn a_failed_program_uses_its_page_up_and_fails_those_behind_it() {
     for model in MODELS {
         let cells = cells();
         Reactor::new(None).run(async {
@@ -104,9 +104,13 @@ fn a_failed_program_uses_its_page_up() {
             assert_eq!(now() - start, TRANSFER + PROGRAM);
             assert_eq!(cells.programmed(block(0, 0)), 2);
             assert_eq!(read(&nand, ppa(0, 0, 1)).await, Err(ReadError::Uncorrectable));
-            program(&nand, ppa(0, 0, 2), 3).await.unwrap();
-            assert_eq!(read(&nand, ppa(0, 0, 2)).await, Ok(3));
+            assert_eq!(program(&nand, ppa(0, 0, 2), 3).await, Err(ProgramError::Failed));
+            assert_eq!(cells.programmed(block(0, 0)), 2, "the one that failed is the last");
+            assert_eq!(nand.faults().counts.total(), 1);
             assert!(!cells.is_bad(block(0, 0)));
+            nand.erase(block(0, 0), Class::Gc).await.unwrap();
+            program(&nand, ppa(0, 0, 0), 3).await.unwrap();
+            assert_eq!(read(&nand, ppa(0, 0, 0)).await, Ok(3));
         });
     }
 }
@@ -216,8 +220,8 @@ fn a_copy_fails_as_its_read_or_as_its_program() {
         assert_eq!(copy(1, 0, Some(TAG)).await, Err(CopyError::Failed));
         assert_eq!(nand.cells().programmed(block(0, 2)), 1);
         assert_eq!(read(&nand, ppa(0, 2, 0)).await, Err(ReadError::Uncorrectable));
-        assert_eq!(copy(1, 1, None).await, Ok(()));
-        assert_eq!(read(&nand, ppa(0, 2, 1)).await, Ok(2));
+        assert_eq!(copy(1, 1, None).await, Err(CopyError::Failed));
+        assert_eq!(nand.cells().programmed(block(0, 2)), 1);
     });
 }
 
