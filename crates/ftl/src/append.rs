@@ -98,15 +98,23 @@ impl AppendFtl {
         }
     }
 
-    /// The same for a log that must not fail for one bad block: on flash that may fail a block of
-    /// each plane is kept for that. A stripe of all dies needs no more than the log's own reserve,
-    /// of narrower ones each has to have its own.
+    /// The same for a log that must not fail for one bad block: [`Self::spare_extents`] fewer, so
+    /// that each plane has a block for that.
     #[must_use]
-    pub fn keeping_spares(self) -> Self {
-        if self.nand.may_fail() && self.sets.count > 1 {
+    pub fn keeping_spares(mut self) -> Self {
+        let spares = Self::spare_extents(self.sets.count);
+        if spares > 0 {
             self.blocks().keep_spares();
+            self.shape.extents = self.shape.extents.saturating_sub(spares);
         }
         self
+    }
+
+    /// Extents that are kept for bad blocks where extents have the choice of so many stripes: a
+    /// stripe of all dies needs no more than the log's own reserve, of narrower ones each has to
+    /// have its own.
+    pub const fn spare_extents(stripes: u32) -> u32 {
+        if stripes > 1 { stripes } else { 0 }
     }
 
     /// Blocks that [`Self::open`] erased because their tag could not be read. What they held of an

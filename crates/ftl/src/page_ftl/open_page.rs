@@ -18,7 +18,7 @@ pub(crate) struct OpenPage {
     pub(crate) ticket: u64,
     pub(crate) data: Segments,
     /// The checksum of each slot taken.
-    pub(crate) sums: SmallVec<[u32; 4]>,
+    pub(crate) sums: SmallVec<[u32; 8]>,
     /// Pages that failed, parts of which are in this one.
     pub(crate) debts: Vec<Arc<Debt>>,
     /// If writes wait for it.

@@ -22,6 +22,8 @@ struct Program {
     class: Class,
     content: Page,
     owed: Owed,
+    /// It is the collector's, and has what hosts wrote to a page that failed.
+    rescues: bool,
 }
 
 impl PageFtl {
@@ -62,10 +64,7 @@ impl PageFtl {
         let open = state.units[unit as usize].frontiers[frontier].open.take();
         let open = open.expect("only an open page is closed");
         let OpenPage { page, host_slots, ticket, data, landing, sums, debts, .. } = open;
-        let spare = self.seal(state, unit, page, sums);
-        if frontier == self.collector() {
-            self.note_dead(state, unit, &spare, page);
-        }
+        let spare = self.seal(state, unit, frontier, page, sums);
         let content = Page::new(&spare.encode(self.names), data);
         let of = &mut state.units[unit as usize];
         let at = &mut of.frontiers[frontier];
@@ -78,30 +77,45 @@ impl PageFtl {
         state.host_pages += u64::from(frontier == HOST);
         let ftl = self.me();
         let owed = Owed { host_slots, ticket, landing, debts, waits: None };
-        let program = Program { page, unit, frontier, class, content, owed };
+        let rescues = frontier != HOST && owed.is_to_hosts();
+        state.rescuing_pages += u64::from(rescues);
+        let program = Program { page, unit, frontier, class, content, owed, rescues };
         clock::spawn(async move { ftl.program(program).await });
     }
 
     /// Ends the taking of slots of `page`, and says what is in them.
-    fn seal(&self, state: &mut State, unit: u32, page: u32, sums: SmallVec<[u32; 4]>) -> Spare {
+    fn seal(
+        &self,
+        state: &mut State,
+        unit: u32,
+        frontier: usize,
+        page: u32,
+        mut sums: SmallVec<[u32; 8]>,
+    ) -> Spare {
         let names = self.name_others(state, unit);
         state.sequence += 1;
-        let State { blocks, map, sequence, .. } = state;
+        let State { units, blocks, map, sequence, .. } = state;
         let block = &mut blocks[self.layout.block_of_page(page) as usize];
         let first = (page % self.layout.pages * self.layout.slots) as usize;
         block.blocks.resize(first + self.layout.slots as usize, NONE);
         block.sequences.resize((page % self.layout.pages) as usize, 0);
         block.sequences.push(*sequence);
-        let slots = (page * self.layout.slots..).zip(&block.blocks[first..]);
+        let mut is_whole = true;
         // A slot that is dead by now was overwritten in a page that may be closed before this one.
-        let held = slots.map(|(slot, number)| {
-            let is_live = *number != NONE && map.get(*number) == slot;
-            if is_live { *number } else { NONE }
-        });
-        let blocks = held.collect();
-        let mut sums = sums;
+        for (slot, number) in (page * self.layout.slots..).zip(&mut block.blocks[first..]) {
+            if *number != NONE && map.get(*number) != slot {
+                (*number, is_whole) = (NONE, false);
+            }
+        }
+        // What a page of the collector does not name lies in a victim, which is not erased before
+        // its successor has landed.
+        if frontier == self.collector() && !is_whole {
+            let last = &mut units[unit as usize].died_on_the_way;
+            *last = block.superseded.max(*last);
+        }
+        let held = SmallVec::from(&block.blocks[first..]);
         sums.resize(self.layout.slots as usize, 0);
-        Spare { sequence: *sequence, blocks, sums, names }
+        Spare { sequence: *sequence, blocks: held, sums, names }
     }
 
     /// What the next page of `unit` says of some that have landed.
@@ -117,36 +131,20 @@ impl PageFtl {
             if !is_there || sequence == 0 {
                 continue;
             }
-            let first = within * self.layout.slots;
-            let numbers = &block.blocks[first as usize..(first + self.layout.slots) as usize];
-            let slots = (page * self.layout.slots..).zip(numbers);
-            let live = slots.map(|(slot, number)| {
-                let is_live = *number != NONE && state.map.get(*number) == slot;
-                if is_live { *number } else { NONE }
-            });
-            let (erases, blocks) = (block.erases, live.collect());
-            names.push(Name { page, erases, sequence, blocks });
+            let first = (within * self.layout.slots) as usize;
+            let blocks = SmallVec::from(&block.blocks[first..first + self.layout.slots as usize]);
+            names.push(Name { page, erases: block.erases, sequence, blocks });
         }
         names
     }
 
-    /// A page of the collector was sealed as `spare` says. What it does not name lies in a victim,
-    /// which is not erased before its successor has landed.
-    fn note_dead(&self, state: &mut State, unit: u32, spare: &Spare, page: u32) {
-        let block = &state.blocks[self.layout.block_of_page(page) as usize];
-        let first = (page % self.layout.pages * self.layout.slots) as usize;
-        if block.blocks[first..] != spare.blocks[..] {
-            let last = &mut state.units[unit as usize].died_on_the_way;
-            *last = block.superseded.max(*last);
-        }
-    }
-
     async fn program(&self, program: Program) {
-        let Program { page, unit, frontier, class, content, mut owed } = program;
+        let Program { page, unit, frontier, class, content, mut owed, rescues } = program;
         let closed_at = clock::now();
         let (ppa, tag) = (self.layout.ppa(page), self.tag(page, frontier));
         let programmed = self.nand.program(ppa, content.clone(), tag, class).await;
         let mut state = self.state();
+        state.rescuing_pages -= u64::from(rescues);
         if programmed == Err(ProgramError::PowerLost) {
             state.lost_host_pages += u64::from(frontier == HOST);
             Self::end_program(&mut state, frontier);
@@ -154,6 +152,7 @@ impl PageFtl {
         }
         let first = state.units[unit as usize].frontiers[frontier].unlanded.pop_front();
         assert!(first.is_some_and(|(first, _)| first == page), "pages land in their order");
+        owed.debts.extend(state.heirs.remove(&page).unwrap_or_default());
         if programmed.is_ok() {
             state.units[unit as usize].note_unnamed(page);
             self.land(&mut state, page, unit, frontier);

@@ -12,6 +12,7 @@ use crate::page_ftl::{GcBlocking, PageFtl};
 use base::Nanos;
 use base::limits::BLOCK_BYTES;
 use media::Page;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is to be done when all of a page is on the flash.
@@ -26,6 +27,13 @@ pub(crate) struct Owed {
     pub(crate) debts: Vec<Arc<Debt>>,
     /// The unit whose collector waits for it, if it failed there.
     pub(crate) waits: Option<u32>,
+}
+
+impl Owed {
+    /// True when hosts count on it.
+    pub(crate) fn is_to_hosts(&self) -> bool {
+        self.host_slots > 0 || self.debts.iter().any(|debt| debt.is_to_hosts())
+    }
 }
 
 /// A page that failed.
@@ -54,6 +62,12 @@ impl Debt {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left.pages -= 1;
         if left.pages == 0 { left.owed.take() } else { None }
+    }
+
+    /// True when hosts count on it.
+    pub(crate) fn is_to_hosts(&self) -> bool {
+        let left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.owed.as_ref().is_some_and(Owed::is_to_hosts)
     }
 
     /// What is owed, which will never be paid.
@@ -92,6 +106,7 @@ impl PageFtl {
     ) {
         state.stranded.insert(page, content.clone());
         let debt = Arc::new(Debt::new(owed));
+        self.wait_for_heirs(state, page, content, &debt);
         if self.move_stranded(state, page, content, &debt).is_some() {
             state.stranded.remove(&page);
             if let Some(owed) = debt.pay() {
@@ -100,10 +115,35 @@ impl PageFtl {
             return;
         }
         Self::exhaust(state);
-        if let Some(owed) = debt.default_on() {
-            state.credit.give_back(owed.host_slots);
-            if let Some(landing) = owed.landing {
-                landing.land(closed_at, clock::stages(), false);
+        Self::default_on(state, &debt, closed_at);
+    }
+
+    /// What `debt` owes will never be paid, nor what waits for that.
+    fn default_on(state: &mut State, debt: &Debt, closed_at: Nanos) {
+        let Some(owed) = debt.default_on() else { return };
+        state.credit.give_back(owed.host_slots);
+        if let Some(landing) = owed.landing {
+            landing.land(closed_at, clock::stages(), false);
+        }
+        for debt in owed.debts {
+            Self::default_on(state, &debt, closed_at);
+        }
+    }
+
+    /// What is dead in a page that failed has newer versions in others. As long as one of these is
+    /// on its way neither is on the flash, so that whoever wrote the older waits for it too.
+    fn wait_for_heirs(&self, state: &mut State, page: u32, content: &Page, debt: &Arc<Debt>) {
+        let spare = Spare::decode(content.spare(), self.layout.slots);
+        let numbers = spare.expect("it was made so").blocks.into_iter();
+        let held = (page * self.layout.slots..).zip(numbers).filter(|(_, of)| *of != NONE);
+        let newer = held.map(|(slot, number)| (slot, state.map.get(number)));
+        let newer = newer.filter(|(slot, newer)| newer != slot && *newer != NONE);
+        let heirs: BTreeSet<u32> = newer.map(|(_, newer)| newer / self.layout.slots).collect();
+        for heir in heirs.into_iter().filter(|heir| *heir != page) {
+            let unit = &state.units[self.layout.unit_of(self.layout.block_of_page(heir)) as usize];
+            if unit.frontiers.iter().any(|frontier| frontier.has_on_its_way(heir)) {
+                debt.add_page();
+                state.heirs.entry(heir).or_default().push(debt.clone());
             }
         }
     }

@@ -18,7 +18,8 @@ impl PageFtl {
             clock::park(Rank::Free, Stage::Batch).await;
         }
         let state = self.state();
-        let lost_pages = state.lost_host_pages + state.stranded.len() as u64;
+        let stranded = state.stranded.len() as u64 + state.rescuing_pages;
+        let lost_pages = state.lost_host_pages + stranded;
         Saved { saved_pages: pages.saturating_sub(lost_pages), lost_pages }
     }
 

@@ -25,22 +25,22 @@ const HEAD: usize = 12;
 pub(crate) struct Spare {
     pub(crate) sequence: u64,
     /// [`NONE`] where a slot holds nothing.
-    pub(crate) blocks: SmallVec<[u32; 4]>,
-    pub(crate) sums: SmallVec<[u32; 4]>,
+    pub(crate) blocks: SmallVec<[u32; 8]>,
+    pub(crate) sums: SmallVec<[u32; 8]>,
     pub(crate) names: Vec<Name>,
 }
 
 /// What a page of the same plane says of itself, so that it is known what is lost with it.
 ///
 /// On flash, little endian: 4 bytes for the page, all ones for none; 4 for how often its block had
-/// been erased; 8 for its sequence number; 4 for each slot: its logical block, all ones for one
-/// that was dead by then.
+/// been erased; 8 for its sequence number; 4 for each slot: its logical block, as in the page
+/// itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) page: u32,
     pub(crate) erases: u32,
     pub(crate) sequence: u64,
-    pub(crate) blocks: SmallVec<[u32; 4]>,
+    pub(crate) blocks: SmallVec<[u32; 8]>,
 }
 
 /// Spare bytes of a page with so many slots that names so many others.
@@ -59,7 +59,7 @@ pub(crate) fn lost_sum(data: &[Buf]) -> u32 {
 
 impl Spare {
     /// With `names` names in all, of which some may be none.
-    pub(crate) fn encode(&self, names: u32) -> SmallVec<[u8; 160]> {
+    pub(crate) fn encode(&self, names: u32) -> SmallVec<[u8; 320]> {
         let mut bytes = SmallVec::from_slice(&[0; HEAD]);
         bytes[4..].copy_from_slice(&self.sequence.to_le_bytes());
         for (block, sum) in self.blocks.iter().zip(&self.sums) {

@@ -2,6 +2,7 @@ use crate::page_ftl::block::{Block, Phase};
 use crate::page_ftl::credit::Credit;
 use crate::page_ftl::layout::Layout;
 use crate::page_ftl::map::Map;
+use crate::page_ftl::rescue::Debt;
 use crate::page_ftl::tickets::Tickets;
 use crate::page_ftl::unit::Unit;
 use crate::page_ftl::{PageFtlConfig, PageFtlCounts, PageFtlRecovery};
@@ -10,6 +11,7 @@ use clock::TaskId;
 use media::{Candidate, Page};
 use nand::Cells;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// All that changes.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub(crate) struct State {
     pub(crate) capacity: u64,
     /// What failed to be programmed and has no other place yet.
     pub(crate) stranded: BTreeMap<u32, Page>,
+    /// By page on its way: pages that failed, of which it holds newer versions.
+    pub(crate) heirs: BTreeMap<u32, Vec<Arc<Debt>>>,
     /// No page is left for something that failed to be programmed.
     pub(crate) exhausted: bool,
     /// Pages on their way to the flash.
@@ -44,6 +48,9 @@ pub(crate) struct State {
     /// Of them those of hosts, how many were lost when power was, and who waits for all of them.
     pub(crate) host_pages: u64,
     pub(crate) lost_host_pages: u64,
+    /// Pages of the collector on their way that have what hosts wrote to pages that failed: there
+    /// is no power for these.
+    pub(crate) rescuing_pages: u64,
     pub(crate) saver: Option<TaskId>,
     pub(crate) recovery: PageFtlRecovery,
 }
@@ -87,10 +94,12 @@ impl State {
             live: 0,
             capacity: 0,
             stranded: BTreeMap::new(),
+            heirs: BTreeMap::new(),
             exhausted: false,
             under_way: 0,
             host_pages: 0,
             lost_host_pages: 0,
+            rescuing_pages: 0,
             saver: None,
             recovery: PageFtlRecovery::default(),
         }

@@ -68,6 +68,12 @@ impl Frontier {
         }
     }
 
+    /// True when `page` is open, or closed and has not landed.
+    pub(crate) fn has_on_its_way(&self, page: u32) -> bool {
+        self.open.as_ref().is_some_and(|open| open.page == page)
+            || self.unlanded.iter().any(|(unlanded, _)| *unlanded == page)
+    }
+
     /// Pages of its block that are not taken.
     #[inline]
     pub(crate) const fn left(&self, pages_per_block: u32) -> u32 {

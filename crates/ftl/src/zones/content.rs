@@ -136,7 +136,10 @@ impl Content {
             let small = |n: u64| u32::try_from(n).expect("pages, and offsets in them, are few");
             pages.part(small(number), small(from), small(to - from))
         });
-        (Reading(self.clone()), parts.collect())
+        let parts = parts.collect();
+        // A reading that is dropped locks the pages.
+        drop(pages);
+        (Reading(self.clone()), parts)
     }
 }
 

@@ -277,8 +277,7 @@ impl Zones {
         sources: &[Source],
         mut found: Zone,
     ) -> Zone {
-        let ends_open = pages.is_open(small(sources.len() - 1));
-        let whole = small(sources.len() - usize::from(ends_open));
+        let whole = pages.whole(sources);
         let number = self.state().number_fill();
         let from = pages.filling.extent.as_ref().map(|extent| extent.id);
         let Ok(to) = self.media.open(label(zone, number)) else {
@@ -398,6 +397,14 @@ impl Pages {
         saved.is_some_and(|spare| spare.kind == Kind::Saved)
     }
 
+    /// How many of the pages, from the first, are full or end their zone: all but one that was
+    /// saved before that, and did not land since.
+    fn whole(&self, sources: &[Source]) -> u32 {
+        let count = small(sources.len());
+        let ends_open = sources.last() == Some(&Source::Saved) && self.is_open(count - 1);
+        count - u32::from(ends_open)
+    }
+
     /// True when `page` was saved before it was full, and then filled and landed.
     fn has_gone_on(&self, page: u32) -> bool {
         page < self.landed && self.is_open(page)
@@ -456,4 +463,38 @@ fn count(sources: &[Source], of: Source) -> u64 {
 
 fn small(number: usize) -> u32 {
     u32::try_from(number).expect("pages of an extent are counted in 32 bits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Buf;
+
+    fn spare(kind: Kind, page: u32) -> Spare {
+        Spare { kind, zone: 0, page, fill: 1, landed: page, copied: 0, blocks: 4 }
+    }
+
+    /// A filling whose second page was saved before it was full, with so many pages landed since.
+    fn saved_in_the_second(landed: u32) -> Pages {
+        let page = spare(Kind::Saved, 1).page(Segments::from_iter([Buf::phantom(BLOCK_BYTES, 1)]));
+        let filling = Filling { extent: None, saved: BTreeMap::from([(1, page)]) };
+        Pages {
+            number: 1,
+            filling,
+            top: Some(spare(Kind::Data, landed - 1)),
+            missing: BTreeSet::new(),
+            landed: 1,
+            reads: 0,
+        }
+    }
+
+    #[test]
+    fn what_was_saved_of_a_page_gives_way_to_the_page_when_it_has_landed_since() {
+        let before = saved_in_the_second(1);
+        assert_eq!(before.sources(), [Source::Flash, Source::Saved]);
+        assert_eq!(before.whole(&before.sources()), 1);
+        let since = saved_in_the_second(2);
+        assert_eq!(since.sources(), [Source::Flash, Source::Flash]);
+        assert_eq!(since.whole(&since.sources()), 2);
+    }
 }

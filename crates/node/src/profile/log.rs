@@ -5,6 +5,7 @@ use crate::profile::schema::Schema;
 use crate::profile::section::Section;
 use base::limits::VALUE_BYTES_MAX;
 use base::{KIB, MIB};
+use ftl::AppendFtl;
 use serde::Serialize;
 
 pub(super) const SCHEMA: Schema = Schema {
@@ -127,6 +128,12 @@ impl Stripe {
         u64::from(blocks) * u64::from(nand.units() / self.units(nand))
     }
 
+    /// The same for a log, which keeps some for bad blocks.
+    pub fn log_extents(self, nand: &Nand, blocks: u32) -> u64 {
+        let spares = AppendFtl::spare_extents(nand.units() / self.units(nand));
+        self.extents(nand, blocks).saturating_sub(spares.into())
+    }
+
     /// Data bytes of an extent of `nand`.
     pub fn extent_bytes(self, nand: &Nand) -> u64 {
         nand.block_bytes() * u64::from(self.units(nand))
@@ -138,7 +145,7 @@ impl Stripe {
 
     /// Refuses extents that are too few or too small for the log on `blocks` blocks of every plane.
     fn check(self, field: Field<'_>, nand: &Nand, blocks: u32) -> Result<(), ProfileError> {
-        let (extents, bytes) = (self.extents(nand, blocks), self.extent_bytes(nand));
+        let (extents, bytes) = (self.log_extents(nand, blocks), self.extent_bytes(nand));
         let bytes_min = largest_value_extent_bytes(nand.page_bytes);
         if extents < EXTENTS_MIN {
             return Err(field.wrong(format!(

@@ -178,7 +178,7 @@ pub(super) fn log_on_flash(stripe: Stripe, nand: &Nand, region: Region) -> Shape
         page_bytes: nand.page_bytes,
         spare_bytes: nand.spare_bytes,
         pages_per_extent: nand.pages_per_block * stripe.units(nand),
-        extents: u32::try_from(stripe.extents(nand, region.count)).unwrap_or(u32::MAX),
+        extents: u32::try_from(stripe.log_extents(nand, region.count)).unwrap_or(u32::MAX),
         parallelism: nand.units(),
     }
 }

@@ -26,7 +26,7 @@ fn small([stripe, blocks, pages]: [&str; 3], victims: &str) -> Profile {
         ("pages_per_block", pages),
         ("stripe", &format!("\"{stripe}\"")),
         ("gc_victims", &format!("\"{victims}\"")),
-        ("size_gb", "0.1"),
+        ("size_gb", "0.08"),
     ]);
     let (extents, extent_bytes) = extents(&profile);
     profile.namespaces[0].size_bytes = (extents - u64::from(SPARE_EXTENTS_MIN)) * extent_bytes;
@@ -36,9 +36,11 @@ fn small([stripe, blocks, pages]: [&str; 3], victims: &str) -> Profile {
 /// The same with so few extents that hosts see 3.
 fn tiny(stripe: [&str; 3], victims: &str) -> Profile {
     let mut profile = small(stripe, victims);
-    let (blocks, (some, extent_bytes)) = (profile.nand.blocks_per_plane, extents(&profile));
-    let dies_apart = u32::try_from(some).expect("a few extents") / blocks;
-    profile.nand.blocks_per_plane = (3 + SPARE_EXTENTS_MIN).div_ceil(dies_apart);
+    let (_, extent_bytes) = extents(&profile);
+    profile.nand.blocks_per_plane = 1;
+    while extents(&profile).0 < u64::from(3 + SPARE_EXTENTS_MIN) {
+        profile.nand.blocks_per_plane += 1;
+    }
     profile.namespaces[0].size_bytes = 3 * extent_bytes;
     profile
 }

@@ -33,7 +33,7 @@ pub(crate) fn log(profile: &mut Profile) -> &mut Log {
 pub(crate) fn extents(profile: &Profile) -> (u64, u64) {
     let (log, nand) = (profile.log.as_ref(), &profile.nand);
     let stripe = log.and_then(Log::stripe).expect("its log is on blocks of flash");
-    (stripe.extents(nand, nand.blocks_per_plane), stripe.extent_bytes(nand))
+    (stripe.log_extents(nand, nand.blocks_per_plane), stripe.extent_bytes(nand))
 }
 
 /// Runs `work` on a new device of `profile`.
