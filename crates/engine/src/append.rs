@@ -4,7 +4,9 @@ use crate::address::Address;
 use crate::extent::{Extent, class_of};
 use crate::log::{Appended, Frontier, Log, NewRecord, NoRoom, State, reserve};
 use crate::page_builder::PageBuilder;
-use crate::pending::Pending;
+use crate::page_view::PageView;
+use crate::pending::{Pending, durable};
+use crate::rebuild::Listing;
 use crate::record::{Header, Kind, header_len};
 use crate::summary::{SUMMARY_ENTRY_BYTES, Summary, summary_page_count};
 use base::{Buf, Key};
@@ -84,7 +86,7 @@ impl Log {
             let part = value.slice(done..value.len().min(done + self.layout.bare_room()));
             done += part.len();
             let frontier = frontier(state, stream);
-            frontier.builder = PageBuilder::continuing(self.layout, part);
+            frontier.builder.continue_with(part);
             pages.push(frontier.pending.clone());
         }
         Appended { address, pages }
@@ -197,17 +199,18 @@ impl Log {
     /// As [`Self::turn_page`], but never seals: within a record, whose pages are in one extent.
     fn next_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
         let frontier = frontier(state, stream);
-        let builder = std::mem::replace(&mut frontier.builder, PageBuilder::new(self.layout));
         let (extent, page, pending) = (frontier.extent, frontier.page, frontier.pending.clone());
-        let content = builder.close(page, &mut frontier.summary);
-        self.program(state, PageId { extent, page }, stream, pending, content);
+        let content = frontier.builder.close(page, &mut frontier.summary);
+        self.program(state, PageId { extent, page }, stream, pending, content, Vec::new());
         let next = self.expect_page(state, extent, page + 1);
         let frontier = state.frontiers[stream as usize].as_mut().expect("it was there above");
         frontier.page += 1;
         frontier.pending = next;
     }
 
-    /// Ends the stream's extent with its summary.
+    /// Ends the stream's extent with its summary, which lists nothing that is not durable: it goes
+    /// to the medium when all before it is there. A program that fails and is cut off before it is
+    /// made up for leaves a page that cannot be told from one that was durable and got damaged.
     pub(crate) fn seal(self: &Arc<Self>, state: &mut State, stream: Stream) {
         let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
         let extent = frontier.extent;
@@ -215,7 +218,7 @@ impl Log {
         let mut pending = frontier.pending;
         if !frontier.builder.is_empty() {
             let content = frontier.builder.close(page, &mut frontier.summary);
-            self.program(state, PageId { extent, page }, stream, pending, content);
+            self.program(state, PageId { extent, page }, stream, pending, content, Vec::new());
             page += 1;
             pending = self.expect_page(state, extent, page);
         }
@@ -225,8 +228,10 @@ impl Log {
         if pages.is_empty() {
             self.unexpect_page(state, extent, page);
         }
+        let before = self.unlanded_before(state, extent, first);
         for (number, content) in pages.into_iter().enumerate() {
-            self.program(state, PageId { extent, page }, stream, pending.clone(), content);
+            let at = PageId { extent, page };
+            self.program(state, at, stream, pending.clone(), content, before.clone());
             if number < last {
                 page += 1;
                 pending = self.expect_page(state, extent, page);
@@ -238,6 +243,52 @@ impl Log {
         extent.summary = Some(first).filter(|first| *first < extent.pages);
     }
 
+    /// The page at `at` has not landed, and nothing more is appended to its extent. It is a hole,
+    /// as it will be on opening: nobody was told of what it held. But what hosts were told of from
+    /// a buffer stays known, for cleaning to say that it is lost.
+    pub(crate) fn give_up(self: &Arc<Self>, state: &mut State, at: PageId, stream: Stream) {
+        let open = state.frontiers[stream as usize].as_ref();
+        let is_open = open.is_some_and(|frontier| frontier.extent == at.extent);
+        let summary = if is_open { Some(self.close_extent(state, stream)) } else { None };
+        let was_told = stream == Stream::Host && self.answers_early;
+        let extent = state.extents.get(at.extent);
+        if !was_told || extent.summary.is_some_and(|first| at.page >= first) {
+            let place = extent.holes.partition_point(|hole| *hole < at.page);
+            extent.holes.insert(place, at.page);
+        } else if extent.listing.is_none() {
+            let summary = summary.or_else(|| self.unlanded_summary(state, at.extent));
+            let records = summary.and_then(|summary| self.listed(at.extent, &summary));
+            let listing = records.map(|records| Listing { records, lost: Vec::new() });
+            state.extents.get(at.extent).listing = listing.map(Arc::new);
+            state.extents.get(at.extent).has_lost = true;
+        }
+    }
+
+    /// Ends the stream's extent without a summary, and returns what that would have said.
+    fn close_extent(self: &Arc<Self>, state: &mut State, stream: Stream) -> Vec<u8> {
+        let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
+        let at = PageId { extent: frontier.extent, page: frontier.page };
+        if frontier.builder.is_empty() {
+            self.unexpect_page(state, at.extent, at.page);
+        } else {
+            let content = frontier.builder.close(at.page, &mut frontier.summary);
+            self.program(state, at, stream, frontier.pending, content, Vec::new());
+        }
+        state.extents.get(at.extent).sealed = true;
+        frontier.summary.to_bytes()
+    }
+
+    /// The summary of an extent, of which no page has landed.
+    fn unlanded_summary(&self, state: &mut State, extent: ExtentId) -> Option<Vec<u8>> {
+        let (first, end) = (state.extents.get(extent).summary?, state.extents.get(extent).pages);
+        let mut summary = Vec::new();
+        for page in first..end {
+            let pages = state.pending.get(&self.number(extent, page))?;
+            PageView::new(self.layout, pages.page()?)?.read_summary(&mut summary)?;
+        }
+        Some(summary)
+    }
+
     pub(crate) fn unexpect_page(&self, state: &mut State, extent: ExtentId, page: u32) {
         state.pending.remove(&self.number(extent, page));
         let extent = state.extents.get(extent);
@@ -245,6 +296,13 @@ impl Log {
         extent.in_flight -= 1;
     }
 
+    /// The pages of an extent before `page` that are on their way.
+    fn unlanded_before(&self, state: &State, extent: ExtentId, page: u32) -> Vec<Arc<Pending>> {
+        let pages = (0..page).map(|page| self.number(extent, page));
+        pages.filter_map(|page| state.pending.get(&page)).cloned().collect()
+    }
+
+    /// Starts the program of a page, which waits until those `before` it are durable.
     fn program(
         self: &Arc<Self>,
         state: &mut State,
@@ -252,14 +310,18 @@ impl Log {
         stream: Stream,
         pending: Arc<Pending>,
         page: Page,
+        before: Vec<Arc<Pending>>,
     ) {
         pending.close(page.clone());
         state.host_pages_in_flight += u32::from(stream == Stream::Host);
         state.pages_since += u64::from(stream != Stream::Index);
         let log = self.clone();
         clock::spawn(async move {
-            let result = log.media.append(at, page, class_of(stream)).await;
-            log.landed(at, stream);
+            let mut result = durable(&before).await;
+            if result.is_ok() {
+                result = log.media.append(at, page, class_of(stream)).await;
+            }
+            log.landed(at, stream, result);
             pending.land(clock::stages(), result);
         });
     }

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::layout::Layout;
-use crate::log::{Appended, Log, NewRecord, NoRoom, State, reserve};
+use crate::log::{Appended, Log, NewRecord, NoRoom, Pin, State, reserve};
 use crate::page_builder::PageBuilder;
 use crate::pending::{Pending, durable};
 use crate::permit::Permit;
@@ -26,6 +26,7 @@ use crate::put::Announced;
 use crate::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::store::{Ack, Found, Store};
 use crate::summary::{SUMMARY_ENTRY_BYTES, summary_page_count};
+use crate::undo::{Failed, FailedValue};
 use crate::write::Write;
 use base::{Buf, Key};
 use media::Stream;
@@ -186,6 +187,9 @@ impl Member<'_> {
     }
 }
 
+/// Where records went, and what keeps those that they are to replace.
+type AppendedAndKept<'a> = (Vec<Appended>, Vec<Pin<'a>>);
+
 /// A batch of which some page has not landed.
 pub(crate) struct Unlanded {
     first: Address,
@@ -288,7 +292,7 @@ impl Store {
     ) -> Result<(), Error> {
         let room = u32::try_from(size.bytes()).expect("a batch fits an extent");
         let entries = u32::try_from(writes.len()).expect("a batch is short");
-        let (members, appended) = loop {
+        let (members, appended, _kept) = loop {
             self.wait_for_room(&mut announced, size.kind, room).await?;
             let permit = self.index.admit(entries).await;
             let hashes = writes.iter().map(|write| write.key.hash()).collect();
@@ -304,9 +308,9 @@ impl Store {
                 return Err(refused);
             }
             match self.append_members(&members, size) {
-                Ok(Ok(appended)) => {
+                Ok(Ok((appended, kept))) => {
                     self.point_all(&members, &appended).await;
-                    break (members, appended);
+                    break (members, appended, kept);
                 }
                 Ok(Err(NoRoom)) => {}
                 Err(Error::CapacityExceeded) => {
@@ -351,12 +355,13 @@ impl Store {
         Ok(members)
     }
 
-    /// Appends the records of all members, if they fit the capacity, and counts them in.
+    /// Appends the records of all members, if they fit the capacity, counts them in, and keeps
+    /// what they replace.
     fn append_members(
         &self,
         members: &[Member<'_>],
         size: Size,
-    ) -> Result<Result<Vec<Appended>, NoRoom>, Error> {
+    ) -> Result<Result<AppendedAndKept<'_>, NoRoom>, Error> {
         let layout = self.log.layout;
         let (mut new, mut old) = (0, 0);
         for member in members {
@@ -408,7 +413,9 @@ impl Store {
             let (first, last) = (first.address, last.address);
             state.batches.push(Unlanded { first, last, pages: pages_of(&appended) });
         }
-        Ok(Ok(appended))
+        let found = with_record.iter().map(|member| member.found.as_ref());
+        let kept = found.filter_map(|found| self.keep_replaced(&mut state, found)).collect();
+        Ok(Ok((appended, kept)))
     }
 
     async fn point_all(&self, members: &[Member<'_>], appended: &[Appended]) {
@@ -423,11 +430,18 @@ impl Store {
     }
 
     /// Waits until the batch is durable, and what it found absent is so for good.
-    async fn land(&self, members: &[Member<'_>], appended: &[Appended]) -> Result<(), Error> {
+    async fn land(
+        self: &Arc<Self>,
+        members: &[Member<'_>],
+        appended: &[Appended],
+    ) -> Result<(), Error> {
         if self.config.ack != Ack::Program {
             return Ok(());
         }
         let landed = durable(&pages_of(appended)).await;
+        if landed.is_err() {
+            self.undo_all(members, appended).await;
+        }
         if let Some(first) = appended.first() {
             let mut state = self.log.state();
             state.batches.retain(|batch| batch.first != first.address);
@@ -437,6 +451,19 @@ impl Store {
             self.settle(member.found.as_ref()).await?;
         }
         Ok(())
+    }
+
+    /// Of a batch that did not land nobody is told meanwhile.
+    async fn undo_all(self: &Arc<Self>, members: &[Member<'_>], appended: &[Appended]) {
+        let with_record = members.iter().filter(|member| member.has_record());
+        for (member, appended) in with_record.zip(appended) {
+            let expires = member.of.write().expires;
+            let value = FailedValue { len: member.value.len(), expires };
+            let value = (member.of.kind() == Kind::Value).then_some(value);
+            let Member { table, key, .. } = *member;
+            let failed = Failed { table, key, at: appended.address, value };
+            self.undo(failed, member.found.as_ref()).await;
+        }
     }
 
     /// Takes the deleted keys out of the index, unless later stores have taken their places.

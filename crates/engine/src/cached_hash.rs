@@ -21,6 +21,7 @@ mod keeper;
 mod leaf;
 mod saved;
 mod state;
+mod whole;
 
 use self::directory::Directory;
 use self::frames::FRAME_BYTES;
@@ -300,6 +301,14 @@ impl Index for CachedHashIndex {
         survivors: &'a Arc<Survivors>,
     ) -> LocalFuture<'a, Result<(), Error>> {
         Box::pin(std::future::ready(self.0.restore(root, survivors)))
+    }
+
+    fn save_state(&self) -> Option<Vec<u8>> {
+        self.state().save_whole()
+    }
+
+    fn restore_state(&self, saved: &[u8]) -> bool {
+        self.state().restore_whole(saved).is_some()
     }
 
     fn extents_in_use(&self) -> BTreeSet<ExtentId> {

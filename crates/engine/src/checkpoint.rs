@@ -179,6 +179,7 @@ impl State {
                 needless: extent.needless.clone(),
                 needless_bytes: extent.needless_bytes,
                 expires_first: extent.expires_first,
+                left: extent.left.iter().copied().collect(),
             };
             if let Some(copying) = self.copying {
                 if let Some((_, page)) = copying.open.filter(|(open, _)| *open == id) {

@@ -11,7 +11,7 @@
 use crate::address::{Address, PageNumber};
 use crate::expiry::has_expired;
 use crate::index::HashedKey;
-use crate::log::{Appended, NewRecord, NoRoom, OwnedHeader};
+use crate::log::{Appended, Log, NewRecord, NoRoom, OwnedHeader};
 use crate::page_view::PageView;
 use crate::pending::durable;
 use crate::record::{InBatch, Kind, Sequence, header_len};
@@ -33,7 +33,7 @@ pub(crate) struct Record {
     pub(crate) header: OwnedHeader,
     pub(crate) address: Address,
     /// Of the value in the page's data.
-    value_start: u32,
+    pub(crate) value_start: u32,
     pub(crate) footprint: u64,
 }
 
@@ -64,7 +64,7 @@ impl Store {
         let has_live = {
             let mut state = self.log.state();
             state.end_copying();
-            state.extents.get(victim).values.iter().any(|(_, live)| live.records > 0)
+            state.extents.get(victim).has_live()
         };
         if copied.is_err() {
             self.log.state().extents.get(victim).victim = false;
@@ -80,11 +80,17 @@ impl Store {
             Ack::Buffer { .. } if self.config.saves_buffer => Vec::new(),
             Ack::Buffer { .. } => self.log.close_host_pages(),
         };
-        if durable(&unlanded).await.is_err() {
-            return Ok(());
-        }
+        let landed = durable(&unlanded).await;
         self.last_reader_left(victim).await;
-        self.log.state().forget(victim);
+        {
+            let mut state = self.log.state();
+            // Where a store has failed, a record that it was to replace is what its key has.
+            if landed.is_err() || state.extents.get(victim).has_live() {
+                state.extents.get(victim).victim = false;
+                return Ok(());
+            }
+            state.forget(victim);
+        }
         self.counters.count_victim();
         self.log.erase(victim, Class::Gc).await;
         Ok(())
@@ -146,6 +152,10 @@ impl Store {
         class: Class,
     ) -> (Vec<Record>, u64) {
         let Replay { extent: id, from } = replay;
+        let listing = self.log.state().extents.get(id).listing.clone();
+        if let Some(listing) = listing {
+            return (listing.records.clone(), listing.lost.len() as u64);
+        }
         if let Some(records) = self.summary_of(id, class).await {
             return (records, 0);
         }
@@ -195,7 +205,7 @@ impl Store {
             let page = page.ok()?;
             PageView::new(self.log.layout, &page)?.read_summary(&mut summary)?;
         }
-        self.listed(id, &summary)
+        self.log.listed(id, &summary)
     }
 
     /// The records on the closed pages of an extent that is being filled; `None` when it is not.
@@ -205,15 +215,7 @@ impl Store {
             let mut open = state.frontiers.iter().flatten();
             open.find(|frontier| frontier.extent == id)?.summary.to_bytes()
         };
-        self.listed(id, &summary)
-    }
-
-    fn listed(&self, id: ExtentId, summary: &[u8]) -> Option<Vec<Record>> {
-        let mut records = Vec::new();
-        let whole = read_summary(self.log.layout, summary, |listed| {
-            records.push(self.record(id, &listed));
-        });
-        whole.then_some(records)
+        self.log.listed(id, &summary)
     }
 
     /// The records on one page; `None` when it cannot be read.
@@ -227,26 +229,20 @@ impl Store {
         let headers =
             |page: &Page| PageView::new(layout, page).map_or(0, |view| view.prologue.front_len);
         let page = self.log.media.read(at, &headers, class).await.ok()?;
-        let page = readable(layout, &page)?;
-        let view = PageView::new(layout, &page)?;
+        self.records_of_page(at, &readable(layout, &page)?)
+    }
+
+    /// The records of which `page`, at `at`, has the headers.
+    pub(crate) fn records_of_page(&self, at: PageId, page: &Page) -> Option<Vec<Record>> {
+        let layout = self.log.layout;
+        let view = PageView::new(layout, page)?;
         let listed = |(offset, header)| Listed {
             page: at.page,
             offset,
             values_start: view.values_start(),
             header,
         };
-        Some(view.headers(layout).map(|found| self.record(at.extent, &listed(found))).collect())
-    }
-
-    fn record(&self, extent: ExtentId, listed: &Listed<'_>) -> Record {
-        let at = PageId { extent, page: listed.page };
-        let number = PageNumber::new(at, self.log.shape.pages_per_extent);
-        Record {
-            header: OwnedHeader::new(&listed.header),
-            address: Address::new(number, listed.offset),
-            value_start: listed.values_start + u32::from(listed.header.value_offset),
-            footprint: self.log.layout.footprint_of(&listed.header),
-        }
+        Some(view.headers(layout).map(|found| self.log.record(at.extent, &listed(found))).collect())
     }
 
     /// Copies what lives among `records`, several pages side by side, as far as there is room.
@@ -460,6 +456,31 @@ impl Store {
             let to = self.log.page_id(copy.address).extent;
             state.uncount_value(victim, header.table, record.footprint);
             state.count_value(to, header.table, footprint);
+        } else {
+            // If the store that was here before it fails, the original is the newest again.
+            self.note_left_out(copy.address);
+        }
+    }
+}
+
+impl Log {
+    /// The records of an extent by its summary, if that is whole.
+    pub(crate) fn listed(&self, id: ExtentId, summary: &[u8]) -> Option<Vec<Record>> {
+        let mut records = Vec::new();
+        let whole = read_summary(self.layout, summary, |listed| {
+            records.push(self.record(id, &listed));
+        });
+        whole.then_some(records)
+    }
+
+    fn record(&self, extent: ExtentId, listed: &Listed<'_>) -> Record {
+        let at = PageId { extent, page: listed.page };
+        let number = PageNumber::new(at, self.shape.pages_per_extent);
+        Record {
+            header: OwnedHeader::new(&listed.header),
+            address: Address::new(number, listed.offset),
+            value_start: listed.values_start + u32::from(listed.header.value_offset),
+            footprint: self.layout.footprint_of(&listed.header),
         }
     }
 }

@@ -128,7 +128,11 @@ impl Store {
 
     #[inline]
     pub(crate) fn wake_cleaner_when_low(&self) {
-        if self.free_extents() <= self.extents_low() {
+        let (free, cleans_soon) = {
+            let mut state = self.log.state();
+            (self.log.free_extents(&state), std::mem::take(&mut state.cleans_soon))
+        };
+        if free <= self.extents_low() || cleans_soon {
             self.cleaner.wake();
         }
         if self.checkpoint_is_due() {
@@ -250,15 +254,15 @@ impl Store {
         read
     }
 
-    /// An extent that the medium wants back soon.
+    /// An extent in which something is lost that hosts were told of, or else one that the medium
+    /// wants back soon.
     fn suspect(&self) -> Option<ExtentId> {
         let suspects = self.log.media.suspects();
-        if suspects.is_empty() {
-            return None;
-        }
         let state = self.log.state();
-        let mut cleanable = state.extents.iter().filter(|(_, extent)| extent.is_cleanable());
-        cleanable.find(|(id, _)| suspects.contains(id)).map(|(id, _)| id)
+        let cleanable = || state.extents.iter().filter(|(_, extent)| extent.is_cleanable());
+        let lost = cleanable().find(|(_, extent)| extent.has_lost);
+        let wanted = || cleanable().find(|(id, _)| suspects.contains(id));
+        lost.or_else(wanted).map(|(id, _)| id)
     }
 
     /// A victim, if extents are running out and there is something to win.

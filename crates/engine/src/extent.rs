@@ -1,10 +1,13 @@
 use crate::address::Address;
 use crate::key_space::TableId;
+use crate::rebuild::Listing;
+use crate::record::Sequence;
 use clock::{TaskId, UnixMillis};
 use media::{ExtentId, ExtentInfo, Label, Stream};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Records and the bytes that they stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,9 +74,16 @@ pub(crate) struct Extent {
     pub(crate) needless: Vec<Address>,
     /// Their footprints, which are counted in `tombstones` too.
     pub(crate) needless_bytes: u64,
-    /// Values to which the index pointed until they were copied, or had expired. Kept for an index
-    /// that may lose a page of its table.
+    /// Values to which the index pointed until they were copied, or had expired, and copies to
+    /// which it never did. Kept for an index that may lose a page of its table.
     pub(crate) left: BTreeSet<Address>,
+    /// Kept for the same, once the records were found one by one; and where something is lost that
+    /// hosts were told of.
+    #[serde(skip)]
+    pub(crate) listing: Option<Arc<Listing>>,
+    /// Something that hosts were told of did not land, and cleaning has to say so.
+    #[serde(skip)]
+    pub(crate) has_lost: bool,
 }
 
 impl Extent {
@@ -93,6 +103,8 @@ impl Extent {
             expires_first: None,
             needless: Vec::new(),
             left: BTreeSet::new(),
+            listing: None,
+            has_lost: false,
             needless_bytes: 0,
         }
     }
@@ -126,10 +138,19 @@ impl Extent {
         }
     }
 
+    pub(crate) fn has_live(&self) -> bool {
+        self.values.iter().any(|(_, live)| live.records > 0)
+    }
+
     /// Bytes that cleaning has to move.
     pub(crate) fn live_bytes(&self) -> u64 {
         let values = self.values.iter().map(|(_, live)| live.bytes).sum::<u64>();
         values + self.tombstones.bytes - self.needless_bytes
+    }
+
+    /// True when it was opened in this mount, and some page of it did not land.
+    pub(crate) fn gave_up_in(&self, mount: u64) -> bool {
+        Sequence(self.label.epoch).mount() == mount && !self.holes.is_empty()
     }
 
     /// True when it may be cleaned. Table pages are the business of their index.

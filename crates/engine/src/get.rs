@@ -7,14 +7,17 @@ use crate::log::{OnItsWay, Unlanded, Visit};
 use crate::page_view::PageView;
 use crate::pending::durable;
 use crate::record::Kind;
-use crate::repair::readable;
+use crate::repair::repaired;
 use crate::sabotage::Sabotage;
 use crate::store::{Ack, Store};
-use base::{Buf, Key};
-use clock::{Class, UnixMillis};
+use base::{Buf, Key, Nanos};
+use clock::{Class, Stage, UnixMillis};
 use media::Page;
 use smallvec::SmallVec;
 use std::sync::Arc;
+
+/// How often a reader looks whether a record that did not land has been taken back.
+const UNDOING: Nanos = Nanos::from_micros(50);
 
 /// What a record said of a key.
 pub(crate) enum Content {
@@ -50,11 +53,22 @@ impl Store {
 
     pub(crate) async fn get_in(self: &Arc<Self>, table: TableId, key: &Key) -> Result<Buf, Error> {
         let key = HashedKey::new(key);
+        let mut is_undone = false;
+        loop {
+            let found = self.try_get(table, key).await;
+            if !matches!(found, Err(Error::Unrecovered)) || is_undone || !self.undoes() {
+                return found;
+            }
+            is_undone = self.is_undone(table, key).await;
+        }
+    }
+
+    async fn try_get(self: &Arc<Self>, table: TableId, key: HashedKey<'_>) -> Result<Buf, Error> {
         let candidates = self.index.lookup(table, key).await;
         let mut visits: SmallVec<[_; 2]> =
             candidates.iter().map(|at| self.log.visit(*at)).collect();
         for visit in &mut visits {
-            let content = match self.content(visit, table, key.key).await {
+            let content = match self.content(visit, key.key).await {
                 Err(Error::Unrecovered) if Sabotage::LostIsAbsent.is_on() => Content::Absent,
                 content => content?,
             };
@@ -70,22 +84,57 @@ impl Store {
     /// True when `key` exists. Reads the record's header: the index alone cannot tell.
     pub async fn exist(self: &Arc<Self>, space: KeySpaceId, key: &Key) -> Result<bool, Error> {
         let table = self.table(space)?;
-        match self.find(table, HashedKey::new(key)).await? {
-            Some(found) => {
-                found.settled(&self.log, self.config.ack).await?;
-                Ok(found.exists())
+        let key = HashedKey::new(key);
+        let mut is_undone = false;
+        loop {
+            let exists = self.try_exist(table, key).await;
+            if exists != Err(Error::Unrecovered) || is_undone || !self.undoes() {
+                return exists;
             }
-            None => Ok(false),
+            is_undone = self.is_undone(table, key).await;
         }
     }
 
-    /// What a record says of `key`.
-    async fn content(
+    async fn try_exist(
         self: &Arc<Self>,
-        visit: &mut Visit<'_>,
         table: TableId,
-        key: &Key,
-    ) -> Result<Content, Error> {
+        key: HashedKey<'_>,
+    ) -> Result<bool, Error> {
+        let Some(found) = self.find(table, key).await? else { return Ok(false) };
+        found.settled(&self.log, self.config.ack).await?;
+        Ok(found.exists())
+    }
+
+    /// False, after some time, while the index has a record of the key that did not land, which is
+    /// taken back by whoever wrote it: a reader looks again then, and once more after that.
+    async fn is_undone(&self, table: TableId, key: HashedKey<'_>) -> bool {
+        let candidates = self.index.lookup(table, key).await;
+        if !candidates.iter().any(|at| self.did_not_land(*at)) {
+            return true;
+        }
+        clock::sleep(UNDOING, Stage::Latch).await;
+        false
+    }
+
+    /// True for a record of which a page has not landed since the store was opened.
+    fn did_not_land(&self, address: Address) -> bool {
+        let at = self.log.page_id(address);
+        let mut state = self.log.state();
+        let mount = state.sequence.mount();
+        let extent = state.extents.get(at.extent);
+        extent.gave_up_in(mount) && extent.holes.iter().any(|hole| *hole >= at.page)
+    }
+
+    /// True when records that did not land may be taken back.
+    fn undoes(&self) -> bool {
+        let state = self.log.state();
+        let mount = state.sequence.mount();
+        let gave_up = state.extents.iter().any(|(_, extent)| extent.gave_up_in(mount));
+        self.config.ack == Ack::Program && gave_up
+    }
+
+    /// What a record says of `key`.
+    async fn content(self: &Arc<Self>, visit: &mut Visit<'_>, key: &Key) -> Result<Content, Error> {
         let address = visit.address;
         let OnItsWay { record, batch } = std::mem::take(&mut visit.on_its_way);
         if let Some(pages) = batch
@@ -111,11 +160,10 @@ impl Store {
         };
         let read = self.log.media.read(at, &select, Class::HostRead).await;
         let page = self.noticed(read)?;
-        // A host is told of damage; what the store itself keeps is mended.
-        let mended = if table == TableId::STORE { readable(layout, &page) } else { None };
-        let page = mended.as_ref().unwrap_or(&page);
-        let view = PageView::new(layout, page).ok_or(Error::Unrecovered)?;
-        let header = view.header(offset).ok_or(Error::Unrecovered)?;
+        let whole = PageView::new(layout, &page);
+        let Some((view, header)) = whole.and_then(|view| Some((view, view.header(offset)?))) else {
+            return self.damaged_content(address, key, &page).await;
+        };
         if header.key != key.as_bytes() {
             return Ok(Content::OtherKey);
         }
@@ -125,6 +173,32 @@ impl Store {
         let part = view.part(&header, layout).ok_or(Error::Unrecovered)?;
         let (value_len, value_crc) = (header.value_len, header.value_crc);
         let first = First { part, value_len, value_crc };
+        self.whole(address.page(), first).await.map(Content::Value)
+    }
+
+    /// As [`Self::content`], for a record whose header is damaged on its page. The value is read
+    /// once more: only now is it known where it lies.
+    async fn damaged_content(
+        self: &Arc<Self>,
+        address: Address,
+        key: &Key,
+        page: &Page,
+    ) -> Result<Content, Error> {
+        let record = self.mended_record(address, Some(page)).await.ok_or(Error::Unrecovered)?;
+        let header = &record.header;
+        if header.key != *key {
+            return Ok(Content::OtherKey);
+        }
+        if !is_there(header.kind, header.expires)? {
+            return Ok(Content::Absent);
+        }
+        let part_len = record.part_len(self.log.layout.page_bytes);
+        self.counters.count_retrieve_read();
+        let wanted = |_: &Page| part_len;
+        let read = self.log.media.read(self.log.page_id(address), &wanted, Class::HostRead).await;
+        let part = self.noticed(read)?.data_at(record.value_start, part_len);
+        let part = part.ok_or(Error::Unrecovered)?;
+        let first = First { part, value_len: header.value_len, value_crc: header.value_crc };
         self.whole(address.page(), first).await.map(Content::Value)
     }
 
@@ -198,7 +272,10 @@ impl Store {
         let select = |page: &Page| PageView::new(layout, page).map_or(0, |view| view.continues());
         let at = number.id(self.log.shape.pages_per_extent);
         let read = self.log.media.read(at, &select, class).await;
-        let page = self.noticed(read)?;
+        let mut page = self.noticed(read)?;
+        if PageView::new(layout, &page).is_none() {
+            page = repaired(layout, &page).ok_or(Error::Unrecovered)?;
+        }
         let view = PageView::new(layout, &page).ok_or(Error::Unrecovered)?;
         view.continuation().ok_or(Error::Unrecovered)
     }

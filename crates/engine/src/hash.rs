@@ -39,6 +39,8 @@ struct Lane {
     tables: SmallVec<[(TableId, Table); 2]>,
     /// What changed since a checkpoint began, until it has this lane.
     undo: Option<Vec<Change>>,
+    /// Tables that were dropped meanwhile, as they were then.
+    dropped: Vec<(TableId, Table)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -292,7 +294,14 @@ impl Index for HashIndex {
 
     fn drop_table(&self, table: TableId) {
         for lane in 0..LANES {
-            self.lane(lane).tables.retain(|(known, _)| *known != table);
+            let mut lane = self.lane(lane);
+            let Some(at) = lane.tables.iter().position(|(known, _)| *known == table) else {
+                continue;
+            };
+            let dropped = lane.tables.remove(at);
+            if lane.undo.is_some() {
+                lane.dropped.push(dropped);
+            }
         }
     }
 
@@ -306,7 +315,8 @@ impl Index for HashIndex {
         let of_table = |(_, table): &(TableId, Table)| table.slots.capacity() * size_of::<Slot>();
         let of_lane = |lane| {
             let lane: MutexGuard<'_, Lane> = self.lane(lane);
-            size_of::<Lane>() + lane.tables.iter().map(of_table).sum::<usize>()
+            let tables = lane.tables.iter().chain(&lane.dropped);
+            size_of::<Lane>() + tables.map(of_table).sum::<usize>()
         };
         (0..LANES).map(|lane| of_lane(lane) as u64).sum()
     }

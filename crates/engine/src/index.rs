@@ -130,8 +130,8 @@ pub struct Saved {
 ///   records of other keys as candidates; each costs a read.
 /// - Whoever changes the entry of a key holds the key's latch. Lookups, scans and changes of other
 ///   keys come at any time.
-/// - A key has one entry in a table. While a damaged medium is opened it may have a second one: a
-///   tombstone beside a record that cannot be read.
+/// - A key has one entry in a table. When a damaged medium was opened it may have another: a later
+///   record beside one that cannot be read.
 /// - A table is one life of a key space. It is not announced: it begins with its first entry, and
 ///   one that has none is empty. A table that was dropped does not come back.
 ///

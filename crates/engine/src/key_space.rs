@@ -149,6 +149,10 @@ impl Store {
     pub async fn create_key_space(self: &Arc<Self>, space: KeySpaceId) -> Result<(), Error> {
         let table = self.spaces.begin(space)?;
         let kept = self.keep(table, true).await;
+        if kept.is_err() {
+            // One of its records may be there.
+            let _ = self.keep(table, false).await;
+        }
         self.spaces.set(table, kept.is_ok());
         kept
     }
@@ -160,6 +164,8 @@ impl Store {
         self.spaces.set(next, false);
         let kept = self.keep(next, false).await;
         if kept.is_err() {
+            // One of the next life's records may be there, and would win.
+            let _ = self.keep(table, true).await;
             self.spaces.set(table, true);
             return kept;
         }

@@ -11,7 +11,7 @@
 //!
 //! | to follow | read, in this order |
 //! |---|---|
-//! | a store | `put`, `append`, `page_builder`, `layout`, `record`, `pending` |
+//! | a store | `put`, `append`, `page_builder`, `layout`, `record`, `pending`, `undo` |
 //! | a batch | `write`, `batch`, `batch/torn` |
 //! | a retrieve | `get`, `index`, `hash`, `page_view` |
 //! | cleaning | `cleaner`, `clean` |
@@ -65,6 +65,7 @@ mod store;
 mod summary;
 mod survivors;
 mod tables;
+mod undo;
 mod write;
 
 pub use address::Address;
@@ -80,6 +81,7 @@ pub use key_space::{KeySpaceId, TableId};
 pub use list::{Iteration, KeyFilter};
 pub use log::SPARE_EXTENTS_MIN;
 pub use permit::Permit;
+pub use power::buffered_pages_max;
 pub use put::Announced;
 pub use recover::{How, Recovery};
 pub use sabotage::Sabotage;

@@ -27,6 +27,8 @@ pub(crate) struct Log {
     pub(crate) media: Arc<dyn Media>,
     pub(crate) shape: Shape,
     pub(crate) layout: Layout,
+    /// Hosts are answered before their pages have landed.
+    pub(crate) answers_early: bool,
     /// Extents that are kept for the index's table pages.
     table_extents: AtomicU32,
     state: Mutex<State>,
@@ -66,6 +68,10 @@ pub(crate) struct State {
     pub(crate) erasing: Vec<(ExtentId, Label)>,
     /// Pages of records written since the last checkpoint.
     pub(crate) pages_since: u64,
+    /// An extent is to be cleaned before others, and its cleaner does not know yet.
+    pub(crate) cleans_soon: bool,
+    /// Power is lost: what the capacitors have is for what is in the buffer.
+    pub(crate) is_saving: bool,
 }
 
 /// What lies in the cleaner's open extent, at the start of a page, when it begins to copy.
@@ -202,7 +208,8 @@ impl State {
         let Ack::Buffer { bytes } = ack else { return None };
         let pages = u64::from(self.host_pages_in_flight) + 1;
         let used = pages * u64::from(page_bytes) + u64::from(value_len);
-        (used > bytes && self.host_pages_in_flight > 0).then_some(Shortage::Buffer)
+        let is_full = used > bytes && self.host_pages_in_flight > 0;
+        (is_full || self.is_saving).then_some(Shortage::Buffer)
     }
 
     /// A live value of `bytes` lies in `extent` from here on.
@@ -221,6 +228,12 @@ impl State {
     pub(crate) fn count_tombstone(&mut self, extent: ExtentId, bytes: u64) {
         self.extents.get(extent).tombstones.add(bytes);
         self.tombstones.add(bytes);
+    }
+
+    /// A tombstone of `bytes` in `extent` was never there.
+    pub(crate) fn uncount_tombstone(&mut self, extent: ExtentId, bytes: u64) {
+        self.extents.get(extent).tombstones.remove(bytes);
+        self.tombstones.remove(bytes);
     }
 
     /// The tombstone at `address` is counted, and may be dropped.
@@ -332,9 +345,12 @@ impl Log {
             copying: None,
             erasing: Vec::new(),
             pages_since: 0,
+            cleans_soon: false,
+            is_saving: false,
         };
         let (layout, table_extents) = (Layout::new(&shape), AtomicU32::new(0));
-        Self { media, shape, layout, table_extents, state: Mutex::new(state) }
+        let state = Mutex::new(state);
+        Self { media, shape, layout, answers_early: false, table_extents, state }
     }
 
     #[inline]
@@ -492,10 +508,21 @@ impl Log {
     }
 
     /// The page at `at` is on the medium, or lost.
-    pub(crate) fn landed(&self, at: PageId, stream: Stream) {
+    pub(crate) fn landed(
+        self: &Arc<Self>,
+        at: PageId,
+        stream: Stream,
+        result: Result<(), media::Error>,
+    ) {
         let mut state = self.state();
+        if result.is_err_and(|error| error != media::Error::PowerLost) && stream != Stream::Index {
+            self.give_up(&mut state, at, stream);
+        }
         state.pending.remove(&self.number(at.extent, at.page));
-        state.extents.get(at.extent).in_flight -= 1;
+        let extent = state.extents.get(at.extent);
+        extent.in_flight -= 1;
+        let cleans_soon = extent.has_lost && extent.in_flight == 0;
+        state.cleans_soon |= cleans_soon;
         if stream == Stream::Host {
             state.host_pages_in_flight -= 1;
             state.buffer_waiters.drain(..).for_each(clock::wake);

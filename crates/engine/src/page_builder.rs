@@ -18,27 +18,42 @@ pub(crate) struct PageBuilder {
 
 impl PageBuilder {
     pub(crate) fn new(layout: Layout) -> Self {
-        let (mut spare, mut front) = (Vec::new(), Vec::new());
-        if layout.spare_bytes == 0 {
-            front.resize(PROLOGUE_BYTES, 0);
-        } else {
-            spare.resize(PROLOGUE_BYTES, 0);
-        }
-        Self {
+        let mut empty = Self {
             layout,
-            spare,
-            front,
+            spare: Vec::new(),
+            front: Vec::new(),
             continuation: None,
             values: Vec::new(),
             value_bytes: 0,
             records: 0,
-        }
+        };
+        empty.clear();
+        empty
     }
 
     /// A page that begins with the end of a value from the page before.
     pub(crate) fn continuing(layout: Layout, part: Buf) -> Self {
-        assert!(part.len() <= layout.bare_room(), "the rest of a value is cut to the page");
-        Self { continuation: Some(part), ..Self::new(layout) }
+        let mut page = Self::new(layout);
+        page.continue_with(part);
+        page
+    }
+
+    /// Begins the page, which is empty, with the end of a value from the page before.
+    pub(crate) fn continue_with(&mut self, part: Buf) {
+        assert!(self.is_empty(), "a page begins with the end of a value");
+        assert!(part.len() <= self.layout.bare_room(), "the rest of a value is cut to the page");
+        self.continuation = Some(part);
+    }
+
+    /// Makes the page empty; its memory stays, as the next page needs about as much.
+    fn clear(&mut self) {
+        self.spare.clear();
+        self.front.clear();
+        let home = if self.layout.spare_bytes == 0 { &mut self.front } else { &mut self.spare };
+        home.resize(PROLOGUE_BYTES, 0);
+        self.values.clear();
+        self.continuation = None;
+        (self.value_bytes, self.records) = (0, 0);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -112,7 +127,8 @@ impl PageBuilder {
     }
 
     /// The finished page, which is number `page` of its extent, whose summary repeats its headers.
-    pub(crate) fn close(mut self, page: u32, summary: &mut Summary) -> Page {
+    /// Leaves an empty one.
+    pub(crate) fn close(&mut self, page: u32, summary: &mut Summary) -> Page {
         let prologue = Prologue {
             kind: PageKind::Records,
             spare_len: len32(&self.spare),
@@ -122,7 +138,7 @@ impl PageBuilder {
         };
         let home = if self.spare.is_empty() { &mut self.front } else { &mut self.spare };
         home[..PROLOGUE_BYTES].copy_from_slice(&prologue.encode());
-        let data = self.continuation.into_iter().chain(self.values);
+        let data = self.continuation.take().into_iter().chain(self.values.drain(..));
         let content = if self.front.is_empty() {
             Page::new(&self.spare, data)
         } else {
@@ -131,6 +147,7 @@ impl PageBuilder {
         if self.records > 0 {
             summary.add(&content, self.front.len());
         }
+        self.clear();
         content
     }
 }

@@ -2,11 +2,12 @@ use crate::address::Address;
 use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::log::{Appended, NewRecord, NoRoom, Shortage};
+use crate::log::{Appended, NewRecord, NoRoom, Pin, Shortage};
 use crate::pending::durable;
 use crate::record::{InBatch, Kind, header_len};
 use crate::sabotage::Sabotage;
 use crate::store::{Ack, Found, Store};
+use crate::undo::{Failed, FailedValue};
 use crate::write::{Stored, Write};
 use base::{Buf, Key};
 use media::Stream;
@@ -79,7 +80,7 @@ impl Store {
     ) -> Result<Stored, Error> {
         let key = HashedKey::new(key);
         let value_crc = if value.len() == 0 { 0 } else { value.crc32c() };
-        let (appended, stored) = loop {
+        let (table, found, appended, _kept) = loop {
             self.wait_for_room(&mut announced, Kind::Value, value.len()).await?;
             let table = self.spaces.table(space)?;
             let entry = self.enter(table, key).await;
@@ -105,9 +106,9 @@ impl Store {
                 _ => self.append_value(&record, found.as_ref()),
             };
             match appended {
-                Ok(Ok(appended)) => {
+                Ok(Ok((appended, kept))) => {
                     self.point(table, key, found.as_ref(), &appended).await;
-                    break (appended, if exists { Stored::Overwrote } else { Stored::Anew });
+                    break (table, found.map(|found| (found, exists)), appended, kept);
                 }
                 Ok(Err(NoRoom)) => {}
                 Err(Error::CapacityExceeded) => {
@@ -120,18 +121,25 @@ impl Store {
         self.counters.count_host_bytes(key.key.as_bytes().len() as u64 + u64::from(value.len()));
         drop(announced);
         self.wake_cleaner_when_low();
-        if self.config.ack == Ack::Program && !Sabotage::AnswerBeforeData.is_on() {
-            durable(&appended.pages).await?;
+        let existed = found.as_ref().is_some_and(|(_, exists)| *exists);
+        if self.config.ack == Ack::Program
+            && !Sabotage::AnswerBeforeData.is_on()
+            && let Err(error) = durable(&appended.pages).await
+        {
+            let value = Some(FailedValue { len: value.len(), expires: write.expires });
+            let failed = Failed { table, key, at: appended.address, value };
+            self.undo(failed, found.as_ref().map(|(found, _)| found)).await;
+            return Err(error.into());
         }
-        Ok(stored)
+        Ok(if existed { Stored::Overwrote } else { Stored::Anew })
     }
 
-    /// Appends a value if it fits the capacity, and counts it in and its predecessor out.
+    /// Appends a value if it fits the capacity, counts it in, and keeps its predecessor.
     fn append_value(
         &self,
         record: &NewRecord<'_>,
         found: Option<&Found>,
-    ) -> Result<Result<Appended, NoRoom>, Error> {
+    ) -> Result<Result<(Appended, Option<Pin<'_>>), NoRoom>, Error> {
         let layout = self.log.layout;
         let header_len = header_len(record.key.len(), record.expires);
         let bytes = layout.footprint(header_len, record.value.len());
@@ -154,7 +162,8 @@ impl Store {
             return Ok(Err(NoRoom));
         };
         state.count_value(self.log.page_id(appended.address).extent, record.table, bytes);
-        Ok(Ok(appended))
+        let kept = self.keep_replaced(&mut state, found);
+        Ok(Ok((appended, kept)))
     }
 
     /// False when the index cannot hold another key. The store's own records are few.
@@ -230,7 +239,7 @@ impl Store {
     ) -> Result<(), Error> {
         self.table(space)?;
         let (key, missing) = (HashedKey::new(key), Error::KeyNotFound);
-        let (table, appended) = loop {
+        let (table, found, appended, _kept) = loop {
             if let Err(full) = self.wait_for_room(&mut announced, Kind::Tombstone, 0).await {
                 // A key that is not there needs no room to be deleted.
                 return Err(if self.exist(space, key.key).await? { full } else { missing });
@@ -242,15 +251,19 @@ impl Store {
                 drop((entry, announced));
                 return self.absent(found).await;
             }
-            if let Ok(appended) = self.append_tombstone(table, key)? {
+            if let Ok((appended, kept)) = self.append_tombstone(table, key, found.as_ref())? {
                 self.point(table, key, found.as_ref(), &appended).await;
-                break (table, appended);
+                break (table, found, appended, kept);
             }
         };
         drop(announced);
         self.wake_cleaner_when_low();
-        if self.config.ack == Ack::Program {
-            durable(&appended.pages).await?;
+        if self.config.ack == Ack::Program
+            && let Err(error) = durable(&appended.pages).await
+        {
+            let failed = Failed { table, key, at: appended.address, value: None };
+            self.undo(failed, found.as_ref()).await;
+            return Err(error.into());
         }
         self.forget_tombstone(table, key, appended.address).await;
         Ok(())
@@ -280,7 +293,8 @@ impl Store {
         &self,
         table: TableId,
         key: HashedKey<'_>,
-    ) -> Result<Result<Appended, NoRoom>, Error> {
+        found: Option<&Found>,
+    ) -> Result<Result<(Appended, Option<Pin<'_>>), NoRoom>, Error> {
         self.still_there(table)?;
         let record = NewRecord {
             sequence: None,
@@ -293,11 +307,15 @@ impl Store {
             batch: InBatch::default(),
         };
         let mut state = self.log.state();
+        if state.buffer_shortage(self.config.ack, self.log.shape.page_bytes, 0).is_some() {
+            return Ok(Err(NoRoom));
+        }
         let Ok(appended) = self.log.append(&mut state, Stream::Host, &record) else {
             return Ok(Err(NoRoom));
         };
         let bytes = self.log.layout.footprint(header_len(record.key.len(), None), 0);
         state.count_tombstone(self.log.page_id(appended.address).extent, bytes);
-        Ok(Ok(appended))
+        let kept = self.keep_replaced(&mut state, found);
+        Ok(Ok((appended, kept)))
     }
 }

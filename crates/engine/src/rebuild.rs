@@ -1,16 +1,21 @@
 //! The entries of a table page that cannot be read any more, found again in the log.
+//!
+//! They are made again as they were, not as they will be: live bytes are counted with each change
+//! of an entry. So while the store is being opened, only what has been entered by then counts
+//! ([`Entered`]). That fails where the header of a record in the index cannot be found any more.
+//! The headers of an extent without a summary are therefore kept in memory ([`Listing`]).
 
 use crate::address::Address;
 use crate::clean::Record;
 use crate::key_space::TableId;
-use crate::log::Pin;
+use crate::log::{OwnedHeader, Pin};
 use crate::record::Kind;
 use crate::recover::Replay;
 use crate::store::Store;
 use base::{Key, Nanos};
 use clock::{Class, Stage};
 use media::{ExtentId, PageId, Stream};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -18,12 +23,73 @@ use std::sync::Arc;
 /// cannot wait for whoever writes them; but they wait for nobody.
 const LANDING: Nanos = Nanos::from_micros(50);
 
-/// What of an extent had been written at some instant.
+/// The records of an extent that has no summary which can be read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) records: Vec<Record>,
+    /// Pages that cannot be read.
+    pub(crate) lost: Vec<PageId>,
+}
+
+/// What of the log has been entered into the index, while the store is being opened.
+#[derive(Debug, Default)]
+pub(crate) struct Entered {
+    /// A checkpoint was there before. What it knew may have been reset since, so nobody can tell
+    /// what was in its pages.
+    pub(crate) has_checkpoint: bool,
+    /// Listings of extents with a summary are kept too.
+    pub(crate) keeps_all: bool,
+    extents: BTreeSet<ExtentId>,
+    /// The extent that is being entered, and which of its records have been.
+    next: Option<ExtentId>,
+    records: BTreeSet<Address>,
+    /// Pages that could not be read when it was their turn.
+    lost: BTreeSet<PageId>,
+    /// Entries could not be made again: what was entered is worth nothing.
+    pub(crate) is_damaged: bool,
+}
+
+/// An extent at some instant, and what it held if it was still being filled.
 struct Written<'a> {
     extent: ExtentId,
-    /// Pages of an extent that was open.
-    open: Option<u32>,
+    open: Option<Vec<Record>>,
     _pin: Pin<'a>,
+}
+
+impl Entered {
+    /// An extent is about to be entered, but for the pages in `lost`.
+    pub(crate) fn begin(&mut self, extent: ExtentId, lost: &[PageId]) {
+        self.next = Some(extent);
+        self.lost.extend(lost);
+    }
+
+    pub(crate) fn note(&mut self, record: Address) {
+        self.records.insert(record);
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.extents.extend(self.next.take());
+        self.records.clear();
+    }
+
+    /// A page of the index is lost. True when it cannot be made again.
+    fn note_page_lost(&mut self) -> bool {
+        self.is_damaged |= self.has_checkpoint;
+        self.has_checkpoint
+    }
+
+    /// Pages of an extent cannot be read. That matters where something on them was entered.
+    fn note_lost(&mut self, pages: &[PageId]) {
+        self.is_damaged |= !pages.iter().all(|page| self.lost.contains(page));
+    }
+
+    fn may_have(&self, extent: ExtentId) -> bool {
+        self.next == Some(extent) || self.extents.contains(&extent)
+    }
+
+    fn has(&self, extent: ExtentId, record: Address) -> bool {
+        self.extents.contains(&extent) || self.records.contains(&record)
+    }
 }
 
 impl Store {
@@ -35,24 +101,39 @@ impl Store {
         table: TableId,
         hashes: RangeInclusive<u64>,
     ) -> Vec<(u64, Address)> {
-        let extents = self.written();
+        if self.tables.while_opening(Entered::note_page_lost) == Some(true) {
+            return Vec::new();
+        }
+        let mut extents = self.written();
         self.landed().await;
         let mut newest: BTreeMap<Key, Record> = BTreeMap::new();
-        for written in &extents {
-            let records = self.records_written(written).await;
-            for record in self.written_records(written.extent, records) {
+        for Written { extent, open, .. } in &mut extents {
+            let extent = *extent;
+            if self.tables.while_opening(|entered| entered.may_have(extent)) == Some(false) {
+                continue;
+            }
+            let listing = match open.take() {
+                Some(records) => Listing { records, lost: Vec::new() },
+                None => self.listing(Replay { extent, from: 0 }).await,
+            };
+            self.tables.while_opening(|entered| entered.note_lost(&listing.lost));
+            for record in self.written_records(extent, listing.records) {
                 let header = &record.header;
                 let is_wanted = header.table == table
                     && header.kind != Kind::Table
                     && hashes.contains(&header.key.hash());
-                if is_wanted && !self.has_left(&record) {
+                let has_entered = |entered: &mut Entered| entered.has(extent, record.address);
+                if is_wanted && self.tables.while_opening(has_entered) != Some(false) {
                     self.keep_newer(&mut newest, record);
                 }
             }
         }
-        let state = self.log.state();
+        if self.tables.while_opening(|entered| entered.is_damaged) == Some(true) {
+            return Vec::new();
+        }
         let is_entry = |record: &Record| {
-            record.header.kind.is_value() || state.deleting.contains_key(&record.address)
+            let is_deleting = self.log.state().deleting.contains_key(&record.address);
+            !self.has_left(record) && (record.header.kind.is_value() || is_deleting)
         };
         let entries = newest.into_iter().filter(|(_, record)| is_entry(record));
         entries.map(|(key, record)| (key.hash(), record.address)).collect()
@@ -63,14 +144,16 @@ impl Store {
         let mut state = self.log.state();
         self.log.pad(&mut state, Stream::Host);
         self.log.pad(&mut state, Stream::Gc);
-        let open: BTreeMap<ExtentId, u32> =
-            state.frontiers.iter().flatten().map(|open| (open.extent, open.page)).collect();
         let extents = state.extents.iter();
         let records = extents.filter(|(_, extent)| extent.label.stream != Stream::Index);
         let ids: Vec<ExtentId> = records.map(|(id, _)| id).collect();
-        let pinned = ids.into_iter().map(|id| {
-            let pin = self.log.pin(&mut state, id);
-            Written { extent: id, open: open.get(&id).copied(), _pin: pin }
+        let pins = ids.iter().map(|id| self.log.pin(&mut state, *id));
+        let pins: Vec<Pin<'_>> = pins.collect();
+        drop(state);
+        let pinned = ids.into_iter().zip(pins).map(|(extent, pin)| Written {
+            extent,
+            open: self.open_summary_of(extent),
+            _pin: pin,
         });
         pinned.collect()
     }
@@ -86,29 +169,92 @@ impl Store {
         }
     }
 
-    async fn records_written(self: &Arc<Self>, written: &Written<'_>) -> Vec<Record> {
-        let extent = written.extent;
-        let Some(pages) = written.open else {
-            return self.records_from(Replay { extent, from: 0 }, Class::HostRead).await.0;
+    /// The records of an extent that is full or was found on opening: all of them from its summary,
+    /// or else those of the pages asked for. If the index may have to be made again from them, all
+    /// are read then and kept.
+    pub(crate) async fn listing(self: &Arc<Self>, replay: Replay) -> Listing {
+        let Replay { extent, from } = replay;
+        if let Some(listing) = self.kept_listing(extent) {
+            return Listing::clone(&listing);
+        }
+        let keeps_all = self.tables.while_opening(|entered| entered.keeps_all) == Some(true);
+        if let Some(records) = self.summary_of(extent, Class::HostRead).await {
+            let listing = Listing { records, lost: Vec::new() };
+            if keeps_all {
+                self.log.state().extents.get(extent).listing = Some(Arc::new(listing.clone()));
+            }
+            return listing;
+        }
+        let keeps = self.index.table_extents(&self.log.shape) > 0;
+        let pages = {
+            let mut state = self.log.state();
+            let extent = state.extents.get(extent);
+            let is_written = |page: &u32| !extent.holes.contains(page);
+            let first = if keeps { 0 } else { from };
+            let pages = (first..extent.summary.unwrap_or(extent.pages)).filter(is_written);
+            pages.collect::<Vec<_>>()
         };
-        let reads = (0..pages).map(|page| {
-            let store = self.clone();
-            async move { store.records_on(PageId { extent, page }, Class::HostRead).await }
+        let reads = pages.into_iter().map(|page| {
+            let (store, at) = (self.clone(), PageId { extent, page });
+            async move { store.records_on(at, Class::HostRead).await.ok_or(at) }
         });
-        let read = clock::join_all(reads.collect()).await;
-        read.into_iter().flatten().flatten().collect()
+        let mut listing = Listing::default();
+        for page in clock::join_all(reads.collect()).await {
+            match page {
+                Ok(records) => listing.records.extend(records),
+                Err(at) => listing.lost.push(at),
+            }
+        }
+        if keeps {
+            self.log.state().extents.get(extent).listing = Some(Arc::new(listing.clone()));
+        }
+        listing
     }
 
-    /// True when the index has pointed to the record, and then to a copy or to nothing.
+    fn kept_listing(&self, extent: ExtentId) -> Option<Arc<Listing>> {
+        self.log.state().extents.get(extent).listing.clone()
+    }
+
+    /// The header of a record, if it is in memory.
+    pub(crate) fn listed_header(&self, at: Address) -> Option<OwnedHeader> {
+        let listing = self.kept_listing(self.log.page_id(at).extent)?;
+        listing.records.iter().find(|record| record.address == at).map(|found| found.header.clone())
+    }
+
+    /// Of a record and its copies the index does not point to this one, and nothing else tells.
+    pub(crate) fn note_left_out(&self, record: Address) {
+        if self.index.table_extents(&self.log.shape) > 0 {
+            let extent = self.log.page_id(record).extent;
+            self.log.state().extents.get(extent).left.insert(record);
+        }
+    }
+
+    /// True when the index does not point to the record: it has pointed to it, and then to a copy
+    /// or to nothing, or it never has.
     fn has_left(&self, record: &Record) -> bool {
         let extent = self.log.page_id(record.address).extent;
         self.log.state().extents.get(extent).left.contains(&record.address)
     }
 
+    /// True for what the cleaner has written since it took its victim. The index points to it once
+    /// the original has left.
+    fn is_being_copied(&self, record: &Record) -> bool {
+        let at = self.log.page_id(record.address);
+        let mut state = self.log.state();
+        let (copying, since) = (state.copying, state.cleaning_since.0);
+        let label = state.extents.get(at.extent).label;
+        copying.is_some_and(|copying| match copying.open {
+            Some((open, page)) if open == at.extent => at.page >= page,
+            _ => label.stream == Stream::Gc && label.epoch == since,
+        })
+    }
+
     fn keep_newer(&self, newest: &mut BTreeMap<Key, Record>, record: Record) {
         let rank = |record: &Record| {
             let extent = self.log.page_id(record.address).extent;
-            (record.header.sequence, self.originality(extent))
+            let is_left = self.has_left(record);
+            let is_copied = self.is_being_copied(record);
+            (record.header.sequence, !is_left, !is_copied, self.originality(extent))
         };
         match newest.get_mut(&record.header.key) {
             None => drop(newest.insert(record.header.key.clone(), record)),

@@ -40,9 +40,14 @@ pub(crate) struct Sequence(pub(crate) u64);
 impl Sequence {
     const COUNT_BITS: u32 = 48;
 
+    /// Which mount has given it out, from the first of the store.
+    pub(crate) const fn mount(self) -> u64 {
+        self.0 >> Self::COUNT_BITS
+    }
+
     /// The first number of the mount after the one that gave out `self`.
     pub(crate) fn next_mount(self) -> Self {
-        let epoch = (self.0 >> Self::COUNT_BITS) + 1;
+        let epoch = self.mount() + 1;
         assert!(epoch < 1 << 16, "a store can be opened 65535 times");
         Self(epoch << Self::COUNT_BITS)
     }

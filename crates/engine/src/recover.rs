@@ -15,11 +15,12 @@ use crate::extent::{Extent, Extents};
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::layout::PageKind;
-use crate::log::Log;
+use crate::log::{Log, OnItsWay, OwnedHeader};
 use crate::page_view::PageView;
+use crate::rebuild::{Entered, Listing};
 use crate::record::{Kind, Sequence, header_len};
 use crate::sabotage::Sabotage;
-use crate::store::{Config, Found, Store};
+use crate::store::{Config, Store};
 use base::{Key, Nanos};
 use clock::Class;
 use media::{ExtentId, ExtentInfo, Media, Page, PageId, Stream};
@@ -35,6 +36,19 @@ pub enum How {
     Scan,
     /// By a checkpoint and the records written since.
     Checkpoint,
+}
+
+/// The ways in which opening is tried, one after the other. Each but the last may find that a page
+/// of the index is damaged and cannot be made again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// By a checkpoint if there is one.
+    Checkpoint,
+    /// What a page of the index held is read again in the log, where another page may be damaged
+    /// meanwhile.
+    Scan,
+    /// The headers of all records stay in memory.
+    Memory,
 }
 
 /// What opening a store took.
@@ -63,6 +77,8 @@ pub struct Recovery {
 /// What is collected beside the index.
 #[derive(Default)]
 pub(crate) struct Scan {
+    /// The index has been filled from a checkpoint.
+    is_after_checkpoint: bool,
     records: u64,
     summaries: u64,
     lost_pages: u64,
@@ -88,26 +104,30 @@ impl Store {
     ) -> Result<(Arc<Self>, Recovery), Error> {
         let start = clock::now();
         let mut pages_read = 0;
-        // A table page may turn out to be damaged: one of the checkpoint, or at worst one that
-        // opening itself has written. What was entered by then is worth nothing.
-        for may_restore in [true, false, false] {
+        for by in [By::Checkpoint, By::Scan, By::Memory] {
             let found = media.extents();
             let mut scan = Scan::default();
             let mut store = Self::found(media.clone(), config, &found);
+            let may_restore = by == By::Checkpoint;
             let restored = if may_restore { store.restore(&found, &mut scan).await } else { None };
             let (how, replays) = match restored {
-                Some(replays) => (How::Checkpoint, replays),
+                Some(replays) => {
+                    scan.is_after_checkpoint = true;
+                    (How::Checkpoint, replays)
+                }
                 None => {
                     pages_read += store.pages_read();
                     store = Self::found(media.clone(), config, &found);
                     (How::Scan, Replay::all(&found))
                 }
             };
+            store.tables.while_opening(|entered| entered.keeps_all = by == By::Memory);
             let entered = store.enter_all(&replays, &mut scan).await;
             pages_read += store.pages_read();
-            if store.tables.is_damaged() {
-                // From here on its index leaves the medium alone.
-                store.index.freeze().await;
+            // A scan passes over records that cannot be read; a checkpoint points to them.
+            let is_behind_damage = how == How::Checkpoint && entered == Err(Error::Unrecovered);
+            if !store.tables.end_opening() || is_behind_damage {
+                store.tables.dismiss_keeper().await;
                 continue;
             }
             entered?;
@@ -144,7 +164,11 @@ impl Store {
             extents.insert(info.id, Extent::recovered(info));
             newest = newest.max(Sequence(info.label.epoch));
         }
-        Self::new(Log::new(media, extents, newest.next_mount()), config)
+        let store = Self::new(Log::new(media, extents, newest.next_mount()), config);
+        if store.index.table_extents(&store.log.shape) > 0 {
+            store.tables.begin_opening();
+        }
+        store
     }
 
     /// Pages read for opening: nobody else has asked for any yet.
@@ -160,15 +184,19 @@ impl Store {
         if let Some(last) = pages.checked_sub(1) {
             scan.summaries += u64::from(self.find_summary(PageId { extent, page: last }).await);
         }
-        let (records, lost_pages) = self.records_from(replay, Class::HostRead).await;
-        scan.lost_pages += lost_pages;
+        let Listing { records, mut lost } = self.listing(replay).await;
+        lost.retain(|at| at.page >= from);
+        scan.lost_pages += lost.len() as u64;
+        self.tables.while_opening(|entered| entered.begin(extent, &lost));
         let records = self.written_records(extent, records);
         let is_new = |record: &Record| {
             self.log.page_id(record.address).page >= from
                 && !(record.header.kind == Kind::Tombstone && Sabotage::NoTombstones.is_on())
         };
         let records = records.into_iter().filter(is_new).collect();
-        self.take_records(records, scan).await
+        self.take_records(records, scan).await?;
+        self.tables.while_opening(Entered::end);
+        Ok(())
     }
 
     /// Looks whether the extent's last page is one of a summary.
@@ -196,6 +224,7 @@ impl Store {
         scan: &mut Scan,
     ) -> Result<(), Error> {
         let workers = self.log.shape.parallelism as usize;
+        let by_checkpoint = scan.is_after_checkpoint;
         let mut shares: Vec<Vec<Record>> = vec![Vec::new(); workers];
         for record in records {
             scan.note(&record);
@@ -210,7 +239,7 @@ impl Store {
                 let store = self.clone();
                 async move {
                     for record in &share {
-                        store.take_record(record).await?;
+                        store.take_record(record, by_checkpoint).await?;
                     }
                     Ok(())
                 }
@@ -234,43 +263,108 @@ impl Store {
                 && !extent.holes.iter().any(|hole| (at.page..=last).contains(hole))
     }
 
-    async fn take_record(self: &Arc<Self>, record: &Record) -> Result<(), Error> {
+    async fn take_record(
+        self: &Arc<Self>,
+        record: &Record,
+        by_checkpoint: bool,
+    ) -> Result<(), Error> {
         let header = &record.header;
-        let extent = self.log.page_id(record.address).extent;
         let key = HashedKey::new(&header.key);
         let _entry = self.enter(header.table, key).await;
-        let known = match self.find(header.table, key).await {
-            Ok(known) => known,
-            // A damaged record of this key, or of one that looks like it: it stays in the index,
+        match self.known(record).await {
+            Ok(known) => self.weigh(record, known).await,
+            // A damaged record of this key, or of one that looks like it. Another way of opening,
+            // where there is one, can tell which is newer; else the damaged one stays in the index,
             // where reading it tells. A tombstone may be needed all the same.
             Err(Error::Unrecovered) => {
-                if header.kind == Kind::Tombstone {
-                    self.index.insert(header.table, key, record.address).await;
+                let is_cached = self.tables.while_opening(|entered| entered.is_damaged = true);
+                if by_checkpoint || is_cached.is_some() {
+                    return Err(Error::Unrecovered);
                 }
-                return Ok(());
+                if header.kind == Kind::Tombstone {
+                    self.add(record).await;
+                }
             }
             Err(error) => return Err(error),
-        };
-        // What a checkpoint knows may be found a second time.
-        if known.as_ref().is_some_and(|known| !self.is_newer(record, known)) {
-            return Ok(());
         }
-        match &known {
-            None => self.index.insert(header.table, key, record.address).await,
-            Some(known) => {
-                self.index.replace(header.table, key, known.address, record.address).await;
+        let is_damaged = self.tables.while_opening(|entered| {
+            entered.note(record.address);
+            entered.is_damaged
+        });
+        if is_damaged == Some(true) { Err(Error::Unrecovered) } else { Ok(()) }
+    }
+
+    /// Where the record lies that the index has for the key of `record`, and its header.
+    ///
+    /// [`Error::Unrecovered`] when it may be one that cannot be read.
+    async fn known(
+        self: &Arc<Self>,
+        record: &Record,
+    ) -> Result<Option<(Address, OwnedHeader)>, Error> {
+        let (table, key) = (record.header.table, HashedKey::new(&record.header.key));
+        match self.find(table, key).await {
+            Ok(found) => return Ok(found.map(|found| (found.address, found.header))),
+            Err(Error::Unrecovered) => {}
+            Err(error) => return Err(error),
+        }
+        let mut found = Ok(None);
+        for at in self.index.lookup(table, key).await {
+            let listed = (at == record.address).then(|| record.header.clone());
+            let header = match listed.or_else(|| self.listed_header(at)) {
+                Some(header) => Ok(header),
+                None => self.header(at, OnItsWay::default()).await.map(|found| found.header),
+            };
+            match header {
+                Ok(header) if header.key == *key.key => return Ok(Some((at, header))),
+                Ok(_) => {}
+                Err(error) => found = Err(error),
             }
         }
-        let mut state = self.log.state();
-        if let Some(known) = known.filter(Found::is_value) {
-            let from = self.log.page_id(known.address).extent;
-            let (header_len, len) = (known.header.len(), known.header.value_len);
-            state.uncount_value(from, header.table, self.log.layout.footprint(header_len, len));
+        found
+    }
+
+    /// Points the index to a record if it is newer than what the index points to.
+    async fn weigh(&self, record: &Record, known: Option<(Address, OwnedHeader)>) {
+        let Some((at, known)) = known else { return self.add(record).await };
+        let header = &record.header;
+        // What a checkpoint knows may be found a second time.
+        let is_newer = self.is_newer(record, at, &known);
+        if header.sequence == known.sequence && record.address != at {
+            self.note_left_out(if is_newer { at } else { record.address });
         }
+        if !is_newer {
+            return;
+        }
+        let key = HashedKey::new(&header.key);
+        self.index.replace(header.table, key, at, record.address).await;
+        let mut state = self.log.state();
+        state.end_deleting(at);
+        if known.kind.is_value() {
+            let from = self.log.page_id(at).extent;
+            let footprint = self.log.layout.footprint(known.len(), known.value_len);
+            state.uncount_value(from, header.table, footprint);
+        }
+        drop(state);
+        self.count_entry(record);
+    }
+
+    async fn add(&self, record: &Record) {
+        let key = HashedKey::new(&record.header.key);
+        self.index.insert(record.header.table, key, record.address).await;
+        self.count_entry(record);
+    }
+
+    /// The index points to a record from here on.
+    fn count_entry(&self, record: &Record) {
+        let header = &record.header;
+        let extent = self.log.page_id(record.address).extent;
+        let mut state = self.log.state();
         if header.kind.is_value() {
             state.count_value(extent, header.table, record.footprint);
         }
-        Ok(())
+        if header.kind == Kind::Tombstone {
+            state.deleting.insert(record.address, (header.table, header.key.clone()));
+        }
     }
 
     /// Of a record and its copies the original comes last: they have one number.
@@ -280,12 +374,11 @@ impl Store {
         (label.stream == Stream::Host, Reverse(label.epoch))
     }
 
-    fn is_newer(&self, record: &Record, known: &Found) -> bool {
+    fn is_newer(&self, record: &Record, at: Address, known: &OwnedHeader) -> bool {
         let rank =
             |sequence, address| (sequence, self.originality(self.log.page_id(address).extent));
         Sabotage::NoSequences.is_on()
-            || rank(record.header.sequence, record.address)
-                > rank(known.header.sequence, known.address)
+            || rank(record.header.sequence, record.address) > rank(known.sequence, at)
     }
 
     /// Takes the deleted keys out of the index, and the key spaces that are gone. Tombstones that a
@@ -294,7 +387,7 @@ impl Store {
         for (table, key, address) in &scan.tombstones {
             let hashed = HashedKey::new(key);
             let entry = self.enter(*table, hashed).await;
-            let is_newest = self.index.remove(*table, hashed, *address).await;
+            let is_newest = self.remove_tombstone(*table, hashed, *address).await;
             drop(entry);
             let extent = self.log.page_id(*address).extent;
             let bytes = self.log.layout.footprint(header_len(key.as_bytes().len(), None), 0);
@@ -307,7 +400,7 @@ impl Store {
         for (table, key, address) in &scan.known_tombstones {
             let key = HashedKey::new(key);
             let _entry = self.enter(*table, key).await;
-            self.index.remove(*table, key, *address).await;
+            self.remove_tombstone(*table, key, *address).await;
         }
         // The newest of a key space's copies; one that is damaged has another.
         let mut spaces: BTreeMap<KeySpaceId, TableId> = BTreeMap::new();

@@ -11,7 +11,6 @@ use crate::log::{Log, OnItsWay, OwnedHeader, SPARE_EXTENTS_MIN, Unlanded};
 use crate::page_view::PageView;
 use crate::pending::{Pending, durable};
 use crate::record::Sequence;
-use crate::repair::repaired;
 use crate::sabotage::Sabotage;
 use crate::tables::Tables;
 use base::Key;
@@ -134,7 +133,8 @@ impl Store {
         store
     }
 
-    pub(crate) fn new(log: Log, config: Config) -> Arc<Self> {
+    pub(crate) fn new(mut log: Log, config: Config) -> Arc<Self> {
+        log.answers_early = config.ack != Ack::Program;
         let index = (config.index)(&config.index_config);
         let table_extents = index.table_extents(&log.shape);
         log.keep_extents(table_extents);
@@ -268,28 +268,12 @@ impl Store {
         let view = page.as_ref().and_then(|page| PageView::new(layout, page));
         let header = match view.as_ref().and_then(|view| view.header(offset)) {
             Some(header) => OwnedHeader::new(&header),
-            None => self.repaired_header(address, page).await.ok_or(Error::Unrecovered)?,
+            None => {
+                let record = self.mended_record(address, page.as_ref()).await;
+                record.ok_or(Error::Unrecovered)?.header
+            }
         };
         Ok(Found { address, header, pages: None, batch })
-    }
-
-    /// The header of a damaged record, so that it can be overwritten and deleted: repaired, or from
-    /// the summary of its extent.
-    async fn repaired_header(
-        self: &Arc<Self>,
-        address: Address,
-        page: Option<media::Page>,
-    ) -> Option<OwnedHeader> {
-        if let Some(page) = page.and_then(|page| repaired(self.log.layout, &page)) {
-            let view = PageView::new(self.log.layout, &page)?;
-            return view.header(address.offset()).map(|header| OwnedHeader::new(&header));
-        }
-        let extent = self.log.page_id(address).extent;
-        let records = match self.open_summary_of(extent) {
-            Some(records) => records,
-            None => self.summary_of(extent, clock::Class::HostRead).await?,
-        };
-        records.into_iter().find(|record| record.address == address).map(|record| record.header)
     }
 
     /// The record of `key`, a tombstone too, or nothing. The key's latch is held, so the record

@@ -1,12 +1,18 @@
 use crate::address::Address;
+use crate::checkpoint::Image;
+use crate::key_space::TableId;
 use media::ExtentId;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Which records of a checkpoint can still be where it says: those in extents that have not been
 /// reset since. An extent that was opened anew since then holds none of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Survivors {
     by_extent: Vec<bool>,
     pages_per_extent: u32,
+    /// Entries of the others, by table.
+    gone: BTreeMap<TableId, u64>,
 }
 
 impl Survivors {
@@ -19,13 +25,37 @@ impl Survivors {
             }
             by_extent[at] = true;
         }
-        Self { by_extent, pages_per_extent }
+        Self { by_extent, pages_per_extent, gone: BTreeMap::new() }
+    }
+
+    /// Counts the entries that `image` had for what is gone: live values, and tombstones.
+    pub(crate) fn with_gone(mut self, image: &Image) -> Self {
+        let mut gone: BTreeMap<TableId, u64> = BTreeMap::new();
+        for extent in image.extents.iter().filter(|extent| !self.has_extent(extent.id)) {
+            for (table, live) in &extent.values {
+                *gone.entry(*table).or_default() += live.records;
+            }
+        }
+        for (table, _, address) in &image.deleting {
+            *gone.entry(*table).or_default() += u64::from(!self.has(*address));
+        }
+        self.gone = gone;
+        self
+    }
+
+    /// Entries of `table` in the checkpoint whose records are gone.
+    pub(crate) fn gone(&self, table: TableId) -> u64 {
+        self.gone.get(&table).copied().unwrap_or(0)
     }
 
     /// True when an entry that a checkpoint has at this address is one of a record that is there.
     #[inline]
     pub fn has(&self, address: Address) -> bool {
-        let extent = address.page().id(self.pages_per_extent).extent.0 as usize;
-        self.by_extent.get(extent).is_some_and(|survives| *survives)
+        self.has_extent(address.page().id(self.pages_per_extent).extent)
+    }
+
+    #[inline]
+    fn has_extent(&self, extent: ExtentId) -> bool {
+        self.by_extent.get(extent.0 as usize).is_some_and(|survives| *survives)
     }
 }

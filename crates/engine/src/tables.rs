@@ -14,20 +14,21 @@ use crate::address::Address;
 use crate::error::Error;
 use crate::extent::Extents;
 use crate::key_space::TableId;
-use crate::layout::PageKind;
+use crate::layout::{Layout, PageKind};
 use crate::log::{Log, NewRecord};
 use crate::page_view::PageView;
 use crate::pending::durable;
+use crate::rebuild::Entered;
 use crate::record::{InBatch, Kind, Sequence, header_len};
 use crate::repair::readable;
 use crate::store::Store;
 use base::Buf;
+use base::checksum::crc32c;
 use clock::{Class, Rank, Stage, TaskId};
 use media::{ExtentId, Media, Page, PageId, Stream};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 /// Bytes of the key of a table page.
@@ -59,8 +60,8 @@ pub struct TableExtent {
 pub struct Tables {
     pub(crate) log: Arc<Log>,
     store: OnceLock<Weak<Store>>,
-    /// A page was damaged while the store was being opened.
-    is_damaged: AtomicBool,
+    /// While the store is being opened.
+    entered: Mutex<Option<Entered>>,
     state: Mutex<State>,
 }
 
@@ -79,8 +80,19 @@ struct State {
     maker: Maker,
     /// Who waits for a checkpoint to end.
     waiters: Vec<TaskId>,
+    keeper: Keeper,
     pages_read: u64,
     pages_written: u64,
+}
+
+/// The task of an index that writes its pages.
+#[derive(Debug, Default)]
+struct Keeper {
+    is_at_work: bool,
+    /// It is not to begin again.
+    is_dismissed: bool,
+    /// Who waits for it to end.
+    waiter: Option<TaskId>,
 }
 
 /// The task that makes checkpoints.
@@ -109,7 +121,6 @@ pub(crate) enum Named {
 pub(crate) struct SavedTables {
     root: Option<Address>,
     complete: BTreeSet<ExtentId>,
-    is_damaged: bool,
     pages_read: u64,
     pages_written: u64,
 }
@@ -121,12 +132,7 @@ struct TablePage {
 
 impl Tables {
     pub(crate) fn new(log: Arc<Log>) -> Self {
-        Self {
-            log,
-            store: OnceLock::new(),
-            is_damaged: AtomicBool::new(false),
-            state: Mutex::default(),
-        }
+        Self { log, store: OnceLock::new(), entered: Mutex::default(), state: Mutex::default() }
     }
 
     /// Those of a medium without a store, which keeps `extents` for them: for tests of an index.
@@ -142,8 +148,7 @@ impl Tables {
     }
 
     /// The entries of a table page that cannot be read, found again in the log: those of the keys
-    /// of `table` whose hashes are among `hashes`. While the store is being opened it cannot be
-    /// found what they were: then there are none, and the store is opened in another way.
+    /// of `table` whose hashes are among `hashes`. Without a store there are none.
     ///
     /// Until the entries are in memory again nobody changes one of them: whoever is about to waits
     /// for that ([`Index::load`](crate::Index::load)).
@@ -152,13 +157,9 @@ impl Tables {
         table: TableId,
         hashes: RangeInclusive<u64>,
     ) -> Vec<(u64, Address)> {
-        let store = self.store.get().and_then(Weak::upgrade);
-        match store.filter(|_| self.makes_checkpoints()) {
+        match self.store.get().and_then(Weak::upgrade) {
             Some(store) => clock::account_to(Stage::Index, store.entries_of(table, hashes)).await,
-            None => {
-                self.is_damaged.store(true, Ordering::Relaxed);
-                Vec::new()
-            }
+            None => Vec::new(),
         }
     }
 
@@ -169,7 +170,6 @@ impl Tables {
         is_quiet.then(|| SavedTables {
             root: state.root,
             complete: state.complete.clone(),
-            is_damaged: self.is_damaged(),
             pages_read: state.pages_read,
             pages_written: state.pages_written,
         })
@@ -177,15 +177,28 @@ impl Tables {
 
     /// Goes on from what [`Self::save`] returned.
     pub(crate) fn restore(&self, saved: SavedTables) {
-        self.is_damaged.store(saved.is_damaged, Ordering::Relaxed);
         let mut state = self.state();
         (state.root, state.complete) = (saved.root, saved.complete);
         (state.pages_read, state.pages_written) = (saved.pages_read, saved.pages_written);
     }
 
-    /// True when a page was damaged while the store was being opened.
-    pub(crate) fn is_damaged(&self) -> bool {
-        self.is_damaged.load(Ordering::Relaxed)
+    /// The store is being opened from here on.
+    pub(crate) fn begin_opening(&self) {
+        *self.entered() = Some(Entered::default());
+    }
+
+    /// It is open; false when entries were lost on the way.
+    pub(crate) fn end_opening(&self) -> bool {
+        self.entered().take().is_none_or(|entered| !entered.is_damaged)
+    }
+
+    /// Looks at what has been entered so far, or notes it; `None` when the store is open.
+    pub(crate) fn while_opening<T>(&self, look: impl FnOnce(&mut Entered) -> T) -> Option<T> {
+        self.entered().as_mut().map(look)
+    }
+
+    fn entered(&self) -> MutexGuard<'_, Option<Entered>> {
+        self.entered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -275,14 +288,15 @@ impl Tables {
         };
         self.state().pages_read += 1;
         let page = self.log.media.read(self.log.page_id(at), &wanted, class).await?;
+        if let Some(found) = TablePage::on(layout, &page, offset) {
+            return Ok(found);
+        }
+        // What is wanted can be seen only when the header is whole.
+        self.state().pages_read += 1;
+        let everything = |page: &Page| page.data_bytes();
+        let page = self.log.media.read(self.log.page_id(at), &everything, class).await?;
         let page = readable(layout, &page).ok_or(Error::Unrecovered)?;
-        let view = PageView::new(layout, &page).ok_or(Error::Unrecovered)?;
-        let header = view.header(offset).filter(|header| header.kind == Kind::Table);
-        let header = header.ok_or(Error::Unrecovered)?;
-        let (name, _) = split_key(header.key).ok_or(Error::Unrecovered)?;
-        let value = view.part(&header, layout).ok_or(Error::Unrecovered)?;
-        let is_whole = value.len() == header.value_len && value.crc32c() == header.value_crc;
-        is_whole.then_some(TablePage { name, value }).ok_or(Error::Unrecovered)
+        TablePage::on(layout, &page, offset).ok_or(Error::Unrecovered)
     }
 
     /// What a page of the medium says of roots.
@@ -329,6 +343,33 @@ impl Tables {
     /// Extents that table pages can still open, of those that are kept for them.
     pub fn extents_left(&self) -> u32 {
         self.log.kept_extents(&self.log.state())
+    }
+
+    /// The task of an index that writes its pages is about to begin; false when it must not.
+    pub(crate) fn begin_keeping(&self) -> bool {
+        let keeper = &mut self.state().keeper;
+        keeper.is_at_work = !keeper.is_dismissed;
+        keeper.is_at_work
+    }
+
+    pub(crate) fn end_keeping(&self) {
+        let keeper = &mut self.state().keeper;
+        keeper.is_at_work = false;
+        keeper.waiter.take().into_iter().for_each(clock::wake);
+    }
+
+    /// Waits until that task leaves the medium alone for good, which is for another store then. The
+    /// caller holds nothing.
+    pub(crate) async fn dismiss_keeper(&self) {
+        let is_at_work = {
+            let keeper = &mut self.state().keeper;
+            keeper.is_dismissed = true;
+            keeper.waiter = keeper.is_at_work.then(clock::current);
+            keeper.is_at_work
+        };
+        if is_at_work {
+            clock::park(Rank::Free, Stage::Index).await;
+        }
     }
 
     /// True when whoever asks for a checkpoint gets one.
@@ -455,6 +496,43 @@ impl Tables {
     }
 }
 
+impl TablePage {
+    /// That whose header is at `offset` of a page that was read, as it was written.
+    fn on(layout: Layout, page: &Page, offset: usize) -> Option<Self> {
+        let view = PageView::new(layout, page)?;
+        let header = view.header(offset).filter(|header| header.kind == Kind::Table)?;
+        let (name, _) = split_key(header.key)?;
+        let part = view.part(&header, layout).filter(|part| part.len() == header.value_len)?;
+        let value = if part.crc32c() == header.value_crc {
+            part
+        } else {
+            Buf::copy_from(&mended(part.bytes()?, header.value_crc)?)
+        };
+        Some(Self { name, value })
+    }
+}
+
+/// What CRC-32C makes of a message whose last bit alone is set: its polynomial (RFC 3720), bits in
+/// the order of the checksum.
+const CRC_OF_LAST_BIT: u32 = 0x82F6_3B78;
+
+/// `bytes` with the one bit turned over that makes their CRC-32C `crc`; `None` when there is none.
+/// No two flipped bits look like one: any two messages of up to 2^31 bits and equal checksums
+/// differ in four at least (Koopman, 2002).
+fn mended(bytes: &[u8], crc: u32) -> Option<Vec<u8>> {
+    let wanted = crc32c(bytes) ^ crc;
+    let mut of_bit = CRC_OF_LAST_BIT;
+    for bit in (0..bytes.len() * 8).rev() {
+        if of_bit == wanted {
+            let mut mended = bytes.to_vec();
+            mended[bit / 8] ^= 1 << (bit % 8);
+            return Some(mended);
+        }
+        of_bit = (of_bit >> 1) ^ if of_bit & 1 == 1 { CRC_OF_LAST_BIT } else { 0 };
+    }
+    None
+}
+
 /// The key of a table page: its name, and where the newest root lay, plus one.
 fn table_key(name: TablePageName, root: Option<Address>) -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
@@ -476,5 +554,28 @@ fn split_key(key: &[u8]) -> Option<(TablePageName, Option<Address>)> {
 impl std::fmt::Debug for Tables {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Tables({:?})", self.extents())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Rng;
+
+    #[test]
+    fn any_one_flipped_bit_is_mended_and_no_two_are_taken_for_one() {
+        let mut rng = Rng::new(1);
+        for len in [1, 2, 7, 64, 300] {
+            let whole: Vec<u8> = (0..len).map(|_| u8::try_from(rng.below(256)).unwrap()).collect();
+            let crc = crc32c(&whole);
+            for bit in 0..len * 8 {
+                let mut bytes = whole.clone();
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(mended(&bytes, crc), Some(whole.clone()), "bit {bit} of {len} bytes");
+                let other = (bit + 1 + bit % 5) % (len * 8);
+                bytes[other / 8] ^= 1 << (other % 8);
+                assert_eq!(mended(&bytes, crc), None, "bits {bit} and {other} of {len} bytes");
+            }
+        }
     }
 }

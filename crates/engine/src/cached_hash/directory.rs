@@ -2,6 +2,7 @@
 
 use super::leaf::{ENTRY_BYTES, Entry};
 use crate::address::Address;
+use serde::{Deserialize, Serialize};
 
 /// Leaves of a chunk. Adding a leaf moves no more than these.
 const CHUNK_LEAVES_MAX: usize = 256;
@@ -14,6 +15,13 @@ const NOWHERE: Address = Address::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Directory {
     /// Each with at least one leaf, in order.
+    chunks: Vec<Vec<Entry>>,
+}
+
+/// A directory in a saved state: chunk by chunk, as what it takes depends on these.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SavedDirectory {
+    capacity: usize,
     chunks: Vec<Vec<Entry>>,
 }
 
@@ -66,6 +74,26 @@ impl Directory {
         }
         let chunk = |places: &[Place]| places.iter().map(|place| place.entry()).collect();
         Some(Self { chunks: places.chunks(CHUNK_LEAVES_MAX * 3 / 4).map(chunk).collect() })
+    }
+
+    pub(super) fn save(&self) -> SavedDirectory {
+        SavedDirectory { capacity: self.chunks.capacity(), chunks: self.chunks.clone() }
+    }
+
+    /// What [`Self::save`] returned. `None` when it is no directory.
+    pub(super) fn restored(saved: SavedDirectory) -> Option<Self> {
+        let SavedDirectory { capacity, chunks: saved } = saved;
+        let mut chunks = Vec::new();
+        chunks.try_reserve_exact(capacity.max(saved.len())).ok()?;
+        chunks.extend(saved.into_iter().map(|mut chunk| {
+            chunk.shrink_to_fit();
+            chunk
+        }));
+        let directory = Self { chunks };
+        let is_whole = directory.chunks.iter().all(|chunk| !chunk.is_empty())
+            && directory.iter().next().is_some_and(|place| place.first == 0)
+            && directory.iter().is_sorted_by(|a, b| a.first < b.first);
+        is_whole.then_some(directory)
     }
 
     /// The chunk and the place in it of the leaf whose range has `hash`.

@@ -13,9 +13,6 @@ use std::collections::BTreeMap;
 /// A leaf as it was read.
 pub(super) struct Read {
     pub(super) leaf: Leaf,
-    /// How many entries were left out, because their records are gone since the checkpoint that
-    /// the leaf is of.
-    stale: u64,
     /// What is on flash is something else: whoever has a permit keeps the leaf to be written.
     is_changed: bool,
 }
@@ -32,7 +29,7 @@ enum Outcome {
 impl Read {
     /// A leaf as it is on flash.
     pub(super) const fn of(leaf: Leaf) -> Self {
-        Self { leaf, stale: 0, is_changed: false }
+        Self { leaf, is_changed: false }
     }
 }
 
@@ -166,7 +163,7 @@ impl Shared {
         let hashes = first_of(id.first)..=first_of(end - 1) | !first_of(u64::MAX);
         let entries = self.tables().entries_of(id.table, hashes).await;
         let leaf = entries.into_iter().map(|(hash, address)| (kept(hash), address)).collect();
-        Read { leaf, stale: 0, is_changed: true }
+        Read { leaf, is_changed: true }
     }
 }
 
@@ -176,15 +173,16 @@ const fn first_of(hash: u64) -> u64 {
 }
 
 impl State {
-    /// Leaves out what is stale in a leaf that was read from `extent`.
+    /// Leaves out the entries of a leaf that was read from `extent` whose records are gone since
+    /// the checkpoint that it is of. They are not counted any more.
     fn without_stale(&self, leaf: Leaf, extent: media::ExtentId) -> Read {
         let Some(old) = self.old.as_ref().filter(|old| old.extents.contains(&extent)) else {
             return Read::of(leaf);
         };
         let all = leaf.len();
         let leaf = leaf.retaining(|address| old.survivors.has(address));
-        let stale = (all - leaf.len()) as u64;
-        Read { leaf, stale, is_changed: stale > 0 }
+        let is_changed = leaf.len() < all;
+        Read { leaf, is_changed }
     }
 
     /// Keeps a leaf that a lookup has read, if there is room.
@@ -196,18 +194,9 @@ impl State {
 
     /// Keeps a leaf that was read under a permit.
     fn take_in(&mut self, id: LeafId, read: Read, frames_max: usize) {
-        self.forget_stale(id, &read);
         self.bring_in(id, read.leaf, frames_max);
         if read.is_changed {
             self.frames.update(id, |frame| frame.dirty = true);
-        }
-    }
-
-    /// A leaf is kept, or written, without what was stale in it; in memory it has none already.
-    pub(super) fn forget_stale(&mut self, id: LeafId, read: &Read) {
-        if self.frames.peek(id).is_none() {
-            let table = self.tables.get_mut(&id.table).expect("the leaf is of a table");
-            table.entries -= read.stale;
         }
     }
 

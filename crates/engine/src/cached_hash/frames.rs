@@ -2,12 +2,13 @@
 
 use super::leaf::{Leaf, LeafId};
 use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of memory that a frame stands for: the longest leaf, and what is known of it.
 pub(super) const FRAME_BYTES: u64 = 4_096;
 
 /// A leaf in memory.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Frame {
     pub(super) id: LeafId,
     /// The first hash beyond its range.
@@ -45,7 +46,32 @@ pub(super) struct Frames {
     dirty: usize,
 }
 
+/// The frames in a saved state, in the order that the hand goes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SavedFrames {
+    all: Vec<Frame>,
+    hand: usize,
+}
+
 impl Frames {
+    pub(super) fn save(&self) -> SavedFrames {
+        SavedFrames { all: self.all.clone(), hand: self.hand }
+    }
+
+    /// What [`Self::save`] returned. `None` when a leaf is in it twice, or was being written.
+    pub(super) fn restored(saved: SavedFrames) -> Option<Self> {
+        let mut frames = Self { hand: saved.hand, ..Self::default() };
+        for frame in saved.all {
+            if frame.writing || frames.by_id.insert(frame.id, frames.all.len()).is_some() {
+                return None;
+            }
+            frames.needed += usize::from(frame.is_needed());
+            frames.dirty += usize::from(frame.is_waiting());
+            frames.all.push(frame);
+        }
+        Some(frames)
+    }
+
     pub(super) const fn len(&self) -> usize {
         self.all.len()
     }

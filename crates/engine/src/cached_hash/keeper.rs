@@ -34,8 +34,9 @@ impl Shared {
     /// The background task of an index.
     pub(super) async fn keep_forever(self: Arc<Self>) {
         loop {
-            if self.state().wants_writing(self.frames_max) {
+            if self.state().wants_writing(self.frames_max) && self.tables().begin_keeping() {
                 self.turn_of_writing().await;
+                self.tables().end_keeping();
             } else {
                 self.state().idle = Some(clock::current());
                 clock::park(Rank::Free, Stage::Index).await;
@@ -207,9 +208,8 @@ impl Shared {
         let pages = moving.iter().map(|((id, _), read)| (*id, read.leaf.encode(*id))).collect();
         let written = self.write(pages).await?;
         let mut state = self.state();
-        for (((id, from), read), to) in moving.into_iter().zip(written) {
+        for (((id, from), _), to) in moving.into_iter().zip(written) {
             if state.is_at(id, from) {
-                state.forget_stale(id, &read);
                 state.point(id, Some(to), |address| self.tables().extent_of(address));
             }
         }

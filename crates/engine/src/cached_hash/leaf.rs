@@ -3,6 +3,7 @@
 use crate::address::Address;
 use crate::key_space::{KeySpaceId, TableId};
 use base::Buf;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Bits of a key's hash that an entry keeps.
@@ -31,7 +32,7 @@ pub(super) const fn kept(hash: u64) -> u64 {
 }
 
 /// A hash and an address, in the bytes that flash has. Their order is that of hashes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry([u8; ENTRY_BYTES]);
 
 impl Entry {
@@ -68,7 +69,7 @@ impl Entry {
 }
 
 /// Which leaf: its table and the first hash of its range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct LeafId {
     pub(super) table: TableId,
     pub(super) first: u64,
@@ -96,7 +97,7 @@ impl LeafId {
 }
 
 /// The entries of a leaf. Those of equal hash stand in the order in which they came.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Leaf(Vec<Entry>);
 
 impl Leaf {

@@ -47,9 +47,10 @@ impl Shared {
     }
 
     pub(super) fn restore(&self, root: &[u8], survivors: &Arc<Survivors>) -> Result<(), Error> {
-        let tables = decode(root).ok_or(Error::Unrecovered)?;
+        let mut tables = decode(root).ok_or(Error::Unrecovered)?;
         let mut state = self.state();
-        for table in tables.values() {
+        for (id, table) in &mut tables {
+            table.entries = table.entries.saturating_sub(survivors.gone(*id));
             for address in table.directory.iter().filter_map(|place| place.address) {
                 *state.leaves_in.entry(self.tables().extent_of(address)).or_default() += 1;
             }

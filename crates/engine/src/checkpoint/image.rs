@@ -8,7 +8,7 @@ use base::Key;
 use clock::UnixMillis;
 use media::{ExtentId, Label, Stream};
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A store at one instant, but for the entries of its index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub(crate) struct ExtentImage {
     pub(crate) needless: Vec<Address>,
     pub(crate) needless_bytes: u64,
     pub(crate) expires_first: Option<UnixMillis>,
+    /// Of a record and its copies those to which the index does not point.
+    pub(crate) left: Vec<Address>,
 }
 
 impl Image {
@@ -139,6 +141,7 @@ impl Out {
         self.list(&extent.needless, |out, address| out.u64(address.to_bits()));
         self.u64(extent.needless_bytes);
         self.u64(extent.expires_first.map_or(u64::MAX, |date| date.0));
+        self.list(&extent.left, |out, address| out.u64(address.to_bits()));
     }
 }
 
@@ -205,6 +208,7 @@ impl<'a> In<'a> {
             needless: self.list(Self::address)?,
             needless_bytes: self.u64()?,
             expires_first: Some(self.u64()?).filter(|date| *date != u64::MAX).map(UnixMillis),
+            left: self.list(Self::address)?,
         })
     }
 }
@@ -228,6 +232,7 @@ mod tests {
             needless: vec![address],
             needless_bytes: 48,
             expires_first: Some(UnixMillis(123)),
+            left: vec![address, Address::MIN],
         };
         let open = ExtentImage { summary: None, expires_first: None, ..extent.clone() };
         Image {

@@ -37,7 +37,7 @@ impl Store {
             .map(|extent| (extent.id, extent))
             .collect();
         let survivors = Survivors::new(kept.keys().copied(), self.log.shape.pages_per_extent);
-        let survivors = Arc::new(survivors);
+        let survivors = Arc::new(survivors.with_gone(&image));
         self.index.restore(&self.tables, &image.index, &survivors).await.ok()?;
         let replays = self.adopt(found, &kept);
         let mut extents: BTreeSet<ExtentId> = image.tables.iter().map(|(id, _)| *id).collect();
@@ -53,9 +53,18 @@ impl Store {
             self.log.state().forget(*id);
             self.log.erase(*id, clock::Class::HostRead).await;
         }
+        self.tables.while_opening(|entered| entered.has_checkpoint = true);
+        if self.index.table_extents(&self.log.shape) > 0 {
+            for (id, _) in kept.iter().filter(|(_, extent)| extent.summary.is_none()) {
+                self.listing(Replay { extent: *id, from: 0 }).await;
+            }
+        }
         // Another record of the same key may lie where one has been reset.
         image.deleting.retain(|(_, _, address)| survivors.has(*address));
         image.deleted.retain(|(_, _, address)| survivors.has(*address));
+        for (table, key, address) in &image.deleting {
+            self.log.state().deleting.insert(*address, (*table, key.clone()));
+        }
         self.bring_back(&image).await;
         scan.begin_at(image);
         Some(replays)
@@ -69,6 +78,7 @@ impl Store {
             // A later record of the key does as well, and so does one that cannot be read.
             if matches!(self.find(*table, key).await, Ok(None)) {
                 self.index.insert(*table, key, *address).await;
+                self.log.state().deleting.insert(*address, (*table, key.key.clone()));
             }
         }
     }
@@ -102,6 +112,7 @@ impl Store {
             extent.needless.clone_from(&image.needless);
             extent.needless_bytes = image.needless_bytes;
             extent.expires_first = image.expires_first;
+            extent.left = image.left.iter().copied().collect();
             let needless = extent.needless_bytes;
             state.needless_bytes += needless;
         }

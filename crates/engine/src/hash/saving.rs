@@ -1,5 +1,7 @@
 //! Saving the hash table while it changes. Each lane has an undo list from the freeze on until the
-//! lane is written: what was changed meanwhile is taken back in a copy.
+//! lane is written: what was changed meanwhile is taken back in a copy. A table that is dropped
+//! meanwhile stays until then: whether that outlives a loss of power is for its key space's records
+//! to say.
 
 use super::run::{self, Packer, RunId};
 use super::{HashIndex, Slot, Table};
@@ -89,7 +91,9 @@ impl HashIndex {
 
     pub(super) fn end_saving(&self) {
         for lane in 0..LANES {
-            self.lane(lane).undo = None;
+            let mut lane = self.lane(lane);
+            lane.undo = None;
+            lane.dropped.clear();
         }
     }
 
@@ -97,8 +101,9 @@ impl HashIndex {
     fn take_lane(&self, number: usize) -> Vec<(TableId, Vec<(u32, Address)>)> {
         let mut lane = self.lane(number);
         let undo = lane.undo.take().unwrap_or_default();
+        let dropped = std::mem::take(&mut lane.dropped);
         let mut runs = Vec::new();
-        for (id, table) in &lane.tables {
+        for (id, table) in lane.tables.iter().chain(&dropped) {
             let mut undone: BTreeMap<(u32, Address), i32> = BTreeMap::new();
             for change in undo.iter().filter(|change| change.table == *id) {
                 let entry = (change.slot.hash, change.slot.address());
@@ -240,6 +245,41 @@ mod tests {
             drop(index.replace(table, HashedKey::new(&key), address, next));
             entries.insert((table, next), number);
         }
+    }
+
+    #[test]
+    fn a_table_that_is_dropped_is_saved_as_it_was_at_the_freeze() {
+        let (index, mut rng) = (HashIndex::default(), Rng::new(1));
+        let (mut entries, mut next) = (Entries::new(), 0);
+        let mut some_changes = |entries: &mut Entries, count: u64| {
+            for _ in 0..count {
+                next += 1;
+                change(&index, entries, &mut rng, Address::from_bits(next));
+            }
+        };
+        some_changes(&mut entries, 400);
+        let table = TableId { space: KeySpaceId(1), generation: 1 };
+        index.begin_saving();
+        let expected: std::collections::BTreeSet<_> = entries.keys().copied().collect();
+        let mut found = std::collections::BTreeSet::new();
+        for lane in 0..LANES {
+            if lane == 20 {
+                some_changes(&mut entries, 50);
+                index.drop_table(table);
+            }
+            for (table, run) in index.take_lane(lane) {
+                found.extend(run.into_iter().map(|(_, address)| (table, address)));
+            }
+        }
+        assert_eq!(found, expected);
+        assert!((0..LANES).all(|lane| index.lane(lane).dropped.is_empty()), "none stays");
+        entries.retain(|(id, _), _| *id != table);
+        assert_eq!(index.entries(), entries.len() as u64);
+        index.begin_saving();
+        index.drop_table(TableId { generation: 0, ..table });
+        index.end_saving();
+        assert!((0..LANES).all(|lane| index.lane(lane).dropped.is_empty()), "if it gives way");
+        assert_eq!(index.entries(), 0);
     }
 
     #[test]

@@ -6,3 +6,4 @@
 mod limits;
 mod medium;
 mod model;
+mod opening;

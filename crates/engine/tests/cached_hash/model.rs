@@ -14,30 +14,30 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-const SPACE: KeySpaceId = KeySpaceId(1);
+pub(crate) const SPACE: KeySpaceId = KeySpaceId(1);
 
 /// Leaves of at most eight entries: a hundred keys fill more than the fewest frames.
 const SMALL: MakeIndex = |config| Box::new(CachedHashIndex::with_leaves_of(8, config));
 
-const fn shape(spare_bytes: u32) -> Shape {
+pub(crate) const fn shape(spare_bytes: u32) -> Shape {
     Shape { page_bytes: 2_048, spare_bytes, pages_per_extent: 32, extents: 40, parallelism: 4 }
 }
 
 /// A run's device and load.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
-    seed: u64,
-    clients: u64,
-    keys_of_client: u64,
-    operations: u64,
-    dram_bytes: u64,
-    spare_bytes: u32,
-    buffered: bool,
-    checkpoint_bytes: u64,
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) clients: u64,
+    pub(crate) keys_of_client: u64,
+    pub(crate) operations: u64,
+    pub(crate) dram_bytes: u64,
+    pub(crate) spare_bytes: u32,
+    pub(crate) buffered: bool,
+    pub(crate) checkpoint_bytes: u64,
 }
 
 impl Plan {
-    fn of(seed: u64) -> Self {
+    pub(crate) fn of(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         Self {
             seed,
@@ -51,7 +51,7 @@ impl Plan {
         }
     }
 
-    fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> Config {
         let keys_max = self.clients * self.keys_of_client + 10;
         Config {
             capacity_bytes: 22 * shape(0).extent_bytes(),
@@ -68,7 +68,7 @@ impl Plan {
 }
 
 type Content = (u32, u64);
-type Model = BTreeMap<Key, Content>;
+pub(crate) type Model = BTreeMap<Key, Content>;
 
 /// Key `number` of a client: clients' keys lie side by side in every leaf.
 fn key(client: u64, number: u64) -> Key {
@@ -113,7 +113,7 @@ async fn client(store: Arc<Store>, plan: Plan, client: u64, model: Rc<RefCell<Mo
 }
 
 /// Everything that the model has is there, and nothing else.
-async fn check(store: &Arc<Store>, plan: Plan, model: &RefCell<Model>) {
+pub(crate) async fn check(store: &Arc<Store>, plan: Plan, model: &RefCell<Model>) {
     let model = model.borrow().clone();
     let mut listed = Vec::new();
     store
@@ -140,14 +140,14 @@ async fn check(store: &Arc<Store>, plan: Plan, model: &RefCell<Model>) {
     assert_eq!(usage.index_entries, model.len() as u64 + 2, "{plan:?}: entries");
 }
 
-async fn run_clients(store: &Arc<Store>, plan: Plan, model: &Rc<RefCell<Model>>) {
+pub(crate) async fn run_clients(store: &Arc<Store>, plan: Plan, model: &Rc<RefCell<Model>>) {
     let clients =
         (0..plan.clients).map(|number| client(store.clone(), plan, number, model.clone()));
     clock::join_all(clients.collect()).await;
 }
 
 /// What is counted, but for free extents, memory and tombstones, of which some are needless.
-fn counted(usage: Usage) -> (engine::Live, u64) {
+pub(crate) fn counted(usage: Usage) -> (engine::Live, u64) {
     (usage.values, usage.index_entries)
 }
 

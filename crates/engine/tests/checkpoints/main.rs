@@ -4,7 +4,10 @@ mod life;
 mod medium;
 
 use base::{Buf, Nanos, Rng};
-use engine::{Condition, Config, Error, How, Store, Stored};
+use engine::{
+    CachedHashIndex, Condition, Config, Error, HashIndex, How, IndexConfig, MakeIndex, Store,
+    Stored,
+};
 use life::{Model, SPACE, key, live, open_in_vain, reopen};
 use media::{Shape, Stream};
 use medium::Cells;
@@ -145,6 +148,44 @@ fn a_damaged_value_after_a_checkpoint_costs_its_own_keys_alone() {
             assert_eq!(store.get(SPACE, &key(number)).await.unwrap().len(), 900);
         }
     });
+}
+
+/// The checkpoint points to the older value, whose page has no summary; the newer is in the log.
+#[test]
+fn a_value_outlives_damage_to_the_one_that_it_replaced() {
+    let indexes: [MakeIndex; 2] =
+        [|_| Box::new(HashIndex::default()), |config| Box::new(CachedHashIndex::new(config))];
+    for (number, index) in indexes.into_iter().enumerate() {
+        let index_config = IndexConfig { dram_bytes: 0, keys_max: 100 };
+        let config = || Config { index, index_config, ..plenty(&SHAPE) };
+        let cells = Cells::new(SHAPE, 7);
+        Reactor::new(None).run(async {
+            let store = filled(&cells, config(), 50).await;
+            store.checkpoint().await.unwrap();
+            let older = *cells.pages_of(Stream::Host).last().unwrap();
+            put(&store, 49, 900).await.unwrap();
+            cells.damage(older);
+        });
+        let counted = |power: &str| {
+            Reactor::new(None).run(async {
+                let what = format!("index {number}, {power}");
+                let (store, recovery) = life::open(&cells.power(), config(), &what).await;
+                let read = store.get(SPACE, &key(49)).await.map(|value| value.len());
+                assert_eq!(read, Ok(900), "{what}");
+                let mut there = 0;
+                for number in 0..50 {
+                    there += u64::from(store.get(SPACE, &key(number)).await.is_ok());
+                }
+                let (usage, own) = (store.usage(), 2);
+                assert_eq!(usage.values.records, there + own, "{what}");
+                assert_eq!(usage.index_entries, there + own, "{what}");
+                assert_eq!(put(&store, 49, 900).await, Ok(Stored::Overwrote), "{what}");
+                recovery.how
+            })
+        };
+        assert_eq!(counted("opened"), How::Scan);
+        counted("opened again");
+    }
 }
 
 async fn filled_and_dropped(cells: &Arc<Cells>) {

@@ -5,4 +5,5 @@ mod batches;
 mod expiry;
 mod lost;
 mod medium;
+mod refused;
 mod rig;

@@ -1,7 +1,7 @@
 //! A medium on which the test says which pages land, and which can be read.
 
 use clock::{Class, LocalFuture, Rank, Stage, TaskId};
-use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape};
+use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape, Stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
@@ -17,6 +17,8 @@ struct State {
     holds: bool,
     held: Vec<(PageId, TaskId)>,
     unreadable: BTreeSet<PageId>,
+    refused: BTreeSet<ExtentId>,
+    refused_pages: BTreeSet<PageId>,
     resets: u64,
 }
 
@@ -46,6 +48,13 @@ impl Wary {
         self.state().held.iter().map(|(at, _)| *at).collect()
     }
 
+    /// Those of them that are of this stream.
+    pub(crate) fn held_of(&self, stream: Stream) -> Vec<PageId> {
+        let state = self.state();
+        let held = state.held.iter().map(|(at, _)| *at);
+        held.filter(|at| state.extents[&at.extent].label.stream == stream).collect()
+    }
+
     /// Lets one of them land.
     pub(crate) fn land(&self, at: PageId) {
         let mut state = self.state();
@@ -65,6 +74,33 @@ impl Wary {
     /// The page cannot be read any more, until its extent is reset.
     pub(crate) fn spoil(&self, at: PageId) {
         self.state().unreadable.insert(at);
+    }
+
+    /// No page that is under way to an extent in use, or comes later, lands there until the extent
+    /// is reset.
+    pub(crate) fn refuse(&self) {
+        let mut state = self.state();
+        state.refused = state.extents.keys().copied().collect();
+    }
+
+    /// This page does not land, others of its extent may.
+    pub(crate) fn refuse_page(&self, at: PageId) {
+        self.state().refused_pages.insert(at);
+    }
+
+    /// Turns over these bits of the spare bytes of all pages that lie at `page` of an extent and
+    /// have landed.
+    pub(crate) fn flip(&self, page: u32, bits: &[u64]) {
+        let mut state = self.state();
+        let pages =
+            state.extents.values_mut().filter_map(|extent| extent.pages.get_mut(page as usize));
+        for page in pages.flatten() {
+            let mut spare = page.spare().to_vec();
+            for bit in bits {
+                spare[usize::try_from(bit / 8).expect("within the spare bytes")] ^= 1 << (bit % 8);
+            }
+            *page = Page::new(&spare, page.segments());
+        }
     }
 
     /// Extents reset so far.
@@ -118,6 +154,9 @@ impl Media for Wary {
                 clock::park(Rank::Array, Stage::Array).await;
             }
             let mut state = self.state();
+            if state.refused.contains(&at.extent) || state.refused_pages.contains(&at) {
+                return Err(Error::Unrecovered(at));
+            }
             let extent = state.extents.get_mut(&at.extent).expect("an open extent");
             extent.pages[at.page as usize] = Some(page);
             Ok(())
@@ -141,6 +180,8 @@ impl Media for Wary {
         let mut state = self.state();
         state.extents.remove(&extent).expect("only an extent in use is reset");
         state.unreadable.retain(|at| at.extent != extent);
+        state.refused.remove(&extent);
+        state.refused_pages.retain(|at| at.extent != extent);
         state.resets += 1;
         Box::pin(async { Ok(()) })
     }

@@ -1,13 +1,15 @@
 //! What each layer is told of a profile.
 
-use crate::profile::{self, Profile};
+use crate::profile::{self, LogFtl, NamespaceKind, Profile};
 use base::limits::BLOCK_BYTES;
 use clock::{CodeCosts, Cores, Gate, Group};
 use controller::{FirmwareCosts, LinkTiming};
-use engine::Ack;
+use engine::{Ack, buffered_pages_max};
 use ftl::{Frontier, GcBlocking, PageFtlConfig, Stripe, WriteAck, ZonesConfig};
-use media::Victims;
-use nand::{Geometry, Level, Levels, Model, Order, PageMap, Planes, Registers, Retries, Timing};
+use media::{Media, Shape, Victims};
+use nand::{
+    Geometry, Level, Levels, Model, Nand, Order, PageMap, Planes, Registers, Retries, Timing,
+};
 use std::sync::Arc;
 
 /// What all layers of a device share.
@@ -87,11 +89,16 @@ fn victims(victims: profile::GcVictims) -> Victims {
     }
 }
 
-/// The store of all namespaces of keys and values.
+/// The store of all namespaces of keys and values, whose log is on `media` on `nand`.
 ///
 /// # Panics
 /// When the profile has none.
-pub(super) fn store(profile: &Profile, shared: &Shared) -> engine::Config {
+pub(super) fn store(
+    profile: &Profile,
+    shared: &Shared,
+    nand: &Nand,
+    media: &dyn Media,
+) -> engine::Config {
     let log = profile.log.as_ref().expect("a device of keys and values has a log");
     let index = profile.index.expect("a device of keys and values has an index");
     engine::Config {
@@ -104,18 +111,22 @@ pub(super) fn store(profile: &Profile, shared: &Shared) -> engine::Config {
         index: index.make,
         index_config: index.config(profile.kv_bytes()),
         checkpoint_bytes: log.checkpoint_bytes,
-        saves_buffer: saves_buffer(profile, log),
+        saves_buffer: saves_buffer(profile, &media.shape(), nand.may_fail()),
         group: shared.group,
         seed: shared.seed,
     }
 }
 
-/// Whether the capacitors can program all that stores have in memory at once.
-fn saves_buffer(profile: &Profile, log: &profile::Log) -> bool {
+/// Whether the capacitors are sure to program all that stores have in memory at once. False where
+/// nothing bounds how many pages that takes: a program that fails makes its block be written again,
+/// a layer of pages below the log has pages of its own, and so have other namespaces, which take
+/// from the same capacitors.
+fn saves_buffer(profile: &Profile, shape: &Shape, may_fail: bool) -> bool {
+    let (Some(power), Some(log)) = (profile.power, &profile.log) else { return true };
     let profile::Ack::Buffer { bytes } = log.ack else { return true };
-    // The page that is being filled may be one more.
-    let pages = bytes.div_ceil(profile.nand.page_bytes.into()) + 1;
-    profile.power.is_none_or(|power| power.pages() >= pages)
+    let is_alone = profile.namespaces.iter().all(|one| one.kind == NamespaceKind::Kv);
+    let is_bounded = is_alone && !may_fail && log.ftl != LogFtl::Page;
+    is_bounded && power.pages() >= buffered_pages_max(shape, bytes)
 }
 
 /// The page-mapped layer of a namespace of `size_bytes`.
@@ -204,5 +215,58 @@ pub(super) fn controller(profile: &Profile, shared: &Shared) -> controller::Conf
             t_read_kib: firmware.t_read_kib,
         },
         cores: Cores::new(shared.group, core.count, costs),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Namespace, Power};
+
+    #[test]
+    fn a_buffer_is_sure_to_be_saved_with_energy_for_all_pages_and_nothing_else_that_takes_it() {
+        let shape = Shape {
+            page_bytes: 4_096,
+            spare_bytes: 64,
+            pages_per_extent: 32,
+            extents: 16,
+            parallelism: 4,
+        };
+        let mut profile = Profile::load("moke").expect("a built-in profile");
+        let mut with = |pages: Option<u64>, change: &dyn Fn(&mut Profile), may_fail: bool| {
+            let log = profile.log.as_mut().expect("it has a log");
+            log.ack = profile::Ack::Buffer { bytes: 65_536 };
+            profile.power = pages.map(|pages| Power { capacitor_nj: 50 * pages, program_nj: 50 });
+            let mut profile = profile.clone();
+            change(&mut profile);
+            saves_buffer(&profile, &shape, may_fail)
+        };
+        let nothing = |_: &mut Profile| ();
+        let log = |profile: &mut Profile| profile.log.take().expect("it has a log");
+        let on_pages = |profile: &mut Profile| {
+            profile.log = Some(profile::Log { ftl: LogFtl::Page, ..log(profile) });
+        };
+        let on_program = |profile: &mut Profile| {
+            profile.log = Some(profile::Log { ack: profile::Ack::Program, ..log(profile) });
+        };
+        let beside_zones = |profile: &mut Profile| {
+            let kind = NamespaceKind::Zoned(profile::Zoned {
+                stripe: profile::Stripe::All,
+                max_open: 1,
+                max_active: 1,
+                buffer_bytes: 65_536,
+            });
+            let namespace = Namespace { kind, ..profile.namespaces[0].clone() };
+            profile.namespaces.push(namespace);
+        };
+        let most = buffered_pages_max(&shape, 65_536);
+        assert!(with(None, &nothing, true), "there is enough energy");
+        assert!(with(Some(most), &nothing, false));
+        assert!(!with(Some(most - 1), &nothing, false));
+        assert!(with(Some(0), &on_program, true), "nothing is in a buffer");
+        for change in [&on_pages as &dyn Fn(&mut Profile), &beside_zones] {
+            assert!(!with(Some(1 << 40), change, false));
+        }
+        assert!(!with(Some(1 << 40), &nothing, true), "a program may fail");
     }
 }

@@ -120,7 +120,7 @@ impl<'p> Maker<'p> {
         };
         let media = log.media();
         self.check_store(&*media)?;
-        let config = config::store(self.profile, &self.shared);
+        let config = config::store(self.profile, &self.shared, &self.nand, &*media);
         let (store, recovery) = match flash {
             Flash::Blank => (Store::format(media, config), Recovery::default()),
             Flash::Written => Store::open(media, config).await?,

@@ -1,6 +1,7 @@
 //! The KV-SSD as a host sees it, whole: commands in, completions out, and the cells below.
 
 mod batches;
+mod buffer;
 mod builtin;
 mod capacity;
 mod client;

@@ -1,0 +1,125 @@
+//! Undoing a store, delete or batch that did not land: its keys have again what they had.
+//!
+//! 1. Until a record has landed, the extent of the one that it replaces is pinned: that record is
+//!    there, and cleaning passes it over while it is not indexed.
+//! 2. If the record does not land, its index entry is pointed back under the key's latch.
+//! 3. A later store of the key may have replaced it meanwhile. If that lands, there is nothing to
+//!    undo. If not, it points the entry back to this one; so this one waits for what becomes of it.
+//!    Waiting has an end, for each only waits for later ones.
+
+use crate::address::Address;
+use crate::index::HashedKey;
+use crate::key_space::TableId;
+use crate::log::{Pin, State};
+use crate::record::header_len;
+use crate::store::{Ack, Found, Store};
+use base::Nanos;
+use clock::{Class, Stage, UnixMillis};
+use std::sync::Arc;
+
+/// How often it is looked what became of a later store of the key.
+const LATER: Nanos = Nanos::from_micros(50);
+
+/// A record that did not land.
+#[derive(Clone, Copy)]
+pub(crate) struct Failed<'a> {
+    pub(crate) table: TableId,
+    pub(crate) key: HashedKey<'a>,
+    pub(crate) at: Address,
+    /// `None` for a tombstone.
+    pub(crate) value: Option<FailedValue>,
+}
+
+/// What a footprint follows from, beside the key.
+#[derive(Clone, Copy)]
+pub(crate) struct FailedValue {
+    pub(crate) len: u32,
+    pub(crate) expires: Option<UnixMillis>,
+}
+
+impl Store {
+    /// Keeps what is about to be replaced until whoever replaces it has landed.
+    pub(crate) fn keep_replaced(
+        &self,
+        state: &mut State,
+        found: Option<&Found>,
+    ) -> Option<Pin<'_>> {
+        let found = found.filter(|_| self.config.ack == Ack::Program)?;
+        Some(self.log.pin(state, self.log.page_id(found.address).extent))
+    }
+
+    /// Gives the key of a record that did not land what it had before, which is kept.
+    pub(crate) async fn undo(self: &Arc<Self>, failed: Failed<'_>, before: Option<&Found>) {
+        let Failed { table, key, at, .. } = failed;
+        loop {
+            let entry = self.enter(table, key).await;
+            if self.index.lookup(table, key).await.contains(&at) {
+                self.point_back(failed, before).await;
+                break;
+            }
+            drop(entry);
+            if self.is_decided(table, key).await {
+                break;
+            }
+            clock::sleep(LATER, Stage::Latch).await;
+        }
+        if failed.value.is_none() {
+            let bytes = self.log.layout.footprint(header_len(key.key.as_bytes().len(), None), 0);
+            let mut state = self.log.state();
+            state.uncount_tombstone(self.log.page_id(at).extent, bytes);
+            state.deleting.remove(&at);
+        }
+    }
+
+    /// Points the entry back. The key's latch is held.
+    async fn point_back(&self, failed: Failed<'_>, before: Option<&Found>) {
+        let Failed { table, key, at, value } = failed;
+        // A tombstone that has done its work is not in the index any more.
+        let is_needed = |found: &&Found| {
+            found.is_value() || self.log.state().deleting.contains_key(&found.address)
+        };
+        let before = before.filter(is_needed);
+        match before {
+            Some(found) => drop(self.index.replace(table, key, at, found.address).await),
+            None => drop(self.index.remove(table, key, at).await),
+        }
+        let layout = self.log.layout;
+        let mut state = self.log.state();
+        if let Some(FailedValue { len, expires }) = value {
+            let bytes = layout.footprint(header_len(key.key.as_bytes().len(), expires), len);
+            state.uncount_value(self.log.page_id(at).extent, table, bytes);
+        }
+        if let Some(found) = before.filter(|found| found.is_value()) {
+            let bytes = layout.footprint(found.header.len(), found.header.value_len);
+            state.count_value(self.log.page_id(found.address).extent, table, bytes);
+        }
+    }
+
+    /// False while the newest record of the key may still have to be undone.
+    async fn is_decided(self: &Arc<Self>, table: TableId, key: HashedKey<'_>) -> bool {
+        if let Ok(Some(found)) = self.find(table, key).await
+            && found.settled(&self.log, self.config.ack).await.is_err()
+        {
+            return false;
+        }
+        let candidates = self.index.lookup(table, key).await;
+        let visits: Vec<_> = candidates.iter().map(|at| self.log.visit(*at)).collect();
+        for visit in visits {
+            if visit.on_its_way.record.is_some() || !self.has_landed(visit.address).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// False for a record of which a page did not land.
+    async fn has_landed(self: &Arc<Self>, address: Address) -> bool {
+        let at = self.log.page_id(address);
+        if self.log.state().extents.get(at.extent).holes.contains(&at.page) {
+            return false;
+        }
+        let records = self.records_on(at, Class::HostRead).await.unwrap_or_default();
+        let record = records.iter().find(|record| record.address == address);
+        record.is_none_or(|record| self.is_complete(record))
+    }
+}
