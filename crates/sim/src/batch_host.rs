@@ -155,6 +155,10 @@ impl BatchHost {
             // Whether there was anything to delete is not said.
             Ok(()) if is_delete => return state.settle_delete(started),
             Ok(()) => Outcome::Done,
+            // Which of the members it is about is not said.
+            Err(Error::KeyNotFound | Error::KeyExists) if state.may_be_parts => {
+                return state.leave_open(started);
+            }
             Err(Error::KeyNotFound) => Outcome::NotFound,
             Err(Error::KeyExists) => Outcome::Exists,
             Err(Error::CapacityExceeded | Error::BatchTooLong { .. }) => Outcome::Full,
@@ -289,7 +293,8 @@ impl State {
         }
     }
 
-    /// It has changed nothing, for a member could not be read: as if it had not been asked.
+    /// It has changed nothing, for some member could not be read, or was not as the batch wants it:
+    /// as if it had not been asked.
     fn leave_open(&mut self, started: &Started) {
         self.groups.respond(started.group.0, started.group.1, Outcome::Full);
         for &(member, open) in &started.members {

@@ -51,12 +51,15 @@ struct Started {
 }
 
 /// Deallocations of a block. Until it is written again, what was there before may be back after a
-/// loss of power.
+/// loss of power; until that is flushed, when the power takes what was written.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trims {
     asked: u64,
     outstanding: u64,
     may_be_back: bool,
+    is_volatile: bool,
+    /// The flush under way covers what was written since.
+    is_flushing: bool,
 }
 
 impl BlockHost {
@@ -143,7 +146,8 @@ impl BlockHost {
         state.ledger.cut_off(loss);
         for block in 0..state.trims.len() {
             state.trims[block].outstanding = 0;
-            if state.trims[block].may_be_back {
+            let trims = state.trims[block];
+            if trims.may_be_back || loss.forgets && trims.is_volatile {
                 state.ledger.may_revert(block);
             }
         }
@@ -183,6 +187,9 @@ impl State {
             Request::Flush => {
                 self.is_flushing = true;
                 self.ledger.start_flush();
+                for trims in &mut self.trims {
+                    trims.is_flushing = !trims.may_be_back;
+                }
             }
             _ => {}
         }
@@ -200,7 +207,7 @@ impl State {
             if matches!(request, Request::Deallocate { .. }) {
                 let trims = &mut self.trims[block];
                 (trims.asked, trims.outstanding) = (trims.asked + 1, trims.outstanding + 1);
-                trims.may_be_back = true;
+                (trims.may_be_back, trims.is_volatile, trims.is_flushing) = (true, true, false);
             }
             // With one under way nobody knows which comes last.
             let trims = self.trims[block];
@@ -257,6 +264,9 @@ impl State {
         if started.request == Request::Flush {
             self.is_flushing = false;
             self.ledger.end_flush();
+            for trims in &mut self.trims {
+                trims.is_volatile &= !trims.is_flushing;
+            }
         }
         let is_read = matches!(started.request, Request::Read { .. });
         let read = if is_read { names(&completion.data) } else { Vec::new() };

@@ -1,7 +1,7 @@
 //! The lives of a device on one array of cells: it is opened, works, and loses its power at any
 //! instant, in opening too, again and again.
 
-use crate::faults::{RunFaults, drawn, explicit, pages_hit};
+use crate::faults::{RunFaults, Struck, drawn, explicit, pages_hit};
 use crate::ledger::Excuses;
 use crate::load::{Life, Load};
 use crate::power::{Loss, Power};
@@ -46,7 +46,7 @@ pub(crate) struct Driver {
     tally: Tally,
     /// Devices that were turned on so far.
     mounts: usize,
-    has_faults: bool,
+    faults: Option<Struck>,
     given: Option<RunFaults>,
     /// What went wrong in each device so far.
     happened: Rc<RefCell<RunFaults>>,
@@ -93,9 +93,10 @@ impl Driver {
     ) -> Self {
         let cells = Device::manufacture(load.profile(), seed);
         let mut rng = Rng::new(base::mix(seed));
-        let has_faults = rng.below(2) == 0;
+        let faults = [None, None, Some(Struck::Changes), Some(Struck::All)];
+        let faults = faults[usize::try_from(rng.below(4)).expect("one of four")];
         let (tally, mounts, pages_hit) = (Tally::default(), 0, 0);
-        Self { load, cells, seed, rng, tally, mounts, has_faults, given, happened, pages_hit }
+        Self { load, cells, seed, rng, tally, mounts, faults, given, happened, pages_hit }
     }
 
     /// Lets the device live all its lives, and checks what it answered.
@@ -111,7 +112,9 @@ impl Driver {
             self.mount(number, cut);
         }
         let pages = usize::try_from(self.pages_hit).expect("a few faults");
-        let mut tally = self.load.check(Excuses { hit: pages * self.load.subjects_on_page() });
+        let hit = pages * self.load.subjects_on_page();
+        let is_worn = self.happened.borrow().retire_blocks();
+        let mut tally = self.load.check(Excuses { hit, is_worn });
         tally += self.tally;
         tally
     }
@@ -143,10 +146,10 @@ impl Driver {
     fn plan(&mut self) -> FaultPlan {
         // Drawn in any case, so that all else stays as it is with other faults.
         let mut rng = Rng::new(self.rng.next_u64());
-        match &self.given {
-            Some(given) => given.0.get(self.mounts).cloned().unwrap_or_default(),
-            None if self.has_faults => drawn(self.load.profile(), &mut rng),
-            None => FaultPlan::default(),
+        match (&self.given, self.faults) {
+            (Some(given), _) => given.0.get(self.mounts).cloned().unwrap_or_default(),
+            (None, Some(struck)) => drawn(struck, self.load.profile(), &mut rng),
+            (None, None) => FaultPlan::default(),
         }
     }
 

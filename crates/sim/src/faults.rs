@@ -37,6 +37,12 @@ impl RunFaults {
         self.0.iter().map(|plan| plan.rules.len()).sum()
     }
 
+    /// True when blocks may go out of use: also those with a page that cannot be read do.
+    pub(crate) fn retire_blocks(&self) -> bool {
+        let keeps = |kind| matches!(kind, FaultKind::FlippedBit | FaultKind::SlowDie { .. });
+        self.0.iter().flat_map(|plan| &plan.rules).any(|rule| !keeps(rule.kind))
+    }
+
     /// The same with only the rules whose numbers `keep` names.
     pub(crate) fn only(&self, keep: impl Fn(usize) -> bool) -> Self {
         let mut number = 0;
@@ -51,8 +57,17 @@ impl RunFaults {
     }
 }
 
+/// What the faults of a run strike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Struck {
+    /// Programs and erases, which excuse no loss.
+    Changes,
+    /// Reads too.
+    All,
+}
+
 /// A plan for one device: a few faults of some kinds.
-pub(crate) fn drawn(profile: &Profile, rng: &mut Rng) -> FaultPlan {
+pub(crate) fn drawn(struck: Struck, profile: &Profile, rng: &mut Rng) -> FaultPlan {
     let dies = u64::from(profile.nand.channels * profile.nand.dies_per_channel);
     let seed = rng.next_u64();
     let mut rules = Vec::new();
@@ -67,8 +82,12 @@ pub(crate) fn drawn(profile: &Profile, rng: &mut Rng) -> FaultPlan {
         };
         rules.push(FaultRule { most: Some(1 + rng.below(2)), ..FaultRule::new(kind, when) });
     };
-    add(FaultKind::UncorrectableRead, 2, 4_000, rng);
-    add(FaultKind::FlippedBit, 3, 4_000, rng);
+    if struck == Struck::All {
+        add(FaultKind::UncorrectableRead, 2, 4_000, rng);
+        add(FaultKind::FlippedBit, 3, 4_000, rng);
+    } else {
+        add(FaultKind::FailedProgram, 2, 300, rng);
+    }
     add(FaultKind::FailedProgram, 3, 1_500, rng);
     add(FaultKind::FailedErase, 4, 100, rng);
     add(FaultKind::BadBlock, 5, 1_500, rng);

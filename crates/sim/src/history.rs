@@ -52,7 +52,8 @@ pub enum Call {
     Delete,
     /// Remove the value, if there is one.
     Clear,
-    /// Not by a client: a fault of the flash takes the value, and leaves the key.
+    /// Not by a client: a fault of the flash takes what is known of the key, which may be that it
+    /// was deleted.
     Lose,
     /// Not by a client: what was this, or absent, is so again. Of those that begin at one moment
     /// at most one happens.
@@ -194,6 +195,21 @@ impl History {
             all.operations.push(*operation);
         }
         all
+    }
+
+    /// The same history without the changes that flash with bad blocks refused, and which so
+    /// changed nothing: deletes for which there was no space, and what could not be programmed.
+    #[must_use]
+    pub fn without_refused(&self) -> Self {
+        let is_refused = |operation: &&Operation| {
+            matches!(
+                (operation.call, operation.outcome),
+                (Call::Delete, Some(Outcome::Full))
+                    | (Call::Store(..) | Call::Delete, Some(Outcome::Lost))
+            )
+        };
+        let operations = self.operations.iter().filter(|operation| !is_refused(operation));
+        Self { operations: operations.copied().collect(), moments: self.moments }
     }
 
     /// The next moment, which is after all so far.

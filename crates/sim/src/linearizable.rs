@@ -111,7 +111,7 @@ impl Step {
             (Call::Revert(state), None) => {
                 (Needs::Nothing, Some(state.map_or(State::Absent, written)))
             }
-            (Call::Lose, None) => (Needs::Presence, Some(written(Version::LOST))),
+            (Call::Lose, None) => (Needs::Nothing, Some(written(Version::LOST))),
             (_, Some(Outcome::Lost)) => (Needs::State(written(Version::LOST)), None),
             (Call::Store(..), Some(Outcome::Full)) => (Needs::Nothing, None),
             (Call::Store(_, Condition::MustNotExist), Some(Outcome::Exists))

@@ -62,18 +62,13 @@ pub(crate) fn small_drive(seed: u64, rng: &mut Rng) -> Profile {
 /// less.
 fn fit(profile: &mut Profile, stripe: Stripe, rng: &mut Rng) {
     let nand = &profile.nand;
-    let units = nand.channels * nand.dies_per_channel;
-    let width = match stripe {
-        Stripe::Die => 1,
-        Stripe::Channel => nand.dies_per_channel,
-        Stripe::All => units,
-    };
+    let extents = stripe.log_extents(nand, nand.blocks_per_plane);
     let shape = Shape {
         page_bytes: nand.page_bytes,
         spare_bytes: nand.spare_bytes,
-        pages_per_extent: nand.pages_per_block * width,
-        extents: nand.blocks_per_plane * units / width,
-        parallelism: units,
+        pages_per_extent: nand.pages_per_block * stripe.units(nand),
+        extents: u32::try_from(extents).expect("a few"),
+        parallelism: nand.units(),
     };
     let all = u64::from(shape.extents - SPARE_EXTENTS_MIN) * shape.extent_bytes();
     let index = profile.index.as_mut().expect("it was just chosen");

@@ -184,7 +184,8 @@ fn lost(from: u64, to: u64) -> Operation {
     answered(from, to, Call::Retrieve, Outcome::Lost)
 }
 
-/// A fault between two moments takes a value for good, and nothing without a fault does.
+/// A fault between two moments takes a value for good, or that there is none, and nothing without a
+/// fault does.
 #[test]
 fn a_lost_value_stays_lost_until_it_is_stored_again() {
     let fault = cut_off(2, 5, Call::Lose);
@@ -195,7 +196,23 @@ fn a_lost_value_stays_lost_until_it_is_stored_again() {
     let back = [store(0, 1, A), fault, lost(6, 7), read(8, 9, A)];
     assert!(check_all(&back).is_err(), "a value does not come back");
     assert!(check_all(&[store(0, 1, A), lost(6, 7)]).is_err(), "nothing took the value");
-    assert!(check_all(&[fault, lost(6, 7)]).is_err(), "there is nothing to be taken");
+    let gone = delete(2, 3, Outcome::Done);
+    assert_legal(&[store(0, 1, A), gone, cut_off(4, 5, Call::Lose), lost(6, 7)]);
+}
+
+#[test]
+fn what_worn_flash_refuses_has_changed_nothing() {
+    let stores = |outcome| answered(2, 3, Call::Store(B, Condition::None), outcome);
+    for refused in [answered(2, 3, Call::Delete, Outcome::Full), stores(Outcome::Lost)] {
+        let without = |after| {
+            let history = History::of(vec![store(0, 1, A), refused, after]);
+            assert!(check(&history).is_err());
+            check(&history.without_refused())
+        };
+        assert_eq!(without(read(4, 5, A)), Ok(()));
+        assert!(without(read(4, 5, B)).is_err());
+        assert!(without(answered(4, 5, Call::Retrieve, Outcome::NotFound)).is_err());
+    }
 }
 
 #[test]
@@ -263,7 +280,7 @@ fn execute(model: Model, call: Call) -> (Outcome, Model) {
         (Call::Exist, Some(_)) => (Outcome::Done, model),
         (Call::Delete, Some(_)) | (Call::Clear, _) => (Outcome::Done, None),
         (Call::Revert(state), _) => (Outcome::Done, state),
-        (Call::Lose, _) => (Outcome::Done, model.map(|_| Version::LOST)),
+        (Call::Lose, _) => (Outcome::Done, Some(Version::LOST)),
     }
 }
 
