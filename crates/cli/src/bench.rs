@@ -31,7 +31,7 @@ use node::FaultPlan;
 use node::profile::NamespaceKind;
 use report::{Before, BenchReport, Subject};
 use std::path::{Path, PathBuf};
-use workload::{Plan, Space, Zoning};
+use workload::{Operation, Plan, Space, Zoning};
 
 /// Measures what `args` ask for.
 pub(crate) fn run(args: &BenchArgs) -> Result<Output, Failure> {
@@ -46,44 +46,86 @@ fn run_plan(args: &BenchArgs) -> Result<Output, Failure> {
     check_outputs(&args.measure, args.state.as_deref(), &target, &[])?;
     let operation = plan::operation(args)?;
     let nsid = space::choose(&target, operation)?;
-    let namespace = target.profile.namespaces[nsid as usize - 1].clone();
-    let place = plan::Place { nsid, space: space::of(&namespace.kind) };
-    check_cut(args, &target, &namespace.kind)?;
-    let mut plan = plan::of(args, operation, place, target.payload)?;
-    plan = plan::within(args, plan, namespace.size_bytes / u64::from(plan.values.max().max(1)))?;
-    state::check(args, &target, &plan)?;
-    let aged = args.precondition.map(|level| level.of(namespace.size_bytes));
-    let stored = plan::stored(&plan, aged);
-    room::check(&stored, &target.profile, nsid, memory::total_bytes())?;
-    let faults = faults::load(&args.measure)?;
+    let kind = &target.profile.namespaces[nsid as usize - 1].kind;
+    check_cut(args, &target, kind)?;
+    state::check(args, &target)?;
+    let faults = faults::load(&args.measure, &target)?;
     let setup = setup(&args.measure, &target, faults.as_ref());
-    let (mut rig, stopped) = match state::restore(args, setup)? {
+    let mut kept = state::Kept::open(args, setup)?;
+    let place = plan::Place { nsid, space: space::of(kind), keys: kept.keys() };
+    let plan = plan_in(args, &target, operation, place)?;
+    let restored = kept.restore(args, setup)?;
+    let is_new = restored.is_none();
+    let (mut rig, stopped) = match restored {
         Some((rig, stopped)) => (rig, Some(stopped)),
-        None => (Rig::new(setup)?, None),
+        None => {
+            state::check_savable(args, setup)?;
+            check_room(args, &target, &plan)?;
+            (Rig::new(setup)?, None)
+        }
     };
-    if let Some(zones) = rig.device().zones(nsid) {
-        let shape = zones.shape();
-        let (zone_blocks, capacity_blocks) = (shape.zone_blocks, shape.zone_capacity);
-        plan.space = Space::Zones(Zoning { zone_blocks, capacity_blocks });
-        plan = plan::within(args, plan, rig.blocks_of(&plan))?;
-        plan.validate().map_err(Failure::refused)?;
-    }
+    let plan = in_zones(args, plan, place, &rig)?;
     check_values(&plan, &target, &rig)?;
     let (plan, start) = match stopped {
         Some(stopped) => state::start(args, plan, stopped)?,
         None => prepare(args, &mut rig, plan)?,
     };
+    if !is_new {
+        check_room(args, &target, &plan)?;
+    }
     let (subject, before) = (Subject::Plan(&plan), start.before);
     if let Some(time) = args.cut_at {
         let (measured, cut) = rig.measure_until_cut(&plan, time)?;
         return finish(&args.measure, &target, &subject, before, &measured, Some(&cut));
     }
-    match state::carry_out(args, &mut rig, &plan, start)? {
+    match state::carry_out(args, &mut rig, &plan, start, kept)? {
         state::End::Paused(output) => Ok(output),
-        state::End::Measured(measured) => {
-            finish(&args.measure, &target, &subject, before, &measured, None)
+        state::End::Measured { measured, unsaved } => {
+            let output = finish(&args.measure, &target, &subject, before, &measured, None)?;
+            Ok(output.with_errors(unsaved))
         }
     }
+}
+
+/// The plan for `place`, as far as it is known without the device.
+fn plan_in(
+    args: &BenchArgs,
+    target: &Target,
+    operation: Operation,
+    place: plan::Place,
+) -> Result<Plan, Failure> {
+    let plan = plan::of(args, operation, place, target.payload)?;
+    let size_bytes = target.profile.namespaces[place.nsid as usize - 1].size_bytes;
+    let plan = plan::within(args, plan, place, size_bytes / u64::from(plan.values.max().max(1)))?;
+    state::check_pause(args, &plan)?;
+    Ok(plan)
+}
+
+/// `plan`, which knows how zones lie if it is on zones.
+fn in_zones(
+    args: &BenchArgs,
+    mut plan: Plan,
+    place: plan::Place,
+    rig: &Rig<'_>,
+) -> Result<Plan, Failure> {
+    let Some(zones) = rig.device().zones(plan.nsid) else { return Ok(plan) };
+    let shape = zones.shape();
+    let (zone_blocks, capacity_blocks) = (shape.zone_blocks, shape.zone_capacity);
+    plan.space = Space::Zones(Zoning { zone_blocks, capacity_blocks });
+    plan = plan::within(args, plan, place, rig.blocks_of(&plan))?;
+    plan.validate().map_err(Failure::refused)?;
+    Ok(plan)
+}
+
+/// Refuses a plan that the device, its index or the machine has no room for.
+fn check_room(args: &BenchArgs, target: &Target, plan: &Plan) -> Result<(), Failure> {
+    let size_bytes = target.profile.namespaces[plan.nsid as usize - 1].size_bytes;
+    let aged = args.precondition.map(|level| level.of(size_bytes));
+    let stored = plan::stored(plan, aged);
+    if aged.is_none() {
+        room::check_index(plan, &target.profile)?;
+    }
+    room::check(&stored, &target.profile, plan.nsid, memory::total_bytes())
 }
 
 /// Ages or fills a new device for `plan`.
@@ -137,7 +179,7 @@ fn check_values(plan: &Plan, target: &Target, rig: &Rig<'_>) -> Result<(), Failu
     }
 }
 
-/// Refuses output files that cannot be, beside `inputs` and the profile.
+/// Refuses output files that cannot be, beside `inputs`, the profile and the plan of faults.
 fn check_outputs(
     args: &MeasureArgs,
     state: Option<&Path>,
@@ -146,7 +188,9 @@ fn check_outputs(
 ) -> Result<(), Failure> {
     let drawn = args.plot.iter().chain(&args.trace).map(PathBuf::as_path);
     let outputs: Vec<&Path> = drawn.chain(state).collect();
-    let inputs = [&[Path::new(&target.profile.name)], inputs].concat();
+    let read = args.faults.iter().map(PathBuf::as_path);
+    let read = read.chain([Path::new(&target.profile.name)]);
+    let inputs: Vec<&Path> = read.chain(inputs.iter().copied()).collect();
     outputs::check(&outputs, &inputs)
 }
 

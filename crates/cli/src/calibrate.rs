@@ -43,7 +43,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Output, Failure> {
     let points = points::read(&args.points)?;
     let knobs = args.knob.iter().map(|text| FitKnob::parse(text, &draft));
     let knobs: Vec<FitKnob> = knobs.collect::<Result<_, _>>()?;
-    check_knobs(&knobs, &points)?;
+    check_knobs(&shown(&args.points), &knobs, &points)?;
     let fitted = fitted(args, &draft, &knobs, &points)?;
     let roles = roles(args, &points, !knobs.is_empty(), fitted.as_ref())?;
     let mut bar = Progress::new(args.json).bar("simulating", Unit::Count);
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Output, Failure> {
     Ok(if args.json { Output::json(&report) } else { Output::new(report.table()) })
 }
 
-fn check_knobs(knobs: &[FitKnob], points: &[Point]) -> Result<(), Failure> {
+fn check_knobs(file: &str, knobs: &[FitKnob], points: &[Point]) -> Result<(), Failure> {
     for (index, knob) in knobs.iter().enumerate() {
         if knobs[..index].iter().any(|other| other.key == knob.key) {
             return Err(Failure::Refused(format!("the knob {} is given twice", knob.key)));
@@ -67,7 +67,8 @@ fn check_knobs(knobs: &[FitKnob], points: &[Point]) -> Result<(), Failure> {
     let count = points.iter().filter(|point| point.is_fit).count();
     if count < knobs.len() {
         let few = crate::number::counted(count as u64, "point");
-        return Err(Failure::Refused(format!("{} knobs cannot be fitted to {few}", knobs.len())));
+        let knobs = crate::number::counted(knobs.len() as u64, "knob");
+        return Err(Failure::Refused(format!("{file}: {knobs} cannot be fitted to {few}")));
     }
     Ok(())
 }
@@ -124,10 +125,9 @@ fn roles(
             None => Ok(Role::Checked),
             Some(_) if args.extrapolate => Ok(Role::Extrapolated),
             Some(outside) => Err(Failure::Refused(format!(
-                "{}:{}: the point lies beyond what is fitted: {outside}; --extrapolate shows it \
-                 all the same",
-                shown(&args.points),
-                point.line
+                "{}: the point lies beyond what is fitted: {outside}; --extrapolate shows it all \
+                 the same",
+                point.place
             ))),
         }
     };

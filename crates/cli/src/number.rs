@@ -83,7 +83,8 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Nanos, String> {
 
 /// The time that `text` writes: with a unit, as 20ms, 1.5s or 250us, or in seconds.
 pub(crate) fn parse_time(text: &str) -> Result<Nanos, String> {
-    const TIME: &str = "a time is as 20ms, 1.5s or 250us, from 1ns to 1000000000s";
+    const TIME: &str =
+        "a time is as 20ms, 1.5s or 250us, or 2 for seconds, from 1ns to 1000000000s";
     let units = [("ns", 9), ("us", 6), ("ms", 3), ("s", 0)];
     let (number, places) = units
         .iter()

@@ -32,9 +32,10 @@ impl Output {
         Self::new(text + "\n")
     }
 
-    /// The same of a run that found something wrong, if `errors` says what.
+    /// The same of a run that found something wrong, if `errors` says what, beside what else is.
     pub(crate) fn with_errors(self, errors: Option<String>) -> Self {
-        Self { errors, ..self }
+        let all: Vec<String> = self.errors.into_iter().chain(errors).collect();
+        Self { errors: (!all.is_empty()).then(|| all.join("; ")), ..self }
     }
 
     pub(crate) fn print(self) -> ExitCode {
@@ -58,6 +59,15 @@ impl Failure {
     /// Of input that cannot be used.
     pub(crate) fn refused(reason: impl Display) -> Self {
         Self::Refused(reason.to_string())
+    }
+
+    /// The same, said of `place`.
+    pub(crate) fn of(self, place: &str) -> Self {
+        let say = |sentence| format!("{place}: {sentence}");
+        match self {
+            Self::Refused(sentence) => Self::Refused(say(sentence)),
+            Self::Broken(sentence) => Self::Broken(say(sentence)),
+        }
     }
 
     pub(crate) fn print(self) -> ExitCode {

@@ -63,7 +63,8 @@ impl Drop for Bar {
 
 fn draw(title: &'static str, unit: Unit, total: u64) -> ProgressBar {
     let template = match (total, unit) {
-        (0, _) => "{msg:12} {human_pos}",
+        (0, Unit::Count) => "{msg:12} {human_pos}",
+        (0, Unit::Bytes) => "{msg:12} {bytes}",
         (_, Unit::Count) => "{msg:12} [{bar:32}] {percent:>3} %  {human_pos}  {eta} left",
         (_, Unit::Bytes) => "{msg:12} [{bar:32}] {percent:>3} %  {bytes}  {eta} left",
     };
@@ -81,7 +82,9 @@ mod tests {
 
     #[test]
     fn every_kind_of_bar_can_be_drawn() {
-        for (unit, total) in [(Unit::Count, 0), (Unit::Count, 9), (Unit::Bytes, 9)] {
+        for (unit, total) in
+            [(Unit::Count, 0), (Unit::Count, 9), (Unit::Bytes, 0), (Unit::Bytes, 9)]
+        {
             draw("storing", unit, total).set_position(3);
         }
     }

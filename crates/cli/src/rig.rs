@@ -6,7 +6,7 @@ mod stop;
 
 pub(crate) use cut::Cut;
 pub(crate) use precondition::{CAPACITIES_MAX, FillLevel, Precondition};
-pub(crate) use stop::{PausedRun, load, sentence};
+pub(crate) use stop::{PausedRun, check_savable, load, open, sentence};
 
 use crate::args::Clock;
 use crate::flash::{BlockFlash, Flash, LoadedFlash, Window};
@@ -55,6 +55,8 @@ pub(crate) struct Rig<'a> {
     device: Device,
     /// With nothing on it but the store's own records.
     empty: Empty,
+    /// Whether something goes wrong in its flash.
+    has_faults: bool,
 }
 
 /// What is on an empty device.
@@ -73,8 +75,8 @@ pub(crate) struct Measured {
     pub(crate) wall_seconds: f64,
     /// In real time: how late the device's events were.
     pub(crate) lateness: Option<Lateness>,
-    /// Faults of the flash so far.
-    pub(crate) faults: FaultReport,
+    /// Faults of the flash so far, if there is a plan of them.
+    pub(crate) faults: Option<FaultReport>,
 }
 
 impl<'a> Rig<'a> {
@@ -94,7 +96,8 @@ impl<'a> Rig<'a> {
             .map_err(device_failure)?;
         let records = device.kv().map_or(0, |store| store.usage().values.records);
         let empty = Empty { figures: device.figures(), records };
-        Ok(Self { setup, reactor, device, empty })
+        let has_faults = has_faults(&setup.fault_plan());
+        Ok(Self { setup, reactor, device, empty, has_faults })
     }
 
     /// The device.
@@ -135,7 +138,7 @@ impl<'a> Rig<'a> {
         &mut self,
         fill: impl AsyncFnOnce(&QueuePair, &mut Bar) -> Result<Fill, FillError>,
     ) -> Result<Fill, Failure> {
-        let mut bar = self.setup.progress.bar("storing keys", Unit::Count);
+        let mut bar = self.setup.progress.bar("storing", Unit::Count);
         let queue = self.device.controller().queue_pair();
         let filled = self.reactor.run(fill(&queue, &mut bar));
         filled.map_err(|error| Failure::Broken(error.to_string()))
@@ -183,8 +186,12 @@ impl<'a> Rig<'a> {
         self.flush()?;
         let window = Window { before, after: self.device.figures() };
         let flash = self.loaded_flash(space, &window);
-        let faults = self.device.faults();
+        let faults = self.faults();
         Ok(Measured { outcome, window, flash, wall_seconds, lateness, faults })
+    }
+
+    fn faults(&self) -> Option<FaultReport> {
+        self.has_faults.then(|| self.device.faults())
     }
 
     fn loaded_flash(&self, space: Space, window: &Window) -> LoadedFlash {
@@ -220,6 +227,10 @@ impl<'a> Rig<'a> {
         let path = self.setup.timeline.map(shown).unwrap_or_default();
         Failure::Broken(format!("the timeline {path} cannot be written: {error}"))
     }
+}
+
+fn has_faults(plan: &FaultPlan) -> bool {
+    !plan.rules.is_empty()
 }
 
 /// Has everything on the flash that was answered.

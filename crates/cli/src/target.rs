@@ -1,11 +1,14 @@
 use crate::args::Clock;
 use crate::device;
 use crate::output::Failure;
-use base::parse_size;
+use base::{GIB, parse_size};
 use node::INDEXES;
 use node::Profile;
 use node::profile::Index;
 use workload::Payload;
+
+/// The largest budget of an index, as profiles have it.
+const DRAM_MAX: u64 = 1_024 * GIB;
 
 /// A device under load, as a target's URI names it.
 #[derive(Debug)]
@@ -107,8 +110,8 @@ impl Target {
                 self.profile.index = Some(index);
             }
             "dram" => {
-                let bytes = parse_size(value).ok().filter(|bytes| *bytes > 0);
-                let bytes = bytes.ok_or_else(|| refused("a size, as 1MiB"))?;
+                let bytes = parse_size(value).ok().filter(|bytes| (1..=DRAM_MAX).contains(bytes));
+                let bytes = bytes.ok_or_else(|| refused("a size up to 1024GiB, as 1MiB"))?;
                 self.budgeted_index(key)?.dram_bytes = Some(bytes);
             }
             "keys" => {
@@ -203,7 +206,8 @@ mod tests {
             ("sim:moke?index=tree", "hash or cached-hash or btree, not \"tree\""),
             ("sim:moke?dram=1MiB", "an index with a budget"),
             ("sim:moke?index=btree&keys=7", "an index with a budget"),
-            ("sim:moke?dram=much&index=cached-hash", "a size, as 1MiB, not \"much\""),
+            ("sim:moke?dram=much&index=cached-hash", "a size up to 1024GiB, as 1MiB, not \"much\""),
+            ("sim:moke?dram=1025GiB&index=cached-hash", "a size up to 1024GiB"),
             ("sim:moke?index=cached-hash&keys=0", "a whole number above 0"),
             ("sim:moke?index=cached-hash&dram=64KiB", "for 15625000 keys needs at least"),
             ("sim:moke?index=cached-hash&dram=1GiB&keys=9999999999", "for the table of its index"),

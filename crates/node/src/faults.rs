@@ -5,20 +5,25 @@ mod rule;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
 use crate::profile::source::Source;
-use crate::profile::{ProfileError, read_file};
+use crate::profile::{Profile, ProfileError, read_file};
 use nand::{FaultKind, FaultPlan};
 use std::fmt::Write;
 
 /// The keys outside of any rule.
 const TOP: Schema = Schema { name: "", title: "", keys: &["seed", "fault"] };
 
-/// The plan in the file at `path`. What is wrong with it is said as of a profile.
-pub fn load(path: &str) -> Result<FaultPlan, ProfileError> {
-    parse(path, &read_file(path, "a fault plan")?)
+/// The plan in the file at `path`, for a device of `profile`, which has all places that the plan
+/// names. What is wrong with it is said as of a profile.
+pub fn load(path: &str, profile: &Profile) -> Result<FaultPlan, ProfileError> {
+    read(path, &read_file(path, "a fault plan")?, Some(profile))
 }
 
 /// The plan that `text` describes. `name` is what errors call it.
 pub fn parse(name: &str, text: &str) -> Result<FaultPlan, ProfileError> {
+    read(name, text, None)
+}
+
+fn read(name: &str, text: &str, profile: Option<&Profile>) -> Result<FaultPlan, ProfileError> {
     let source = Source { name, text };
     let table = source.table()?;
     let top = Section::top(source, &TOP, &table)?;
@@ -26,7 +31,8 @@ pub fn parse(name: &str, text: &str) -> Result<FaultPlan, ProfileError> {
     let rules = match top.optional("fault") {
         None => Vec::new(),
         Some(_) => {
-            let rules = top.elements(&rule::SCHEMA)?.into_iter().map(rule::read);
+            let rules = top.elements(&rule::SCHEMA)?.into_iter();
+            let rules = rules.map(|section| rule::read(section, profile));
             rules.collect::<Result<_, _>>()?
         }
     };

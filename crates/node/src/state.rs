@@ -9,19 +9,23 @@
 //!
 //! It is not what a loss of power leaves: that is on the flash, and a device is opened from it. A
 //! state holds what was in memory too, so that the device goes on as if it had never stopped.
+//!
+//! A [`StateFile`] is one run's alone. While a run that began with a new device is under way, and
+//! when it was interrupted, there is the magic and nothing else: that is no state yet.
 
 use crate::profile::Profile;
 use base::checksum::hash64;
+use engine::IndexConfig;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::path::Path;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"KVSRSTAT";
 /// Raised whenever the content of a section changes its form.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const NAME_BYTES: usize = 16;
 const HEAD_BYTES: usize = NAME_BYTES + 16;
 
@@ -40,6 +44,8 @@ pub struct Origin<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 struct SavedOrigin {
     profile: String,
+    /// What its index is, if it has one.
+    index: String,
     meaning: u128,
     seed: u64,
     shuffle: bool,
@@ -68,6 +74,14 @@ pub enum Problem {
         /// The one that was asked for.
         wanted: String,
     },
+    /// It is of a device with another index.
+    #[error("is of a device whose index is {saved}, not {wanted}")]
+    OtherIndex {
+        /// The index that it was saved with, in words.
+        saved: String,
+        /// The one that was asked for.
+        wanted: String,
+    },
     /// It is of a device with another seed.
     #[error("is of a device with seed {saved}, not {wanted}")]
     OtherSeed {
@@ -88,6 +102,12 @@ pub enum Problem {
     /// Its index cannot be saved.
     #[error("cannot be written: an index of kind {0:?} cannot be saved")]
     Index(&'static str),
+    /// Another run has it.
+    #[error("is in use by another run")]
+    InUse,
+    /// It is a folder, a pipe or a device.
+    #[error("is not a file that a device can be kept in")]
+    NoFile,
     /// The file cannot be read or written.
     #[error("cannot be {done}: {reason}")]
     Io {
@@ -104,36 +124,118 @@ impl Problem {
     }
 }
 
-/// Writes a file by `write`. It is there as a whole, under its name, or as it was before.
-pub fn write_file(
-    path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> Result<(), Problem>,
-) -> Result<(), Problem> {
-    let unwritable = |error: io::Error| Problem::io("written", &error);
-    let mut beside: OsString = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = Path::new(&beside);
-    let written = File::create(beside).map_err(unwritable).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        write(&mut out)?;
-        let file = out.into_inner().map_err(|error| unwritable(error.into_error()))?;
-        file.sync_all().map_err(unwritable)?;
-        fs::rename(beside, path).map_err(unwritable)
-    });
-    if written.is_err() {
-        // What is left of it is in nobody's way.
-        let _ = fs::remove_file(beside);
-    }
-    written
+/// The file of a state, which no other run has while this lives.
+#[derive(Debug)]
+pub struct StateFile {
+    /// Where it is, whatever symbolic links led there.
+    path: PathBuf,
+    /// Holds the lock.
+    file: File,
+    /// Whether there is no state in it yet.
+    is_new: bool,
 }
 
-/// Opens the file at `path` for [`SavedDevice::read`](crate::SavedDevice::read). `None` when it is
-/// not there.
-pub fn open_file(path: &Path) -> Result<Option<impl Read + use<>>, Problem> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(BufReader::new(file))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Problem::io("read", &error)),
+impl StateFile {
+    /// The file at `path`. One that is not there is made, and is gone again when this is dropped
+    /// without a state in it.
+    ///
+    /// [`Problem::InUse`] while another run has it, and [`Problem::NoFile`] when it is no file.
+    pub fn open(path: &Path) -> Result<Self, Problem> {
+        loop {
+            if let Some(opened) = Self::try_open(path)? {
+                return Ok(opened);
+            }
+        }
+    }
+
+    /// `None` when it was replaced meanwhile.
+    fn try_open(path: &Path) -> Result<Option<Self>, Problem> {
+        let unreadable = |error: io::Error| Problem::io("read", &error);
+        match fs::metadata(path) {
+            Ok(found) if !found.is_file() => return Err(Problem::NoFile),
+            Err(error) if error.kind() == ErrorKind::NotFound => match begin(path) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                    return Err(Problem::io("written", &error));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        let path = path.canonicalize().map_err(unreadable)?;
+        let file = File::open(&path).map_err(unreadable)?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => Problem::InUse,
+            TryLockError::Error(error) => Problem::io("locked", &error),
+        })?;
+        let held = file.metadata().map_err(unreadable)?;
+        let is_there =
+            fs::metadata(&path).is_ok_and(|it| (it.dev(), it.ino()) == (held.dev(), held.ino()));
+        let is_new = held.len() == MAGIC.len() as u64
+            && fs::read(&path).is_ok_and(|content| content == MAGIC);
+        Ok(is_there.then_some(Self { path, file, is_new }))
+    }
+
+    /// For [`SavedDevice::read`](crate::SavedDevice::read), with how many bytes there are. `None`
+    /// when there is no state in it yet.
+    pub fn reader(&self) -> Result<Option<(impl Read + use<>, u64)>, Problem> {
+        if self.is_new {
+            return Ok(None);
+        }
+        let unreadable = |error: io::Error| Problem::io("read", &error);
+        let bytes = self.file.metadata().map_err(unreadable)?.len();
+        let file = self.file.try_clone().map_err(unreadable)?;
+        Ok(Some((BufReader::new(file), bytes)))
+    }
+
+    /// Has it written by `write`. It is there as a whole, under its name, or as it was before.
+    pub fn replace(
+        mut self,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let unwritable = |error: io::Error| Problem::io("written", &error);
+        let (beside, file) = create_beside(&self.path).map_err(unwritable)?;
+        let written = self.file.metadata().map_err(unwritable).and_then(|before| {
+            file.set_permissions(before.permissions()).map_err(unwritable)?;
+            let mut out = BufWriter::new(file);
+            write(&mut out)?;
+            let file = out.into_inner().map_err(|error| unwritable(error.into_error()))?;
+            file.sync_all().map_err(unwritable)?;
+            fs::rename(&beside, &self.path).map_err(unwritable)
+        });
+        match written {
+            Ok(()) => self.is_new = false,
+            // What is left of it is in nobody's way.
+            Err(_) => drop(fs::remove_file(beside)),
+        }
+        written
+    }
+}
+
+impl Drop for StateFile {
+    fn drop(&mut self) {
+        if self.is_new {
+            // What stays is no state, and is taken for none.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Makes the file of a state that there will be.
+fn begin(path: &Path) -> io::Result<()> {
+    File::create_new(path)?.write_all(&MAGIC)
+}
+
+/// A new file in the folder of `path`.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let process = std::process::id();
+    let mut number = 0_u64;
+    loop {
+        let beside = path.with_file_name(format!(".kvasir-{process}-{number}.new"));
+        match File::create_new(&beside) {
+            Ok(file) => return Ok((beside, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
+        }
     }
 }
 
@@ -146,8 +248,9 @@ impl<'a> Writer<'a> {
         writer.put(&MAGIC)?;
         writer.put(&FORMAT.to_le_bytes())?;
         let Origin { profile, seed, shuffle } = origin;
-        let (meaning, profile) = (profile.meaning(), profile.name.clone());
-        writer.section("device", &SavedOrigin { profile, meaning, seed, shuffle })?;
+        let (meaning, index) = (profile.meaning(), index_of(profile));
+        let profile = profile.name.clone();
+        writer.section("device", &SavedOrigin { profile, index, meaning, seed, shuffle })?;
         Ok(writer)
     }
 
@@ -184,7 +287,10 @@ impl<'a> Reader<'a> {
         }
         let saved: SavedOrigin = reader.section("device")?;
         if saved.meaning != origin.profile.meaning() {
-            let wanted = origin.profile.name.clone();
+            let (wanted, index) = (origin.profile.name.clone(), index_of(origin.profile));
+            if saved.profile == wanted && saved.index != index {
+                return Err(Problem::OtherIndex { saved: saved.index, wanted: index });
+            }
             return Err(Problem::OtherProfile { saved: saved.profile, wanted });
         }
         if saved.seed != origin.seed {
@@ -233,6 +339,16 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// What the index of `profile` is, as a target names it.
+fn index_of(profile: &Profile) -> String {
+    let Some(index) = &profile.index else { return "none".to_owned() };
+    if !index.has_budget() {
+        return index.kind.to_owned();
+    }
+    let IndexConfig { dram_bytes, keys_max } = index.config(profile.kv_bytes());
+    format!("{} with dram={dram_bytes} and keys={keys_max}", index.kind)
+}
+
 /// The name and length of a section.
 fn head(name: &str, len: u64) -> Vec<u8> {
     let mut head = name.as_bytes().to_vec();
@@ -249,25 +365,86 @@ fn checksum(head: &[u8], content: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn put(path: &Path, bytes: &[u8], end: Result<(), Problem>) -> Result<(), Problem> {
+        StateFile::open(path)?.replace(|out| {
+            out.write_all(bytes).unwrap();
+            end
+        })
+    }
+
+    fn files(folder: &Path) -> usize {
+        fs::read_dir(folder).unwrap().count()
+    }
 
     #[test]
     fn a_file_is_replaced_as_a_whole_or_stays_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
-        assert!(open_file(&path).unwrap().is_none());
-        let put = |bytes: &'static [u8], end: Result<(), Problem>| {
-            write_file(&path, |out| {
-                out.write_all(bytes).unwrap();
-                end
-            })
-        };
-        put(b"the first", Ok(())).unwrap();
-        assert_eq!(put(b"the seco", Err(Problem::Busy)), Err(Problem::Busy));
+        let file = StateFile::open(&path).unwrap();
+        assert!(file.reader().unwrap().is_none());
+        drop(file);
+        assert_eq!(files(folder.path()), 0, "nothing is left of a state that was not written");
+        put(&path, b"the first", Ok(())).unwrap();
+        assert_eq!(put(&path, b"the seco", Err(Problem::Busy)), Err(Problem::Busy));
         assert_eq!(fs::read(&path).unwrap(), b"the first");
-        put(b"the third", Ok(())).unwrap();
+        put(&path, b"the third", Ok(())).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"the third");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
-        let nowhere = write_file(&path.join("x"), |_| Ok(())).unwrap_err().to_string();
-        assert!(nowhere.starts_with("cannot be written: "), "{nowhere}");
+        let (mut input, bytes) = StateFile::open(&path).unwrap().reader().unwrap().unwrap();
+        let mut content = String::new();
+        input.read_to_string(&mut content).unwrap();
+        assert_eq!((content.as_str(), bytes), ("the third", 9));
+        assert_eq!(files(folder.path()), 1, "nothing is left beside it");
+        let nowhere = put(&path.join("x"), b"", Ok(())).unwrap_err().to_string();
+        assert!(nowhere.starts_with("cannot be "), "{nowhere}");
+    }
+
+    #[test]
+    fn what_was_begun_and_never_saved_is_no_state() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        std::mem::forget(StateFile::open(&path).unwrap());
+        assert_eq!(StateFile::open(&path).unwrap_err(), Problem::InUse);
+        let interrupted = folder.path().join("interrupted");
+        fs::copy(&path, &interrupted).unwrap();
+        assert!(StateFile::open(&interrupted).unwrap().reader().unwrap().is_none());
+        fs::write(&interrupted, "").unwrap();
+        assert!(StateFile::open(&interrupted).unwrap().reader().unwrap().is_some());
+    }
+
+    #[test]
+    fn no_other_file_is_touched_and_links_and_modes_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("state"), "old").unwrap();
+        fs::set_permissions(path("state"), Permissions::from_mode(0o640)).unwrap();
+        let process = std::process::id();
+        let others = ["state.new".to_owned(), format!(".kvasir-{process}-0.new")];
+        for other in &others {
+            fs::write(path(other), "kept").unwrap();
+        }
+        fs::create_dir(path("far")).unwrap();
+        symlink(path("state"), path("far/link")).unwrap();
+        put(&path("far/link"), b"new", Ok(())).unwrap();
+        assert!(path("far/link").is_symlink());
+        assert_eq!(fs::read(path("state")).unwrap(), b"new");
+        assert_eq!(fs::metadata(path("state")).unwrap().permissions().mode() & 0o777, 0o640);
+        for other in &others {
+            assert_eq!(fs::read(path(other)).unwrap(), b"kept");
+        }
+        assert_eq!(StateFile::open(Path::new("/dev/null")).unwrap_err(), Problem::NoFile);
+        assert_eq!(StateFile::open(&path("far")).unwrap_err(), Problem::NoFile);
+    }
+
+    #[test]
+    fn a_file_is_one_run_s_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let first = StateFile::open(&path).unwrap();
+        assert_eq!(StateFile::open(&path).unwrap_err(), Problem::InUse);
+        first.replace(|_| Ok(())).unwrap();
+        assert!(StateFile::open(&path).is_ok());
     }
 }

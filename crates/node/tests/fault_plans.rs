@@ -2,7 +2,7 @@
 
 use base::Nanos;
 use nand::{FaultKind, FaultRule, When};
-use node::{FaultPlan, faults};
+use node::{FaultPlan, Profile, faults};
 
 const FULL: &str = r#"# What one drive went through.
 seed = 18446744073709551615
@@ -118,11 +118,42 @@ fn each_mistake_is_one_sentence_with_file_and_line() {
             "my.toml line 1: fault at the top is a table, but must be a section, written \
              [[fault]]",
         ),
+        (
+            "[[fault]]\nkind = \"failed-erase\"\nnth = 1\npage = 3",
+            "my.toml line 4: page is given, but what is erased is a block",
+        ),
         ("seeds = 1", "my.toml line 1: unknown key \"seeds\" at the top; did you mean \"seed\"?"),
     ];
     for (text, expected) in cases {
         assert_eq!(sentence(text), expected, "{text}");
     }
-    let missing = faults::load("/nowhere/plan.toml").unwrap_err().to_string();
+    let moke = Profile::load("moke").unwrap();
+    let missing = faults::load("/nowhere/plan.toml", &moke).unwrap_err().to_string();
     assert!(missing.starts_with("/nowhere/plan.toml cannot be read: "), "{missing}");
+}
+
+#[test]
+fn a_place_is_one_that_the_device_has() {
+    let moke = Profile::load("moke").unwrap();
+    let nand = &moke.nand;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    let path = path.to_str().unwrap();
+    for (key, count) in [
+        ("die", nand.channels * nand.dies_per_channel),
+        ("block", nand.planes_per_die * nand.blocks_per_plane),
+        ("page", nand.pages_per_block),
+    ] {
+        let load = |number: u32| {
+            let rule = format!("[[fault]]\nkind = \"bad-block\"\nnth = 1\n{key} = {number}\n");
+            std::fs::write(path, rule).unwrap();
+            faults::load(path, &moke)
+        };
+        assert!(load(count - 1).is_ok(), "{key}");
+        let expected = format!(
+            "{path} line 4: {key} in [[fault]] is {count}, but must be from 0 to {} on moke",
+            count - 1
+        );
+        assert_eq!(load(count).unwrap_err().to_string(), expected);
+    }
 }

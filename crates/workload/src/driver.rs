@@ -47,9 +47,9 @@ impl fmt::Display for FillError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { status, stored, keys } = self;
         if *status == Status::CAPACITY_EXCEEDED {
-            write!(f, "the device is full after {stored} of {keys} keys")
+            write!(f, "the device is full after {stored} of {keys} keys or blocks")
         } else {
-            write!(f, "a store failed after {stored} of {keys} keys: {status}")
+            write!(f, "a store failed after {stored} of {keys} keys or blocks: {status}")
         }
     }
 }
@@ -367,10 +367,13 @@ mod tests {
     #[test]
     fn a_device_that_did_not_take_all_keys_is_named_with_how_many_fitted() {
         let error = |status| FillError { status, stored: 7, keys: 9 }.to_string();
-        assert_eq!(error(Status::CAPACITY_EXCEEDED), "the device is full after 7 of 9 keys");
+        assert_eq!(
+            error(Status::CAPACITY_EXCEEDED),
+            "the device is full after 7 of 9 keys or blocks"
+        );
         assert_eq!(
             error(Status::INTERNAL_ERROR),
-            "a store failed after 7 of 9 keys: Internal Error"
+            "a store failed after 7 of 9 keys or blocks: Internal Error"
         );
     }
 }

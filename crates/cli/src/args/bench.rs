@@ -20,6 +20,9 @@ Options of a target, after a ? and joined by &:
   shuffle=0|1                 Whether the seed orders timers due at one
                               instant [default: 0]
   index=NAME                  Where records lie [default: as in the profile]
+  dram=SIZE                   Memory of an index with a budget, as cached-hash
+                              [default: 1/1024 of the namespaces]
+  keys=N                      Keys that it has to hold [default: one for 4KiB]
   ns=N                        The namespace [default: the first that the
                               workload is for]
 
@@ -110,9 +113,15 @@ pub(crate) struct BenchArgs {
     /// write amplification is steady
     #[arg(long, value_name = "FILL", conflicts_with_all = ["keys", "span"])]
     pub(crate) precondition: Option<FillLevel>,
-    /// Take the power away after so long on the target's clock, as 5ms or 1.5s; open the device
-    /// again, and check all that it had acknowledged
-    #[arg(long, value_name = "T", conflicts_with_all = ["rate", "plot"], value_parser = parse_time)]
+    /// Take the power away after so long on the target's clock, as 5ms, or 1.5 for seconds; open
+    /// the device again, and check all that it had acknowledged
+    #[arg(
+        long,
+        value_name = "T",
+        conflicts_with_all = ["rate", "plot"],
+        allow_hyphen_values = true,
+        value_parser = parse_time
+    )]
     pub(crate) cut_at: Option<base::Nanos>,
     /// Keep the device in a file, with what is known of its keys: it is restored from there if it
     /// is there, and saved there at the end

@@ -1,12 +1,15 @@
 use crate::args::MeasureArgs;
-use crate::number::grouped;
+use crate::number::counted;
 use crate::output::Failure;
+use crate::target::Target;
 use node::{Fault, FaultCounts, FaultPlan, FaultReport};
 use serde::Serialize;
+use std::path::Path;
 
-/// The plan that `args` name, if they name one.
-pub(super) fn load(args: &MeasureArgs) -> Result<Option<FaultPlan>, Failure> {
-    let plan = args.faults.as_deref().map(|path| node::faults::load(&path.to_string_lossy()));
+/// The plan that `args` name for the device of `target`, if they name one.
+pub(super) fn load(args: &MeasureArgs, target: &Target) -> Result<Option<FaultPlan>, Failure> {
+    let load = |path: &Path| node::faults::load(&path.to_string_lossy(), &target.profile);
+    let plan = args.faults.as_deref().map(load);
     plan.transpose().map_err(Failure::refused)
 }
 
@@ -77,16 +80,16 @@ impl FaultsReport {
             slow_steps,
         } = self.counts;
         let kinds = [
-            (uncorrectable_reads, "unreadable pages"),
-            (flipped_bits, "flipped bits"),
-            (failed_programs, "failed programs"),
-            (failed_erases, "failed erases"),
-            (bad_blocks, "blocks gone bad"),
-            (slow_steps, "slow steps"),
+            (uncorrectable_reads, "unreadable page", ""),
+            (flipped_bits, "flipped bit", ""),
+            (failed_programs, "failed program", ""),
+            (failed_erases, "failed erase", ""),
+            (bad_blocks, "block", " gone bad"),
+            (slow_steps, "slow step", ""),
         ];
-        let happened = kinds.into_iter().filter(|(count, _)| *count > 0);
+        let happened = kinds.into_iter().filter(|(count, ..)| *count > 0);
         let happened: Vec<String> =
-            happened.map(|(count, name)| format!("{} {name}", grouped(count))).collect();
+            happened.map(|(count, name, more)| counted(count, name) + more).collect();
         let said = if happened.is_empty() { "none".to_owned() } else { happened.join(", ") };
         vec![("faults of the flash", said)]
     }
@@ -102,5 +105,23 @@ impl Listed {
             page: fault.page,
             nth: fault.ordinal,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happened_is_counted_in_words() {
+        let said = |counts| {
+            let report = FaultReport { counts, ..FaultReport::default() };
+            FaultsReport::new(&report).facts()[0].1.clone()
+        };
+        let counts = FaultCounts { flipped_bits: 1, bad_blocks: 1, ..FaultCounts::default() };
+        assert_eq!(said(counts), "1 flipped bit, 1 block gone bad");
+        let counts = FaultCounts { slow_steps: 2_000, bad_blocks: 2, ..FaultCounts::default() };
+        assert_eq!(said(counts), "2 blocks gone bad, 2,000 slow steps");
+        assert_eq!(said(FaultCounts::default()), "none");
     }
 }

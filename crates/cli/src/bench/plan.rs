@@ -30,6 +30,8 @@ const READ_PERCENT: u8 = 50;
 pub(super) struct Place {
     pub(super) nsid: u32,
     pub(super) space: Space,
+    /// How many keys or blocks are there from an earlier run, if there was one.
+    pub(super) keys: Option<u64>,
 }
 
 /// The plan that `args` describe, of `operation` in `place`. How many keys there are is not known
@@ -53,12 +55,14 @@ pub(super) fn of(
         space: place.space,
         key_bytes: usize::try_from(args.key_size.unwrap_or(KEY_BYTES)).unwrap_or(usize::MAX),
         values: values(args, place.space)?,
-        keys: args.keys.unwrap_or(match (operation, args.seconds, args.precondition) {
-            (Operation::Delete, None, _) | (Operation::Store, None, None) => operations,
-            // Any number will do until it is known.
-            (_, _, Some(_)) => 1,
-            _ => KEYS,
-        }),
+        keys: args.keys.or(place.keys).unwrap_or(
+            match (operation, args.seconds, args.precondition) {
+                (Operation::Delete, None, _) | (Operation::Store, None, None) => operations,
+                // Any number will do until it is known.
+                (_, _, Some(_)) => 1,
+                _ => KEYS,
+            },
+        ),
         is_filled: false,
         seed: args.measure.seed,
         distribution: distribution(args, operation),
@@ -102,9 +106,15 @@ fn values(args: &BenchArgs, space: Space) -> Result<ValueSizes, Failure> {
 }
 
 /// The same plan, on as many blocks as `args` say or there is `room` for. Whether pairs fit, and
-/// what a precondition makes, is seen elsewhere.
-pub(super) fn within(args: &BenchArgs, plan: Plan, room: u64) -> Result<Plan, Failure> {
-    if plan.space == Space::Pairs || args.precondition.is_some() {
+/// what a precondition makes or an earlier run left, is seen elsewhere.
+pub(super) fn within(
+    args: &BenchArgs,
+    plan: Plan,
+    place: Place,
+    room: u64,
+) -> Result<Plan, Failure> {
+    let is_left = args.span.is_none() && place.keys.is_some();
+    if plan.space == Space::Pairs || args.precondition.is_some() || is_left {
         return Ok(plan);
     }
     let bytes = u64::from(plan.values.max());

@@ -1,5 +1,6 @@
 use crate::number::{counted, duration, grouped, seconds};
 use crate::rig::Cut;
+use base::Nanos;
 use engine::{How, Recovery};
 use node::{Opened, PowerLoss};
 use serde::Serialize;
@@ -10,6 +11,9 @@ use workload::Findings;
 pub(super) struct PowerReport {
     /// When it was, counted from the start of what was measured.
     cut_at_ns: u64,
+    /// When the run had ended, if that was before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_ended_ns: Option<u64>,
     saved: Saved,
     opened: OpenedReport,
     checked: Checked,
@@ -66,12 +70,13 @@ struct Checked {
 }
 
 impl PowerReport {
-    pub(super) fn new(cut: &Cut) -> Self {
+    pub(super) fn new(cut: &Cut, run_ended: Option<Nanos>) -> Self {
         let PowerLoss { saved_pages, lost_pages, time } = cut.loss;
         let Opened { recovery, lost_pages: unreadable_pages, time: opening } = cut.opened;
         let Findings { checked, unanswered, unrecovered, lost, first_lost } = cut.findings;
         Self {
             cut_at_ns: cut.at.0,
+            run_ended_ns: run_ended.map(|Nanos(at)| at),
             saved: Saved { pages: saved_pages, lost_pages, time_ns: time.0 },
             opened: OpenedReport {
                 time_ns: opening.0,
@@ -98,11 +103,16 @@ impl PowerReport {
     #[expect(clippy::cast_precision_loss, reason = "times below a year")]
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let Saved { pages, lost_pages, time_ns } = self.saved;
-        let cut = format!(
-            "{} after the start, with {} unanswered",
-            duration(self.cut_at_ns as f64),
-            counted(self.checked.unanswered, "change"),
-        );
+        let at = duration(self.cut_at_ns as f64);
+        let cut = match self.run_ended_ns {
+            Some(end) => {
+                format!("{at} after the start; the run had ended at {}", duration(end as f64))
+            }
+            None => format!(
+                "{at} after the start, with {} unanswered",
+                counted(self.checked.unanswered, "change")
+            ),
+        };
         let mut saved = format!("{} in {}", counted(pages, "page"), duration(time_ns as f64));
         if lost_pages > 0 {
             saved.extend(["; ", &grouped(lost_pages), " lost"]);

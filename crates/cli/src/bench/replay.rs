@@ -29,7 +29,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<Output, Failure> {
     let trace = Arc::new(read(args)?);
     let stored = stored(&trace, target.payload);
     room::check(&stored, &target.profile, nsid, memory::total_bytes())?;
-    let faults = faults::load(&args.measure)?;
+    let faults = faults::load(&args.measure, &target)?;
     let mut rig = Rig::new(setup(&args.measure, &target, faults.as_ref()))?;
     let plan = ReplayPlan {
         replay: Replay::new(trace.clone(), pace),

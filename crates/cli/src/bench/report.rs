@@ -10,10 +10,13 @@ use crate::number::{counted, grouped, percent, ratio, rounded, seconds};
 use crate::rig::{CAPACITIES_MAX, Cut, Measured, Precondition};
 use crate::table;
 use crate::target::Target;
-use base::human_bytes;
+use base::{Nanos, human_bytes};
+use node::FaultReport;
 use serde::{Deserialize, Serialize};
 use spec::Status;
-use workload::{DeviceFigures, Fill, Kind, Load, Outcome, Pace, Plan, Report, Space, Tally, Trace};
+use workload::{
+    DeviceFigures, Fill, Kind, Load, Outcome, Pace, Plan, Report, Space, Tally, Trace, Until,
+};
 
 /// What was done to the device.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +58,7 @@ pub(super) struct BenchReport {
     subject: SubjectReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     precondition: Option<PreconditionReport>,
-    /// Those of the flash, if a plan of them was given.
+    /// Those of the flash, if the device has a plan of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     faults: Option<FaultsReport>,
     /// A loss of power, and what was left.
@@ -292,9 +295,9 @@ impl BenchReport {
         cut: Option<&Cut>,
     ) -> Self {
         let Measured { outcome, flash, wall_seconds, lateness, faults, .. } = measured;
-        let of_both_lives = || match cut {
-            None => faults.clone(),
-            Some(cut) => faults.clone() + cut.faults.clone(),
+        let of_both_lives = |faults: FaultReport| match cut {
+            None => faults,
+            Some(cut) => faults + cut.faults.clone(),
         };
         let device = device_figures(subject, measured);
         let fill = match before {
@@ -320,8 +323,8 @@ impl BenchReport {
             load: LoadReport::of(subject),
             subject: SubjectReport::of(subject),
             precondition,
-            faults: args.faults.as_ref().map(|_| FaultsReport::new(&of_both_lives())),
-            power: cut.map(PowerReport::new),
+            faults: faults.clone().map(of_both_lives).as_ref().map(FaultsReport::new),
+            power: cut.map(|cut| PowerReport::new(cut, ended(subject, outcome, cut))),
             beyond_fit: target.profile.fitted.as_ref().and_then(|it| fitted::beyond(it, subject)),
             simulated_seconds: outcome.elapsed().as_secs_f64(),
             event_lateness_ns: lateness.as_ref().map(LatenessReport::new),
@@ -423,6 +426,16 @@ impl BenchReport {
         facts.extend(self.power.iter().flat_map(PowerReport::facts));
         table::facts(&facts)
     }
+}
+
+/// When the run had ended, counted from its start, if that was before its power went.
+fn ended(subject: &Subject<'_>, outcome: &Outcome, cut: &Cut) -> Option<Nanos> {
+    let Subject::Plan(plan) = subject else { return None };
+    let is_over = match plan.until {
+        Until::Operations(operations) => outcome.operations() >= operations,
+        Until::Time(time) => time <= cut.at && cut.findings.unanswered == 0,
+    };
+    is_over.then(|| outcome.elapsed())
 }
 
 /// What only the device knows of the run.

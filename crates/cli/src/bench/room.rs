@@ -1,10 +1,11 @@
 //! Whether pairs or blocks fit the device, and the machine's memory.
 
-use crate::number::{counted, to_u64};
+use crate::number::{counted, grouped, to_u64};
 use crate::output::Failure;
 use base::human_bytes;
 use base::limits::BLOCK_BYTES;
 use node::Profile;
+use workload::{Operation, Plan, Space, Until};
 
 /// What a load stores.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +80,25 @@ pub(super) fn check(
         ))),
         _ => Ok(()),
     }
+}
+
+/// Refuses more keys than the index was made for.
+pub(super) fn check_index(plan: &Plan, profile: &Profile) -> Result<(), Failure> {
+    let index = profile.index.filter(|index| plan.space == Space::Pairs && index.has_budget());
+    let Some(index) = index else { return Ok(()) };
+    let keys = match (plan.operation, plan.until) {
+        (Operation::Store, Until::Operations(operations)) => operations.min(plan.keys),
+        _ => plan.keys,
+    };
+    let most = index.config(profile.kv_bytes()).keys_max;
+    if keys <= most {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "the index is for {}, and this load has {}: more are the target's option keys={keys}",
+        counted(most, "key"),
+        grouped(keys)
+    )))
 }
 
 /// About how much memory the emulated flash and the index, or the map, will take.

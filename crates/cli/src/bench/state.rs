@@ -6,12 +6,13 @@ use crate::output::{Failure, Output};
 use crate::path::shown;
 use crate::rig::{self, Empty, Measured, PausedRun, Rig, Setup};
 use crate::target::Target;
-use node::Figures;
+use node::state::{Problem, StateFile};
+use node::{Figures, SavedDevice};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::fmt::Display;
 use std::path::Path;
-use workload::{Contents, Paused, Plan, Until};
+use workload::{Contents, Paused, Plan, Space, Until};
 
 /// What is kept with a device.
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,13 +61,87 @@ impl Start {
 /// What came of a run.
 #[derive(Debug)]
 pub(super) enum End {
-    Measured(Box<Measured>),
+    Measured {
+        measured: Box<Measured>,
+        /// Why it could not be saved, if it could not.
+        unsaved: Option<String>,
+    },
     /// It is in its file now.
     Paused(Output),
 }
 
+/// The file that a device is kept in, if one was asked for, and what is in it.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    file: Option<StateFile>,
+    saved: Option<(SavedDevice, Load)>,
+}
+
+impl Kept {
+    /// What `args` name.
+    pub(super) fn open(args: &BenchArgs, setup: Setup<'_>) -> Result<Self, Failure> {
+        let Some(path) = args.state.as_deref() else { return Ok(Self::default()) };
+        let file = rig::open(path)?;
+        let Some(saved) = rig::load(path, &file, setup)? else {
+            return Ok(Self { file: Some(file), saved: None });
+        };
+        let load = postcard::from_bytes(saved.load());
+        let load = load.map_err(|_| refused(path, &"was not saved by kvasir bench"))?;
+        Ok(Self { file: Some(file), saved: Some((saved, load)) })
+    }
+
+    /// How many keys or blocks an earlier run left, if one ended here.
+    pub(super) fn keys(&self) -> Option<u64> {
+        match &self.saved.as_ref()?.1.stopped {
+            Stopped::Finished(contents) => Contents::restore(contents)?.keys(),
+            Stopped::Paused(_) => None,
+        }
+    }
+
+    /// The device, if it is there, and what is known of it.
+    pub(super) fn restore<'a>(
+        &mut self,
+        args: &BenchArgs,
+        setup: Setup<'a>,
+    ) -> Result<Option<(Rig<'a>, Stopped)>, Failure> {
+        let (Some(path), Some((saved, load))) = (args.state.as_deref(), self.saved.take()) else {
+            return Ok(None);
+        };
+        let Load { empty, stopped } = load;
+        if args.precondition.is_some() && matches!(stopped, Stopped::Finished(_)) {
+            return Err(is_for_new(path, "--precondition"));
+        }
+        check_faults(path, &saved, setup)?;
+        Ok(Some((Rig::restored(setup, saved, empty)?, stopped)))
+    }
+}
+
+/// Refuses a new device that could not be saved in the end.
+pub(super) fn check_savable(args: &BenchArgs, setup: Setup<'_>) -> Result<(), Failure> {
+    args.state.as_deref().map_or(Ok(()), |path| rig::check_savable(path, setup))
+}
+
+/// Refuses another plan of faults than the one that `saved` began with.
+fn check_faults(path: &Path, saved: &SavedDevice, setup: Setup<'_>) -> Result<(), Failure> {
+    let began = saved.fault_plan();
+    match setup.faults {
+        Some(wanted) if *wanted != began && began.rules.is_empty() => {
+            Err(is_for_new(path, "--faults"))
+        }
+        Some(wanted) if *wanted != began => Err(refused(
+            path,
+            &"has a device with another plan of faults, which it keeps: leave --faults out",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn is_for_new(path: &Path, option: &str) -> Failure {
+    refused(path, &format!("has a device that was used before: {option} is for a new one"))
+}
+
 /// Refuses what cannot be saved, restored or paused.
-pub(super) fn check(args: &BenchArgs, target: &Target, plan: &Plan) -> Result<(), Failure> {
+pub(super) fn check(args: &BenchArgs, target: &Target) -> Result<(), Failure> {
     let is_asked = args.state.is_some() || args.pause_after.is_some();
     if is_asked && target.clock == Clock::Real {
         return Err(Failure::refused(
@@ -74,6 +149,11 @@ pub(super) fn check(args: &BenchArgs, target: &Target, plan: &Plan) -> Result<()
              emu:PROFILE",
         ));
     }
+    Ok(())
+}
+
+/// Refuses to pause when `plan` is over.
+pub(super) fn check_pause(args: &BenchArgs, plan: &Plan) -> Result<(), Failure> {
     match (args.pause_after, plan.until) {
         (Some(after), Until::Operations(operations)) if after >= operations => {
             Err(Failure::Refused(format!(
@@ -82,28 +162,6 @@ pub(super) fn check(args: &BenchArgs, target: &Target, plan: &Plan) -> Result<()
         }
         _ => Ok(()),
     }
-}
-
-/// The device in the file that `args` name, if that is there, and what is known of it.
-pub(super) fn restore<'a>(
-    args: &BenchArgs,
-    setup: Setup<'a>,
-) -> Result<Option<(Rig<'a>, Stopped)>, Failure> {
-    let Some(path) = args.state.as_deref() else { return Ok(None) };
-    let Some(saved) = rig::load(path, setup.origin())? else { return Ok(None) };
-    let is_for_new = |option: &str| {
-        refused(path, &format!("has a device that was used before: {option} is for a new one"))
-    };
-    if args.measure.faults.is_some() {
-        return Err(is_for_new("--faults"));
-    }
-    let load: Result<Load, _> = postcard::from_bytes(saved.load());
-    let Load { empty, stopped } =
-        load.map_err(|_| refused(path, &"was not saved by kvasir bench"))?;
-    if args.precondition.is_some() && matches!(stopped, Stopped::Finished(_)) {
-        return Err(is_for_new("--precondition"));
-    }
-    Ok(Some((Rig::restored(setup, saved, empty)?, stopped)))
 }
 
 /// Begins with `plan`, or goes on with it, where an earlier run `stopped`.
@@ -120,10 +178,14 @@ pub(super) fn start(
             let contents = Contents::restore(&contents).ok_or_else(broken)?;
             contents.check(&plan).map_err(|differs| refused(path, &differs))?;
             if !contents.suffice(&plan) {
+                let items = if plan.space == Space::Pairs { "keys" } else { "blocks" };
                 return Err(refused(
                     path,
-                    &"does not tell what all of its keys hold, because the runs on it deleted, \
-                      added or overwrote keys that they did not read; this workload is for another",
+                    &format!(
+                        "does not tell what all of its {items} hold, because the runs on it \
+                         deleted, added or overwrote {items} that they did not read; this workload \
+                         is for another"
+                    ),
                 ));
             }
             let (before, contents) = (Before::Blank, Some(contents));
@@ -150,48 +212,46 @@ pub(super) fn carry_out(
     rig: &mut Rig<'_>,
     plan: &Plan,
     start: Start,
+    kept: Kept,
 ) -> Result<End, Failure> {
+    let kept = args.state.as_deref().zip(kept.file);
     let Start { before, contents, paused } = start;
     let (measured, contents) = match (paused, args.pause_after) {
         (Some(paused), _) => rig.finish(plan, paused)?,
         (None, None) => rig.measure_on(plan, contents)?,
         (None, Some(after)) => {
             let paused = rig.measure_to_pause(plan, contents, after)?;
-            if let Some(path) = &args.state {
-                save_paused(rig, path, plan, &paused, (before, after))?;
+            if let Some((path, file)) = kept {
+                let stopped = paused_load(plan, &paused, (before, after));
+                let saved = save(rig, file, Stopped::Paused(Box::new(stopped)));
+                saved.map_err(|problem| Failure::Broken(rig::sentence(path, &problem)))?;
                 return Ok(End::Paused(say_paused(args, path, after)));
             }
             rig.finish(plan, paused)?
         }
     };
-    if let Some(path) = &args.state {
-        save(rig, path, Stopped::Finished(contents.save()))?;
-    }
-    Ok(End::Measured(Box::new(measured)))
+    let unsaved = kept.and_then(|(path, file)| {
+        let saved = save(rig, file, Stopped::Finished(contents.save()));
+        saved.err().map(|problem| rig::sentence(path, &problem))
+    });
+    Ok(End::Measured { measured: Box::new(measured), unsaved })
 }
 
-fn save_paused(
-    rig: &mut Rig<'_>,
-    path: &Path,
-    plan: &Plan,
-    paused: &PausedRun,
-    (before, after): (Before, u64),
-) -> Result<(), Failure> {
-    let stopped = PausedLoad {
+fn paused_load(plan: &Plan, paused: &PausedRun, (before, after): (Before, u64)) -> PausedLoad {
+    PausedLoad {
         run: paused.run.save(plan),
         after,
         is_filled: plan.is_filled,
         before,
         figures: paused.before,
         wall_seconds: paused.wall_seconds,
-    };
-    save(rig, path, Stopped::Paused(Box::new(stopped)))
+    }
 }
 
-fn save(rig: &mut Rig<'_>, path: &Path, stopped: Stopped) -> Result<(), Failure> {
+fn save(rig: &mut Rig<'_>, file: StateFile, stopped: Stopped) -> Result<(), Problem> {
     let load = Load { empty: rig.empty(), stopped };
     let load = postcard::to_stdvec(&load).expect("all of it can be written down");
-    rig.save(path, &load)
+    rig.save(file, &load)
 }
 
 fn say_paused(args: &BenchArgs, path: &Path, after: u64) -> Output {

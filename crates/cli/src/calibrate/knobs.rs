@@ -1,8 +1,8 @@
 //! The numbers of a profile that are fitted.
 
 use crate::output::Failure;
-use node::Profile;
 use node::profile::Draft;
+use node::{Profile, ProfileError};
 use serde::Serialize;
 
 /// No number ends further from where it began, as a factor; what a profile may say bounds it too.
@@ -35,6 +35,7 @@ impl FitKnob {
             let sentence = format!("a knob is a section and a key, as nand.read_us, not {key:?}");
             return Err(Failure::Refused(sentence));
         }
+        check_known(key, draft)?;
         let before = draft.knobs().into_iter().find(|knob| knob.key == key).map(|knob| knob.value);
         let of_profile = before.as_deref().map(|value| {
             value.replace('_', "").parse().map_err(|_| {
@@ -80,6 +81,25 @@ impl FitKnob {
         let factor = value / self.start;
         (1.0 / FACTOR_MAX..=FACTOR_MAX).contains(&factor)
     }
+}
+
+/// Refuses a key that no profile has.
+fn check_known(key: &str, draft: &Draft) -> Result<(), Failure> {
+    // Those of a namespace have its number between.
+    let kinds =
+        if key.starts_with("namespace.") { &["namespace", "block", "zoned"][..] } else { &[] };
+    let name = key.rsplit('.').next().unwrap_or(key);
+    let is = |known: &String| {
+        known == key || kinds.iter().any(|kind| *known == format!("{kind}.{name}"))
+    };
+    if node::profile::keys().iter().any(is) {
+        return Ok(());
+    }
+    let why = match draft.set(key, "1").profile() {
+        Err(ProfileError::Invalid { problem, .. }) => format!(": {problem}"),
+        _ => String::new(),
+    };
+    Err(Failure::Refused(format!("there is no knob {key}{why}")))
 }
 
 /// `draft` with each of `knobs` at its value.

@@ -13,8 +13,8 @@ use workload::{Operation, Ycsb};
 /// What was measured once.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
-    /// Of the file.
-    pub(super) line: usize,
+    /// The file and the line, as `points.csv:2`.
+    pub(super) place: String,
     pub(super) load: PointLoad,
     pub(super) figure: Figure,
     pub(super) measured: f64,
@@ -111,7 +111,7 @@ impl Figure {
     }
 }
 
-/// The points of the file at `path`, at least one of which is to be fitted to.
+/// The points of the file at `path`, at least one.
 pub(super) fn read(path: &Path) -> Result<Vec<Point>, Failure> {
     let name = shown(path);
     let unreadable = |reason: String| Failure::Refused(format!("{name} cannot be read: {reason}"));
@@ -120,13 +120,16 @@ pub(super) fn read(path: &Path) -> Result<Vec<Point>, Failure> {
         return Err(unreadable(format!("points have at most {BYTES_MAX} bytes")));
     }
     let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".to_owned()))?;
-    parse(&text).map_err(|(line, problem)| Failure::Refused(format!("{name}:{line}: {problem}")))
+    // As spreadsheets begin a file.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    parse(&name, text)
+        .map_err(|(line, problem)| Failure::Refused(format!("{name}:{line}: {problem}")))
 }
 
 /// The number of a line, and what is wrong with it.
 type Problem = (usize, String);
 
-fn parse(text: &str) -> Result<Vec<Point>, Problem> {
+fn parse(name: &str, text: &str) -> Result<Vec<Point>, Problem> {
     let mut lines = (1..)
         .zip(text.lines().map(str::trim))
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -136,14 +139,11 @@ fn parse(text: &str) -> Result<Vec<Point>, Problem> {
     let columns = columns(header).map_err(|problem| (number, problem))?;
     let points = lines.map(|(number, line)| {
         row(&columns, line)
-            .map(|point| Point { line: number, ..point })
+            .map(|point| Point { place: format!("{name}:{number}"), ..point })
             .map_err(|problem| (number, problem))
     });
     let points: Vec<Point> = points.collect::<Result<_, _>>()?;
-    if points.iter().any(|point| point.is_fit) {
-        return Ok(points);
-    }
-    Err((number, "no point below is to be fitted to".to_owned()))
+    if points.is_empty() { Err((number, "there is no point below".to_owned())) } else { Ok(points) }
 }
 
 /// The columns that `header` names, in its order.
@@ -207,7 +207,7 @@ fn row(columns: &[&str], line: &str) -> Result<Point, String> {
         "check" => false,
         other => return Err(format!("use is {other:?}, but must be fit or check")),
     };
-    Ok(Point { line: 0, load, figure, measured, is_fit })
+    Ok(Point { place: String::new(), load, figure, measured, is_fit })
 }
 
 fn workload(name: &str) -> Result<Workload, String> {
@@ -252,7 +252,7 @@ mod tests {
         let text = format!(
             "# a source\n\n{HEADER}\ninsert,64,16,64,139000,,\n read , 4KiB,16,1,,84200.5,check\n"
         );
-        let points = parse(&text).unwrap();
+        let points = parse("points.csv", &text).unwrap();
         let load = |name, value_bytes, queue_depth| PointLoad {
             workload: Workload::named(name).unwrap(),
             value_bytes,
@@ -261,14 +261,14 @@ mod tests {
         };
         let expected = [
             Point {
-                line: 4,
+                place: "points.csv:4".to_owned(),
                 load: load("store", 64, 64),
                 figure: Figure::OpsPerSecond,
                 measured: 139_000.0,
                 is_fit: true,
             },
             Point {
-                line: 5,
+                place: "points.csv:5".to_owned(),
                 load: load("retrieve", 4_096, 1),
                 figure: Figure::LatencyNs,
                 measured: 84_200.5,
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn columns_may_stand_in_any_order_and_those_of_no_use_be_left_out() {
         let text = "queue_depth,ops_per_second,workload,key_bytes,value_bytes\n8,100,update,16,0\n";
-        let point = parse(text).unwrap()[0].clone();
+        let point = parse("points.csv", text).unwrap()[0].clone();
         assert_eq!((point.load.queue_depth, point.load.value_bytes), (8, 0));
         assert_eq!(point.load.workload.operation, Operation::Mixed { read_percent: 0 });
     }
@@ -291,7 +291,6 @@ mod tests {
     fn what_is_wrong_is_said_with_its_line() {
         for (row, words) in [
             ("", "no point below"),
-            ("insert,64,16,64,1,,check", "no point below"),
             ("insert,64,16,64,1", "there are 5 cells below 7 columns"),
             ("scan,64,16,64,1,,", "no workload \"scan\", only insert"),
             ("insert,x,16,64,1,,", "value_bytes is \"x\", but must be a size from 0 B to 2.0 MiB"),
@@ -306,7 +305,7 @@ mod tests {
             ("insert,64,16,64,1,,maybe", "use is \"maybe\", but must be fit or check"),
             ("ycsb-a,64,16,64,,1,", "latency_ns is of one kind of operation, and ycsb-a of"),
         ] {
-            let (line, problem) = parse(&format!("{HEADER}\n{row}\n")).unwrap_err();
+            let (line, problem) = parse("points.csv", &format!("{HEADER}\n{row}\n")).unwrap_err();
             assert!(problem.contains(words), "{row}: {problem}");
             assert_eq!(line, if words == "no point below" { 1 } else { 2 }, "{row}");
         }
@@ -317,7 +316,7 @@ mod tests {
             ("workload,value_bytes,queue_depth", "the column key_bytes is missing"),
             ("workload,value_bytes,key_bytes,queue_depth", "neither ops_per_second nor"),
         ] {
-            let (line, problem) = parse(&format!("{header}\n")).unwrap_err();
+            let (line, problem) = parse("points.csv", &format!("{header}\n")).unwrap_err();
             assert!(line == 1 && problem.contains(words), "{header}: {problem}");
         }
     }

@@ -77,7 +77,7 @@ pub(super) fn tasks<'a>(
 
 /// The most operations of a point that are simulated: pairs must not fill the device.
 fn operations_max(profile: &Profile, point: &Point) -> Result<u64, Failure> {
-    let (nsid, space) = place(profile, point)?;
+    let (nsid, space) = place(profile, point).map_err(|failure| failure.of(&point.place))?;
     let size = profile.namespaces[nsid as usize - 1].size_bytes;
     let bytes = match space {
         // A header for each, twice.
@@ -160,6 +160,10 @@ fn plan(profile: &Profile, point: &Point, operations: u64) -> Result<Plan, Failu
 /// lasts, the time in which what was answered gets to flash counts, but for the one program that
 /// the last of any load takes.
 fn run(profile: &Profile, point: &Point, operations: u64) -> Result<f64, Failure> {
+    simulate(profile, point, operations).map_err(|failure| failure.of(&point.place))
+}
+
+fn simulate(profile: &Profile, point: &Point, operations: u64) -> Result<f64, Failure> {
     let plan = plan(profile, point, operations)?;
     let mut rig = Rig::new(Setup {
         profile,
@@ -181,7 +185,7 @@ fn run(profile: &Profile, point: &Point, operations: u64) -> Result<f64, Failure
     let (outcome, whole) = (measured.outcome, rig.now() - started);
     if outcome.errors() > 0 {
         let workload = point.load.workload.name;
-        return Err(Failure::Broken(format!("of {workload} operations fail in simulation")));
+        return Err(Failure::Broken(format!("{workload} operations fail in simulation")));
     }
     let elapsed = outcome.elapsed();
     if elapsed == Nanos::ZERO {
@@ -218,9 +222,8 @@ fn check_values(rig: &Rig<'_>, point: &Point) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Refused(format!(
-        "the device takes values of at most {}, but line {} has longer ones",
-        human_bytes(longest.into()),
-        point.line
+        "the device takes values of at most {}",
+        human_bytes(longest.into())
     )))
 }
 

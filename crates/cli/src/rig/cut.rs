@@ -51,7 +51,7 @@ impl Rig<'_> {
             flash,
             wall_seconds,
             lateness: None,
-            faults: self.device.faults(),
+            faults: self.faults(),
         };
         let loss = self.reactor.run(self.device.lose_power());
         self.finish_timeline(timeline)?;

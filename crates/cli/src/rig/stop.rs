@@ -1,12 +1,13 @@
 //! A rig that stops in the middle, in this process or for good.
 
-use super::{Empty, Measured, Rig, Setup, flush};
+use super::{Empty, Measured, Rig, Setup, flush, has_faults};
 use crate::output::Failure;
 use crate::path::shown;
-use crate::progress::Unit;
-use node::state::{self, Origin, Problem};
+use crate::progress::{Bar, Unit};
+use node::state::{Origin, Problem, StateFile};
 use node::{Device, Figures, SavedDevice};
 use reactor::Reactor;
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::Instant;
 use workload::{Contents, Paused, Plan};
@@ -35,13 +36,14 @@ impl<'a> Rig<'a> {
         empty: Empty,
     ) -> Result<Self, Failure> {
         let mut reactor = Reactor::new(setup.shuffle.then_some(setup.seed));
+        let has_faults = has_faults(&saved.fault_plan());
         let origin = setup.origin();
         let device = reactor.run(async { Device::restore(origin, saved) });
         let device = device.ok_or_else(|| {
             Failure::refused("the parts of the saved device are not of one device")
         })?;
         reactor.settle();
-        Ok(Self { setup, reactor, device, empty })
+        Ok(Self { setup, reactor, device, empty, has_faults })
     }
 
     /// What was on the device when it was new.
@@ -111,14 +113,64 @@ impl<'a> Rig<'a> {
         Ok((measured, left.expect("the run was carried out")))
     }
 
-    /// Saves the device, and `load`, which is known of it, in the file at `path`.
-    pub(crate) fn save(&mut self, path: &Path, load: &[u8]) -> Result<(), Failure> {
-        self.settle()?;
+    /// Saves the device, and `load`, which is known of it, in `file`.
+    pub(crate) fn save(&mut self, file: StateFile, load: &[u8]) -> Result<(), Problem> {
+        let mut bar = self.setup.progress.bar("saving", Unit::Bytes);
+        file.replace(|inner| {
+            self.write(load, &mut Watched { inner, bar: &mut bar, done: 0, total: 0 })
+        })
+    }
+
+    fn write(&mut self, load: &[u8], out: &mut dyn Write) -> Result<(), Problem> {
+        self.reactor.run(self.device.flush()).map_err(|error| Problem::Io {
+            done: "written",
+            reason: format!("the device cannot be flushed: {error}"),
+        })?;
+        self.reactor.settle();
         let (device, origin) = (&self.device, self.setup.origin());
-        let saved = self
-            .reactor
-            .run(async { state::write_file(path, |out| device.save(origin, load, out)) });
-        saved.map_err(|problem| Failure::Broken(sentence(path, &problem)))
+        self.reactor.run(async { device.save(origin, load, out) })
+    }
+}
+
+/// Refuses a device that could not be saved.
+pub(crate) fn check_savable(path: &Path, setup: Setup<'_>) -> Result<(), Failure> {
+    let setup = Setup { timeline: None, ..setup };
+    let saved = Rig::new(setup)?.write(&[], &mut io::sink());
+    saved.map_err(|problem| Failure::Refused(sentence(path, &problem)))
+}
+
+/// What is read or written, with a bar that shows how much.
+struct Watched<'a, T> {
+    inner: T,
+    bar: &'a mut Bar,
+    done: u64,
+    /// Or 0 where it is not known.
+    total: u64,
+}
+
+impl<T> Watched<'_, T> {
+    fn moved(&mut self, bytes: usize) -> usize {
+        self.done += bytes as u64;
+        self.bar.set(self.done, self.total);
+        bytes
+    }
+}
+
+impl<T: Read> Read for Watched<'_, T> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.inner.read(buffer)?;
+        Ok(self.moved(bytes))
+    }
+}
+
+impl<T: Write> Write for Watched<'_, T> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let bytes = self.inner.write(buffer)?;
+        Ok(self.moved(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
     }
 }
 
@@ -127,11 +179,22 @@ pub(crate) fn sentence(path: &Path, problem: &dyn std::fmt::Display) -> String {
     format!("the state {} {problem}", shown(path))
 }
 
-/// Reads the device saved in the file at `path`, if that is there.
-pub(crate) fn load(path: &Path, origin: Origin<'_>) -> Result<Option<SavedDevice>, Failure> {
+/// The file at `path`, for a state.
+pub(crate) fn open(path: &Path) -> Result<StateFile, Failure> {
+    StateFile::open(path).map_err(|problem| Failure::Refused(sentence(path, &problem)))
+}
+
+/// Reads the device saved in `file`, which is at `path`, if one is.
+pub(crate) fn load(
+    path: &Path,
+    file: &StateFile,
+    setup: Setup<'_>,
+) -> Result<Option<SavedDevice>, Failure> {
     let read = || -> Result<_, Problem> {
-        let Some(mut input) = state::open_file(path)? else { return Ok(None) };
-        SavedDevice::read(origin, &mut input).map(Some)
+        let Some((inner, total)) = file.reader()? else { return Ok(None) };
+        let mut bar = setup.progress.bar("loading", Unit::Bytes);
+        let mut input = Watched { inner, bar: &mut bar, done: 0, total };
+        SavedDevice::read(setup.origin(), &mut input).map(Some)
     };
     read().map_err(|problem| Failure::Refused(sentence(path, &problem)))
 }

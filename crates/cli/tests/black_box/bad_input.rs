@@ -126,6 +126,11 @@ fn traces_that_cannot_be_replayed_are_refused() {
 fn sizes_and_fills_that_cannot_be_are_refused() {
     for (arguments, sentence) in [
         ("bench retrieve --keys 100000000", "do not fit"),
+        (
+            "bench retrieve --target sim:moke?index=cached-hash&keys=100 --keys 20000",
+            "the index is for 100 keys, and this load has 20,000: more are the target's option \
+             keys=20000",
+        ),
         ("bench store --span 1MiB", "--span is of blocks"),
         ("bench store --block-size 4KiB", "--block-size is of blocks"),
         ("bench store --precondition 90", "a fill is a share as 90% or 0.9"),

@@ -119,10 +119,16 @@ fn what_cannot_be_fitted_is_refused_with_a_sentence() {
         (&points, "firmware.t_update_us", "say where the search begins, as --knob"),
         (&points, "firmware.t_update_us=x", "begins at \"x\", which is no number"),
         (&points, "firmware.t_updat_us=3", "did you mean \"t_update_us\"?"),
+        (
+            &points,
+            "nand.reed_us",
+            "there is no knob nand.reed_us: unknown key \"reed_us\" in [nand]; did you mean \
+             \"read_us\"?",
+        ),
         (&points, "log.ack", "and only single numbers are fitted"),
         (&points, "nand.read_us,nand.read_us", "the knob nand.read_us is given twice"),
-        (&points, "nand.read_us,nand.erase_us", "2 knobs cannot be fitted to 1 point"),
-        (&blocks, "nand.read_us", "has no namespace for randread"),
+        (&points, "nand.read_us,nand.erase_us", "points.csv: 2 knobs cannot be fitted to 1 point"),
+        (&blocks, "nand.read_us", "blocks.csv:2: "),
     ] {
         let ran = kvasir(["device", "calibrate", file, "--device", SMALL, "--knob", knob]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{knob}");
@@ -132,6 +138,19 @@ fn what_cannot_be_fitted_is_refused_with_a_sentence() {
     let ran = kvasir(["device", "calibrate", &points, "--device", SMALL]);
     let sentence = "points.csv:2: queue_depth is \"0\", but must be a whole number from 1 to 65535";
     assert!(ran.stderr.contains(sentence), "{}", ran.stderr);
+}
+
+/// As a spreadsheet writes it.
+#[test]
+fn points_that_are_only_checked_need_no_knobs() {
+    let folder = tempdir().unwrap();
+    let points = folder.path().join("points.csv");
+    fs::write(&points, format!("\u{feff}{HEADER}insert,512,16,1,10000,,check\n")).unwrap();
+    let arguments = ["device", "calibrate", points.to_str().unwrap(), "--device", SMALL];
+    let report = json(arguments.iter().chain(&["--json"]));
+    assert_eq!(report["points"][0]["measured"], 10_000.0);
+    let ran = kvasir(arguments.iter().chain(&["--knob", "nand.read_us"]));
+    assert!(ran.stderr.contains("1 knob cannot be fitted to 0 points"), "{}", ran.stderr);
 }
 
 #[test]

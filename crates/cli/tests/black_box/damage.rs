@@ -6,6 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
+const WORN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/faults/worn.toml");
+
 fn bench(arguments: &str) -> Value {
     json(format!("bench {arguments} --json").split_whitespace())
 }
@@ -49,9 +51,16 @@ fn what_was_acknowledged_is_there_after_a_loss_of_power() {
         let checked = &power["checked"];
         assert_eq!(checked["items"], items, "{workload}");
         assert!(checked["unanswered"].as_u64().unwrap() > 0, "the cut was within the load");
+        assert_eq!(power["run_ended_ns"], Value::Null, "{workload}");
         assert_eq!((&checked["lost"], &checked["unrecovered"]), (&0.into(), &0.into()));
         assert!(power["opened"]["time_ns"].as_u64().unwrap() > 0);
     }
+    let late = &bench(&format!("store --target sim:{SMALL} --ops 100 --cut-at 2"))["power"];
+    assert!(late["run_ended_ns"].as_u64() < late["cut_at_ns"].as_u64(), "{late}");
+    assert_eq!(
+        (&late["cut_at_ns"], &late["checked"]["unanswered"]),
+        (&2_000_000_000_u64.into(), &0.into())
+    );
 }
 
 #[test]
@@ -120,6 +129,9 @@ fn what_is_wrong_is_said_in_a_sentence() {
     for (arguments, said) in [
         (format!("store --faults {plan}"), "plan.toml line 3: kind "),
         ("store --faults nowhere.toml".to_owned(), "nowhere.toml"),
+        (format!("store --faults {plan} --plot {plan}"), "plan.toml is read, printed to or"),
+        (format!("replay {plan} --faults {WORN} --trace {WORN}"), "worn.toml is read, printed"),
+        ("store --cut-at -1ms".to_owned(), "a time is as 20ms"),
         ("store --target emu:ideal --cut-at 1ms".to_owned(), "--cut-at is for virtual time"),
         ("read --target sim:zn540 --cut-at 1ms".to_owned(), "--cut-at is for pairs and blocks"),
         ("store --cut-at 5min".to_owned(), "a time is as 20ms"),

@@ -4,6 +4,7 @@ use crate::program::kvasir;
 use std::ffi::OsStr;
 use std::fs::{self, read_to_string};
 use std::os::unix::fs::symlink;
+use std::process::Command;
 use tempfile::tempdir;
 
 /// Every line of `output` is in the guide's `page`, in this order, but for those that differ from
@@ -64,6 +65,33 @@ fn the_replay_of_the_guide_prints_what_it_shows() {
     let printed = kvasir(["bench", "replay", sample]).stdout;
     let end = printed.find("where the time went").expect("a table of stages");
     assert_shown("replay.md", &printed[..end]);
+}
+
+/// With the points and the command as they stand there.
+#[test]
+fn the_fit_of_the_guide_prints_what_it_shows() {
+    let text =
+        read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/calibrate.md"));
+    let text = text.unwrap();
+    let lines = |first: &str| -> Vec<&str> {
+        let block = text.lines().skip_while(|line| line.trim() != first);
+        block.map_while(|line| line.strip_prefix("    ")).collect()
+    };
+    let header = "workload,value_bytes,key_bytes,queue_depth,ops_per_second,latency_ns,use";
+    let command = "kvasir device calibrate points.csv --device moke \\";
+    let command = lines(command).concat().replace('\\', "");
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("points.csv"), lines(header).join("\n")).unwrap();
+    let ran = Command::new(env!("CARGO_BIN_EXE_kvasir"))
+        .args(command.split_whitespace().skip(1))
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!((ran.status.code(), ran.stderr.as_slice()), (Some(0), &b""[..]));
+    assert_shown("calibrate.md", &String::from_utf8(ran.stdout).unwrap());
+    assert!(
+        folder.path().join("fitted.toml").exists() && folder.path().join("fitted.svg").exists()
+    );
 }
 
 /// The one without knobs; the other takes too long here.

@@ -4,9 +4,12 @@ use crate::program::{Ran, SMALL, json, kvasir};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use tempfile::TempDir;
 
 const BLOCKS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/black_box/blocks.toml");
+
+const WORN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/faults/worn.toml");
 
 /// A place for a state, in a folder that goes when it is dropped.
 fn place() -> (TempDir, PathBuf) {
@@ -57,6 +60,7 @@ fn a_run_saved_in_the_middle_and_finished_by_another_process_is_the_unbroken_run
         ),
         format!("randwrite --target sim:{BLOCKS} --precondition 50% --ops 9000 --pause-after 4000"),
         format!("write --target sim:{BLOCKS}?ns=3 --queue-depth 1 --ops 9000 --pause-after 4001"),
+        format!("mixed --target sim:{SMALL} --faults {WORN} --ops 9000 --keys 900 --pause-after 4"),
     ] {
         let unbroken = report(&load, None);
         let (folder, state) = place();
@@ -67,6 +71,45 @@ fn a_run_saved_in_the_middle_and_finished_by_another_process_is_the_unbroken_run
         assert_eq!(report(&load, Some(&state)), unbroken, "{load}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
     }
+}
+
+/// Errors that a plan of faults asks for change no exit status, whoever gave the plan, and when.
+#[test]
+fn a_device_keeps_its_plan_of_faults() {
+    let (folder, state) = place();
+    let plan = folder.path().join("plan.toml");
+    let kept = "seed = 3\n[[fault]]\nkind = \"uncorrectable-read\"\nppm = 20000\n";
+    fs::write(&plan, kept).unwrap();
+    let device = format!("--target sim:{SMALL} --keys 1000 --ops 1000");
+    let faults = format!("{device} --faults {}", plan.display());
+    assert_eq!(report(&format!("store {faults}"), Some(&state))["errors"], 0);
+    let unreadable =
+        |report: Value| report["faults"]["counts"]["uncorrectable_reads"].as_u64().unwrap();
+    let first = unreadable(report(&format!("retrieve {faults}"), Some(&state)));
+    let both = unreadable(report(&format!("retrieve {device} --seed 1"), Some(&state)));
+    assert!(0 < first && first < both, "{first}, then {both}");
+    fs::write(&plan, kept.replace('3', "4")).unwrap();
+    let sentence = "has a device with another plan of faults, which it keeps: leave --faults out";
+    refused(&format!("retrieve {faults}"), &state, sentence);
+}
+
+/// The file may have one block only, which no device fits.
+#[test]
+fn what_was_measured_is_said_even_if_the_device_cannot_be_saved() {
+    let (folder, state) = place();
+    let load = words(&format!("store --target sim:{SMALL} --keys 500 --ops 500"), Some(&state));
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
+    let ran = Command::new("sh")
+        .args(["-c", limited, "sh", env!("CARGO_BIN_EXE_kvasir")])
+        .args(load)
+        .output()
+        .unwrap();
+    let [stdout, stderr] = [ran.stdout, ran.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert_eq!(ran.status.code(), Some(1), "{stderr}");
+    assert!(stdout.contains("\ndigest "), "{stdout}");
+    let sentence = format!("kvasir: the state {} cannot be written: ", state.display());
+    assert!(stderr.starts_with(&sentence) && stderr.lines().count() == 1, "{stderr}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
 }
 
 #[test]
@@ -92,8 +135,11 @@ fn the_next_run_finds_the_keys_of_the_one_before() {
     refused(&seeded, &state, "has --seed 1, not 2");
     refused(&format!("mixed {device} --seed 2"), &state, "is of a device with seed 1, not 2");
     let used = "has a device that was used before:";
-    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/faults/worn.toml");
-    let faults = format!("mixed {device} --faults {plan}");
+    let others = format!("retrieve --target sim:{SMALL}?payload=full --ops 10");
+    assert_eq!(report(&others, Some(&state))["keys"], 2_000, "as many as there are");
+    let index = others.replace("full", "full&index=btree");
+    refused(&index, &state, "is of a device whose index is hash, not btree");
+    let faults = format!("mixed {device} --faults {WORN}");
     refused(&faults, &state, &format!("{used} --faults is for a new one"));
     let aged = format!("mixed --target sim:{SMALL}?payload=full --precondition 50%");
     refused(&aged, &state, &format!("{used} --precondition is for a new one"));
@@ -112,9 +158,11 @@ fn a_paused_run_is_gone_on_with_as_it_began_or_not_at_all() {
     assert_eq!(kvasir(words(&format!("{load} --pause-after 300"), Some(&state))).code, Some(0));
     for (other, sentence) in [
         (format!("{load} --pause-after 400"), "has a run that paused after 300"),
-        (load.replace("900", "901"), "has an end Operations(900), not Operations(901)"),
+        (load.replace("900", "901"), "has a run with --ops 900, not --ops 901"),
+        (load.replace("ops 900", "seconds 0.5"), "has a run with --ops 900, not --seconds 0.5"),
+        (format!("{load} --read-percent 51"), "has --read-percent 50, not 51"),
         (load.replace("mixed", "exist"), "has workload mixed, not exist"),
-        (format!("{load} --queue-depth 3"), "has a load QueueDepth(64), not QueueDepth(3)"),
+        (format!("{load} --queue-depth 3"), "has a run with --queue-depth 64, not --queue-depth 3"),
     ] {
         refused(&other, &state, sentence);
     }
@@ -147,6 +195,7 @@ fn what_cannot_be_paused_or_saved_is_refused() {
     for (load, sentence) in [
         ("mixed --ops 100 --pause-after 100", "the run ends after 100 operations"),
         ("mixed --target emu:moke --state x", "--state and --pause-after are for virtual time"),
+        ("mixed --state /dev/null", "/dev/null is not a file that a device can be kept in"),
         ("mixed --state x --cut-at 5ms", "cannot be used with"),
         ("mixed --pause-after 5 --trace x", "cannot be used with"),
     ] {

@@ -7,7 +7,7 @@ use clock::SavedClock;
 use engine::{NotSaved, SavedStore, Store};
 use ftl::{AppendFtl, PageFtl, Region, SavedAppendFtl, SavedPageFtl, SavedZones, Zones};
 use media::{LogOnBlocks, Media, SavedLogOnBlocks};
-use nand::{Cells, DieId, SavedDie, SavedNand};
+use nand::{Cells, DieId, FaultPlan, SavedDie, SavedNand};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -131,6 +131,11 @@ impl SavedDevice {
         Ok(saved)
     }
 
+    /// What goes wrong in its flash.
+    pub fn fault_plan(&self) -> FaultPlan {
+        self.nand.plan()
+    }
+
     /// What the user of the device knew of it.
     pub fn load(&self) -> &[u8] {
         &self.load
@@ -216,8 +221,9 @@ impl Maker<'_> {
             }
             _ => return None,
         };
-        let config = config::store(self.profile, &self.shared);
-        let store = Store::restore_state(log.media(), config, saved.store)?;
+        let media = log.media();
+        let config = config::store(self.profile, &self.shared, &self.nand, &*media);
+        let store = Store::restore_state(media, config, saved.store)?;
         Some((store, log))
     }
 }

@@ -1,7 +1,7 @@
-use crate::profile::ProfileError;
 use crate::profile::field::{Field, to_u32, to_u64};
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
+use crate::profile::{Nand, Profile, ProfileError};
 use base::Nanos;
 use nand::{FaultKind, FaultRule, When};
 use std::fmt::Write;
@@ -31,8 +31,11 @@ const KINDS: [(&str, FaultKind); 6] = [
     ("slow-die", FaultKind::SlowDie { percent: 100 }),
 ];
 
-/// The rule that `section` describes.
-pub(super) fn read(section: Section<'_>) -> Result<FaultRule, ProfileError> {
+/// The rule that `section` describes, of places that `profile` has.
+pub(super) fn read(
+    section: Section<'_>,
+    profile: Option<&Profile>,
+) -> Result<FaultRule, ProfileError> {
     let named = section.field("kind")?.choice(&KINDS)?;
     let kind = match (named, section.optional("percent")) {
         (FaultKind::SlowDie { .. }, _) => {
@@ -45,9 +48,9 @@ pub(super) fn read(section: Section<'_>) -> Result<FaultRule, ProfileError> {
         }
         (_, None) => named,
     };
-    let number = |key| -> Result<Option<u32>, ProfileError> {
-        section.optional(key).map(|field| field.whole(0..=u32::MAX)).transpose()
-    };
+    if let (FaultKind::FailedErase, Some(page)) = (kind, section.optional("page")) {
+        return Err(page.wrong("page is given, but what is erased is a block".to_owned()));
+    }
     let most = section.optional("most").map(|field| field.count(1..=u64::MAX)).transpose()?;
     let from = section.optional("from_us").map(micros).transpose()?.unwrap_or(Nanos::ZERO);
     let until = section.optional("until_us").map(micros).transpose()?;
@@ -56,8 +59,28 @@ pub(super) fn read(section: Section<'_>) -> Result<FaultRule, ProfileError> {
     {
         return Err(field.wrong("until_us is not after from_us".to_owned()));
     }
-    let (die, block, page) = (number("die")?, number("block")?, number("page")?);
+    let place = |key, count: fn(&Nand) -> u32| {
+        section.optional(key).map(|field| number(field, count, profile)).transpose()
+    };
+    let die = place("die", |nand| nand.channels * nand.dies_per_channel)?;
+    let block = place("block", |nand| nand.planes_per_die * nand.blocks_per_plane)?;
+    let page = place("page", |nand| nand.pages_per_block)?;
     Ok(FaultRule { kind, when: when(section, kind)?, die, block, page, from, until, most })
+}
+
+/// The number of a place, of which `profile` has a `count`.
+fn number(
+    field: Field<'_>,
+    count: fn(&Nand) -> u32,
+    profile: Option<&Profile>,
+) -> Result<u32, ProfileError> {
+    let number = field.whole(0..=u32::MAX)?;
+    match profile.map(|profile| (count(&profile.nand), &profile.name)) {
+        Some((count, name)) if number >= count => {
+            Err(field.must_be(&format!("from 0 to {} on {name}", count - 1)))
+        }
+        _ => Ok(number),
+    }
 }
 
 /// Which operations of those that match have the fault. A slow die needs not say: it is all.

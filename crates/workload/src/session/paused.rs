@@ -4,7 +4,7 @@ use crate::generated::{Generated, Leaves, SavedGenerated};
 use crate::history::History;
 use crate::judge::Judge;
 use crate::outcome::Outcome;
-use crate::plan::{Load, Operation, Plan};
+use crate::plan::{Load, Operation, Plan, Until};
 use crate::script::Script;
 use base::Nanos;
 use serde::{Deserialize, Serialize};
@@ -186,6 +186,12 @@ impl Contents {
         postcard::to_stdvec(self).expect("all of it can be written down")
     }
 
+    /// How many keys or blocks there are.
+    pub fn keys(&self) -> Option<u64> {
+        let count = self.population.iter().find(|(name, _)| name == "--keys" || name == "blocks");
+        count?.1.parse().ok()
+    }
+
     /// An error when the keys of `plan`, or what they have, are others.
     pub fn check(&self, plan: &Plan) -> Result<(), Differs> {
         match first_difference(&self.population, &population(plan)) {
@@ -236,11 +242,23 @@ fn population(plan: &Plan) -> Vec<(String, String)> {
 
 /// All of a plan, likewise.
 fn whole(plan: &Plan) -> Vec<(String, String)> {
+    let read_percent = match plan.operation {
+        Operation::Mixed { read_percent } => read_percent,
+        _ => 0,
+    };
+    let end = match plan.until {
+        Until::Operations(operations) => format!("--ops {operations}"),
+        Until::Time(time) => format!("--seconds {}", time.as_secs_f64()),
+    };
+    let load = match plan.load {
+        Load::QueueDepth(depth) => format!("--queue-depth {depth}"),
+        Load::Rate { per_second } => format!("--rate {per_second}"),
+    };
     let named = [
         ("workload", plan.operation.name().to_owned()),
-        ("--read-percent", format!("{:?}", plan.operation)),
-        ("an end", format!("{:?}", plan.until)),
-        ("a load", format!("{:?}", plan.load)),
+        ("--read-percent", read_percent.to_string()),
+        ("a run with", end),
+        ("a run with", load),
         ("--distribution", plan.distribution.name().to_owned()),
         ("keys that were", if plan.is_filled { "there" } else { "not there" }.to_owned()),
     ];
