@@ -5,7 +5,7 @@ use crate::extent::{Extent, class_of};
 use crate::log::{Appended, Frontier, Log, NewRecord, NoRoom, State, reserve};
 use crate::page_builder::PageBuilder;
 use crate::page_view::PageView;
-use crate::pending::{Pending, durable};
+use crate::pending::Pending;
 use crate::rebuild::Listing;
 use crate::record::{Header, Kind, header_len};
 use crate::summary::{SUMMARY_ENTRY_BYTES, Summary, summary_page_count};
@@ -201,16 +201,14 @@ impl Log {
         let frontier = frontier(state, stream);
         let (extent, page, pending) = (frontier.extent, frontier.page, frontier.pending.clone());
         let content = frontier.builder.close(page, &mut frontier.summary);
-        self.program(state, PageId { extent, page }, stream, pending, content, Vec::new());
+        self.program(state, PageId { extent, page }, stream, pending, content);
         let next = self.expect_page(state, extent, page + 1);
         let frontier = state.frontiers[stream as usize].as_mut().expect("it was there above");
         frontier.page += 1;
         frontier.pending = next;
     }
 
-    /// Ends the stream's extent with its summary, which lists nothing that is not durable: it goes
-    /// to the medium when all before it is there. A program that fails and is cut off before it is
-    /// made up for leaves a page that cannot be told from one that was durable and got damaged.
+    /// Ends the stream's extent with its summary.
     pub(crate) fn seal(self: &Arc<Self>, state: &mut State, stream: Stream) {
         let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
         let extent = frontier.extent;
@@ -218,7 +216,7 @@ impl Log {
         let mut pending = frontier.pending;
         if !frontier.builder.is_empty() {
             let content = frontier.builder.close(page, &mut frontier.summary);
-            self.program(state, PageId { extent, page }, stream, pending, content, Vec::new());
+            self.program(state, PageId { extent, page }, stream, pending, content);
             page += 1;
             pending = self.expect_page(state, extent, page);
         }
@@ -228,10 +226,9 @@ impl Log {
         if pages.is_empty() {
             self.unexpect_page(state, extent, page);
         }
-        let before = self.unlanded_before(state, extent, first);
         for (number, content) in pages.into_iter().enumerate() {
             let at = PageId { extent, page };
-            self.program(state, at, stream, pending.clone(), content, before.clone());
+            self.program(state, at, stream, pending.clone(), content);
             if number < last {
                 page += 1;
                 pending = self.expect_page(state, extent, page);
@@ -272,7 +269,7 @@ impl Log {
             self.unexpect_page(state, at.extent, at.page);
         } else {
             let content = frontier.builder.close(at.page, &mut frontier.summary);
-            self.program(state, at, stream, frontier.pending, content, Vec::new());
+            self.program(state, at, stream, frontier.pending, content);
         }
         state.extents.get(at.extent).sealed = true;
         frontier.summary.to_bytes()
@@ -296,13 +293,6 @@ impl Log {
         extent.in_flight -= 1;
     }
 
-    /// The pages of an extent before `page` that are on their way.
-    fn unlanded_before(&self, state: &State, extent: ExtentId, page: u32) -> Vec<Arc<Pending>> {
-        let pages = (0..page).map(|page| self.number(extent, page));
-        pages.filter_map(|page| state.pending.get(&page)).cloned().collect()
-    }
-
-    /// Starts the program of a page, which waits until those `before` it are durable.
     fn program(
         self: &Arc<Self>,
         state: &mut State,
@@ -310,17 +300,13 @@ impl Log {
         stream: Stream,
         pending: Arc<Pending>,
         page: Page,
-        before: Vec<Arc<Pending>>,
     ) {
         pending.close(page.clone());
         state.host_pages_in_flight += u32::from(stream == Stream::Host);
         state.pages_since += u64::from(stream != Stream::Index);
         let log = self.clone();
         clock::spawn(async move {
-            let mut result = durable(&before).await;
-            if result.is_ok() {
-                result = log.media.append(at, page, class_of(stream)).await;
-            }
+            let result = log.media.append(at, page, class_of(stream)).await;
             log.landed(at, stream, result);
             pending.land(clock::stages(), result);
         });

@@ -5,9 +5,6 @@
 //! and after. So a gap is known as one. What is missing in it was either cut off, and then its page
 //! is a hole, or beyond the end of the extent; or it was written and cannot be read any more. The
 //! second is damage to some keys, which is no reason to forget what was stored under others.
-//!
-//! The summary of an extent goes to the medium when all before it is there. Where there is one
-//! nothing was cut off, and what is missing is damage.
 
 use crate::clean::Record;
 use crate::sabotage::Sabotage;
@@ -22,9 +19,6 @@ impl Store {
         let (pages, holes) = {
             let mut state = self.log.state();
             let extent = state.extents.get(extent);
-            if extent.summary.is_some() {
-                return records;
-            }
             (extent.pages, extent.holes.clone())
         };
         let page = |record: &Record| self.log.page_id(record.address).page;

@@ -484,7 +484,7 @@ pub(super) const CASES: &[Case] = &[
         with: &[],
         change: &[("index.kind", r#""btree""#)],
         measure: index_bytes,
-        expected: Above(1.15),
+        expected: Above(1.1),
     },
     // Of about a hundred leaves 31 or 63 are in memory.
     Case {
