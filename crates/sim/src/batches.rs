@@ -6,6 +6,7 @@
 
 use crate::batch_host::BatchHost;
 use crate::expiring::Expiring;
+use crate::flush::flush;
 use crate::ledger::Excuses;
 use crate::load::{Life, Load};
 use crate::power::{Loss, Power};
@@ -102,11 +103,10 @@ impl BatchLoad {
                 power.on().await;
                 batches.start_flush();
                 let since = expiring.start_flush();
-                let flushed = device.flush().await;
-                power.on().await;
-                flushed.expect("what was stored can be made durable");
-                batches.end_flush();
-                expiring.end_flush(since);
+                if flush(&device, &power).await {
+                    batches.end_flush();
+                    expiring.end_flush(since);
+                }
             }
         }
     }

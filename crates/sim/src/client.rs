@@ -1,3 +1,4 @@
+use crate::flush::flush;
 use crate::history::{Call, Condition, Open, Outcome};
 use crate::ledger::{Content, Ledger};
 use crate::power::{Loss, Power};
@@ -83,10 +84,9 @@ impl Client {
     /// Makes durable what was answered.
     pub(crate) async fn flush(&self, device: &Device, power: &Power) {
         self.state.borrow_mut().ledger.start_flush();
-        let flushed = device.flush().await;
-        power.on().await;
-        flushed.expect("what was stored can be made durable");
-        self.state.borrow_mut().ledger.end_flush();
+        if flush(device, power).await {
+            self.state.borrow_mut().ledger.end_flush();
+        }
     }
 
     /// Of what the device held some may be lost.

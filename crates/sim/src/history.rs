@@ -197,19 +197,29 @@ impl History {
         all
     }
 
-    /// The same history without the changes that flash with bad blocks refused, and which so
-    /// changed nothing: deletes for which there was no space, and what could not be programmed.
+    /// The same history as flash with bad blocks may have it: a delete for which there was no space
+    /// changed nothing, and nor did what could not be programmed; but another change that went on
+    /// meanwhile may have been made to what that had left, and then it is decided by that one.
     #[must_use]
-    pub fn without_refused(&self) -> Self {
-        let is_refused = |operation: &&Operation| {
-            matches!(
-                (operation.call, operation.outcome),
-                (Call::Delete, Some(Outcome::Full))
-                    | (Call::Store(..) | Call::Delete, Some(Outcome::Lost))
-            )
+    pub fn on_bad_blocks(&self) -> Self {
+        let operations = self.operations.iter().filter_map(|&operation| {
+            match (operation.call, operation.outcome) {
+                (Call::Delete, Some(Outcome::Full)) => None,
+                (Call::Store(..) | Call::Delete, Some(Outcome::Lost)) => self
+                    .is_changed_during(&operation)
+                    .then_some(Operation { outcome: None, ..operation }),
+                _ => Some(operation),
+            }
+        });
+        Self { operations: operations.collect(), moments: self.moments }
+    }
+
+    /// True when a change was made that may have happened while `operation` went on.
+    fn is_changed_during(&self, operation: &Operation) -> bool {
+        let is_meanwhile = |other: &&Operation| {
+            other.invoked < operation.returned && operation.invoked < other.returned
         };
-        let operations = self.operations.iter().filter(|operation| !is_refused(operation));
-        Self { operations: operations.copied().collect(), moments: self.moments }
+        self.operations.iter().filter(is_meanwhile).any(Operation::is_change)
     }
 
     /// The next moment, which is after all so far.

@@ -3,7 +3,8 @@ use crate::linearizable::check;
 use crate::power::Loss;
 use crate::trace;
 use crate::violation::Violation;
-use base::Nanos;
+use base::checksum::hash64;
+use base::{Nanos, mix};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -143,6 +144,21 @@ impl Ledger {
         }
     }
 
+    /// Gives up what is not answered: by now it was done, or it never will be.
+    pub(crate) fn give_up(&mut self) {
+        let at = self.now();
+        for subject in &mut self.subjects {
+            subject.history.cut_off(at);
+        }
+    }
+
+    /// One number for all that was asked and told, and when.
+    pub(crate) fn digest(&self) -> u64 {
+        let operations = self.subjects.iter().flat_map(|subject| subject.history.operations());
+        operations
+            .fold(0, |digest, operation| mix(digest ^ hash64(operation.to_string().as_bytes())))
+    }
+
     /// What the last answer that tells says of `subject`: whether it is there, or lost.
     pub(crate) fn last_seen(&self, subject: usize) -> Seen {
         let answers = self.subjects[subject].history.operations().iter().rev();
@@ -169,7 +185,7 @@ impl Ledger {
         for (number, subject) in self.subjects.iter().enumerate() {
             let mut history = Cow::Borrowed(&subject.history);
             if excuses.is_worn {
-                history = Cow::Owned(history.without_refused());
+                history = Cow::Owned(history.on_bad_blocks());
             }
             let Err(mut violation) = check(&history) else { continue };
             if excuses.hit > 0 {

@@ -39,6 +39,7 @@ mod content;
 mod driver;
 mod expiring;
 mod faults;
+mod flush;
 mod history;
 mod kv;
 mod ledger;
