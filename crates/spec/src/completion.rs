@@ -6,8 +6,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// Bits 10:0 of the status field that follows the phase bit: code and code type.
 const STATUS_MASK: u16 = 0x7ff;
 
+/// DNR, with the phase bit below it: DW3 bit 31.
+const DO_NOT_RETRY: u16 = 1 << 15;
+
 /// A completion queue entry (Base 2.1, Common Completion Queue Entry Layout). Its phase bit and
-/// queue fields are zero: they belong to the queue that it is put in.
+/// queue fields are zero until it is put into a queue: they belong to that.
 #[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Completion {
@@ -35,6 +38,21 @@ impl Completion {
         }
     }
 
+    /// The same completion as an entry of a queue: `head` is how far the controller has taken
+    /// commands from the submission queue `id`. On a fabric there is no need of an id: it is 0.
+    #[inline]
+    #[must_use]
+    pub fn with_queue(self, head: u16, id: u16) -> Self {
+        Self { queue_head: head.into(), queue_id: id.into(), ..self }
+    }
+
+    /// The same completion, and the same command would end in the same way again.
+    #[inline]
+    #[must_use]
+    pub fn with_do_not_retry(self) -> Self {
+        Self { status: self.status | DO_NOT_RETRY, ..self }
+    }
+
     /// The id of the command that ended: DW3 bits 15:0.
     #[inline]
     pub fn command_id(&self) -> u16 {
@@ -45,6 +63,24 @@ impl Completion {
     #[inline]
     pub fn status(&self) -> Status {
         Status(self.status.get() >> 1 & STATUS_MASK)
+    }
+
+    /// True when the same command would end in the same way again: DW3 bit 31 (DNR).
+    #[inline]
+    pub fn do_not_retry(&self) -> bool {
+        self.status & DO_NOT_RETRY != 0
+    }
+
+    /// How far the controller has taken commands from the submission queue: DW2 bits 15:0 (SQHD).
+    #[inline]
+    pub fn queue_head(&self) -> u16 {
+        self.queue_head.get()
+    }
+
+    /// The submission queue of the command: DW2 bits 31:16 (SQID).
+    #[inline]
+    pub fn queue_id(&self) -> u16 {
+        self.queue_id.get()
     }
 
     /// The command's own result: DW0 and DW1. Most commands have one of 32 bits, in DW0.
@@ -77,6 +113,24 @@ mod tests {
             completion.as_bytes(),
             [8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 0, 0xef, 0xbe, 0x0e, 0x01]
         );
+    }
+
+    #[test]
+    fn an_entry_of_a_queue_has_the_specifications_bytes() {
+        // SQHD and SQID are bytes 9:8 and 11:10; DNR is bit 31 of DW3. A Linux host shows this
+        // status as 4087h.
+        let completion = Completion::new(0xbeef, Status::KEY_DOES_NOT_EXIST, 0)
+            .with_queue(0x0102, 0x0304)
+            .with_do_not_retry();
+        assert_eq!(
+            completion.as_bytes(),
+            [0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 4, 3, 0xef, 0xbe, 0x0e, 0x81]
+        );
+        assert_eq!((completion.queue_head(), completion.queue_id()), (0x0102, 0x0304));
+        assert_eq!(completion.status(), Status::KEY_DOES_NOT_EXIST);
+        assert!(completion.do_not_retry());
+        let again = Completion::new(0, Status(STATUS_MASK), 0);
+        assert!(!again.do_not_retry(), "it is no part of the status");
     }
 
     #[test]

@@ -16,10 +16,38 @@ impl Status {
     pub const INVALID_OPCODE: Self = Self(0x01);
     /// A field has a value that is reserved or contradicts another.
     pub const INVALID_FIELD: Self = Self(0x02);
+    /// The id of the command is in use by another one of the queue.
+    pub const COMMAND_ID_CONFLICT: Self = Self(0x03);
+    /// The data, or the metadata, did not come through.
+    pub const DATA_TRANSFER_ERROR: Self = Self(0x04);
     /// The controller failed for a reason of its own.
     pub const INTERNAL_ERROR: Self = Self(0x06);
+    /// An Abort ended the command.
+    pub const ABORT_REQUESTED: Self = Self(0x07);
+    /// The queue of the command ended.
+    pub const ABORTED_WITH_QUEUE: Self = Self(0x08);
     /// No namespace has this id, or it is of another command set.
     pub const INVALID_NAMESPACE: Self = Self(0x0b);
+    /// The command comes before or after its time.
+    pub const COMMAND_SEQUENCE_ERROR: Self = Self(0x0c);
+    /// A segment of the SGL is not what it should be.
+    pub const INVALID_SGL_SEGMENT: Self = Self(0x0d);
+    /// The SGL has too many descriptors, or too few.
+    pub const INVALID_SGL_COUNT: Self = Self(0x0e);
+    /// The SGL is of less data than the command moves, or of more than there is.
+    pub const DATA_SGL_LENGTH_INVALID: Self = Self(0x0f);
+    /// The SGL is of a kind that the controller does not know, or not in this place.
+    pub const SGL_TYPE_INVALID: Self = Self(0x11);
+    /// The SGL begins where the capsule has no data.
+    pub const SGL_OFFSET_INVALID: Self = Self(0x16);
+    /// The host identifier has not the size that it has elsewhere.
+    pub const HOST_ID_INCONSISTENT: Self = Self(0x18);
+    /// The host was silent for too long.
+    pub const KEEP_ALIVE_EXPIRED: Self = Self(0x19);
+    /// A keep alive time is missing where there has to be one, or too large.
+    pub const KEEP_ALIVE_INVALID: Self = Self(0x1a);
+    /// The transport lost or spoiled the data; it may come through the next time.
+    pub const TRANSIENT_TRANSPORT_ERROR: Self = Self(0x22);
     /// The command names a logical block past the end of the namespace.
     pub const LBA_OUT_OF_RANGE: Self = Self(0x80);
     /// No space is left for what is written.
@@ -35,6 +63,40 @@ impl Status {
     /// The key is there, and the command needs it absent.
     pub const KEY_EXISTS: Self = Self(0x89);
 
+    /// There is, or can be, no queue of this id.
+    pub const INVALID_QUEUE_ID: Self = Self(0x101);
+    /// A queue cannot have this many entries.
+    pub const INVALID_QUEUE_SIZE: Self = Self(0x102);
+    /// As many Aborts as may be are under way.
+    pub const ABORT_LIMIT_EXCEEDED: Self = Self(0x103);
+    /// As many Asynchronous Event Requests as may be are waiting.
+    pub const ASYNC_EVENT_LIMIT_EXCEEDED: Self = Self(0x105);
+    /// There is no such log page.
+    pub const INVALID_LOG_PAGE: Self = Self(0x109);
+    /// The feature does not outlive a reset.
+    pub const FEATURE_NOT_SAVEABLE: Self = Self(0x10d);
+    /// The feature is as it is.
+    pub const FEATURE_NOT_CHANGEABLE: Self = Self(0x10e);
+    /// The feature is the controller's, and a namespace was named.
+    pub const FEATURE_NOT_NAMESPACE_SPECIFIC: Self = Self(0x10f);
+    /// The controller has no such I/O command set.
+    pub const COMMAND_SET_NOT_SUPPORTED: Self = Self(0x129);
+    /// The I/O command set is there, and the host did not ask for it.
+    pub const COMMAND_SET_NOT_ENABLED: Self = Self(0x12a);
+    /// The I/O command sets cannot be selected while namespaces need others.
+    pub const COMMAND_SET_COMBINATION_REJECTED: Self = Self(0x12b);
+    /// The namespace is of another I/O command set.
+    pub const INVALID_COMMAND_SET: Self = Self(0x12c);
+    /// A Connect is of a format that the controller does not know.
+    pub const CONNECT_INCOMPATIBLE_FORMAT: Self = Self(0x180);
+    /// The controller has an association, or the subsystem no controller left.
+    pub const CONNECT_CONTROLLER_BUSY: Self = Self(0x181);
+    /// A field of a Connect is wrong: its result is a [`ConnectInvalid`](crate::ConnectInvalid).
+    pub const CONNECT_INVALID_PARAMETERS: Self = Self(0x182);
+    /// The host may not connect.
+    pub const CONNECT_INVALID_HOST: Self = Self(0x184);
+    /// A Disconnect came on an admin queue.
+    pub const INVALID_QUEUE_TYPE: Self = Self(0x185);
     /// A Copy names more than the namespace copies at a time.
     pub const COMMAND_SIZE_LIMIT_EXCEEDED: Self = Self(0x183);
     /// The blocks of the command reach past the capacity of a zone, or into another zone.
@@ -71,8 +133,22 @@ impl fmt::Display for Status {
             Self::SUCCESS => "Successful Completion",
             Self::INVALID_OPCODE => "Invalid Command Opcode",
             Self::INVALID_FIELD => "Invalid Field in Command",
+            Self::COMMAND_ID_CONFLICT => "Command ID Conflict",
+            Self::DATA_TRANSFER_ERROR => "Data Transfer Error",
             Self::INTERNAL_ERROR => "Internal Error",
+            Self::ABORT_REQUESTED => "Command Abort Requested",
+            Self::ABORTED_WITH_QUEUE => "Command Aborted due to SQ Deletion",
             Self::INVALID_NAMESPACE => "Invalid Namespace or Format",
+            Self::COMMAND_SEQUENCE_ERROR => "Command Sequence Error",
+            Self::INVALID_SGL_SEGMENT => "Invalid SGL Segment Descriptor",
+            Self::INVALID_SGL_COUNT => "Invalid Number of SGL Descriptors",
+            Self::DATA_SGL_LENGTH_INVALID => "Data SGL Length Invalid",
+            Self::SGL_TYPE_INVALID => "SGL Descriptor Type Invalid",
+            Self::SGL_OFFSET_INVALID => "SGL Offset Invalid",
+            Self::HOST_ID_INCONSISTENT => "Host Identifier Inconsistent Format",
+            Self::KEEP_ALIVE_EXPIRED => "Keep Alive Timer Expired",
+            Self::KEEP_ALIVE_INVALID => "Keep Alive Timeout Invalid",
+            Self::TRANSIENT_TRANSPORT_ERROR => "Transient Transport Error",
             Self::LBA_OUT_OF_RANGE => "LBA Out of Range",
             Self::CAPACITY_EXCEEDED => "Capacity Exceeded",
             Self::INVALID_VALUE_SIZE => "Invalid Value Size",
@@ -80,6 +156,23 @@ impl fmt::Display for Status {
             Self::KEY_DOES_NOT_EXIST => "KV Key Does Not Exist",
             Self::UNRECOVERED_ERROR => "Unrecovered Error",
             Self::KEY_EXISTS => "Key Exists",
+            Self::INVALID_QUEUE_ID => "Invalid Queue Identifier",
+            Self::INVALID_QUEUE_SIZE => "Invalid Queue Size",
+            Self::ABORT_LIMIT_EXCEEDED => "Abort Command Limit Exceeded",
+            Self::ASYNC_EVENT_LIMIT_EXCEEDED => "Asynchronous Event Request Limit Exceeded",
+            Self::INVALID_LOG_PAGE => "Invalid Log Page",
+            Self::FEATURE_NOT_SAVEABLE => "Feature Identifier Not Saveable",
+            Self::FEATURE_NOT_CHANGEABLE => "Feature Not Changeable",
+            Self::FEATURE_NOT_NAMESPACE_SPECIFIC => "Feature Not Namespace Specific",
+            Self::COMMAND_SET_NOT_SUPPORTED => "I/O Command Set Not Supported",
+            Self::COMMAND_SET_NOT_ENABLED => "I/O Command Set Not Enabled",
+            Self::COMMAND_SET_COMBINATION_REJECTED => "I/O Command Set Combination Rejected",
+            Self::INVALID_COMMAND_SET => "Invalid I/O Command Set",
+            Self::CONNECT_INCOMPATIBLE_FORMAT => "Connect Incompatible Format",
+            Self::CONNECT_CONTROLLER_BUSY => "Connect Controller Busy",
+            Self::CONNECT_INVALID_PARAMETERS => "Connect Invalid Parameters",
+            Self::CONNECT_INVALID_HOST => "Connect Invalid Host",
+            Self::INVALID_QUEUE_TYPE => "Invalid Queue Type",
             Self::COMMAND_SIZE_LIMIT_EXCEEDED => "Command Size Limit Exceeded",
             Self::ZONE_BOUNDARY_ERROR => "Zone Boundary Error",
             Self::ZONE_IS_FULL => "Zone Is Full",
@@ -116,8 +209,22 @@ mod tests {
             (0x00, "Successful Completion"),
             (0x01, "Invalid Command Opcode"),
             (0x02, "Invalid Field in Command"),
+            (0x03, "Command ID Conflict"),
+            (0x04, "Data Transfer Error"),
             (0x06, "Internal Error"),
+            (0x07, "Command Abort Requested"),
+            (0x08, "Command Aborted due to SQ Deletion"),
             (0x0b, "Invalid Namespace or Format"),
+            (0x0c, "Command Sequence Error"),
+            (0x0d, "Invalid SGL Segment Descriptor"),
+            (0x0e, "Invalid Number of SGL Descriptors"),
+            (0x0f, "Data SGL Length Invalid"),
+            (0x11, "SGL Descriptor Type Invalid"),
+            (0x16, "SGL Offset Invalid"),
+            (0x18, "Host Identifier Inconsistent Format"),
+            (0x19, "Keep Alive Timer Expired"),
+            (0x1a, "Keep Alive Timeout Invalid"),
+            (0x22, "Transient Transport Error"),
             (0x80, "LBA Out of Range"),
             (0x81, "Capacity Exceeded"),
             (0x85, "Invalid Value Size"),
@@ -125,6 +232,23 @@ mod tests {
             (0x87, "KV Key Does Not Exist"),
             (0x88, "Unrecovered Error"),
             (0x89, "Key Exists"),
+            (0x101, "Invalid Queue Identifier"),
+            (0x102, "Invalid Queue Size"),
+            (0x103, "Abort Command Limit Exceeded"),
+            (0x105, "Asynchronous Event Request Limit Exceeded"),
+            (0x109, "Invalid Log Page"),
+            (0x10d, "Feature Identifier Not Saveable"),
+            (0x10e, "Feature Not Changeable"),
+            (0x10f, "Feature Not Namespace Specific"),
+            (0x129, "I/O Command Set Not Supported"),
+            (0x12a, "I/O Command Set Not Enabled"),
+            (0x12b, "I/O Command Set Combination Rejected"),
+            (0x12c, "Invalid I/O Command Set"),
+            (0x180, "Connect Incompatible Format"),
+            (0x181, "Connect Controller Busy"),
+            (0x182, "Connect Invalid Parameters"),
+            (0x184, "Connect Invalid Host"),
+            (0x185, "Invalid Queue Type"),
             (0x183, "Command Size Limit Exceeded"),
             (0x1b8, "Zone Boundary Error"),
             (0x1b9, "Zone Is Full"),
