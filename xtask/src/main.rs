@@ -2,12 +2,12 @@
 
 mod cargo;
 mod layers;
-mod linker;
 mod soak;
 mod source;
 mod tally;
 mod test;
 mod tidy;
+mod tool;
 mod tree;
 
 use std::path::Path;

@@ -1,6 +1,7 @@
 use crate::cargo::Cargo;
 use crate::tally::Tally;
-use crate::{layers, linker, tidy};
+use crate::tool::{DISSECTOR, LINKER};
+use crate::{layers, tidy};
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,21 +9,32 @@ use std::time::Instant;
 
 type Step = fn(&Path, &mut Tally) -> Result<()>;
 
-const STEPS: [(&str, Step); 9] = [
-    ("linker", |_, _| linker::ensure_present()),
+const STEPS: [(&str, Step); 11] = [
+    ("linker", |_, _| LINKER.ensure_present()),
     ("format", |root, _| Cargo::new(root, "fmt --all --check").run()),
     ("tidy", |root, _| tidy::run(root)),
     ("layers", |root, _| layers::run(root)),
-    ("clippy", |root, _| Cargo::new(root, "clippy --workspace --all-targets -- -D warnings").run()),
+    ("clippy", |root, _| {
+        Cargo::new(root, "clippy --workspace --all-targets -- -D warnings").run()?;
+        // It is not among all targets, since it is no test that runs by default.
+        Cargo::new(root, "clippy -p kvasir-cli --test vm -- -D warnings").run()
+    }),
+    ("dissector", |_, _| {
+        DISSECTOR.ensure_present_if_possible();
+        Ok(())
+    }),
     ("tests", |root, tally| Cargo::new(root, "test --workspace").test(tally)),
     ("sabotage", |root, tally| {
         let sabotage = "test -p kvasir-sim --features sabotage --test sabotage";
         Cargo::new(root, sabotage).test(tally)
     }),
     ("black box", |root, tally| {
-        Cargo::new(root, "test --release -p kvasir-cli --test *").test(tally)
+        Cargo::new(root, "test --release -p kvasir-cli --test black_box").test(tally)
     }),
     ("demo", |root, _| Cargo::new(root, "run --release -- demo").run_and_see_output()),
+    ("guests", |root, tally| {
+        Cargo::new(root, "test --release -p kvasir-cli --test vm").test(tally)
+    }),
 ];
 
 /// Runs every step to the first failure. The last line printed is the sum of the tests that ran.

@@ -7,14 +7,18 @@ use std::ffi::OsString;
 mod bench;
 mod demo;
 mod device;
+mod kv;
 mod reproduce;
+mod serve;
 
 pub(crate) use bench::{
     BenchArgs, BenchCommand, Distribution, MeasureArgs, ReplayArgs, TraceFormat, Workload,
 };
 pub(crate) use demo::{Clock, DemoArgs};
 pub(crate) use device::{CalibrateArgs, DeviceArgs, DeviceCommand, SensitivityArgs};
+pub(crate) use kv::{KvArgs, KvCommand, StoreArgs};
 pub(crate) use reproduce::ReproduceArgs;
+pub(crate) use serve::{ServeArgs, ServeClock};
 
 /// A key-value SSD that runs anywhere, in virtual or in real time.
 #[derive(Debug, Parser)]
@@ -39,6 +43,8 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(DemoArgs),
+    Serve(ServeArgs),
+    Kv(KvArgs),
     Bench(Box<BenchArgs>),
     Reproduce(ReproduceArgs),
     Device(DeviceArgs),
@@ -57,6 +63,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<Outpu
     };
     match args.command {
         Command::Demo(args) => crate::demo::run(&args),
+        Command::Serve(args) => crate::serve::run(&args),
+        Command::Kv(args) => crate::kv::run(&args.command),
         Command::Bench(args) => crate::bench::run(&args),
         Command::Reproduce(args) => crate::reproduce::run(&args),
         Command::Device(DeviceArgs { command }) => match command {
@@ -110,6 +118,14 @@ mod tests {
         for arguments in [
             "",
             "demo",
+            "serve",
+            "kv",
+            "kv store",
+            "kv retrieve",
+            "kv delete",
+            "kv exist",
+            "kv list",
+            "kv info",
             "bench",
             "bench replay",
             "reproduce",

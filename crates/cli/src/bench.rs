@@ -4,7 +4,8 @@
 //!    reads a trace; [`room`] tells whether the device and the machine can hold it.
 //! 2. `crate::rig` puts the device together, fills or ages it and measures.
 //! 3. [`state`] keeps the device in a file, at the end or in the middle.
-//! 4. [`report`] says how that went, [`figure`] draws it. [`faults`] are those of the flash that
+//! 4. [`remote`] does with a namespace over NVMe/TCP what can be done from outside.
+//! 5. [`report`] says how that went, [`figure`] draws it. [`faults`] are those of the flash that
 //!    happened, [`power`] is what a loss of power left.
 
 mod faults;
@@ -13,6 +14,7 @@ mod fitted;
 mod index_table;
 mod plan;
 mod power;
+mod remote;
 mod replay;
 mod report;
 mod room;
@@ -27,6 +29,7 @@ use crate::progress::Progress;
 use crate::rig::{Cut, Measured, Rig, Setup};
 use crate::target::Target;
 use base::human_bytes;
+use client::Uri;
 use node::FaultPlan;
 use node::profile::NamespaceKind;
 use report::{Before, BenchReport, Subject};
@@ -37,6 +40,7 @@ use workload::{Operation, Plan, Space, Zoning};
 pub(crate) fn run(args: &BenchArgs) -> Result<Output, Failure> {
     match &args.command {
         Some(BenchCommand::Replay(args)) => replay::run(args),
+        None if Uri::is_meant(&args.measure.target) => remote::run(args),
         None => run_plan(args),
     }
 }

@@ -18,7 +18,9 @@
 //!    happens.
 //! 6. In real time the clock has a brake: [`turn_by_the_wall`] moves on to a timer only when the
 //!    wall has reached it. [`now`] stays the instant of the event, so that being late moves no
-//!    later event; what comes from outside is stamped with [`host_now`].
+//!    later event; what comes from outside is stamped with [`host_now`]. While nothing is due the
+//!    owner of the futures may [`move_on`] to the wall, so that what it then lets go on for the
+//!    sake of something outside happens at the instant at which that was seen.
 //! 7. A trace, if wanted, is told of each [`Span`] for which a unit of a resource was held.
 //!
 //! # Guarantees
@@ -37,6 +39,7 @@
 //! Polling and reading the wall clock (`reactor`), threads, sockets.
 
 mod account;
+mod bell;
 mod charge;
 mod class;
 mod gate;
@@ -57,6 +60,7 @@ mod trace;
 mod unix;
 
 pub use account::account_to;
+pub use bell::Bell;
 pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
 pub use gate::{Closed, Gate};
@@ -68,7 +72,7 @@ pub use rank::Rank;
 pub use resource::{Acquire, Group, Hold, Resource, Serve};
 pub use saved::{SavedClock, restore, save};
 pub use schedule::{
-    LocalFuture, Schedule, Turn, Wall, end_task, install, is_installed, stuck, turn,
+    LocalFuture, Schedule, Turn, Wall, end_task, install, is_installed, move_on, stuck, turn,
     turn_by_the_wall, uninstall,
 };
 pub use stage::{Stage, Stages};

@@ -117,6 +117,13 @@ pub fn turn_by_the_wall(
     })
 }
 
+/// Moves the clock on to `to`, an instant that the wall has reached and before which nothing is
+/// left to happen: what is let go on next, for the sake of something outside, happens then.
+#[inline]
+pub fn move_on(to: Nanos) {
+    with(|schedule| schedule.now = schedule.now.max(to));
+}
+
 /// Ends a task that its owner polled itself: the root of a run.
 pub fn end_task(task: TaskId) {
     with(|schedule| schedule.end(task.0));

@@ -55,6 +55,11 @@ impl Controller {
         self.namespaces.get((nsid as usize).checked_sub(1)?)
     }
 
+    /// How many namespaces there are: the largest id.
+    pub(crate) fn namespace_count(&self) -> u32 {
+        u32::try_from(self.namespaces.len()).expect("a device has few namespaces")
+    }
+
     /// The store of the first key-value namespace, if there is one. All of them share it.
     pub fn kv(&self) -> Option<&Arc<Store>> {
         self.namespaces.iter().find_map(|namespace| match namespace {

@@ -12,26 +12,35 @@
 //! 3. A Read's data is gathered into one buffer for the host.
 //! 4. The completion carries the status, the result, the data and the account of the command's
 //!    time.
+//! 5. Hosts from outside come by a fabric: a door asks an [`Entrance`] for a [`HostQueue`] for each
+//!    connection and gives it [`Capsule`]s. `fabrics` knows whose the queue is, and `admin` answers
+//!    what is asked of the controller itself; I/O commands go the way above.
 //!
 //! # Guarantees
 //! - No command panics, whatever its bytes; each gets a status. A command of another set than its
 //!   namespace's is an Invalid Command Opcode, unless its number is of both.
 //! - A command moves at most 2 MiB over the link, and a Copy as many inside the device.
 //! - A command's stages add up to its latency, to the nanosecond; asserted for each.
+//! - A command of a fabric is answered once, or never when its queue is gone, and runs to its end
+//!   all the same. What hosts can make a [`Subsystem`] keep is bounded.
 //!
 //! # Trusts
 //! A submission's data buffer is what its command says it is in length; anything else is an Invalid
-//! Field.
+//! Field. A door brings the data of a capsule whole, and closes its queue when the connection is
+//! gone.
 //!
 //! # Not here
-//! Admin commands, transports, what a namespace does with its data.
+//! Transports, what a namespace does with its data.
 
+mod admin;
 mod block;
 mod completion;
 mod controller;
 mod copy;
+mod fabrics;
 mod firmware;
 mod gather;
+mod host_queue;
 mod kv;
 mod link;
 mod namespace;
@@ -40,9 +49,14 @@ mod span;
 mod status;
 mod zoned;
 
+pub use admin::EngineFigures;
 pub use completion::Completion;
 pub use controller::{Config, Controller};
+pub use fabrics::{
+    Entrance, FlashFigures, Subsystem, SubsystemConfig, Subsystems, TransportAddress,
+};
 pub use firmware::FirmwareCosts;
+pub use host_queue::{Capsule, HostQueue, Port, Response, Responses};
 pub use link::LinkTiming;
 pub use namespace::Namespace;
-pub use queue::{QueuePair, Submission};
+pub use queue::{Queue, QueuePair, Submission};

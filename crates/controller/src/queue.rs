@@ -31,6 +31,16 @@ impl Submission {
     }
 }
 
+/// A submission queue and its completion queue, wherever the controller behind them is. Clones are
+/// handles on the same pair.
+pub trait Queue: Clone + 'static {
+    /// Starts a command, and returns its number: 0, 1, 2 and so on.
+    fn submit(&self, submission: Submission) -> u64;
+
+    /// Waits for the next completion, in the order of posting.
+    fn next(&self) -> impl Future<Output = Completion>;
+}
+
 /// A submission queue and its completion queue, for a host in the same process. Clones are handles
 /// on the same pair.
 #[derive(Clone, Debug)]
@@ -104,6 +114,16 @@ impl QueuePair {
     /// Commands submitted and not yet posted.
     pub fn outstanding(&self) -> usize {
         self.0.state.borrow().outstanding
+    }
+}
+
+impl Queue for QueuePair {
+    fn submit(&self, submission: Submission) -> u64 {
+        self.submit(submission)
+    }
+
+    async fn next(&self) -> Completion {
+        self.next().await
     }
 }
 

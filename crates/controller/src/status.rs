@@ -60,3 +60,19 @@ pub(crate) fn status_of_zones(
         ZoneError::Media(error) => of_medium(error),
     }
 }
+
+/// Whether a command that failed like this may succeed when it is simply sent again: nothing is
+/// wrong with it, and another host or the device itself may change what stood in its way.
+pub(crate) const fn may_pass(status: Status) -> bool {
+    matches!(
+        status,
+        Status::INTERNAL_ERROR
+            | Status::ABORT_REQUESTED
+            | Status::CAPACITY_EXCEEDED
+            | Status::ASYNC_EVENT_LIMIT_EXCEEDED
+            | Status::CONNECT_CONTROLLER_BUSY
+            | Status::TOO_MANY_ACTIVE_ZONES
+            | Status::TOO_MANY_OPEN_ZONES
+            | Status::WRITE_FAULT
+    )
+}

@@ -27,10 +27,13 @@
 mod device;
 pub mod faults;
 mod indexes;
+mod memory_drive;
 pub mod profile;
+pub mod server;
 pub mod state;
 
 pub use device::{Device, DeviceError, Figures, Opened, PowerLoss, SavedDevice};
 pub use indexes::INDEXES;
+pub use memory_drive::{MEMORY_DRIVE_BYTES_MIN, MemoryDrive};
 pub use nand::{Fault, FaultCounts, FaultPlan, FaultReport};
 pub use profile::{Profile, ProfileError};

@@ -23,6 +23,7 @@ pub(crate) mod section;
 mod size;
 pub(crate) mod source;
 mod suspend;
+mod undelayed;
 mod wear;
 mod zoned;
 

@@ -1,31 +1,42 @@
 use base::Nanos;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// The wall clock, as the time of a run that began at some instant of its clock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Brake {
     started: Instant,
     start: Nanos,
+    latest: Cell<Nanos>,
 }
 
 /// The last of a wait is spun: what a sleep may take longer than it was asked to on a kernel whose
 /// timers have their usual 50 us of slack, with as much for waking up.
-const SPUN: Duration = Duration::from_micros(100);
+pub(crate) const SPUN: Duration = Duration::from_micros(100);
 
 impl Brake {
     /// From here on the wall goes on from `start`.
     pub(crate) fn new(start: Nanos) -> Self {
-        Self { started: Instant::now(), start }
+        Self { started: Instant::now(), start, latest: Cell::new(start) }
     }
 
     #[inline]
-    pub(crate) fn wall(self) -> Nanos {
+    pub(crate) fn wall(&self) -> Nanos {
         let nanos = self.started.elapsed().as_nanos();
-        self.start + Nanos(u64::try_from(nanos).expect("a run is shorter than 500 years"))
+        let nanos = u64::try_from(nanos).expect("a run is shorter than 500 years");
+        let wall = self.start + Nanos(nanos);
+        self.latest.set(wall);
+        wall
+    }
+
+    /// What [`Self::wall`] returned last, for whoever knows that it was asked a moment ago.
+    #[inline]
+    pub(crate) fn latest(&self) -> Nanos {
+        self.latest.get()
     }
 
     /// Returns when the wall has reached `until`.
-    pub(crate) fn wait(self, until: Nanos) {
+    pub(crate) fn wait(&self, until: Nanos) {
         let left = Duration::from_nanos(until.0.saturating_sub(self.wall().0));
         std::thread::sleep(left.saturating_sub(SPUN));
         while self.wall() < until {

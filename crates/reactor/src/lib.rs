@@ -9,22 +9,52 @@
 //! 3. [`Reactor::run_in_real_time`] does the same with a brake: an event waits until the wall has
 //!    reached it. Long waits sleep, the last 100 us are spun. [`Lateness`] says how late the events
 //!    were; being late moves none of the later ones.
-//! 4. Futures of `clock` need no waker: the clock knows whom it names. There are no others in
-//!    virtual time; one that waits for a waker is reported like any task that waits for ever.
+//! 4. [`Reactor::serve`] does that too, and where nothing is due it looks outside: at messages of
+//!    other reactors, at sockets, and at whether it is to stop. When nothing has come for 50 us it
+//!    sleeps in an `io_uring` until a socket is ready, another thread rings, or 100 us before the
+//!    next timer. Bytes go by plain calls that do not block, one for each read and one for each
+//!    gathered write; the ring holds nothing but the question which sockets are ready.
+//! 5. While a reactor looks, up to four sockets are simply tried again; the others are watched by
+//!    the ring, so that they cost nothing until something comes. Asleep, the ring watches all.
+//! 6. A [`mailbox`] carries messages one way between two reactors. A [`Remote`] is what other
+//!    threads hold of a reactor: they stop it and read its [`Load`]. Whoever has news for a reactor
+//!    rings, which is a system call only if it sleeps (`remote.rs` says why none is lost).
+//! 7. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one
+//!    that waits for a waker is reported like any task that waits for ever.
 //!
 //! # Guarantees
 //! - Virtual time: no wall clock is read, and equal inputs give equal runs.
-//! - Dropping a reactor drops its tasks where they stand, like a power cut.
+//! - Served: a task that goes on for the sake of something outside does so at the instant of the
+//!   wall, after everything that was due before. Nothing wakes a reactor that has nothing to do.
+//! - Served: however much there is to do, the outside is looked at after every 64 polls.
+//! - Messages arrive in order, and sending them never waits, so that two reactors cannot stop each
+//!   other.
+//! - Dropping a reactor drops its tasks where they stand, like a power cut, and ends its
+//!   connections.
 //!
 //! # Trusts
-//! Tasks yield; a future that never returns from `poll` hangs the run.
+//! Tasks yield; a future that never returns from `poll` hangs the run. The kernel has `io_uring`,
+//! if the reactor is to serve. Nobody who waits at a socket or a mailbox is dropped half way
+//! (`clock` sees to that).
 //!
 //! # Not here
-//! Waiting lists, resources and timers (`clock`); what the tasks do (the device crates).
+//! Waiting lists, resources and timers (`clock`); what the tasks do (the device crates); protocols
+//! over sockets (`nvme-tcp`); which task is on which reactor (`node`).
 
 mod brake;
+mod driver;
 mod lateness;
+mod mailbox;
 mod reactor;
+mod remote;
+mod ring;
+mod serve;
+mod tcp;
 
+pub use driver::stopped;
 pub use lateness::{LATE, Lateness};
+pub use mailbox::{Inbox, Outbox, ReceiveEnd, SendEnd, mailbox};
 pub use reactor::Reactor;
+pub use remote::{Load, Remote};
+pub use ring::RingError;
+pub use tcp::{AcceptError, ConnectError, TcpListener, TcpStream};

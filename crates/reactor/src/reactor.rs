@@ -1,7 +1,9 @@
 use crate::brake::Brake;
+use crate::driver::Driver;
 use crate::lateness::Lateness;
 use clock::{LocalFuture, Schedule, TaskId, TraceSink, Turn};
 use std::pin::pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 /// Tasks that began during a turn, with their futures.
@@ -12,6 +14,8 @@ pub struct Reactor {
     futures: Vec<Option<LocalFuture<'static, ()>>>,
     /// `None` only while it is installed.
     schedule: Option<Box<Schedule>>,
+    /// From when it is first served; then `None` only while it is installed.
+    pub(crate) driver: Option<Box<Driver>>,
 }
 
 /// Takes the schedule back into its reactor and the wall out of it, also when a task panics.
@@ -28,7 +32,8 @@ impl Drop for Installed<'_> {
 impl Reactor {
     /// A reactor whose clock stands at zero; see [`Schedule::new`] for `shuffle`.
     pub fn new(shuffle: Option<u64>) -> Self {
-        Self { futures: Vec::new(), schedule: Some(Box::new(Schedule::new(shuffle))) }
+        let schedule = Some(Box::new(Schedule::new(shuffle)));
+        Self { futures: Vec::new(), schedule, driver: None }
     }
 
     /// Runs `root` to its end in virtual time, and everything else as far as that takes.
@@ -42,9 +47,7 @@ impl Reactor {
     /// As [`Self::run`], in real time: an event happens when the wall has reached it, and what
     /// comes from outside is stamped by the wall. How late the events were comes with the output.
     pub fn run_in_real_time<T>(&mut self, root: impl Future<Output = T>) -> (T, Lateness) {
-        let schedule = self.schedule.as_mut().expect("a reactor is not run from within itself");
-        let brake = Brake::new(schedule.now());
-        schedule.set_wall(Some(Box::new(move || brake.wall())));
+        let brake = self.set_wall();
         let mut lateness = Lateness::new();
         let output = self.drive(root, |mut finished, spawned| {
             loop {
@@ -85,7 +88,16 @@ impl Reactor {
         self.schedule.as_mut().expect("a reactor is not run from within itself").set_trace(sink);
     }
 
-    fn drive<T>(
+    /// Lets the clock go by the wall from here on, in the next run.
+    pub(crate) fn set_wall(&mut self) -> Rc<Brake> {
+        let schedule = self.schedule.as_mut().expect("a reactor is not run from within itself");
+        let brake = Rc::new(Brake::new(schedule.now()));
+        let wall = brake.clone();
+        schedule.set_wall(Some(Box::new(move || wall.wall())));
+        brake
+    }
+
+    pub(crate) fn drive<T>(
         &mut self,
         root: impl Future<Output = T>,
         mut turn: impl FnMut(Option<TaskId>, &mut Spawned) -> Option<TaskId>,

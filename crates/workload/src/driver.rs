@@ -6,7 +6,7 @@ use crate::session::{Contents, Finished, Paused, Session};
 use crate::space::Space;
 use base::Nanos;
 use clock::{Rank, Stage};
-use controller::{Completion, QueuePair};
+use controller::{Completion, Queue};
 use serde::{Deserialize, Serialize};
 use spec::Status;
 use std::cell::{Cell, RefCell};
@@ -61,7 +61,7 @@ impl std::error::Error for FillError {}
 ///
 /// `progress` is called now and then with the keys stored and their number.
 pub async fn fill(
-    queue: &QueuePair,
+    queue: &impl Queue,
     plan: &Plan,
     progress: impl FnMut(u64, u64),
 ) -> Result<Fill, FillError> {
@@ -74,7 +74,7 @@ pub async fn fill(
 ///
 /// Fails, and calls `progress`, as [`fill`] does.
 pub async fn fill_from(
-    queue: &QueuePair,
+    queue: &impl Queue,
     plan: &Plan,
     first: u64,
     progress: impl FnMut(u64, u64),
@@ -88,7 +88,7 @@ pub async fn fill_from(
 ///
 /// What the namespace holds is the same after it as before, so that any run of the plan may follow.
 pub async fn overwrite(
-    queue: &QueuePair,
+    queue: &impl Queue,
     plan: &Plan,
     round: u32,
     operations: u64,
@@ -105,7 +105,7 @@ fn fill_queue_depth(plan: &Plan) -> u32 {
 
 /// Stores the keys that are there before the trace of `plan`, as [`fill`] does.
 pub async fn fill_replay(
-    queue: &QueuePair,
+    queue: &impl Queue,
     plan: &ReplayPlan,
     progress: impl FnMut(u64, u64),
 ) -> Result<Fill, FillError> {
@@ -114,7 +114,7 @@ pub async fn fill_replay(
 }
 
 async fn store_all(
-    queue: &QueuePair,
+    queue: &impl Queue,
     session: Session,
     depth: u32,
     progress: impl FnMut(u64, u64),
@@ -135,14 +135,14 @@ async fn store_all(
 ///
 /// `progress` is called now and then with how far the run is and how far it goes: in operations, or
 /// in nanoseconds of the target's clock where the plan is for a time.
-pub async fn run(queue: &QueuePair, plan: &Plan, progress: impl FnMut(u64, u64)) -> Outcome {
+pub async fn run(queue: &impl Queue, plan: &Plan, progress: impl FnMut(u64, u64)) -> Outcome {
     let session = Session::new(plan, clock::host_now());
     carry_out(queue, session, plan.load, progress).await.into_outcome()
 }
 
 /// As [`run`], on keys of which `contents` tells what they have; without it, as `run` has them.
 pub async fn run_on(
-    queue: &QueuePair,
+    queue: &impl Queue,
     plan: &Plan,
     contents: Option<Contents>,
     progress: impl FnMut(u64, u64),
@@ -153,7 +153,7 @@ pub async fn run_on(
 
 /// As [`run_on`], until so many operations were submitted and have ended.
 pub async fn run_to_pause(
-    queue: &QueuePair,
+    queue: &impl Queue,
     plan: &Plan,
     contents: Option<Contents>,
     operations: u64,
@@ -165,7 +165,7 @@ pub async fn run_to_pause(
 
 /// Goes on with a run of `plan` that has paused, on a queue of its own.
 pub async fn finish(
-    queue: &QueuePair,
+    queue: &impl Queue,
     plan: &Plan,
     paused: Paused,
     progress: impl FnMut(u64, u64),
@@ -175,7 +175,7 @@ pub async fn finish(
 }
 
 async fn carry_out(
-    queue: &QueuePair,
+    queue: &impl Queue,
     session: Session,
     load: Load,
     progress: impl FnMut(u64, u64),
@@ -192,7 +192,7 @@ async fn carry_out(
 ///
 /// `progress` is called now and then with how far the run is and how far it goes, in nanoseconds.
 pub async fn run_until(
-    queue: &QueuePair,
+    queue: &impl Queue,
     plan: &Plan,
     time: Nanos,
     mut progress: impl FnMut(u64, u64),
@@ -212,7 +212,7 @@ pub async fn run_until(
 }
 
 /// Carries on until the session ends or is taken away.
-async fn run_while_there(queue: &QueuePair, session: &RefCell<Option<Session>>, depth: u32) {
+async fn run_while_there(queue: &impl Queue, session: &RefCell<Option<Session>>, depth: u32) {
     let fill = || {
         let mut session = session.borrow_mut();
         let Some(session) = session.as_mut() else { return false };
@@ -234,7 +234,7 @@ async fn run_while_there(queue: &QueuePair, session: &RefCell<Option<Session>>, 
 ///
 /// `progress` is called now and then with the operations completed and their number.
 pub async fn replay(
-    queue: &QueuePair,
+    queue: &impl Queue,
     plan: &ReplayPlan,
     progress: impl FnMut(u64, u64),
 ) -> Outcome {
@@ -249,7 +249,7 @@ pub async fn replay(
 }
 
 async fn closed_loop(
-    queue: &QueuePair,
+    queue: &impl Queue,
     mut session: Session,
     depth: u32,
     mut progress: impl FnMut(u64, u64),
@@ -273,7 +273,7 @@ async fn closed_loop(
 
 /// One task submits when an operation is due, whatever the other, which collects, waits for.
 async fn open_loop(
-    queue: &QueuePair,
+    queue: &impl Queue,
     session: Session,
     per_second: Option<u64>,
     mut progress: impl FnMut(u64, u64),
@@ -328,7 +328,7 @@ fn arrival(start: Nanos, index: u64, per_second: u64) -> Nanos {
 /// Takes a completion into account.
 #[inline]
 fn take(
-    queue: &QueuePair,
+    queue: &impl Queue,
     session: &mut Session,
     completion: &Completion,
     progress: &mut impl FnMut(u64, u64),

@@ -13,8 +13,10 @@ all others for pairs; zones take read, randread and write.
 Targets:
   sim:PROFILE  The device in virtual time: equal runs, as fast as they go
   emu:PROFILE  The same device in real time, in this process
+  nvme-tcp://HOST:PORT/NQN
+               Pairs of a namespace over NVMe/TCP; options as in kvasir kv --help
 
-Options of a target, after a ? and joined by &:
+Options of a device here, after a ? and joined by &:
   payload=full|checksum|none  What is kept of values [default: none]
   seed=N                      The device's own seed [default: as --seed]
   shuffle=0|1                 Whether the seed orders timers due at one
@@ -173,7 +175,7 @@ pub(crate) struct ReplayArgs {
 /// On what is measured, and what comes of it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MeasureArgs {
-    /// The device: sim:PROFILE in virtual time, emu:PROFILE in real time, and options
+    /// The device: sim:PROFILE in virtual time, emu:PROFILE in real time, nvme-tcp://..., options
     #[arg(long, value_name = "URI", default_value = "sim:moke")]
     pub(crate) target: String,
     /// Names the order of operations and the values

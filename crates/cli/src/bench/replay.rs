@@ -11,6 +11,7 @@ use crate::path::shown;
 use crate::progress::{Progress, Unit};
 use crate::rig::Rig;
 use crate::target::Target;
+use client::Uri;
 use std::fs::File;
 use std::io::BufReader;
 use std::sync::Arc;
@@ -18,6 +19,12 @@ use workload::{Format, Kind, Pace, Payload, Replay, ReplayPlan, Trace};
 
 /// Replays the trace that `args` name.
 pub(super) fn run(args: &ReplayArgs) -> Result<Output, Failure> {
+    if Uri::is_meant(&args.measure.target) {
+        return Err(Failure::refused(
+            "replay is for a device in this program, sim:PROFILE or emu:PROFILE, and not for one \
+             over NVMe/TCP",
+        ));
+    }
     let target = Target::parse(&args.measure.target)?;
     check_outputs(&args.measure, None, &target, &[&args.file])?;
     let pace: Pace = args.pace.parse().map_err(Failure::refused)?;

@@ -81,7 +81,7 @@ pub(super) struct BenchReport {
 /// When operations were submitted.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum LoadReport {
+pub(super) enum LoadReport {
     /// So many outstanding.
     QueueDepth(u32),
     /// So many due in a second.
@@ -93,7 +93,7 @@ enum LoadReport {
 /// What was done.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-enum SubjectReport {
+pub(super) enum SubjectReport {
     Plan {
         keys: u64,
         key_bytes: usize,
@@ -169,7 +169,7 @@ impl PreconditionReport {
 
 /// What a trace is like.
 #[derive(Clone, Debug, Serialize)]
-struct TraceReport {
+pub(super) struct TraceReport {
     file: String,
     operations: u64,
     keys: u32,
@@ -184,7 +184,7 @@ struct TraceReport {
 }
 
 impl LoadReport {
-    fn of(subject: &Subject<'_>) -> Self {
+    pub(super) fn of(subject: &Subject<'_>) -> Self {
         match *subject {
             Subject::Plan(Plan { load: Load::QueueDepth(depth), .. }) => Self::QueueDepth(*depth),
             Subject::Plan(Plan { load: Load::Rate { per_second }, .. }) => Self::Rate(*per_second),
@@ -193,7 +193,7 @@ impl LoadReport {
         }
     }
 
-    fn sentence(&self) -> String {
+    pub(super) fn sentence(&self) -> String {
         match self {
             Self::QueueDepth(depth) => format!("{} outstanding", grouped((*depth).into())),
             Self::Rate(rate) => format!("{} due in a second", grouped(*rate)),
@@ -203,7 +203,7 @@ impl LoadReport {
 }
 
 impl SubjectReport {
-    fn of(subject: &Subject<'_>) -> Self {
+    pub(super) fn of(subject: &Subject<'_>) -> Self {
         match subject {
             Subject::Plan(plan) if plan.space != Space::Pairs => Self::Blocks {
                 namespace: plan.nsid,
@@ -243,7 +243,7 @@ impl SubjectReport {
         }
     }
 
-    fn facts(&self, seed: u64) -> Vec<(&'static str, String)> {
+    pub(super) fn facts(&self, seed: u64) -> Vec<(&'static str, String)> {
         match self {
             Self::Plan { keys, key_bytes, value_sizes, distribution, .. } => {
                 let key = human_bytes(*key_bytes as u64);

@@ -11,6 +11,8 @@ mod drives;
 mod host;
 mod list;
 mod machine;
+mod memory;
 mod model;
 mod namespaces;
 mod reopen;
+mod undelayed;

@@ -1,0 +1,54 @@
+use crate::number::parse_count;
+use clap::ValueEnum;
+use std::num::NonZero;
+
+const SERVE_HELP: &str = "\
+Prints a line for each step, and the target's URI on a line of its own when it
+is ready. SIGTERM and Ctrl-C stop it: what was answered is on the emulated flash
+then, and the flash is gone with the program.
+
+Devices:
+  PROFILE    A name from kvasir device list
+  FILE.toml  The path of a profile
+  mem:SIZE   Keys and values in memory, without flash, as mem:1GiB
+
+Examples:
+  kvasir serve --device moke --nvme-tcp 127.0.0.1:4420
+  kvasir serve --device mem:1GiB --nvme-tcp :0 --clock none";
+
+/// Offer a device to NVMe hosts on a network
+#[derive(Debug, clap::Args)]
+#[command(after_help = SERVE_HELP)]
+pub(crate) struct ServeArgs {
+    /// The device
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: String,
+    /// Where NVMe/TCP hosts connect: HOST:PORT, or :PORT for this machine only; port 0 is any that
+    /// is free
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) nvme_tcp: String,
+    /// Whether the device keeps the latencies of its profile
+    #[arg(long, value_name = "CLOCK", default_value = "real")]
+    pub(crate) clock: ServeClock,
+    /// Reactors: 1 for device and connections together; more, and the device has one of its own
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) cores: NonZero<u16>,
+    /// The subsystem's name, as hosts ask for it [default: made of the device and the seed]
+    #[arg(long, value_name = "NQN")]
+    pub(crate) nqn: Option<String>,
+    /// Names the device's random choices, and what tells it from others: serial number and ids
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count)]
+    pub(crate) seed: u64,
+    /// Print JSON: an object when it is ready, and one when it has stopped
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What becomes of a device's latencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServeClock {
+    /// They are kept, in real time
+    Real,
+    /// There are none: as fast as this machine serves
+    None,
+}

@@ -1,0 +1,68 @@
+//! `kvasir kv`: pairs of a namespace, wherever it is.
+//!
+//! 1. [`key`] reads keys, [`value`] values: what cannot be is refused before anything is sent.
+//! 2. [`place`] opens the namespace that a target names, over NVMe/TCP or through the kernel.
+//! 3. [`pairs`] does what is asked with its pairs, [`info`] says what it is.
+
+mod info;
+mod key;
+mod pairs;
+mod place;
+mod value;
+
+use crate::args::{KvCommand, StoreArgs};
+use crate::output::{Failure, Output};
+use crate::outputs;
+pub(crate) use info::Limits;
+use key::Spelling;
+use pairs::Action;
+use place::Place;
+use spec::StoreOptions;
+
+/// Does what `command` asks.
+pub(crate) fn run(command: &KvCommand) -> Result<Output, Failure> {
+    match command {
+        KvCommand::Store(args) => store(args),
+        KvCommand::Retrieve(args) => {
+            let key = Spelling::of(args.pair.hex).parse(&args.key)?;
+            if let Some(path) = &args.output {
+                outputs::check(&[path], &[])?;
+            }
+            Place::parse(&args.pair.target)?.act(&Action::Retrieve { key, file: &args.output })
+        }
+        KvCommand::Delete(args) => {
+            let key = Spelling::of(args.pair.hex).parse(&args.key)?;
+            Place::parse(&args.pair.target)?.act(&Action::Delete { key })
+        }
+        KvCommand::Exist(args) => {
+            let key = Spelling::of(args.pair.hex).parse(&args.key)?;
+            let found = Place::parse(&args.pair.target)?.act(&Action::Exist { key });
+            // Status 1 says that the key is not there.
+            found.map_err(|failure| match failure {
+                Failure::Broken(sentence) => Failure::Refused(sentence),
+                refused @ Failure::Refused(_) => refused,
+            })
+        }
+        KvCommand::List(args) => {
+            let spelling = Spelling::of(args.pair.hex);
+            let prefix = args.prefix.as_ref().map(|prefix| spelling.parse(prefix)).transpose()?;
+            Place::parse(&args.pair.target)?.act(&Action::List { prefix, spelling })
+        }
+        KvCommand::Info(args) => {
+            let info = Place::parse(&args.target)?.info()?;
+            Ok(if args.json { Output::json(&info) } else { Output::new(info.table()) })
+        }
+    }
+}
+
+fn store(args: &StoreArgs) -> Result<Output, Failure> {
+    let key = Spelling::of(args.pair.hex).parse(&args.key)?;
+    let place = Place::parse(&args.pair.target)?;
+    let value = value::read(&args.file)?;
+    let options = match (args.if_absent, args.if_present) {
+        (true, _) => StoreOptions::MUST_NOT_EXIST,
+        (_, true) => StoreOptions::MUST_EXIST,
+        _ => StoreOptions::NONE,
+    };
+    place.act(&Action::Store { key, value, options })
+}

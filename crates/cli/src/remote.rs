@@ -1,0 +1,160 @@
+//! A namespace over NVMe/TCP, as commands use it: found, connected to, used and let go.
+
+use crate::output::Failure;
+use base::Nanos;
+use client::{Association, Host, IoQueue, Settings, Uri};
+use reactor::{Lateness, Reactor, Remote, TcpStream};
+use spec::{KvNamespace, QualifiedName, SubsystemType};
+use std::fs;
+use std::net::{SocketAddr, ToSocketAddrs};
+
+/// How long a target has to take a connection.
+const CONNECT_LIMIT: Nanos = Nanos::from_secs(10);
+
+/// Names that fit a sentence.
+const NAMES_MAX: usize = 5;
+
+/// Where Linux has a new random UUID for each who reads it.
+const UUIDS: &str = "/proc/sys/kernel/random/uuid";
+
+/// A namespace that is connected to.
+#[derive(Debug)]
+pub(crate) struct Connected {
+    pub(crate) association: Association<TcpStream>,
+    pub(crate) queue: IoQueue<TcpStream>,
+    pub(crate) namespace: KvNamespace,
+}
+
+/// Does `act` with the namespace that `uri` names, over I/O queues of `entries` entries.
+pub(crate) fn with<T>(
+    uri: &Uri,
+    entries: u16,
+    act: impl AsyncFnOnce(&Connected) -> Result<T, Failure>,
+) -> Result<(T, Lateness), Failure> {
+    let settings = Settings {
+        digests: uri.digests,
+        queue_entries: entries,
+        ..Settings::new(host()?, &uri.subsystem)
+    };
+    let addresses = resolve(uri)?;
+    let remote =
+        Remote::new().map_err(|error| Failure::Broken(format!("there is no reactor: {error}")))?;
+    let served = Reactor::new(None).serve(&remote, async {
+        let connected = Box::pin(connect(uri, settings, &addresses)).await?;
+        let done = act(&connected).await;
+        let Connected { association, queue, .. } = connected;
+        queue.close();
+        // What was to be done is done, or has failed for a reason of its own.
+        let _ = association.shut_down().await;
+        done
+    });
+    let (done, lateness) =
+        served.map_err(|error| Failure::Broken(format!("there is no io_uring: {error}")))?;
+    Ok((done?, lateness))
+}
+
+async fn connect(
+    uri: &Uri,
+    settings: Settings,
+    addresses: &[SocketAddr],
+) -> Result<Connected, Failure> {
+    let said = |error: client::Error| broken(uri, &error);
+    let (stream, address) = dial_any(addresses).await?;
+    let host = settings.host.clone();
+    let association = match Association::connect(settings, stream).await {
+        Ok(association) => association,
+        Err(client::Error::UnknownSubsystem(_)) => return Err(unknown(uri, address, host).await),
+        Err(error) => return Err(said(error)),
+    };
+    let namespace = association.kv_namespace(uri.nsid).await.map_err(said)?;
+    let mut streams = Vec::new();
+    for _ in 0..uri.queues {
+        streams.push(dial(address).await?);
+    }
+    let queue = association.io_queue(streams).await.map_err(said)?;
+    Ok(Connected { association, queue, namespace })
+}
+
+/// Says that the subsystem is not there, and which ones are, if the target tells that.
+async fn unknown(uri: &Uri, address: SocketAddr, host: Host) -> Failure {
+    let names = subsystems(address, host).await.unwrap_or_default();
+    let others = match &names[..] {
+        [] => "its name is printed where it is served".to_owned(),
+        names => format!("there is {}", names.join(", ")),
+    };
+    let (address, name) = (uri.address(), &uri.subsystem);
+    Failure::Broken(format!("{address}: the target has no subsystem {name}; {others}"))
+}
+
+/// The names that the discovery subsystem at `address` tells.
+async fn subsystems(address: SocketAddr, host: Host) -> Option<Vec<String>> {
+    let stream = dial(address).await.ok()?;
+    let settings = Settings::new(host, QualifiedName::DISCOVERY);
+    let discovery = Association::connect(settings, stream).await.ok()?;
+    let entries = discovery.discover().await.ok()?;
+    let entries = entries.iter().filter(|entry| entry.subsystem_type == SubsystemType::NVM);
+    let names = entries.filter_map(|entry| entry.subsystem.as_str()).take(NAMES_MAX);
+    Some(names.map(str::to_owned).collect())
+}
+
+/// The first of `addresses` that takes a connection.
+async fn dial_any(addresses: &[SocketAddr]) -> Result<(TcpStream, SocketAddr), Failure> {
+    let mut failure = None;
+    for &address in addresses {
+        match dial(address).await {
+            Ok(stream) => return Ok((stream, address)),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    Err(failure.expect("a name that was resolved has an address"))
+}
+
+async fn dial(address: SocketAddr) -> Result<TcpStream, Failure> {
+    TcpStream::connect(address, CONNECT_LIMIT).await.map_err(|error| {
+        Failure::Broken(format!("{error}; kvasir serve prints the address that it serves at"))
+    })
+}
+
+fn resolve(uri: &Uri) -> Result<Vec<SocketAddr>, Failure> {
+    let found = (uri.host.as_str(), uri.port).to_socket_addrs();
+    let found =
+        found.map_err(|error| Failure::Broken(format!("{} is not found: {error}", uri.host)))?;
+    let addresses: Vec<_> = found.collect();
+    if addresses.is_empty() {
+        return Err(Failure::Broken(format!("{} has no address", uri.host)));
+    }
+    Ok(addresses)
+}
+
+/// What an error of a connection is to a user.
+pub(crate) fn broken(uri: &Uri, error: &client::Error) -> Failure {
+    Failure::Broken(format!("{}: {error}", uri.address()))
+}
+
+/// Another host each time: what one leaves behind is not the next one's.
+fn host() -> Result<Host, Failure> {
+    let text = fs::read_to_string(UUIDS)
+        .map_err(|error| Failure::Broken(format!("{UUIDS} cannot be read: {error}")))?;
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    let uuid = u128::from_str_radix(&digits, 16).ok().filter(|uuid| *uuid != 0);
+    let uuid = uuid.ok_or_else(|| Failure::Broken(format!("{UUIDS} has no UUID")))?;
+    Ok(Host::of_uuid(uuid.to_be_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_host_is_another() {
+        let [one, other] = [host().unwrap(), host().unwrap()];
+        assert_ne!(one.id, other.id);
+        assert!(one.name.starts_with("nqn.2014-08.org.nvmexpress:uuid:"), "{}", one.name);
+    }
+
+    #[test]
+    fn addresses_are_resolved_without_brackets() {
+        let uri: Uri = "nvme-tcp://[::1]:4421/nqn.x".parse().unwrap();
+        assert_eq!(resolve(&uri).unwrap(), ["[::1]:4421".parse::<SocketAddr>().unwrap()]);
+    }
+}

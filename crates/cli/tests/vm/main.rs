@@ -1,0 +1,58 @@
+//! Unmodified Linux kernels as hosts of the program's NVMe/TCP target. The kernels, their QEMU and
+//! nvme-cli are Debian's packages, fetched by apt into `$XDG_CACHE_HOME/kvasir/vm` (or
+//! `~/.cache/kvasir/vm`) and unpacked there; a folder that is deleted is fetched anew.
+//!
+//! A kernel is booted once, for all tests. Each test has a target of its own, and a test that fails
+//! takes its guest with it. Without packages there is no guest, and a line says `skipped`; with
+//! `REQUIRE_VM=1` that is a failure.
+
+#[cfg(test)]
+mod admin;
+#[cfg(test)]
+mod apt;
+#[cfg(test)]
+mod debian;
+#[cfg(test)]
+mod discovery;
+#[cfg(test)]
+mod guest;
+#[cfg(test)]
+mod initramfs;
+#[cfg(test)]
+mod kernel;
+#[cfg(test)]
+mod kv;
+#[cfg(test)]
+mod liveness;
+#[cfg(test)]
+mod packages;
+#[cfg(test)]
+mod queues;
+#[cfg(test)]
+mod report;
+#[cfg(test)]
+mod target;
+#[cfg(test)]
+mod unpacked;
+#[cfg(test)]
+mod values;
+
+/// Makes a test for each kernel of each function, which takes a booted guest and a target.
+#[cfg(test)]
+macro_rules! on_each_kernel {
+    ($($check:ident)*) => {$(
+        mod $check {
+            #[test]
+            fn on_debian_12() {
+                crate::debian::DEBIAN_12.lend(super::$check);
+            }
+
+            #[test]
+            fn on_backports() {
+                crate::debian::BACKPORTS.lend(super::$check);
+            }
+        }
+    )*};
+}
+#[cfg(test)]
+use on_each_kernel;

@@ -1,0 +1,303 @@
+//! A host and a controller: the admin queue, and what it is asked.
+
+mod discovery;
+mod enable;
+mod keep_alive;
+
+use crate::connection::{Connection, Reply};
+use crate::error::Error;
+use crate::io_queue::IoQueue;
+use crate::settings::Settings;
+use base::{Buf, Nanos};
+use net::Stream;
+use nvme_tcp::IN_CAPSULE_BYTES_MAX;
+use nvme_tcp::framing::Counters;
+use spec::{
+    Capabilities, Cns, Command, CommandSet, ConnectAttributes, ConnectData, ConnectInvalid,
+    ConnectReply, Feature, IDENTIFY_BYTES, IdentifyController, KvNamespace, NamespaceDescriptors,
+    NamespaceList, QualifiedName, QueueCounts, Status,
+};
+use std::cell::Cell;
+use std::rc::Rc;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Entries of an admin queue: what every controller has (Base 2.1, Discovery Log Page Entry,
+/// ASQSZ).
+const ADMIN_QUEUE_ENTRIES: u16 = 32;
+
+/// Bytes of a submission queue entry: the first part of a command capsule.
+const ENTRY_BYTES: u32 = 64;
+
+/// Unit of the sizes of capsules in bytes.
+const CAPSULE_UNIT: u32 = 16;
+
+/// A host's connection to a controller of a subsystem, which was made for it.
+///
+/// The association ends when this is dropped, and when its admin connection does; then the target
+/// ends its I/O queues.
+pub struct Association<S: Stream> {
+    admin: Connection<S>,
+    settings: Settings,
+    controller_id: u16,
+    capabilities: Capabilities,
+    identity: Box<IdentifyController>,
+    /// I/O queues that were made.
+    queues: Cell<u16>,
+    counters: Rc<Counters>,
+}
+
+impl<S: Stream> Association<S> {
+    /// Connects to the subsystem that `settings` name, over `stream`, and enables the controller
+    /// that it gives. The well-known name of discovery subsystems is one too.
+    pub async fn connect(settings: Settings, stream: S) -> Result<Self, Error> {
+        let counters = Rc::default();
+        let admin = Connection::open(stream, &settings, ADMIN_QUEUE_ENTRIES - 1, &counters).await?;
+        let any = ConnectData::ANY_CONTROLLER;
+        let reply = connect(&admin, &settings, Bound { queue: 0, controller: any }).await?;
+        if reply.requires_authentication() {
+            return Err(Error::AuthenticationRequired);
+        }
+        let is_discovery = settings.subsystem == QualifiedName::DISCOVERY;
+        let capabilities = enable::enable(&admin, is_discovery).await?;
+        let found = reply.controller_id();
+        let identity: Box<IdentifyController> =
+            Box::new(identify(&admin, Cns::CONTROLLER, 0, None).await?);
+        let said = identity.controller_id.get();
+        if said != found {
+            return Err(Error::OtherController { found, said });
+        }
+        if !settings.keep_alive_is_off() && identity.keep_alive_granularity.get() != 0 {
+            keep_alive::start(&admin, settings.keep_alive);
+        }
+        let controller_id = found;
+        let queues = Cell::new(0);
+        Ok(Self { admin, settings, controller_id, capabilities, identity, queues, counters })
+    }
+
+    /// What the controller is.
+    pub fn controller(&self) -> &IdentifyController {
+        &self.identity
+    }
+
+    /// What the controller can do.
+    pub fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    /// What its connections did, those of I/O queues included.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Why the association ended, if it has.
+    pub fn failure(&self) -> Option<Error> {
+        self.admin.failure()
+    }
+
+    /// The namespace `nsid`, which is of the Key Value command set.
+    pub async fn kv_namespace(&self, nsid: u32) -> Result<KvNamespace, Error> {
+        // The list begins after the namespace that is named.
+        let active: NamespaceList =
+            identify(&self.admin, Cns::ACTIVE_NAMESPACES, nsid - 1, None).await?;
+        if active.iter().next() != Some(nsid) {
+            return Err(Error::NoNamespace(nsid));
+        }
+        let descriptors: NamespaceDescriptors =
+            identify(&self.admin, Cns::NAMESPACE_DESCRIPTORS, nsid, None).await?;
+        match descriptors.command_set().unwrap_or(CommandSet::NVM) {
+            CommandSet::KEY_VALUE => {}
+            set => return Err(Error::NotKeyValue { nsid, set }),
+        }
+        identify(&self.admin, Cns::NAMESPACE_OF_SET, nsid, Some(CommandSet::KEY_VALUE)).await
+    }
+
+    /// Makes an I/O queue of each of `streams`, and one of them all. If the controller takes fewer
+    /// queues, the rest of the streams is dropped.
+    pub async fn io_queue(&self, streams: Vec<S>) -> Result<IoQueue<S>, Error> {
+        assert!(!streams.is_empty(), "an I/O queue needs a stream");
+        let granted = self.grant(streams.len()).await?;
+        let entries = self.settings.queue_entries.max(2);
+        let entries = entries.min(self.capabilities.queue_entries().saturating_add(1)).max(2);
+        let mut depth = entries - 1;
+        if self.identity.commands_max.get() != 0 {
+            depth = depth.min(self.identity.commands_max.get());
+        }
+        let mut connections = Vec::new();
+        for stream in streams.into_iter().take(granted) {
+            let connection =
+                Connection::open(stream, &self.settings, depth, &self.counters).await?;
+            let queue = self.queues.get() + 1;
+            let bound = Bound { queue, controller: self.controller_id };
+            connect_io(&connection, &self.settings, bound, entries).await?;
+            connection.limit(self.in_capsule_max(), depth);
+            self.queues.set(queue);
+            connections.push(connection);
+        }
+        Ok(IoQueue::new(connections))
+    }
+
+    /// Bytes of data that an I/O command may bring in its capsule.
+    pub fn in_capsule_max(&self) -> u32 {
+        // A host may do without where data would not follow the entry at once.
+        if self.identity.capsule_data_offset.get() != 0 {
+            return 0;
+        }
+        let capsule = self.identity.command_capsule_size.get().saturating_mul(CAPSULE_UNIT);
+        capsule.saturating_sub(ENTRY_BYTES).min(IN_CAPSULE_BYTES_MAX)
+    }
+
+    /// Lets the controller shut down in order, which I/O queues must have done with, and ends the
+    /// association.
+    pub async fn shut_down(self) -> Result<(), Error> {
+        enable::shut_down(&self.admin, self.capabilities, self.shutdown_limit()).await?;
+        self.admin.close();
+        Ok(())
+    }
+
+    /// RTD3E, but no less than 5 s.
+    fn shutdown_limit(&self) -> Nanos {
+        let latency = Nanos::from_micros(self.identity.shutdown_latency.get().into());
+        latency.max(Nanos::from_secs(5))
+    }
+
+    /// How many more I/O queues there may be, of the `wanted`: at least one.
+    async fn grant(&self, wanted: usize) -> Result<usize, Error> {
+        let wanted = u16::try_from(wanted).unwrap_or(u16::MAX).saturating_add(self.queues.get());
+        let counts = QueueCounts { submission: wanted - 1, completion: wanted - 1 };
+        let command = Command::set_features(Feature::NUMBER_OF_QUEUES, 0, counts.into());
+        let result = ask(&self.admin, command, Buf::phantom(0, 0), 0).await?.result;
+        let counts = QueueCounts::from(u32::from_le_bytes(low_half(result)));
+        let granted = counts.submission.min(counts.completion).saturating_add(1);
+        Ok(usize::from(granted.saturating_sub(self.queues.get()).max(1)))
+    }
+}
+
+impl Settings {
+    fn keep_alive_is_off(&self) -> bool {
+        self.keep_alive == Nanos::ZERO || self.subsystem == QualifiedName::DISCOVERY
+    }
+
+    /// KATO.
+    fn keep_alive_ms(&self) -> u32 {
+        if self.keep_alive_is_off() {
+            return 0;
+        }
+        u32::try_from(self.keep_alive.0.div_ceil(1_000_000)).unwrap_or(u32::MAX)
+    }
+}
+
+/// What a connection becomes part of.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    queue: u16,
+    controller: u16,
+}
+
+async fn connect<S: Stream>(
+    connection: &Connection<S>,
+    settings: &Settings,
+    bound: Bound,
+) -> Result<ConnectReply, Error> {
+    let command = Command::connect(
+        0,
+        ADMIN_QUEUE_ENTRIES - 1,
+        ConnectAttributes::NONE,
+        settings.keep_alive_ms(),
+    );
+    bind(connection, settings, bound, command).await
+}
+
+async fn connect_io<S: Stream>(
+    connection: &Connection<S>,
+    settings: &Settings,
+    bound: Bound,
+    entries: u16,
+) -> Result<ConnectReply, Error> {
+    let attributes = if settings.flow_control {
+        ConnectAttributes::NONE
+    } else {
+        ConnectAttributes::NO_FLOW_CONTROL
+    };
+    let command = Command::connect(bound.queue, entries - 1, attributes, 0);
+    bind(connection, settings, bound, command).await
+}
+
+/// Carries out a Connect.
+async fn bind<S: Stream>(
+    connection: &Connection<S>,
+    settings: &Settings,
+    bound: Bound,
+    command: Command,
+) -> Result<ConnectReply, Error> {
+    let Settings { host, subsystem, .. } = settings;
+    let data = ConnectData::new(host.id, &host.name, subsystem, bound.controller);
+    let reply = connection.execute(command, Buf::copy_from(data.as_bytes()), 0).await?;
+    let result = u32::from_le_bytes(low_half(reply.result));
+    Err(match reply.status {
+        Status::SUCCESS => return Ok(ConnectReply(result)),
+        Status::CONNECT_INVALID_PARAMETERS
+            if ConnectInvalid(result) == ConnectInvalid::SUBSYSTEM =>
+        {
+            Error::UnknownSubsystem(subsystem.clone())
+        }
+        Status::CONNECT_CONTROLLER_BUSY => Error::Busy,
+        Status::CONNECT_INVALID_HOST => Error::HostNotAllowed(host.name.clone()),
+        status => Error::Status { command: name_of(&command), status },
+    })
+}
+
+/// Carries out a command that has to succeed.
+async fn ask<S: Stream>(
+    connection: &Connection<S>,
+    command: Command,
+    data: Buf,
+    room: u32,
+) -> Result<Reply, Error> {
+    let reply = connection.execute(command, data, room).await?;
+    if reply.status.is_success() {
+        return Ok(reply);
+    }
+    Err(Error::Status { command: name_of(&command), status: reply.status })
+}
+
+async fn identify<S: Stream, T: FromBytes>(
+    admin: &Connection<S>,
+    cns: Cns,
+    nsid: u32,
+    set: Option<CommandSet>,
+) -> Result<T, Error> {
+    let command = Command::identify(cns, nsid);
+    let command = set.map_or(command, |set| command.with_csi(set));
+    read(admin, command, IDENTIFY_BYTES).await
+}
+
+/// Reads a structure of so many bytes.
+async fn read<S: Stream, T: FromBytes>(
+    admin: &Connection<S>,
+    command: Command,
+    bytes: u32,
+) -> Result<T, Error> {
+    let reply = ask(admin, command, Buf::phantom(0, 0), bytes).await?;
+    let data = reply.data.bytes().unwrap_or_default();
+    T::read_from_bytes(data).map_err(|_| Error::Short(name_of(&command)))
+}
+
+/// What a command is called in a sentence.
+fn name_of(command: &Command) -> String {
+    use spec::AdminOpcode;
+    match command.admin_opcode() {
+        AdminOpcode::FABRICS => command.fabrics_type().to_string(),
+        AdminOpcode::IDENTIFY => format!("Identify {}", command.cns()),
+        opcode => opcode.to_string(),
+    }
+}
+
+fn low_half(result: u64) -> [u8; 4] {
+    *result.to_le_bytes().first_chunk().expect("8 bytes begin with 4")
+}
+
+impl<S: Stream> std::fmt::Debug for Association<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Association with controller {}", self.controller_id)
+    }
+}

@@ -1,0 +1,115 @@
+use crate::completions::Completions;
+use crate::io_queue::PATH_ERROR;
+use base::{Buf, Nanos};
+use clock::{Bell, Stage, Stages};
+use controller::Completion;
+use spec::{Command, Status};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A command to carry out, and what becomes of its completion.
+#[derive(Debug)]
+pub(crate) struct Request {
+    number: u64,
+    pub(super) command: Command,
+    pub(super) data: Buf,
+    /// Bytes that it may read.
+    pub(super) room: u32,
+    submitted: Nanos,
+    then: Then,
+}
+
+/// Who is told of a completion.
+#[derive(Debug)]
+pub(crate) enum Then {
+    /// Whoever takes what was posted.
+    Post(Rc<Completions>),
+    /// The task that waits for it.
+    Answer(Rc<Answer>),
+}
+
+/// How a command ended, of which one task waits.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: Status,
+    pub(crate) result: u64,
+    pub(crate) data: Buf,
+}
+
+/// What one task waits for.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    state: RefCell<State>,
+    bell: Bell,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Missing,
+    There(Reply),
+    /// The connection ended before.
+    Lost,
+}
+
+impl Answer {
+    /// Waits for it. `None`: the connection ended before.
+    pub(super) async fn wait(&self) -> Option<Reply> {
+        loop {
+            let state = self.state.take();
+            match state {
+                State::There(reply) => return Some(reply),
+                State::Lost => return None,
+                State::Missing => self.bell.wait().await,
+            }
+        }
+    }
+
+    fn set(&self, state: State) {
+        *self.state.borrow_mut() = state;
+        self.bell.ring();
+    }
+}
+
+impl Request {
+    /// A command that is submitted now.
+    pub(crate) fn new(number: u64, command: Command, data: Buf, room: u32, then: Then) -> Self {
+        Self { number, command, data, room, submitted: clock::host_now(), then }
+    }
+
+    /// It ended without data.
+    pub(crate) fn end(self, status: Status) {
+        self.complete(status, 0, Buf::phantom(0, 0));
+    }
+
+    /// Its connection ended.
+    pub(super) fn lose(self) {
+        match &self.then {
+            Then::Post(_) => self.end(PATH_ERROR),
+            Then::Answer(answer) => answer.set(State::Lost),
+        }
+    }
+
+    pub(super) fn complete(self, status: Status, result: u64, data: Buf) {
+        let Self { number: id, command, submitted, then, .. } = self;
+        match then {
+            Then::Answer(answer) => answer.set(State::There(Reply { status, result, data })),
+            Then::Post(completions) => {
+                let completed = clock::host_now();
+                let mut stages = Stages::default();
+                stages.add(Stage::Link, completed - submitted);
+                let opcode = command.opcode();
+                completions.post(Completion {
+                    id,
+                    opcode,
+                    status,
+                    result,
+                    data,
+                    submitted,
+                    completed,
+                    stages,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,39 @@
+use super::Shared;
+use crate::error::Error;
+use base::Nanos;
+use clock::Stage;
+use net::Stream;
+use std::rc::{Rc, Weak};
+
+/// Looks now and then whether the target has been silent for `patience`, also while the connection
+/// is opened. So who waits does so for up to twice that.
+pub(super) fn start<S: Stream>(shared: &Rc<Shared<S>>, patience: Nanos) {
+    assert!(patience > Nanos::ZERO, "an answer takes some time");
+    let shared = Rc::downgrade(shared);
+    let opened = clock::host_now();
+    clock::spawn(async move {
+        loop {
+            clock::sleep(patience, Stage::Queue).await;
+            if !is_to_go_on(&shared, opened, patience) {
+                return;
+            }
+        }
+    });
+}
+
+fn is_to_go_on<S: Stream>(shared: &Weak<Shared<S>>, opened: Nanos, patience: Nanos) -> bool {
+    let Some(shared) = shared.upgrade() else { return false };
+    let now = clock::host_now();
+    let has_ended = shared.table.borrow().end().is_some();
+    if has_ended {
+        // Whoever was to be told why has had time enough to read it.
+        shared.stream.shut_down();
+        return false;
+    }
+    let is_opening = shared.terms.get().h2c_data_max == 0 && now.saturating_sub(opened) >= patience;
+    let is_silent = is_opening || shared.table.borrow().has_been_waiting(now, patience);
+    if is_silent {
+        shared.end(Error::Silent(patience));
+    }
+    !is_silent
+}

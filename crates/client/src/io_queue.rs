@@ -1,0 +1,82 @@
+use crate::completions::Completions;
+use crate::connection::{Connection, Request, Then};
+use crate::error::Error;
+use controller::{Completion, Queue, Submission};
+use net::Stream;
+use spec::Status;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// The status of a command whose connection ended before it was answered: Host Pathing Error (Base
+/// 2.1, Path Related Status).
+pub const PATH_ERROR: Status = Status(0x370);
+
+/// I/O queues on one or more connections, as one: for commands of the Key Value command set. Clones
+/// are handles on the same.
+///
+/// A long key completes with Invalid Field: there is no way for it over NVMe/TCP. Of the time
+/// between submission and completion a host sees no stages: all of it is the link's.
+pub struct IoQueue<S: Stream>(Rc<Shared<S>>);
+
+struct Shared<S: Stream> {
+    connections: Vec<Connection<S>>,
+    turn: Cell<usize>,
+    completions: Rc<Completions>,
+}
+
+impl<S: Stream> IoQueue<S> {
+    pub(crate) fn new(connections: Vec<Connection<S>>) -> Self {
+        assert!(!connections.is_empty(), "a queue is on one connection at least");
+        Self(Rc::new(Shared { connections, turn: Cell::new(0), completions: Rc::default() }))
+    }
+
+    /// Why a connection ended, if one did: what is submitted to it from then on completes with
+    /// [`PATH_ERROR`].
+    pub fn failure(&self) -> Option<Error> {
+        self.0.connections.iter().find_map(Connection::failure)
+    }
+
+    /// Commands that are outstanding at a time at most. More wait in the host.
+    pub fn depth(&self) -> usize {
+        self.0.connections.iter().map(Connection::depth).sum()
+    }
+
+    /// Ends the connections. What is outstanding completes with [`PATH_ERROR`].
+    pub fn close(&self) {
+        self.0.connections.iter().for_each(Connection::close);
+    }
+}
+
+impl<S: Stream> Queue for IoQueue<S> {
+    fn submit(&self, submission: Submission) -> u64 {
+        let Shared { connections, turn, completions } = &*self.0;
+        let number = completions.number();
+        let Submission { command, long_key, data } = submission;
+        let then = Then::Post(completions.clone());
+        let request = Request::new(number, command, data, command.size(), then);
+        if long_key.is_some() {
+            request.end(Status::INVALID_FIELD);
+            return number;
+        }
+        let at = turn.get();
+        turn.set((at + 1) % connections.len());
+        connections[at].submit(request);
+        number
+    }
+
+    async fn next(&self) -> Completion {
+        self.0.completions.next().await
+    }
+}
+
+impl<S: Stream> Clone for IoQueue<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S: Stream> std::fmt::Debug for IoQueue<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "IoQueue on {} connections", self.0.connections.len())
+    }
+}

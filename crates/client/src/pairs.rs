@@ -1,0 +1,131 @@
+use base::{Buf, Key};
+use controller::{Completion, Queue, Submission};
+use spec::{Command, ListError, ListReader, Status, StoreOptions};
+
+/// Bytes that a Retrieve asks for before it is known how long the value is: what every target moves
+/// at a time.
+const FIRST_ROOM: u32 = 64 << 10;
+
+/// Bytes of keys that a List asks for at a time.
+pub const KEY_LIST_BYTES: u32 = 64 << 10;
+
+/// Keys and values of a namespace, one command after the other.
+#[derive(Clone, Debug)]
+pub struct Pairs<Q> {
+    queue: Q,
+    nsid: u32,
+}
+
+/// A command on a pair did not do what it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PairsError {
+    /// It failed.
+    #[error("{0}")]
+    Status(Status),
+    /// What a List returned is no list.
+    #[error("the target returned no list of keys: {0}")]
+    List(ListError),
+    /// A List returned a key that it cannot be asked to go on from.
+    #[error("the target returned a key of {0} bytes, which is no key of 1 to 16")]
+    Key(usize),
+    /// More bytes than a value has came, or fewer.
+    #[error("the target returned {found} bytes of a value that it says has {said}")]
+    Length {
+        /// What came.
+        found: u32,
+        /// What the command's result says.
+        said: u64,
+    },
+}
+
+impl<Q: Queue> Pairs<Q> {
+    /// Those of the namespace `nsid`, of the Key Value command set. Nobody else submits to the
+    /// queue or takes its completions meanwhile.
+    pub fn new(queue: Q, nsid: u32) -> Self {
+        Self { queue, nsid }
+    }
+
+    /// The queue.
+    pub fn queue(&self) -> &Q {
+        &self.queue
+    }
+
+    /// Stores `value` under `key`.
+    pub async fn store(
+        &self,
+        key: &Key,
+        value: Buf,
+        options: StoreOptions,
+    ) -> Result<(), PairsError> {
+        let command = Command::store(self.nsid, key.as_bytes(), value.len(), options);
+        self.ask(Submission::with_data(command, key, value)).await.map(drop)
+    }
+
+    /// The value of `key`. If that is longer than fits a first transfer it is asked for again, as
+    /// often as others make it longer meanwhile.
+    pub async fn retrieve(&self, key: &Key) -> Result<Buf, PairsError> {
+        let mut room = FIRST_ROOM;
+        loop {
+            let command = Command::retrieve(self.nsid, key.as_bytes(), room);
+            let Completion { result: said, data, .. } =
+                self.ask(Submission::new(command, key)).await?;
+            let found = data.len();
+            let length = PairsError::Length { found, said };
+            let len = u32::try_from(said).map_err(|_| length)?;
+            if found != len.min(room) {
+                return Err(length);
+            }
+            if len <= room {
+                return Ok(data);
+            }
+            room = len;
+        }
+    }
+
+    /// Removes `key` and its value. Whether it has to be there is up to the namespace.
+    pub async fn delete(&self, key: &Key) -> Result<(), PairsError> {
+        let command = Command::delete(self.nsid, key.as_bytes());
+        self.ask(Submission::new(command, key)).await.map(drop)
+    }
+
+    /// Whether `key` is there.
+    pub async fn exist(&self, key: &Key) -> Result<bool, PairsError> {
+        let command = Command::exist(self.nsid, key.as_bytes());
+        match self.ask(Submission::new(command, key)).await {
+            Ok(_) => Ok(true),
+            Err(PairsError::Status(Status::KEY_DOES_NOT_EXIST)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Some keys that follow `after` in the device's own order, or the first ones. No keys are the
+    /// end.
+    pub async fn list(&self, after: Option<&Key>) -> Result<Vec<Key>, PairsError> {
+        let start = after.map_or(&[][..], Key::as_bytes);
+        let command = Command::list(self.nsid, start, KEY_LIST_BYTES);
+        let submission = Submission { command, long_key: None, data: Buf::phantom(0, 0) };
+        let data = self.ask(submission).await?.data;
+        let reader = ListReader::new(data.bytes().unwrap_or_default()).map_err(PairsError::List)?;
+        let mut keys = Vec::new();
+        for key in reader {
+            let key = key.map_err(PairsError::List)?;
+            // The last list ended with it.
+            if key != start {
+                let len = key.len();
+                let key = Key::new(key).ok().filter(|key| !key.is_long());
+                keys.push(key.ok_or(PairsError::Key(len))?);
+            }
+        }
+        Ok(keys)
+    }
+
+    async fn ask(&self, submission: Submission) -> Result<Completion, PairsError> {
+        let number = self.queue.submit(submission);
+        let completion = self.queue.next().await;
+        assert_eq!(completion.id, number, "nobody else submits to the queue");
+        match completion.status {
+            Status::SUCCESS => Ok(completion),
+            status => Err(PairsError::Status(status)),
+        }
+    }
+}

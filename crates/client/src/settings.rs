@@ -1,0 +1,72 @@
+use base::Nanos;
+use nvme_tcp::pdu::Digests;
+
+/// Who a host is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Its NVMe Qualified Name, of at most 223 bytes.
+    pub name: String,
+    /// Its Host Identifier: not all zeros, and another for each name.
+    pub id: [u8; 16],
+}
+
+impl Host {
+    /// The host of this UUID, in the order of its text: its name is made of it (Base 2.1, NVMe
+    /// Qualified Names).
+    pub fn of_uuid(uuid: [u8; 16]) -> Self {
+        let hex = format!("{:032x}", u128::from_be_bytes(uuid));
+        let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+        let name = format!("nqn.2014-08.org.nvmexpress:uuid:{}", parts.join("-"));
+        Self { name, id: uuid }
+    }
+}
+
+/// How a host connects to a subsystem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Who connects.
+    pub host: Host,
+    /// The subsystem's NVMe Qualified Name, of at most 223 bytes.
+    pub subsystem: String,
+    /// Digests that are asked for; a target that does not take them is refused.
+    pub digests: Digests,
+    /// Whether I/O queues have submission queue flow control. Without it the target may leave out
+    /// responses to reads.
+    pub flow_control: bool,
+    /// Entries of each I/O queue, 2 or more: one less commands are outstanding at a time. A target
+    /// that has fewer gets fewer.
+    pub queue_entries: u16,
+    /// After how long without a sign of the host the target may end the association; zero for
+    /// never.
+    pub keep_alive: Nanos,
+    /// How long each answer may take.
+    pub patience: Nanos,
+}
+
+impl Settings {
+    /// To `subsystem`, without digests and without flow control, with I/O queues of 128 entries.
+    pub fn new(host: Host, subsystem: &str) -> Self {
+        Self {
+            host,
+            subsystem: subsystem.to_owned(),
+            digests: Digests::NONE,
+            flow_control: false,
+            queue_entries: 128,
+            keep_alive: Nanos::from_secs(10),
+            patience: Nanos::from_secs(30),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hosts_name_is_made_of_its_uuid() {
+        // Base 2.1, NVMe Qualified Names: the second format.
+        let host = Host::of_uuid(*b"\x01\x23\x45\x67\x89\xab\xcd\xef0123456\x00");
+        let uuid = "01234567-89ab-cdef-3031-323334353600";
+        assert_eq!(host.name, format!("nqn.2014-08.org.nvmexpress:uuid:{uuid}"));
+    }
+}

@@ -1,0 +1,278 @@
+use nvme_tcp::pdu::Digests;
+use spec::QUALIFIED_NAME_BYTES_MAX;
+use std::fmt;
+use std::str::FromStr;
+
+const SCHEME: &str = "nvme-tcp://";
+
+/// The port of NVMe/TCP (TCP 1.1).
+const PORT: u16 = 4420;
+
+/// I/O queues that a target can be asked for here.
+const QUEUES_MAX: u16 = 64;
+
+/// The largest id of a namespace; `FFFFFFFFh` stands for all.
+const NSID_MAX: u32 = 0xffff_fffe;
+
+/// A namespace of a subsystem at an address:
+/// `nvme-tcp://HOST:PORT/NQN?ns=1&digests=header,data&queues=N`, where an IPv6 address is in
+/// brackets, the port is 4420 unless it is named, and so are the options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uri {
+    /// A name or an address, without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The subsystem's NVMe Qualified Name.
+    pub subsystem: String,
+    /// The namespace's id: 1 unless it is named.
+    pub nsid: u32,
+    /// Digests to ask for.
+    pub digests: Digests,
+    /// I/O queues, each with a connection of its own, from 1 to 64: 1 unless their number is named.
+    pub queues: u16,
+}
+
+/// A text that names no namespace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UriError {
+    /// It does not look like one.
+    #[error("{0:?} is no target: one is written as nvme-tcp://HOST:PORT/NQN")]
+    Form(String),
+    /// The name is none.
+    #[error("{0:?} is no NVMe Qualified Name: one begins with \"nqn.\" and has up to 223 bytes")]
+    Name(String),
+    /// An option is none of those that there are.
+    #[error("a target over NVMe/TCP has no option {0:?}, only ns, digests and queues")]
+    Option(String),
+    /// An option is there more than once.
+    #[error("the target's option {0} is given twice")]
+    Twice(String),
+    /// An option has a value that it cannot have.
+    #[error("the target's option {name} is {possible}, not {value:?}")]
+    Value {
+        /// The option.
+        name: &'static str,
+        /// What it can be.
+        possible: &'static str,
+        /// What it is.
+        value: String,
+    },
+}
+
+impl Uri {
+    /// Whether `text` is meant to be one.
+    pub fn is_meant(text: &str) -> bool {
+        text.starts_with("nvme-tcp:")
+    }
+
+    /// Host and port as sockets and their users write them.
+    pub fn address(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), UriError> {
+        let refused = |name, possible| {
+            let value = value.to_owned();
+            UriError::Value { name, possible, value }
+        };
+        match name {
+            "ns" => {
+                let nsid = value.parse().ok().filter(|nsid| (1..=NSID_MAX).contains(nsid));
+                self.nsid = nsid.ok_or_else(|| refused("ns", "a whole number above 0"))?;
+            }
+            "queues" => {
+                let queues = value.parse().ok().filter(|queues| (1..=QUEUES_MAX).contains(queues));
+                self.queues = queues.ok_or_else(|| refused("queues", "1 to 64"))?;
+            }
+            "digests" => {
+                self.digests = match value {
+                    "none" => Digests::NONE,
+                    "header" => Digests { header: true, data: false },
+                    "data" => Digests { header: false, data: true },
+                    "header,data" | "data,header" => Digests { header: true, data: true },
+                    _ => return Err(refused("digests", "none, header, data or header,data")),
+                }
+            }
+            _ => return Err(UriError::Option(name.to_owned())),
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Uri {
+    type Err = UriError;
+
+    fn from_str(text: &str) -> Result<Self, UriError> {
+        let form = || UriError::Form(text.to_owned());
+        let rest = text.strip_prefix(SCHEME).ok_or_else(form)?;
+        let (address, rest) = rest.split_once('/').ok_or_else(form)?;
+        let (name, options) = match rest.split_once('?') {
+            Some((name, options)) => (name, Some(options)),
+            None => (rest, None),
+        };
+        let (host, port) = split_address(address).ok_or_else(form)?;
+        if !name.starts_with("nqn.") || name.len() > QUALIFIED_NAME_BYTES_MAX || has_control(name) {
+            return Err(UriError::Name(name.to_owned()));
+        }
+        let mut uri = Self {
+            host: host.to_owned(),
+            port,
+            subsystem: name.to_owned(),
+            nsid: 1,
+            digests: Digests::NONE,
+            queues: 1,
+        };
+        let mut seen = Vec::new();
+        for option in options.into_iter().flat_map(|options| options.split('&')) {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            if seen.contains(&name) {
+                return Err(UriError::Twice(name.to_owned()));
+            }
+            seen.push(name);
+            uri.set(name, value)?;
+        }
+        Ok(uri)
+    }
+}
+
+impl fmt::Display for Uri {
+    /// With those options that are not as they are without being named.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}{}/{}", self.address(), self.subsystem)?;
+        let mut separator = '?';
+        let mut option = |f: &mut fmt::Formatter<'_>, name: &str, value: &dyn fmt::Display| {
+            write!(f, "{separator}{name}={value}")?;
+            separator = '&';
+            Ok(())
+        };
+        if self.nsid != 1 {
+            option(f, "ns", &self.nsid)?;
+        }
+        match self.digests {
+            Digests::NONE => {}
+            Digests { header: true, data: true } => option(f, "digests", &"header,data")?,
+            Digests { header, .. } => {
+                option(f, "digests", if header { &"header" } else { &"data" })?;
+            }
+        }
+        if self.queues != 1 {
+            option(f, "queues", &self.queues)?;
+        }
+        Ok(())
+    }
+}
+
+fn split_address(address: &str) -> Option<(&str, u16)> {
+    let (host, port) = match address.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']')?;
+            host.contains(':').then_some((host, port))?
+        }
+        None => address.split_at(address.find(':').unwrap_or(address.len())),
+    };
+    let port = match port.strip_prefix(':') {
+        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            port.parse().ok().filter(|port| *port > 0)?
+        }
+        None if port.is_empty() => PORT,
+        _ => return None,
+    };
+    let is_name = |host: &str| !host.is_empty() && !has_control(host) && !host.contains(['[', ']']);
+    is_name(host).then_some((host, port))
+}
+
+fn has_control(text: &str) -> bool {
+    text.chars().any(|character| character.is_control() || character.is_whitespace())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:0a";
+
+    #[test]
+    fn a_uri_has_an_address_a_name_and_options() {
+        let uri: Uri = format!("nvme-tcp://10.0.2.2:4421/{NQN}").parse().unwrap();
+        let expected = Uri {
+            host: "10.0.2.2".to_owned(),
+            port: 4421,
+            subsystem: NQN.to_owned(),
+            nsid: 1,
+            digests: Digests::NONE,
+            queues: 1,
+        };
+        assert_eq!(uri, expected);
+        assert_eq!(uri.address(), "10.0.2.2:4421");
+        let uri: Uri =
+            format!("nvme-tcp://[::1]/{NQN}?queues=4&digests=header,data&ns=7").parse().unwrap();
+        let digests = Digests { header: true, data: true };
+        let expected =
+            Uri { host: "::1".to_owned(), port: 4420, nsid: 7, queues: 4, digests, ..expected };
+        assert_eq!(uri, expected);
+        assert_eq!(uri.address(), "[::1]:4420");
+        let uri: Uri = format!("nvme-tcp://storage/{NQN}").parse().unwrap();
+        assert_eq!(uri.address(), "storage:4420");
+    }
+
+    #[test]
+    fn a_uri_comes_back_from_its_text() {
+        for text in [
+            format!("nvme-tcp://h:1/{NQN}"),
+            format!("nvme-tcp://[fe80::2]:4420/{NQN}?ns=2&digests=header,data&queues=64"),
+            format!("nvme-tcp://h:4420/{NQN}?digests=data"),
+            format!("nvme-tcp://h:4420/{NQN}?digests=header&queues=2"),
+        ] {
+            assert_eq!(text.parse::<Uri>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_uri_is_refused_with_what_would_be() {
+        let name = "is no NVMe Qualified Name";
+        let form = "nvme-tcp://HOST:PORT/NQN";
+        for (text, words) in [
+            ("", form),
+            ("nvme-tcp:", form),
+            ("nvme-tcp://", form),
+            ("nvme-tcp://host", form),
+            ("tcp://host/nqn.x", form),
+            ("nvme-tcp:///nqn.x", form),
+            ("nvme-tcp://:4420/nqn.x", form),
+            ("nvme-tcp://host:/nqn.x", form),
+            ("nvme-tcp://host:0/nqn.x", form),
+            ("nvme-tcp://host:+1/nqn.x", form),
+            ("nvme-tcp://host:65536/nqn.x", form),
+            ("nvme-tcp://host:1:2/nqn.x", form),
+            ("nvme-tcp://::1/nqn.x", form),
+            ("nvme-tcp://[::1/nqn.x", form),
+            ("nvme-tcp://[::1]4420/nqn.x", form),
+            ("nvme-tcp://[]/nqn.x", form),
+            ("nvme-tcp://[host]/nqn.x", form),
+            ("nvme-tcp://a b/nqn.x", form),
+            ("nvme-tcp://host/", name),
+            ("nvme-tcp://host/kv", name),
+            ("nvme-tcp://host/nqn.a b", name),
+            ("nvme-tcp://host/nqn.x?", "only ns, digests and queues"),
+            ("nvme-tcp://host/nqn.x?payload=full", "only ns, digests and queues"),
+            ("nvme-tcp://host/nqn.x?ns=0", "option ns is a whole number above 0, not \"0\""),
+            ("nvme-tcp://host/nqn.x?ns=4294967295", "a whole number above 0"),
+            ("nvme-tcp://host/nqn.x?ns", "a whole number above 0, not \"\""),
+            ("nvme-tcp://host/nqn.x?queues=0", "option queues is 1 to 64"),
+            ("nvme-tcp://host/nqn.x?queues=65", "option queues is 1 to 64"),
+            ("nvme-tcp://host/nqn.x?digests=crc", "none, header, data or header,data"),
+            ("nvme-tcp://host/nqn.x?ns=1&ns=1", "option ns is given twice"),
+        ] {
+            let sentence = text.parse::<Uri>().unwrap_err().to_string();
+            assert!(sentence.contains(words), "{text}: {sentence}");
+        }
+        let long = format!("nvme-tcp://host/nqn.{}", "x".repeat(220));
+        assert!(long.parse::<Uri>().unwrap_err().to_string().contains(name));
+        assert!(long[..long.len() - 1].parse::<Uri>().is_ok(), "223 bytes are a name");
+    }
+}

@@ -1,0 +1,139 @@
+//! A device in memory behind the target, at an address of a simulated network.
+
+use base::{BufPool, Nanos};
+use client::{Association, Host, IoQueue, Settings};
+use clock::{CodeCosts, Cores, Gate, Group};
+use controller::{
+    Config, Controller, Entrance, FirmwareCosts, FlashFigures, LinkTiming, Namespace, Subsystem,
+    SubsystemConfig, Subsystems, TransportAddress,
+};
+use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
+use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
+use net::{Conditions, End, Network};
+use nvme_tcp::framing::Counters;
+use nvme_tcp::target;
+use reactor::Reactor;
+use spec::{AddressFamily, Text};
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub(crate) const NQN: &str = "nqn.2026-01.org.example:kvasir";
+pub(crate) const ADDRESS: &str = "192.0.2.7";
+
+/// The id of the namespace of pairs, and that of the other one.
+pub(crate) const KV: u32 = 1;
+pub(crate) const BLOCKS: u32 = 2;
+
+const CAPACITY: u64 = 64 << 20;
+
+/// Small pieces that take their time.
+pub(crate) const ROUGH: Conditions = Conditions {
+    delay: (Nanos::from_micros(1), Nanos::from_micros(50)),
+    piece_max: 3_000,
+    capacity: 9_000,
+    life: None,
+};
+
+pub(crate) struct World {
+    pub(crate) network: Network,
+}
+
+/// Runs `test` in virtual time on a network like `conditions`.
+pub(crate) fn run<T>(seed: u64, conditions: Conditions, test: impl AsyncFnOnce(World) -> T) -> T {
+    Reactor::new(Some(seed)).run(async {
+        let network = Network::new(seed, conditions);
+        serve(&network).await;
+        test(World { network }).await
+    })
+}
+
+pub(crate) fn host(number: u8) -> Host {
+    Host::of_uuid([number.max(1); 16])
+}
+
+impl World {
+    pub(crate) async fn stream(&self) -> End {
+        self.network.connect(ADDRESS).await.unwrap()
+    }
+
+    pub(crate) async fn associate(&self, settings: Settings) -> Association<End> {
+        Association::connect(settings, self.stream().await).await.unwrap()
+    }
+
+    pub(crate) async fn connect(
+        &self,
+        settings: Settings,
+        queues: usize,
+    ) -> (Association<End>, IoQueue<End>) {
+        let association = self.associate(settings).await;
+        let mut streams = Vec::new();
+        for _ in 0..queues {
+            streams.push(self.stream().await);
+        }
+        let queue = association.io_queue(streams).await.unwrap();
+        (association, queue)
+    }
+}
+
+async fn serve(network: &Network) {
+    let group = Group::new();
+    let blocks = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
+    let namespaces = vec![
+        Namespace::Kv(store(group).await),
+        Namespace::Block(Arc::new(MemoryBlocks::new(blocks))),
+    ];
+    let config = Config {
+        group,
+        link: LinkTiming { bytes_per_second: 0, transfer: Nanos::ZERO },
+        handlers: u32::MAX,
+        costs: FirmwareCosts::default(),
+        cores: Cores::new(group, 1, CodeCosts::default()),
+        gate: Arc::new(Gate::new()),
+    };
+    let subsystem = SubsystemConfig {
+        nqn: NQN.to_owned(),
+        serial: "KV-0001".to_owned(),
+        firmware: "1.2.3".to_owned(),
+        flash: Box::new(|| FlashFigures::NEW),
+    };
+    let subsystems = Subsystems::new();
+    subsystems.add(Subsystem::new(subsystem, Controller::new(namespaces, config)));
+    let address =
+        TransportAddress { family: AddressFamily::IPV4, address: Text::new(ADDRESS), port: 4420 };
+    let entrance = Rc::new(Entrance::new(subsystems, address));
+    let listener = network.listen(ADDRESS);
+    clock::spawn(async move {
+        let config =
+            target::Config { pool: BufPool::new(16 << 20), counters: Rc::<Counters>::default() };
+        while let Some(end) = listener.accept().await {
+            let (entrance, config) = (entrance.clone(), config.clone());
+            clock::spawn(async move {
+                target::serve(Rc::new(end), entrance, config).await;
+            });
+        }
+    });
+}
+
+async fn store(group: Group) -> Arc<Store> {
+    let shape = Shape {
+        page_bytes: 16_384,
+        spare_bytes: 1_000,
+        pages_per_extent: 256,
+        extents: 30,
+        parallelism: 4,
+    };
+    let config = engine::Config {
+        capacity_bytes: CAPACITY,
+        ack: Ack::Program,
+        victims: Victims::Greedy,
+        index: |_| Box::new(HashIndex::default()),
+        index_config: IndexConfig::default(),
+        checkpoint_bytes: 0,
+        saves_buffer: true,
+        group,
+        seed: 1,
+    };
+    let store = Store::format(Arc::new(Memory::new(shape)), config);
+    store.create_key_space(KeySpaceId(1)).await.expect("the store is empty");
+    store
+}

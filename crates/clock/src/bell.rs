@@ -1,0 +1,41 @@
+use crate::park::{park, wake};
+use crate::rank::Rank;
+use crate::stage::Stage;
+use crate::task::{TaskId, current};
+use std::cell::Cell;
+
+/// What one task at a time waits for until it rings: what else would have to remember who waits,
+/// and that it was woken already.
+#[derive(Debug, Default)]
+pub struct Bell {
+    waiter: Cell<Option<TaskId>>,
+}
+
+impl Bell {
+    /// A bell that nobody waits for.
+    pub const fn new() -> Self {
+        Self { waiter: Cell::new(None) }
+    }
+
+    /// Waits for the next [`Self::ring`]; the time goes to [`Stage::Queue`]. The caller holds
+    /// nothing.
+    pub async fn wait(&self) {
+        let before = self.waiter.replace(Some(current()));
+        assert!(before.is_none(), "one task at a time waits for a bell");
+        park(Rank::Free, Stage::Queue).await;
+    }
+
+    /// Lets the task that waits go on, if there is one.
+    #[inline]
+    pub fn ring(&self) {
+        if let Some(task) = self.waiter.take() {
+            wake(task);
+        }
+    }
+
+    /// True while a task waits.
+    #[inline]
+    pub fn is_awaited(&self) -> bool {
+        self.waiter.get().is_some()
+    }
+}

@@ -1,0 +1,70 @@
+//! Admin commands: what a host asks of its controller and not of the device's namespaces.
+//!
+//! A command is one file: it is decoded, checked and answered there, and has an arm in [`answer`].
+//! So has a vendor's command. A vendor's log page is one file of `vendor` and a line in its list.
+
+mod abort;
+mod events;
+mod features;
+mod health;
+mod identify;
+mod identify_controller;
+mod log_pages;
+mod vendor;
+
+pub(crate) use events::{Changes, Events};
+pub(crate) use features::Features;
+pub use vendor::EngineFigures;
+
+use crate::completion::{Executed, Outcome};
+use crate::fabrics::{Association, Bound, Queue, Service, Ticket, room};
+use crate::host_queue::Capsule;
+use base::Buf;
+use spec::{AdminOpcode, Command, Status};
+use std::rc::Rc;
+
+/// Answers an admin command. `None`: it is an Asynchronous Event Request that waits with its
+/// ticket.
+pub(crate) fn execute(
+    queue: &Rc<Queue>,
+    bound: &Bound,
+    ticket: Ticket,
+    capsule: &Capsule,
+) -> Option<Outcome> {
+    let association = &bound.association;
+    let command = &capsule.command;
+    if !association.registers.takes_commands() {
+        return Some(Outcome::of(Status::COMMAND_SEQUENCE_ERROR));
+    }
+    if command.is_fused() {
+        return Some(Outcome::of(Status::INVALID_FIELD));
+    }
+    if command.admin_opcode() == AdminOpcode::ASYNC_EVENT_REQUEST {
+        return events::request(association, queue, ticket);
+    }
+    Some(answer(association, command).into())
+}
+
+fn answer(association: &Association, command: &Command) -> Executed {
+    match command.admin_opcode() {
+        AdminOpcode::GET_LOG_PAGE => log_pages::get(association, command),
+        AdminOpcode::IDENTIFY => identify::identify(association, command),
+        AdminOpcode::SET_FEATURES => features::set(association, command),
+        AdminOpcode::GET_FEATURES => features::get(association, command),
+        AdminOpcode::KEEP_ALIVE => Ok(Outcome::done()),
+        AdminOpcode::ABORT if is_storage(association) => Ok(abort::abort(association, command)),
+        _ => Err(Status::INVALID_OPCODE),
+    }
+}
+
+fn is_storage(association: &Association) -> bool {
+    matches!(association.service, Service::Storage(_))
+}
+
+/// Gives the host `bytes`, if it takes as many.
+fn delivered(command: &Command, bytes: &[u8]) -> Executed {
+    if (room(command)? as usize) < bytes.len() {
+        return Err(Status::DATA_SGL_LENGTH_INVALID);
+    }
+    Ok(Outcome::with_data(Buf::copy_from(bytes)))
+}

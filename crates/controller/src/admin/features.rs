@@ -1,0 +1,218 @@
+//! The Set Features and Get Features commands (Base 2.1 and KV 1.0d, Features).
+
+use super::events::{DISCOVERY_EVENTS, STORAGE_EVENTS};
+use super::health::WARNING_TEMPERATURE;
+use crate::completion::{Executed, Outcome};
+use crate::fabrics::{Association, Service, Subsystem};
+use spec::{
+    AsyncEvents, Command, Feature, FeatureCapabilities, FeatureSelect, QueueCounts, Status,
+    TemperatureThreshold,
+};
+use std::cell::Cell;
+
+/// I/O queues of an association at most.
+const IO_QUEUES_MAX: u16 = 64;
+
+/// What no count of queues may be.
+const TOO_MANY_QUEUES: u16 = 0xffff;
+
+/// The power state of Power Management.
+const POWER_STATE: u32 = 0x1f;
+
+/// The combination of an I/O Command Set Profile.
+const COMBINATION: u32 = 0x1ff;
+
+/// Every namespace.
+const NSID_ALL: u32 = 0xffff_ffff;
+
+/// The thresholds of the composite temperature: its upper and its lower one in kelvins.
+const TEMPERATURES: (u16, u16) = (WARNING_TEMPERATURE, 0);
+
+/// The features of an association that no other part of it keeps.
+#[derive(Debug)]
+pub(crate) struct Features {
+    arbitration: Cell<u32>,
+    temperatures: Cell<(u16, u16)>,
+    io_queues: Cell<u16>,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Self {
+            arbitration: Cell::new(0),
+            temperatures: Cell::new(TEMPERATURES),
+            io_queues: Cell::new(IO_QUEUES_MAX),
+        }
+    }
+}
+
+impl Features {
+    /// How many I/O queues the host may connect.
+    pub(crate) fn io_queues(&self) -> u16 {
+        self.io_queues.get()
+    }
+
+    /// The thresholds of the composite temperature: its upper and its lower one in kelvins.
+    pub(super) fn temperatures(&self) -> (u16, u16) {
+        self.temperatures.get()
+    }
+
+    /// As at the start.
+    pub(crate) fn reset(&self) {
+        self.arbitration.set(0);
+        self.temperatures.set(TEMPERATURES);
+        self.io_queues.set(IO_QUEUES_MAX);
+    }
+}
+
+pub(super) fn set(association: &Association, command: &Command) -> Executed {
+    let (feature, value) = (command.feature_id(), command.feature_value());
+    current(association, command)?;
+    if command.feature_save() {
+        return Err(Status::FEATURE_NOT_SAVEABLE);
+    }
+    let features = &association.features;
+    match feature {
+        Feature::ARBITRATION => features.arbitration.set(value),
+        Feature::POWER_MANAGEMENT if value & POWER_STATE != 0 => {
+            return Err(Status::INVALID_FIELD);
+        }
+        Feature::TEMPERATURE_THRESHOLD => {
+            set_temperature(features, TemperatureThreshold(value))?;
+            association.events.notice_health(association);
+        }
+        Feature::NUMBER_OF_QUEUES => return set_queues(association, value.into()),
+        Feature::ASYNC_EVENTS => {
+            let there_are = match association.service {
+                Service::Storage(_) => AsyncEvents::WARNINGS.0 | STORAGE_EVENTS,
+                Service::Discovery(_) => DISCOVERY_EVENTS,
+            };
+            association.events.set_wanted(AsyncEvents(value & there_are));
+            association.events.notice_health(association);
+        }
+        Feature::KEEP_ALIVE_TIMER => association.set_keep_alive(value),
+        Feature::COMMAND_SET_PROFILE if value & COMBINATION != 0 => {
+            return Err(Status::COMMAND_SET_COMBINATION_REJECTED);
+        }
+        // There is power state 0 alone, and combination 0 of command sets.
+        Feature::POWER_MANAGEMENT | Feature::COMMAND_SET_PROFILE => {}
+        Feature::KEY_VALUE_CONFIGURATION => {
+            let needs_key = value & Feature::DELETE_NEEDS_KEY != 0;
+            subsystem(association)?.device.set_delete_reports_missing(needs_key);
+        }
+        // A host of a fabric has said who it is when it connected.
+        Feature::HOST_IDENTIFIER => return Err(Status::COMMAND_SEQUENCE_ERROR),
+        _ => return Err(Status::FEATURE_NOT_CHANGEABLE),
+    }
+    Ok(Outcome::done())
+}
+
+pub(super) fn get(association: &Association, command: &Command) -> Executed {
+    let feature = command.feature_id();
+    let current = current(association, command)?;
+    let result = match command.feature_select().ok_or(Status::INVALID_FIELD)? {
+        FeatureSelect::Capabilities => capabilities(feature).0,
+        FeatureSelect::Current if feature == Feature::HOST_IDENTIFIER => {
+            return super::delivered(command, &association.host_id);
+        }
+        FeatureSelect::Current => current,
+        FeatureSelect::Default | FeatureSelect::Saved => default(feature, command),
+    };
+    Ok(Outcome { result: result.into(), ..Outcome::done() })
+}
+
+/// The value of a feature, if there is such a feature.
+fn current(association: &Association, command: &Command) -> Result<u32, Status> {
+    let features = &association.features;
+    let is_storage = matches!(association.service, Service::Storage(_));
+    match command.feature_id() {
+        Feature::ASYNC_EVENTS => Ok(association.events.wanted().0),
+        Feature::KEEP_ALIVE_TIMER => Ok(association.keep_alive.timeout_ms()),
+        Feature::HOST_IDENTIFIER => Ok(0),
+        _ if !is_storage => Err(Status::INVALID_FIELD),
+        Feature::ARBITRATION => Ok(features.arbitration.get()),
+        Feature::POWER_MANAGEMENT | Feature::COMMAND_SET_PROFILE => Ok(0),
+        Feature::TEMPERATURE_THRESHOLD => {
+            of_direction(features.temperatures.get(), command.feature_value())
+        }
+        Feature::NUMBER_OF_QUEUES => Ok(queues(features.io_queues.get())),
+        Feature::KEY_VALUE_CONFIGURATION => {
+            let subsystem = subsystem(association)?;
+            if command.nsid() != NSID_ALL && subsystem.active(command.nsid()).is_none() {
+                return Err(Status::INVALID_NAMESPACE);
+            }
+            Ok(u32::from(subsystem.device.delete_reports_missing()) * Feature::DELETE_NEEDS_KEY)
+        }
+        _ => Err(Status::INVALID_FIELD),
+    }
+}
+
+fn default(feature: Feature, command: &Command) -> u32 {
+    match feature {
+        Feature::NUMBER_OF_QUEUES => queues(IO_QUEUES_MAX),
+        Feature::TEMPERATURE_THRESHOLD => {
+            of_direction(TEMPERATURES, command.feature_value()).unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+fn capabilities(feature: Feature) -> FeatureCapabilities {
+    match feature {
+        Feature::HOST_IDENTIFIER => FeatureCapabilities::default(),
+        Feature::KEY_VALUE_CONFIGURATION => {
+            FeatureCapabilities::CHANGEABLE.with(FeatureCapabilities::NAMESPACE_SPECIFIC)
+        }
+        _ => FeatureCapabilities::CHANGEABLE,
+    }
+}
+
+fn subsystem(association: &Association) -> Result<&Subsystem, Status> {
+    match &association.service {
+        Service::Storage(subsystem) => Ok(subsystem),
+        Service::Discovery(_) => Err(Status::INVALID_FIELD),
+    }
+}
+
+/// So many submission queues and completion queues.
+fn queues(count: u16) -> u32 {
+    QueueCounts { submission: count - 1, completion: count - 1 }.into()
+}
+
+/// A queue of a fabric is both, so there are as many as the host wants of the kind it wants fewer
+/// of.
+fn set_queues(association: &Association, wanted: QueueCounts) -> Executed {
+    if [wanted.submission, wanted.completion].contains(&TOO_MANY_QUEUES) {
+        return Err(Status::INVALID_FIELD);
+    }
+    if association.has_io_queues() {
+        return Err(Status::COMMAND_SEQUENCE_ERROR);
+    }
+    let count = wanted.submission.min(wanted.completion).min(IO_QUEUES_MAX - 1) + 1;
+    association.features.io_queues.set(count);
+    Ok(Outcome { result: queues(count).into(), ..Outcome::done() })
+}
+
+fn set_temperature(features: &Features, threshold: TemperatureThreshold) -> Result<(), Status> {
+    let is_there = matches!(
+        threshold.sensor(),
+        TemperatureThreshold::COMPOSITE | TemperatureThreshold::ALL_SENSORS
+    );
+    let (over, under) = features.temperatures.get();
+    features.temperatures.set(match threshold.direction() {
+        0 if is_there => (threshold.kelvins(), under),
+        1 if is_there => (over, threshold.kelvins()),
+        _ => return Err(Status::INVALID_FIELD),
+    });
+    Ok(())
+}
+
+/// The one of two thresholds that the direction of `value` is about.
+fn of_direction((over, under): (u16, u16), value: u32) -> Result<u32, Status> {
+    let threshold = TemperatureThreshold(value);
+    match (threshold.sensor(), threshold.direction()) {
+        (TemperatureThreshold::COMPOSITE, 0) => Ok(over.into()),
+        (TemperatureThreshold::COMPOSITE, 1) => Ok(under.into()),
+        _ => Err(Status::INVALID_FIELD),
+    }
+}

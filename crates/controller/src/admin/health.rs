@@ -1,0 +1,57 @@
+//! SMART / Health Information (Base 2.1, SMART / Health Information log page).
+
+use super::Features;
+use crate::fabrics::{Association, Subsystem};
+use base::Nanos;
+use spec::SmartLog;
+
+/// The composite temperature in kelvins. A device of software has none: this is a cool drive's, so
+/// that thresholds can be tried.
+const TEMPERATURE: u16 = 313;
+
+/// Kelvins from which a host is warned (WCTEMP): what the specification recommends.
+pub(super) const WARNING_TEMPERATURE: u16 = 343;
+
+/// Kelvins from which a device would stop (CCTEMP).
+pub(super) const CRITICAL_TEMPERATURE: u16 = 358;
+
+/// Percent of spare blocks below which a host is warned.
+const SPARE_THRESHOLD: u8 = 10;
+
+/// Bytes in a unit of what hosts read and wrote: a thousand blocks of 512.
+const DATA_UNIT_BYTES: u64 = 512_000;
+
+const MINUTE: Nanos = Nanos::from_secs(60);
+
+/// What a host is warned of now.
+pub(super) fn critical_warnings(subsystem: &Subsystem, features: &Features) -> u8 {
+    let is_low = subsystem.flash().spare_percent < SPARE_THRESHOLD;
+    let (over, under) = features.temperatures();
+    let is_crossed = TEMPERATURE >= over || TEMPERATURE <= under;
+    let bit = |is_so: bool, bit: u8| if is_so { bit } else { 0 };
+    bit(is_low, SmartLog::SPARE_LOW) | bit(is_crossed, SmartLog::TEMPERATURE)
+}
+
+/// The log page.
+pub(super) fn page(subsystem: &Subsystem, association: &Association) -> SmartLog {
+    let (flash, tally, now) = (subsystem.flash(), &subsystem.tally, clock::now());
+    let count = |number: u64| u128::from(number).into();
+    let units = |bytes: u64| u128::from(bytes.div_ceil(DATA_UNIT_BYTES)).into();
+    SmartLog {
+        critical_warning: critical_warnings(subsystem, &association.features),
+        temperature: TEMPERATURE.into(),
+        available_spare: flash.spare_percent,
+        spare_threshold: SPARE_THRESHOLD,
+        percentage_used: flash.used_percent,
+        data_units_read: units(tally.bytes_read()),
+        data_units_written: units(tally.bytes_written()),
+        host_reads: count(tally.reads()),
+        host_writes: count(tally.writes()),
+        busy_minutes: count(tally.busy(now).0 / MINUTE.0),
+        power_cycles: count(1),
+        power_on_hours: count(now.0 / (60 * MINUTE.0)),
+        media_errors: count(tally.media_errors()),
+        error_entries: count(association.errors.count()),
+        ..SmartLog::default()
+    }
+}

@@ -1,0 +1,80 @@
+use super::events::{DISCOVERY_EVENTS, REQUESTS_MAX, STORAGE_EVENTS};
+use super::health::{CRITICAL_TEMPERATURE, WARNING_TEMPERATURE};
+use crate::fabrics::{
+    ERRORS_KEPT, IN_CAPSULE_BYTES, KEEP_ALIVE_GRANULARITY, QUEUE_ENTRIES, Subsystem, VERSION,
+};
+use crate::span::TRANSFER_BYTES_MAX;
+use spec::{ControllerType, IdentifyController, QualifiedName, Text};
+
+/// MDTS, in units of the smallest memory page.
+const TRANSFER_MAX_LOG2: u8 = (TRANSFER_BYTES_MAX / 4_096).ilog2().to_le_bytes()[0];
+
+/// Aborts at a time, 0's based. Each is done at once, so the number is no limit.
+const ABORT_LIMIT: u8 = 3;
+
+/// What a Flush of all namespaces does: bits 2:1 of VWC say that there is none.
+const NO_FLUSH_ALL: u8 = 0b10 << 1;
+
+/// The controller of an association with a subsystem.
+pub(super) fn of_storage(subsystem: &Subsystem, id: u16) -> IdentifyController {
+    IdentifyController {
+        serial_number: subsystem.serial,
+        firmware_revision: subsystem.firmware,
+        multipath: IdentifyController::MULTIPLE_CONTROLLERS,
+        async_events: STORAGE_EVENTS.into(),
+        controller_type: ControllerType::IO,
+        abort_limit: ABORT_LIMIT,
+        firmware_updates: IdentifyController::ONE_FIXED_SLOT,
+        log_page_attributes: IdentifyController::LOG_EFFECTS | IdentifyController::LOG_OFFSETS,
+        warning_temperature: WARNING_TEMPERATURE.into(),
+        critical_temperature: CRITICAL_TEMPERATURE.into(),
+        capacity: u128::from(subsystem.device.kv().map_or(0, |store| store.capacity_bytes()))
+            .into(),
+        submission_entry_sizes: IdentifyController::SUBMISSION_ENTRY_64,
+        completion_entry_sizes: IdentifyController::COMPLETION_ENTRY_16,
+        namespaces_max: subsystem.namespaces().into(),
+        optional_commands: IdentifyController::SAVE_AND_SELECT.into(),
+        volatile_write_cache: NO_FLUSH_ALL,
+        subsystem: QualifiedName::new(subsystem.nqn()),
+        command_capsule_size: ((64 + IN_CAPSULE_BYTES) / 16).into(),
+        response_capsule_size: 1.into(),
+        capsule_descriptors_max: 1,
+        optional_fabrics_commands: IdentifyController::DISCONNECT.into(),
+        ..common(id)
+    }
+}
+
+/// The controller of an association with the discovery subsystem.
+pub(super) fn of_discovery(id: u16) -> IdentifyController {
+    IdentifyController {
+        firmware_revision: Text::new(""),
+        async_events: DISCOVERY_EVENTS.into(),
+        controller_type: ControllerType::DISCOVERY,
+        log_page_attributes: IdentifyController::LOG_OFFSETS,
+        subsystem: QualifiedName::new(QualifiedName::DISCOVERY),
+        ..common(id)
+    }
+}
+
+fn common(id: u16) -> IdentifyController {
+    let error_log_entries = u8::try_from(ERRORS_KEPT - 1).expect("few errors are kept");
+    IdentifyController {
+        serial_number: Text::new(""),
+        model_number: Text::new("Kvasir"),
+        transfer_max_log2: TRANSFER_MAX_LOG2,
+        controller_id: id.into(),
+        version: VERSION.0.into(),
+        attributes: (IdentifyController::HOST_ID_128 | IdentifyController::TRAFFIC_KEEPS_ALIVE)
+            .into(),
+        async_event_limit: REQUESTS_MAX - 1,
+        error_log_entries,
+        keep_alive_granularity: KEEP_ALIVE_GRANULARITY.into(),
+        commands_max: (QUEUE_ENTRIES + 1).into(),
+        sgl_support: (IdentifyController::SGL
+            | IdentifyController::SGL_LONGER
+            | IdentifyController::SGL_OFFSET
+            | IdentifyController::SGL_TRANSPORT)
+            .into(),
+        ..IdentifyController::default()
+    }
+}

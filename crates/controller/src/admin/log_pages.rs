@@ -1,0 +1,105 @@
+//! The Get Log Page command (Base 2.1, Get Log Page command).
+
+use super::{health, vendor};
+use crate::completion::Executed;
+use crate::fabrics::{Association, Service, Subsystem, discovery_log};
+use crate::span::TRANSFER_BYTES_MAX;
+use spec::{
+    AdminOpcode, Command, CommandEffects, CommandSet, Effects, FirmwareSlots, LogPage, Opcode,
+    Status, SupportedLogPages,
+};
+use zerocopy::IntoBytes;
+
+/// The log pages of a controller of a subsystem, without those of `vendor`.
+const STORAGE_PAGES: [LogPage; 6] = [
+    LogPage::SUPPORTED,
+    LogPage::ERRORS,
+    LogPage::SMART,
+    LogPage::FIRMWARE_SLOTS,
+    LogPage::CHANGED_NAMESPACES,
+    LogPage::COMMAND_EFFECTS,
+];
+
+/// The log pages of a discovery controller.
+const DISCOVERY_PAGES: [LogPage; 3] = [LogPage::SUPPORTED, LogPage::ERRORS, LogPage::DISCOVERY];
+
+pub(super) fn get(association: &Association, command: &Command) -> Executed {
+    let bytes = u32::try_from(command.log_page_bytes()).unwrap_or(u32::MAX);
+    if bytes > TRANSFER_BYTES_MAX || command.log_page_offset_is_index() {
+        return Err(Status::INVALID_FIELD);
+    }
+    let page = page(association, command)?;
+    let offset = usize::try_from(command.log_page_offset()).unwrap_or(usize::MAX);
+    let rest = page.get(offset..).ok_or(Status::INVALID_FIELD)?;
+    // What a host asks for behind the end of a page is zeros.
+    let mut part = vec![0; bytes as usize];
+    let len = rest.len().min(part.len());
+    part[..len].copy_from_slice(&rest[..len]);
+    let answer = super::delivered(command, &part)?;
+    if !command.retains_event() {
+        association.events.read(association, command.log_page());
+    }
+    Ok(answer)
+}
+
+fn page(association: &Association, command: &Command) -> Result<Vec<u8>, Status> {
+    match (&association.service, command.log_page()) {
+        (_, LogPage::ERRORS) => Ok(association.errors.page()),
+        (Service::Storage(subsystem), _) => page_of_storage(association, subsystem, command),
+        (Service::Discovery(entrance), LogPage::DISCOVERY) => Ok(discovery_log(entrance)),
+        (Service::Discovery(_), LogPage::SUPPORTED) => {
+            Ok(SupportedLogPages::of(&DISCOVERY_PAGES).as_bytes().to_vec())
+        }
+        (Service::Discovery(_), _) => Err(Status::INVALID_LOG_PAGE),
+    }
+}
+
+fn page_of_storage(
+    association: &Association,
+    subsystem: &Subsystem,
+    command: &Command,
+) -> Result<Vec<u8>, Status> {
+    let bytes = match command.log_page() {
+        LogPage::SUPPORTED => {
+            let of_vendor = vendor::PAGES.iter().map(|page| page.id);
+            let pages: Vec<_> = STORAGE_PAGES.into_iter().chain(of_vendor).collect();
+            SupportedLogPages::of(&pages).as_bytes().to_vec()
+        }
+        LogPage::SMART => health::page(subsystem, association).as_bytes().to_vec(),
+        LogPage::FIRMWARE_SLOTS => {
+            let mut slots = FirmwareSlots { active: 1, ..FirmwareSlots::default() };
+            slots.revisions[0] = subsystem.firmware;
+            slots.as_bytes().to_vec()
+        }
+        LogPage::CHANGED_NAMESPACES => association.changes.page().as_bytes().to_vec(),
+        LogPage::COMMAND_EFFECTS => effects(command.log_page_csi()).as_bytes().to_vec(),
+        other => {
+            let page = vendor::PAGES.iter().find(|page| page.id == other);
+            (page.ok_or(Status::INVALID_LOG_PAGE)?.read)(subsystem)
+        }
+    };
+    Ok(bytes)
+}
+
+/// What commands there are and do. Of other command sets there are no I/O commands here, and hosts
+/// ask: nvme-cli 2.13 for every set that it knows, and it gives up at the first error.
+fn effects(set: CommandSet) -> CommandEffects {
+    let none = Effects::default();
+    let admin = CommandEffects::default()
+        .with_admin(AdminOpcode::GET_LOG_PAGE, none)
+        .with_admin(AdminOpcode::IDENTIFY, none)
+        .with_admin(AdminOpcode::ABORT, none)
+        .with_admin(AdminOpcode::SET_FEATURES, none)
+        .with_admin(AdminOpcode::GET_FEATURES, none)
+        .with_admin(AdminOpcode::ASYNC_EVENT_REQUEST, none)
+        .with_admin(AdminOpcode::KEEP_ALIVE, none);
+    if set != CommandSet::KEY_VALUE {
+        return admin;
+    }
+    admin
+        .with_io(Opcode::STORE, Effects::CHANGES_DATA)
+        .with_io(Opcode::RETRIEVE, none)
+        .with_io(Opcode::LIST, none)
+        .with_io(Opcode::DELETE, Effects::CHANGES_DATA)
+        .with_io(Opcode::EXIST, none)
+}

@@ -1,0 +1,17 @@
+//! Log pages of Kvasir's own: one file each, and a line here.
+
+mod engine_figures;
+
+pub use engine_figures::EngineFigures;
+
+use crate::fabrics::Subsystem;
+use spec::LogPage;
+
+/// A log page of the vendor's range, C0h and above.
+pub(super) struct VendorPage {
+    pub(super) id: LogPage,
+    pub(super) read: fn(&Subsystem) -> Vec<u8>,
+}
+
+/// All of them.
+pub(super) const PAGES: [VendorPage; 1] = [engine_figures::PAGE];

@@ -1,0 +1,85 @@
+use super::VendorPage;
+use crate::fabrics::Subsystem;
+use engine::{Counts, Usage};
+use spec::LogPage;
+use zerocopy::little_endian::U64;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The figures' place among the log pages of the vendor's range.
+pub(super) const PAGE: VendorPage = VendorPage { id: EngineFigures::LOG_PAGE, read };
+
+/// What the device's store holds and has done, and its flash: log page C0h. All are 64-bit numbers,
+/// little endian; those of work done count from when the device was opened.
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(C)]
+pub struct EngineFigures {
+    /// 1: of this layout. Later ones only add fields.
+    pub version: U64,
+    /// Keys with a value, and a few records by which the store keeps its key spaces.
+    pub live_records: U64,
+    /// Bytes that they take up.
+    pub live_bytes: U64,
+    /// Bytes that they may take up.
+    pub capacity_bytes: U64,
+    /// Records of deletes that are still needed.
+    pub tombstones: U64,
+    /// Extents that are free.
+    pub extents_free: U64,
+    /// Memory of the index in bytes.
+    pub index_bytes: U64,
+    /// Bytes of keys and values that hosts stored.
+    pub host_bytes: U64,
+    /// Pages sensed for hosts.
+    pub host_page_reads: U64,
+    /// Extents cleaned.
+    pub victims: U64,
+    /// Records that cleaning moved.
+    pub records_moved: U64,
+    /// Pages sensed for cleaning.
+    pub gc_page_reads: U64,
+    /// Pages programmed with room left, because nobody was about to join them.
+    pub padded_pages: U64,
+    /// Pages of flash read.
+    pub flash_reads: U64,
+    /// Pages of flash programmed.
+    pub flash_programs: U64,
+    /// Blocks of flash erased.
+    pub flash_erases: U64,
+}
+
+impl EngineFigures {
+    /// Where a host reads them.
+    pub const LOG_PAGE: LogPage = LogPage(0xc0);
+
+    /// Those of the store behind `subsystem` and of its flash; zeros for a device without a store.
+    fn of(subsystem: &Subsystem) -> Self {
+        let store = subsystem.device.kv();
+        let usage = store.map_or_else(Usage::default, |store| store.usage());
+        let counts = store.map_or_else(Counts::default, |store| store.counters());
+        let flash = subsystem.flash();
+        Self {
+            version: 1.into(),
+            live_records: usage.values.records.into(),
+            live_bytes: usage.values.bytes.into(),
+            capacity_bytes: store.map_or(0, |store| store.capacity_bytes()).into(),
+            tombstones: usage.tombstones.records.into(),
+            extents_free: u64::from(usage.extents_free).into(),
+            index_bytes: usage.index_bytes.into(),
+            host_bytes: counts.host_bytes.into(),
+            host_page_reads: counts.host_page_reads.into(),
+            victims: counts.victims.into(),
+            records_moved: counts.records_moved.into(),
+            gc_page_reads: counts.gc_page_reads.into(),
+            padded_pages: counts.padded_pages.into(),
+            flash_reads: flash.reads.into(),
+            flash_programs: flash.programs.into(),
+            flash_erases: flash.erases.into(),
+        }
+    }
+}
+
+fn read(subsystem: &Subsystem) -> Vec<u8> {
+    EngineFigures::of(subsystem).as_bytes().to_vec()
+}

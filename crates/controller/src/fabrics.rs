@@ -1,0 +1,44 @@
+//! The controller as hosts of a fabric see it: subsystems that they connect to, and queues that
+//! carry their commands (Base 2.1, message-based controllers).
+//!
+//! # How it works
+//! 1. A door asks an [`Entrance`] for a queue for each connection. The queue is nobody's until a
+//!    Connect (`connect`) binds it: as an admin queue it makes an association (`association`), as
+//!    an I/O queue it joins one.
+//! 2. A command that arrives takes a slot of its queue (`slots`) and becomes a task of its own
+//!    (`queue`). I/O commands go to the device (`io`), others to `admin`.
+//! 3. What an association is to its host, its properties say (`property`). It ends with its admin
+//!    queue, or when the host was silent for too long (`keep_alive`).
+//! 4. The discovery subsystem (`discovery`) tells hosts of the others.
+//!
+//! # Guarantees
+//! - Each command is answered once, unless its queue is gone: then never. A command that was
+//!   started runs to its end whoever still awaits it.
+//! - Nothing that a host sends panics, and what it can make the controller keep is bounded: queues,
+//!   commands on them, associations, entries of logs.
+//! - No association sees anything of another one but what they store.
+
+mod association;
+mod connect;
+mod discovery;
+mod error_log;
+mod io;
+mod keep_alive;
+mod port;
+mod property;
+mod queue;
+mod slots;
+mod subsystem;
+mod tally;
+
+pub(crate) use association::{Association, Service};
+pub use discovery::TransportAddress;
+pub(crate) use discovery::discovery_log;
+pub(crate) use error_log::ERRORS_KEPT;
+pub(crate) use io::{IN_CAPSULE_BYTES, room};
+pub(crate) use keep_alive::GRANULARITY as KEEP_ALIVE_GRANULARITY;
+pub use port::{Entrance, Subsystems};
+pub(crate) use property::{QUEUE_ENTRIES, VERSION};
+pub(crate) use queue::{Bound, Queue};
+pub(crate) use slots::Ticket;
+pub use subsystem::{FlashFigures, Subsystem, SubsystemConfig};

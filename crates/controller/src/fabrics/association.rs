@@ -1,0 +1,195 @@
+use crate::admin::{Changes, Events, Features};
+use crate::fabrics::error_log::ErrorLog;
+use crate::fabrics::keep_alive::{KeepAlive, TICK};
+use crate::fabrics::port::Entrance;
+use crate::fabrics::property::Registers;
+use crate::fabrics::queue::Queue;
+use crate::fabrics::subsystem::Subsystem;
+use clock::Stage;
+use spec::{Completion, QualifiedName, Status};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::{Rc, Weak};
+
+/// Most associations of a subsystem: a bound on what hosts can make it keep.
+const ASSOCIATIONS_MAX: usize = 256;
+
+/// The largest id of a dynamic controller (Base 2.1, Connect command).
+const CONTROLLER_ID_MAX: u16 = 0xffef;
+
+/// In place of the queue, or of the id, of a command where an error is of none (Base 2.1, Error
+/// Information log page).
+const NO_QUEUE: u16 = 0xffff;
+
+/// What a host has connected to.
+pub(crate) enum Service {
+    Storage(Rc<Subsystem>),
+    /// The discovery subsystem, as it is reached here.
+    Discovery(Entrance),
+}
+
+/// A host's controller: made by the Connect of its admin queue, gone with that queue (Base 2.1,
+/// dynamic controller model).
+pub(crate) struct Association {
+    /// The controller's id, which is unique in its subsystem.
+    pub(crate) id: u16,
+    pub(crate) host_id: [u8; 16],
+    pub(crate) host: QualifiedName,
+    pub(crate) service: Service,
+    pub(crate) registers: Registers,
+    pub(crate) keep_alive: KeepAlive,
+    pub(crate) features: Features,
+    pub(crate) events: Events,
+    pub(crate) errors: ErrorLog,
+    pub(crate) changes: Changes,
+    siblings: Weak<Associations>,
+    queues: RefCell<BTreeMap<u16, Weak<Queue>>>,
+}
+
+impl Association {
+    /// Adds a queue, unless there is one of this id.
+    pub(crate) fn add_queue(&self, id: u16, queue: &Rc<Queue>) -> bool {
+        let mut queues = self.queues.borrow_mut();
+        let is_new = !queues.contains_key(&id);
+        if is_new {
+            queues.insert(id, Rc::downgrade(queue));
+        }
+        is_new
+    }
+
+    /// The queue of this id, 0 for the admin queue.
+    pub(crate) fn queue(&self, id: u16) -> Option<Rc<Queue>> {
+        self.queues.borrow().get(&id).and_then(Weak::upgrade)
+    }
+
+    pub(crate) fn has_io_queues(&self) -> bool {
+        self.queues.borrow().keys().any(|&id| id > 0)
+    }
+
+    /// A queue is gone. All end with the admin queue.
+    pub(crate) fn queue_closed(&self, id: u16) {
+        if id > 0 {
+            self.queues.borrow_mut().remove(&id);
+            return;
+        }
+        self.end();
+    }
+
+    /// The host may be silent for `timeout_ms`; 0 is for ever.
+    pub(crate) fn set_keep_alive(&self, timeout_ms: u32) {
+        self.keep_alive.set_timeout_ms(timeout_ms);
+        if let Some(siblings) = self.siblings.upgrade() {
+            siblings.watch();
+        }
+    }
+
+    /// Ends the I/O queues.
+    pub(crate) fn end_io_queues(&self) {
+        let io = self.queues.borrow_mut().split_off(&1);
+        io.values().filter_map(Weak::upgrade).for_each(|queue| queue.end());
+    }
+
+    /// Ends everything that there is between the host and its controller.
+    pub(crate) fn end(&self) {
+        let queues = std::mem::take(&mut *self.queues.borrow_mut());
+        self.events.drop_requests();
+        if let Some(siblings) = self.siblings.upgrade() {
+            siblings.remove(self.id);
+        }
+        queues.values().filter_map(Weak::upgrade).for_each(|queue| queue.end());
+    }
+
+    /// A tick has passed.
+    fn tick(&self) {
+        if self.keep_alive.expires() {
+            self.registers.fail();
+            let expired = Completion::new(NO_QUEUE, Status::KEEP_ALIVE_EXPIRED, 0);
+            self.errors.record(NO_QUEUE, None, expired);
+            self.end();
+            return;
+        }
+        self.events.notice_health(self);
+    }
+}
+
+/// The associations of a subsystem, in the order of their ids.
+#[derive(Default)]
+pub(crate) struct Associations {
+    list: RefCell<BTreeMap<u16, Rc<Association>>>,
+    last_id: Cell<u16>,
+    is_ticking: Cell<bool>,
+}
+
+impl Associations {
+    /// A new association, unless there are as many as may be.
+    pub(crate) fn add(
+        self: &Rc<Self>,
+        host_id: [u8; 16],
+        host: QualifiedName,
+        service: Service,
+        keep_alive_ms: u32,
+    ) -> Option<Rc<Association>> {
+        if self.list.borrow().len() >= ASSOCIATIONS_MAX {
+            return None;
+        }
+        let association = Rc::new(Association {
+            id: self.next_id(),
+            host_id,
+            host,
+            service,
+            registers: Registers::default(),
+            keep_alive: KeepAlive::default(),
+            features: Features::default(),
+            events: Events::default(),
+            errors: ErrorLog::default(),
+            changes: Changes::default(),
+            siblings: Rc::downgrade(self),
+            queues: RefCell::default(),
+        });
+        self.list.borrow_mut().insert(association.id, association.clone());
+        association.set_keep_alive(keep_alive_ms);
+        Some(association)
+    }
+
+    /// The association of this id, if there is one.
+    pub(crate) fn get(&self, id: u16) -> Option<Rc<Association>> {
+        self.list.borrow().get(&id).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Rc<Association>> {
+        self.list.borrow().values().cloned().collect()
+    }
+
+    fn remove(&self, id: u16) {
+        self.list.borrow_mut().remove(&id);
+    }
+
+    /// Ids go round, so that one that was in use is not soon taken for a new one.
+    fn next_id(&self) -> u16 {
+        let list = self.list.borrow();
+        let mut id = self.last_id.get();
+        loop {
+            id = if id >= CONTROLLER_ID_MAX { 1 } else { id + 1 };
+            if !list.contains_key(&id) {
+                self.last_id.set(id);
+                return id;
+            }
+        }
+    }
+
+    /// Looks after the hosts as long as there is one that may not be silent for ever.
+    fn watch(self: &Rc<Self>) {
+        let is_wanted = self.list.borrow().values().any(|each| each.keep_alive.timeout_ms() > 0);
+        if is_wanted && !self.is_ticking.replace(true) {
+            clock::spawn(self.clone().tick());
+        }
+    }
+
+    async fn tick(self: Rc<Self>) {
+        // From the time of hosts on: one that comes late is not followed by others at once.
+        clock::sleep_until(clock::host_now() + TICK, Stage::Queue).await;
+        self.all().iter().for_each(|association| association.tick());
+        self.is_ticking.set(false);
+        self.watch();
+    }
+}

@@ -1,0 +1,121 @@
+use crate::completion::Outcome;
+use crate::fabrics::association::{Association, Service};
+use crate::fabrics::io::brought;
+use crate::fabrics::keep_alive::DISCOVERY_MS;
+use crate::fabrics::property::QUEUE_ENTRIES;
+use crate::fabrics::queue::{Bound, Queue};
+use crate::host_queue::Capsule;
+use spec::{Command, ConnectData, ConnectInvalid, ConnectReply, QualifiedName, Status};
+use std::rc::Rc;
+use zerocopy::FromBytes;
+
+/// Why a queue was not connected.
+enum Refusal {
+    /// A field is wrong.
+    Invalid(ConnectInvalid),
+    Because(Status),
+}
+
+impl From<ConnectInvalid> for Refusal {
+    fn from(invalid: ConnectInvalid) -> Self {
+        Self::Invalid(invalid)
+    }
+}
+
+impl From<Status> for Refusal {
+    fn from(status: Status) -> Self {
+        Self::Because(status)
+    }
+}
+
+/// Answers a Connect on a queue that is nobody's (Base 2.1, Connect command).
+pub(crate) fn connect(queue: &Rc<Queue>, capsule: &Capsule) -> Outcome {
+    match connected(queue, capsule) {
+        Ok(id) => Outcome { result: ConnectReply::new(id).0.into(), ..Outcome::done() },
+        Err(Refusal::Because(status)) => Outcome::of(status),
+        Err(Refusal::Invalid(invalid)) => {
+            Outcome { result: invalid.0.into(), ..Outcome::of(Status::CONNECT_INVALID_PARAMETERS) }
+        }
+    }
+}
+
+/// Binds the queue, and returns its controller's id.
+fn connected(queue: &Rc<Queue>, capsule: &Capsule) -> Result<u16, Refusal> {
+    let command = &capsule.command;
+    if command.record_format() != 0 {
+        return Err(Status::CONNECT_INCOMPATIBLE_FORMAT.into());
+    }
+    let bytes = brought(command, capsule.data.clone())?;
+    let data = bytes.bytes().and_then(|bytes| ConnectData::read_from_bytes(bytes).ok());
+    let data = data.ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
+    if !(1..=QUEUE_ENTRIES).contains(&command.queue_size()) {
+        return Err(ConnectInvalid::QUEUE_SIZE.into());
+    }
+    data.host.as_str().ok_or(ConnectInvalid::HOST)?;
+    let association = match command.queue_id() {
+        0 => new_association(queue, command, &data)?,
+        id => association_of(queue, id, &data)?,
+    };
+    if !association.add_queue(command.queue_id(), queue) {
+        return Err(Status::COMMAND_SEQUENCE_ERROR.into());
+    }
+    let id = association.id;
+    queue.bind(Bound {
+        association,
+        id: command.queue_id(),
+        entries: command.queue_size() + 1,
+        has_flow_control: !command.connect_attributes().disables_flow_control(),
+    });
+    Ok(id)
+}
+
+/// The association that the Connect of an admin queue makes.
+fn new_association(
+    queue: &Queue,
+    command: &Command,
+    data: &ConnectData,
+) -> Result<Rc<Association>, Refusal> {
+    let name = data.subsystem.as_str().ok_or(ConnectInvalid::SUBSYSTEM)?;
+    let subsystems = queue.entrance.subsystems();
+    let mut keep_alive_ms = command.keep_alive_ms();
+    let (associations, service) = if name == QualifiedName::DISCOVERY {
+        if keep_alive_ms == 0 {
+            keep_alive_ms = DISCOVERY_MS;
+        }
+        (subsystems.discovery(), Service::Discovery(queue.entrance.clone()))
+    } else {
+        let subsystem = subsystems.find(name).ok_or(ConnectInvalid::SUBSYSTEM)?;
+        (&subsystem.associations.clone(), Service::Storage(subsystem))
+    };
+    // The dynamic controller model: a controller is not there before a host connects to it.
+    if data.controller_id != ConnectData::ANY_CONTROLLER {
+        return Err(ConnectInvalid::CONTROLLER_ID.into());
+    }
+    associations
+        .add(data.host_id, data.host, service, keep_alive_ms)
+        .ok_or(Status::CONNECT_CONTROLLER_BUSY.into())
+}
+
+/// The association that the Connect of an I/O queue joins as queue `id`.
+fn association_of(queue: &Queue, id: u16, data: &ConnectData) -> Result<Rc<Association>, Refusal> {
+    let name = data.subsystem.as_str().ok_or(ConnectInvalid::SUBSYSTEM)?;
+    if name == QualifiedName::DISCOVERY {
+        return Err(ConnectInvalid::QUEUE_ID.into());
+    }
+    let subsystem = queue.entrance.subsystems().find(name).ok_or(ConnectInvalid::SUBSYSTEM)?;
+    let association = subsystem.associations.get(data.controller_id.get());
+    let association = association.ok_or(ConnectInvalid::CONTROLLER_ID)?;
+    if association.host_id != data.host_id {
+        return Err(ConnectInvalid::HOST_ID.into());
+    }
+    if association.host != data.host {
+        return Err(ConnectInvalid::HOST.into());
+    }
+    if !association.registers.takes_commands() {
+        return Err(Status::COMMAND_SEQUENCE_ERROR.into());
+    }
+    if id > association.features.io_queues() {
+        return Err(ConnectInvalid::QUEUE_ID.into());
+    }
+    Ok(association)
+}

@@ -1,0 +1,127 @@
+//! The properties of an association: what a host reads and writes to enable, reset and shut down
+//! its controller (Base 2.1, Controller Properties).
+
+use crate::completion::Outcome;
+use crate::fabrics::association::{Association, Service};
+use spec::{
+    Capabilities, Command, Configuration, ControllerStatus, Property, ReadyTimeouts, Shutdown,
+    ShutdownStatus, Status, Version,
+};
+use std::cell::Cell;
+
+/// Most entries of a queue, 0's based (MQES).
+pub(crate) const QUEUE_ENTRIES: u16 = 1_023;
+
+/// The version of the specification that controllers keep to.
+pub(crate) const VERSION: Version = Version::V2_1;
+
+/// How long enabling and disabling may take at most in units of 500 ms. Both are done at once here;
+/// a host that waits for an answer over a slow network takes this as its patience.
+const READY_HALF_SECONDS: u8 = 15;
+
+/// The properties that change.
+#[derive(Debug, Default)]
+pub(crate) struct Registers {
+    configuration: Cell<Configuration>,
+    status: Cell<ControllerStatus>,
+}
+
+impl Registers {
+    /// Enabled, and neither failed nor shut down.
+    #[inline]
+    pub(crate) fn takes_commands(&self) -> bool {
+        self.status.get() == ControllerStatus::READY
+    }
+
+    /// The controller has failed for good.
+    pub(crate) fn fail(&self) {
+        self.status.set(ControllerStatus::FATAL);
+    }
+}
+
+/// What controllers here can do.
+pub(crate) const fn capabilities() -> Capabilities {
+    Capabilities::CONTIGUOUS_QUEUES
+        .with_queue_entries(QUEUE_ENTRIES)
+        .with_ready_half_seconds(READY_HALF_SECONDS)
+        .with(Capabilities::NVM_COMMAND_SET)
+        .with(Capabilities::COMMAND_SETS)
+        .with(Capabilities::READY_WITH_MEDIA)
+}
+
+/// Answers a Property Get.
+pub(crate) fn get(association: &Association, command: &Command) -> Outcome {
+    let registers = &association.registers;
+    let property = command.property_offset();
+    let value = match property {
+        Property::CAP => capabilities().0,
+        Property::VS => VERSION.0.into(),
+        Property::CC => registers.configuration.get().0.into(),
+        Property::CSTS => registers.status.get().0.into(),
+        Property::CRTO => ReadyTimeouts::new(READY_HALF_SECONDS.into(), 0).0.into(),
+        _ => return Outcome::of(Status::INVALID_FIELD),
+    };
+    if command.property_is_8_bytes() != property.is_8_bytes() {
+        return Outcome::of(Status::INVALID_FIELD);
+    }
+    Outcome { result: value, ..Outcome::done() }
+}
+
+/// Answers a Property Set.
+pub(crate) fn set(association: &Association, command: &Command) -> Outcome {
+    // Of the properties here a host writes one alone.
+    if command.property_offset() != Property::CC || command.property_is_8_bytes() {
+        return Outcome::of(Status::INVALID_FIELD);
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "the property has 4 bytes")]
+    let value = command.property_value() as u32;
+    configure(association, Configuration(value));
+    Outcome::done()
+}
+
+fn configure(association: &Association, new: Configuration) {
+    let registers = &association.registers;
+    let old = registers.configuration.replace(new);
+    match (old.is_enabled(), new.is_enabled()) {
+        (false, true) => {
+            let can = is_valid(association, new);
+            registers.status.set(if can {
+                ControllerStatus::READY
+            } else {
+                ControllerStatus::FATAL
+            });
+        }
+        (true, false) => reset(association),
+        _ => {}
+    }
+    let asks = |configuration: Configuration| {
+        matches!(configuration.shutdown(), Shutdown::Normal | Shutdown::Abrupt)
+    };
+    if asks(new) && !asks(old) {
+        // What a host was told is stored outlives a loss of power, so nothing is left to be done.
+        registers.status.set(registers.status.get().with_shutdown(ShutdownStatus::Complete));
+    }
+}
+
+fn is_valid(association: &Association, configuration: Configuration) -> bool {
+    let sets_are_known = matches!(
+        configuration.command_sets(),
+        Configuration::NVM_COMMAND_SET
+            | Configuration::ALL_COMMAND_SETS
+            | Configuration::ADMIN_ONLY
+    );
+    // A discovery controller has no I/O queues, and their entries any size.
+    let entries_fit = matches!(association.service, Service::Discovery(_))
+        || (configuration.submission_entry_size(), configuration.completion_entry_size()) == (6, 4);
+    let pages_fit = configuration.page_size() == 0 && configuration.arbitration() == 0;
+    sets_are_known && entries_fit && pages_fit
+}
+
+/// Controller Level Reset: I/O queues end, requests for events are given up, and what the host has
+/// set is as at the start. The admin queue stays.
+fn reset(association: &Association) {
+    association.registers.status.set(ControllerStatus::default());
+    association.end_io_queues();
+    association.events.reset(association);
+    association.features.reset();
+}

@@ -1,0 +1,126 @@
+use spec::{Command, Opcode};
+
+/// What a queue remembers of a command between its arrival and its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticket {
+    slot: u16,
+    pub(crate) command_id: u16,
+    pub(crate) nsid: u32,
+    pub(crate) opcode: Opcode,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    ticket: Ticket,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    /// Somebody waits for the answer.
+    Awaited,
+    /// Under way, and nobody waits any more.
+    Detached,
+}
+
+/// The commands of a queue that are under way.
+///
+/// A slot is found by its number and not by the command's id: a host may use the id again as soon
+/// as it was told that the command was aborted, while the command still runs to its end.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    all: Vec<Slot>,
+    free: Vec<u16>,
+    detached: u16,
+}
+
+impl Slots {
+    /// Takes a slot for a command, unless `most` are awaited already.
+    #[inline]
+    pub(crate) fn take(&mut self, command: &Command, most: u16) -> Option<Ticket> {
+        if self.awaited() >= usize::from(most) {
+            return None;
+        }
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => u16::try_from(self.all.len()).ok()?,
+        };
+        let ticket = Ticket {
+            slot,
+            command_id: command.command_id(),
+            nsid: command.nsid(),
+            opcode: command.opcode(),
+        };
+        let taken = Slot { ticket, state: State::Awaited };
+        match self.all.get_mut(usize::from(slot)) {
+            Some(free) => *free = taken,
+            None => self.all.push(taken),
+        }
+        Some(ticket)
+    }
+
+    /// Gives the slot of an answered command back, and says whether anybody awaits the answer.
+    #[inline]
+    pub(crate) fn give_back(&mut self, ticket: Ticket) -> bool {
+        let state = &mut self.all[usize::from(ticket.slot)].state;
+        let state = std::mem::replace(state, State::Free);
+        assert!(state != State::Free, "a command is answered once");
+        self.free.push(ticket.slot);
+        if state == State::Detached {
+            self.detached -= 1;
+        }
+        state == State::Awaited
+    }
+
+    /// Lets nobody await the command of this id any more, if there is one and no more than `most`
+    /// are in this state then.
+    pub(crate) fn detach(&mut self, command_id: u16, most: u16) -> Option<Ticket> {
+        if self.detached >= most {
+            return None;
+        }
+        let awaited =
+            |slot: &&mut Slot| slot.state == State::Awaited && slot.ticket.command_id == command_id;
+        let slot = self.all.iter_mut().find(awaited)?;
+        slot.state = State::Detached;
+        self.detached += 1;
+        Some(slot.ticket)
+    }
+
+    fn awaited(&self) -> usize {
+        self.all.len() - self.free.len() - usize::from(self.detached)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(id: u16) -> Command {
+        Command::exist(3, b"key").with_command_id(id)
+    }
+
+    #[test]
+    fn as_many_are_awaited_as_the_queue_has_entries() {
+        let mut slots = Slots::default();
+        let first = slots.take(&command(7), 2).unwrap();
+        slots.take(&command(8), 2).unwrap();
+        assert!(slots.take(&command(9), 2).is_none());
+        assert!(slots.give_back(first));
+        assert!(slots.take(&command(9), 2).is_some());
+    }
+
+    #[test]
+    fn an_id_may_come_again_while_its_detached_command_runs() {
+        let mut slots = Slots::default();
+        let aborted = slots.take(&command(7), 1).unwrap();
+        let detached = slots.detach(7, 1).unwrap();
+        assert_eq!((detached.command_id, detached.nsid), (7, 3));
+        assert!(slots.detach(7, 9).is_none(), "it is not awaited any more");
+        let again = slots.take(&command(7), 1).expect("the entry is free again");
+        assert!(slots.detach(7, 1).is_none(), "so many commands that nobody awaits are enough");
+        assert!(!slots.give_back(aborted));
+        assert!(slots.detach(7, 1).is_some());
+        assert!(!slots.give_back(again));
+    }
+}

@@ -1,0 +1,138 @@
+use crate::controller::Controller;
+use crate::fabrics::association::Associations;
+use crate::fabrics::tally::Tally;
+use crate::namespace::Namespace;
+use base::checksum::hash64;
+use engine::Store;
+use spec::{QualifiedName, Text};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What whoever built a device knows of its flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlashFigures {
+    /// Pages read.
+    pub reads: u64,
+    /// Pages programmed.
+    pub programs: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Spare blocks that are left, in percent of those that there were.
+    pub spare_percent: u8,
+    /// How much of its life the flash has used up, in percent; 255 for 255 and more.
+    pub used_percent: u8,
+}
+
+impl FlashFigures {
+    /// Those of a device without flash, or as new.
+    pub const NEW: Self =
+        Self { reads: 0, programs: 0, erases: 0, spare_percent: 100, used_percent: 0 };
+}
+
+/// What a subsystem says it is.
+pub struct SubsystemConfig {
+    /// The name by which hosts connect: an NVMe Qualified Name of at most 223 bytes.
+    pub nqn: String,
+    /// The serial number: at most 20 printable ASCII characters.
+    pub serial: String,
+    /// The firmware revision: at most 8 printable ASCII characters.
+    pub firmware: String,
+    /// Asked for whenever a host wants to know how the flash is.
+    pub flash: Box<dyn Fn() -> FlashFigures>,
+}
+
+/// A device as hosts connect to it (Base 2.1, NVM subsystem). Each host has a controller of its
+/// own; all of them share the device and its namespaces.
+///
+/// Of the device's namespaces hosts see those of key-value pairs. Others keep their ids, and are
+/// inactive.
+pub struct Subsystem {
+    nqn: String,
+    pub(crate) serial: Text<20>,
+    pub(crate) firmware: Text<8>,
+    flash: Box<dyn Fn() -> FlashFigures>,
+    pub(crate) device: Arc<Controller>,
+    pub(crate) associations: Rc<Associations>,
+    pub(crate) tally: Tally,
+}
+
+impl Subsystem {
+    /// The subsystem of a device.
+    ///
+    /// # Panics
+    /// When a part of `config` does not fit its field.
+    pub fn new(config: SubsystemConfig, device: Arc<Controller>) -> Rc<Self> {
+        assert!(
+            QualifiedName::new(&config.nqn).as_str().is_some(),
+            "a subsystem has a name that is not empty"
+        );
+        Rc::new(Self {
+            nqn: config.nqn,
+            serial: Text::new(&config.serial),
+            firmware: Text::new(&config.firmware),
+            flash: config.flash,
+            device,
+            associations: Rc::default(),
+            tally: Tally::default(),
+        })
+    }
+
+    /// The name by which hosts connect.
+    pub fn nqn(&self) -> &str {
+        &self.nqn
+    }
+
+    pub(crate) fn flash(&self) -> FlashFigures {
+        (self.flash)()
+    }
+
+    /// Tells hosts that what Identify says of a namespace has changed.
+    pub fn namespace_changed(&self, nsid: u32) {
+        for association in self.associations.all() {
+            association.changes.add(nsid);
+            association.events.notice_namespaces(&association);
+        }
+    }
+
+    /// The namespace of this id, if hosts see it.
+    #[inline]
+    pub(crate) fn active(&self, nsid: u32) -> Option<&Arc<Store>> {
+        match self.device.namespace(nsid)? {
+            Namespace::Kv(store) => Some(store),
+            Namespace::Block(_) | Namespace::Zoned(_) => None,
+        }
+    }
+
+    /// The largest id that a namespace can have.
+    pub(crate) fn namespaces(&self) -> u32 {
+        self.device.namespace_count()
+    }
+
+    /// The ids of the namespaces that hosts see, from `after` on, which is not among them.
+    pub(crate) fn active_after(&self, after: u32) -> impl Iterator<Item = u32> {
+        let last = self.namespaces();
+        (after.min(last) + 1..=last).filter(|&nsid| self.active(nsid).is_some())
+    }
+
+    /// A name for a namespace that is the same each time that the device is served by this name
+    /// (RFC 9562, version 8: of the maker's own bits).
+    pub(crate) fn uuid(&self, nsid: u32) -> [u8; 16] {
+        let half = |which: &[u8]| {
+            let bytes = [self.nqn.as_bytes(), &nsid.to_le_bytes(), which].concat();
+            hash64(&bytes).to_be_bytes()
+        };
+        let mut uuid = [0; 16];
+        uuid[..8].copy_from_slice(&half(b"high"));
+        uuid[8..].copy_from_slice(&half(b"low"));
+        uuid[6] = uuid[6] & 0x0f | 0x80;
+        uuid[8] = uuid[8] & 0x3f | 0x80;
+        uuid
+    }
+}
+
+impl fmt::Debug for Subsystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Subsystem({:?})", self.nqn)
+    }
+}

@@ -1,0 +1,51 @@
+use base::Buf;
+use spec::{Command, Completion};
+use std::rc::Rc;
+
+/// What a host sends on a queue: a command with the data that it brings (Base 2.1, Command
+/// Capsule).
+#[derive(Clone, Debug)]
+pub struct Capsule {
+    /// The submission queue entry.
+    pub command: Command,
+    /// As many bytes as the command's data pointer says, if its data goes to the controller; empty
+    /// otherwise.
+    pub data: Buf,
+}
+
+/// What the controller answers on a queue (Base 2.1, Response Capsule).
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// The completion queue entry, whole.
+    pub entry: Completion,
+    /// What goes to the host, no more than the command's data pointer has room for.
+    pub data: Buf,
+    /// Whether the host can do without the entry if it gets the data: the command succeeded, its
+    /// result is zero, and the queue runs without submission queue flow control.
+    pub may_elide: bool,
+}
+
+/// Where the responses of a queue go: the transport's connection.
+pub trait Responses {
+    /// Takes the response to a command, in whatever order they come.
+    fn respond(&self, response: Response);
+
+    /// The controller has done with the connection: what was responded so far is still sent.
+    fn end(&self);
+}
+
+/// A queue pair between a host and a controller, as a transport's connection carries it. It is
+/// nobody's until a Connect binds it to a controller.
+pub trait HostQueue {
+    /// Starts a command. Its response comes to the [`Responses`] of the queue.
+    fn submit(&self, capsule: Capsule);
+
+    /// The connection is gone. What was started runs to its end, and nothing is responded any more.
+    fn close(&self);
+}
+
+/// Where hosts come in: what they can connect to.
+pub trait Port {
+    /// A new queue, whose responses go to `responses`.
+    fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue>;
+}

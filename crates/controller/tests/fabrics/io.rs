@@ -1,0 +1,203 @@
+//! I/O commands as hosts send them over a fabric (KV 1.0d; Base 2.1, SGL descriptors).
+
+use crate::host::{BLOCK, KV, Line, ZONED, entry, len, run};
+use spec::{Command, DataPointer, Opcode, Status, StoreOptions};
+
+async fn status_of(io: &Line, command: Command, data: &[u8]) -> Status {
+    io.answer(command, data, 4_096).await.entry.status()
+}
+
+#[test]
+fn values_come_back_cut_to_the_hosts_buffer() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        assert_eq!(io.store(b"key", b"value").await, Status::SUCCESS);
+        for (room, expected) in [(64, &b"value"[..]), (2, b"va"), (0, b"")] {
+            let response = io.retrieve(b"key", room).await;
+            assert_eq!(response.entry.result(), 5, "the whole length");
+            assert_eq!(response.data.bytes().unwrap_or_default(), expected);
+        }
+        let missing = io.retrieve(b"none", 64).await;
+        assert_eq!(missing.entry.status(), Status::KEY_DOES_NOT_EXIST);
+        assert!(missing.entry.do_not_retry());
+        assert_eq!(missing.data.len(), 0);
+    });
+}
+
+#[test]
+fn a_value_may_have_no_bytes_or_2_mib_and_no_more() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        for value in [vec![], vec![9; 20_001], vec![7; 2 << 20]] {
+            assert_eq!(io.store(b"key", &value).await, Status::SUCCESS);
+            let response = io.retrieve(b"key", 2 << 20).await;
+            assert_eq!(response.data.bytes().unwrap_or_default(), value);
+        }
+        // The door does not take more than a command may move.
+        let command = Command::store(KV, b"key", (2 << 20) + 1, StoreOptions::NONE)
+            .with_data_pointer(DataPointer::Transport { len: (2 << 20) + 1 });
+        assert_eq!(status_of(&io, command, &[]).await, Status::INVALID_VALUE_SIZE);
+    });
+}
+
+#[test]
+fn junk_in_reserved_fields_is_ignored() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        // As Mooncake stores: CDW12 counts blocks, and key byte 11 is a 1.
+        let mut key = *b"0123456789abcdef";
+        key[11] = 1;
+        let store = entry(&[
+            (0, &[0x01, 0x40, 0x07, 0x00]),
+            (4, &KV.to_le_bytes()),
+            (8, &key[..8]),
+            (16, &[0xee; 8]),
+            (32, &4_096_u32.to_le_bytes()),
+            (39, &[0x5a]),
+            (40, &4_096_u32.to_le_bytes()),
+            (44, &[16, 2, 0xee, 0xee]),
+            (48, &[7, 0, 0, 0, 0xdd, 0xdd, 0xdd, 0xdd]),
+            (56, &key[8..]),
+        ]);
+        io.send_bytes(&store, &[5; 4_096]);
+        assert_eq!(io.next().await.unwrap().entry.status(), Status::SUCCESS);
+        assert_eq!(io.retrieve(&key, 4_096).await.data.bytes(), Some(&[5; 4_096][..]));
+        io.send_bytes(&store, &[5; 4_096]);
+        assert_eq!(io.next().await.unwrap().entry.status(), Status::KEY_EXISTS);
+        // Size, buffer and data pointer mean nothing to a Delete and an Exist.
+        for (opcode, status) in
+            [(0x14, Status::SUCCESS), (0x10, Status::SUCCESS), (0x14, Status::KEY_DOES_NOT_EXIST)]
+        {
+            let mut command = store;
+            (command[0], command[45]) = (opcode, 0);
+            io.send_bytes(&command, &[]);
+            assert_eq!(io.next().await.unwrap().entry.status(), status, "{opcode:x}");
+        }
+    });
+}
+
+#[test]
+fn keys_above_16_bytes_do_not_fit_a_command() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        assert_eq!(io.store(&[7; 17], b"value").await, Status::INVALID_KEY_SIZE);
+        for command in [
+            Command::retrieve(KV, &[7; 17], 64),
+            Command::list(KV, &[7; 17], 64),
+            Command::delete(KV, &[7; 17]),
+            Command::exist(KV, &[7; 17]),
+        ] {
+            let response = io.answer(command, &[], 64).await;
+            assert_eq!(response.entry.status(), Status::INVALID_FIELD);
+            assert!(response.entry.do_not_retry());
+        }
+        assert_eq!(io.store(b"", b"value").await, Status::INVALID_KEY_SIZE);
+    });
+}
+
+#[test]
+fn the_sgl_is_as_long_as_the_data() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let store = |size| Command::store(KV, b"key", size, StoreOptions::NONE);
+        assert_eq!(status_of(&io, store(6), b"value").await, Status::DATA_SGL_LENGTH_INVALID);
+        // What is longer than the value is cut.
+        assert_eq!(status_of(&io, store(3), b"value").await, Status::SUCCESS);
+        assert_eq!(io.retrieve(b"key", 9).await.data.bytes(), Some(&b"val"[..]));
+        // The door did not get all the data that the SGL promised.
+        let torn = store(5).with_data_pointer(DataPointer::Transport { len: 5 });
+        assert_eq!(status_of(&io, torn, b"valu").await, Status::DATA_SGL_LENGTH_INVALID);
+        // Data that does not fit the SGL, whatever CDW10 says.
+        let retrieve = |len| {
+            Command::retrieve(KV, b"key", 64).with_data_pointer(DataPointer::Transport { len })
+        };
+        assert_eq!(status_of(&io, retrieve(2), &[]).await, Status::DATA_SGL_LENGTH_INVALID);
+        assert_eq!(status_of(&io, retrieve(3), &[]).await, Status::SUCCESS);
+        let list = Command::list(KV, b"", 64).with_data_pointer(DataPointer::Transport { len: 60 });
+        assert_eq!(status_of(&io, list, &[]).await, Status::DATA_SGL_LENGTH_INVALID);
+    });
+}
+
+#[test]
+fn data_pointers_are_sgls_of_two_kinds() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let store = Command::store(KV, b"key", 5, StoreOptions::NONE);
+        let retrieve = Command::retrieve(KV, b"key", 5);
+        let inside = DataPointer::InCapsule { offset: 0, len: 5 };
+        for (command, pointer, status) in [
+            (store, inside, Status::SUCCESS),
+            (store, DataPointer::InCapsule { offset: 8_187, len: 5 }, Status::SUCCESS),
+            (store, DataPointer::InCapsule { offset: 8_188, len: 5 }, Status::SGL_OFFSET_INVALID),
+            (store, DataPointer::Other(0x00), Status::SGL_TYPE_INVALID),
+            (retrieve, inside, Status::SGL_TYPE_INVALID),
+            (retrieve, DataPointer::Other(0x40), Status::SGL_TYPE_INVALID),
+        ] {
+            let command = command.with_data_pointer(pointer);
+            let data: &[u8] = if command.opcode() == Opcode::STORE { b"value" } else { b"" };
+            assert_eq!(status_of(&io, command, data).await, status, "{pointer:?}");
+        }
+        // PSDT 00b: PRP entries, which no fabric has. Then a fused command.
+        for (flags, status) in [(0x00, Status::INVALID_FIELD), (0x41, Status::INVALID_FIELD)] {
+            let command = retrieve.with_data_pointer(DataPointer::Transport { len: 5 });
+            let mut bytes: [u8; 64] = zerocopy::transmute!(command);
+            bytes[1] = flags;
+            io.send_bytes(&bytes, &[]);
+            assert_eq!(io.next().await.unwrap().entry.status(), status);
+        }
+    });
+}
+
+#[test]
+fn namespaces_that_hosts_do_not_see_take_no_commands() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        for nsid in [0, BLOCK, ZONED, 4, u32::MAX] {
+            let response = io.answer(Command::exist(nsid, b"key"), &[], 0).await;
+            assert_eq!(response.entry.status(), Status::INVALID_NAMESPACE);
+            assert!(response.entry.do_not_retry());
+        }
+        assert_eq!(
+            status_of(&io, Command::read(BLOCK, 0, 1), &[]).await,
+            Status::INVALID_NAMESPACE
+        );
+        assert_eq!(status_of(&io, Command::flush(KV), &[]).await, Status::INVALID_OPCODE);
+    });
+}
+
+#[test]
+fn queues_of_all_hosts_share_the_keys() {
+    run(async |world| {
+        let ((_one, first), (_two, second)) = (world.admin().await, world.admin().await);
+        let (io, other) = (world.io(first, 1).await, world.io(second, 1).await);
+        assert_eq!(io.store(b"key", b"value").await, Status::SUCCESS);
+        assert_eq!(other.retrieve(b"key", 9).await.data.bytes(), Some(&b"value"[..]));
+        let list = other.answer(Command::list(KV, b"", 64), &[], 64).await;
+        assert_eq!(list.data.bytes(), Some(&b"\x01\0\0\0\x03\0key\0\0\0"[..]));
+    });
+}
+
+#[test]
+fn a_full_device_may_have_room_later() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let value = vec![7; 1 << 20];
+        for key in 0..64_u8 {
+            let store = Command::store(KV, &[key], len(&value), StoreOptions::NONE);
+            let response = io.answer(store, &value, 0).await;
+            if response.entry.status() == Status::CAPACITY_EXCEEDED {
+                assert!(!response.entry.do_not_retry());
+                return;
+            }
+        }
+        panic!("16 MiB hold no 64");
+    });
+}

@@ -1,0 +1,231 @@
+//! Get Log Page (Base 2.1, Get Log Page command).
+
+use crate::host::{KV, Line, run};
+use base::Nanos;
+use controller::{EngineFigures, FlashFigures};
+use spec::{
+    AdminOpcode, Command, CommandEffects, CommandSet, Effects, ErrorEntry, FirmwareSlots, LogPage,
+    Opcode, SmartLog, Status, SupportedLogPages,
+};
+use zerocopy::FromBytes;
+
+fn get(page: LogPage, bytes: u32) -> Command {
+    Command::get_log_page(page, u32::MAX, bytes)
+}
+
+async fn errors(admin: &Line) -> Vec<ErrorEntry> {
+    let bytes = admin.read(get(LogPage::ERRORS, 4_096)).await;
+    let (entries, rest) = <[ErrorEntry]>::ref_from_prefix(&bytes).expect("entries of 64 bytes");
+    assert!(rest.is_empty());
+    entries.to_vec()
+}
+
+#[test]
+fn failed_commands_are_in_the_error_log_and_missing_keys_are_no_failures() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let io = world.io(id, 3).await;
+        assert!(errors(&admin).await.iter().all(|entry| *entry == ErrorEntry::default()));
+        let failed = io.send(Command::exist(KV, &[1; 17]), &[], 0);
+        assert_eq!(io.next().await.unwrap().entry.status(), Status::INVALID_FIELD);
+        assert_eq!(io.status(Command::exist(KV, b"none")).await, Status::KEY_DOES_NOT_EXIST);
+        let wrong = admin.send(get(LogPage(0x99), 4), &[], 4);
+        assert_eq!(admin.next().await.unwrap().entry.status(), Status::INVALID_LOG_PAGE);
+
+        let entries = errors(&admin).await;
+        let [latest, first] = [&entries[0], &entries[1]];
+        assert_eq!((latest.count.get(), latest.queue_id.get()), (2, 0));
+        assert_eq!(latest.command_id.get(), wrong);
+        // Type 1, code 09h and DNR, behind the phase bit.
+        assert_eq!(latest.status.get(), (0x109 | 0x4000) << 1);
+        assert_eq!((latest.opcode, latest.nsid.get()), (0x02, u32::MAX));
+        assert_eq!((first.count.get(), first.queue_id.get()), (1, 3));
+        assert_eq!((first.command_id.get(), first.nsid.get()), (failed, KV));
+        assert_eq!((first.status.get(), first.opcode), ((0x02 | 0x4000) << 1, 0x14));
+        assert_eq!(entries[2], ErrorEntry::default());
+        let smart: SmartLog = admin.structure(get(LogPage::SMART, 512)).await;
+        assert_eq!(smart.error_entries.get(), 2);
+    });
+}
+
+#[test]
+fn the_error_log_keeps_the_latest_64() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        for _ in 0..100 {
+            admin.status(Command::get_log_page(LogPage(0x99), 0, 4)).await;
+        }
+        let entries = errors(&admin).await;
+        assert_eq!((entries.len(), entries[0].count.get()), (64, 100));
+        assert_eq!(entries[63].count.get(), 37);
+        let (other, _) = world.admin().await;
+        assert_eq!(errors(&other).await[0], ErrorEntry::default(), "each controller has its own");
+    });
+}
+
+#[test]
+fn health_counts_what_hosts_moved() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let smart: SmartLog = admin.structure(get(LogPage::SMART, 512)).await;
+        assert_eq!((smart.host_reads.get(), smart.host_writes.get()), (0, 0));
+        assert_eq!((smart.data_units_read.get(), smart.data_units_written.get()), (0, 0));
+        assert_eq!((smart.critical_warning, smart.available_spare), (0, 100));
+        for number in 0..3_u8 {
+            io.store(&[number], &vec![7; 300_000]).await;
+        }
+        io.retrieve(&[0], 300_000).await;
+        io.retrieve(&[1], 1_000).await;
+        io.retrieve(b"none", 1_000).await;
+        io.status(Command::exist(KV, b"none")).await;
+        let smart: SmartLog = admin.structure(get(LogPage::SMART, 512)).await;
+        assert_eq!((smart.host_reads.get(), smart.host_writes.get()), (2, 3));
+        // 301,000 and 900,000 bytes, in units of 512,000.
+        assert_eq!((smart.data_units_read.get(), smart.data_units_written.get()), (1, 2));
+        assert_eq!((smart.media_errors.get(), smart.error_entries.get()), (0, 0));
+    });
+}
+
+#[test]
+fn a_controller_is_busy_while_commands_are_under_way() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let busy = async || {
+            let smart: SmartLog = admin.structure(get(LogPage::SMART, 512)).await;
+            smart.busy_minutes.get()
+        };
+        crate::host::pass(Nanos::from_secs(3_600)).await;
+        assert_eq!(busy().await, 0);
+        let closed = world.gate.close();
+        io.send(Command::exist(KV, b"none"), &[], 0);
+        io.send(Command::exist(KV, b"none"), &[], 0);
+        crate::host::pass(Nanos::from_secs(90)).await;
+        assert_eq!(busy().await, 1, "of a command that has not ended, too");
+        drop(closed);
+        io.next().await;
+        io.next().await;
+        crate::host::pass(Nanos::from_secs(3_600)).await;
+        assert_eq!(busy().await, 1);
+        let smart: SmartLog = admin.structure(get(LogPage::SMART, 512)).await;
+        assert_eq!(smart.power_on_hours.get(), 2);
+    });
+}
+
+#[test]
+fn health_has_the_figures_of_the_flash() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        world.flash.set(FlashFigures { spare_percent: 9, used_percent: 104, ..FlashFigures::NEW });
+        let smart: SmartLog = admin.structure(get(LogPage::SMART, 512)).await;
+        assert_eq!((smart.available_spare, smart.spare_threshold), (9, 10));
+        assert_eq!((smart.percentage_used, smart.critical_warning), (104, 1));
+        assert!((273..343).contains(&smart.temperature.get()));
+    });
+}
+
+#[test]
+fn one_slot_of_firmware_is_active() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        let slots: FirmwareSlots = admin.structure(get(LogPage::FIRMWARE_SLOTS, 512)).await;
+        assert_eq!((slots.active, slots.revisions[0].as_str()), (1, Some("1.2.3")));
+        assert_eq!(slots.revisions[1].as_str(), Some(""));
+    });
+}
+
+#[test]
+fn effects_are_told_for_every_command_set_or_linux_shows_no_namespace() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        let page = Command::get_log_page(LogPage::COMMAND_EFFECTS, 0, 4_096);
+        let nvm: CommandEffects = admin.structure(page).await;
+        let kv: CommandEffects =
+            admin.structure(page.with_log_page_csi(CommandSet::KEY_VALUE)).await;
+        let zoned: CommandEffects =
+            admin.structure(page.with_log_page_csi(CommandSet::ZONED)).await;
+        for effects in [&nvm, &kv, &zoned] {
+            assert!(effects.admin(AdminOpcode::IDENTIFY).contains(Effects::SUPPORTED));
+            assert_eq!(effects.admin(AdminOpcode::CREATE_IO_SQ), Effects::default());
+        }
+        let changes = Effects::SUPPORTED | Effects::CHANGES_DATA;
+        for (opcode, effects) in [
+            (Opcode::STORE, changes),
+            (Opcode::RETRIEVE, Effects::SUPPORTED),
+            (Opcode::LIST, Effects::SUPPORTED),
+            (Opcode::DELETE, changes),
+            (Opcode::EXIST, Effects::SUPPORTED),
+            (Opcode::FLUSH, Effects::default()),
+        ] {
+            assert_eq!(kv.io(opcode), effects, "{opcode}");
+            assert_eq!(nvm.io(opcode), Effects::default());
+            assert_eq!(zoned.io(opcode), Effects::default());
+        }
+    });
+}
+
+#[test]
+fn the_pages_that_there_are_and_no_others_are_told_of() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        let supported: SupportedLogPages = admin.structure(get(LogPage::SUPPORTED, 1_024)).await;
+        for number in 0..=u8::MAX {
+            let page = LogPage(number);
+            let status = admin.status(get(page, 4)).await;
+            assert_eq!(supported.contains(page), status.is_success(), "{page}");
+            assert!(status.is_success() || status == Status::INVALID_LOG_PAGE);
+        }
+        assert!(supported.contains(EngineFigures::LOG_PAGE));
+        assert!(!supported.contains(LogPage::DISCOVERY));
+    });
+}
+
+#[test]
+fn a_part_of_a_page_is_read_and_zeros_behind_its_end() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        let whole = admin.read(get(LogPage::FIRMWARE_SLOTS, 512)).await;
+        let part = admin.read(get(LogPage::FIRMWARE_SLOTS, 16).with_log_page_offset(8)).await;
+        assert_eq!(part, whole[8..24]);
+        assert_eq!(&part[..8], b"1.2.3   ");
+        let longer = admin.read(get(LogPage::FIRMWARE_SLOTS, 4_096)).await;
+        assert_eq!((&longer[..512], &longer[512..]), (&whole[..], &[0; 3_584][..]));
+        for wrong in [
+            get(LogPage::FIRMWARE_SLOTS, 4).with_log_page_offset(516),
+            get(LogPage::FIRMWARE_SLOTS, 4).with_log_page_offset(u64::MAX),
+            get(LogPage::FIRMWARE_SLOTS, (2 << 20) + 4),
+        ] {
+            let response = admin.answer(wrong, &[], u32::MAX).await;
+            assert_eq!(response.entry.status(), Status::INVALID_FIELD);
+        }
+        let short = admin.answer(get(LogPage::FIRMWARE_SLOTS, 512), &[], 64).await;
+        assert_eq!(short.entry.status(), Status::DATA_SGL_LENGTH_INVALID);
+    });
+}
+
+#[test]
+fn the_engines_figures_are_those_of_its_store() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let get = get(EngineFigures::LOG_PAGE, 128);
+        let before: EngineFigures = admin.structure(get).await;
+        io.store(b"one", &[1; 100]).await;
+        io.store(b"two", &[2; 200]).await;
+        io.store(b"two", &[3; 300]).await;
+        world.flash.set(FlashFigures { reads: 5, programs: 6, erases: 7, ..FlashFigures::NEW });
+        let bytes = admin.read(get).await;
+        let word = |at: usize| u64::from_le_bytes(bytes[8 * at..8 * at + 8].try_into().unwrap());
+        assert_eq!((word(0), word(1)), (1, before.live_records.get() + 2));
+        let live = world.device.store().usage().values.bytes;
+        assert_eq!((word(2), word(3)), (live, crate::host::CAPACITY));
+        let stored = 100 + 200 + 300 + 3 * 3;
+        assert_eq!(word(7), before.host_bytes.get() + stored);
+        assert_eq!((word(13), word(14), word(15)), (5, 6, 7));
+        assert_eq!(io.status(Command::delete(KV, b"one")).await, Status::SUCCESS);
+        let after: EngineFigures = admin.structure(get).await;
+        assert_eq!(after.live_records.get(), before.live_records.get() + 1);
+        assert_eq!(after.tombstones.get(), before.tombstones.get() + 1);
+    });
+}

@@ -1,0 +1,18 @@
+//! What hosts of a fabric see of a controller: commands and their data go in at a port, and
+//! responses come out, as on a transport's connections.
+
+mod abort;
+mod connect;
+mod discovery;
+mod events;
+mod features;
+mod host;
+mod hostile;
+mod identify;
+mod io;
+mod keep_alive;
+mod linux;
+mod log_pages;
+mod property;
+mod queue;
+mod spdk;

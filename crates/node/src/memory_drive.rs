@@ -1,0 +1,84 @@
+use crate::indexes::INDEXES;
+use base::MIB;
+use clock::{CodeCosts, Cores, Gate, Group};
+use controller::{Controller, FirmwareCosts, LinkTiming};
+use engine::{Ack, IndexConfig, KeySpaceId, SPARE_EXTENTS_MIN, Store};
+use media::{Memory, Shape, Victims};
+use std::sync::Arc;
+
+/// Smallest size in bytes that hosts may see of a [`MemoryDrive`]: a few extents.
+pub const MEMORY_DRIVE_BYTES_MIN: u64 = 8 * MIB;
+
+const PAGE_BYTES: u32 = 16 << 10;
+/// An extent takes the longest value, beside its summary.
+const EXTENT_PAGES: u32 = 256;
+
+/// What stores may have in memory besides the log: some pages of each stream that is filled.
+const BUFFER_BYTES: u64 = MIB;
+
+/// A drive of keys and values in memory, with no flash and no delays: what is left is the program.
+/// One namespace, the log of records and the index of those on flash.
+#[derive(Debug)]
+pub struct MemoryDrive {
+    controller: Arc<Controller>,
+    store: Arc<Store>,
+}
+
+impl MemoryDrive {
+    /// An empty drive of which hosts see `size_bytes`, at least [`MEMORY_DRIVE_BYTES_MIN`]. An
+    /// eighth more is there for cleaning. Runs inside a reactor.
+    pub async fn format(size_bytes: u64, seed: u64) -> Result<Self, engine::Error> {
+        assert!(size_bytes >= MEMORY_DRIVE_BYTES_MIN, "a memory drive has some extents");
+        let group = Group::new();
+        let config = engine::Config {
+            capacity_bytes: size_bytes,
+            ack: Ack::Buffer { bytes: BUFFER_BYTES },
+            victims: Victims::Greedy,
+            index: INDEXES[0].1,
+            index_config: IndexConfig::default(),
+            checkpoint_bytes: 0,
+            saves_buffer: true,
+            group,
+            seed,
+        };
+        let store = Store::format(Arc::new(Memory::new(shape(size_bytes))), config);
+        store.create_key_space(KeySpaceId(1)).await?;
+        let controller = Controller::new(
+            vec![controller::Namespace::Kv(store.clone())],
+            controller::Config {
+                group,
+                link: LinkTiming { bytes_per_second: 0, transfer: base::Nanos::ZERO },
+                handlers: u32::MAX,
+                costs: FirmwareCosts::default(),
+                cores: Cores::new(group, 1, CodeCosts::default()),
+                gate: Arc::new(Gate::new()),
+            },
+        );
+        Ok(Self { controller, store })
+    }
+
+    /// The controller, which makes queue pairs.
+    pub fn controller(&self) -> &Arc<Controller> {
+        &self.controller
+    }
+
+    /// The store of its namespace.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+}
+
+/// A log's medium for `size_bytes` of records, and an eighth more for cleaning.
+fn shape(size_bytes: u64) -> Shape {
+    let extent_bytes = u64::from(PAGE_BYTES) * u64::from(EXTENT_PAGES);
+    let extents = (size_bytes + size_bytes / 8).div_ceil(extent_bytes);
+    let extents = u32::try_from(extents).expect("memory is far smaller than 2^52 bytes");
+    Shape {
+        page_bytes: PAGE_BYTES,
+        // As flash has it: headers and keys beside the values.
+        spare_bytes: PAGE_BYTES / 16,
+        pages_per_extent: EXTENT_PAGES,
+        extents: extents + SPARE_EXTENTS_MIN,
+        parallelism: 8,
+    }
+}

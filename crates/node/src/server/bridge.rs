@@ -1,0 +1,185 @@
+//! Queues between the connections of one reactor and the device on another.
+//!
+//! Connections number them. A place is given again only with another life, so that a response that
+//! was on its way to a connection that is gone reaches nobody.
+
+use super::connections::transport_address;
+use controller::{Capsule, Entrance, HostQueue, Port, Response, Responses, Subsystems};
+use reactor::{Inbox, Outbox};
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+/// Messages of a mailbox: as many commands as a busy connection has at a time.
+pub(super) const MESSAGES: usize = 1_024;
+
+/// A queue's place in the tables of both sides, and how often that was taken before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct QueueId {
+    place: u32,
+    life: u32,
+}
+
+/// From the reactor of a connection to that of the device.
+#[derive(Debug)]
+pub(super) enum ToDevice {
+    /// A host has come in at this address of ours.
+    Open(QueueId, SocketAddr),
+    Submit(QueueId, Capsule),
+    Close(QueueId),
+}
+
+/// And back.
+#[derive(Debug)]
+pub(super) enum FromDevice {
+    Respond(QueueId, Response),
+    End(QueueId),
+}
+
+/// The connections of one reactor by the places that their queues have.
+#[derive(Default)]
+struct Connected {
+    /// With how often each was given.
+    places: Vec<(u32, Option<Rc<dyn Responses>>)>,
+    free: Vec<u32>,
+}
+
+impl Connected {
+    /// Gives `it` a free place.
+    fn add(&mut self, it: Rc<dyn Responses>) -> QueueId {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push((0, None));
+            u32::try_from(self.places.len() - 1).expect("far fewer than 2^32 connections")
+        });
+        let (life, slot) = &mut self.places[place as usize];
+        *slot = Some(it);
+        QueueId { place, life: *life }
+    }
+
+    #[inline]
+    fn get(&self, id: QueueId) -> Option<Rc<dyn Responses>> {
+        let (life, it) = self.places.get(id.place as usize)?;
+        it.as_ref().filter(|_| *life == id.life).cloned()
+    }
+
+    fn remove(&mut self, id: QueueId) {
+        let (life, it) = &mut self.places[id.place as usize];
+        assert!(*life == id.life && it.take().is_some(), "a queue is closed once");
+        *life = life.wrapping_add(1);
+        self.free.push(id.place);
+    }
+}
+
+/// The device, to the connections of another reactor.
+pub(super) struct FarDevice {
+    commands: Outbox<ToDevice>,
+    queues: Rc<RefCell<Connected>>,
+}
+
+impl FarDevice {
+    /// Behind `commands`; hands on what comes by `responses` until the device is gone.
+    pub(super) fn new(commands: Outbox<ToDevice>, responses: Inbox<FromDevice>) -> Rc<Self> {
+        let queues: Rc<RefCell<Connected>> = Rc::default();
+        let answered = queues.clone();
+        clock::spawn(async move {
+            while let Some(message) = responses.receive().await {
+                match message {
+                    FromDevice::Respond(id, response) => {
+                        let queue = answered.borrow().get(id);
+                        if let Some(queue) = queue {
+                            queue.respond(response);
+                        }
+                    }
+                    FromDevice::End(id) => {
+                        let queue = answered.borrow().get(id);
+                        if let Some(queue) = queue {
+                            queue.end();
+                        }
+                    }
+                }
+            }
+        });
+        Rc::new(Self { commands, queues })
+    }
+
+    /// The device, to a host that came in at `address`.
+    pub(super) fn port(self: &Rc<Self>, address: SocketAddr) -> Rc<dyn Port> {
+        Rc::new(FarPort { device: self.clone(), address })
+    }
+}
+
+struct FarPort {
+    device: Rc<FarDevice>,
+    address: SocketAddr,
+}
+
+impl Port for FarPort {
+    fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
+        let device = self.device.clone();
+        let id = device.queues.borrow_mut().add(responses);
+        device.commands.send(ToDevice::Open(id, self.address));
+        Rc::new(FarQueue { device, id })
+    }
+}
+
+struct FarQueue {
+    device: Rc<FarDevice>,
+    id: QueueId,
+}
+
+impl HostQueue for FarQueue {
+    fn submit(&self, capsule: Capsule) {
+        self.device.commands.send(ToDevice::Submit(self.id, capsule));
+    }
+
+    fn close(&self) {
+        self.device.commands.send(ToDevice::Close(self.id));
+        self.device.queues.borrow_mut().remove(self.id);
+    }
+}
+
+/// The connections of another reactor, to the device.
+struct FarConnection {
+    id: QueueId,
+    responses: Rc<Outbox<FromDevice>>,
+}
+
+impl Responses for FarConnection {
+    fn respond(&self, response: Response) {
+        self.responses.send(FromDevice::Respond(self.id, response));
+    }
+
+    fn end(&self) {
+        self.responses.send(FromDevice::End(self.id));
+    }
+}
+
+/// Gives what comes by `commands` to `subsystems`, until the other reactor is gone.
+pub(super) async fn serve_far(
+    subsystems: Rc<Subsystems>,
+    commands: Inbox<ToDevice>,
+    responses: Outbox<FromDevice>,
+) {
+    let responses = Rc::new(responses);
+    // By place alone: the messages of a queue come in order.
+    let mut queues: Vec<Option<Rc<dyn HostQueue>>> = Vec::new();
+    while let Some(message) = commands.receive().await {
+        match message {
+            ToDevice::Open(id, address) => {
+                let entrance = Entrance::new(subsystems.clone(), transport_address(address));
+                let connection = FarConnection { id, responses: responses.clone() };
+                let place = id.place as usize;
+                queues.resize_with(queues.len().max(place + 1), || None);
+                queues[place] = Some(entrance.queue(Rc::new(connection)));
+            }
+            ToDevice::Submit(id, capsule) => {
+                let queue = queues[id.place as usize].as_ref();
+                queue.expect("a queue is open until it is closed").submit(capsule);
+            }
+            ToDevice::Close(id) => {
+                let queue = queues[id.place as usize].take();
+                queue.expect("a queue is closed once").close();
+            }
+        }
+    }
+}

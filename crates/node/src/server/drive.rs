@@ -1,0 +1,95 @@
+use crate::memory_drive::MemoryDrive;
+use crate::{Device, DeviceError, FaultPlan, Profile};
+use controller::{Controller, FlashFigures};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A device to serve, as it is to be put together.
+#[derive(Clone, Debug)]
+pub enum Served {
+    /// An emulated drive, on new flash.
+    Emulated(Box<Profile>),
+    /// A [`MemoryDrive`].
+    Memory {
+        /// Bytes that hosts see.
+        size_bytes: u64,
+    },
+}
+
+/// A device that is served.
+pub(super) enum Drive {
+    Emulated(Rc<Emulated>),
+    Memory(MemoryDrive),
+}
+
+/// With the profile that it was made from, for what is said of its flash.
+pub(super) struct Emulated {
+    device: Device,
+    profile: Box<Profile>,
+}
+
+impl Drive {
+    pub(super) async fn format(served: Served, seed: u64) -> Result<Self, DeviceError> {
+        Ok(match served {
+            Served::Emulated(profile) => {
+                let cells = Device::manufacture(&profile, seed);
+                let device = Device::format(&profile, cells, seed, FaultPlan::default()).await?;
+                Self::Emulated(Rc::new(Emulated { device, profile }))
+            }
+            Served::Memory { size_bytes } => {
+                Self::Memory(MemoryDrive::format(size_bytes, seed).await?)
+            }
+        })
+    }
+
+    pub(super) fn controller(&self) -> &Arc<Controller> {
+        match self {
+            Self::Emulated(drive) => drive.device.controller(),
+            Self::Memory(drive) => drive.controller(),
+        }
+    }
+
+    /// What hosts are told of the flash whenever they ask.
+    pub(super) fn flash(&self) -> Box<dyn Fn() -> FlashFigures> {
+        match self {
+            Self::Emulated(drive) => {
+                let drive = drive.clone();
+                Box::new(move || drive.flash())
+            }
+            Self::Memory(_) => Box::new(|| FlashFigures::NEW),
+        }
+    }
+
+    /// Writes to the flash what was answered from memory.
+    pub(super) async fn flush(&self) -> Result<(), DeviceError> {
+        match self {
+            Self::Emulated(drive) => Ok(drive.device.flush().await?),
+            Self::Memory(drive) => Ok(drive.store().flush().await?),
+        }
+    }
+}
+
+impl Emulated {
+    fn flash(&self) -> FlashFigures {
+        let nand = &self.profile.nand;
+        let counters = self.device.figures().nand;
+        let seen: u64 = self.profile.namespaces.iter().map(|namespace| namespace.size_bytes).sum();
+        let spares = nand.raw_bytes().saturating_sub(seen) / nand.block_bytes();
+        let retired = u64::from(self.device.cells().retired_blocks());
+        let blocks = u64::from(nand.dies()) * u64::from(nand.blocks_per_die());
+        let cycles = u64::from(nand.wear.worn_cycles) + counters.erases / blocks;
+        let endurance = nand.wear.read_retries.map(|retries| u64::from(retries.endurance_cycles));
+        FlashFigures {
+            reads: counters.reads,
+            programs: counters.programs,
+            erases: counters.erases,
+            spare_percent: percent(spares.saturating_sub(retired), spares).min(100),
+            used_percent: endurance.map_or(0, |endurance| percent(cycles, endurance)),
+        }
+    }
+}
+
+fn percent(part: u64, whole: u64) -> u8 {
+    let percent = (part * 100).checked_div(whole).unwrap_or(0);
+    u8::try_from(percent).unwrap_or(u8::MAX)
+}

@@ -1,0 +1,14 @@
+//! Streams of bytes as PDUs, in both directions and for both sides.
+
+mod check;
+mod counters;
+mod fault;
+mod inbox;
+mod outbox;
+mod terms;
+
+pub use counters::Counters;
+pub use fault::Fault;
+pub use inbox::{Arrival, Inbox, Read};
+pub use outbox::{Outbox, Written};
+pub use terms::Terms;

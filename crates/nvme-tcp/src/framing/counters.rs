@@ -1,0 +1,78 @@
+use std::cell::Cell;
+
+/// What connections did, added up: all that were given the same counters.
+#[derive(Debug, Default)]
+pub struct Counters {
+    copied: Cell<u64>,
+    reads: Cell<u64>,
+    bytes_read: Cell<u64>,
+    writes: Cell<u64>,
+    bytes_written: Cell<u64>,
+    pdus_received: Cell<u64>,
+    pdus_sent: Cell<u64>,
+}
+
+impl Counters {
+    /// Bytes of data that were copied between where they were received and their buffer. Nothing
+    /// is copied on its way out.
+    pub fn copied(&self) -> u64 {
+        self.copied.get()
+    }
+
+    /// Reads of streams, those that found nothing included.
+    pub fn reads(&self) -> u64 {
+        self.reads.get()
+    }
+
+    /// Bytes that came.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read.get()
+    }
+
+    /// Writes to streams, those that found no room included.
+    pub fn writes(&self) -> u64 {
+        self.writes.get()
+    }
+
+    /// Bytes that went.
+    pub fn bytes_written(&self) -> u64 {
+        self.bytes_written.get()
+    }
+
+    /// Headers of PDUs that came.
+    pub fn pdus_received(&self) -> u64 {
+        self.pdus_received.get()
+    }
+
+    /// PDUs that were queued to be sent.
+    pub fn pdus_sent(&self) -> u64 {
+        self.pdus_sent.get()
+    }
+
+    pub(super) fn count_copy(&self, bytes: usize) {
+        add(&self.copied, bytes);
+    }
+
+    pub(super) fn count_read(&self, bytes: usize) {
+        add(&self.reads, 1);
+        add(&self.bytes_read, bytes);
+    }
+
+    pub(super) fn count_write(&self, bytes: usize) {
+        add(&self.writes, 1);
+        add(&self.bytes_written, bytes);
+    }
+
+    pub(super) fn count_received(&self) {
+        add(&self.pdus_received, 1);
+    }
+
+    pub(super) fn count_sent(&self) {
+        add(&self.pdus_sent, 1);
+    }
+}
+
+#[inline]
+fn add(counter: &Cell<u64>, more: usize) {
+    counter.set(counter.get() + more as u64);
+}

@@ -1,0 +1,287 @@
+use super::check::digest_len;
+use super::{Counters, Fault, Terms};
+use crate::pdu::{CommonHeader, Digests, Side, TERMINATION_DATA_MAX, TermReq};
+use base::checksum::crc32c;
+use base::{Buf, BufMut};
+use net::{Broken, Stream};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::rc::Rc;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// Parts that a write gathers at most: what Linux takes (`UIO_MAXIOV`).
+const PARTS_MAX: usize = 1024;
+
+/// Sent headers that may lie before those that are not, before these are moved to the front.
+const SENT_HEADERS_MAX: usize = 64 << 10;
+
+/// What may be between a header and its data: alignments are 128 bytes at most.
+const PADDING: [u8; 128] = [0; 128];
+
+/// What [`Outbox::write`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// All that was queued is sent.
+    All,
+    /// The stream takes no more now.
+    Full,
+}
+
+/// What goes out one after the other.
+#[derive(Debug)]
+enum Part {
+    /// This many of the header bytes.
+    Headers(usize),
+    Data(Buf),
+}
+
+/// The sending end of a connection: a queue of PDUs.
+///
+/// All that is queued goes out in as few writes as the stream takes. Data is not copied.
+#[derive(Debug)]
+pub struct Outbox {
+    side: Side,
+    terms: Terms,
+    /// Headers with their digests and padding, digests of data.
+    headers: Vec<u8>,
+    /// How many bytes of them are sent.
+    headers_sent: usize,
+    parts: VecDeque<Part>,
+    /// How many bytes of the first part are sent.
+    front_sent: usize,
+    queued: u64,
+    sent: u64,
+    counters: Rc<Counters>,
+}
+
+impl Outbox {
+    /// Of the end that is `side`.
+    pub fn new(side: Side, counters: Rc<Counters>) -> Self {
+        Self {
+            side,
+            terms: Terms::BEFORE,
+            headers: Vec::new(),
+            headers_sent: 0,
+            parts: VecDeque::new(),
+            front_sent: 0,
+            queued: 0,
+            sent: 0,
+            counters,
+        }
+    }
+
+    /// Holds what is queued from here on to `terms`.
+    pub fn agree(&mut self, terms: Terms) {
+        self.terms = terms;
+    }
+
+    /// True when all is sent.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Bytes that were ever queued: the position in the stream behind what was queued last.
+    pub fn queued_to(&self) -> u64 {
+        self.queued
+    }
+
+    /// Bytes that were ever sent: what was queued up to this position is with the stream.
+    pub fn sent_to(&self) -> u64 {
+        self.sent
+    }
+
+    /// Queues a PDU that is no more than its header.
+    #[inline]
+    pub fn push(&mut self, header: &(impl IntoBytes + Immutable)) {
+        self.push_header(header.as_bytes(), None);
+    }
+
+    /// Queues a PDU with `data`, of one byte at least. A phantom goes out as zeros.
+    pub fn push_with_data(&mut self, header: &(impl IntoBytes + Immutable), data: Buf) {
+        assert!(data.len() > 0, "a PDU with data has data");
+        let data = if data.bytes().is_some() {
+            data
+        } else {
+            BufMut::unpooled(data.len() as usize).freeze()
+        };
+        let len = data.len() as usize;
+        self.push_header(header.as_bytes(), Some(len));
+        let digest = self.terms.digests.data.then(|| data.crc32c());
+        self.parts.push_back(Part::Data(data));
+        self.queued += len as u64;
+        if let Some(digest) = digest {
+            self.push_bytes(&digest.to_le_bytes());
+        }
+    }
+
+    /// Queues the termination for `fault`, which the PDU that begins with `header` was.
+    pub fn push_termination(&mut self, fault: Fault, header: &[u8]) {
+        let request = TermReq::new(self.side, fault.error, fault.information);
+        let header = &header[..header.len().min(TERMINATION_DATA_MAX as usize)];
+        let at = self.headers.len();
+        self.push_bytes(request.as_bytes());
+        self.push_bytes(header);
+        let len = u32::try_from(size_of::<TermReq>() + header.len()).expect("152 at most");
+        self.patch(at, 0, 0, len);
+        self.counters.count_sent();
+    }
+
+    /// Queues `header` with its digest, and the padding before `data_len` bytes of data.
+    #[inline]
+    fn push_header(&mut self, header: &[u8], data_len: Option<usize>) {
+        let at = self.headers.len();
+        self.push_bytes(header);
+        self.counters.count_sent();
+        let (common, _) = CommonHeader::ref_from_prefix(header).expect("each begins with it");
+        let has_digests = common.kind().has_digests();
+        let digests = if has_digests { self.terms.digests } else { Digests::NONE };
+        if data_len.is_none() && !digests.header {
+            return;
+        }
+        let header_end = header.len() + digest_len(digests.header);
+        let mut flags = if digests.header { CommonHeader::HEADER_DIGEST } else { 0 };
+        let (mut data_at, mut len) = (0, header_end);
+        if let Some(data_len) = data_len {
+            let alignment = usize::from(self.terms.alignment(self.side.peer()));
+            data_at = header_end.next_multiple_of(alignment);
+            len = data_at + data_len + digest_len(digests.data);
+            flags |= if digests.data { CommonHeader::DATA_DIGEST } else { 0 };
+        }
+        let len = u32::try_from(len).expect("a PDU is far smaller than 4 GiB");
+        let offset = u8::try_from(data_at).expect("data begins within 200 bytes");
+        self.patch(at, flags, offset, len);
+        if digests.header {
+            let digest = crc32c(&self.headers[at..]);
+            self.push_bytes(&digest.to_le_bytes());
+        }
+        self.push_bytes(&PADDING[..data_at.saturating_sub(header_end)]);
+    }
+
+    /// Completes the common header at `at`.
+    fn patch(&mut self, at: usize, flags: u8, data_offset: u8, len: u32) {
+        let (common, _) =
+            CommonHeader::mut_from_prefix(&mut self.headers[at..]).expect("each begins with it");
+        *common = common.with_layout(flags, data_offset, len);
+    }
+
+    #[inline]
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.headers.extend_from_slice(bytes);
+        self.queued += bytes.len() as u64;
+        match self.parts.back_mut() {
+            Some(Part::Headers(len)) => *len += bytes.len(),
+            _ => self.parts.push_back(Part::Headers(bytes.len())),
+        }
+    }
+
+    /// Sends as much as `stream` takes.
+    pub fn write(&mut self, stream: &impl Stream) -> Result<Written, Broken> {
+        while !self.parts.is_empty() {
+            let (gathered, taken) = {
+                let parts = self.gather();
+                let gathered = parts.iter().map(|part| part.len()).sum::<usize>();
+                (gathered, stream.try_write(&parts)?)
+            };
+            self.counters.count_write(taken.unwrap_or(0));
+            let Some(taken) = taken else { return Ok(Written::Full) };
+            assert!(taken <= gathered, "a stream takes no more than it is given");
+            self.advance(taken);
+            if taken < gathered {
+                return Ok(Written::Full);
+            }
+        }
+        Ok(Written::All)
+    }
+
+    fn gather(&self) -> SmallVec<[IoSlice<'_>; 64]> {
+        let mut skip = self.front_sent;
+        let mut header_at = self.headers_sent;
+        let parts = self.parts.iter().take(PARTS_MAX).map(|part| {
+            let bytes = match part {
+                Part::Headers(len) => {
+                    let end = header_at + len - skip;
+                    &self.headers[std::mem::replace(&mut header_at, end)..end]
+                }
+                Part::Data(data) => {
+                    &data.bytes().expect("phantoms were replaced as they came")[skip..]
+                }
+            };
+            skip = 0;
+            IoSlice::new(bytes)
+        });
+        parts.collect()
+    }
+
+    fn advance(&mut self, mut taken: usize) {
+        self.sent += taken as u64;
+        while let Some(part) = self.parts.front() {
+            let len = match part {
+                Part::Headers(len) => *len,
+                Part::Data(data) => data.len() as usize,
+            };
+            let left = len - self.front_sent;
+            let of_part = left.min(taken);
+            if let Part::Headers(_) = part {
+                self.headers_sent += of_part;
+            }
+            taken -= of_part;
+            if of_part < left {
+                self.front_sent += of_part;
+                break;
+            }
+            self.front_sent = 0;
+            self.parts.pop_front();
+        }
+        if self.headers_sent == self.headers.len() {
+            self.headers.clear();
+            self.headers_sent = 0;
+        } else if self.headers_sent >= SENT_HEADERS_MAX {
+            self.headers.drain(..self.headers_sent);
+            self.headers_sent = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pdu::R2t;
+    use std::cell::Cell;
+
+    /// Takes a number of bytes for each write.
+    struct Narrow(Cell<usize>);
+
+    impl Stream for Narrow {
+        fn try_read(&self, _: &mut [std::io::IoSliceMut<'_>]) -> Result<Option<usize>, Broken> {
+            Ok(None)
+        }
+
+        fn try_write(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>, Broken> {
+            Ok(Some(self.0.get().min(parts.iter().map(|part| part.len()).sum())))
+        }
+
+        async fn readable(&self) {}
+
+        async fn writable(&self) {}
+
+        fn shut_down(&self) {}
+    }
+
+    #[test]
+    fn an_outbox_that_is_never_empty_does_not_grow() {
+        let mut outbox = Outbox::new(Side::Controller, Rc::default());
+        let stream = Narrow(Cell::new(24));
+        outbox.push(&R2t::new(0, 0, 0, 1));
+        for _ in 0..20_000 {
+            outbox.push(&R2t::new(0, 0, 0, 1));
+            assert_eq!(outbox.write(&stream), Ok(Written::Full));
+            assert!(!outbox.is_empty());
+        }
+        assert!(outbox.headers.capacity() < 4 * SENT_HEADERS_MAX, "{}", outbox.headers.capacity());
+        assert_eq!(outbox.queued_to() - outbox.sent_to(), 24);
+    }
+}

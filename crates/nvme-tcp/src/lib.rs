@@ -1,0 +1,44 @@
+//! NVMe over TCP: the PDUs, what both ends of a connection do with them, and the controller's end.
+//!
+//! # How it works
+//! 1. [`pdu`] has the headers of PDUs as bytes. Every bit pattern is a value.
+//! 2. [`framing`] turns what a `net::Stream` brings into PDUs, and PDUs into what it takes, for
+//!    hosts and controllers alike. An [`Inbox`](framing::Inbox) checks layouts and digests and puts
+//!    data where its receiver wants it. An [`Outbox`](framing::Outbox) gathers all that is to be
+//!    sent. The [`Terms`](framing::Terms) are what `ICReq` and `ICResp` have agreed on.
+//! 3. [`target::serve`] is a connection to a controller: a reader that makes capsules of PDUs, asks
+//!    for their data and gives them to a `controller::HostQueue`, and a writer that sends what
+//!    comes of them. It knows no command: only the SGL, and which way the data goes.
+//!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | a PDU that comes | `framing/inbox`, `framing/check`, `pdu` |
+//! | a command | `target/reader`, `target/admission`, `target/transfers`, `target/connection` |
+//! | a response | `target/connection`, `framing/outbox`, `target/writer` |
+//! | an end | `target/reader`, `target/deadline` |
+//!
+//! # Guarantees
+//! - Whatever a host sends, nothing panics, and each violation of the protocol ends its connection
+//!   and no other, with a termination that says why. Data that does not agree with its digest fails
+//!   its command only.
+//! - Data of 16 KiB and more is not copied between stream and buffer, smaller data at most once on
+//!   its way in and never on its way out. [`framing::Counters`] counts.
+//! - What a connection holds is bounded, also when the host does not read: commands, the bytes that
+//!   they move, and responses that wait. Commands that wait for others' bytes go in order.
+//! - A host that stops in the middle of a PDU is given up after [`target::PATIENCE`].
+//!
+//! # Trusts
+//! A queue answers each command once, with no more data than the command has room for, and nothing
+//! after it was closed.
+//!
+//! # Not here
+//! Sockets and listeners (`reactor`, `node`), what commands do (`controller`), the host's end
+//! (`client`).
+
+pub mod framing;
+pub mod pdu;
+pub mod target;
+
+/// Bytes of data that a command capsule carries at most, on every queue: what hosts may count on
+/// for admin and fabrics commands in any case (TCP 1.1), and what the controller's IOCCSZ says.
+pub const IN_CAPSULE_BYTES_MAX: u32 = 8192;

@@ -1,0 +1,218 @@
+use super::{BYTES_IN_FLIGHT_MAX, LARGE};
+use crate::IN_CAPSULE_BYTES_MAX;
+use crate::framing::Fault;
+use crate::pdu::CommonHeader;
+use base::limits::VALUE_BYTES_MAX;
+use spec::{Command, DataPointer, Transfer};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a command needs of the connection beside its capsule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    Nothing,
+    /// This many bytes, more than none, that the host has to be asked for.
+    Data(u32),
+    /// Room for as many bytes to be returned.
+    Room(u32),
+}
+
+impl Need {
+    /// A command that moves more than any may is left to the controller to refuse: nothing is asked
+    /// for, and nothing will be returned. So is one whose data pointer is none of ours.
+    #[inline]
+    pub(super) fn of(command: &Command) -> Self {
+        let len = match command.data_pointer() {
+            DataPointer::Transport { len } if command.uses_sgl() && len <= VALUE_BYTES_MAX => len,
+            _ => 0,
+        };
+        match command.transfer() {
+            _ if len == 0 => Self::Nothing,
+            Transfer::None => Self::Nothing,
+            Transfer::ToController => Self::Data(len),
+            Transfer::ToHost => Self::Room(len),
+        }
+    }
+
+    fn charge(self) -> u64 {
+        match self {
+            Self::Data(len) | Self::Room(len) if len >= LARGE => len.into(),
+            _ => 0,
+        }
+    }
+}
+
+/// Where the data of a command is in the `data_len` bytes that came with its capsule.
+#[inline]
+pub(super) fn in_capsule(command: &Command, data_len: u32) -> Result<std::ops::Range<u32>, Fault> {
+    let pointer = command.data_pointer();
+    let (range, expected) = match pointer {
+        DataPointer::InCapsule { offset, len }
+            if u64::from(offset) + u64::from(len) <= IN_CAPSULE_BYTES_MAX.into() =>
+        {
+            (offset..offset + len, Some(offset + len))
+        }
+        DataPointer::Transport { .. } => (0..0, Some(0)),
+        // The controller refuses the command.
+        DataPointer::InCapsule { .. } | DataPointer::Other(_) => (0..0, None),
+    };
+    if expected.is_some_and(|expected| expected != data_len) {
+        return Err(Fault::field(CommonHeader::LEN_AT));
+    }
+    Ok(if command.transfer() == Transfer::ToController { range } else { 0..0 })
+}
+
+/// Which commands may start: bounds the bytes in flight.
+#[derive(Debug, Default)]
+pub(super) struct Admission {
+    in_flight: u64,
+    waiting: VecDeque<(Command, Need)>,
+    /// By command id: what the commands that are under way were charged, if anything.
+    charges: BTreeMap<u16, u64>,
+}
+
+impl Admission {
+    /// True when `command` may start now. Otherwise it will come from [`Self::next`].
+    #[inline]
+    pub(super) fn admit(&mut self, command: &Command, need: Need) -> bool {
+        let charge = need.charge();
+        if charge == 0 {
+            return true;
+        }
+        if !self.waiting.is_empty() || !self.has_room(charge) {
+            self.waiting.push_back((*command, need));
+            return false;
+        }
+        self.charge(command.command_id(), charge);
+        true
+    }
+
+    /// The command that may start next, of those that had to wait.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<(Command, Need)> {
+        let (command, need) = *self.waiting.front()?;
+        if !self.has_room(need.charge()) {
+            return None;
+        }
+        self.waiting.pop_front();
+        self.charge(command.command_id(), need.charge());
+        Some((command, need))
+    }
+
+    /// The command of this id is answered. Gives what was charged for it, which
+    /// [`Self::give_back`] takes when the answer is sent.
+    #[inline]
+    pub(super) fn answered(&mut self, command_id: u16) -> u64 {
+        if self.charges.is_empty() { 0 } else { self.charges.remove(&command_id).unwrap_or(0) }
+    }
+
+    pub(super) fn give_back(&mut self, charge: u64) {
+        self.in_flight -= charge;
+    }
+
+    /// One is always admitted, whatever it needs.
+    fn has_room(&self, charge: u64) -> bool {
+        self.in_flight == 0 || self.in_flight + charge <= BYTES_IN_FLIGHT_MAX
+    }
+
+    /// A host may use an id twice at a time: then the first answer ends both charges.
+    fn charge(&mut self, command_id: u16, charge: u64) {
+        self.in_flight += charge;
+        *self.charges.entry(command_id).or_default() += charge;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store(id: u16, len: u32) -> (Command, Need) {
+        let command = Command::store(1, b"key", len, spec::StoreOptions::NONE)
+            .with_command_id(id)
+            .with_data_pointer(DataPointer::Transport { len });
+        let need = Need::of(&command);
+        (command, need)
+    }
+
+    #[test]
+    fn needs_follow_direction_and_data_pointer() {
+        let (store, need) = store(1, 20_000);
+        assert_eq!(need, Need::Data(20_000));
+        let at = |command: Command, pointer| Need::of(&command.with_data_pointer(pointer));
+        assert_eq!(at(store, DataPointer::Transport { len: 0 }), Need::Nothing);
+        assert_eq!(at(store, DataPointer::InCapsule { offset: 0, len: 9 }), Need::Nothing);
+        assert_eq!(at(store, DataPointer::Other(0x40)), Need::Nothing);
+        let too_much = DataPointer::Transport { len: VALUE_BYTES_MAX + 1 };
+        assert_eq!(at(store, too_much), Need::Nothing, "the controller refuses it");
+        let retrieve = Command::retrieve(1, b"key", 5);
+        assert_eq!(at(retrieve, DataPointer::Transport { len: 5 }), Need::Room(5));
+        assert_eq!(at(retrieve, too_much), Need::Nothing);
+        assert_eq!(Need::of(&retrieve), Need::Nothing, "it has no SGL");
+        let delete = Command::delete(1, b"key");
+        assert_eq!(at(delete, DataPointer::Transport { len: 5 }), Need::Nothing);
+    }
+
+    #[test]
+    fn data_in_a_capsule_is_what_the_sgl_says() {
+        let (store, _) = store(1, 100);
+        let at = |pointer, len| in_capsule(&store.with_data_pointer(pointer), len);
+        let wrong = Err(Fault::field(CommonHeader::LEN_AT));
+        assert_eq!(at(DataPointer::InCapsule { offset: 0, len: 100 }, 100), Ok(0..100));
+        assert_eq!(at(DataPointer::InCapsule { offset: 0, len: 100 }, 101), wrong);
+        assert_eq!(at(DataPointer::InCapsule { offset: 0, len: 100 }, 0), wrong);
+        assert_eq!(at(DataPointer::InCapsule { offset: 8, len: 92 }, 100), Ok(8..100));
+        assert_eq!(at(DataPointer::InCapsule { offset: 8, len: 92 }, 92), wrong);
+        assert_eq!(at(DataPointer::Transport { len: 100 }, 0), Ok(0..0));
+        assert_eq!(at(DataPointer::Transport { len: 100 }, 100), wrong);
+        for refused in [
+            DataPointer::InCapsule { offset: u32::MAX, len: u32::MAX },
+            DataPointer::InCapsule { offset: 1, len: IN_CAPSULE_BYTES_MAX },
+            DataPointer::Other(0x10),
+        ] {
+            assert_eq!(at(refused, 77), Ok(0..0), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn who_waits_waits_in_order_and_small_data_never() {
+        let mut admission = Admission::default();
+        let mut admit = |id, len| {
+            let (command, need) = store(id, len);
+            admission.admit(&command, need)
+        };
+        assert!((0..8).all(|id| admit(id, VALUE_BYTES_MAX)), "16 MiB");
+        assert!(!admit(8, LARGE));
+        assert!(!admit(9, VALUE_BYTES_MAX));
+        assert!(!admit(10, LARGE), "not before those that came earlier");
+        assert!(admit(11, LARGE - 1));
+        assert!(admission.next().is_none());
+        let charge = admission.answered(3);
+        assert_eq!(charge, VALUE_BYTES_MAX.into());
+        assert_eq!(admission.answered(11), 0);
+        assert!(admission.next().is_none(), "the answer is not sent yet");
+        admission.give_back(charge);
+        assert_eq!(admission.next().map(|(command, _)| command.command_id()), Some(8));
+        assert!(admission.next().is_none(), "16 KiB less than 2 MiB are left");
+        let (command, need) = store(12, LARGE);
+        assert!(!admission.admit(&command, need), "it would fit, and is not the first");
+        let charge = admission.answered(8);
+        admission.give_back(charge);
+        assert_eq!(admission.next().map(|(command, _)| command.command_id()), Some(9));
+        assert!(admission.next().is_none());
+        assert_eq!(admission.in_flight, BYTES_IN_FLIGHT_MAX);
+    }
+
+    #[test]
+    fn an_id_that_is_used_twice_takes_nothing_along() {
+        let mut admission = Admission::default();
+        for _ in 0..2 {
+            let (command, need) = store(5, 64 << 10);
+            assert!(admission.admit(&command, need));
+        }
+        let charges = [admission.answered(5), admission.answered(5)];
+        assert_eq!(charges, [128 << 10, 0]);
+        for charge in charges {
+            admission.give_back(charge);
+        }
+        assert_eq!(admission.in_flight, 0);
+    }
+}

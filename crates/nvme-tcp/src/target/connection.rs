@@ -1,0 +1,298 @@
+use super::admission::{Admission, Need};
+use super::deadline::Deadline;
+use super::transfers::Transfers;
+use super::{C2H_DATA_MAX, COMMANDS_MAX, Config, Ended, PATIENCE};
+use crate::framing::Outbox;
+use crate::pdu::{C2hData, CapsuleResp, CommonHeader, R2t, Side};
+use base::{Buf, Nanos};
+use clock::Bell;
+use controller::{Capsule, HostQueue, Response, Responses};
+use net::Stream;
+use spec::{Command, Completion, Status};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// How far a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Course {
+    /// Commands come and go.
+    Open,
+    /// No command comes any more. What is queued is sent, then the stream is shut down.
+    Ending,
+    /// The same, but the host shuts it down: it is told why.
+    Terminating,
+    /// The stream is shut down.
+    Over,
+}
+
+/// What the reader, the writer and the queue of a connection share.
+pub(super) struct Connection<S> {
+    pub(super) stream: Rc<S>,
+    pub(super) config: Config,
+    pub(super) state: RefCell<State>,
+    course: Cell<Course>,
+    deadline: Deadline,
+    /// Why it ends, as soon as that is known.
+    reason: Cell<Option<Ended>>,
+    /// Rings when there is something to send, or the course changes.
+    pub(super) work: Bell,
+    /// Rings when a command may have left, or the course changes.
+    room: Bell,
+    /// Rings when the writer has ended.
+    pub(super) end: Bell,
+    pub(super) writer_has_ended: Cell<bool>,
+}
+
+pub(super) struct State {
+    pub(super) outbox: Outbox,
+    pub(super) transfers: Transfers,
+    pub(super) admission: Admission,
+    /// `None` before the `ICReq`, and when it was closed.
+    pub(super) queue: Option<Rc<dyn HostQueue>>,
+    /// Commands whose responses are not sent.
+    commands: usize,
+    /// The responses that are not sent.
+    responses: VecDeque<Queued>,
+    /// SQHD of the last response: for those that are not from the queue.
+    queue_head: u16,
+}
+
+/// A response in the outbox.
+struct Queued {
+    /// Sent when the outbox has sent up to here.
+    end: u64,
+    /// What the command was charged for its bytes.
+    charge: u64,
+}
+
+impl<S: Stream> Connection<S> {
+    pub(super) fn new(stream: Rc<S>, config: Config) -> Self {
+        let outbox = Outbox::new(Side::Controller, config.counters.clone());
+        Self {
+            stream,
+            config,
+            state: RefCell::new(State {
+                outbox,
+                transfers: Transfers::default(),
+                admission: Admission::default(),
+                queue: None,
+                commands: 0,
+                responses: VecDeque::new(),
+                queue_head: 0,
+            }),
+            course: Cell::new(Course::Open),
+            deadline: Deadline::default(),
+            reason: Cell::new(None),
+            work: Bell::new(),
+            room: Bell::new(),
+            end: Bell::new(),
+            writer_has_ended: Cell::new(false),
+        }
+    }
+
+    #[inline]
+    pub(super) fn course(&self) -> Course {
+        self.course.get()
+    }
+
+    /// The connection ends for `reason`, unless it does for another one already.
+    pub(super) fn note_reason(&self, reason: Ended) {
+        self.reason.set(self.reason.get().or(Some(reason)));
+    }
+
+    /// Why it has ended.
+    pub(super) fn reason(&self) -> Ended {
+        self.reason.get().expect("the reader has noted why it stopped")
+    }
+
+    pub(super) fn deadline(&self) -> &Deadline {
+        &self.deadline
+    }
+
+    /// The connection is over at `at`, if it goes on as it is.
+    pub(super) fn set_deadline(self: &Rc<Self>, at: Option<Nanos>) {
+        self.deadline.set(at, self);
+    }
+
+    pub(super) fn lose_patience(&self) {
+        self.note_reason(Ended::Silent);
+        self.shut_down();
+    }
+
+    /// From here on no command is taken: what is queued is sent if the host takes it in time.
+    pub(super) fn wind_up(self: &Rc<Self>, course: Course, reason: Ended) {
+        if self.course.get() == Course::Open {
+            self.course.set(course);
+            self.note_reason(reason);
+            self.set_deadline(Some(clock::host_now() + PATIENCE));
+            self.ring();
+        }
+    }
+
+    /// Ends everything at once: whoever waits goes on, and ends.
+    pub(super) fn shut_down(&self) {
+        self.course.set(Course::Over);
+        self.stream.shut_down();
+        self.ring();
+    }
+
+    fn ring(&self) {
+        self.work.ring();
+        self.room.ring();
+    }
+
+    /// The queue gets no more commands, and its responses go nowhere.
+    pub(super) fn close_queue(&self) {
+        let queue = self.state.borrow_mut().queue.take();
+        if let Some(queue) = queue {
+            queue.close();
+        }
+    }
+
+    /// Leaves when the writer has left too.
+    pub(super) async fn leave(self: &Rc<Self>) {
+        self.close_queue();
+        self.shut_down();
+        self.set_deadline(None);
+        if !self.writer_has_ended.get() {
+            self.end.wait().await;
+        }
+        // Commands that still run keep the connection, and nothing in it.
+        let mut state = self.state.borrow_mut();
+        state.outbox = Outbox::new(Side::Controller, self.config.counters.clone());
+        state.transfers = Transfers::default();
+        state.admission = Admission::default();
+    }
+
+    /// Counts a command that came.
+    #[inline]
+    pub(super) fn take_command(&self) -> bool {
+        let mut state = self.state.borrow_mut();
+        let has_room = state.commands < COMMANDS_MAX;
+        state.commands += usize::from(has_room);
+        has_room
+    }
+
+    /// Waits until [`Self::take_command`] is worth a try, or the course has changed.
+    pub(super) async fn wait_for_room(&self) {
+        self.room.wait().await;
+    }
+
+    /// Starts a command that needs no data that has come with it, when it may.
+    #[inline]
+    pub(super) fn begin(&self, command: Command) {
+        let need = Need::of(&command);
+        if self.state.borrow_mut().admission.admit(&command, need) {
+            self.start(command, need);
+        }
+    }
+
+    fn start(&self, command: Command, need: Need) {
+        let Need::Data(len) = need else { return self.submit(command, Buf::phantom(0, 0)) };
+        let buf = self.config.pool.take(len as usize);
+        let mut state = self.state.borrow_mut();
+        let tag = state.transfers.expect(command, buf, len);
+        state.outbox.push(&R2t::new(command.command_id(), tag, 0, len));
+        self.work.ring();
+    }
+
+    /// Gives a command to the queue, with all that it needs.
+    #[inline]
+    pub(super) fn submit(&self, command: Command, data: Buf) {
+        let queue = self.state.borrow().queue.clone();
+        if let Some(queue) = queue {
+            queue.submit(Capsule { command, data });
+        }
+    }
+
+    /// Answers a command whose data did not agree with its digest. It never comes to the queue, so
+    /// SQHD is that of the queue's last response: the host may send it again.
+    pub(super) fn refuse_data(&self, command: &Command) {
+        let mut state = self.state.borrow_mut();
+        let status = Status::TRANSIENT_TRANSPORT_ERROR;
+        let entry = Completion::new(command.command_id(), status, 0);
+        let entry = entry.with_queue(state.queue_head, 0);
+        state.respond(Response { entry, data: Buf::phantom(0, 0), may_elide: false });
+        self.work.ring();
+    }
+
+    /// Notes what is sent: starts commands that waited for others to leave.
+    pub(super) fn note_sent(&self) {
+        let has_room = {
+            let mut state = self.state.borrow_mut();
+            state.forget_sent();
+            state.commands < COMMANDS_MAX
+        };
+        if self.course() == Course::Open {
+            loop {
+                let next = self.state.borrow_mut().admission.next();
+                let Some((command, need)) = next else { break };
+                self.start(command, need);
+            }
+        }
+        if has_room {
+            self.room.ring();
+        }
+    }
+}
+
+impl State {
+    /// Queues a response, its data first.
+    #[inline]
+    fn respond(&mut self, response: Response) {
+        let Response { entry, data, may_elide } = response;
+        let (id, is_elided) = (entry.command_id(), may_elide && data.len() > 0);
+        if data.len() > 0 {
+            let last = if is_elided { CommonHeader::SUCCESS } else { 0 } | CommonHeader::LAST;
+            self.push_data(id, data, last);
+        }
+        if !is_elided {
+            self.outbox.push(&CapsuleResp::new(entry));
+        }
+        let charge = self.admission.answered(id);
+        self.responses.push_back(Queued { end: self.outbox.queued_to(), charge });
+    }
+
+    /// Queues data in PDUs of [`C2H_DATA_MAX`], the last of which has the flags `last`.
+    fn push_data(&mut self, id: u16, data: Buf, last: u8) {
+        let mut offset = 0;
+        while data.len() - offset > C2H_DATA_MAX {
+            let end = offset + C2H_DATA_MAX;
+            let header = C2hData::new(id, offset, C2H_DATA_MAX, 0);
+            self.outbox.push_with_data(&header, data.slice(offset..end));
+            offset = end;
+        }
+        let header = C2hData::new(id, offset, data.len() - offset, last);
+        let rest = if offset == 0 { data } else { data.slice(offset..data.len()) };
+        self.outbox.push_with_data(&header, rest);
+    }
+
+    fn forget_sent(&mut self) {
+        let sent = self.outbox.sent_to();
+        while let Some(response) = self.responses.front()
+            && response.end <= sent
+        {
+            self.admission.give_back(response.charge);
+            assert!(self.commands > 0, "each command is answered once");
+            self.commands -= 1;
+            self.responses.pop_front();
+        }
+    }
+}
+
+/// What the queue holds of its connection: a handle, for [`Responses::end`] needs one.
+pub(super) struct Door<S>(pub(super) Rc<Connection<S>>);
+
+impl<S: Stream> Responses for Door<S> {
+    fn respond(&self, response: Response) {
+        let mut state = self.0.state.borrow_mut();
+        state.queue_head = response.entry.queue_head();
+        state.respond(response);
+        self.0.work.ring();
+    }
+
+    fn end(&self) {
+        self.0.wind_up(Course::Ending, Ended::ByController);
+    }
+}

@@ -1,0 +1,252 @@
+use super::admission::in_capsule;
+use super::connection::{Connection, Course, Door};
+use super::{Ended, H2C_DATA_MAX, PATIENCE};
+use crate::framing::{Arrival, Fault, Inbox, Read, Terms};
+use crate::pdu::{FatalError, H2cData, Header, IcReq, IcResp, Side};
+use base::{Buf, BufMut};
+use clock::Stage;
+use controller::Port;
+use net::Stream;
+use spec::Command;
+use std::convert::Infallible;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// What the data that comes next is of.
+#[derive(Debug)]
+enum Pending {
+    Nothing,
+    /// A command, whose SGL names this part of the data.
+    Capsule(Command, Range<u32>),
+    /// The transfer with this tag.
+    Transfer(u16),
+}
+
+/// What became of the next part of a PDU.
+enum Step {
+    Taken,
+    /// It has not come.
+    Missing,
+    /// It is a command with so much data, and there are as many as may be.
+    Full(Command, u32),
+}
+
+/// Receives what a host sends.
+pub(super) struct Reader<S> {
+    connection: Rc<Connection<S>>,
+    port: Rc<dyn Port>,
+    inbox: Inbox,
+    pending: Pending,
+    is_initialized: bool,
+    /// The arrival that was waited for when the deadline was set.
+    awaited: Option<u64>,
+}
+
+impl<S: Stream> Reader<S> {
+    pub(super) fn new(connection: Rc<Connection<S>>, port: Rc<dyn Port>) -> Self {
+        let inbox = Inbox::new(Side::Controller, connection.config.counters.clone());
+        let pending = Pending::Nothing;
+        Self { connection, port, inbox, pending, is_initialized: false, awaited: None }
+    }
+
+    /// Reads until nothing is to be read any more.
+    pub(super) async fn read_all(mut self) {
+        let Err(ended) = self.take_all().await;
+        let connection = &self.connection;
+        connection.close_queue();
+        if let (Ended::ByFault(fault), Course::Open) = (ended, connection.course()) {
+            let header = self.inbox.last_header();
+            connection.state.borrow_mut().outbox.push_termination(fault, header);
+            connection.wind_up(Course::Terminating, ended);
+        }
+        connection.note_reason(ended);
+        if let Course::Ending | Course::Terminating = connection.course() {
+            self.discard_all().await;
+        }
+    }
+
+    async fn take_all(&mut self) -> Result<Infallible, Ended> {
+        let connection = self.connection.clone();
+        loop {
+            let expects_large = connection.state.borrow().transfers.expects_large();
+            self.inbox.read_ahead(!expects_large);
+            let read = self.inbox.read(&*connection.stream).map_err(|_| Ended::ByHost)?;
+            if read == Read::End {
+                return Err(Ended::ByHost);
+            }
+            loop {
+                match self.take_next()? {
+                    Step::Taken => {}
+                    Step::Full(command, data_len) => {
+                        self.wait_for_room().await?;
+                        self.take_capsule(command, data_len)?;
+                    }
+                    Step::Missing => break,
+                }
+            }
+            self.watch();
+            if connection.course() != Course::Open {
+                return Err(Ended::ByController);
+            }
+            if read == Read::Full {
+                // Behind the commands that were submitted by now, in real time.
+                clock::sleep_until(clock::host_now(), Stage::Queue).await;
+            } else {
+                connection.stream.readable().await;
+            }
+        }
+    }
+
+    /// Reads on for nobody: a connection that is closed before all is read takes along what the
+    /// host was told last.
+    async fn discard_all(&mut self) {
+        let stream = &*self.connection.stream;
+        loop {
+            match self.inbox.discard(stream) {
+                Ok(Read::End) | Err(_) => return,
+                Ok(Read::Full) => clock::sleep_until(clock::host_now(), Stage::Queue).await,
+                Ok(Read::Some | Read::Nothing) => stream.readable().await,
+            }
+        }
+    }
+
+    /// Keeps the deadline where the host has to be waited for: in the middle of a PDU.
+    fn watch(&mut self) {
+        if !self.is_initialized || self.connection.course() != Course::Open {
+            return;
+        }
+        if self.inbox.is_between_pdus() {
+            if self.awaited.take().is_some() {
+                self.connection.set_deadline(None);
+            }
+        } else if self.awaited != Some(self.inbox.arrivals()) {
+            self.awaited = Some(self.inbox.arrivals());
+            self.connection.set_deadline(Some(clock::host_now() + PATIENCE));
+        }
+    }
+
+    /// Takes the next part of a PDU.
+    #[inline]
+    fn take_next(&mut self) -> Result<Step, Ended> {
+        let Some(arrival) = self.inbox.next()? else { return Ok(Step::Missing) };
+        match arrival {
+            Arrival::Header(Header::CapsuleCmd(capsule), data_len) => {
+                let command = *capsule.command();
+                if !self.connection.take_command() {
+                    return Ok(Step::Full(command, data_len));
+                }
+                self.take_capsule(command, data_len)?;
+            }
+            Arrival::Header(Header::H2cData(data), _) => {
+                let data = *data;
+                self.take_data(&data)?;
+            }
+            Arrival::Header(Header::IcReq(request), _) => {
+                let request = *request;
+                self.initialize(&request)?;
+            }
+            Arrival::Header(Header::TermReq(request), _) => {
+                return Err(Ended::Terminated(request.error()));
+            }
+            Arrival::Header(header, _) => panic!("{header:?} comes from a controller"),
+            Arrival::Kept(data, is_intact) => self.place_capsule(data, is_intact),
+            Arrival::Filled(buf, is_intact) => self.place_data(buf, is_intact),
+        }
+        Ok(Step::Taken)
+    }
+
+    /// Waits until a command may be taken, and takes it.
+    async fn wait_for_room(&mut self) -> Result<(), Ended> {
+        // It is not the host that is waited for.
+        self.awaited = None;
+        self.connection.set_deadline(None);
+        loop {
+            self.connection.wait_for_room().await;
+            if self.connection.course() != Course::Open {
+                return Err(Ended::ByController);
+            }
+            if self.connection.take_command() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn initialize(&mut self, request: &IcReq) -> Result<(), Fault> {
+        if self.is_initialized {
+            return Err(Fault::of(FatalError::SEQUENCE));
+        }
+        if request.format() != 0 {
+            return Err(Fault::unsupported(IcReq::FORMAT_AT));
+        }
+        let response = IcResp::new(4, request.digests(), H2C_DATA_MAX);
+        let terms = Terms::of(request, &response).ok_or(Fault::field(IcReq::ALIGNMENT_AT))?;
+        let connection = &self.connection;
+        let queue = self.port.queue(Rc::new(Door(connection.clone())));
+        let mut state = connection.state.borrow_mut();
+        state.outbox.push(&response);
+        state.outbox.agree(terms);
+        state.queue = Some(queue);
+        self.inbox.agree(terms);
+        self.is_initialized = true;
+        connection.set_deadline(None);
+        connection.work.ring();
+        Ok(())
+    }
+
+    #[inline]
+    fn take_capsule(&mut self, command: Command, data_len: u32) -> Result<(), Fault> {
+        if !self.is_initialized {
+            return Err(Fault::of(FatalError::SEQUENCE));
+        }
+        let range = in_capsule(&command, data_len)?;
+        if data_len == 0 {
+            self.connection.begin(command);
+        } else {
+            self.pending = Pending::Capsule(command, range);
+            self.inbox.keep();
+        }
+        Ok(())
+    }
+
+    fn place_capsule(&mut self, data: Buf, is_intact: bool) {
+        let Pending::Capsule(command, range) = self.take_pending() else {
+            panic!("the data of capsules is kept");
+        };
+        if !is_intact {
+            return self.connection.refuse_data(&command);
+        }
+        let data = match range {
+            _ if range.is_empty() => Buf::phantom(0, 0),
+            _ if range == (0..data.len()) => data,
+            _ => data.slice(range),
+        };
+        self.connection.submit(command, data);
+    }
+
+    fn take_data(&mut self, data: &H2cData) -> Result<(), Fault> {
+        if !self.is_initialized {
+            return Err(Fault::of(FatalError::SEQUENCE));
+        }
+        let buf = self.connection.state.borrow_mut().transfers.take_buf(data)?;
+        self.pending = Pending::Transfer(data.tag());
+        self.inbox.fill(buf, data.offset());
+        Ok(())
+    }
+
+    fn place_data(&mut self, buf: BufMut, is_intact: bool) {
+        let Pending::Transfer(tag) = self.take_pending() else {
+            panic!("the data of transfers fills their buffers");
+        };
+        let done = self.connection.state.borrow_mut().transfers.filled(tag, buf, is_intact);
+        if let Some(done) = done {
+            match done.data {
+                Some(data) => self.connection.submit(done.command, data),
+                None => self.connection.refuse_data(&done.command),
+            }
+        }
+    }
+
+    fn take_pending(&mut self) -> Pending {
+        std::mem::replace(&mut self.pending, Pending::Nothing)
+    }
+}

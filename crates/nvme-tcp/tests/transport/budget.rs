@@ -1,0 +1,146 @@
+use crate::host::{Came, Host, QUICK, exist, run, store, value};
+use base::{Buf, Nanos};
+use clock::Stage;
+use nvme_tcp::pdu::{CapsuleCmd, Digests};
+use nvme_tcp::target::{BYTES_IN_FLIGHT_MAX, COMMANDS_MAX};
+use std::collections::BTreeMap;
+
+const LEN: u32 = 128 << 10;
+/// Commands of that length that may be in flight.
+const FEW: usize = 128;
+const _: () = assert!(FEW as u64 * LEN as u64 == BYTES_IN_FLIGHT_MAX, "they fill the budget");
+
+async fn settle() {
+    clock::sleep(Nanos::from_millis(100), Stage::Queue).await;
+}
+
+#[test]
+fn data_is_asked_for_within_the_budget_and_in_order() {
+    run(async {
+        let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+        let count = 3 * FEW;
+        for id in 0..count {
+            host.outbox.push(&CapsuleCmd::new(store(u16::try_from(id).unwrap(), LEN)));
+        }
+        host.flush().await;
+        settle().await;
+        let data = value(LEN, 1);
+        let mut asked = Vec::new();
+        let mut tags = BTreeMap::new();
+        for _ in 0..FEW {
+            let Came::Ready { id, tag, .. } = host.next().await else { panic!("no R2T") };
+            asked.push(usize::from(id));
+            tags.insert(id, tag);
+        }
+        assert!(asked.iter().copied().eq(0..FEW));
+        settle().await;
+        assert_eq!(host.counters.pdus_sent(), 1 + FEW as u64, "no more is asked for");
+        // A small command does not wait behind those.
+        host.outbox.push(&CapsuleCmd::new(exist(9_999)));
+        host.flush().await;
+        assert!(matches!(host.next().await, Came::Response(entry) if entry.command_id() == 9_999));
+        // Each that ends lets the next one go.
+        for done in 0..count {
+            let id = u16::try_from(done).unwrap();
+            let tag = tags[&id];
+            host.give(id, tag, &data, 1 << 18);
+            host.flush().await;
+            let mut is_answered = false;
+            let mut has_next = done + FEW >= count;
+            while !(is_answered && has_next) {
+                match host.next().await {
+                    Came::Response(entry) => is_answered = entry.command_id() == id,
+                    Came::Ready { id, tag, .. } => {
+                        assert_eq!(usize::from(id), done + FEW);
+                        tags.insert(id, tag);
+                        has_next = true;
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        assert_eq!(host.shelf.moved.get(), count as u64 * u64::from(LEN));
+    });
+}
+
+#[test]
+fn a_host_that_does_not_read_has_no_more_than_its_budget_returned() {
+    run(async {
+        let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+        let count = u16::try_from(4 * FEW).unwrap();
+        let data = value(LEN, 1);
+        host.shelf.values.borrow_mut().extend((0..count).map(|_| data.clone()));
+        for id in 0..count {
+            host.retrieve(id, LEN);
+        }
+        host.flush().await;
+        settle().await;
+        let came = host.shelf.came.borrow().len();
+        assert!((FEW..=FEW + 2).contains(&came), "{came} started");
+        assert!(host.shelf.moved.get() <= BYTES_IN_FLIGHT_MAX + 2 * u64::from(LEN));
+        let results = host.collect(usize::from(count), &BTreeMap::new()).await;
+        assert!(results.data.values().all(|got| got.len() == LEN as usize));
+        assert!(host.shelf.came.borrow().iter().copied().eq(0..count), "in order");
+    });
+}
+
+#[test]
+fn a_host_that_sends_more_than_a_queue_holds_is_not_read() {
+    run(async {
+        let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+        host.shelf.delay.set(Nanos::from_secs(100));
+        let count = u16::try_from(COMMANDS_MAX + 500).unwrap();
+        for id in 0..count {
+            host.outbox.push(&CapsuleCmd::new(exist(id)));
+        }
+        host.flush().await;
+        // It is not the host that is waited for, though a PDU of it is not read.
+        clock::sleep(Nanos::from_secs(99), Stage::Queue).await;
+        assert_eq!(host.shelf.came.borrow().len(), COMMANDS_MAX);
+        assert_eq!(host.collect(usize::from(count), &BTreeMap::new()).await.done.len(), 1524);
+        assert!(host.ended.get().is_none());
+    });
+}
+
+#[test]
+fn small_responses_that_are_not_read_are_bounded_too() {
+    run(async {
+        let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+        let count = 3 * u16::try_from(COMMANDS_MAX).unwrap();
+        host.shelf.values.borrow_mut().extend((0..count).map(|_| value(16_000, 1)));
+        for id in 0..count {
+            host.retrieve(id, 16_000);
+        }
+        // Not all of it is taken: the target stops reading.
+        let mut stuck = 0;
+        while !host.outbox.is_empty() && stuck < 10 {
+            let before = host.outbox.sent_to();
+            let _ = host.outbox.write(&*host.stream);
+            clock::sleep(Nanos::from_millis(1), Stage::Queue).await;
+            stuck = if host.outbox.sent_to() == before { stuck + 1 } else { 0 };
+        }
+        let came = host.shelf.came.borrow().len();
+        assert!(came <= COMMANDS_MAX + 5, "{came} started");
+        assert!(!host.outbox.is_empty());
+        let mut done = 0;
+        while done < usize::from(count) {
+            let _ = host.outbox.write(&*host.stream);
+            if let Came::Response(_) = host.next().await {
+                done += 1;
+            }
+        }
+    });
+}
+
+#[test]
+fn one_command_is_always_admitted() {
+    run(async {
+        let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+        let values: BTreeMap<u16, Buf> = (0..10).map(|id| (id, value(2 << 20, 1))).collect();
+        for (id, value) in &values {
+            host.store(*id, value);
+        }
+        host.flush().await;
+        assert_eq!(host.collect(10, &values).await.done.len(), 10);
+    });
+}

@@ -1,0 +1,15 @@
+//! The transport from outside: PDUs through streams that cut them anywhere, and a target that hosts
+//! of every kind speak to.
+
+mod budget;
+mod crc;
+mod data;
+mod endings;
+mod framing;
+mod host;
+mod layouts;
+mod noise;
+mod outbox;
+mod port;
+mod tape;
+mod violations;

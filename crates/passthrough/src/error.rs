@@ -1,0 +1,25 @@
+use rustix::io::Errno;
+
+/// Why a file cannot be used as a namespace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// It cannot be opened.
+    #[error("{path} cannot be opened: {reason}")]
+    Open {
+        /// The file.
+        path: String,
+        /// What the kernel says.
+        reason: String,
+    },
+    /// It is something else.
+    #[error("{path} is no NVMe namespace; one that the kernel has is named as /dev/ng0n1")]
+    NoNamespace {
+        /// The file.
+        path: String,
+    },
+}
+
+/// The kernel did not execute a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the kernel does not execute the command: {0}")]
+pub struct KernelError(pub Errno);

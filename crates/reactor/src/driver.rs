@@ -1,0 +1,232 @@
+use crate::remote::Remote;
+use crate::ring::{Ring, RingError};
+use clock::{Rank, Stage, TaskId};
+use rustix::event::PollFlags;
+use std::cell::{Cell, RefCell};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Something that other threads put news into.
+pub(crate) trait Letterbox {
+    /// Lets go on who waits for what has come, and says whether there was anybody.
+    fn look(&self) -> bool;
+}
+
+/// Who waits for what comes from outside a reactor.
+pub(crate) struct Driver {
+    ring: Ring,
+    remote: Remote,
+    /// Tasks that try their sockets again and again while the reactor does not sleep.
+    hot: Vec<Hot>,
+    /// By token: the tasks that wait for the ring.
+    watched: Vec<Option<TaskId>>,
+    free: Vec<usize>,
+    letterboxes: Vec<Rc<dyn Letterbox>>,
+    /// Who waits for the reactor to be stopped.
+    stopped: Vec<TaskId>,
+    event_is_watched: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Hot {
+    task: TaskId,
+    fd: RawFd,
+}
+
+/// Sockets that are tried again and not watched by the ring. A try is one call, which often is the
+/// read that was waited for; being told by the ring takes two calls before it. Many tries for
+/// nothing take more than that.
+const HOT_MAX: usize = 4;
+
+/// A socket in which so many tries in a row found nothing is watched by the ring.
+const MISSES_MAX: u32 = 256;
+
+/// The token of the event by which other threads wake the reactor.
+const EVENT: u64 = u64::MAX;
+
+thread_local! {
+    static INSTALLED: RefCell<Option<Box<Driver>>> = const { RefCell::new(None) };
+    static READS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[inline]
+pub(crate) fn with<T>(f: impl FnOnce(&mut Driver) -> T) -> T {
+    INSTALLED.with_borrow_mut(|installed| {
+        f(installed.as_mut().expect("sockets and messages are waited for inside `Reactor::serve`"))
+    })
+}
+
+/// As [`with`], or nothing outside of [`crate::Reactor::serve`]: for destructors.
+pub(crate) fn with_installed(f: impl FnOnce(&mut Driver)) {
+    INSTALLED.with_borrow_mut(|installed| {
+        if let Some(driver) = installed.as_mut() {
+            f(driver);
+        }
+    });
+}
+
+/// Keeps a driver installed, and gives it back to its owner at the end, also when a task panics.
+pub(crate) struct Installed<'a>(&'a mut Option<Box<Driver>>);
+
+impl<'a> Installed<'a> {
+    pub(crate) fn new(driver: &'a mut Option<Box<Driver>>) -> Self {
+        let before = INSTALLED.replace(driver.take());
+        assert!(before.is_none(), "a thread serves one reactor at a time");
+        Self(driver)
+    }
+}
+
+impl Drop for Installed<'_> {
+    fn drop(&mut self) {
+        *self.0 = INSTALLED.take();
+    }
+}
+
+/// Counts reads from sockets that found something.
+#[inline]
+pub(crate) fn count_read() {
+    READS.set(READS.get().wrapping_add(1));
+}
+
+/// How many there were on this thread.
+#[inline]
+pub(crate) fn reads() -> u64 {
+    READS.get()
+}
+
+/// Waits until `fd` is worth trying to read from, which it was tried `misses` times in a row in
+/// vain. It stays open meanwhile.
+#[inline]
+pub(crate) async fn wait_to_read(fd: BorrowedFd<'_>, misses: u32) {
+    let task = clock::current();
+    with(|driver| driver.wait_to_read(fd.as_raw_fd(), misses, task));
+    clock::park(Rank::Free, Stage::Queue).await;
+}
+
+/// Waits until `fd` is ready for `what`, or broken. It stays open meanwhile.
+pub(crate) async fn wait_until_ready(fd: BorrowedFd<'_>, what: PollFlags) {
+    let task = clock::current();
+    with(|driver| driver.watch(fd.as_raw_fd(), what, task));
+    clock::park(Rank::Free, Stage::Queue).await;
+}
+
+/// Waits until the reactor on this thread is told to stop: see [`Remote::stop`].
+pub async fn stopped() {
+    let task = clock::current();
+    let is_stopping = with(|driver| {
+        let is_stopping = driver.remote.is_stopping();
+        if !is_stopping {
+            driver.stopped.push(task);
+        }
+        is_stopping
+    });
+    if !is_stopping {
+        clock::park(Rank::Free, Stage::Queue).await;
+    }
+}
+
+impl Driver {
+    pub(crate) fn new(remote: &Remote) -> Result<Self, RingError> {
+        Ok(Self {
+            ring: Ring::new()?,
+            remote: remote.clone(),
+            hot: Vec::with_capacity(HOT_MAX),
+            watched: Vec::new(),
+            free: Vec::new(),
+            letterboxes: Vec::new(),
+            stopped: Vec::new(),
+            event_is_watched: false,
+        })
+    }
+
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
+    pub(crate) fn add_letterbox(&mut self, letterbox: Rc<dyn Letterbox>) {
+        self.letterboxes.push(letterbox);
+    }
+
+    pub(crate) fn remove_letterbox(&mut self, letterbox: &Rc<dyn Letterbox>) {
+        self.letterboxes.retain(|other| !Rc::ptr_eq(other, letterbox));
+    }
+
+    /// Lets go on who waits for what has come, without sleeping, and says whether there was
+    /// anybody.
+    pub(crate) fn look(&mut self) -> bool {
+        let mut is_news = self.look_at_letterboxes();
+        self.ring.pass();
+        while let Some(token) = self.ring.next() {
+            if token == EVENT {
+                self.remote.clear_event();
+                self.event_is_watched = false;
+                continue;
+            }
+            let token = usize::try_from(token).expect("tokens are places");
+            let task = self.watched[token].take();
+            self.free.push(token);
+            clock::wake(task.expect("a token comes back once"));
+            is_news = true;
+        }
+        is_news
+    }
+
+    /// Lets the hot sockets be tried, and says whether there are any.
+    #[inline]
+    pub(crate) fn try_hot(&mut self) -> bool {
+        let is_any = !self.hot.is_empty();
+        self.hot.drain(..).for_each(|hot| clock::wake(hot.task));
+        is_any
+    }
+
+    /// Sleeps until something comes from outside, or for `limit`. Returns at once when something
+    /// has come, and then says so.
+    pub(crate) fn sleep(&mut self, limit: Option<Duration>) -> bool {
+        for hot in std::mem::take(&mut self.hot) {
+            self.watch(hot.fd, PollFlags::IN, hot.task);
+        }
+        if !self.event_is_watched {
+            self.event_is_watched = true;
+            self.ring.watch(self.remote.event(), PollFlags::IN, EVENT);
+        }
+        self.remote.fall_asleep();
+        let is_news = self.look_at_letterboxes();
+        if !is_news {
+            self.remote.count_sleep();
+            self.ring.sleep(limit);
+        }
+        self.remote.wake_up();
+        is_news
+    }
+
+    fn look_at_letterboxes(&mut self) -> bool {
+        let mut is_news = false;
+        for letterbox in &self.letterboxes {
+            is_news |= letterbox.look();
+        }
+        if !self.stopped.is_empty() && self.remote.is_stopping() {
+            self.stopped.drain(..).for_each(clock::wake);
+            is_news = true;
+        }
+        is_news
+    }
+
+    #[inline]
+    fn wait_to_read(&mut self, fd: RawFd, misses: u32, task: TaskId) {
+        if self.hot.len() < HOT_MAX && misses < MISSES_MAX {
+            self.hot.push(Hot { task, fd });
+        } else {
+            self.watch(fd, PollFlags::IN, task);
+        }
+    }
+
+    fn watch(&mut self, fd: RawFd, what: PollFlags, task: TaskId) {
+        let token = self.free.pop().unwrap_or_else(|| {
+            self.watched.push(None);
+            self.watched.len() - 1
+        });
+        self.watched[token] = Some(task);
+        self.ring.watch(fd, what, token as u64);
+    }
+}

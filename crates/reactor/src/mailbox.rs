@@ -1,0 +1,282 @@
+use crate::driver::{self, Letterbox};
+use crate::remote::Remote;
+use clock::{Bell, Rank, Stage, TaskId};
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, fence};
+
+/// A mailbox of `capacity` messages from the reactor under `from` to the one under `to`. Each end
+/// is opened in its reactor.
+pub fn mailbox<T: 'static>(
+    capacity: usize,
+    from: &Remote,
+    to: &Remote,
+) -> (SendEnd<T>, ReceiveEnd<T>) {
+    assert!(capacity > 0, "a mailbox holds a message or more");
+    let (producer, consumer) = RingBuffer::new(capacity);
+    let wants_room = Arc::new(AtomicBool::new(false));
+    let send = SendEnd {
+        producer,
+        wants_room: wants_room.clone(),
+        to: RingWhenGone(to.clone()),
+        from: from.clone(),
+    };
+    let receive =
+        ReceiveEnd { consumer, wants_room, from: RingWhenGone(from.clone()), to: to.clone() };
+    (send, receive)
+}
+
+/// The end of a mailbox that messages go into, on its way to its reactor.
+pub struct SendEnd<T> {
+    producer: Producer<T>,
+    /// Whether the sender's reactor is to be woken when there is room.
+    wants_room: Arc<AtomicBool>,
+    /// Dropped after `producer`: fields drop in order.
+    to: RingWhenGone,
+    from: Remote,
+}
+
+/// The end of a mailbox that messages come out of, on its way to its reactor.
+pub struct ReceiveEnd<T> {
+    consumer: Consumer<T>,
+    wants_room: Arc<AtomicBool>,
+    /// Dropped after `consumer`.
+    from: RingWhenGone,
+    to: Remote,
+}
+
+/// Tells the reactor at the other end when this one is gone.
+struct RingWhenGone(Remote);
+
+impl Drop for RingWhenGone {
+    fn drop(&mut self) {
+        self.0.ring();
+    }
+}
+
+/// Sends messages to another reactor. Clones are handles of the same one; with the last of them
+/// goes what has found no room yet.
+pub struct Outbox<T: 'static>(Rc<Sending<T>>);
+
+struct Sending<T> {
+    end: RefCell<SendEnd<T>>,
+    /// What found no room, in order.
+    overflow: RefCell<VecDeque<T>>,
+    /// Who waits for room, in order.
+    waiting: RefCell<VecDeque<TaskId>>,
+}
+
+/// Receives messages from another reactor.
+pub struct Inbox<T: 'static>(Rc<Receiving<T>>);
+
+struct Receiving<T> {
+    end: RefCell<ReceiveEnd<T>>,
+    bell: Bell,
+}
+
+impl<T: 'static> SendEnd<T> {
+    /// From here on messages are sent from the reactor that runs this, the one under the `from` of
+    /// the mailbox.
+    pub fn open(self) -> Outbox<T> {
+        assert_here(&self.from);
+        let sending = Rc::new(Sending {
+            end: RefCell::new(self),
+            overflow: RefCell::default(),
+            waiting: RefCell::default(),
+        });
+        driver::with(|driver| driver.add_letterbox(sending.clone()));
+        Outbox(sending)
+    }
+}
+
+impl<T: 'static> ReceiveEnd<T> {
+    /// From here on messages are received in the reactor that runs this, the one under the `to` of
+    /// the mailbox.
+    pub fn open(self) -> Inbox<T> {
+        assert_here(&self.to);
+        let receiving = Rc::new(Receiving { end: RefCell::new(self), bell: Bell::new() });
+        driver::with(|driver| driver.add_letterbox(receiving.clone()));
+        Inbox(receiving)
+    }
+}
+
+fn assert_here(remote: &Remote) {
+    let is_here = driver::with(|driver| driver.remote().is(remote));
+    assert!(is_here, "an end of a mailbox is opened in the reactor that it was made for");
+}
+
+impl<T: 'static> Outbox<T> {
+    /// Sends `message` and never waits: what finds no room in the mailbox stays here, in order,
+    /// until there is. So two reactors that send to each other cannot stop each other, if each
+    /// waits for [`Self::room`] before it sends what the other has not asked for, and does not wait
+    /// before it answers. When the receiver is gone the message is dropped.
+    pub fn send(&self, message: T) {
+        let Sending { end, overflow, .. } = &*self.0;
+        let mut end = end.borrow_mut();
+        if end.producer.is_abandoned() {
+            let unsent = std::mem::take(&mut *overflow.borrow_mut());
+            drop(end);
+            drop((unsent, message));
+            return;
+        }
+        let mut overflow = overflow.borrow_mut();
+        if !overflow.is_empty() {
+            overflow.push_back(message);
+            return;
+        }
+        match end.producer.push(message) {
+            Ok(()) => end.to.0.ring(),
+            Err(PushError::Full(message)) => {
+                end.wants_room.store(true, Relaxed);
+                overflow.push_back(message);
+            }
+        }
+    }
+
+    /// Returns when the mailbox has room for a message, or when the receiver is gone.
+    pub async fn room(&self) {
+        let has_room = self.0.overflow.borrow().is_empty()
+            && self.0.waiting.borrow().is_empty()
+            && !self.0.end.borrow().producer.is_full();
+        if has_room || self.is_closed() {
+            return;
+        }
+        self.0.end.borrow().wants_room.store(true, Relaxed);
+        self.0.waiting.borrow_mut().push_back(clock::current());
+        clock::park(Rank::Free, Stage::Queue).await;
+    }
+
+    /// True when the receiver is gone: what is sent from here on is dropped.
+    pub fn is_closed(&self) -> bool {
+        self.0.end.borrow().producer.is_abandoned()
+    }
+}
+
+impl<T> Letterbox for Sending<T> {
+    /// Moves on what has found room meanwhile, then lets as many senders go on as there is room
+    /// for.
+    fn look(&self) -> bool {
+        let (mut overflow, mut waiting) = (self.overflow.borrow_mut(), self.waiting.borrow_mut());
+        if overflow.is_empty() && waiting.is_empty() {
+            return false;
+        }
+        let mut end = self.end.borrow_mut();
+        if end.producer.is_abandoned() {
+            let is_news = !waiting.is_empty();
+            waiting.drain(..).for_each(clock::wake);
+            return is_news;
+        }
+        let mut room = end.producer.slots();
+        if room == 0 {
+            return false;
+        }
+        let sent = room.min(overflow.len());
+        for message in overflow.drain(..sent) {
+            let pushed = end.producer.push(message);
+            assert!(pushed.is_ok(), "nobody else fills the room in a mailbox");
+        }
+        if sent > 0 {
+            end.to.0.ring();
+        }
+        room -= sent;
+        let woken = room.min(waiting.len());
+        waiting.drain(..woken).for_each(clock::wake);
+        if overflow.is_empty() && waiting.is_empty() {
+            end.wants_room.store(false, Relaxed);
+        }
+        true
+    }
+}
+
+impl<T: 'static> Inbox<T> {
+    /// The next message, if there is one.
+    pub fn try_receive(&self) -> Option<T> {
+        let mut end = self.0.end.borrow_mut();
+        let message = end.consumer.pop().ok()?;
+        // The room is the news, `wants_room` is read beside `asleep`: see `Remote::ring`.
+        fence(SeqCst);
+        if end.wants_room.load(Relaxed) {
+            end.from.0.ring_after_fence();
+        }
+        Some(message)
+    }
+
+    /// Waits for the next message. `None` when the sender is gone, and all it sent has been
+    /// received. One task at a time waits.
+    pub async fn receive(&self) -> Option<T> {
+        loop {
+            let is_closed = self.0.end.borrow().consumer.is_abandoned();
+            let message = self.try_receive();
+            if message.is_some() || is_closed {
+                return message;
+            }
+            self.0.bell.wait().await;
+        }
+    }
+}
+
+impl<T> Letterbox for Receiving<T> {
+    fn look(&self) -> bool {
+        if !self.bell.is_awaited() {
+            return false;
+        }
+        let end = self.end.borrow();
+        let is_news = !end.consumer.is_empty() || end.consumer.is_abandoned();
+        if is_news {
+            self.bell.ring();
+        }
+        is_news
+    }
+}
+
+impl<T: 'static> Clone for Outbox<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: 'static> Drop for Outbox<T> {
+    fn drop(&mut self) {
+        // This handle and the driver's: the last is gone.
+        if Rc::strong_count(&self.0) == 2 {
+            let letterbox: Rc<dyn Letterbox> = self.0.clone();
+            driver::with_installed(|driver| driver.remove_letterbox(&letterbox));
+        }
+    }
+}
+
+impl<T: 'static> Drop for Inbox<T> {
+    fn drop(&mut self) {
+        let letterbox: Rc<dyn Letterbox> = self.0.clone();
+        driver::with_installed(|driver| driver.remove_letterbox(&letterbox));
+    }
+}
+
+impl<T> fmt::Debug for SendEnd<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SendEnd")
+    }
+}
+
+impl<T> fmt::Debug for ReceiveEnd<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReceiveEnd")
+    }
+}
+
+impl<T: 'static> fmt::Debug for Outbox<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Outbox that keeps {} messages", self.0.overflow.borrow().len())
+    }
+}
+
+impl<T: 'static> fmt::Debug for Inbox<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Inbox with {} messages", self.0.end.borrow().consumer.slots())
+    }
+}

@@ -1,0 +1,183 @@
+use base::Nanos;
+use rustix::event::{EventfdFlags, eventfd};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, fence};
+
+/// What other threads hold of a reactor: they can stop it, send it messages and see how busy it is.
+/// Clones are handles of the same reactor.
+#[derive(Clone, Debug)]
+pub struct Remote(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// True while the reactor sleeps, or is about to: then it looks at nothing until `event` says
+    /// so.
+    asleep: AtomicBool,
+    stopping: AtomicBool,
+    event: OwnedFd,
+    counters: Counters,
+}
+
+/// In cache lines of their own: the reactor writes them all the time, and others read what is
+/// beside them all the time.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Counters {
+    busy: AtomicU64,
+    idle: AtomicU64,
+    sleeps: AtomicU64,
+}
+
+/// How a reactor has spent its time since it was first served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// With tasks that had something to do.
+    pub busy: Nanos,
+    /// Looking for something to do, and asleep.
+    pub idle: Nanos,
+    /// How often it went to sleep.
+    pub sleeps: u64,
+}
+
+impl Remote {
+    /// A handle for a reactor that is to be served under it; see [`crate::Reactor::serve`]. Fails
+    /// when the process has no file descriptor left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(Arc::new(Shared {
+            asleep: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            event: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            counters: Counters::default(),
+        })))
+    }
+
+    /// Lets everybody in the reactor go on who waits in [`crate::stopped`]. What they then do is
+    /// theirs: the reactor ends when its root does. A handler of a signal may call this.
+    pub fn stop(&self) {
+        self.0.stopping.store(true, Release);
+        self.ring();
+    }
+
+    /// True once [`Self::stop`] was called.
+    pub fn is_stopping(&self) -> bool {
+        self.0.stopping.load(Acquire)
+    }
+
+    /// How the reactor has spent its time up to the last time that it looked at the wall.
+    pub fn load(&self) -> Load {
+        let Counters { busy, idle, sleeps } = &self.0.counters;
+        Load {
+            busy: Nanos(busy.load(Relaxed)),
+            idle: Nanos(idle.load(Relaxed)),
+            sleeps: sleeps.load(Relaxed),
+        }
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// After something was published that the reactor looks at: wakes it if it sleeps.
+    ///
+    /// No wake-up is lost. The publisher writes `news`, fences, reads `asleep`; the reactor writes
+    /// `asleep`, fences ([`Self::fall_asleep`]), reads `news`. Both fences are sequentially
+    /// consistent, so one comes first. If the publisher's does, the reactor reads the news and does
+    /// not sleep; if the reactor's does, the publisher reads that it is asleep and writes to the
+    /// event, on which the reactor then sleeps or wakes. The swap lets one of several publishers
+    /// write. Being woken for nothing is harmless: the reactor looks and sleeps again.
+    #[inline]
+    pub(crate) fn ring(&self) {
+        fence(SeqCst);
+        self.ring_after_fence();
+    }
+
+    /// As [`Self::ring`], by a caller who has fenced since it published.
+    #[inline]
+    pub(crate) fn ring_after_fence(&self) {
+        if self.0.asleep.load(Relaxed) && self.0.asleep.swap(false, AcqRel) {
+            // A full counter is an event as well, and no other error can happen to an open one.
+            let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// From here on who publishes news wakes this reactor. It looks at all news once more, and then
+    /// sleeps only if there are none.
+    pub(crate) fn fall_asleep(&self) {
+        self.0.asleep.store(true, Relaxed);
+        fence(SeqCst);
+    }
+
+    pub(crate) fn wake_up(&self) {
+        self.0.asleep.store(false, Relaxed);
+    }
+
+    pub(crate) fn event(&self) -> RawFd {
+        self.0.event.as_raw_fd()
+    }
+
+    /// Forgets that the event happened.
+    pub(crate) fn clear_event(&self) {
+        // Nothing to read means that it is clear.
+        let _ = rustix::io::read(&self.0.event, &mut [0; 8]);
+    }
+
+    /// Only the reactor itself counts, so that no addition is lost.
+    pub(crate) fn count(&self, spent: Nanos, was_busy: bool) {
+        let Counters { busy, idle, .. } = &self.0.counters;
+        let counter = if was_busy { busy } else { idle };
+        counter.store(counter.load(Relaxed) + spent.0, Relaxed);
+    }
+
+    pub(crate) fn count_sleep(&self) {
+        let sleeps = &self.0.counters.sleeps;
+        sleeps.store(sleeps.load(Relaxed) + 1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+
+    fn spin_until(reached: &AtomicU32, value: u32) {
+        let mut spins = 0;
+        while reached.load(Acquire) < value {
+            spins += 1;
+            if spins % 1_000 == 0 {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Both sides step at once, again and again: the news is seen before the sleep, or wakes it.
+    #[test]
+    fn no_wake_up_is_lost() {
+        const ROUNDS: u32 = 100_000;
+        let remote = Remote::new().unwrap();
+        let (ready, news, rung) = (AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 1..=ROUNDS {
+                    ready.fetch_add(1, AcqRel);
+                    spin_until(&ready, 2 * round);
+                    news.store(round, Relaxed);
+                    remote.ring();
+                    rung.store(round, Release);
+                }
+            });
+            for round in 1..=ROUNDS {
+                ready.fetch_add(1, AcqRel);
+                spin_until(&ready, 2 * round);
+                remote.fall_asleep();
+                let is_seen = news.load(Relaxed) == round;
+                spin_until(&rung, round);
+                let is_woken = rustix::io::read(&remote.0.event, &mut [0; 8]).is_ok();
+                assert!(is_seen || is_woken, "round {round}");
+                remote.wake_up();
+            }
+        });
+    }
+}

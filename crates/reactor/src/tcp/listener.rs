@@ -1,0 +1,99 @@
+use crate::driver;
+use crate::tcp::{FLAGS, TcpStream, ip_address, socket};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{Shutdown, acceptfrom_with, bind, getsockname, listen, shutdown, sockopt};
+use std::cell::Cell;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Where TCP connections come in. Dropping it closes it.
+#[derive(Debug)]
+pub struct TcpListener {
+    fd: OwnedFd,
+    is_closed: Cell<bool>,
+}
+
+/// Why there is no next connection.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
+    /// [`TcpListener::close`] was called.
+    #[error("nobody listens any more")]
+    Closed,
+    /// Out of file descriptors or memory, as a rule: worth another try after a while.
+    #[error("the machine takes no more connections for now ({0})")]
+    Failed(#[source] io::Error),
+}
+
+/// Connections that the kernel accepts before they are taken: hosts open dozens at once.
+const BACKLOG: i32 = 1_024;
+
+/// Errors of one connection that did not come about: the next may (accept(2)).
+const PASSING: [Errno; 10] = [
+    Errno::INTR,
+    Errno::CONNABORTED,
+    Errno::PROTO,
+    Errno::NOPROTOOPT,
+    Errno::OPNOTSUPP,
+    Errno::NETDOWN,
+    Errno::NETUNREACH,
+    Errno::HOSTDOWN,
+    Errno::HOSTUNREACH,
+    Errno::PERM,
+];
+
+impl TcpListener {
+    /// Listens at `address`; at port 0, where the system likes. An address whose last connections
+    /// are still closing can be used again.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let fd = socket(&address)?;
+        sockopt::set_socket_reuseaddr(&fd, true)?;
+        bind(&fd, &address)?;
+        listen(&fd, BACKLOG)?;
+        Ok(Self { fd, is_closed: Cell::new(false) })
+    }
+
+    /// Where it listens.
+    pub fn local_address(&self) -> io::Result<SocketAddr> {
+        ip_address(getsockname(&self.fd)?)
+    }
+
+    /// The next connection, and where it comes from.
+    pub async fn accept(&self) -> Result<(TcpStream, SocketAddr), AcceptError> {
+        loop {
+            if self.is_closed.get() {
+                return Err(AcceptError::Closed);
+            }
+            match acceptfrom_with(&self.fd, FLAGS) {
+                Ok((fd, address)) => {
+                    // A connection that is gone already is not worth mentioning.
+                    let address = address.and_then(|address| ip_address(address).ok());
+                    if let (Ok(stream), Some(address)) = (TcpStream::new(fd), address) {
+                        return Ok((stream, address));
+                    }
+                }
+                Err(Errno::AGAIN) => {
+                    driver::wait_until_ready(self.fd.as_fd(), PollFlags::IN).await;
+                }
+                Err(error) if PASSING.contains(&error) => {}
+                Err(error) => return Err(AcceptError::Failed(error.into())),
+            }
+        }
+    }
+
+    /// Listens no more, and lets go on who waits in [`Self::accept`].
+    pub fn close(&self) {
+        if !self.is_closed.replace(true) {
+            // It can only be that it does not listen.
+            let _ = shutdown(&self.fd, Shutdown::Both);
+        }
+    }
+}
+
+impl Drop for TcpListener {
+    /// The address is free now, also when a ring that is about to go still watches the socket.
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,124 @@
+//! The ceiling: a server that does nothing but take requests and give replies of the right size,
+//! by plain system calls: one recv, and one send for all replies to what it brought.
+
+use crate::core;
+use crate::exchange::{C2H_DATA, CAPSULE, CAPSULE_BYTES, HEADER_BYTES, RESPONSE, header};
+use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread::JoinHandle;
+
+/// Whether it waits for requests in the kernel or by asking again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Spin,
+    Block,
+}
+
+/// Serves one connection until its peer ends it.
+pub(crate) fn start(wait: Wait, value_bytes: usize) -> (SocketAddr, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = listener.local_addr().expect("a bound socket has an address");
+    let server = std::thread::spawn(move || {
+        core::pin(core::SERVER);
+        let (stream, _) = listener.accept().expect("the client connects");
+        Echo::new(stream, wait, value_bytes).serve();
+    });
+    (address, server)
+}
+
+struct Echo {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    filled: usize,
+    /// Bytes of the request before that are still to come, beyond its header.
+    skip: usize,
+    value: Vec<u8>,
+    /// For each request that is to be answered: its id, and whether it wants a value.
+    due: Vec<(u16, bool)>,
+}
+
+impl Echo {
+    fn new(stream: TcpStream, wait: Wait, value_bytes: usize) -> Self {
+        stream.set_nodelay(true).expect("a TCP socket");
+        stream.set_nonblocking(wait == Wait::Spin).expect("a socket");
+        let buffer = vec![0; 256 << 10];
+        let value = vec![0xa5; value_bytes];
+        Self { stream, buffer, filled: 0, skip: 0, value, due: Vec::new() }
+    }
+
+    fn serve(&mut self) {
+        loop {
+            match self.stream.read(&mut self.buffer[self.filled..]) {
+                Ok(0) => return,
+                Ok(count) => {
+                    self.filled += count;
+                    self.take();
+                    if !self.due.is_empty() {
+                        self.reply();
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => std::hint::spin_loop(),
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn take(&mut self) {
+        let mut at = 0;
+        loop {
+            let skipped = self.skip.min(self.filled - at);
+            (at, self.skip) = (at + skipped, self.skip - skipped);
+            if self.skip > 0 || self.filled - at < CAPSULE_BYTES {
+                break;
+            }
+            let pdu = &self.buffer[at..at + CAPSULE_BYTES];
+            assert_eq!(pdu[0], CAPSULE, "the client sends nothing else to an echo");
+            let length = u32::from_le_bytes([pdu[4], pdu[5], pdu[6], pdu[7]]) as usize;
+            let id = u16::from_le_bytes([pdu[10], pdu[11]]);
+            self.due.push((id, pdu[8] == 0x02));
+            at += CAPSULE_BYTES;
+            self.skip = length - CAPSULE_BYTES;
+        }
+        self.buffer.copy_within(at..self.filled, 0);
+        self.filled -= at;
+        // What is still to come of a request is answered when it has.
+    }
+
+    fn reply(&mut self) {
+        let last_is_whole = self.skip == 0;
+        let whole = self.due.len() - usize::from(!last_is_whole);
+        let headers: Vec<[u8; 2 * HEADER_BYTES]> =
+            self.due[..whole].iter().map(|&(id, _)| self.headers(id)).collect();
+        let mut parts = Vec::with_capacity(3 * whole);
+        for (header, &(_, wants_value)) in headers.iter().zip(&self.due) {
+            let (data, response) = header.split_at(HEADER_BYTES);
+            if wants_value {
+                parts.push(IoSlice::new(data));
+                parts.push(IoSlice::new(&self.value));
+            }
+            parts.push(IoSlice::new(response));
+        }
+        write_all(&self.stream, &mut parts);
+        self.due.drain(..whole);
+    }
+
+    fn headers(&self, id: u16) -> [u8; 2 * HEADER_BYTES] {
+        let mut bytes = [0; 2 * HEADER_BYTES];
+        bytes[..8].copy_from_slice(&header(C2H_DATA, 0b100, HEADER_BYTES, self.value.len()));
+        bytes[HEADER_BYTES..][..8].copy_from_slice(&header(RESPONSE, 0, HEADER_BYTES, 0));
+        bytes[HEADER_BYTES + 20..HEADER_BYTES + 22].copy_from_slice(&id.to_le_bytes());
+        bytes
+    }
+}
+
+/// Sends all of `parts`, spinning while there is no room.
+pub(crate) fn write_all(mut stream: &TcpStream, mut parts: &mut [IoSlice<'_>]) {
+    while !parts.is_empty() {
+        let batch = parts.len().min(1_024);
+        match stream.write_vectored(&parts[..batch]) {
+            Ok(count) => IoSlice::advance_slices(&mut parts, count),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::hint::spin_loop(),
+            Err(_) => return,
+        }
+    }
+}

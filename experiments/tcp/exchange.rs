@@ -1,0 +1,57 @@
+//! What is exchanged: a Store or a Retrieve as PDUs of NVMe/TCP, by their sizes. The echo and the
+//! targets get the same requests and give replies of the same size.
+
+/// A command of the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Retrieve,
+    Store,
+}
+
+impl Kind {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Retrieve => "retrieve",
+            Self::Store => "store",
+        }
+    }
+
+    /// KV 1.0d.
+    pub(crate) const fn opcode(self) -> u8 {
+        match self {
+            Self::Retrieve => 0x02,
+            Self::Store => 0x01,
+        }
+    }
+}
+
+/// What is asked for, again and again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) kind: Kind,
+    pub(crate) value_bytes: usize,
+    pub(crate) depth: usize,
+}
+
+/// Bytes of the headers that are exchanged, digests off (TCP 1.1).
+pub(crate) const CAPSULE_BYTES: usize = 72;
+pub(crate) const HEADER_BYTES: usize = 24;
+
+/// Types of PDUs (TCP 1.1).
+pub(crate) const CAPSULE: u8 = 0x04;
+pub(crate) const RESPONSE: u8 = 0x05;
+pub(crate) const H2C_DATA: u8 = 0x06;
+pub(crate) const C2H_DATA: u8 = 0x07;
+pub(crate) const R2T: u8 = 0x09;
+
+/// Data that goes with the capsule: what targets announce as IOCCSZ.
+pub(crate) const IN_CAPSULE_MAX: usize = 8_192;
+
+/// A common header and nothing else yet.
+pub(crate) fn header(kind: u8, flags: u8, header_bytes: usize, data_bytes: usize) -> [u8; 8] {
+    let header_len = u8::try_from(header_bytes).expect("headers have at most 128 bytes");
+    let data_offset = if data_bytes == 0 { 0 } else { header_len };
+    let length = u32::try_from(header_bytes + data_bytes).expect("values have at most 2 MiB");
+    let [a, b, c, d] = length.to_le_bytes();
+    [kind, flags, header_len, data_offset, a, b, c, d]
+}

@@ -1,0 +1,145 @@
+//! How close a target over NVMe/TCP comes to a bare echo: the same client, the same message sizes,
+//! over loopback, one core for each side, interleaved.
+//!
+//! `cargo run --release -p experiments --bin tcp -- [ROUNDS]`, on an idle machine of two cores.
+
+mod asleep;
+mod connect;
+mod core;
+mod echo;
+mod exchange;
+mod idle;
+mod load;
+mod target;
+
+use crate::echo::Wait;
+use crate::exchange::{Exchange, Kind};
+use crate::load::{Grants, KEYS, Load};
+use crate::target::{Kept, Target};
+use std::net::TcpStream;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 5;
+
+/// How long each measurement lasts, about.
+const WINDOW: Duration = Duration::from_millis(400);
+
+const KIB: usize = 1_024;
+
+/// Rates of one exchange in every round: operations a second.
+#[derive(Default)]
+struct Rates {
+    echo: Vec<f64>,
+    memory: Vec<f64>,
+    ideal: Vec<f64>,
+}
+
+fn main() -> ExitCode {
+    let rounds = std::env::args().nth(1).map_or(Ok(ROUNDS), |text| text.parse());
+    let Ok(rounds @ 1..) = rounds else {
+        eprintln!("tcp: ROUNDS is a whole number above 0, as in `tcp 5`");
+        return ExitCode::from(2);
+    };
+    core::pin(core::CLIENT);
+    println!("operations a second, medians of {rounds} rounds, and as shares of the echo:");
+    println!("{:<28} {:>10} {:>18} {:>18}  bar", "", "echo", "mem:", "ideal");
+    for kind in [Kind::Retrieve, Kind::Store] {
+        for value_bytes in [64, 4 * KIB] {
+            for (depth, bar) in [(1, 0.80), (32, 0.65), (128, 0.65)] {
+                report(Exchange { kind, value_bytes, depth }, rounds, bar);
+            }
+        }
+        for value_bytes in [256 * KIB, 2_048 * KIB] {
+            report(Exchange { kind, value_bytes, depth: 8 }, rounds, 0.85);
+        }
+    }
+    asleep::report(rounds);
+    idle::report();
+    ExitCode::SUCCESS
+}
+
+fn report(exchange: Exchange, rounds: usize, bar: f64) {
+    let mut rates = Rates::default();
+    let mut copied = 0.0;
+    for _ in 0..rounds {
+        rates.echo.push(echo_rate(exchange));
+        let (rate, copies) = target_rate(Kept::InMemory, exchange);
+        rates.memory.push(rate);
+        copied = copies;
+        rates.ideal.push(target_rate(Kept::OnIdealFlash, exchange).0);
+    }
+    let (echo, memory, ideal) =
+        (median(&mut rates.echo), median(&mut rates.memory), median(&mut rates.ideal));
+    let name =
+        format!("{} {} QD {}", exchange.kind.name(), size(exchange.value_bytes), exchange.depth);
+    println!(
+        "{name:<28} {echo:>10.0} {memory:>10.0} ({:>4.2}) {ideal:>10.0} ({:>4.2})  {bar:.2}, \
+         ideal 0.50; {copied:.0} B copied for each",
+        memory / echo,
+        ideal / echo
+    );
+}
+
+fn echo_rate(exchange: Exchange) -> f64 {
+    let (address, server) = echo::start(Wait::Spin, exchange.value_bytes);
+    let stream = TcpStream::connect(address).expect("the echo listens");
+    let mut load = Load::new(stream, Grants::None, exchange.value_bytes);
+    let rate = rate(&mut load, exchange);
+    drop(load);
+    server.join().expect("the echo ends with its client");
+    rate
+}
+
+/// The rate, and bytes of values copied for each operation beside the kernel's copies.
+#[expect(clippy::cast_precision_loss, reason = "for a report")]
+fn target_rate(kept: Kept, exchange: Exchange) -> (f64, f64) {
+    let target = Target::start(kept);
+    let connected = target.connect();
+    let grants = Grants::Awaited { data_max: connected.data_max };
+    let mut load = Load::new(connected.io, grants, exchange.value_bytes);
+    let fill = Exchange { kind: Kind::Store, depth: 32.min(exchange.depth.max(8)), ..exchange };
+    load.set_keys(keys(exchange) as u64);
+    load.run(fill, keys(exchange));
+    let (rate, operations) = rate_and_count(&mut load, exchange);
+    drop(load);
+    drop(connected.admin);
+    let stored = if exchange.kind == Kind::Store { operations } else { 0 } + keys(exchange);
+    (rate, target.stop() as f64 / stored as f64)
+}
+
+/// How many keys are in use: as many as fit memory with large values.
+fn keys(exchange: Exchange) -> usize {
+    usize::try_from(KEYS).expect("a few thousand").min((256 << 20) / exchange.value_bytes)
+}
+
+fn rate(load: &mut Load, exchange: Exchange) -> f64 {
+    rate_and_count(load, exchange).0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for a report")]
+fn rate_and_count(load: &mut Load, exchange: Exchange) -> (f64, usize) {
+    load.set_keys(keys(exchange) as u64);
+    // Warm caches and windows first, and learn how many there are in a window.
+    let (mut count, start) = (0, Instant::now());
+    let mut step = 64;
+    while start.elapsed() < WINDOW / 4 {
+        load.run(exchange, step);
+        count += step;
+        step = (2 * step).min(4_096);
+    }
+    let operations = (count * 4).max(64);
+    (operations as f64 / load.run(exchange, operations), count + operations)
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..KIB => format!("{bytes} B"),
+        _ => format!("{} KiB", bytes / KIB),
+    }
+}
+
+pub(crate) fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}

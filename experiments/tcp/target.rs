@@ -1,0 +1,53 @@
+//! A server of this process, on a core of its own.
+
+use crate::connect::{Connected, connect};
+use crate::core;
+use node::Profile;
+use node::server::{Served, Server, ServerConfig};
+use std::num::NonZero;
+
+/// Where the pairs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    InMemory,
+    OnIdealFlash,
+}
+
+pub(crate) struct Target(Server);
+
+const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000-8000-000000000002";
+
+impl Target {
+    pub(crate) fn start(kept: Kept) -> Self {
+        let served = match kept {
+            Kept::InMemory => Served::Memory { size_bytes: 1 << 30 },
+            Kept::OnIdealFlash => {
+                let ideal = Profile::load("ideal").expect("ideal is built in");
+                Served::Emulated(Box::new(ideal.without_delays()))
+            }
+        };
+        let config = ServerConfig {
+            served,
+            seed: 1,
+            nqn: NQN.to_owned(),
+            serial: "1".to_owned(),
+            nvme_tcp: ([127, 0, 0, 1], 0).into(),
+            reactors: NonZero::<u16>::MIN,
+        };
+        // Threads start on the core of whoever starts them.
+        core::pin(core::SERVER);
+        let server = Server::start(config).expect("loopback has a free port");
+        core::pin(core::CLIENT);
+        Self(server)
+    }
+
+    pub(crate) fn connect(&self) -> Connected {
+        connect(self.0.address(), NQN)
+    }
+
+    /// Ends it; returns the bytes of values that were copied beside the kernel's copies.
+    pub(crate) fn stop(self) -> u64 {
+        let report = self.0.stop().expect("the server served");
+        report.reactors.iter().map(|reactor| reactor.moved.copied).sum()
+    }
+}

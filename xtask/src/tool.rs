@@ -1,0 +1,63 @@
+use anyhow::{Context, Result, ensure};
+use std::process::{Command, Stdio};
+
+/// A program that `test` runs, and Debian's packages that have it.
+pub(crate) struct Tool {
+    program: &'static str,
+    packages: &'static [&'static str],
+}
+
+/// What rustc links with. A machine that can run this without it has its build from elsewhere, a
+/// cache for instance, and fails only at the first crate that is linked anew.
+pub(crate) const LINKER: Tool = Tool { program: "cc", packages: &["gcc", "libc6-dev"] };
+
+/// What reads captured packets. Without it the tests that show it some are skipped.
+pub(crate) const DISSECTOR: Tool = Tool { program: "tshark", packages: &["tshark"] };
+
+impl Tool {
+    /// Makes sure that the program is there, and installs it where that can be done.
+    pub(crate) fn ensure_present(&self) -> Result<()> {
+        let Self { program, packages } = self;
+        let names = packages.join("` and `");
+        if self.is_present() {
+            return Ok(());
+        }
+        ensure!(
+            is_root() && succeeds("apt-get", &["--version"]),
+            "there is no `{program}`, which Debian has in `{names}`: install it"
+        );
+        let install = [&["install", "-y", "--no-install-recommends"], *packages].concat();
+        for arguments in [&["update"][..], &install] {
+            let mut command = Command::new("apt-get");
+            command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+            let status = command.status().context("apt-get")?;
+            ensure!(status.success(), "`apt-get {}` failed ({status})", arguments.join(" "));
+        }
+        ensure!(
+            self.is_present(),
+            "there is no `{program}` even with Debian's `{names}` installed"
+        );
+        Ok(())
+    }
+
+    /// Like `ensure_present`, but does without the program if it must.
+    pub(crate) fn ensure_present_if_possible(&self) {
+        if let Err(error) = self.ensure_present() {
+            println!("skipped: tests with `{}`: {error:#}", self.program);
+        }
+    }
+
+    fn is_present(&self) -> bool {
+        succeeds(self.program, &["--version"])
+    }
+}
+
+fn succeeds(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
