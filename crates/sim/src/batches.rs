@@ -10,7 +10,7 @@ use crate::flush::flush;
 use crate::ledger::Excuses;
 use crate::load::{Life, Load};
 use crate::power::{Loss, Power};
-use crate::small_drive::{RECORDS_ON_PAGE, is_buffered, small_drive};
+use crate::small_drive::{PAGES_PER_BLOCK, RECORDS_ON_PAGE, is_buffered, small_drive};
 use crate::tally::Tally;
 use base::{Nanos, Rng};
 use clock::{LocalFuture, Stage, join_all};
@@ -43,7 +43,7 @@ pub(crate) struct BatchLoad {
 impl BatchLoad {
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let profile = small_drive(seed, &mut rng);
+        let profile = small_drive(seed, PAGES_PER_BLOCK, &mut rng);
         let batches = Rc::new(BatchHost::new(seed, profile.kv_bytes()));
         Self { profile, batches, expiring: Rc::new(Expiring::new(seed, EXPIRING)) }
     }

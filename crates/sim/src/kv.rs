@@ -1,14 +1,14 @@
 //! Keys and values by the KV command set: 64 operations outstanding on a few hot keys and many
 //! others, on a small and nearly full device, which cleans all the time.
 
-use crate::client::{Client, Request, list_all};
+use crate::client::{Client, ROOM, Request, list_all};
 use crate::faults::pages_hit;
 use crate::history::{Condition, Operation, Outcome};
 use crate::ledger::{Excuses, Seen};
 use crate::load::{Life, Load};
 use crate::power::{Loss, Power};
 use crate::seeds::is_quiet;
-use crate::small_drive::{RECORDS_ON_PAGE, is_buffered, small_drive};
+use crate::small_drive::{PAGES_PER_BLOCK, RECORDS_ON_PAGE, is_buffered, small_drive};
 use crate::tally::Tally;
 use base::{Nanos, Rng};
 use clock::{LocalFuture, Stage};
@@ -44,7 +44,7 @@ struct Plan {
 impl Plan {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let profile = small_drive(seed, &mut rng);
+        let profile = small_drive(seed, PAGES_PER_BLOCK, &mut rng);
         let payload = if rng.below(4) == 0 { Payload::Full } else { Payload::None };
         let fill_percent = 60 + rng.below(32);
         let value_bytes_max = match profile.log.as_ref().and_then(Log::stripe) {
@@ -87,7 +87,7 @@ impl Plan {
                 0..20 => self.store(Condition::None, rng),
                 20..32 => self.store(Condition::MustExist, rng),
                 32..52 => self.store(Condition::MustNotExist, rng),
-                52..76 => Request::Retrieve,
+                52..76 => Request::Retrieve { room: ROOM },
                 76..86 => Request::Exist,
                 _ => Request::Delete,
             };
@@ -96,7 +96,7 @@ impl Plan {
         let request = match rng.below(100) {
             0..65 => self.store(Condition::None, rng),
             65..70 => self.store(Condition::MustNotExist, rng),
-            70..88 => Request::Retrieve,
+            70..88 => Request::Retrieve { room: ROOM },
             88..90 => Request::Exist,
             _ => Request::Delete,
         };
@@ -193,17 +193,12 @@ impl KvLoad {
     async fn check_content(&self, device: &Device, power: &Power, buffer_bytes: u32) {
         let queue = device.controller().queue_pair();
         let subjects = 0..self.client.keys.len();
-        let everything = subjects.clone().map(|subject| (subject, Request::Retrieve));
+        let everything = subjects.map(|subject| (subject, Request::Retrieve { room: ROOM }));
         self.client.submit_all(&queue, power, everything).await;
         self.client.finish(&queue, power).await;
         let listed = list_all(&queue, buffer_bytes).await;
         power.on().await;
-        let seen = |wanted: Seen| -> BTreeSet<Vec<u8>> {
-            let ledger = self.client.ledger();
-            let seen = subjects.clone().filter(|subject| ledger.last_seen(*subject) == wanted);
-            seen.map(|subject| self.client.keys[subject].as_bytes().to_vec()).collect()
-        };
-        let (there, lost) = (seen(Seen::There), seen(Seen::Lost));
+        let (there, lost) = (self.client.seen(Seen::There), self.client.seen(Seen::Lost));
         let differing = listed.symmetric_difference(&there).filter(|key| !lost.contains(*key));
         let differing = differing.count();
         // A fault may strike between the two.
@@ -219,7 +214,7 @@ impl KvLoad {
 }
 
 /// Holds what the device counts to what is `there`, and `lost`.
-fn check_counts(device: &Device, there: u64, lost: u64) {
+pub(crate) fn check_counts(device: &Device, there: u64, lost: u64) {
     let usage = device.store().usage();
     // The namespace has two records of its own.
     let records = usage.values.records - 2;
@@ -262,10 +257,7 @@ impl Load for KvLoad {
     }
 
     fn check(&self, excuses: Excuses) -> Tally {
-        let ledger = self.client.ledger();
-        ledger.check(|subject| format!("{:?}", self.client.keys[subject]), excuses);
-        let (operations, stored_bytes) = (ledger.operations, self.client.stored_bytes());
-        Tally { operations, stored_bytes, ..Tally::default() }
+        self.client.check(excuses)
     }
 }
 

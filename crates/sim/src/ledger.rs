@@ -152,6 +152,13 @@ impl Ledger {
         }
     }
 
+    /// Changes by hosts that were never answered.
+    pub(crate) fn unanswered(&self) -> u64 {
+        let operations = self.subjects.iter().flat_map(|subject| subject.history.operations());
+        let by_hosts = operations.filter(|op| matches!(op.call, Call::Store(..) | Call::Delete));
+        by_hosts.filter(|op| op.outcome.is_none()).count() as u64
+    }
+
     /// One number for all that was asked and told, and when.
     pub(crate) fn digest(&self) -> u64 {
         let operations = self.subjects.iter().flat_map(|subject| subject.history.operations());

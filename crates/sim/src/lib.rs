@@ -7,7 +7,9 @@
 //! 2. The device lives several times on the same cells. Its power is cut inside any operation,
 //!    cleaning, checkpoint or opening, often several times in a row; capacitors save what they
 //!    can. Half of the seeds have faults: unreadable pages, flipped bits, failed programs and
-//!    erases, bad blocks, slow dies.
+//!    erases, bad blocks, slow dies. In [`Scenario::Remote`] it is the network that fails: 16 hosts
+//!    work on the same keys over NVMe/TCP, their connections are cut at any byte, and they come
+//!    back. What was not answered may have been done or not; what was, was done in between.
 //! 3. Hosts keep a [`History`] of each key, block and group of keys over all that. [`check`]
 //!    decides whether some order of its operations, one at a time, explains every answer; if not,
 //!    the [`Violation`] shows the few that contradict each other. Zones have a model.
@@ -46,6 +48,9 @@ mod ledger;
 mod linearizable;
 mod load;
 mod power;
+mod remote;
+mod remote_host;
+mod remote_target;
 mod scenario;
 mod seeds;
 mod shorten;

@@ -4,6 +4,7 @@ use crate::driver::Driver;
 use crate::faults::RunFaults;
 use crate::kv::KvLoad;
 use crate::load::Load;
+use crate::remote;
 use crate::tally::Tally;
 use crate::zoned::ZonedLoad;
 use std::cell::RefCell;
@@ -14,6 +15,9 @@ use std::rc::Rc;
 pub enum Scenario {
     /// Keys and values, by the KV command set.
     Kv,
+    /// The same by several hosts over NVMe/TCP, on a network that splits, delays and cuts. The
+    /// device keeps its power, and has no faults.
+    Remote,
     /// Batches, and values that expire, by the engine.
     Batches,
     /// Logical blocks, by the NVM command set.
@@ -42,6 +46,7 @@ impl Scenario {
     ) -> Tally {
         let load: Rc<dyn Load> = match self {
             Self::Kv => Rc::new(KvLoad::new(seed)),
+            Self::Remote => return remote::run(seed),
             Self::Batches => Rc::new(BatchLoad::new(seed)),
             Self::Block => Rc::new(BlockLoad::new(seed)),
             Self::Zoned => Rc::new(ZonedLoad::new(seed)),

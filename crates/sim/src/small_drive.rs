@@ -8,18 +8,22 @@ use node::{INDEXES, Profile};
 /// margin.
 pub(crate) const RECORDS_ON_PAGE: usize = 24;
 
+/// Pages of its blocks that are usual. Values may have half as many bytes as the pages of a block,
+/// and more on longer stripes.
+pub(crate) const PAGES_PER_BLOCK: u32 = 16;
+
 /// Bytes that a key takes with its value on average, at least.
 const KEY_BYTES_MIN: u64 = 1_000;
 
 /// The profile `moke` made so small that it is full at once and cleans all the time, and with
 /// another choice of everything that may matter to order and content. Each index has its turn, with
 /// ties broken in both ways.
-pub(crate) fn small_drive(seed: u64, rng: &mut Rng) -> Profile {
+pub(crate) fn small_drive(seed: u64, pages_per_block: u32, rng: &mut Rng) -> Profile {
     let mut profile = Profile::load("moke").expect("a built-in profile");
     let choice = |bound, rng: &mut Rng| usize::try_from(rng.below(bound)).expect("a few");
     let nand = &mut profile.nand;
     (nand.channels, nand.dies_per_channel) = (2, 2);
-    (nand.blocks_per_plane, nand.pages_per_block) = (14, 16);
+    (nand.blocks_per_plane, nand.pages_per_block) = (14, pages_per_block);
     nand.page_bytes = 4_096;
     nand.spare_bytes = [64, 256, 1_024][choice(3, rng)];
     nand.registers = 1 + u32::from(rng.below(2) == 0);

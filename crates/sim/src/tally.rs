@@ -1,4 +1,4 @@
-use base::human_bytes;
+use base::{human_bytes, mix};
 use std::fmt;
 use std::ops::AddAssign;
 
@@ -21,6 +21,12 @@ pub struct Tally {
     pub faults: u64,
     /// Bytes of keys and values that were stored.
     pub stored_bytes: u64,
+    /// Times that a host connected again.
+    pub reconnections: u64,
+    /// Stores and deletes of keys that were never answered.
+    pub unanswered: u64,
+    /// One number for all commands on keys, their answers and the times of both.
+    pub digest: u64,
 }
 
 impl AddAssign for Tally {
@@ -33,6 +39,9 @@ impl AddAssign for Tally {
         self.checkpoints += other.checkpoints;
         self.faults += other.faults;
         self.stored_bytes += other.stored_bytes;
+        self.reconnections += other.reconnections;
+        self.unanswered += other.unanswered;
+        self.digest = mix(self.digest ^ other.digest);
     }
 }
 
@@ -50,6 +59,7 @@ impl fmt::Display for Tally {
         write!(f, "{operations} operations, {stored} stored, {victims} extents cleaned, ")?;
         write!(f, "{cuts} cuts, {cuts_of_opening} of them while opening, {faults} faults, ")?;
         write!(f, "opened again {} times by scan, ", self.scans)?;
-        write!(f, "{} by checkpoint", self.checkpoints)
+        write!(f, "{} by checkpoint, {} reconnections, ", self.checkpoints, self.reconnections)?;
+        write!(f, "{} changes of keys not answered", self.unanswered)
     }
 }

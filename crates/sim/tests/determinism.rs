@@ -4,6 +4,7 @@
 use node::profile::{Ack, Handlers, Index};
 use node::{Device, FaultPlan, INDEXES, Profile};
 use reactor::Reactor;
+use sim::Scenario;
 use workload::{Distribution, Load, Operation, Payload, Plan, Space, Until, ValueSizes, fill, run};
 
 /// The digest of [`plan`] with seed 1, in every build and on every machine. It changes when the
@@ -100,4 +101,13 @@ fn another_seed_gives_another_digest() {
     assert!(digests[0] != digests[1] && digests[1] != digests[2] && digests[0] != digests[2]);
     let shuffled = digest(&PLAN, Some(1));
     assert_ne!(shuffled, digests[0], "ties are broken another way");
+}
+
+#[test]
+fn equal_seeds_give_equal_digests_over_a_network() {
+    let tallies: Vec<_> = (0..4).map(|seed| Scenario::Remote.run(seed)).collect();
+    for (seed, tally) in (0..).zip(&tallies) {
+        assert_eq!(Scenario::Remote.run(seed), *tally);
+        assert!(tallies.iter().filter(|other| other.digest == tally.digest).count() == 1);
+    }
 }

@@ -1,5 +1,6 @@
-//! Seeded runs of whole devices, with faults of the flash and losses of power at any instant: what
-//! was acknowledged is there, and nothing else.
+//! Seeded runs of whole devices, with faults of the flash and losses of power at any instant, and
+//! of hosts on a network that splits, delays and cuts: what was acknowledged is there, and nothing
+//! else.
 //!
 //! The counts of seeds take less than a minute each on two slow cores; `cargo xtask soak` runs many
 //! more.
@@ -25,6 +26,16 @@ fn run(scenario: Scenario, seeds: u64) -> Tally {
 fn keys_and_values_outlive_faults_and_losses_of_power() {
     let sum = run(Scenario::Kv, 200);
     assert!(sum.victims > sum.cuts || sum.cuts < 100, "hardly anything was cleaned: {sum}");
+}
+
+#[test]
+fn hosts_on_a_network_that_cuts_see_one_device() {
+    let sum = sweep_scenario("scenarios", 50, Scenario::Remote);
+    // A single seed may be one without any of them.
+    if sum.operations > 20_000 {
+        let each = [sum.reconnections, sum.unanswered, sum.victims];
+        assert!(each.iter().all(|&count| count > 100), "hardly anything happened: {sum}");
+    }
 }
 
 #[test]
