@@ -121,6 +121,7 @@ fn keys_are_listed_once_over_many_replies() {
             let Some(last) = keys.last().cloned() else { break };
             found.extend(keys.iter().map(|key| key.as_bytes().to_vec()));
             (after, replies) = (Some(last), replies + 1);
+            assert!(found.len() <= names.len(), "the list comes to an end");
         }
         assert!(replies > 2, "they do not fit one reply");
         found.sort();
