@@ -1,7 +1,8 @@
 //! How close a target over NVMe/TCP comes to a bare echo: the same client, the same message sizes,
 //! over loopback, one core for each side, interleaved.
 //!
-//! `cargo run --release -p experiments --bin tcp -- [ROUNDS]`, on an idle machine of two cores.
+//! `cargo run --release -p experiments --bin tcp -- [ROUNDS [NAME]]`, on an idle machine of two
+//! cores. `NAME` is a part of the names of the lines that are wanted: `store`, or `4 KiB QD 32`.
 
 mod asleep;
 mod connect;
@@ -41,25 +42,35 @@ fn main() -> ExitCode {
         eprintln!("tcp: ROUNDS is a whole number above 0, as in `tcp 5`");
         return ExitCode::from(2);
     };
+    let wanted = std::env::args().nth(2).unwrap_or_default();
     core::pin(core::CLIENT);
     println!("operations a second, medians of {rounds} rounds, and as shares of the echo:");
     println!("{:<28} {:>10} {:>18} {:>18}  bar", "", "echo", "mem:", "ideal");
     for kind in [Kind::Retrieve, Kind::Store] {
         for value_bytes in [64, 4 * KIB] {
             for (depth, bar) in [(1, 0.80), (32, 0.65), (128, 0.65)] {
-                report(Exchange { kind, value_bytes, depth }, rounds, bar);
+                report(Exchange { kind, value_bytes, depth }, rounds, bar, &wanted);
             }
         }
         for value_bytes in [256 * KIB, 2_048 * KIB] {
-            report(Exchange { kind, value_bytes, depth: 8 }, rounds, 0.85);
+            report(Exchange { kind, value_bytes, depth: 8 }, rounds, 0.85, &wanted);
         }
     }
-    asleep::report(rounds);
-    idle::report();
+    if "asleep".contains(&wanted) {
+        asleep::report(rounds);
+    }
+    if "idle".contains(&wanted) {
+        idle::report();
+    }
     ExitCode::SUCCESS
 }
 
-fn report(exchange: Exchange, rounds: usize, bar: f64) {
+fn report(exchange: Exchange, rounds: usize, bar: f64, wanted: &str) {
+    let name =
+        format!("{} {} QD {}", exchange.kind.name(), size(exchange.value_bytes), exchange.depth);
+    if !name.contains(wanted) {
+        return;
+    }
     let mut rates = Rates::default();
     let mut copied = 0.0;
     for _ in 0..rounds {
@@ -71,8 +82,6 @@ fn report(exchange: Exchange, rounds: usize, bar: f64) {
     }
     let (echo, memory, ideal) =
         (median(&mut rates.echo), median(&mut rates.memory), median(&mut rates.ideal));
-    let name =
-        format!("{} {} QD {}", exchange.kind.name(), size(exchange.value_bytes), exchange.depth);
     println!(
         "{name:<28} {echo:>10.0} {memory:>10.0} ({:>4.2}) {ideal:>10.0} ({:>4.2})  {bar:.2}, \
          ideal 0.50; {copied:.0} B copied for each",
