@@ -1,6 +1,7 @@
 //! The first file system of a guest, in the format that Linux calls newc.
 
 use crate::kernel::Kernel;
+use crate::programs;
 use crate::unpacked::Unpacked;
 use std::fs;
 
@@ -9,17 +10,23 @@ const PROGRAM: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 const CHARACTERS: u32 = 0o020_600;
 
-/// The one program beside busybox.
+/// The one program of the release beside busybox.
 const NVME: &str = "sbin/nvme";
 
 /// By what a guest identifies itself. From 6.12 on Linux wants both, and always the same pair.
 const HOST_ID: &str = "6b766173-6972-4000-8000-00000000000a";
 
-/// A busybox, nvme-cli, the kernel's modules, and `init`.
+/// A busybox, nvme-cli, the programs of this checkout, the kernel's modules, and `init`.
 pub(crate) fn build(unpacked: &Unpacked, kernel: &Kernel, init: &str) -> Vec<u8> {
     let mut archive = Archive(Vec::new());
     for folder in ["bin", "dev", "etc", "etc/nvme", "lib", "modules", "proc", "sys", "tmp"] {
         archive.add(folder, FOLDER, (0, 0), b"");
+    }
+    for folder in programs::folders() {
+        archive.add(folder, FOLDER, (0, 0), b"");
+    }
+    for (path, content) in programs::files() {
+        archive.add(path, PROGRAM, (0, 0), content);
     }
     // Without it the kernel has no console for `init`.
     archive.add("dev/console", CHARACTERS, (5, 1), b"");

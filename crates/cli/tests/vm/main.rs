@@ -25,7 +25,11 @@ mod kv;
 #[cfg(test)]
 mod liveness;
 #[cfg(test)]
+mod own;
+#[cfg(test)]
 mod packages;
+#[cfg(test)]
+mod programs;
 #[cfg(test)]
 mod queues;
 #[cfg(test)]
