@@ -18,9 +18,10 @@
 //!    happens.
 //! 6. In real time the clock has a brake: [`turn_by_the_wall`] moves on to a timer only when the
 //!    wall has reached it. [`now`] stays the instant of the event, so that being late moves no
-//!    later event; what comes from outside is stamped with [`host_now`]. While nothing is due the
-//!    owner of the futures may [`move_on`] to the wall, so that what it then lets go on for the
-//!    sake of something outside happens at the instant at which that was seen.
+//!    later event; what comes from outside is stamped with [`host_now`], or comes from a task that
+//!    has had the clock [`catch_up`] with the wall. While nothing is due the owner of the futures
+//!    may [`move_on`] to the wall: what it lets go on for the sake of something outside
+//!    happens at the instant at which that was seen.
 //! 7. A trace, if wanted, is told of each [`Span`] for which a unit of a resource was held.
 //!
 //! # Guarantees
@@ -39,6 +40,7 @@
 //! Polling and reading the wall clock (`reactor`), threads, sockets.
 
 mod account;
+mod arrival;
 mod bell;
 mod charge;
 mod class;
@@ -60,6 +62,7 @@ mod trace;
 mod unix;
 
 pub use account::account_to;
+pub use arrival::{CatchUp, catch_up, give_way};
 pub use bell::Bell;
 pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
@@ -78,7 +81,8 @@ pub use schedule::{
 pub use stage::{Stage, Stages};
 pub use station::{Operate, Station, Suspension};
 pub use task::{
-    Sleep, TaskId, account, current, host_now, now, sleep, sleep_until, spawn, spawn_at, stages,
+    Sleep, TaskId, account, begin_account, current, host_now, now, sleep, sleep_until, spawn,
+    spawn_at, stages,
 };
 pub use trace::{ResourceInfo, Span, TraceSink, label, resources};
 pub use unix::{UnixMillis, set_unix_now, unix_now};

@@ -25,7 +25,7 @@ pub enum Turn {
     Due {
         /// The task.
         task: TaskId,
-        /// How long ago its time came.
+        /// How long ago its time had come when the first event of that instant happened.
         late: Nanos,
     },
     /// Nothing, until the wall has reached this.
@@ -46,6 +46,8 @@ pub struct Schedule {
     pub(crate) spawned: Vec<(TaskId, LocalFuture<'static, ()>)>,
     pub(crate) tracer: Option<Box<Tracer>>,
     wall: Option<Wall>,
+    /// How late the clock came to where it stands.
+    late: Nanos,
     free_tasks: Vec<u32>,
     ready: VecDeque<u32>,
     timers: Timers,
@@ -121,7 +123,11 @@ pub fn turn_by_the_wall(
 /// left to happen: what is let go on next, for the sake of something outside, happens then.
 #[inline]
 pub fn move_on(to: Nanos) {
-    with(|schedule| schedule.now = schedule.now.max(to));
+    with(|schedule| {
+        if to > schedule.now {
+            (schedule.now, schedule.late) = (to, Nanos::ZERO);
+        }
+    });
 }
 
 /// Ends a task that its owner polled itself: the root of a run.
@@ -188,6 +194,17 @@ impl Schedule {
     #[inline]
     pub(crate) fn host_now(&self) -> Nanos {
         self.wall.as_ref().map_or(self.now, |wall| wall().max(self.now))
+    }
+
+    /// Moves the clock on to `to`, unless something is left to happen by then. Says whether it did.
+    #[inline]
+    pub(crate) fn move_on(&mut self, to: Nanos) -> bool {
+        let is_due = self.timers.earliest().is_some_and(|due| due <= to);
+        if is_due || !self.ready.is_empty() {
+            return false;
+        }
+        (self.now, self.late) = (to, Nanos::ZERO);
+        true
     }
 
     #[inline]
@@ -262,9 +279,12 @@ impl Schedule {
             return Some(Turn::Ready(TaskId(index)));
         }
         let due = self.timers.earliest()?;
-        let wall = self.host_now();
-        if wall < due {
-            return Some(Turn::Wait(due));
+        if due > self.now {
+            let wall = self.host_now();
+            if wall < due {
+                return Some(Turn::Wait(due));
+            }
+            self.late = wall - due;
         }
         let timer = self.timers.pop()?;
         if !self.fire(&timer) {
@@ -274,7 +294,7 @@ impl Schedule {
         let task = TaskId(timer.task);
         // What arrives was stamped by the wall itself and can hardly be late.
         let is_arrival = timer.resource == Timer::ARRIVAL;
-        Some(if is_arrival { Turn::Ready(task) } else { Turn::Due { task, late: wall - due } })
+        Some(if is_arrival { Turn::Ready(task) } else { Turn::Due { task, late: self.late } })
     }
 
     /// Moves the clock to `timer` and gives back what its task held. False when no task goes on:

@@ -196,6 +196,15 @@ pub fn stages() -> Stages {
     with(|schedule| schedule.tasks[schedule.current as usize].stages)
 }
 
+/// From here on the current task's account is of something else: it has spent nothing so far.
+#[inline]
+pub fn begin_account() {
+    with(|schedule| {
+        let current = schedule.current;
+        schedule.task(current).stages = Stages::default();
+    });
+}
+
 /// Adds to the current task's account what another task spent on its behalf while it was parked.
 #[inline]
 pub fn account(spent: &Stages) {

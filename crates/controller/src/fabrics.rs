@@ -5,8 +5,9 @@
 //! 1. A door asks an [`Entrance`] for a queue for each connection. The queue is nobody's until a
 //!    Connect (`connect`) binds it: as an admin queue it makes an association (`association`), as
 //!    an I/O queue it joins one.
-//! 2. A command that arrives takes a slot of its queue (`slots`) and becomes a task of its own
-//!    (`queue`). I/O commands go to the device (`io`), others to `admin`.
+//! 2. A command that arrives takes a slot of its queue (`slots`, `queue`). An I/O command goes to a
+//!    task (`workers`) that has the device execute it (`io`); others become tasks of their own and
+//!    go to `admin`.
 //! 3. What an association is to its host, its properties say (`property`). It ends with its admin
 //!    queue, or when the host was silent for too long (`keep_alive`).
 //! 4. The discovery subsystem (`discovery`) tells hosts of the others.
@@ -30,6 +31,7 @@ mod queue;
 mod slots;
 mod subsystem;
 mod tally;
+mod workers;
 
 pub(crate) use association::{Association, Service};
 pub use discovery::TransportAddress;

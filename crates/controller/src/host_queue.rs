@@ -37,7 +37,9 @@ pub trait Responses {
 /// A queue pair between a host and a controller, as a transport's connection carries it. It is
 /// nobody's until a Connect binds it to a controller.
 pub trait HostQueue {
-    /// Starts a command. Its response comes to the [`Responses`] of the queue.
+    /// Starts a command, which arrives at the clock's instant: who takes it from outside has had
+    /// the clock catch up with the wall ([`clock::catch_up`]). Its response comes to the
+    /// [`Responses`] of the queue, and not before this returns.
     fn submit(&self, capsule: Capsule);
 
     /// The connection is gone. What was started runs to its end, and nothing is responded any more.

@@ -206,7 +206,8 @@ impl<T: 'static> Inbox<T> {
         Some(message)
     }
 
-    /// Waits for the next message. `None` when the sender is gone, and all it sent has been
+    /// Waits for the next message; one that is waited for arrives at the wall's present
+    /// ([`clock::catch_up`]). `None` when the sender is gone, and all it sent has been
     /// received. One task at a time waits.
     pub async fn receive(&self) -> Option<T> {
         loop {
@@ -216,6 +217,7 @@ impl<T: 'static> Inbox<T> {
                 return message;
             }
             self.0.bell.wait().await;
+            clock::catch_up().await;
         }
     }
 }

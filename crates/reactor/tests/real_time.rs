@@ -111,6 +111,40 @@ fn what_arrives_is_stamped_by_the_wall_and_waits_for_what_was_due_before() {
 }
 
 #[test]
+fn who_catches_up_comes_behind_what_was_due_and_stands_at_the_wall() {
+    let ((), lateness) = Reactor::new(None).run_in_real_time(async {
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let log = |name: &'static str| {
+            let order = order.clone();
+            async move { order.borrow_mut().push(name) }
+        };
+        clock::spawn_at(MS, log("due"));
+        clock::spawn_at(Nanos(1_000 * MS.0), log("not due"));
+        hold_up(Duration::from_millis(3));
+        clock::spawn(log("ready"));
+        let before = clock::host_now();
+        clock::catch_up().await;
+        assert_eq!(*order.borrow(), ["ready", "due"]);
+        assert!(clock::now() >= before, "{} is before {before}", clock::now());
+        // Nothing is due: it goes on at once, at the wall's present.
+        hold_up(Duration::from_millis(2));
+        let before = clock::host_now();
+        let mut waits = std::pin::pin!(clock::catch_up());
+        let polled = poll(waits.as_mut());
+        assert!(polled.is_ready() && clock::now() >= before);
+        // And gives way to nobody, unless that is asked for.
+        clock::spawn(log("other"));
+        clock::give_way().await;
+        assert_eq!(*order.borrow(), ["ready", "due", "other"]);
+    });
+    assert_eq!(lateness.events(), 0, "what arrives is not late");
+}
+
+fn poll(future: std::pin::Pin<&mut clock::CatchUp>) -> std::task::Poll<()> {
+    future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
+
+#[test]
 fn the_wall_goes_on_from_where_virtual_time_stood() {
     let mut reactor = Reactor::new(None);
     reactor.run(async { clock::sleep(Nanos::from_secs(1_000), Stage::Array).await });

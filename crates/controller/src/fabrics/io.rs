@@ -6,7 +6,7 @@ use crate::fabrics::subsystem::Subsystem;
 use crate::host_queue::Capsule;
 use crate::queue::Submission;
 use crate::span::TRANSFER_BYTES_MAX;
-use base::Buf;
+use base::{Buf, Nanos};
 use spec::{Command, DataPointer, Opcode, Status, Transfer};
 use std::rc::Rc;
 
@@ -14,46 +14,66 @@ use std::rc::Rc;
 pub(crate) const IN_CAPSULE_BYTES: u32 = 8_192;
 
 impl Queue {
-    /// Has the device execute an I/O command, as a task that holds no more than the device is
-    /// given: what it holds is copied to where tasks are.
+    /// Has the device execute an I/O command.
     pub(crate) fn start(self: &Rc<Self>, bound: &Bound, ticket: Ticket, capsule: Capsule) {
         bound.association.keep_alive.heard();
-        let (queue, now) = (self.clone(), clock::host_now());
-        let (io, submission) = match decode(&bound.association, capsule) {
-            Ok(decoded) => decoded,
+        match decode(&bound.association, capsule) {
+            Ok(job) => self.workers.give(self, ticket, job),
             Err(status) => {
-                clock::spawn_at(now, async move { queue.answer(ticket, Outcome::of(status)) });
-                return;
+                let queue = self.clone();
+                clock::spawn(async move { queue.answer(ticket, Outcome::of(status)) });
             }
-        };
-        clock::spawn_at(now, async move {
-            clock::label(ticket.command_id.into());
-            let (begun, brought) = (clock::now(), submission.data.len());
-            io.subsystem.tally.begin(begun);
-            let mut outcome = io.subsystem.device.execute(submission).await;
-            if outcome.data.len() > io.room {
-                outcome = Outcome::of(Status::DATA_SGL_LENGTH_INVALID);
-            }
-            let ended = clock::now();
-            assert_eq!(clock::stages().total(), ended - begun, "stages add up to the latency");
-            let moved = brought + outcome.data.len();
-            io.subsystem.tally.end(ended, io.transfer, moved, outcome.status);
-            queue.answer(ticket, outcome);
-        });
+        }
+    }
+
+    /// Answers an I/O command that the device has executed.
+    pub(crate) fn done(&self, ticket: Ticket, begun: Begun, mut outcome: Outcome) {
+        let Begun { at, brought, subsystem, transfer, room } = begun;
+        if outcome.data.len() > room {
+            outcome = Outcome::of(Status::DATA_SGL_LENGTH_INVALID);
+        }
+        let ended = clock::now();
+        assert_eq!(clock::stages().total(), ended - at, "stages add up to the latency");
+        let moved = brought + outcome.data.len();
+        subsystem.tally.end(ended, transfer, moved, outcome.status);
+        self.answer(ticket, outcome);
     }
 }
 
-/// What is kept of an I/O command while the device executes it.
-struct Io {
+/// An I/O command that is to be executed.
+pub(crate) struct Job {
     subsystem: Rc<Subsystem>,
     transfer: Transfer,
     /// How many bytes the host takes.
     room: u32,
+    submission: Submission,
+}
+
+/// What is kept of it meanwhile.
+pub(crate) struct Begun {
+    at: Nanos,
+    /// Bytes that came with it.
+    brought: u32,
+    pub(crate) subsystem: Rc<Subsystem>,
+    transfer: Transfer,
+    room: u32,
+}
+
+impl Job {
+    /// Begins it in the task that executes it: what the device is given, and what is kept.
+    pub(crate) fn begin(self, ticket: Ticket) -> (Submission, Begun) {
+        let Self { subsystem, transfer, room, submission } = self;
+        clock::label(ticket.command_id.into());
+        clock::begin_account();
+        let (at, brought) = (clock::now(), submission.data.len());
+        subsystem.tally.begin(at);
+        (submission, Begun { at, brought, subsystem, transfer, room })
+    }
 }
 
 /// Decodes an I/O command as far as the fabric is concerned.
 #[inline]
-fn decode(association: &Association, capsule: Capsule) -> Result<(Io, Submission), Status> {
+fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
     let Service::Storage(subsystem) = &association.service else {
         return Err(Status::INVALID_OPCODE);
     };
@@ -62,7 +82,7 @@ fn decode(association: &Association, capsule: Capsule) -> Result<(Io, Submission
     }
     let transfer = capsule.command.transfer();
     let (submission, room) = submission(subsystem, transfer, capsule)?;
-    Ok((Io { subsystem: subsystem.clone(), transfer, room }, submission))
+    Ok(Job { subsystem: subsystem.clone(), transfer, room, submission })
 }
 
 /// What the device is given of a capsule, and the room for what it returns.

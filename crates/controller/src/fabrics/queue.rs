@@ -5,6 +5,7 @@ use crate::fabrics::connect::connect;
 use crate::fabrics::port::Entrance;
 use crate::fabrics::property;
 use crate::fabrics::slots::{Slots, Ticket};
+use crate::fabrics::workers::Workers;
 use crate::host_queue::{Capsule, HostQueue, Response, Responses};
 use crate::status::may_pass;
 use spec::{AdminOpcode, Completion, FabricsType, Status};
@@ -27,6 +28,7 @@ pub(crate) struct Queue {
     over: Cell<bool>,
     head: Cell<u16>,
     slots: RefCell<Slots>,
+    pub(crate) workers: Workers,
 }
 
 /// What a Connect has made of a queue.
@@ -58,6 +60,7 @@ impl Handle {
             over: Cell::new(false),
             head: Cell::new(0),
             slots: RefCell::default(),
+            workers: Workers::default(),
         }))
     }
 }
@@ -75,13 +78,13 @@ impl HostQueue for Handle {
             }
             _ => {
                 let queue = queue.clone();
-                clock::spawn_at(clock::host_now(), async move { queue.run(ticket, &capsule) });
+                clock::spawn(async move { queue.run(ticket, &capsule) });
             }
         }
     }
 
     fn close(&self) {
-        if !self.0.over.replace(true)
+        if self.0.finish()
             && let Some(bound) = self.0.bound.get()
         {
             bound.association.queue_closed(bound.id);
@@ -105,7 +108,7 @@ impl Queue {
     /// The host has sent more than the queue has entries. The door is told by a task, for it is in
     /// the middle of a [`HostQueue::submit`].
     fn overrun(self: &Rc<Self>) {
-        self.over.set(true);
+        self.finish();
         let queue = self.clone();
         clock::spawn(async move {
             if let Some(bound) = queue.bound.get() {
@@ -193,9 +196,22 @@ impl Queue {
 
     /// The controller has done with the queue.
     pub(crate) fn end(&self) {
-        if !self.over.replace(true) {
+        if self.finish() {
             self.responses.end();
         }
+    }
+
+    /// From here on nothing is answered. True for who says so first.
+    fn finish(&self) -> bool {
+        let is_first = !self.over.replace(true);
+        if is_first {
+            self.workers.dismiss();
+        }
+        is_first
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.get()
     }
 
     fn respond(&self, ticket: Ticket, outcome: Outcome) {

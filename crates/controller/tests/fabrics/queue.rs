@@ -19,6 +19,41 @@ fn the_head_counts_commands_and_goes_round_at_the_size_of_the_queue() {
     });
 }
 
+/// The highest place of so many tasks more than there are.
+fn places_of(more: usize) -> usize {
+    let places = (0..more).map(|_| clock::spawn(async {}).index());
+    places.max().expect("some tasks")
+}
+
+#[test]
+fn a_queue_that_was_full_keeps_some_tasks_and_one_that_is_closed_none() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.line();
+        assert_eq!(io.connect(id, 1, 299).await, Ok(id));
+        let closed = world.gate.close();
+        (0..300).for_each(|_| {
+            io.send(Command::exist(KV, b"none"), &[], 0);
+        });
+        pass(Nanos(1)).await;
+        let last = places_of(1);
+        drop(closed);
+        for _ in 0..300 {
+            let answer = io.next().await.expect("all are answered");
+            assert_eq!(answer.entry.status(), Status::KEY_DOES_NOT_EXIST);
+        }
+        // 128 wait for the next commands. The place that was asked for is free, too.
+        let free = 300 - 128 + 1;
+        assert_eq!(places_of(free), last);
+        pass(Nanos(1)).await;
+        assert_eq!(places_of(free + 1), last + 1);
+        assert_eq!(io.status(Command::exist(KV, b"none")).await, Status::KEY_DOES_NOT_EXIST);
+        io.queue.close();
+        pass(Nanos(1)).await;
+        assert_eq!(places_of(300 + 2), last + 1, "none is left of a queue that is closed");
+    });
+}
+
 #[test]
 fn the_first_head_is_behind_the_connect() {
     run(async |world| {

@@ -4,7 +4,6 @@ use super::{Ended, H2C_DATA_MAX, PATIENCE};
 use crate::framing::{Arrival, Fault, Inbox, Read, Terms};
 use crate::pdu::{FatalError, H2cData, Header, IcReq, IcResp, Side};
 use base::{Buf, BufMut};
-use clock::Stage;
 use controller::Port;
 use net::Stream;
 use spec::Command;
@@ -74,6 +73,9 @@ impl<S: Stream> Reader<S> {
             if read == Read::End {
                 return Err(Ended::ByHost);
             }
+            if read != Read::Nothing {
+                clock::catch_up().await;
+            }
             loop {
                 match self.take_next()? {
                     Step::Taken => {}
@@ -89,8 +91,7 @@ impl<S: Stream> Reader<S> {
                 return Err(Ended::ByController);
             }
             if read == Read::Full {
-                // Behind the commands that were submitted by now, in real time.
-                clock::sleep_until(clock::host_now(), Stage::Queue).await;
+                clock::give_way().await;
             } else {
                 connection.stream.readable().await;
             }
@@ -104,7 +105,7 @@ impl<S: Stream> Reader<S> {
         loop {
             match self.inbox.discard(stream) {
                 Ok(Read::End) | Err(_) => return,
-                Ok(Read::Full) => clock::sleep_until(clock::host_now(), Stage::Queue).await,
+                Ok(Read::Full) => clock::give_way().await,
                 Ok(Read::Some | Read::Nothing) => stream.readable().await,
             }
         }

@@ -1,7 +1,6 @@
 use super::Ended;
 use super::connection::{Connection, Course};
 use crate::framing::Written;
-use clock::Stage;
 use net::Stream;
 use std::rc::Rc;
 
@@ -16,9 +15,8 @@ pub(super) async fn write_all<S: Stream>(connection: Rc<Connection<S>>) {
             }
             continue;
         }
-        // Behind the commands that were submitted by now, in real time: their responses go out in
-        // the same write.
-        clock::sleep_until(clock::host_now(), Stage::Queue).await;
+        // Behind the commands that have arrived by now: their responses go out in the same write.
+        clock::catch_up().await;
         let written = connection.state.borrow_mut().outbox.write(&*connection.stream);
         let Ok(written) = written else {
             connection.note_reason(Ended::ByHost);

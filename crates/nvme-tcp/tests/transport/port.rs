@@ -50,7 +50,7 @@ impl HostQueue for Queue {
         shelf.under_way.set(shelf.under_way.get() + 1);
         let queue = self.clone();
         // As what comes from outside, in real time.
-        clock::spawn_at(clock::host_now(), async move { queue.run(capsule).await });
+        clock::spawn(async move { queue.run(capsule).await });
     }
 
     fn close(&self) {

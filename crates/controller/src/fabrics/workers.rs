@@ -1,0 +1,69 @@
+use crate::fabrics::io::Job;
+use crate::fabrics::queue::Queue;
+use crate::fabrics::slots::Ticket;
+use clock::Bell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Tasks that wait for the next command at most. Those of more commands at a time end with them, so
+/// that a queue does not keep for ever what it once needed.
+const KEPT: usize = 128;
+
+/// The tasks that execute the commands of an I/O queue. They are kept for the next: to make a task
+/// for each command would take as long as the transport takes for a small one.
+#[derive(Default)]
+pub(crate) struct Workers {
+    idle: RefCell<Vec<Rc<Desk>>>,
+}
+
+/// Where a task finds its next command.
+#[derive(Default)]
+struct Desk {
+    job: Cell<Option<(Ticket, Job)>>,
+    bell: Bell,
+}
+
+impl Workers {
+    /// Has a task execute `job`, which is of `queue`.
+    #[inline]
+    pub(crate) fn give(&self, queue: &Rc<Queue>, ticket: Ticket, job: Job) {
+        let job = Cell::new(Some((ticket, job)));
+        match self.idle.borrow_mut().pop() {
+            Some(desk) => {
+                desk.job.swap(&job);
+                desk.bell.ring();
+            }
+            None => {
+                let desk = Rc::new(Desk { job, bell: Bell::new() });
+                clock::spawn(work(queue.clone(), desk));
+            }
+        }
+    }
+
+    /// Lets the tasks end that have nothing to do: the queue is over.
+    pub(crate) fn dismiss(&self) {
+        self.idle.take().iter().for_each(|desk| desk.bell.ring());
+    }
+
+    /// Makes `desk` one of those that wait, unless there are enough.
+    fn keep(&self, desk: &Rc<Desk>) -> bool {
+        let mut idle = self.idle.borrow_mut();
+        let stays = idle.len() < KEPT;
+        if stays {
+            idle.push(desk.clone());
+        }
+        stays
+    }
+}
+
+async fn work(queue: Rc<Queue>, desk: Rc<Desk>) {
+    while let Some((ticket, job)) = desk.job.take() {
+        let (submission, begun) = job.begin(ticket);
+        let outcome = begun.subsystem.device.execute(submission).await;
+        queue.done(ticket, begun, outcome);
+        if queue.is_over() || !queue.workers.keep(&desk) {
+            return;
+        }
+        desk.bell.wait().await;
+    }
+}
