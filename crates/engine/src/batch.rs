@@ -347,7 +347,7 @@ impl Store {
                 of,
                 key: HashedKey::new(&of.key),
                 table: self.spaces.table(of.space)?,
-                value_crc: if value.len() == 0 { 0 } else { value.crc32c() },
+                value_crc: self.log.value_crc(&value),
                 value,
                 found: found?,
             });

@@ -52,7 +52,11 @@ impl Store {
     /// [`NoRoom`] when the copies need more extents than there are; then the victim stays in use.
     pub(crate) async fn clean(self: &Arc<Self>, victim: ExtentId) -> Result<(), NoRoom> {
         self.log.state().begin_cleaning(victim);
-        let records = self.records_of(victim, Class::Gc).await;
+        let records = if self.has_nothing(victim) {
+            Vec::new()
+        } else {
+            self.records_of(victim, Class::Gc).await
+        };
         // A summary may list what a power cut kept from the medium.
         let records = self.written_records(victim, records);
         let (moved, copied) = self.copy_live(victim, records).await;
@@ -94,6 +98,12 @@ impl Store {
         self.counters.count_victim();
         self.log.erase(victim, Class::Gc).await;
         Ok(())
+    }
+
+    /// Whether an extent is known to have nothing to move. On flash what it lists is read all the
+    /// same, as firmware does that keeps no count of each extent.
+    fn has_nothing(&self, victim: ExtentId) -> bool {
+        self.log.media.shares_space() && self.log.state().extents.get(victim).is_dead()
     }
 
     /// Moves the index entries of all that was copied to the copies; false when some of these were

@@ -265,6 +265,13 @@ impl Store {
         lost.or_else(wanted).map(|(id, _)| id)
     }
 
+    /// An extent of which nothing is needed.
+    fn dead_extent(&self) -> Option<ExtentId> {
+        let state = self.log.state();
+        let is_dead = |extent: &Extent| extent.is_cleanable() && extent.is_dead();
+        state.extents.iter().find(|(_, extent)| is_dead(extent)).map(|(id, _)| id)
+    }
+
     /// A victim, if extents are running out and there is something to win.
     fn choose_victim(&self, free: u32, round: Round) -> Option<ExtentId> {
         if self.cleaner.state().wants_expired {
@@ -278,6 +285,11 @@ impl Store {
             && let Some(suspect) = self.suspect()
         {
             return Some(suspect);
+        }
+        if self.log.media.shares_space()
+            && let Some(dead) = self.dead_extent()
+        {
+            return Some(dead);
         }
         if free > self.extents_low() {
             return None;

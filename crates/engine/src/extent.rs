@@ -142,6 +142,12 @@ impl Extent {
         self.values.iter().any(|(_, live)| live.records > 0)
     }
 
+    /// True when nothing in it is needed any more: not even to say that something is lost.
+    pub(crate) fn is_dead(&self) -> bool {
+        let has_records = self.has_live() || self.tombstones.records > 0;
+        !has_records && !self.has_lost && self.listing.is_none()
+    }
+
     /// Bytes that cleaning has to move.
     pub(crate) fn live_bytes(&self) -> u64 {
         let values = self.values.iter().map(|(_, live)| live.bytes).sum::<u64>();

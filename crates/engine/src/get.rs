@@ -59,7 +59,7 @@ impl Store {
             if !matches!(found, Err(Error::Unrecovered)) || is_undone || !self.undoes() {
                 return found;
             }
-            is_undone = self.is_undone(table, key).await;
+            is_undone = Box::pin(self.is_undone(table, key)).await;
         }
     }
 
@@ -91,7 +91,7 @@ impl Store {
             if exists != Err(Error::Unrecovered) || is_undone || !self.undoes() {
                 return exists;
             }
-            is_undone = self.is_undone(table, key).await;
+            is_undone = Box::pin(self.is_undone(table, key)).await;
         }
     }
 
@@ -143,7 +143,7 @@ impl Store {
             durable(&pages).await?;
         }
         if let Some(unlanded) = record {
-            return self.unlanded_content(address, key, unlanded).await;
+            return Box::pin(self.unlanded_content(address, key, unlanded)).await;
         }
         self.counters.count_retrieve_read();
         let at = self.log.page_id(address);
@@ -162,7 +162,7 @@ impl Store {
         let page = self.noticed(read)?;
         let whole = PageView::new(layout, &page);
         let Some((view, header)) = whole.and_then(|view| Some((view, view.header(offset)?))) else {
-            return self.damaged_content(address, key, &page).await;
+            return Box::pin(self.damaged_content(address, key, &page)).await;
         };
         if header.key != key.as_bytes() {
             return Ok(Content::OtherKey);
@@ -227,28 +227,37 @@ impl Store {
     /// Reads what is left of a value, side by side, and checks the whole.
     async fn whole(self: &Arc<Self>, page: PageNumber, first: First) -> Result<Buf, Error> {
         let rest = first.value_len - first.part.len();
-        let value = if rest == 0 {
-            first.part
-        } else {
-            let pages = rest.div_ceil(self.log.layout.bare_room());
-            let reads: Vec<_> = (1..=pages)
-                .map(|more| {
-                    let store = self.clone();
-                    let number = PageNumber(page.0 + more);
-                    async move { store.continuation(number, Class::HostRead).await }
-                })
-                .collect();
-            let mut parts = vec![first.part];
-            for part in clock::join_all(reads).await {
-                parts.push(part?);
-            }
-            Buf::join(&parts).ok_or(Error::Unrecovered)?
+        let value = match rest {
+            0 => first.part,
+            _ => Box::pin(self.joined(page, first.part, rest)).await?,
         };
-        let whole = value.len() == first.value_len;
-        if !whole || (value.len() > 0 && value.crc32c() != first.value_crc) {
+        let is_whole = value.len() == first.value_len;
+        if !is_whole || self.log.value_crc(&value) != first.value_crc {
             return Err(Error::Unrecovered);
         }
         Ok(value)
+    }
+
+    /// A value of which `first` is on `page`, and `rest` bytes on those that follow.
+    async fn joined(
+        self: &Arc<Self>,
+        page: PageNumber,
+        first: Buf,
+        rest: u32,
+    ) -> Result<Buf, Error> {
+        let pages = rest.div_ceil(self.log.layout.bare_room());
+        let reads: Vec<_> = (1..=pages)
+            .map(|more| {
+                let store = self.clone();
+                let number = PageNumber(page.0 + more);
+                async move { store.continuation(number, Class::HostRead).await }
+            })
+            .collect();
+        let mut parts = vec![first];
+        for part in clock::join_all(reads).await {
+            parts.push(part?);
+        }
+        Buf::join(&parts).ok_or(Error::Unrecovered)
     }
 
     /// The part of a long value that begins page `number`.

@@ -70,6 +70,8 @@ pub(crate) struct State {
     pub(crate) pages_since: u64,
     /// An extent is to be cleaned before others, and its cleaner does not know yet.
     pub(crate) cleans_soon: bool,
+    /// What the medium says of itself: see [`Media::shares_space`].
+    shares_space: bool,
     /// Power is lost: what the capacitors have is for what is in the buffer.
     pub(crate) is_saving: bool,
 }
@@ -220,7 +222,9 @@ impl State {
 
     /// A value of `bytes` in `extent` is dead from here on.
     pub(crate) fn uncount_value(&mut self, extent: ExtentId, table: TableId, bytes: u64) {
-        self.extents.get(extent).values_of(table).remove(bytes);
+        let extent = self.extents.get(extent);
+        extent.values_of(table).remove(bytes);
+        self.cleans_soon |= self.shares_space && extent.sealed && extent.is_dead();
         self.values.remove(bytes);
     }
 
@@ -346,6 +350,7 @@ impl Log {
             erasing: Vec::new(),
             pages_since: 0,
             cleans_soon: false,
+            shares_space: media.shares_space(),
             is_saving: false,
         };
         let (layout, table_extents) = (Layout::new(&shape), AtomicU32::new(0));
@@ -376,6 +381,12 @@ impl Log {
     /// Free extents beside those kept for table pages.
     pub(crate) fn free_extents(&self, state: &State) -> u32 {
         self.media.free_extents().saturating_sub(self.kept_extents(state))
+    }
+
+    /// The checksum by which `value` is known again, or 0 where the medium vouches for it.
+    #[inline]
+    pub(crate) fn value_crc(&self, value: &Buf) -> u32 {
+        if value.len() == 0 || self.media.vouches() { 0 } else { value.crc32c() }
     }
 
     #[inline]

@@ -79,7 +79,7 @@ impl Store {
         mut announced: Announced,
     ) -> Result<Stored, Error> {
         let key = HashedKey::new(key);
-        let value_crc = if value.len() == 0 { 0 } else { value.crc32c() };
+        let value_crc = self.log.value_crc(value);
         let (table, found, appended, _kept) = loop {
             self.wait_for_room(&mut announced, Kind::Value, value.len()).await?;
             let table = self.spaces.table(space)?;
@@ -88,7 +88,7 @@ impl Store {
             let exists = found.as_ref().is_some_and(Found::exists);
             if let Err(refused) = write.condition.check(exists) {
                 drop((entry, announced));
-                self.settle(found.as_ref()).await?;
+                Box::pin(self.settle(found.as_ref())).await?;
                 return Err(refused);
             }
             let record = NewRecord {
@@ -113,7 +113,7 @@ impl Store {
                 Ok(Err(NoRoom)) => {}
                 Err(Error::CapacityExceeded) => {
                     drop(entry);
-                    self.expired_make_room(&mut announced).await?;
+                    Box::pin(self.expired_make_room(&mut announced)).await?;
                 }
                 Err(error) => return Err(error),
             }
@@ -128,7 +128,7 @@ impl Store {
         {
             let value = Some(FailedValue { len: value.len(), expires: write.expires });
             let failed = Failed { table, key, at: appended.address, value };
-            self.undo(failed, found.as_ref().map(|(found, _)| found)).await;
+            Box::pin(self.undo(failed, found.as_ref().map(|(found, _)| found))).await;
             return Err(error.into());
         }
         Ok(if existed { Stored::Overwrote } else { Stored::Anew })
@@ -249,7 +249,7 @@ impl Store {
             let found = self.find(table, key).await?;
             if !found.as_ref().is_some_and(Found::exists) {
                 drop((entry, announced));
-                return self.absent(found).await;
+                return Box::pin(self.absent(found)).await;
             }
             if let Ok((appended, kept)) = self.append_tombstone(table, key, found.as_ref())? {
                 self.point(table, key, found.as_ref(), &appended).await;
@@ -262,7 +262,7 @@ impl Store {
             && let Err(error) = durable(&appended.pages).await
         {
             let failed = Failed { table, key, at: appended.address, value: None };
-            self.undo(failed, found.as_ref()).await;
+            Box::pin(self.undo(failed, found.as_ref())).await;
             return Err(error.into());
         }
         self.forget_tombstone(table, key, appended.address).await;

@@ -269,7 +269,7 @@ impl Store {
         let header = match view.as_ref().and_then(|view| view.header(offset)) {
             Some(header) => OwnedHeader::new(&header),
             None => {
-                let record = self.mended_record(address, page.as_ref()).await;
+                let record = Box::pin(self.mended_record(address, page.as_ref())).await;
                 record.ok_or(Error::Unrecovered)?.header
             }
         };

@@ -86,13 +86,6 @@ pub(crate) fn cut_with(
 
 /// The same, if it is in one segment.
 #[inline]
-pub(crate) fn one(segments: &[Buf], start: u32, len: u32) -> Option<Buf> {
-    let lens = segments.iter().map(Buf::len);
-    one_with(lens, start, len, |number, range| segments[number].slice(range))
-}
-
-/// The same of segments of these lengths, of one of which `part` makes a part.
-#[inline]
 pub(crate) fn one_with(
     lens: impl Iterator<Item = u32>,
     start: u32,

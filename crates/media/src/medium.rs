@@ -49,4 +49,15 @@ pub trait Media: Send + Sync {
     fn suspects(&self) -> Vec<ExtentId> {
         Vec::new()
     }
+
+    /// Whether an extent of which nothing is needed is best reset at once, however many are free:
+    /// where what it takes serves others meanwhile, as memory does.
+    fn shares_space(&self) -> bool {
+        false
+    }
+
+    /// Whether what is read is what was written, so that nobody need check it.
+    fn vouches(&self) -> bool {
+        false
+    }
 }

@@ -10,7 +10,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct Memory {
     shape: Shape,
-    extents: Mutex<Vec<Option<Extent>>>,
+    extents: Mutex<Extents>,
+}
+
+#[derive(Debug)]
+struct Extents {
+    all: Vec<Option<Extent>>,
+    free: u32,
 }
 
 #[derive(Debug)]
@@ -22,17 +28,20 @@ struct Extent {
 impl Memory {
     /// An empty medium of this shape.
     pub fn new(shape: Shape) -> Self {
-        let extents = (0..shape.extents).map(|_| None).collect();
-        Self { shape, extents: Mutex::new(extents) }
+        let all = (0..shape.extents).map(|_| None).collect();
+        Self { shape, extents: Mutex::new(Extents { all, free: shape.extents }) }
     }
 
-    fn extents(&self) -> MutexGuard<'_, Vec<Option<Extent>>> {
+    fn extents(&self) -> MutexGuard<'_, Extents> {
         self.extents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn in_use(extents: &mut [Option<Extent>], id: ExtentId) -> &mut Extent {
-    extents[id.0 as usize].as_mut().expect("the log uses only extents that it opened")
+impl Extents {
+    #[inline]
+    fn get(&mut self, id: ExtentId) -> &mut Extent {
+        self.all[id.0 as usize].as_mut().expect("the log uses only extents that it opened")
+    }
 }
 
 impl Media for Memory {
@@ -41,14 +50,14 @@ impl Media for Memory {
     }
 
     fn free_extents(&self) -> u32 {
-        let free = self.extents().iter().filter(|extent| extent.is_none()).count();
-        u32::try_from(free).expect("extents are counted in 32 bits")
+        self.extents().free
     }
 
     fn open(&self, label: Label) -> Result<ExtentId, Error> {
         let mut extents = self.extents();
-        let free = extents.iter().position(Option::is_none).ok_or(Error::NoFreeExtent)?;
-        extents[free] = Some(Extent { label, pages: Vec::new() });
+        let free = extents.all.iter().position(Option::is_none).ok_or(Error::NoFreeExtent)?;
+        extents.all[free] = Some(Extent { label, pages: Vec::new() });
+        extents.free -= 1;
         Ok(ExtentId(u32::try_from(free).expect("extents are counted in 32 bits")))
     }
 
@@ -56,7 +65,7 @@ impl Media for Memory {
         assert!(page.data_bytes() <= self.shape.page_bytes, "the data of {at} fits its page");
         assert!(page.spare().len() <= self.shape.spare_bytes as usize, "{at} fits its spare area");
         let mut extents = self.extents();
-        let extent = in_use(&mut extents, at.extent);
+        let extent = extents.get(at.extent);
         assert_eq!(extent.pages.len(), at.page as usize, "pages are appended in order");
         assert!(at.page < self.shape.pages_per_extent, "{at} lies within its extent");
         extent.pages.push(page);
@@ -69,24 +78,34 @@ impl Media for Memory {
         _: Select<'a>,
         _: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
-        let page = in_use(&mut self.extents(), at.extent).pages[at.page as usize].clone();
+        let page = self.extents().get(at.extent).pages[at.page as usize].clone();
         Box::pin(ready(Ok(page)))
     }
 
     fn reset(&self, extent: ExtentId, _: Class) -> LocalFuture<'_, Result<(), Error>> {
-        let before = self.extents()[extent.0 as usize].take();
+        let mut extents = self.extents();
+        let before = extents.all[extent.0 as usize].take();
         assert!(before.is_some(), "only an extent in use is reset");
+        extents.free += 1;
         Box::pin(ready(Ok(())))
     }
 
     fn extents(&self) -> Vec<ExtentInfo> {
         let extents = self.extents();
-        let used = extents.iter().zip(0..).filter_map(|(extent, id)| {
+        let used = extents.all.iter().zip(0..).filter_map(|(extent, id)| {
             let extent = extent.as_ref()?;
             let pages = u32::try_from(extent.pages.len()).expect("pages are counted in 32 bits");
             Some(ExtentInfo { id: ExtentId(id), label: extent.label, pages, holes: Vec::new() })
         });
         used.collect()
+    }
+
+    fn shares_space(&self) -> bool {
+        true
+    }
+
+    fn vouches(&self) -> bool {
+        true
     }
 }
 

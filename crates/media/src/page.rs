@@ -1,4 +1,4 @@
-use crate::blocks::{Segments, cut, one};
+use crate::blocks::{Segments, cut};
 use crate::packed;
 use base::Buf;
 use prefetch_index::prefetch_index;
@@ -28,6 +28,20 @@ struct Scattered {
     start: [u64; 0],
     spare: Arc<[u8]>,
     data: Segments,
+    /// Where each segment ends: a page of small values has hundreds.
+    ends: Box<[u32]>,
+}
+
+impl Scattered {
+    /// `len` bytes from `start`, if they are in one segment.
+    #[inline]
+    fn one(&self, start: u32, len: u32) -> Option<Buf> {
+        let end = start.checked_add(len)?;
+        let number = self.ends.partition_point(|end| *end <= start);
+        let segment = self.data.get(number).filter(|_| end <= self.ends[number])?;
+        let at = self.ends[number] - segment.len();
+        Some(segment.slice(start - at..end - at))
+    }
 }
 
 impl Page {
@@ -53,7 +67,18 @@ impl Page {
 
     fn scattered(spare: &[u8], mut data: Segments) -> Self {
         data.shrink_to_fit();
-        Self(Repr::Scattered(Arc::new(Scattered { start: [], spare: Arc::from(spare), data })))
+        let mut end = 0;
+        let ends = data.iter().map(|segment| {
+            end += segment.len();
+            end
+        });
+        let ends = ends.collect();
+        Self(Repr::Scattered(Arc::new(Scattered {
+            start: [],
+            spare: Arc::from(spare),
+            data,
+            ends,
+        })))
     }
 
     /// Record headers and keys; at most `Shape::spare_bytes`.
@@ -155,7 +180,7 @@ impl Page {
     pub fn data_bytes(&self) -> u32 {
         match &self.0 {
             Repr::Packed(bytes) => packed::data_bytes(bytes),
-            Repr::Scattered(page) => page.data.iter().map(Buf::len).sum(),
+            Repr::Scattered(page) => page.ends.last().copied().unwrap_or(0),
         }
     }
 
@@ -169,7 +194,7 @@ impl Page {
         }
         let one = match &self.0 {
             Repr::Packed(bytes) => packed::one(bytes, start, len),
-            Repr::Scattered(page) => one(&page.data, start, len),
+            Repr::Scattered(page) => page.one(start, len),
         };
         one.or_else(|| Buf::join(&self.segments_at(start, len)?))
     }

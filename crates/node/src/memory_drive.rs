@@ -82,3 +82,42 @@ fn shape(size_bytes: u64) -> Shape {
         parallelism: 8,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Buf, Key};
+    use engine::Condition;
+    use reactor::Reactor;
+
+    /// Ten times the drive's size is written, and a hundredth of it is ever alive.
+    #[test]
+    fn what_a_drive_takes_of_memory_follows_what_is_stored() {
+        const SIZE: u64 = 512 * MIB;
+        const VALUE: usize = 64 << 10;
+        Reactor::new(None).run(async {
+            let drive = MemoryDrive::format(SIZE, 1).await.unwrap();
+            let store = drive.store();
+            let all = store.usage().extents_free;
+            let extent_bytes = PAGE_BYTES as usize * EXTENT_PAGES as usize;
+            let alive = 80 * VALUE / extent_bytes;
+            for round in 0..1_000_u16 {
+                for key in 0..80_u32 {
+                    let key = Key::new(&key.to_le_bytes()).unwrap();
+                    let value = Buf::copy_from(&round.to_le_bytes().repeat(VALUE / 2));
+                    let announced = store.announce();
+                    let write = Condition::Always.into();
+                    store.put(KeySpaceId(1), &key, &value, write, announced).await.unwrap();
+                }
+                // The cleaner goes on when this task waits.
+                clock::sleep(base::Nanos(1), clock::Stage::Queue).await;
+                let used = all - store.usage().extents_free;
+                // Those that are being filled, and one that is about to be reset.
+                assert!(used as usize <= alive + 4, "{used} extents in round {round}");
+            }
+            let key = Key::new(&7_u32.to_le_bytes()).unwrap();
+            let value = store.get(KeySpaceId(1), &key).await.unwrap();
+            assert_eq!(value.bytes().unwrap(), 999_u16.to_le_bytes().repeat(VALUE / 2));
+        });
+    }
+}
