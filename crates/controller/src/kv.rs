@@ -19,7 +19,7 @@ impl Controller {
             Opcode::RETRIEVE => self.retrieve(store, submission).await,
             Opcode::DELETE => self.delete(store, submission).await,
             Opcode::EXIST => self.exist(store, submission).await,
-            Opcode::LIST => self.list(store, submission).await,
+            Opcode::LIST => Box::pin(self.list(store, submission)).await,
             _ => Err(Status::INVALID_OPCODE),
         }
     }

@@ -13,8 +13,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Bytes of data that were copied between where they were received and their buffer. Nothing
-    /// is copied on its way out.
+    /// Bytes of data that were copied: between where they were received and their buffer, and where
+    /// they are few, between their buffer and their header.
     pub fn copied(&self) -> u64 {
         self.copied.get()
     }

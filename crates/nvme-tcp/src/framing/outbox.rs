@@ -16,6 +16,9 @@ const PARTS_MAX: usize = 1024;
 /// Sent headers that may lie before those that are not, before these are moved to the front.
 const SENT_HEADERS_MAX: usize = 64 << 10;
 
+/// Data of no more bytes is copied to its header: a part of its own costs a write more than that.
+const COPIED_MAX: u32 = 512;
+
 /// What may be between a header and its data: alignments are 128 bytes at most.
 const PADDING: [u8; 128] = [0; 128];
 
@@ -38,7 +41,8 @@ enum Part {
 
 /// The sending end of a connection: a queue of PDUs.
 ///
-/// All that is queued goes out in as few writes as the stream takes. Data is not copied.
+/// All that is queued goes out in as few writes as the stream takes. Data of more than 512 bytes
+/// is not copied.
 #[derive(Debug)]
 pub struct Outbox {
     side: Side,
@@ -108,8 +112,16 @@ impl Outbox {
         let len = data.len() as usize;
         self.push_header(header.as_bytes(), Some(len));
         let digest = self.terms.digests.data.then(|| data.crc32c());
-        self.parts.push_back(Part::Data(data));
-        self.queued += len as u64;
+        match data.bytes() {
+            Some(bytes) if data.len() <= COPIED_MAX => {
+                self.push_bytes(bytes);
+                self.counters.count_copy(len);
+            }
+            _ => {
+                self.parts.push_back(Part::Data(data));
+                self.queued += len as u64;
+            }
+        }
         if let Some(digest) = digest {
             self.push_bytes(&digest.to_le_bytes());
         }
