@@ -113,8 +113,7 @@ fn target_rate(kept: Kept, exchange: Exchange) -> (f64, f64) {
     let (rate, operations) = rate_and_count(&mut load, exchange);
     drop(load);
     drop(connected.admin);
-    let stored = if exchange.kind == Kind::Store { operations } else { 0 } + keys(exchange);
-    (rate, target.stop() as f64 / stored as f64)
+    (rate, target.stop() as f64 / (operations + keys(exchange)) as f64)
 }
 
 /// How many keys are in use: as many as fit memory with large values.

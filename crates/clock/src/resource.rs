@@ -331,6 +331,14 @@ impl Schedule {
         })
     }
 
+    /// True when the current task, which may wait for it, would have a unit at once.
+    #[inline]
+    fn has_free(&mut self, queue: u32) -> bool {
+        let Queue { rank, free, .. } = self.queues[queue as usize];
+        self.task(self.current).assert_may_wait(rank);
+        free > 0
+    }
+
     /// Starts the current task's wait for a unit. Returns true when one was free.
     #[inline]
     fn request(&mut self, queue_index: u32, class: Class, wait_stage: Stage, wait: Wait) -> bool {
@@ -451,12 +459,10 @@ impl Future for Serve {
                 tracer.name(current, self.work.unwrap_or(self.stage.name()));
             }
             let queue = self.resource.0;
+            if self.duration == Nanos::ZERO && schedule.has_free(queue) {
+                return Poll::Ready(());
+            }
             if schedule.request(queue, self.class, self.wait_stage, Wait::Serve(queue)) {
-                if self.duration == Nanos::ZERO {
-                    schedule.task(current).wait = Wait::Nothing;
-                    schedule.release(queue, current, self.class);
-                    return Poll::Ready(());
-                }
                 let at = schedule.now + self.duration;
                 schedule.task(current).stages.add(self.stage, self.duration);
                 schedule.set_timer(at, current, queue);

@@ -90,14 +90,19 @@ impl Task {
     /// Starts a wait. One task waits for one thing at a time.
     #[inline]
     pub(crate) fn start_wait(&mut self, wait: Wait, rank: Rank) {
+        self.assert_may_wait(rank);
+        self.wait = wait;
+        self.fired = false;
+    }
+
+    #[inline]
+    pub(crate) fn assert_may_wait(&self, rank: Rank) {
         assert!(self.wait == Wait::Nothing, "a task waits for one thing at a time");
         assert!(
             rank.may_follow(self.held),
             "a task that holds ranks {:#b} may not wait for {rank:?}",
             self.held
         );
-        self.wait = wait;
-        self.fired = false;
     }
 
     /// Accounts for the wait for a resource, which ends `now`. `gc_time` is the resource's time

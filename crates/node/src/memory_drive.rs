@@ -9,9 +9,10 @@ use std::sync::Arc;
 /// Smallest size in bytes that hosts may see of a [`MemoryDrive`]: a few extents.
 pub const MEMORY_DRIVE_BYTES_MIN: u64 = 8 * MIB;
 
-const PAGE_BYTES: u32 = 16 << 10;
+/// As much as an offset in a page can say, so that long values have few parts.
+const PAGE_BYTES: u32 = 64 << 10;
 /// An extent takes the longest value, beside its summary.
-const EXTENT_PAGES: u32 = 256;
+const EXTENT_PAGES: u32 = 64;
 
 /// What stores may have in memory besides the log: some pages of each stream that is filled.
 const BUFFER_BYTES: u64 = MIB;
