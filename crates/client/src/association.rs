@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::io_queue::IoQueue;
 use crate::settings::Settings;
 use base::{Buf, Nanos};
+use controller::IN_CAPSULE_BYTES_MAX;
 use net::Stream;
-use nvme_tcp::IN_CAPSULE_BYTES_MAX;
 use nvme_tcp::framing::Counters;
 use spec::{
     Capabilities, Cns, Command, CommandSet, ConnectAttributes, ConnectData, ConnectInvalid,

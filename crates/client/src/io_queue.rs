@@ -7,10 +7,6 @@ use spec::Status;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// The status of a command whose connection ended before it was answered: Host Pathing Error (Base
-/// 2.1, Path Related Status).
-pub const PATH_ERROR: Status = Status(0x370);
-
 /// I/O queues on one or more connections, as one: for commands of the Key Value command set. Clones
 /// are handles on the same.
 ///
@@ -31,7 +27,7 @@ impl<S: Stream> IoQueue<S> {
     }
 
     /// Why a connection ended, if one did: what is submitted to it from then on completes with
-    /// [`PATH_ERROR`].
+    /// [`spec::Status::HOST_PATHING_ERROR`].
     pub fn failure(&self) -> Option<Error> {
         self.0.connections.iter().find_map(Connection::failure)
     }
@@ -41,7 +37,8 @@ impl<S: Stream> IoQueue<S> {
         self.0.connections.iter().map(Connection::depth).sum()
     }
 
-    /// Ends the connections. What is outstanding completes with [`PATH_ERROR`].
+    /// Ends the connections. What is outstanding completes with
+    /// [`spec::Status::HOST_PATHING_ERROR`].
     pub fn close(&self) {
         self.0.connections.iter().for_each(Connection::close);
     }

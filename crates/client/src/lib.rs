@@ -14,8 +14,8 @@
 //! 5. [`Pairs`] is the Key Value command set as functions, on any `controller::Queue`.
 //!
 //! # Guarantees
-//! - Each submission completes once: when a connection ends, with [`PATH_ERROR`], and
-//!   [`IoQueue::failure`] says why.
+//! - Each submission completes once: when a connection ends, with
+//!   [`spec::Status::HOST_PATHING_ERROR`], and [`IoQueue::failure`] says why.
 //! - A command that is not answered within [`Settings::patience`] ends its connection.
 //! - Nothing that a target sends panics, or makes the host keep more than it asked for. A target
 //!   that breaks the protocol is told so by a termination.
@@ -39,7 +39,7 @@ mod uri;
 
 pub use association::Association;
 pub use error::Error;
-pub use io_queue::{IoQueue, PATH_ERROR};
+pub use io_queue::IoQueue;
 pub use pairs::{KEY_LIST_BYTES, Pairs, PairsError};
 pub use settings::{Host, Settings};
 pub use uri::{Uri, UriError};

@@ -2,6 +2,10 @@ use base::Buf;
 use spec::{Command, Completion};
 use std::rc::Rc;
 
+/// Bytes of data that a command capsule carries at most, on every queue: what hosts may count on
+/// for admin and fabrics commands in any case (TCP 1.1), and what the controller's IOCCSZ says.
+pub const IN_CAPSULE_BYTES_MAX: u32 = 8_192;
+
 /// What a host sends on a queue: a command with the data that it brings (Base 2.1, Command
 /// Capsule).
 #[derive(Clone, Debug)]

@@ -56,7 +56,7 @@ pub use fabrics::{
     Entrance, FlashFigures, Subsystem, SubsystemConfig, Subsystems, TransportAddress,
 };
 pub use firmware::FirmwareCosts;
-pub use host_queue::{Capsule, HostQueue, Port, Response, Responses};
+pub use host_queue::{Capsule, HostQueue, IN_CAPSULE_BYTES_MAX, Port, Response, Responses};
 pub use link::LinkTiming;
 pub use namespace::Namespace;
 pub use queue::{Queue, QueuePair, Submission};

@@ -38,7 +38,3 @@
 pub mod framing;
 pub mod pdu;
 pub mod target;
-
-/// Bytes of data that a command capsule carries at most, on every queue: what hosts may count on
-/// for admin and fabrics commands in any case (TCP 1.1), and what the controller's IOCCSZ says.
-pub const IN_CAPSULE_BYTES_MAX: u32 = 8192;

@@ -11,8 +11,8 @@
 //! # Guarantees
 //! - The kernel is given no address but that of a buffer which outlives the call, and no more bytes
 //!   than it has.
-//! - What the kernel does not do completes with [`PATH_ERROR`], and [`PassthroughQueue::failure`]
-//!   says why.
+//! - What the kernel does not do completes with [`spec::Status::HOST_PATHING_ERROR`], and
+//!   [`PassthroughQueue::failure`] says why.
 //!
 //! # Trusts
 //! The kernel: it moves data the way that bits 1:0 of the opcode say.
@@ -27,4 +27,4 @@ mod queue;
 
 pub use error::{KernelError, OpenError};
 pub use namespace::{Data, Ended, Namespace};
-pub use queue::{PATH_ERROR, PassthroughQueue};
+pub use queue::PassthroughQueue;

@@ -8,10 +8,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// The status of a command that the kernel did not execute: Host Pathing Error (Base 2.1, Path
-/// Related Status).
-pub const PATH_ERROR: Status = Status(0x370);
-
 /// Commands on a namespace that the kernel has, one after the other: each has ended when its
 /// submission returns. Clones are handles on the same queue.
 #[derive(Clone, Debug)]
@@ -41,7 +37,7 @@ impl PassthroughQueue {
         &self.0.namespace
     }
 
-    /// Why the last command was not executed that ended with [`PATH_ERROR`].
+    /// Why the last command was not executed that ended with [`spec::Status::HOST_PATHING_ERROR`].
     pub fn failure(&self) -> Option<KernelError> {
         self.0.failure.get()
     }
@@ -62,7 +58,7 @@ impl PassthroughQueue {
             Ok(ended) => (ended.status, ended.result, nothing()),
             Err(error) => {
                 self.0.failure.set(Some(error));
-                (PATH_ERROR, 0, nothing())
+                (Status::HOST_PATHING_ERROR, 0, nothing())
             }
         }
     }
@@ -120,7 +116,7 @@ mod tests {
             let key = Key::new(b"key").unwrap();
             assert_eq!(queue.submit(Submission::new(Command::exist(1, b"key"), &key)), 0);
             let completion = queue.next().await;
-            assert_eq!((completion.id, completion.status), (0, PATH_ERROR));
+            assert_eq!((completion.id, completion.status), (0, Status::HOST_PATHING_ERROR));
             assert!(queue.failure().unwrap().to_string().contains("ioctl"), "{queue:?}");
             let long = Key::new(&[7; 17]).unwrap();
             let command = Command::exist(1, long.as_bytes());

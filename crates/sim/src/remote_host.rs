@@ -4,13 +4,13 @@ use crate::remote::{HOT_KEYS, Plan, pick};
 use crate::remote_target::{ADDRESS, NQN};
 use crate::trace;
 use base::{Buf, Nanos, Rng};
-use client::{Association, Error, Host, IoQueue, PATH_ERROR, Settings};
+use client::{Association, Error, Host, IoQueue, Settings};
 use clock::Stage;
 use controller::{Completion, Queue, Submission};
 use net::{End, Network};
 use node::Device;
 use nvme_tcp::pdu::Digests;
-use spec::Command;
+use spec::{Command, Status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -178,7 +178,7 @@ impl RemoteHost {
     }
 
     fn note(&self, session: &Session, pending: Pending, completion: &Completion) {
-        if completion.status == PATH_ERROR {
+        if completion.status == Status::HOST_PATHING_ERROR {
             let failure = session.failure().expect("only what is cut ends so");
             self.expect_cut(&failure);
             return;

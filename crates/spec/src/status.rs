@@ -119,6 +119,9 @@ impl Status {
     pub const WRITE_FAULT: Self = Self(0x280);
     /// The medium did not give back what was written.
     pub const UNRECOVERED_READ_ERROR: Self = Self(0x281);
+    /// The host could not bring the command to the controller, or lost its answer: a host says so
+    /// to its own users.
+    pub const HOST_PATHING_ERROR: Self = Self(0x370);
 
     /// True when the command did what it asked.
     #[inline]
@@ -184,6 +187,7 @@ impl fmt::Display for Status {
             Self::INVALID_ZONE_STATE_TRANSITION => "Invalid Zone State Transition",
             Self::WRITE_FAULT => "Write Fault",
             Self::UNRECOVERED_READ_ERROR => "Unrecovered Read Error",
+            Self::HOST_PATHING_ERROR => "Host Pathing Error",
             Self(other) => return write!(f, "status {other:03X}h"),
         })
     }
@@ -204,7 +208,7 @@ mod tests {
     fn status_codes_have_the_specifications_numbers_and_names() {
         // Base 2.1, Generic Command Status Values; KV 1.0d, the same for the KV command set; NVM
         // 1.1 and ZNS 1.1a, their command specific values (type 1); Base 2.1, Media and Data
-        // Integrity Errors (type 2).
+        // Integrity Errors (type 2) and Path Related Status (type 3).
         for (code, name) in [
             (0x00, "Successful Completion"),
             (0x01, "Invalid Command Opcode"),
@@ -260,6 +264,7 @@ mod tests {
             (0x1bf, "Invalid Zone State Transition"),
             (0x280, "Write Fault"),
             (0x281, "Unrecovered Read Error"),
+            (0x370, "Host Pathing Error"),
         ] {
             assert_eq!(format!("{}", Status(code)), name);
         }

@@ -3,7 +3,7 @@ use super::key::{Spelling, quoted};
 use super::value;
 use crate::output::{Failure, Output};
 use base::{Buf, Key, human_bytes};
-use client::{PATH_ERROR, Pairs, PairsError};
+use client::{Pairs, PairsError};
 use controller::Queue;
 use spec::{Status, StoreOptions};
 use std::path::PathBuf;
@@ -122,7 +122,7 @@ impl<Q: Queue> Doing<'_, Q> {
 
     /// Why the namespace is not reached any more, if that is the error.
     fn lost(&self, error: PairsError) -> Option<Failure> {
-        (error == PairsError::Status(PATH_ERROR)).then(self.why)?
+        (error == PairsError::Status(Status::HOST_PATHING_ERROR)).then(self.why)?
     }
 }
 

@@ -1,5 +1,4 @@
 use crate::completions::Completions;
-use crate::io_queue::PATH_ERROR;
 use base::{Buf, Nanos};
 use clock::{Bell, Stage, Stages};
 use controller::Completion;
@@ -85,7 +84,7 @@ impl Request {
     /// Its connection ended.
     pub(super) fn lose(self) {
         match &self.then {
-            Then::Post(_) => self.end(PATH_ERROR),
+            Then::Post(_) => self.end(Status::HOST_PATHING_ERROR),
             Then::Answer(answer) => answer.set(State::Lost),
         }
     }

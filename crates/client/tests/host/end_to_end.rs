@@ -2,7 +2,7 @@
 
 use crate::world::{ADDRESS, BLOCKS, KV, NQN, ROUGH, World, host, run};
 use base::{Buf, Key, Nanos, Rng};
-use client::{Association, Error, PATH_ERROR, Pairs, PairsError, Settings};
+use client::{Association, Error, Pairs, PairsError, Settings};
 use clock::Stage;
 use controller::{Queue, Submission};
 use net::Conditions;
@@ -248,7 +248,10 @@ fn connections_that_are_cut_complete_everything() {
             }
             for _ in 0..100 {
                 let status = queue.next().await.status;
-                assert!([Status::SUCCESS, PATH_ERROR].contains(&status), "{status}");
+                assert!(
+                    [Status::SUCCESS, Status::HOST_PATHING_ERROR].contains(&status),
+                    "{status}"
+                );
             }
             clock::sleep(Nanos::from_secs(20), Stage::Queue).await;
             let error = association.failure().or(queue.failure());

@@ -5,11 +5,11 @@ use crate::peer::{
     settings,
 };
 use base::{Buf, Key, Rng};
-use client::{Error, PATH_ERROR, Settings};
+use client::{Error, Settings};
 use controller::{Queue, Submission};
 use nvme_tcp::framing::Fault;
 use nvme_tcp::pdu::{Digests, FatalError};
-use spec::{Command, StoreOptions};
+use spec::{Command, Status, StoreOptions};
 
 const STORE: usize = 0;
 const RETRIEVE: usize = 1;
@@ -53,7 +53,7 @@ fn breaks(
         .await;
         submit(&queue);
         for _ in 0..2 {
-            assert_eq!(queue.next().await.status, PATH_ERROR);
+            assert_eq!(queue.next().await.status, Status::HOST_PATHING_ERROR);
         }
         assert_eq!(queue.failure(), Some(Error::Fault(Fault { error, information })));
         playing.end().await;
@@ -190,7 +190,7 @@ fn a_damaged_header_ends_the_connection() {
         })
         .await;
         submit(&queue);
-        assert_eq!(queue.next().await.status, PATH_ERROR);
+        assert_eq!(queue.next().await.status, Status::HOST_PATHING_ERROR);
         playing.end().await;
     });
 }

@@ -4,7 +4,7 @@ use crate::peer::{
     C2H_DATA, CAPSULE_CMD, H2C_DATA, LAST, Peer, SUCCESS, Seen, data_fields, io, run, settings,
 };
 use base::{Buf, Key, Nanos};
-use client::{IoQueue, PATH_ERROR, Settings};
+use client::{IoQueue, Settings};
 use controller::{Queue, Submission};
 use net::End;
 use nvme_tcp::pdu::Digests;
@@ -304,11 +304,15 @@ fn a_connection_that_ends_takes_its_commands_along() {
         }
         assert_eq!(queue.next().await.status, Status::SUCCESS);
         for _ in 1..5 {
-            assert_eq!(queue.next().await.status, PATH_ERROR);
+            assert_eq!(queue.next().await.status, Status::HOST_PATHING_ERROR);
         }
         assert_eq!(queue.failure().unwrap().to_string(), "the target ended the connection");
         queue.submit(store(b"key", b"value"));
-        assert_eq!(queue.next().await.status, PATH_ERROR, "and those that come later");
+        assert_eq!(
+            queue.next().await.status,
+            Status::HOST_PATHING_ERROR,
+            "and those that come later"
+        );
         playing.end().await;
     });
 }
@@ -336,7 +340,7 @@ fn a_command_that_is_not_answered_ends_the_connection() {
             assert_eq!(queue.next().await.status, Status::SUCCESS);
         }
         let completion = queue.next().await;
-        assert_eq!((completion.id, completion.status), (0, PATH_ERROR));
+        assert_eq!((completion.id, completion.status), (0, Status::HOST_PATHING_ERROR));
         assert!((patience..Nanos(patience.0 * 2 + 1_000_000)).contains(&(clock::now() - started)));
         assert!(queue.failure().unwrap().to_string().contains("did not answer within 3.000 s"));
         playing.end().await;

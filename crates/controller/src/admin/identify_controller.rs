@@ -1,8 +1,7 @@
 use super::events::{DISCOVERY_EVENTS, REQUESTS_MAX, STORAGE_EVENTS};
 use super::health::{CRITICAL_TEMPERATURE, WARNING_TEMPERATURE};
-use crate::fabrics::{
-    ERRORS_KEPT, IN_CAPSULE_BYTES, KEEP_ALIVE_GRANULARITY, QUEUE_ENTRIES, Subsystem, VERSION,
-};
+use crate::fabrics::{ERRORS_KEPT, KEEP_ALIVE_GRANULARITY, QUEUE_ENTRIES, Subsystem, VERSION};
+use crate::host_queue::IN_CAPSULE_BYTES_MAX;
 use crate::span::TRANSFER_BYTES_MAX;
 use spec::{ControllerType, IdentifyController, QualifiedName, Text};
 
@@ -36,7 +35,7 @@ pub(super) fn of_storage(subsystem: &Subsystem, id: u16) -> IdentifyController {
         optional_commands: IdentifyController::SAVE_AND_SELECT.into(),
         volatile_write_cache: NO_FLUSH_ALL,
         subsystem: QualifiedName::new(subsystem.nqn()),
-        command_capsule_size: ((64 + IN_CAPSULE_BYTES) / 16).into(),
+        command_capsule_size: ((64 + IN_CAPSULE_BYTES_MAX) / 16).into(),
         response_capsule_size: 1.into(),
         capsule_descriptors_max: 1,
         optional_fabrics_commands: IdentifyController::DISCONNECT.into(),

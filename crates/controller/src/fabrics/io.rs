@@ -3,15 +3,12 @@ use crate::fabrics::association::{Association, Service};
 use crate::fabrics::queue::{Bound, Queue};
 use crate::fabrics::slots::Ticket;
 use crate::fabrics::subsystem::Subsystem;
-use crate::host_queue::Capsule;
+use crate::host_queue::{Capsule, IN_CAPSULE_BYTES_MAX};
 use crate::queue::Submission;
 use crate::span::TRANSFER_BYTES_MAX;
 use base::{Buf, Nanos};
 use spec::{Command, DataPointer, Opcode, Status, Transfer};
 use std::rc::Rc;
-
-/// Most data bytes in a command's capsule, on every queue.
-pub(crate) const IN_CAPSULE_BYTES: u32 = 8_192;
 
 impl Queue {
     /// Has the device execute an I/O command.
@@ -129,7 +126,7 @@ pub(crate) fn brought(command: &Command, data: Buf) -> Result<Buf, Status> {
     let len = match command.data_pointer() {
         _ if !command.uses_sgl() => return Err(Status::INVALID_FIELD),
         DataPointer::InCapsule { offset, len } => {
-            if offset.saturating_add(len) > IN_CAPSULE_BYTES {
+            if offset.saturating_add(len) > IN_CAPSULE_BYTES_MAX {
                 return Err(Status::SGL_OFFSET_INVALID);
             }
             len

@@ -1,8 +1,8 @@
 use super::{Fault, Terms};
-use crate::IN_CAPSULE_BYTES_MAX;
 use crate::pdu::{
     CommonHeader, DIGEST_BYTES, Digests, FatalError, PduType, Side, TERMINATION_DATA_MAX,
 };
+use controller::IN_CAPSULE_BYTES_MAX;
 
 /// How a PDU is laid out, as its common header says and the connection's terms allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

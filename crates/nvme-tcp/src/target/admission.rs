@@ -1,8 +1,8 @@
 use super::{BYTES_IN_FLIGHT_MAX, LARGE};
-use crate::IN_CAPSULE_BYTES_MAX;
 use crate::framing::Fault;
 use crate::pdu::CommonHeader;
 use base::limits::VALUE_BYTES_MAX;
+use controller::IN_CAPSULE_BYTES_MAX;
 use spec::{Command, DataPointer, Transfer};
 use std::collections::{BTreeMap, VecDeque};
 
