@@ -257,7 +257,7 @@ pub struct BufPool(Arc<Free>);
 
 #[derive(Debug)]
 struct Free {
-    /// One list for each power of two of frames.
+    /// A list for each [`Size`].
     classes: Vec<Mutex<Vec<Box<[Frame]>>>>,
     /// Bytes that each list keeps at most; the rest goes back to the allocator.
     class_bytes_max: usize,
@@ -269,38 +269,61 @@ impl fmt::Debug for Frame {
     }
 }
 
+/// Frames of a pooled buffer: 1 to 4, and from there on four sizes for each doubling, so that a
+/// buffer is less than a quarter longer than was asked for. What is stored keeps its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Size {
+    frames: usize,
+    /// The place of its list.
+    class: usize,
+}
+
+impl Size {
+    /// Up to 4 MiB, which is above the longest value.
+    const CLASSES: usize = 36;
+
+    /// The smallest of at least so many frames.
+    fn of(frames: usize) -> Self {
+        if frames <= 4 {
+            let frames = frames.max(1);
+            return Self { frames, class: frames - 1 };
+        }
+        let shift = (frames - 1).ilog2() - 2;
+        let steps = ((frames - 1) >> shift) + 1;
+        Self { frames: steps << shift, class: 4 * shift as usize + steps - 1 }
+    }
+}
+
 impl Free {
     fn put(&self, frames: Box<[Frame]>) {
-        let count = frames.len();
-        if !count.is_power_of_two() {
+        let size = Size::of(frames.len());
+        if size.frames != frames.len() {
             return;
         }
-        if let Some(class) = self.classes.get(count.trailing_zeros() as usize) {
+        if let Some(class) = self.classes.get(size.class) {
             let mut list = class.lock().unwrap_or_else(PoisonError::into_inner);
-            if (list.len() + 1) * count * BUF_ALIGN <= self.class_bytes_max {
+            if (list.len() + 1) * size.frames * BUF_ALIGN <= self.class_bytes_max {
                 list.push(frames);
             }
         }
     }
 
-    fn take(&self, frames: usize) -> Option<Box<[Frame]>> {
-        let class = self.classes.get(frames.trailing_zeros() as usize)?;
-        class.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    fn take(&self, size: Size) -> Option<Box<[Frame]>> {
+        self.classes.get(size.class)?.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 }
 
 impl BufPool {
     /// A pool that keeps up to `class_bytes_max` bytes of each buffer size for reuse.
     pub fn new(class_bytes_max: usize) -> Self {
-        // Frame counts 2^0 to 2^10: 4 KiB to 4 MiB, above the longest value.
-        let classes = (0..=10).map(|_| Mutex::default()).collect();
+        let classes = (0..Size::CLASSES).map(|_| Mutex::default()).collect();
         Self(Arc::new(Free { classes, class_bytes_max }))
     }
 
     /// A buffer of `len` bytes of unspecified content.
     pub fn take(&self, len: usize) -> BufMut {
-        let frames = len.div_ceil(BUF_ALIGN).next_power_of_two();
-        let frames = self.0.take(frames).unwrap_or_else(|| frames_for(frames * BUF_ALIGN));
+        let size = Size::of(len.div_ceil(BUF_ALIGN));
+        let frames = self.0.take(size).unwrap_or_else(|| frames_for(size.frames * BUF_ALIGN));
         BufMut { block: Block { frames, pool: Arc::downgrade(&self.0) }, len: buf_len(len) }
     }
 }
@@ -322,6 +345,23 @@ mod tests {
         assert_ne!(pool.take(5_000).as_mut().as_ptr() as usize, address, "a slice still holds it");
         drop(part);
         assert_eq!(pool.take(5_000).as_mut().as_ptr() as usize, address);
+    }
+
+    #[test]
+    fn pooled_sizes_are_few_and_little_longer_than_asked_for() {
+        let mut last = Size::of(0);
+        for frames in 1..=1_024 {
+            let size = Size::of(frames);
+            assert!(
+                size.frames >= frames && 4 * size.frames < 5 * frames + 4,
+                "{frames}: {size:?}"
+            );
+            assert_eq!(Size::of(size.frames), size, "it comes back to its own list");
+            let (is_same, is_next) = (size == last, size.class == last.class + 1);
+            assert!(is_same || (is_next && size.frames > last.frames), "{frames}: {size:?}");
+            last = size;
+        }
+        assert_eq!(last.class + 1, Size::CLASSES);
     }
 
     #[test]

@@ -77,6 +77,8 @@ impl PageBuilder {
     /// Value bytes that still fit together with a header of `header_len` bytes; `None` when not
     /// even the header does.
     pub(crate) fn room(&self, header_len: usize) -> Option<u32> {
+        // The header says in 16 bits where the value begins.
+        u16::try_from(self.value_bytes).ok()?;
         let front = if self.goes_to_spare(header_len) { 0 } else { header_len };
         let used = self.front.len() + front;
         let used = u32::try_from(used).ok()? + self.continuation_len() + self.value_bytes;
@@ -90,7 +92,7 @@ impl PageBuilder {
     /// Adds a record, or the first part of a long one, and returns its header's offset.
     pub(crate) fn push(&mut self, mut header: Header<'_>, part: Buf) -> usize {
         assert!(self.fits(header.len(), part.len()), "the page has room for the record");
-        header.value_offset = u16::try_from(self.value_bytes).expect("a page has at most 64 KiB");
+        header.value_offset = u16::try_from(self.value_bytes).expect("a page with room has less");
         let offset = if self.goes_to_spare(header.len()) {
             let offset = self.spare.len();
             header.encode(&mut self.spare);

@@ -11,8 +11,8 @@ pub const MEMORY_DRIVE_BYTES_MIN: u64 = 8 * MIB;
 
 /// As much as an offset in a page can say, so that long values have few parts.
 const PAGE_BYTES: u32 = 64 << 10;
-/// An extent takes the longest value, beside its summary.
-const EXTENT_PAGES: u32 = 64;
+/// An extent takes several of the longest values, beside its summary.
+const EXTENT_PAGES: u32 = 256;
 
 /// What stores may have in memory besides the log: some pages of each stream that is filled.
 const BUFFER_BYTES: u64 = MIB;
@@ -93,7 +93,7 @@ mod tests {
 
     /// Ten times the drive's size is written, and a hundredth of it is ever alive.
     #[test]
-    fn what_a_drive_takes_of_memory_follows_what_is_stored() {
+    fn extents_in_which_nothing_lives_are_given_back() {
         const SIZE: u64 = 512 * MIB;
         const VALUE: usize = 64 << 10;
         Reactor::new(None).run(async {
