@@ -23,7 +23,8 @@ pub const H2C_DATA_MAX: u32 = 256 << 10;
 /// Bytes of data in one `C2HData` at most.
 pub const C2H_DATA_MAX: u32 = 256 << 10;
 
-/// How long a connection may be without an `ICReq`, stop in the middle of a PDU, or take to end.
+/// How long a host may take to connect (until a command succeeds, which before a Connect none
+/// does), stop in the middle of a PDU, or take to end.
 pub const PATIENCE: Nanos = Nanos::from_secs(30);
 
 /// Commands on a connection at a time, from their arrival until their response is sent. No queue
@@ -62,6 +63,9 @@ pub enum Ended {
     /// The host said that this end broke the protocol.
     #[error("the host terminated the connection: {0}")]
     Terminated(FatalError),
+    /// It sent more commands than a connection takes, and no data for those before.
+    #[error("the host sent more commands than a queue has, and not their data")]
+    Flooded,
     /// See [`PATIENCE`].
     #[error("the host was silent for too long")]
     Silent,

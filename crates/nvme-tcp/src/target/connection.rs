@@ -33,6 +33,8 @@ pub(super) struct Connection<S> {
     pub(super) state: RefCell<State>,
     course: Cell<Course>,
     deadline: Deadline,
+    /// Whether a command has succeeded: on a queue that is nobody's only a Connect does.
+    is_connected: Cell<bool>,
     /// Why it ends, as soon as that is known.
     reason: Cell<Option<Ended>>,
     /// Rings when there is something to send, or the course changes.
@@ -83,6 +85,7 @@ impl<S: Stream> Connection<S> {
             }),
             course: Cell::new(Course::Open),
             deadline: Deadline::default(),
+            is_connected: Cell::new(false),
             reason: Cell::new(None),
             work: Bell::new(),
             room: Bell::new(),
@@ -113,6 +116,23 @@ impl<S: Stream> Connection<S> {
     /// The connection is over at `at`, if it goes on as it is.
     pub(super) fn set_deadline(self: &Rc<Self>, at: Option<Nanos>) {
         self.deadline.set(at, self);
+    }
+
+    /// Whether the host has connected. Until then it has [`PATIENCE`] for all that it takes.
+    pub(super) fn is_connected(&self) -> bool {
+        self.is_connected.get()
+    }
+
+    /// A command has succeeded.
+    fn note_connected(self: &Rc<Self>) {
+        if !self.is_connected.replace(true) && self.course.get() == Course::Open {
+            self.set_deadline(None);
+        }
+    }
+
+    /// Whether data is awaited that the host was asked for.
+    pub(super) fn awaits_data(&self) -> bool {
+        !self.state.borrow().transfers.is_empty()
     }
 
     pub(super) fn lose_patience(&self) {
@@ -286,6 +306,9 @@ pub(super) struct Door<S>(pub(super) Rc<Connection<S>>);
 
 impl<S: Stream> Responses for Door<S> {
     fn respond(&self, response: Response) {
+        if response.entry.status().is_success() {
+            self.0.note_connected();
+        }
         let mut state = self.0.state.borrow_mut();
         state.queue_head = response.entry.queue_head();
         state.respond(response);

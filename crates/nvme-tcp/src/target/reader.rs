@@ -113,7 +113,7 @@ impl<S: Stream> Reader<S> {
 
     /// Keeps the deadline where the host has to be waited for: in the middle of a PDU.
     fn watch(&mut self) {
-        if !self.is_initialized || self.connection.course() != Course::Open {
+        if !self.connection.is_connected() || self.connection.course() != Course::Open {
             return;
         }
         if self.inbox.is_between_pdus() {
@@ -156,12 +156,18 @@ impl<S: Stream> Reader<S> {
         Ok(Step::Taken)
     }
 
-    /// Waits until a command may be taken, and takes it.
+    /// Waits until a command may be taken, and takes it. A host that has so many outstanding, and
+    /// owes the data of some, would be waited for in vain: what it sends is not read meanwhile.
     async fn wait_for_room(&mut self) -> Result<(), Ended> {
         // It is not the host that is waited for.
-        self.awaited = None;
-        self.connection.set_deadline(None);
+        if self.connection.is_connected() {
+            self.awaited = None;
+            self.connection.set_deadline(None);
+        }
         loop {
+            if self.connection.awaits_data() {
+                return Err(Ended::Flooded);
+            }
             self.connection.wait_for_room().await;
             if self.connection.course() != Course::Open {
                 return Err(Ended::ByController);
@@ -189,7 +195,6 @@ impl<S: Stream> Reader<S> {
         state.queue = Some(queue);
         self.inbox.agree(terms);
         self.is_initialized = true;
-        connection.set_deadline(None);
         connection.work.ring();
         Ok(())
     }

@@ -50,6 +50,11 @@ impl Transfers {
         }
     }
 
+    /// Whether no data is expected.
+    pub(super) fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
     /// Whether data is expected that must not be copied.
     pub(super) fn expects_large(&self) -> bool {
         self.large > 0

@@ -2,7 +2,7 @@ use crate::host::{Came, Host, QUICK, exist, run, store, value};
 use base::{Buf, Nanos};
 use clock::Stage;
 use nvme_tcp::pdu::{CapsuleCmd, Digests};
-use nvme_tcp::target::{BYTES_IN_FLIGHT_MAX, COMMANDS_MAX};
+use nvme_tcp::target::{BYTES_IN_FLIGHT_MAX, COMMANDS_MAX, Ended};
 use std::collections::BTreeMap;
 
 const LEN: u32 = 128 << 10;
@@ -87,7 +87,7 @@ fn a_host_that_does_not_read_has_no_more_than_its_budget_returned() {
 #[test]
 fn a_host_that_sends_more_than_a_queue_holds_is_not_read() {
     run(async {
-        let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+        let mut host = Host::connected(QUICK).await;
         host.shelf.delay.set(Nanos::from_secs(100));
         let count = u16::try_from(COMMANDS_MAX + 500).unwrap();
         for id in 0..count {
@@ -100,6 +100,27 @@ fn a_host_that_sends_more_than_a_queue_holds_is_not_read() {
         assert_eq!(host.collect(usize::from(count), &BTreeMap::new()).await.done.len(), 1524);
         assert!(host.ended.get().is_none());
     });
+}
+
+#[test]
+fn a_host_that_sends_more_than_a_queue_holds_and_no_data_is_left() {
+    for is_connected in [false, true] {
+        run(async move {
+            let mut host = if is_connected {
+                Host::connected(QUICK).await
+            } else {
+                Host::open(1, QUICK, Digests::NONE, 4).await
+            };
+            for id in 0..=u16::try_from(COMMANDS_MAX).unwrap() {
+                host.outbox.push(&CapsuleCmd::new(store(id, 100)));
+            }
+            host.flush().await;
+            settle().await;
+            let (reason, _) = host.ended.get().expect("nobody waits for it");
+            assert_eq!(reason, Ended::Flooded);
+            assert_eq!((host.shelf.came.borrow().len(), host.shelf.closed.get()), (0, 1));
+        });
+    }
 }
 
 #[test]

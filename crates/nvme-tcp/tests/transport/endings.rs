@@ -4,6 +4,7 @@ use clock::Stage;
 use net::Stream;
 use nvme_tcp::pdu::{CapsuleCmd, Digests, IcReq};
 use nvme_tcp::target::{Ended, PATIENCE};
+use spec::{DataPointer, Status};
 use std::collections::BTreeMap;
 
 async fn expect_silence(mut host: Host, since: Nanos) {
@@ -32,12 +33,39 @@ fn who_never_asks_for_a_connection_is_left() {
 }
 
 #[test]
+fn who_agrees_on_terms_and_does_not_connect_is_left() {
+    run(async {
+        let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+        assert!(matches!(host.next().await, Came::End));
+        clock::sleep(Nanos(1), Stage::Queue).await;
+        assert_eq!(host.ended.get(), Some((Ended::Silent, PATIENCE)));
+    });
+    // Nor does it help to talk: without a Connect nothing succeeds.
+    run(async {
+        let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+        for id in 0..29 {
+            let unknown = store(id, 5).with_data_pointer(DataPointer::Other(0));
+            host.outbox.push(&CapsuleCmd::new(unknown));
+            host.flush().await;
+            let results = host.collect(1, &BTreeMap::new()).await;
+            assert_eq!(results.done[&id].unwrap().status(), Status::SGL_TYPE_INVALID);
+            host.say(&raw(&CapsuleCmd::new(unknown))[..9]).await;
+            clock::sleep(Nanos::from_secs(1), Stage::Queue).await;
+            host.say(&raw(&CapsuleCmd::new(unknown))[9..]).await;
+            host.collect(1, &BTreeMap::new()).await;
+        }
+        clock::sleep(Nanos::from_secs(1), Stage::Queue).await;
+        assert_eq!(host.ended.get(), Some((Ended::Silent, PATIENCE)));
+    });
+}
+
+#[test]
 fn who_stops_in_the_middle_of_a_pdu_is_left() {
     let capsule = raw(&CapsuleCmd::new(exist(1)));
     for cut in [1, 7, 8, 71] {
         let part = capsule[..cut].to_vec();
         run(async move {
-            let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+            let mut host = Host::connected(QUICK).await;
             clock::sleep(Nanos::from_secs(3_600), Stage::Queue).await;
             let start = clock::now();
             host.say(&part).await;
@@ -45,7 +73,7 @@ fn who_stops_in_the_middle_of_a_pdu_is_left() {
         });
     }
     run(async {
-        let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+        let mut host = Host::connected(QUICK).await;
         host.outbox.push(&CapsuleCmd::new(store(1, 50_000)));
         host.flush().await;
         let Came::Ready { tag, .. } = host.next().await else { panic!("no R2T") };
@@ -62,7 +90,7 @@ fn who_stops_in_the_middle_of_a_pdu_is_left() {
 #[test]
 fn who_is_slow_or_idle_between_pdus_is_served() {
     run(async {
-        let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+        let mut host = Host::connected(QUICK).await;
         for id in 0..20 {
             clock::sleep(Nanos::from_secs(1_000), Stage::Queue).await;
             let capsule = raw(&CapsuleCmd::new(exist(id)));

@@ -107,6 +107,16 @@ impl Host {
         host
     }
 
+    /// The same, and has a command succeed: nobody waits for it to connect any more.
+    pub(crate) async fn connected(conditions: Conditions) -> Self {
+        let mut host = Self::open(1, conditions, Digests::NONE, 4).await;
+        host.outbox.push(&CapsuleCmd::new(exist(0)));
+        host.flush().await;
+        host.collect(1, &BTreeMap::new()).await;
+        host.shelf.came.borrow_mut().clear();
+        host
+    }
+
     pub(crate) fn agree(&mut self, terms: Terms) {
         self.inbox.agree(terms);
         self.outbox.agree(terms);
