@@ -25,7 +25,8 @@ const DISCOVERY_PAGES: [LogPage; 3] = [LogPage::SUPPORTED, LogPage::ERRORS, LogP
 
 pub(super) fn get(association: &Association, command: &Command) -> Executed {
     let bytes = u32::try_from(command.log_page_bytes()).unwrap_or(u32::MAX);
-    if bytes > TRANSFER_BYTES_MAX || command.log_page_offset_is_index() {
+    let is_whole = command.log_page_offset().is_multiple_of(4);
+    if bytes > TRANSFER_BYTES_MAX || command.log_page_offset_is_index() || !is_whole {
         return Err(Status::INVALID_FIELD);
     }
     let page = page(association, command)?;

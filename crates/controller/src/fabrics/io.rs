@@ -90,6 +90,9 @@ fn submission(
     capsule: Capsule,
 ) -> Result<(Submission, u32), Status> {
     let Capsule { command, data } = capsule;
+    if !is_known(command.opcode()) {
+        return Err(Status::INVALID_OPCODE);
+    }
     if command.is_fused() {
         return Err(Status::INVALID_FIELD);
     }
@@ -104,6 +107,15 @@ fn submission(
         return Err(Status::DATA_SGL_LENGTH_INVALID);
     }
     Ok((Submission { command, long_key: None, data }, room))
+}
+
+/// Whether a namespace that hosts are shown has such a command: they are all of keys and values.
+#[inline]
+fn is_known(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::STORE | Opcode::RETRIEVE | Opcode::DELETE | Opcode::EXIST | Opcode::LIST
+    )
 }
 
 /// The data of a Store: of an SGL that is longer than the value, the beginning. A value that is too

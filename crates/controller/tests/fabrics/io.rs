@@ -155,6 +155,31 @@ fn data_pointers_are_sgls_of_two_kinds() {
 }
 
 #[test]
+fn opcodes_that_there_are_not_are_refused_whatever_their_data_pointer() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        // All of KV 1.0d; bits 1:0 say the direction, 7Fh is of fabrics.
+        let known = [0x01, 0x02, 0x06, 0x10, 0x14, 0x7f];
+        for opcode in (0..=0xff_u8).filter(|opcode| !known.contains(opcode)) {
+            for pointer in [
+                DataPointer::Transport { len: 0 },
+                DataPointer::Transport { len: 8 },
+                DataPointer::InCapsule { offset: 0, len: 8 },
+                DataPointer::Other(0x00),
+            ] {
+                let command = Command::exist(KV, b"key").with_data_pointer(pointer);
+                let mut bytes: [u8; 64] = zerocopy::transmute!(command);
+                bytes[0] = opcode;
+                io.send_bytes(&bytes, &[7; 8]);
+                let status = io.next().await.unwrap().entry.status();
+                assert_eq!(status, Status::INVALID_OPCODE, "{opcode:02x}h, {pointer:?}");
+            }
+        }
+    });
+}
+
+#[test]
 fn namespaces_that_hosts_do_not_see_take_no_commands() {
     run(async |world| {
         let (_admin, id) = world.admin().await;

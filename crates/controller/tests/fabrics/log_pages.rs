@@ -193,6 +193,8 @@ fn a_part_of_a_page_is_read_and_zeros_behind_its_end() {
         assert_eq!((&longer[..512], &longer[512..]), (&whole[..], &[0; 3_584][..]));
         for wrong in [
             get(LogPage::FIRMWARE_SLOTS, 4).with_log_page_offset(516),
+            get(LogPage::FIRMWARE_SLOTS, 4).with_log_page_offset(1),
+            get(LogPage::FIRMWARE_SLOTS, 4).with_log_page_offset(6),
             get(LogPage::FIRMWARE_SLOTS, 4).with_log_page_offset(u64::MAX),
             get(LogPage::FIRMWARE_SLOTS, (2 << 20) + 4),
         ] {
