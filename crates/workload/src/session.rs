@@ -397,6 +397,8 @@ impl Session {
             ledger.end(key_of(asked), change, end_of(completion.status));
         }
         self.note(asked, verdict.finding);
+        // Nobody carries anything out any more.
+        self.is_stopped |= completion.status == Status::HOST_PATHING_ERROR;
         self.outcome.add_command(completion, verdict.checksum);
         let mut stages = completion.stages;
         stages.add(Stage::Queue, completion.submitted - due);

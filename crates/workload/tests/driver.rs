@@ -3,12 +3,18 @@
 
 use base::Nanos;
 use clock::{Class, CodeCosts, Cores, Gate, Group, LocalFuture, Stage};
-use controller::{Config, Controller, FirmwareCosts, LinkTiming, Namespace};
+use controller::{
+    Completion, Config, Controller, FirmwareCosts, LinkTiming, Namespace, Queue, QueuePair,
+    Submission,
+};
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{
     Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape, Victims,
 };
 use reactor::Reactor;
+use spec::Status;
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use workload::{
     DeviceFigures, Distribution, Fill, FillError, Kind, Load, Operation, Outcome, Pace, Payload,
@@ -484,4 +490,42 @@ fn in_real_time_every_latency_is_the_sum_of_its_stages_too() {
             }
         }
     }
+}
+
+/// A queue whose target is gone after so many completions.
+#[derive(Clone)]
+struct Leaving {
+    queue: QueuePair,
+    left: Rc<Cell<u32>>,
+}
+
+impl Queue for Leaving {
+    fn submit(&self, submission: Submission) -> u64 {
+        self.queue.submit(submission)
+    }
+
+    async fn next(&self) -> Completion {
+        let completion = self.queue.next().await;
+        match self.left.get() {
+            0 => Completion { status: Status::HOST_PATHING_ERROR, ..completion },
+            left => {
+                self.left.set(left - 1);
+                completion
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_more_is_asked_of_a_target_that_is_gone() {
+    Reactor::new(None).run(async {
+        let queue = device(64).await.queue_pair();
+        fill(&queue, &PLAN, |_, _| ()).await.unwrap();
+        let leaving = Leaving { queue, left: Rc::new(Cell::new(100)) };
+        let outcome = run(&leaving, &PLAN, |_, _| ()).await;
+        let figures = DeviceFigures::default();
+        let report = Report::new("retrieve", "gone", &outcome, 1.0, &figures, None);
+        // Those that were outstanding, of 9,000.
+        assert_eq!((report.ops, report.errors), (108, 8));
+    });
 }
