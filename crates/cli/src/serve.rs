@@ -61,7 +61,8 @@ fn served(args: &ServeArgs) -> Result<(Served, String), Failure> {
         let size_bytes = size_bytes.ok_or_else(|| {
             let least = human_bytes(MEMORY_DRIVE_BYTES_MIN);
             Failure::Refused(format!(
-                "a drive in memory is mem:SIZE, from {least} on, not mem:{size}"
+                "a drive in memory is mem:SIZE, from {least} on, as mem:512MiB or mem:4GiB, and \
+                 not mem:{size}"
             ))
         })?;
         return Ok((Served::Memory { size_bytes }, "keys and values in memory".to_owned()));

@@ -15,8 +15,8 @@ pub fn catch_up() -> CatchUp {
     CatchUp { gives_way: false, waiting: false }
 }
 
-/// As [`catch_up`], and lets all others and the outside have a turn even if nothing is due: for who
-/// could go on without end.
+/// As [`catch_up`], and in real time lets all others and the outside have a turn even if nothing is
+/// due: for who could go on without end.
 #[inline]
 pub fn give_way() -> CatchUp {
     CatchUp { gives_way: true, waiting: false }

@@ -31,7 +31,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "CLOCK", default_value = "real")]
     pub(crate) clock: ServeClock,
     /// Reactors: 1 for device and connections together; more, and the device has one of its own
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_cores)]
     pub(crate) cores: NonZero<u16>,
     /// The subsystem's name, as hosts ask for it [default: made of the device and the seed]
     #[arg(long, value_name = "NQN")]
@@ -51,4 +51,8 @@ pub(crate) enum ServeClock {
     Real,
     /// There are none: as fast as this machine serves
     None,
+}
+
+fn parse_cores(text: &str) -> Result<NonZero<u16>, String> {
+    text.parse().map_err(|_| "a number of cores is a whole number from 1 to 65535".to_owned())
 }
