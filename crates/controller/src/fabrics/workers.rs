@@ -17,7 +17,6 @@ pub(crate) struct Workers {
 }
 
 /// Where a task finds its next command.
-#[derive(Default)]
 struct Desk {
     job: Cell<Option<(Ticket, Job)>>,
     bell: Bell,

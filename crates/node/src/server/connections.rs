@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 /// Memory of buffers that a reactor keeps of each size.
-const POOL_BYTES: usize = 8 << 20;
+const POOL_BYTES: usize = 16 << 20;
 
 /// How long a reactor that can take no more connections waits before it tries again.
 const PAUSE: Nanos = Nanos::from_millis(10);
