@@ -25,6 +25,7 @@
 //!
 //! # Trusts
 //! The medium keeps pages as they were appended or fails; checksums notice when it does neither.
+//! Values have none on a medium that vouches for what is read ([`media::Media::vouches`]: memory).
 //!
 //! # Not here
 //! Blocks, wear and bad blocks (`ftl`), command decoding and firmware costs (`controller`).

@@ -22,10 +22,11 @@
 //!   and no other, with a termination that says why. Data that does not agree with its digest fails
 //!   its command only.
 //! - Data of 16 KiB and more is not copied between stream and buffer, smaller data at most once on
-//!   its way in and never on its way out. [`framing::Counters`] counts.
+//!   its way in, and on its way out only up to 512 bytes. [`framing::Counters`] counts.
 //! - What a connection holds is bounded, also when the host does not read: commands, the bytes that
 //!   they move, and responses that wait. Commands that wait for others' bytes go in order.
-//! - A host that stops in the middle of a PDU is given up after [`target::PATIENCE`].
+//! - A host that does not connect, or stops in the middle of a PDU, is given up after
+//!   [`target::PATIENCE`]; one that sends more commands than a queue has, and owes data, at once.
 //!
 //! # Trusts
 //! A queue answers each command once, with no more data than the command has room for, and nothing

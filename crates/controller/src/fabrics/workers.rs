@@ -9,8 +9,8 @@ use std::rc::Rc;
 /// that a queue does not keep for ever what it once needed.
 const KEPT: usize = 128;
 
-/// The tasks that execute the commands of an I/O queue. They are kept for the next: to make a task
-/// for each command would take as long as the transport takes for a small one.
+/// The tasks that execute the commands of an I/O queue. They are kept for the next, for what a task
+/// holds is large: each new one is allocated, and moved to where tasks are.
 #[derive(Default)]
 pub(crate) struct Workers {
     idle: RefCell<Vec<Rc<Desk>>>,

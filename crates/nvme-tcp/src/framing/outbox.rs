@@ -16,7 +16,8 @@ const PARTS_MAX: usize = 1024;
 /// Sent headers that may lie before those that are not, before these are moved to the front.
 const SENT_HEADERS_MAX: usize = 64 << 10;
 
-/// Data of no more bytes is copied to its header: a part of its own costs a write more than that.
+/// Data of no more bytes is copied to its header, so that many small responses are one part of a
+/// write.
 const COPIED_MAX: u32 = 512;
 
 /// What may be between a header and its data: alignments are 128 bytes at most.
