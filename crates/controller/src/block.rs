@@ -1,17 +1,17 @@
-//! The NVM command set, on logical blocks.
+//! The NVM command set, on logical blocks that come in no zones.
 
-use crate::completion::{Executed, Outcome};
+use crate::completion::Executed;
 use crate::controller::Controller;
 use crate::copy::Copy;
-use crate::gather::gathered;
+use crate::logical_blocks::LogicalBlocks;
+use crate::nvm::{flush, written, zeros};
 use crate::queue::Submission;
 use crate::span::Span;
 use crate::status::{status_of_read, status_of_write};
-use base::{Buf, BufMut};
+use base::Buf;
 use clock::{Class, join_all};
 use media::{Blocks, Segments};
-use smallvec::smallvec;
-use spec::{BLOCK_RANGE_BYTES, BlockRange, Command, Opcode, Status};
+use spec::{Command, Opcode, Status};
 use std::sync::Arc;
 
 /// Blocks of zeros that are written in one go.
@@ -30,79 +30,28 @@ impl Controller {
             Opcode::WRITE_ZEROES => self.write_zeroes(blocks, &command).await,
             Opcode::DATASET_MANAGEMENT => self.manage_dataset(blocks, &command, &data).await,
             Opcode::COPY => self.copy(blocks, &command, &data).await,
-            Opcode::FLUSH => flush(&**blocks).await,
+            Opcode::COMPARE => self.compare(blocks, &command, &data).await,
+            Opcode::VERIFY => self.verify(blocks, &command).await,
+            Opcode::FLUSH => flush(blocks).await,
             _ => Err(Status::INVALID_OPCODE),
         }
     }
 
-    async fn read(&self, blocks: &Arc<dyn Blocks>, command: &Command) -> Executed {
-        let shape = blocks.shape();
-        let (count, bytes) = Span::of(command).transfer(shape.block_bytes)?;
-        let span = Span::of(command).within(shape.blocks)?;
-        blocks.expect(span.first);
-        self.firmware.handle("read", self.firmware.costs.t_read, None).await;
-        let read = blocks.read(span.first, count, Class::HostRead).await;
-        let segments = read.map_err(status_of_read)?;
-        self.link.deliver(bytes).await;
-        Ok(Outcome::with_data(gathered(segments, shape.block_bytes)))
-    }
-
-    async fn write(&self, blocks: &Arc<dyn Blocks>, command: &Command, data: Buf) -> Executed {
-        let shape = blocks.shape();
-        let bytes = Span::of(command).fetch(shape.block_bytes, &data)?;
-        let span = Span::of(command).within(shape.blocks)?;
-        blocks.expect(span.first);
-        self.link.fetch(bytes).await;
-        self.firmware.handle("write", self.firmware.costs.t_write, None).await;
-        let written = blocks.write(span.first, smallvec![data], Class::HostWrite).await;
-        written.map_err(status_of_write)?;
-        if command.force_unit_access() { flush(&**blocks).await } else { Ok(Outcome::done()) }
-    }
-
-    /// Write Zeroes: zeros are written, which outlive a loss of power as any data does. They do not
-    /// cross the link, so that they are not held to the length of a transfer.
+    /// Write Zeroes: blocks that may be deallocated are; otherwise zeros are written, which outlive
+    /// a loss of power as any data does. They do not cross the link, so that they are not held to
+    /// the length of a transfer.
     async fn write_zeroes(&self, blocks: &Arc<dyn Blocks>, command: &Command) -> Executed {
         let shape = blocks.shape();
         let span = Span::of(command).within(shape.blocks)?;
         self.firmware.handle("write zeroes", self.firmware.costs.t_write, None).await;
-        let zeros = BufMut::unpooled(shape.block_bytes as usize).freeze();
-        let (mut next, end) = (span.first, span.first + span.count);
-        while next < end {
-            let count = (end - next).min(ZEROES_AT_A_TIME);
-            let data = (0..count).map(|_| zeros.clone()).collect();
-            let written = blocks.write(next, data, Class::HostWrite).await;
-            written.map_err(status_of_write)?;
-            next += count;
+        if command.may_deallocate() {
+            blocks.give_up(span).await?;
+            return written(blocks, command).await;
         }
-        if command.force_unit_access() { flush(&**blocks).await } else { Ok(Outcome::done()) }
-    }
-
-    /// Dataset Management: blocks that are no longer wanted are given up; what else it may say of
-    /// blocks is a hint that is not taken.
-    async fn manage_dataset(
-        &self,
-        blocks: &Arc<dyn Blocks>,
-        command: &Command,
-        data: &Buf,
-    ) -> Executed {
-        let bytes = command.block_ranges() * BLOCK_RANGE_BYTES;
-        if data.len() != bytes {
-            return Err(Status::INVALID_FIELD);
+        for part in span.parts(ZEROES_AT_A_TIME) {
+            blocks.write_from(part.first, zeros(shape.block_bytes, part.count)).await?;
         }
-        let ranges = data.bytes().and_then(BlockRange::all_in).ok_or(Status::INVALID_FIELD)?;
-        let span = |range: &BlockRange| Span { first: range.lba(), count: range.blocks().into() };
-        let end = blocks.shape().blocks;
-        ranges.iter().try_for_each(|range| span(range).within(end).map(drop))?;
-        self.link.fetch(bytes).await;
-        self.firmware.handle("dataset", self.firmware.costs.t_write, None).await;
-        if !command.is_deallocate() {
-            return Ok(Outcome::done());
-        }
-        for span in ranges.iter().map(span) {
-            let trimmed = blocks.trim(span.first, span.count, Class::HostWrite).await;
-            trimmed.map_err(status_of_write)?;
-        }
-        Ok(Outcome::done())
+        written(blocks, command).await
     }
 
     /// Copy: all is read, side by side, before anything is written, so that ranges may overlap.
@@ -119,12 +68,8 @@ impl Controller {
         for read in join_all(reads.collect()).await {
             copied.extend(read.map_err(status_of_read)?);
         }
-        let written = blocks.write(copy.target, copied, Class::HostWrite).await;
-        written.map_err(status_of_write)?;
-        if command.force_unit_access() { flush(&**blocks).await } else { Ok(Outcome::done()) }
+        let put = blocks.write(copy.target, copied, Class::HostWrite).await;
+        put.map_err(status_of_write)?;
+        written(blocks, command).await
     }
-}
-
-async fn flush(blocks: &dyn Blocks) -> Executed {
-    blocks.flush().await.map(|()| Outcome::done()).map_err(status_of_write)
 }

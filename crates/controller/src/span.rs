@@ -26,12 +26,11 @@ impl Span {
         if fits { Ok(self) } else { Err(Status::LBA_OUT_OF_RANGE) }
     }
 
-    /// How many blocks and bytes they are, if a command may move as many.
+    /// How many bytes they are, if a command may move as many.
     #[inline]
-    pub(crate) fn transfer(self, block_bytes: u32) -> Result<(u32, u32), Status> {
-        let bytes = self.count * u64::from(block_bytes);
-        match (u32::try_from(self.count), u32::try_from(bytes)) {
-            (Ok(count), Ok(bytes)) if bytes <= TRANSFER_BYTES_MAX => Ok((count, bytes)),
+    pub(crate) fn transfer(self, block_bytes: u32) -> Result<u32, Status> {
+        match u32::try_from(self.count * u64::from(block_bytes)) {
+            Ok(bytes) if bytes <= TRANSFER_BYTES_MAX => Ok(bytes),
             _ => Err(Status::INVALID_FIELD),
         }
     }
@@ -39,8 +38,21 @@ impl Span {
     /// How many bytes they are, if a command may move as many and its `data` has them.
     #[inline]
     pub(crate) fn fetch(self, block_bytes: u32, data: &Buf) -> Result<u32, Status> {
-        let (_, bytes) = self.transfer(block_bytes)?;
+        let bytes = self.transfer(block_bytes)?;
         if data.len() == bytes { Ok(bytes) } else { Err(Status::INVALID_FIELD) }
+    }
+
+    /// The same blocks in runs of at most `most`, in order.
+    pub(crate) fn parts(self, most: u64) -> impl Iterator<Item = Self> {
+        let end = self.first + self.count;
+        let firsts = (self.first..end).step_by(usize::try_from(most).unwrap_or(usize::MAX));
+        firsts.map(move |first| Self { first, count: most.min(end - first) })
+    }
+
+    /// How many they are. Of a command it is never more than a `u32` counts.
+    #[inline]
+    pub(crate) fn short(self) -> u32 {
+        u32::try_from(self.count).expect("a command names fewer than 2^32 blocks")
     }
 }
 
@@ -57,9 +69,19 @@ mod tests {
     }
 
     #[test]
+    fn the_parts_of_a_span_are_the_span() {
+        let parts = |first, count, most| -> Vec<(u64, u64)> {
+            Span { first, count }.parts(most).map(|part| (part.first, part.count)).collect()
+        };
+        assert_eq!(parts(5, 10, 4), [(5, 4), (9, 4), (13, 2)]);
+        assert_eq!(parts(5, 4, 4), [(5, 4)]);
+        assert_eq!(parts(5, 0, 4), []);
+    }
+
+    #[test]
     fn a_transfer_has_at_most_2_mib() {
         let transfer = |count, block_bytes| Span { first: 0, count }.transfer(block_bytes);
-        assert_eq!(transfer(512, 4_096), Ok((512, 2 << 20)));
+        assert_eq!(transfer(512, 4_096), Ok(2 << 20));
         assert_eq!(transfer(513, 4_096), Err(Status::INVALID_FIELD));
         assert_eq!(transfer(65_536, 65_536), Err(Status::INVALID_FIELD));
     }

@@ -1,15 +1,15 @@
-//! The Zoned Namespace command set, on zones of logical blocks.
+//! The Zoned Namespace command set, on zones of logical blocks, as far as it is more than `nvm`.
 
 use crate::completion::{Executed, Outcome};
 use crate::controller::Controller;
 use crate::copy::Copy;
-use crate::gather::gathered;
+use crate::logical_blocks::{LogicalBlocks, status_of_zone_write};
+use crate::nvm::{flush, written, zeros};
 use crate::queue::Submission;
 use crate::span::{Span, TRANSFER_BYTES_MAX};
-use crate::status::{status_of_read, status_of_write, status_of_zones};
 use base::{Buf, BufMut};
 use clock::Class;
-use ftl::{ZoneAction, ZoneError, ZoneInfo, Zones, ZonesShape};
+use ftl::{ZoneAction, ZoneInfo, Zones, ZonesShape};
 use smallvec::smallvec;
 use spec::{
     Command, Opcode, Status, ZONE_DESCRIPTOR_BYTES, ZoneDescriptor, ZoneReportWriter,
@@ -25,37 +25,28 @@ impl Controller {
     ) -> Executed {
         let Submission { command, data, .. } = submission;
         match command.opcode() {
-            Opcode::READ => self.read_zone(zones, &command).await,
-            Opcode::WRITE => self.write_zone(zones, &command, data).await,
+            Opcode::READ => self.read(zones, &command).await,
+            Opcode::WRITE => self.write(zones, &command, data).await,
+            Opcode::COMPARE => self.compare(zones, &command, &data).await,
+            Opcode::VERIFY => self.verify(zones, &command).await,
+            Opcode::WRITE_ZEROES => self.zero_zone(zones, &command).await,
+            Opcode::DATASET_MANAGEMENT => self.manage_dataset(zones, &command, &data).await,
             Opcode::ZONE_APPEND => self.append(zones, &command, data).await,
             Opcode::ZONE_MANAGEMENT_SEND => self.send_to_zones(zones, &command).await,
             Opcode::ZONE_MANAGEMENT_RECEIVE => self.report_zones(zones, &command).await,
             Opcode::COPY => self.copy_to_zone(zones, &command, &data).await,
-            Opcode::FLUSH => flush(zones, 0).await,
+            Opcode::FLUSH => flush(zones).await,
             _ => Err(Status::INVALID_OPCODE),
         }
     }
 
-    async fn read_zone(&self, zones: &Arc<Zones>, command: &Command) -> Executed {
+    /// Write Zeroes: in one go, so that zones take all of them or none.
+    async fn zero_zone(&self, zones: &Arc<Zones>, command: &Command) -> Executed {
         let shape = zones.shape();
-        let (count, bytes) = Span::of(command).transfer(shape.block_bytes)?;
         let span = Span::of(command).within(shape.blocks())?;
-        self.firmware.handle("read", self.firmware.costs.t_read, None).await;
-        let read = zones.read(span.first, count, Class::HostRead).await;
-        let segments = read.map_err(|error| status_of_zones(error, status_of_read))?;
-        self.link.deliver(bytes).await;
-        Ok(Outcome::with_data(gathered(segments, shape.block_bytes)))
-    }
-
-    async fn write_zone(&self, zones: &Arc<Zones>, command: &Command, data: Buf) -> Executed {
-        let shape = zones.shape();
-        let bytes = Span::of(command).fetch(shape.block_bytes, &data)?;
-        let span = Span::of(command).within(shape.blocks())?;
-        self.link.fetch(bytes).await;
-        self.firmware.handle("write", self.firmware.costs.t_write, None).await;
-        let written = zones.write(span.first, smallvec![data], Class::HostWrite).await;
-        written.map_err(status_of_zone_write)?;
-        if command.force_unit_access() { flush(zones, 0).await } else { Ok(Outcome::done()) }
+        self.firmware.handle("write zeroes", self.firmware.costs.t_write, None).await;
+        zones.write_from(span.first, zeros(shape.block_bytes, span.count)).await?;
+        written(zones, command).await
     }
 
     /// Zone Append: the result is where the data came to lie.
@@ -67,10 +58,7 @@ impl Controller {
         self.firmware.handle("append", self.firmware.costs.t_write, None).await;
         let appended = zones.append(command.lba(), smallvec![data], Class::HostWrite).await;
         let result = appended.map_err(status_of_zone_write)?;
-        if command.force_unit_access() {
-            return flush(zones, result).await;
-        }
-        Ok(Outcome { result, ..Outcome::done() })
+        Ok(Outcome { result, ..written(zones, command).await? })
     }
 
     async fn send_to_zones(&self, zones: &Arc<Zones>, command: &Command) -> Executed {
@@ -130,7 +118,7 @@ impl Controller {
         self.firmware.handle("copy", self.firmware.costs.t_write, None).await;
         let copied = zones.copy(&copy.sources, copy.target, Class::HostWrite).await;
         copied.map_err(status_of_zone_write)?;
-        if command.force_unit_access() { flush(zones, 0).await } else { Ok(Outcome::done()) }
+        written(zones, command).await
     }
 }
 
@@ -162,10 +150,6 @@ fn descriptor(zone: ZoneInfo) -> ZoneDescriptor {
     ZoneDescriptor::new(state, zone.start, zone.capacity, zone.write_pointer)
 }
 
-fn status_of_zone_write(error: ZoneError) -> Status {
-    status_of_zones(error, status_of_write)
-}
-
 /// A host may take only zones offline that are read only, and those stay readable here: what is
 /// asked of all zones is asked of none, and of one zone it is done only where it is done already.
 fn take_offline(zones: &Zones, zone: Option<u32>) -> Executed {
@@ -174,10 +158,4 @@ fn take_offline(zones: &Zones, zone: Option<u32>) -> Executed {
         ftl::ZoneState::Offline => Ok(Outcome::done()),
         _ => Err(Status::INVALID_ZONE_STATE_TRANSITION),
     }
-}
-
-/// Makes durable what was written, and ends with `result`.
-async fn flush(zones: &Zones, result: u64) -> Executed {
-    zones.flush().await;
-    Ok(Outcome { result, ..Outcome::done() })
 }

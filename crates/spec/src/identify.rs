@@ -6,13 +6,15 @@ mod descriptors;
 mod kv;
 mod namespace;
 mod namespace_list;
+mod zoned;
 
 pub use command_sets::IoCommandSets;
 pub use controller::{ControllerType, IdentifyController, NvmController, PowerState};
 pub use descriptors::{NamespaceDescriptor, NamespaceDescriptors};
 pub use kv::{KvFormat, KvNamespace};
-pub use namespace::{IdentifyNamespace, IndependentNamespace, LbaFormat};
+pub use namespace::{IdentifyNamespace, IndependentNamespace, LbaFormat, NvmNamespace};
 pub use namespace_list::NamespaceList;
+pub use zoned::{ZoneFormat, ZonedController, ZonedNamespace};
 
 use crate::admin::{high_half, low_half};
 use crate::{AdminOpcode, Command};
@@ -35,9 +37,10 @@ impl Cns {
     pub const ACTIVE_NAMESPACES: Self = Self(0x02);
     /// [`NamespaceDescriptors`].
     pub const NAMESPACE_DESCRIPTORS: Self = Self(0x03);
-    /// What a namespace is in terms of one command set: [`KvNamespace`] for that of keys.
+    /// What a namespace is in terms of one command set: [`KvNamespace`], [`NvmNamespace`] or
+    /// [`ZonedNamespace`].
     pub const NAMESPACE_OF_SET: Self = Self(0x05);
-    /// What a controller is in terms of one command set: [`NvmController`] for that of blocks.
+    /// What a controller is in terms of one command set: [`NvmController`] or [`ZonedController`].
     pub const CONTROLLER_OF_SET: Self = Self(0x06);
     /// [`NamespaceList`] of the namespaces of one command set after the one that is named.
     pub const ACTIVE_NAMESPACES_OF_SET: Self = Self(0x07);

@@ -73,7 +73,8 @@ pub use features::{
 pub use identify::{
     Cns, CommandSet, ControllerType, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace,
     IndependentNamespace, IoCommandSets, KvFormat, KvNamespace, LbaFormat, NamespaceDescriptor,
-    NamespaceDescriptors, NamespaceList, NvmController, PowerState,
+    NamespaceDescriptors, NamespaceList, NvmController, NvmNamespace, PowerState, ZoneFormat,
+    ZonedController, ZonedNamespace,
 };
 pub use kv::KEY_BYTES_INLINE;
 pub use list::{ListError, ListReader, ListWriter};

@@ -6,6 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 const FORCE_UNIT_ACCESS: u32 = 1 << 30;
 const DEALLOCATE: u32 = 1 << 2;
+const DEALLOCATE_ZEROES: u32 = 1 << 25;
 
 /// The NVM command set (NVM 1.1, opcodes for I/O commands).
 impl Opcode {
@@ -15,16 +16,20 @@ impl Opcode {
     pub const WRITE: Self = Self(0x01);
     /// Reads logical blocks.
     pub const READ: Self = Self(0x02);
+    /// Compares logical blocks with data of the host.
+    pub const COMPARE: Self = Self(0x05);
     /// Makes logical blocks zero without moving data.
     pub const WRITE_ZEROES: Self = Self(0x08);
     /// Says what ranges of logical blocks are for, or that they are no longer wanted.
     pub const DATASET_MANAGEMENT: Self = Self(0x09);
+    /// Reads logical blocks without moving data, to see whether they can be.
+    pub const VERIFY: Self = Self(0x0c);
     /// Copies ranges of logical blocks to one place, within the device.
     pub const COPY: Self = Self(0x19);
 }
 
-/// The NVM command set (NVM 1.1, Write, Read, Write Zeroes, Dataset Management and Copy commands;
-/// Base 2.1, Flush command).
+/// The NVM command set (NVM 1.1, Write, Read, Compare, Verify, Write Zeroes, Dataset Management and
+/// Copy commands; Base 2.1, Flush command).
 impl Command {
     /// Asks that all that was written before be durable.
     #[inline]
@@ -44,10 +49,29 @@ impl Command {
         Self::on_blocks(Opcode::READ, nsid, lba, blocks)
     }
 
+    /// Asks whether `blocks` logical blocks from `lba` on, of 1 to 65,536, are what comes as data.
+    #[inline]
+    pub fn compare(nsid: u32, lba: u64, blocks: u32) -> Self {
+        Self::on_blocks(Opcode::COMPARE, nsid, lba, blocks)
+    }
+
+    /// Asks whether `blocks` logical blocks from `lba` on, of 1 to 65,536, can be read.
+    #[inline]
+    pub fn verify(nsid: u32, lba: u64, blocks: u32) -> Self {
+        Self::on_blocks(Opcode::VERIFY, nsid, lba, blocks)
+    }
+
     /// Asks that `blocks` logical blocks from `lba` on, of 1 to 65,536, be zeros.
     #[inline]
     pub fn write_zeroes(nsid: u32, lba: u64, blocks: u32) -> Self {
         Self::on_blocks(Opcode::WRITE_ZEROES, nsid, lba, blocks)
+    }
+
+    /// The same Write Zeroes, whose blocks may be deallocated if they then read as zeros.
+    #[inline]
+    #[must_use]
+    pub fn with_deallocation(self) -> Self {
+        self.with_dword::<12>(self.dword::<12>() | DEALLOCATE_ZEROES)
     }
 
     /// Says that the blocks of `ranges` [`BlockRange`]s, of 1 to 256, which come as data, are no
@@ -109,6 +133,12 @@ impl Command {
     #[inline]
     pub fn is_deallocate(&self) -> bool {
         self.dword::<11>() & DEALLOCATE != 0
+    }
+
+    /// True when the blocks of a Write Zeroes may be deallocated: CDW12 bit 25 (DEAC).
+    #[inline]
+    pub fn may_deallocate(&self) -> bool {
+        self.dword::<12>() & DEALLOCATE_ZEROES != 0
     }
 
     /// How many source ranges a Copy has: 1 to 256 (CDW12 bits 7:0, of which 0 is 1).
@@ -250,6 +280,11 @@ mod tests {
         assert_eq!(Command::write(7, LBA, 0x1234).as_bytes(), expected(0x01, 0));
         assert_eq!(Command::read(7, LBA, 0x1234).as_bytes(), expected(0x02, 0));
         assert_eq!(Command::write_zeroes(7, LBA, 0x1234).as_bytes(), expected(0x08, 0));
+        assert_eq!(Command::compare(7, LBA, 0x1234).as_bytes(), expected(0x05, 0));
+        assert_eq!(Command::verify(7, LBA, 0x1234).as_bytes(), expected(0x0c, 0));
+        let gone = Command::write_zeroes(7, LBA, 0x1234).with_deallocation();
+        assert_eq!(gone.as_bytes(), expected(0x08, 0x02));
+        assert!(gone.may_deallocate() && !Command::write_zeroes(7, LBA, 1).may_deallocate());
         let forced = Command::write(7, LBA, 0x1234).with_force_unit_access();
         assert_eq!(forced.as_bytes(), expected(0x01, 0x40));
         assert_eq!(Command::flush(7).as_bytes(), entry(&[(4, &[7])]));

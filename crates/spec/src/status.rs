@@ -48,6 +48,8 @@ impl Status {
     pub const KEEP_ALIVE_INVALID: Self = Self(0x1a);
     /// The transport lost or spoiled the data; it may come through the next time.
     pub const TRANSIENT_TRANSPORT_ERROR: Self = Self(0x22);
+    /// The namespace is being formatted.
+    pub const FORMAT_IN_PROGRESS: Self = Self(0x84);
     /// The command names a logical block past the end of the namespace.
     pub const LBA_OUT_OF_RANGE: Self = Self(0x80);
     /// No space is left for what is written.
@@ -73,12 +75,26 @@ impl Status {
     pub const ASYNC_EVENT_LIMIT_EXCEEDED: Self = Self(0x105);
     /// There is no such log page.
     pub const INVALID_LOG_PAGE: Self = Self(0x109);
+    /// The namespace cannot have this format.
+    pub const INVALID_FORMAT: Self = Self(0x10a);
     /// The feature does not outlive a reset.
     pub const FEATURE_NOT_SAVEABLE: Self = Self(0x10d);
     /// The feature is as it is.
     pub const FEATURE_NOT_CHANGEABLE: Self = Self(0x10e);
     /// The feature is the controller's, and a namespace was named.
     pub const FEATURE_NOT_NAMESPACE_SPECIFIC: Self = Self(0x10f);
+    /// What is left is less than the namespace shall have.
+    pub const NAMESPACE_INSUFFICIENT_CAPACITY: Self = Self(0x115);
+    /// There are as many namespaces as may be.
+    pub const NAMESPACE_ID_UNAVAILABLE: Self = Self(0x116);
+    /// The namespace is attached to the controller.
+    pub const NAMESPACE_ALREADY_ATTACHED: Self = Self(0x118);
+    /// The namespace is not attached to the controller.
+    pub const NAMESPACE_NOT_ATTACHED: Self = Self(0x11a);
+    /// The namespace cannot have less capacity than size.
+    pub const THIN_PROVISIONING_NOT_SUPPORTED: Self = Self(0x11b);
+    /// The list names no controller, or one that there is not.
+    pub const CONTROLLER_LIST_INVALID: Self = Self(0x11c);
     /// The controller has no such I/O command set.
     pub const COMMAND_SET_NOT_SUPPORTED: Self = Self(0x129);
     /// The I/O command set is there, and the host did not ask for it.
@@ -119,6 +135,8 @@ impl Status {
     pub const WRITE_FAULT: Self = Self(0x280);
     /// The medium did not give back what was written.
     pub const UNRECOVERED_READ_ERROR: Self = Self(0x281);
+    /// The blocks are not what the host compares them with.
+    pub const COMPARE_FAILURE: Self = Self(0x285);
     /// The host could not bring the command to the controller, or lost its answer: a host says so
     /// to its own users.
     pub const HOST_PATHING_ERROR: Self = Self(0x370);
@@ -152,6 +170,7 @@ impl fmt::Display for Status {
             Self::KEEP_ALIVE_EXPIRED => "Keep Alive Timer Expired",
             Self::KEEP_ALIVE_INVALID => "Keep Alive Timeout Invalid",
             Self::TRANSIENT_TRANSPORT_ERROR => "Transient Transport Error",
+            Self::FORMAT_IN_PROGRESS => "Format in Progress",
             Self::LBA_OUT_OF_RANGE => "LBA Out of Range",
             Self::CAPACITY_EXCEEDED => "Capacity Exceeded",
             Self::INVALID_VALUE_SIZE => "Invalid Value Size",
@@ -164,9 +183,16 @@ impl fmt::Display for Status {
             Self::ABORT_LIMIT_EXCEEDED => "Abort Command Limit Exceeded",
             Self::ASYNC_EVENT_LIMIT_EXCEEDED => "Asynchronous Event Request Limit Exceeded",
             Self::INVALID_LOG_PAGE => "Invalid Log Page",
+            Self::INVALID_FORMAT => "Invalid Format",
             Self::FEATURE_NOT_SAVEABLE => "Feature Identifier Not Saveable",
             Self::FEATURE_NOT_CHANGEABLE => "Feature Not Changeable",
             Self::FEATURE_NOT_NAMESPACE_SPECIFIC => "Feature Not Namespace Specific",
+            Self::NAMESPACE_INSUFFICIENT_CAPACITY => "Namespace Insufficient Capacity",
+            Self::NAMESPACE_ID_UNAVAILABLE => "Namespace Identifier Unavailable",
+            Self::NAMESPACE_ALREADY_ATTACHED => "Namespace Already Attached",
+            Self::NAMESPACE_NOT_ATTACHED => "Namespace Not Attached",
+            Self::THIN_PROVISIONING_NOT_SUPPORTED => "Thin Provisioning Not Supported",
+            Self::CONTROLLER_LIST_INVALID => "Controller List Invalid",
             Self::COMMAND_SET_NOT_SUPPORTED => "I/O Command Set Not Supported",
             Self::COMMAND_SET_NOT_ENABLED => "I/O Command Set Not Enabled",
             Self::COMMAND_SET_COMBINATION_REJECTED => "I/O Command Set Combination Rejected",
@@ -187,6 +213,7 @@ impl fmt::Display for Status {
             Self::INVALID_ZONE_STATE_TRANSITION => "Invalid Zone State Transition",
             Self::WRITE_FAULT => "Write Fault",
             Self::UNRECOVERED_READ_ERROR => "Unrecovered Read Error",
+            Self::COMPARE_FAILURE => "Compare Failure",
             Self::HOST_PATHING_ERROR => "Host Pathing Error",
             Self(other) => return write!(f, "status {other:03X}h"),
         })
@@ -229,6 +256,7 @@ mod tests {
             (0x19, "Keep Alive Timer Expired"),
             (0x1a, "Keep Alive Timeout Invalid"),
             (0x22, "Transient Transport Error"),
+            (0x84, "Format in Progress"),
             (0x80, "LBA Out of Range"),
             (0x81, "Capacity Exceeded"),
             (0x85, "Invalid Value Size"),
@@ -241,9 +269,16 @@ mod tests {
             (0x103, "Abort Command Limit Exceeded"),
             (0x105, "Asynchronous Event Request Limit Exceeded"),
             (0x109, "Invalid Log Page"),
+            (0x10a, "Invalid Format"),
             (0x10d, "Feature Identifier Not Saveable"),
             (0x10e, "Feature Not Changeable"),
             (0x10f, "Feature Not Namespace Specific"),
+            (0x115, "Namespace Insufficient Capacity"),
+            (0x116, "Namespace Identifier Unavailable"),
+            (0x118, "Namespace Already Attached"),
+            (0x11a, "Namespace Not Attached"),
+            (0x11b, "Thin Provisioning Not Supported"),
+            (0x11c, "Controller List Invalid"),
             (0x129, "I/O Command Set Not Supported"),
             (0x12a, "I/O Command Set Not Enabled"),
             (0x12b, "I/O Command Set Combination Rejected"),
@@ -264,6 +299,7 @@ mod tests {
             (0x1bf, "Invalid Zone State Transition"),
             (0x280, "Write Fault"),
             (0x281, "Unrecovered Read Error"),
+            (0x285, "Compare Failure"),
             (0x370, "Host Pathing Error"),
         ] {
             assert_eq!(format!("{}", Status(code)), name);

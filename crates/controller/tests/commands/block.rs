@@ -51,10 +51,14 @@ fn blocks_agree_with_a_plain_array_after_every_command() {
             let at = usize::try_from(rng.below(64 - 8)).unwrap();
             let from = usize::try_from(rng.below(64 - 8)).unwrap();
             let (lba, blocks) = (at as u64, u32::try_from(count).unwrap());
-            let status = match rng.below(5) {
+            let status = match rng.below(6) {
                 0 => {
                     array[at..at + count].fill(0);
                     host.status(Command::write_zeroes(BLOCK, lba, blocks)).await
+                }
+                5 => {
+                    array[at..at + count].fill(0);
+                    host.status(Command::write_zeroes(BLOCK, lba, blocks).with_deallocation()).await
                 }
                 1 => {
                     array[at..at + count].fill(0);
@@ -76,6 +80,46 @@ fn blocks_agree_with_a_plain_array_after_every_command() {
             assert_eq!(status, Status::SUCCESS);
             assert_eq!(host.bytes(0, 64).await, array, "after step {step}");
         }
+    });
+}
+
+#[test]
+fn a_compare_succeeds_for_what_is_there_and_for_nothing_else() {
+    run(async |host| {
+        let two = Buf::copy_from(&[vec![1; 4_096], vec![2; 4_096]].concat());
+        assert_eq!(host.write(7, two.clone()).await, Status::SUCCESS);
+        let compare = async |lba, data: Buf| {
+            let command = Command::compare(BLOCK, lba, data.len() / BLOCK_BYTES);
+            host.answer(command, data).await.status
+        };
+        assert_eq!(compare(7, two.clone()).await, Status::SUCCESS);
+        assert_eq!(compare(8, filled(2, 1)).await, Status::SUCCESS);
+        assert_eq!(compare(9, filled(0, 3)).await, Status::SUCCESS, "never written");
+        assert_eq!(compare(7, filled(1, 2)).await, Status::COMPARE_FAILURE);
+        let mut other = vec![2; 4_096];
+        other[4_095] = 3;
+        assert_eq!(compare(8, Buf::copy_from(&other)).await, Status::COMPARE_FAILURE);
+        assert_eq!(compare(BLOCKS - 1, two).await, Status::LBA_OUT_OF_RANGE);
+        assert_eq!(compare(0, filled(0, MOST + 1)).await, Status::INVALID_FIELD);
+        assert_eq!(host.bytes(7, 2).await, [1, 2], "nothing was written");
+        // Of data that is not kept there is its tag.
+        assert_eq!(host.write(0, Buf::phantom(BLOCK_BYTES, 5)).await, Status::SUCCESS);
+        assert_eq!(compare(0, Buf::phantom(BLOCK_BYTES, 5)).await, Status::SUCCESS);
+        assert_eq!(compare(0, Buf::phantom(BLOCK_BYTES, 6)).await, Status::COMPARE_FAILURE);
+    });
+}
+
+#[test]
+fn a_verify_reads_all_that_it_names_and_returns_nothing() {
+    run(async |host| {
+        let all = u32::try_from(BLOCKS).unwrap();
+        let answered = host.answer(Command::verify(BLOCK, 0, all), nothing()).await;
+        assert_eq!((answered.status, answered.data.len()), (Status::SUCCESS, 0));
+        let past = Command::verify(BLOCK, 1, all);
+        assert_eq!(host.status(past).await, Status::LBA_OUT_OF_RANGE);
+        host.blocks.fail_next(UNRECOVERED);
+        let verify = Command::verify(BLOCK, 0, all);
+        assert_eq!(host.status(verify).await, Status::UNRECOVERED_READ_ERROR);
     });
 }
 
@@ -277,6 +321,7 @@ fn each_command_takes_its_handler_and_what_it_moves_over_the_link() {
             (Command::write(BLOCK, 0, 3), filled(1, 3), 2_000, 12_288),
             (Command::copy(BLOCK, 90, 3), ranges, 2_000, 96),
             (Command::deallocate(BLOCK, 3), unwanted, 2_000, 48),
+            (Command::compare(BLOCK, 50, 1), filled(0, 1), 1_000, 4_096),
         ] {
             let answered = host.answer(command, data).await;
             assert_eq!(answered.status, Status::SUCCESS);
@@ -286,6 +331,8 @@ fn each_command_takes_its_handler_and_what_it_moves_over_the_link() {
         }
         let zeroes = host.answer(Command::write_zeroes(BLOCK, 0, 9), nothing()).await;
         assert_eq!(zeroes.latency(), Nanos(2_000), "no data is moved");
+        let verify = host.answer(Command::verify(BLOCK, 0, 9), nothing()).await;
+        assert_eq!(verify.latency(), Nanos(1_000), "no data is moved");
         let flush = host.answer(Command::flush(BLOCK), nothing()).await;
         assert_eq!(flush.latency(), Nanos(0), "nothing is looked up");
     });

@@ -7,7 +7,8 @@ use controller::{Completion, FirmwareCosts};
 use media::Error;
 use spec::ZoneSendAction::{Close, Finish, Offline, Open, Reset};
 use spec::{
-    Command, CopyRange, ReportedZones, Status, StoreOptions, ZoneReport, ZoneSendAction, ZoneState,
+    BlockRange, Command, CopyRange, ReportedZones, Status, StoreOptions, ZoneReport,
+    ZoneSendAction, ZoneState,
 };
 use zerocopy::IntoBytes;
 
@@ -141,6 +142,39 @@ fn a_write_starts_at_the_write_pointer() {
         let source = [CopyRange::new(zone(1), 1)];
         assert_eq!(host.copy_zone(zone(1) + 1, &source).await.status, invalid);
         assert_eq!(host.write_at(zone(1) + 2, 1, 1).await, Status::SUCCESS);
+    });
+}
+
+#[test]
+fn zeros_are_written_at_the_write_pointer_and_all_or_none() {
+    run(async |host| {
+        let zeroes = |lba, count| Command::write_zeroes(ZONED, lba, count);
+        assert_eq!(host.write_at(zone(1), 7, 2).await, Status::SUCCESS);
+        assert_eq!(host.status(zeroes(zone(1), 1)).await, Status::ZONE_INVALID_WRITE);
+        assert_eq!(host.status(zeroes(zone(1) + 2, 11)).await, Status::ZONE_BOUNDARY_ERROR);
+        assert_eq!(host.status(zeroes(zone(1) + 2, 3)).await, Status::SUCCESS);
+        assert_eq!(host.write_at(zone(1) + 5, 8, 1).await, Status::SUCCESS);
+        let data = host.read(ZONED, zone(1), 6).await;
+        let expected = [[7; 4_096], [7; 4_096], [0; 4_096], [0; 4_096], [0; 4_096], [8; 4_096]];
+        assert_eq!(data.bytes().expect("bytes were written"), expected.concat());
+    });
+}
+
+#[test]
+fn zones_are_compared_verified_and_not_deallocated() {
+    run(async |host| {
+        assert_eq!(host.write_at(zone(0), 7, 3).await, Status::SUCCESS);
+        let compare = Command::compare(ZONED, zone(0), 3);
+        assert_eq!(host.answer(compare, filled(7, 3)).await.status, Status::SUCCESS);
+        assert_eq!(host.answer(compare, filled(8, 3)).await.status, Status::COMPARE_FAILURE);
+        assert_eq!(host.status(Command::verify(ZONED, zone(0), 3)).await, Status::SUCCESS);
+        let unwanted = Buf::copy_from(BlockRange::new(zone(0), 3).as_bytes());
+        let given_up = host.answer(Command::deallocate(ZONED, 1), unwanted).await;
+        assert_eq!(given_up.status, Status::SUCCESS);
+        assert_eq!(host.answer(compare, filled(7, 3)).await.status, Status::SUCCESS);
+        let past = Buf::copy_from(BlockRange::new(END, 1).as_bytes());
+        let refused = host.answer(Command::deallocate(ZONED, 1), past).await;
+        assert_eq!(refused.status, Status::LBA_OUT_OF_RANGE);
     });
 }
 
@@ -348,8 +382,6 @@ fn commands_of_other_sets_are_invalid_opcodes() {
             Command::list(ZONED, b"", 64),
             Command::delete(ZONED, b"k"),
             Command::exist(ZONED, b"k"),
-            Command::write_zeroes(ZONED, 0, 1),
-            Command::deallocate(ZONED, 1),
         ] {
             assert_eq!(host.status(command).await, Status::INVALID_OPCODE);
         }

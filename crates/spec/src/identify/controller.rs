@@ -223,12 +223,22 @@ impl IdentifyController {
     pub const SUBMISSION_ENTRY_64: u8 = 0x66;
     /// Both entry sizes that a queue of this specification has, 16 bytes: `completion_entry_sizes`.
     pub const COMPLETION_ENTRY_16: u8 = 0x44;
+    /// Of `multipath`: Asymmetric Namespace Access.
+    pub const ASYMMETRIC_ACCESS: u8 = 1 << 3;
+    /// Of `optional_admin_commands`: Format NVM (FNVMS).
+    pub const FORMAT: u16 = 1 << 1;
+    /// Of `optional_admin_commands`: Namespace Management and Namespace Attachment (NMS).
+    pub const NAMESPACE_MANAGEMENT: u16 = 1 << 3;
+    /// Of `optional_commands`: Compare (CMPS).
+    pub const COMPARE: u16 = 1 << 0;
     /// Of `optional_commands`: Dataset Management (DSMS).
     pub const DATASET_MANAGEMENT: u16 = 1 << 2;
     /// Of `optional_commands`: Write Zeroes (WZS).
     pub const WRITE_ZEROES: u16 = 1 << 3;
     /// Of `optional_commands`: Save of Set Features, Select of Get Features (SSFS).
     pub const SAVE_AND_SELECT: u16 = 1 << 4;
+    /// Of `optional_commands`: Verify (VERS).
+    pub const VERIFY: u16 = 1 << 7;
     /// Of `optional_commands`: Copy (CPYS).
     pub const COPY: u16 = 1 << 8;
     /// Of `volatile_write_cache`: there is one.

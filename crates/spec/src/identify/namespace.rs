@@ -114,6 +114,23 @@ impl Default for IdentifyNamespace {
     }
 }
 
+/// What a namespace is in terms of the NVM command set: CNS 05h, CSI 00h (NVM 1.1, I/O Command Set
+/// Specific Identify Namespace data structure). All zeros without protection information.
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(C)]
+pub struct NvmNamespace {
+    /// Which bits of the storage tag a host may use: LBSTM.
+    pub storage_tag_mask: U64,
+    /// Which protection information there is beside that of DPC: PIC.
+    pub protection_capabilities: u8,
+    #[doc(hidden)]
+    pub reserved_9: Reserved<4087>,
+}
+
+const _: () = assert!(size_of::<NvmNamespace>() == 4096, "a structure of Identify has 4,096 bytes");
+
 /// What a namespace of any command set is: CNS 08h (Base 2.1, I/O Command Set Independent Identify
 /// Namespace data structure).
 #[derive(

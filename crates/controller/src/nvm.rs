@@ -1,0 +1,116 @@
+//! The commands that namespaces of blocks and of zones share.
+
+use crate::completion::{Executed, Outcome};
+use crate::controller::Controller;
+use crate::gather::gathered;
+use crate::logical_blocks::LogicalBlocks;
+use crate::span::Span;
+use base::{Buf, BufMut};
+use media::Segments;
+use smallvec::smallvec;
+use spec::{BLOCK_RANGE_BYTES, BlockRange, Command, Status};
+
+/// Blocks that a Verify reads in one go.
+const VERIFIED_AT_A_TIME: u64 = 256;
+
+impl Controller {
+    pub(crate) async fn read(&self, blocks: &impl LogicalBlocks, command: &Command) -> Executed {
+        let block_bytes = blocks.block_bytes();
+        let bytes = Span::of(command).transfer(block_bytes)?;
+        let span = Span::of(command).within(blocks.count())?;
+        blocks.prefetch(span);
+        self.firmware.handle("read", self.firmware.costs.t_read, None).await;
+        let segments = blocks.read_span(span).await?;
+        self.link.deliver(bytes).await;
+        Ok(Outcome::with_data(gathered(segments, block_bytes)))
+    }
+
+    pub(crate) async fn write(
+        &self,
+        blocks: &impl LogicalBlocks,
+        command: &Command,
+        data: Buf,
+    ) -> Executed {
+        let bytes = Span::of(command).fetch(blocks.block_bytes(), &data)?;
+        let span = Span::of(command).within(blocks.count())?;
+        blocks.prefetch(span);
+        self.link.fetch(bytes).await;
+        self.firmware.handle("write", self.firmware.costs.t_write, None).await;
+        blocks.write_from(span.first, smallvec![data]).await?;
+        written(blocks, command).await
+    }
+
+    /// Compare: the blocks are read and compared in the device. Where payloads are not kept, their
+    /// checksums are compared.
+    pub(crate) async fn compare(
+        &self,
+        blocks: &impl LogicalBlocks,
+        command: &Command,
+        data: &Buf,
+    ) -> Executed {
+        let bytes = Span::of(command).fetch(blocks.block_bytes(), data)?;
+        let span = Span::of(command).within(blocks.count())?;
+        self.link.fetch(bytes).await;
+        self.firmware.handle("compare", self.firmware.costs.t_read, None).await;
+        let found = gathered(blocks.read_span(span).await?, blocks.block_bytes());
+        let is_same = match (found.bytes(), data.bytes()) {
+            (Some(found), Some(data)) => found == data,
+            _ => found.checksum() == data.checksum(),
+        };
+        if is_same { Ok(Outcome::done()) } else { Err(Status::COMPARE_FAILURE) }
+    }
+
+    /// Verify: the blocks are read, and stay in the device. So it is not held to the length of a
+    /// transfer.
+    pub(crate) async fn verify(&self, blocks: &impl LogicalBlocks, command: &Command) -> Executed {
+        let span = Span::of(command).within(blocks.count())?;
+        self.firmware.handle("verify", self.firmware.costs.t_read, None).await;
+        for part in span.parts(VERIFIED_AT_A_TIME) {
+            blocks.read_span(part).await?;
+        }
+        Ok(Outcome::done())
+    }
+
+    /// Dataset Management: blocks that are no longer wanted are given up; what else it may say of
+    /// blocks is a hint that is not taken.
+    pub(crate) async fn manage_dataset(
+        &self,
+        blocks: &impl LogicalBlocks,
+        command: &Command,
+        data: &Buf,
+    ) -> Executed {
+        let bytes = command.block_ranges() * BLOCK_RANGE_BYTES;
+        if data.len() != bytes {
+            return Err(Status::INVALID_FIELD);
+        }
+        let ranges = data.bytes().and_then(BlockRange::all_in).ok_or(Status::INVALID_FIELD)?;
+        let span = |range: &BlockRange| Span { first: range.lba(), count: range.blocks().into() };
+        let end = blocks.count();
+        ranges.iter().try_for_each(|range| span(range).within(end).map(drop))?;
+        self.link.fetch(bytes).await;
+        self.firmware.handle("dataset", self.firmware.costs.t_write, None).await;
+        if !command.is_deallocate() {
+            return Ok(Outcome::done());
+        }
+        for span in ranges.iter().map(span) {
+            blocks.give_up(span).await?;
+        }
+        Ok(Outcome::done())
+    }
+}
+
+/// So many blocks of zeros.
+pub(crate) fn zeros(block_bytes: u32, count: u64) -> Segments {
+    let block = BufMut::unpooled(block_bytes as usize).freeze();
+    (0..count).map(|_| block.clone()).collect()
+}
+
+/// Ends a command that has written: at once, or when all is on the medium if it asks for that.
+pub(crate) async fn written(blocks: &impl LogicalBlocks, command: &Command) -> Executed {
+    if command.force_unit_access() { flush(blocks).await } else { Ok(Outcome::done()) }
+}
+
+/// Makes durable what was written.
+pub(crate) async fn flush(blocks: &impl LogicalBlocks) -> Executed {
+    blocks.make_durable().await.map(|()| Outcome::done())
+}
