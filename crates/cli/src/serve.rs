@@ -68,12 +68,6 @@ fn served(args: &ServeArgs) -> Result<(Served, String), Failure> {
         return Ok((Served::Memory { size_bytes }, "keys and values in memory".to_owned()));
     }
     let profile = device::load(&args.device)?;
-    if !profile.namespaces.iter().any(|namespace| namespace.kind.is_kv()) {
-        return Err(Failure::Refused(format!(
-            "what is served has keys and values, but {} has no namespace of kind kv",
-            profile.name
-        )));
-    }
     let description = profile.description.clone();
     let profile = match args.clock {
         ServeClock::Real => profile,

@@ -4,11 +4,11 @@
 //! So has a vendor's command. A vendor's log page is one file of `vendor` and a line in its list.
 
 mod abort;
+mod asymmetric_access;
 mod events;
 mod features;
 mod health;
 mod identify;
-mod identify_controller;
 mod log_pages;
 mod vendor;
 

@@ -24,14 +24,17 @@ impl Controller {
         submission: Submission,
     ) -> Executed {
         let Submission { command, data, .. } = submission;
+        // What is rare is boxed, so that a command is small.
         match command.opcode() {
             Opcode::READ => self.read(blocks, &command).await,
             Opcode::WRITE => self.write(blocks, &command, data).await,
-            Opcode::WRITE_ZEROES => self.write_zeroes(blocks, &command).await,
-            Opcode::DATASET_MANAGEMENT => self.manage_dataset(blocks, &command, &data).await,
-            Opcode::COPY => self.copy(blocks, &command, &data).await,
-            Opcode::COMPARE => self.compare(blocks, &command, &data).await,
-            Opcode::VERIFY => self.verify(blocks, &command).await,
+            Opcode::WRITE_ZEROES => Box::pin(self.write_zeroes(blocks, &command)).await,
+            Opcode::DATASET_MANAGEMENT => {
+                Box::pin(self.manage_dataset(blocks, &command, &data)).await
+            }
+            Opcode::COPY => Box::pin(self.copy(blocks, &command, &data)).await,
+            Opcode::COMPARE => Box::pin(self.compare(blocks, &command, &data)).await,
+            Opcode::VERIFY => Box::pin(self.verify(blocks, &command)).await,
             Opcode::FLUSH => flush(blocks).await,
             _ => Err(Status::INVALID_OPCODE),
         }

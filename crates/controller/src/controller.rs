@@ -1,13 +1,13 @@
 use crate::completion::Outcome;
 use crate::firmware::{Firmware, FirmwareCosts};
 use crate::link::{Link, LinkTiming};
-use crate::namespace::Namespace;
+use crate::namespace::{NAMESPACES_MAX, Namespace};
 use crate::queue::{QueuePair, Submission};
 use clock::{Code, Cores, Gate, Group};
 use engine::Store;
 use spec::Status;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// What the controller is made of.
 #[derive(Clone, Debug)]
@@ -26,11 +26,13 @@ pub struct Config {
     pub gate: Arc<Gate>,
 }
 
-/// A controller of some namespaces, which have the ids 1, 2, 3 and so on.
+/// A controller of some namespaces, which may come and go.
 pub struct Controller {
     pub(crate) link: Link,
     pub(crate) firmware: Firmware,
-    namespaces: Box<[Namespace]>,
+    /// By their ids, from 1.
+    namespaces: RwLock<Vec<Option<Namespace>>>,
+    kv: Option<Arc<Store>>,
     cores: Cores,
     gate: Arc<Gate>,
     delete_reports_missing: AtomicBool,
@@ -39,8 +41,13 @@ pub struct Controller {
 impl Controller {
     /// A controller in front of `namespaces`, in the order of their ids from 1.
     pub fn new(namespaces: Vec<Namespace>, config: Config) -> Arc<Self> {
+        let kv = namespaces.iter().find_map(|namespace| match namespace {
+            Namespace::Kv(store) => Some(store.clone()),
+            Namespace::Block(_) | Namespace::Zoned(_) => None,
+        });
         Arc::new(Self {
-            namespaces: namespaces.into(),
+            namespaces: RwLock::new(namespaces.into_iter().map(Some).collect()),
+            kv,
             link: Link::new(config.group, config.link),
             firmware: Firmware::new(config.group, config.handlers, config.costs),
             cores: config.cores,
@@ -49,26 +56,58 @@ impl Controller {
         })
     }
 
-    /// The namespace of this id, if there is one.
+    fn namespaces(&self) -> RwLockReadGuard<'_, Vec<Option<Namespace>>> {
+        self.namespaces.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn namespaces_mut(&self) -> RwLockWriteGuard<'_, Vec<Option<Namespace>>> {
+        self.namespaces.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The namespace of this id, if there is one. Who has it can use it when it is removed.
     #[inline]
-    pub fn namespace(&self, nsid: u32) -> Option<&Namespace> {
-        self.namespaces.get((nsid as usize).checked_sub(1)?)
+    pub fn namespace(&self, nsid: u32) -> Option<Namespace> {
+        self.namespaces().get((nsid as usize).checked_sub(1)?)?.clone()
     }
 
-    /// How many namespaces there are: the largest id.
-    pub(crate) fn namespace_count(&self) -> u32 {
-        u32::try_from(self.namespaces.len()).expect("a device has few namespaces")
+    /// The ids of the namespaces, in ascending order.
+    pub(crate) fn namespace_ids(&self) -> Vec<u32> {
+        let namespaces = self.namespaces();
+        (1..).zip(namespaces.iter()).filter_map(|(id, it)| it.as_ref().map(|_| id)).collect()
     }
 
-    /// The store of the first key-value namespace, if there is one. All of them share it.
+    /// The smallest id that no namespace has, if there is one.
+    pub fn free_namespace_id(&self) -> Option<u32> {
+        let namespaces = self.namespaces();
+        (1..=NAMESPACES_MAX).find(|id| !matches!(namespaces.get(*id as usize - 1), Some(Some(_))))
+    }
+
+    /// Gives `namespace` the id `nsid`.
+    ///
+    /// # Panics
+    /// When there is a namespace of this id, or there can be none.
+    pub fn add_namespace(&self, nsid: u32, namespace: Namespace) {
+        assert!((1..=NAMESPACES_MAX).contains(&nsid), "a namespace has an id from 1");
+        let at = nsid as usize - 1;
+        let mut namespaces = self.namespaces_mut();
+        let len = namespaces.len().max(at + 1);
+        namespaces.resize(len, None);
+        let before = namespaces[at].replace(namespace);
+        assert!(before.is_none(), "there is a namespace {nsid}");
+    }
+
+    /// Takes the namespace of this id away: no command finds it any more. Those that are under way
+    /// run to their end.
+    pub fn remove_namespace(&self, nsid: u32) -> Option<Namespace> {
+        self.namespaces_mut().get_mut((nsid as usize).checked_sub(1)?)?.take()
+    }
+
+    /// The store of all key-value namespaces, if the device was made with one.
     pub fn kv(&self) -> Option<&Arc<Store>> {
-        self.namespaces.iter().find_map(|namespace| match namespace {
-            Namespace::Kv(store) => Some(store),
-            Namespace::Block(_) | Namespace::Zoned(_) => None,
-        })
+        self.kv.as_ref()
     }
 
-    /// The store of the first key-value namespace. Panics where there is none.
+    /// The store of all key-value namespaces. Panics where there is none.
     pub fn store(&self) -> &Arc<Store> {
         self.kv().expect("only a device with a key-value namespace has a store")
     }
@@ -89,10 +128,19 @@ impl Controller {
         QueuePair::new(self.clone())
     }
 
-    pub(crate) async fn execute(&self, submission: Submission) -> Outcome {
+    pub(crate) fn execute(&self, submission: Submission) -> impl Future<Output = Outcome> {
+        self.execute_on(self.namespace(submission.command.nsid()), submission)
+    }
+
+    /// Executes a command of a namespace, which may be removed meanwhile.
+    pub(crate) async fn execute_on(
+        &self,
+        namespace: Option<Namespace>,
+        submission: Submission,
+    ) -> Outcome {
         self.gate.pass().await;
         self.cores.charge(Code::Parse, 1).await;
-        let outcome = match self.namespace(submission.command.nsid()) {
+        let outcome = match &namespace {
             None => Err(Status::INVALID_NAMESPACE),
             Some(Namespace::Kv(store)) => self.execute_kv(store, submission).await,
             Some(Namespace::Block(blocks)) => self.execute_block(blocks, submission).await,
@@ -109,7 +157,7 @@ impl Controller {
 
 impl std::fmt::Debug for Controller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Controller").field(&self.namespaces).finish()
+        f.debug_tuple("Controller").field(&*self.namespaces()).finish()
     }
 }
 

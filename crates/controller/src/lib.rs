@@ -41,6 +41,7 @@ mod fabrics;
 mod firmware;
 mod gather;
 mod host_queue;
+mod io_command;
 mod kv;
 mod link;
 mod logical_blocks;
@@ -60,5 +61,5 @@ pub use fabrics::{
 pub use firmware::FirmwareCosts;
 pub use host_queue::{Capsule, HostQueue, IN_CAPSULE_BYTES_MAX, Port, Response, Responses};
 pub use link::LinkTiming;
-pub use namespace::Namespace;
+pub use namespace::{NAMESPACES_MAX, Namespace};
 pub use queue::{Queue, QueuePair, Submission};

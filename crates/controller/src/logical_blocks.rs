@@ -8,6 +8,9 @@ use std::sync::Arc;
 
 /// What the NVM command set reads and writes: logical blocks, whether they come in zones or not.
 pub(crate) trait LogicalBlocks {
+    /// Blocks that a command reads in one go if it moves no data to the host.
+    const READ_AT_A_TIME: u64;
+
     /// Bytes of a block.
     fn block_bytes(&self) -> u32;
 
@@ -31,6 +34,8 @@ pub(crate) trait LogicalBlocks {
 }
 
 impl LogicalBlocks for Arc<dyn Blocks> {
+    const READ_AT_A_TIME: u64 = 256;
+
     fn block_bytes(&self) -> u32 {
         self.shape().block_bytes
     }
@@ -61,6 +66,9 @@ impl LogicalBlocks for Arc<dyn Blocks> {
 }
 
 impl LogicalBlocks for Arc<Zones> {
+    /// All, for no read may reach into another zone.
+    const READ_AT_A_TIME: u64 = u64::MAX;
+
     fn block_bytes(&self) -> u32 {
         self.shape().block_bytes
     }

@@ -1,8 +1,12 @@
 use engine::Store;
 use ftl::Zones;
 use media::Blocks;
+use spec::CommandSet;
 use std::fmt;
 use std::sync::Arc;
+
+/// The largest id that a namespace can have, and so the most that there are.
+pub const NAMESPACES_MAX: u32 = 1_024;
 
 /// What a namespace is, and with it the command set of its commands.
 #[derive(Clone)]
@@ -14,6 +18,44 @@ pub enum Namespace {
     Block(Arc<dyn Blocks>),
     /// Zones of logical blocks.
     Zoned(Arc<Zones>),
+}
+
+impl Namespace {
+    /// The command set of its commands.
+    #[inline]
+    pub const fn command_set(&self) -> CommandSet {
+        match self {
+            Self::Kv(_) => CommandSet::KEY_VALUE,
+            Self::Block(_) => CommandSet::NVM,
+            Self::Zoned(_) => CommandSet::ZONED,
+        }
+    }
+
+    /// Bytes of a logical block; 0 where there are none.
+    #[inline]
+    pub(crate) fn block_bytes(&self) -> u32 {
+        match self {
+            Self::Kv(_) => 0,
+            Self::Block(blocks) => blocks.shape().block_bytes,
+            Self::Zoned(zones) => zones.shape().block_bytes,
+        }
+    }
+
+    /// Bytes that hosts can put into it. All namespaces of key-value pairs have the same ones.
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        match self {
+            Self::Kv(store) => store.capacity_bytes(),
+            Self::Block(blocks) => {
+                let shape = blocks.shape();
+                shape.blocks * u64::from(shape.block_bytes)
+            }
+            Self::Zoned(zones) => {
+                let shape = zones.shape();
+                let blocks = shape.zone_capacity * u64::from(shape.zones);
+                blocks * u64::from(shape.block_bytes)
+            }
+        }
+    }
 }
 
 impl fmt::Debug for Namespace {

@@ -10,9 +10,6 @@ use media::Segments;
 use smallvec::smallvec;
 use spec::{BLOCK_RANGE_BYTES, BlockRange, Command, Status};
 
-/// Blocks that a Verify reads in one go.
-const VERIFIED_AT_A_TIME: u64 = 256;
-
 impl Controller {
     pub(crate) async fn read(&self, blocks: &impl LogicalBlocks, command: &Command) -> Executed {
         let block_bytes = blocks.block_bytes();
@@ -62,10 +59,10 @@ impl Controller {
 
     /// Verify: the blocks are read, and stay in the device. So it is not held to the length of a
     /// transfer.
-    pub(crate) async fn verify(&self, blocks: &impl LogicalBlocks, command: &Command) -> Executed {
+    pub(crate) async fn verify<B: LogicalBlocks>(&self, blocks: &B, command: &Command) -> Executed {
         let span = Span::of(command).within(blocks.count())?;
         self.firmware.handle("verify", self.firmware.costs.t_read, None).await;
-        for part in span.parts(VERIFIED_AT_A_TIME) {
+        for part in span.parts(B::READ_AT_A_TIME) {
             blocks.read_span(part).await?;
         }
         Ok(Outcome::done())

@@ -24,17 +24,20 @@ impl Controller {
         submission: Submission,
     ) -> Executed {
         let Submission { command, data, .. } = submission;
+        // What is rare is boxed, so that a command is small.
         match command.opcode() {
             Opcode::READ => self.read(zones, &command).await,
             Opcode::WRITE => self.write(zones, &command, data).await,
-            Opcode::COMPARE => self.compare(zones, &command, &data).await,
-            Opcode::VERIFY => self.verify(zones, &command).await,
-            Opcode::WRITE_ZEROES => self.zero_zone(zones, &command).await,
-            Opcode::DATASET_MANAGEMENT => self.manage_dataset(zones, &command, &data).await,
+            Opcode::COMPARE => Box::pin(self.compare(zones, &command, &data)).await,
+            Opcode::VERIFY => Box::pin(self.verify(zones, &command)).await,
+            Opcode::WRITE_ZEROES => Box::pin(self.zero_zone(zones, &command)).await,
+            Opcode::DATASET_MANAGEMENT => {
+                Box::pin(self.manage_dataset(zones, &command, &data)).await
+            }
             Opcode::ZONE_APPEND => self.append(zones, &command, data).await,
-            Opcode::ZONE_MANAGEMENT_SEND => self.send_to_zones(zones, &command).await,
-            Opcode::ZONE_MANAGEMENT_RECEIVE => self.report_zones(zones, &command).await,
-            Opcode::COPY => self.copy_to_zone(zones, &command, &data).await,
+            Opcode::ZONE_MANAGEMENT_SEND => Box::pin(self.send_to_zones(zones, &command)).await,
+            Opcode::ZONE_MANAGEMENT_RECEIVE => Box::pin(self.report_zones(zones, &command)).await,
+            Opcode::COPY => Box::pin(self.copy_to_zone(zones, &command, &data)).await,
             Opcode::FLUSH => flush(zones).await,
             _ => Err(Status::INVALID_OPCODE),
         }

@@ -197,6 +197,11 @@ impl Zones {
         })
     }
 
+    /// How many zones may be open, and how many active, at a time; `None` for any number.
+    pub fn limits(&self) -> [Option<u32>; 2] {
+        self.state().states.limits()
+    }
+
     /// The content of `count` blocks from `lba` on; zeros where nothing was written. Reads do not
     /// cross zones: the device does not claim Read Across Zone Boundaries.
     pub async fn read(

@@ -69,6 +69,8 @@ impl AsyncEvents {
     pub const WARNINGS: Self = Self(0x1f);
     /// Bit 8: [`AsyncEvent::NAMESPACES_CHANGED`].
     pub const NAMESPACES: Self = Self(1 << 8);
+    /// Bit 11: the way to a namespace has changed. Here there is one way, which stays.
+    pub const ASYMMETRIC_ACCESS: Self = Self(1 << 11);
     /// Bit 31: [`AsyncEvent::DISCOVERY_CHANGED`].
     pub const DISCOVERY: Self = Self(1 << 31);
 

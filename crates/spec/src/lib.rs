@@ -79,8 +79,9 @@ pub use identify::{
 pub use kv::KEY_BYTES_INLINE;
 pub use list::{ListError, ListReader, ListWriter};
 pub use log::{
-    AddressFamily, CommandEffects, DiscoveryEntry, DiscoveryHeader, Effects, ErrorEntry,
-    FirmwareSlots, LogPage, SmartLog, SubsystemType, SupportedLogPages, TransportType,
+    AccessGroup, AccessHeader, AddressFamily, CommandEffects, DiscoveryEntry, DiscoveryHeader,
+    Effects, ErrorEntry, FirmwareSlots, LogPage, SmartLog, SubsystemType, SupportedLogPages,
+    TransportType,
 };
 pub use nvm::{BLOCK_RANGE_BYTES, BlockRange, COPY_RANGE_BYTES, CopyRange};
 pub use opcode::Opcode;

@@ -1,9 +1,11 @@
 //! The Get Log Page command, and the log pages that it reads.
 
+mod asymmetric_access;
 mod discovery;
 mod effects;
 mod health;
 
+pub use asymmetric_access::{AccessGroup, AccessHeader};
 pub use discovery::{AddressFamily, DiscoveryEntry, DiscoveryHeader, SubsystemType, TransportType};
 pub use effects::{CommandEffects, Effects, SupportedLogPages};
 pub use health::{ErrorEntry, FirmwareSlots, SmartLog};
@@ -33,6 +35,8 @@ impl LogPage {
     pub const CHANGED_NAMESPACES: Self = Self(0x04);
     /// [`CommandEffects`], of one command set.
     pub const COMMAND_EFFECTS: Self = Self(0x05);
+    /// [`AccessHeader`], and [`AccessGroup`]s behind it.
+    pub const ASYMMETRIC_ACCESS: Self = Self(0x0c);
     /// [`DiscoveryHeader`], and [`DiscoveryEntry`]s behind it.
     pub const DISCOVERY: Self = Self(0x70);
 }
@@ -46,6 +50,7 @@ impl fmt::Display for LogPage {
             Self::FIRMWARE_SLOTS => "Firmware Slot Information",
             Self::CHANGED_NAMESPACES => "Changed Attached Namespace List",
             Self::COMMAND_EFFECTS => "Commands Supported and Effects",
+            Self::ASYMMETRIC_ACCESS => "Asymmetric Namespace Access",
             Self::DISCOVERY => "Discovery",
             Self(other) => return write!(f, "log page {other:02X}h"),
         })
@@ -159,7 +164,8 @@ mod tests {
             (0x04, "Changed Attached Namespace List"),
             (0x05, "Commands Supported and Effects"),
             (0x70, "Discovery"),
-            (0x0c, "log page 0Ch"),
+            (0x0c, "Asymmetric Namespace Access"),
+            (0x0d, "log page 0Dh"),
         ] {
             assert_eq!(format!("{}", LogPage(number)), name);
         }

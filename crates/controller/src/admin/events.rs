@@ -14,7 +14,7 @@ pub(super) const REQUESTS_MAX: u8 = 4;
 const CHANGES_MAX: usize = 1_024;
 
 /// What there is to be told by a controller of a subsystem, beyond warnings (OAES).
-pub(super) const STORAGE_EVENTS: u32 = AsyncEvents::NAMESPACES.0;
+pub(super) const STORAGE_EVENTS: u32 = AsyncEvents::NAMESPACES.0 | AsyncEvents::ASYMMETRIC_ACCESS.0;
 
 /// What there is to be told by a discovery controller (OAES).
 pub(super) const DISCOVERY_EVENTS: u32 = AsyncEvents::DISCOVERY.0;

@@ -4,6 +4,7 @@ use super::events::{DISCOVERY_EVENTS, STORAGE_EVENTS};
 use super::health::WARNING_TEMPERATURE;
 use crate::completion::{Executed, Outcome};
 use crate::fabrics::{Association, Service, Subsystem};
+use crate::namespace::Namespace;
 use spec::{
     AsyncEvents, Command, Feature, FeatureCapabilities, FeatureSelect, QueueCounts, Status,
     TemperatureThreshold,
@@ -138,7 +139,10 @@ fn current(association: &Association, command: &Command) -> Result<u32, Status> 
         Feature::NUMBER_OF_QUEUES => Ok(queues(features.io_queues.get())),
         Feature::KEY_VALUE_CONFIGURATION => {
             let subsystem = subsystem(association)?;
-            if command.nsid() != NSID_ALL && subsystem.active(command.nsid()).is_none() {
+            let is_of_pairs = |namespace: Namespace| matches!(namespace, Namespace::Kv(_));
+            if command.nsid() != NSID_ALL
+                && !association.namespace(command.nsid()).is_some_and(is_of_pairs)
+            {
                 return Err(Status::INVALID_NAMESPACE);
             }
             Ok(u32::from(subsystem.device.delete_reports_missing()) * Feature::DELETE_NEEDS_KEY)

@@ -1,83 +1,71 @@
-//! The Identify command (Base 2.1 and KV 1.0d, Identify command).
+//! The Identify command (Base 2.1, KV 1.0d, NVM 1.1 and ZNS 1.1a, Identify command).
 
-use super::{delivered, identify_controller};
+mod block;
+mod controller;
+mod kv;
+mod zoned;
+
+use super::delivered;
 use crate::completion::Executed;
 use crate::fabrics::{Association, Service, Subsystem};
-use base::limits::KEY_BYTES_INLINE;
-use engine::Store;
+use crate::namespace::{NAMESPACES_MAX, Namespace};
 use spec::{
-    Cns, Command, CommandSet, IdentifyNamespace, IndependentNamespace, IoCommandSets, KvFormat,
-    KvNamespace, LbaFormat, NamespaceDescriptor, NamespaceDescriptors, NamespaceList,
-    NvmController, Status,
+    Cns, Command, CommandSet, IdentifyNamespace, IndependentNamespace, IoCommandSets,
+    NamespaceDescriptor, NamespaceDescriptors, NamespaceList, NvmController, NvmNamespace, Status,
+    ZonedController, ZonedNamespace,
 };
-use std::sync::Arc;
 use zerocopy::IntoBytes;
 
 /// Ids from here on name no single namespace.
 const NSID_SPECIAL: u32 = 0xffff_fffe;
 
-/// The size of a block in terms of which hosts of no particular command set count a namespace.
-const NOMINAL_BLOCK_LOG2: u8 = 9;
+/// Every namespace: what they have in common.
+const NSID_ALL: u32 = 0xffff_ffff;
 
 /// More than one controller may have a namespace: each association has a controller of its own.
 const SHARED: u8 = 1;
+
+/// The one Asymmetric Namespace Access group, of all namespaces.
+pub(super) const ACCESS_GROUP: u32 = 1;
+
+/// The I/O command sets that namespaces can be of.
+const SETS: [CommandSet; 3] = [CommandSet::NVM, CommandSet::KEY_VALUE, CommandSet::ZONED];
 
 pub(super) fn identify(association: &Association, command: &Command) -> Executed {
     let subsystem = match &association.service {
         Service::Storage(subsystem) => subsystem,
         Service::Discovery(_) if command.cns() == Cns::CONTROLLER => {
-            let controller = identify_controller::of_discovery(association.id);
+            let controller = controller::of_discovery(association.id);
             return delivered(command, controller.as_bytes());
         }
         Service::Discovery(_) => return Err(Status::INVALID_FIELD),
     };
-    let (nsid, set) = (command.nsid(), command.csi());
+    let asked = Asked { association, subsystem, command };
+    let set = command.csi();
     match command.cns() {
         Cns::CONTROLLER => {
-            let controller = identify_controller::of_storage(subsystem, association.id);
+            let controller = controller::of_storage(subsystem, association.id);
             delivered(command, controller.as_bytes())
         }
-        Cns::NAMESPACE => {
-            let namespace = of(subsystem, nsid)?.map(|store| as_blocks(store));
-            delivered(command, namespace.unwrap_or_default().as_bytes())
-        }
-        Cns::NAMESPACE_DESCRIPTORS => {
-            of(subsystem, nsid)?.ok_or(Status::INVALID_NAMESPACE)?;
-            let descriptors = [
-                NamespaceDescriptor::Uuid(subsystem.uuid(nsid)),
-                NamespaceDescriptor::CommandSet(CommandSet::KEY_VALUE),
-            ];
-            delivered(command, NamespaceDescriptors::new(&descriptors).as_bytes())
-        }
-        Cns::NAMESPACE_OF_SET if set == CommandSet::KEY_VALUE => {
-            let namespace = of(subsystem, nsid)?.map(|store| as_pairs(store));
-            delivered(command, namespace.unwrap_or_default().as_bytes())
-        }
-        Cns::FORMAT_OF_SET if set == CommandSet::KEY_VALUE && command.cns_specific_id() == 0 => {
-            let store = subsystem.device.kv().ok_or(Status::INVALID_FIELD)?;
-            let formats = KvNamespace { formats: formats(store), ..KvNamespace::default() };
-            delivered(command, formats.as_bytes())
-        }
-        Cns::INDEPENDENT_NAMESPACE => {
-            let ready = |_: &Arc<Store>| IndependentNamespace {
-                sharing: SHARED,
-                status: IndependentNamespace::READY,
-                ..IndependentNamespace::default()
-            };
-            let namespace = of(subsystem, nsid)?.map(ready);
-            delivered(command, namespace.unwrap_or_default().as_bytes())
-        }
-        Cns::ACTIVE_NAMESPACES => list(subsystem, command),
-        Cns::ACTIVE_NAMESPACES_OF_SET if set == CommandSet::KEY_VALUE => list(subsystem, command),
-        Cns::ACTIVE_NAMESPACES_OF_SET if set == CommandSet::NVM => {
-            delivered(command, NamespaceList::default().as_bytes())
+        Cns::NAMESPACE => asked.in_blocks(),
+        Cns::NAMESPACE_DESCRIPTORS => asked.descriptors(),
+        Cns::NAMESPACE_OF_SET => asked.in_terms_of(set),
+        Cns::FORMAT_OF_SET if command.cns_specific_id() == 0 => asked.format_of(set),
+        Cns::INDEPENDENT_NAMESPACE => asked.independent(),
+        Cns::ACTIVE_NAMESPACES => asked.list(|nsid| association.namespace(nsid).is_some()),
+        Cns::ACTIVE_NAMESPACES_OF_SET if SETS.contains(&set) => {
+            let has_set = |namespace: Namespace| namespace.command_set() == set;
+            asked.list(|nsid| association.namespace(nsid).is_some_and(has_set))
         }
         // Hosts ask for these whatever the namespaces are; that of KV 1.0d has no field either.
         Cns::CONTROLLER_OF_SET if [CommandSet::NVM, CommandSet::KEY_VALUE].contains(&set) => {
             delivered(command, NvmController::default().as_bytes())
         }
+        Cns::CONTROLLER_OF_SET if set == CommandSet::ZONED && asked.has(set) => {
+            delivered(command, ZonedController::default().as_bytes())
+        }
         Cns::IO_COMMAND_SETS => {
-            delivered(command, IoCommandSets::of(&[CommandSet::KEY_VALUE]).as_bytes())
+            delivered(command, IoCommandSets::of(&subsystem.command_sets()).as_bytes())
         }
         // A set that is not there is an invalid field too: at least one host gives a controller up
         // that answers Invalid I/O Command Set.
@@ -85,58 +73,111 @@ pub(super) fn identify(association: &Association, command: &Command) -> Executed
     }
 }
 
-/// The store of a namespace; `None` if there can be one of this id and is none to see.
-fn of(subsystem: &Subsystem, nsid: u32) -> Result<Option<&Arc<Store>>, Status> {
-    if (1..=subsystem.namespaces()).contains(&nsid) {
-        return Ok(subsystem.active(nsid));
+/// Who asks what.
+struct Asked<'a> {
+    association: &'a Association,
+    subsystem: &'a Subsystem,
+    command: &'a Command,
+}
+
+impl Asked<'_> {
+    /// Whether a namespace is of this set.
+    fn has(&self, set: CommandSet) -> bool {
+        self.subsystem.command_sets().contains(&set)
     }
-    Err(Status::INVALID_NAMESPACE)
-}
 
-fn list(subsystem: &Subsystem, command: &Command) -> Executed {
-    if command.nsid() >= NSID_SPECIAL {
-        return Err(Status::INVALID_NAMESPACE);
+    /// The namespace that is asked about; `None` if there can be one of this id and the host has
+    /// none.
+    fn namespace(&self) -> Result<Option<Namespace>, Status> {
+        let nsid = self.command.nsid();
+        if (1..=NAMESPACES_MAX).contains(&nsid) {
+            return Ok(self.association.namespace(nsid));
+        }
+        Err(Status::INVALID_NAMESPACE)
     }
-    let namespaces: NamespaceList = subsystem.active_after(command.nsid()).collect();
-    delivered(command, namespaces.as_bytes())
-}
 
-/// A key-value namespace for hosts that want to know the size of every namespace in blocks, and
-/// leave out those that have none.
-fn as_blocks(store: &Store) -> IdentifyNamespace {
-    let blocks = |bytes: u64| bytes >> NOMINAL_BLOCK_LOG2;
-    let size = blocks(store.capacity_bytes()).max(1);
-    let mut namespace = IdentifyNamespace {
-        size: size.into(),
-        capacity: size.into(),
-        utilization: blocks(store.usage().values.bytes).min(size).into(),
-        sharing: SHARED,
-        capacity_bytes: u128::from(store.capacity_bytes()).into(),
-        ..IdentifyNamespace::default()
-    };
-    namespace.formats[0] =
-        LbaFormat { block_bytes_log2: NOMINAL_BLOCK_LOG2, ..LbaFormat::default() };
-    namespace
-}
-
-/// A key-value namespace. All of a device share one capacity, and each has all of it.
-fn as_pairs(store: &Store) -> KvNamespace {
-    KvNamespace {
-        size: store.capacity_bytes().into(),
-        utilization: store.usage().values.bytes.into(),
-        sharing: SHARED,
-        formats: formats(store),
-        ..KvNamespace::default()
+    /// CNS 00h, which is asked of namespaces of every set.
+    fn in_blocks(&self) -> Executed {
+        let described = if self.command.nsid() == NSID_ALL {
+            block::of_all()
+        } else {
+            let nguid = self.subsystem.nguid(self.command.nsid());
+            match self.namespace()? {
+                Some(Namespace::Kv(store)) => kv::in_blocks(&store, nguid),
+                Some(Namespace::Block(blocks)) => block::namespace(&blocks.shape(), nguid),
+                Some(Namespace::Zoned(zones)) => zoned::in_blocks(&zones.shape(), nguid),
+                None => IdentifyNamespace::default(),
+            }
+        };
+        delivered(self.command, described.as_bytes())
     }
-}
 
-fn formats(store: &Store) -> [KvFormat; 16] {
-    let mut formats = [KvFormat::default(); 16];
-    let key_bytes_max = u16::try_from(KEY_BYTES_INLINE).expect("16 fit");
-    formats[0] = KvFormat {
-        key_bytes_max: key_bytes_max.into(),
-        value_bytes_max: store.value_bytes_max().into(),
-        ..KvFormat::default()
-    };
-    formats
+    fn descriptors(&self) -> Executed {
+        let nsid = self.command.nsid();
+        let namespace = self.namespace()?.ok_or(Status::INVALID_NAMESPACE)?;
+        let descriptors = [
+            NamespaceDescriptor::Nguid(self.subsystem.nguid(nsid)),
+            NamespaceDescriptor::Uuid(self.subsystem.uuid(nsid)),
+            NamespaceDescriptor::CommandSet(namespace.command_set()),
+        ];
+        delivered(self.command, NamespaceDescriptors::new(&descriptors).as_bytes())
+    }
+
+    /// CNS 05h. Zones are blocks too.
+    fn in_terms_of(&self, set: CommandSet) -> Executed {
+        if set != CommandSet::NVM && !self.has(set) {
+            return Err(Status::INVALID_FIELD);
+        }
+        match (self.namespace()?, set) {
+            (Some(Namespace::Kv(store)), CommandSet::KEY_VALUE) => {
+                let nguid = self.subsystem.nguid(self.command.nsid());
+                delivered(self.command, kv::namespace(&store, nguid).as_bytes())
+            }
+            (Some(Namespace::Zoned(zones)), CommandSet::ZONED) => {
+                delivered(self.command, zoned::namespace(&zones).as_bytes())
+            }
+            (Some(Namespace::Block(_) | Namespace::Zoned(_)), CommandSet::NVM) | (None, _) => {
+                delivered(self.command, NvmNamespace::default().as_bytes())
+            }
+            (Some(_), _) => Err(Status::INVALID_FIELD),
+        }
+    }
+
+    /// CNS 0Ah, of format 0.
+    fn format_of(&self, set: CommandSet) -> Executed {
+        match set {
+            CommandSet::KEY_VALUE => {
+                let store = self.subsystem.device.kv().ok_or(Status::INVALID_FIELD)?;
+                delivered(self.command, kv::format(store).as_bytes())
+            }
+            CommandSet::NVM => delivered(self.command, NvmNamespace::default().as_bytes()),
+            CommandSet::ZONED if self.has(set) => {
+                delivered(self.command, ZonedNamespace::default().as_bytes())
+            }
+            _ => Err(Status::INVALID_FIELD),
+        }
+    }
+
+    fn independent(&self) -> Executed {
+        let ready = |_| IndependentNamespace {
+            sharing: SHARED,
+            ana_group: ACCESS_GROUP.into(),
+            status: IndependentNamespace::READY,
+            ..IndependentNamespace::default()
+        };
+        let namespace = self.namespace()?.map(ready);
+        delivered(self.command, namespace.unwrap_or_default().as_bytes())
+    }
+
+    /// Those after the one that is named that are `wanted`.
+    fn list(&self, wanted: impl Fn(u32) -> bool) -> Executed {
+        let after = self.command.nsid();
+        if after >= NSID_SPECIAL {
+            return Err(Status::INVALID_NAMESPACE);
+        }
+        let ids = self.subsystem.device.namespace_ids();
+        let namespaces: NamespaceList =
+            ids.into_iter().filter(|&nsid| nsid > after && wanted(nsid)).collect();
+        delivered(self.command, namespaces.as_bytes())
+    }
 }

@@ -1,23 +1,25 @@
 //! The Get Log Page command (Base 2.1, Get Log Page command).
 
-use super::{health, vendor};
+use super::{asymmetric_access, health, vendor};
 use crate::completion::Executed;
 use crate::fabrics::{Association, Service, Subsystem, discovery_log};
+use crate::io_command;
 use crate::span::TRANSFER_BYTES_MAX;
 use spec::{
-    AdminOpcode, Command, CommandEffects, CommandSet, Effects, FirmwareSlots, LogPage, Opcode,
-    Status, SupportedLogPages,
+    AdminOpcode, Command, CommandEffects, CommandSet, Effects, FirmwareSlots, LogPage, Status,
+    SupportedLogPages,
 };
 use zerocopy::IntoBytes;
 
 /// The log pages of a controller of a subsystem, without those of `vendor`.
-const STORAGE_PAGES: [LogPage; 6] = [
+const STORAGE_PAGES: [LogPage; 7] = [
     LogPage::SUPPORTED,
     LogPage::ERRORS,
     LogPage::SMART,
     LogPage::FIRMWARE_SLOTS,
     LogPage::CHANGED_NAMESPACES,
     LogPage::COMMAND_EFFECTS,
+    LogPage::ASYMMETRIC_ACCESS,
 ];
 
 /// The log pages of a discovery controller.
@@ -73,6 +75,7 @@ fn page_of_storage(
             slots.as_bytes().to_vec()
         }
         LogPage::CHANGED_NAMESPACES => association.changes.page().as_bytes().to_vec(),
+        LogPage::ASYMMETRIC_ACCESS => asymmetric_access::page(association, subsystem, command),
         LogPage::COMMAND_EFFECTS => effects(command.log_page_csi()).as_bytes().to_vec(),
         other => {
             let page = vendor::PAGES.iter().find(|page| page.id == other);
@@ -82,8 +85,8 @@ fn page_of_storage(
     Ok(bytes)
 }
 
-/// What commands there are and do. Of other command sets there are no I/O commands here, and hosts
-/// ask: nvme-cli 2.13 for every set that it knows, and it gives up at the first error.
+/// What commands there are and do. Of some command sets there are none here, and hosts ask:
+/// nvme-cli 2.13 for every set that it knows, and it gives up at the first error.
 fn effects(set: CommandSet) -> CommandEffects {
     let none = Effects::default();
     let admin = CommandEffects::default()
@@ -94,13 +97,7 @@ fn effects(set: CommandSet) -> CommandEffects {
         .with_admin(AdminOpcode::GET_FEATURES, none)
         .with_admin(AdminOpcode::ASYNC_EVENT_REQUEST, none)
         .with_admin(AdminOpcode::KEEP_ALIVE, none);
-    if set != CommandSet::KEY_VALUE {
-        return admin;
-    }
-    admin
-        .with_io(Opcode::STORE, Effects::CHANGES_DATA)
-        .with_io(Opcode::RETRIEVE, none)
-        .with_io(Opcode::LIST, none)
-        .with_io(Opcode::DELETE, Effects::CHANGES_DATA)
-        .with_io(Opcode::EXIST, none)
+    io_command::commands(set)
+        .iter()
+        .fold(admin, |page, command| page.with_io(command.opcode, command.effects))
 }

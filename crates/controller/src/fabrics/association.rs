@@ -5,6 +5,7 @@ use crate::fabrics::port::Entrance;
 use crate::fabrics::property::Registers;
 use crate::fabrics::queue::Queue;
 use crate::fabrics::subsystem::Subsystem;
+use crate::namespace::Namespace;
 use clock::Stage;
 use spec::{Completion, QualifiedName, Status};
 use std::cell::{Cell, RefCell};
@@ -47,6 +48,15 @@ pub(crate) struct Association {
 }
 
 impl Association {
+    /// The namespace of this id, if there is one and the host has it.
+    #[inline]
+    pub(crate) fn namespace(&self, nsid: u32) -> Option<Namespace> {
+        match &self.service {
+            Service::Storage(subsystem) => subsystem.namespace(nsid),
+            Service::Discovery(_) => None,
+        }
+    }
+
     /// Adds a queue, unless there is one of this id.
     pub(crate) fn add_queue(&self, id: u16, queue: &Rc<Queue>) -> bool {
         let mut queues = self.queues.borrow_mut();

@@ -4,10 +4,12 @@ use crate::fabrics::queue::{Bound, Queue};
 use crate::fabrics::slots::Ticket;
 use crate::fabrics::subsystem::Subsystem;
 use crate::host_queue::{Capsule, IN_CAPSULE_BYTES_MAX};
+use crate::io_command::{self, Counted};
+use crate::namespace::Namespace;
 use crate::queue::Submission;
 use crate::span::TRANSFER_BYTES_MAX;
 use base::{Buf, Nanos};
-use spec::{Command, DataPointer, Opcode, Status, Transfer};
+use spec::{Command, DataPointer, Status, Transfer};
 use std::rc::Rc;
 
 impl Queue {
@@ -25,14 +27,14 @@ impl Queue {
 
     /// Answers an I/O command that the device has executed.
     pub(crate) fn done(&self, ticket: Ticket, begun: Begun, mut outcome: Outcome) {
-        let Begun { at, brought, subsystem, transfer, room } = begun;
+        let Begun { at, brought, subsystem, counted, room } = begun;
         if outcome.data.len() > room {
             outcome = Outcome::of(Status::DATA_SGL_LENGTH_INVALID);
         }
         let ended = clock::now();
         assert_eq!(clock::stages().total(), ended - at, "stages add up to the latency");
         let moved = brought + outcome.data.len();
-        subsystem.tally.end(ended, transfer, moved, outcome.status);
+        subsystem.tally.end(ended, counted, moved, outcome.status);
         self.answer(ticket, outcome);
     }
 }
@@ -40,7 +42,8 @@ impl Queue {
 /// An I/O command that is to be executed.
 pub(crate) struct Job {
     subsystem: Rc<Subsystem>,
-    transfer: Transfer,
+    namespace: Namespace,
+    counted: Counted,
     /// How many bytes the host takes.
     room: u32,
     submission: Submission,
@@ -52,19 +55,19 @@ pub(crate) struct Begun {
     /// Bytes that came with it.
     brought: u32,
     pub(crate) subsystem: Rc<Subsystem>,
-    transfer: Transfer,
+    counted: Counted,
     room: u32,
 }
 
 impl Job {
     /// Begins it in the task that executes it: what the device is given, and what is kept.
-    pub(crate) fn begin(self, ticket: Ticket) -> (Submission, Begun) {
-        let Self { subsystem, transfer, room, submission } = self;
+    pub(crate) fn begin(self, ticket: Ticket) -> (Namespace, Submission, Begun) {
+        let Self { subsystem, namespace, counted, room, submission } = self;
         clock::label(ticket.command_id.into());
         clock::begin_account();
         let (at, brought) = (clock::now(), submission.data.len());
         subsystem.tally.begin(at);
-        (submission, Begun { at, brought, subsystem, transfer, room })
+        (namespace, submission, Begun { at, brought, subsystem, counted, room })
     }
 }
 
@@ -77,53 +80,41 @@ fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
     if !association.registers.takes_commands() {
         return Err(Status::COMMAND_SEQUENCE_ERROR);
     }
-    let transfer = capsule.command.transfer();
-    let (submission, room) = submission(subsystem, transfer, capsule)?;
-    Ok(Job { subsystem: subsystem.clone(), transfer, room, submission })
-}
-
-/// What the device is given of a capsule, and the room for what it returns.
-#[inline]
-fn submission(
-    subsystem: &Subsystem,
-    transfer: Transfer,
-    capsule: Capsule,
-) -> Result<(Submission, u32), Status> {
     let Capsule { command, data } = capsule;
-    if !is_known(command.opcode()) {
-        return Err(Status::INVALID_OPCODE);
-    }
+    let namespace = subsystem.namespace(command.nsid());
+    let Some(namespace) = namespace else {
+        let is_known = io_command::is_known(command.opcode());
+        return Err(if is_known { Status::INVALID_NAMESPACE } else { Status::INVALID_OPCODE });
+    };
+    let what = io_command::find(namespace.command_set(), command.opcode());
+    let what = what.ok_or(Status::INVALID_OPCODE)?;
     if command.is_fused() {
         return Err(Status::INVALID_FIELD);
     }
-    subsystem.active(command.nsid()).ok_or(Status::INVALID_NAMESPACE)?;
-    let (data, room) = match transfer {
+    // More than any command may move is left to the device to refuse.
+    let moved = (what.bytes)(&command, namespace.block_bytes()).min(OVERLONG);
+    let moved = u32::try_from(moved).map_err(|_| Status::INTERNAL_ERROR)?;
+    let (data, room) = match command.transfer() {
         Transfer::None => (Buf::phantom(0, 0), 0),
-        Transfer::ToController => (value(&command, brought(&command, data)?)?, 0),
+        Transfer::ToController => (cut(brought(&command, data)?, moved)?, 0),
         Transfer::ToHost => (Buf::phantom(0, 0), room(&command)?),
     };
-    // A List fills a buffer of its own first, so it is not given one that it cannot return.
-    if command.opcode() == Opcode::LIST && command.size().min(TRANSFER_BYTES_MAX) > room {
+    // Who fills a buffer is not given one that cannot be returned.
+    if command.transfer() == Transfer::ToHost && room < moved.min(TRANSFER_BYTES_MAX) {
         return Err(Status::DATA_SGL_LENGTH_INVALID);
     }
-    Ok((Submission { command, long_key: None, data }, room))
+    let submission = Submission { command, long_key: None, data };
+    let subsystem = subsystem.clone();
+    Ok(Job { subsystem, namespace, counted: what.counted, room, submission })
 }
 
-/// Whether a namespace that hosts are shown has such a command: they are all of keys and values.
-#[inline]
-fn is_known(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::STORE | Opcode::RETRIEVE | Opcode::DELETE | Opcode::EXIST | Opcode::LIST
-    )
-}
+/// One byte more than any command may move.
+const OVERLONG: u64 = TRANSFER_BYTES_MAX as u64 + 1;
 
-/// The data of a Store: of an SGL that is longer than the value, the beginning. A value that is too
-/// long for any Store is left to the device to refuse.
+/// The data of a command that moves `len` bytes: of an SGL that is longer, the beginning.
 #[inline]
-fn value(command: &Command, data: Buf) -> Result<Buf, Status> {
-    let len = command.size();
-    if command.opcode() != Opcode::STORE || data.len() == len || len > TRANSFER_BYTES_MAX {
+fn cut(data: Buf, len: u32) -> Result<Buf, Status> {
+    if data.len() == len || len > TRANSFER_BYTES_MAX {
         return Ok(data);
     }
     if data.len() < len {

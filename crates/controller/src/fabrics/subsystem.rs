@@ -3,8 +3,7 @@ use crate::fabrics::association::Associations;
 use crate::fabrics::tally::Tally;
 use crate::namespace::Namespace;
 use base::checksum::hash64;
-use engine::Store;
-use spec::{QualifiedName, Text};
+use spec::{CommandSet, QualifiedName, Text};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -44,9 +43,6 @@ pub struct SubsystemConfig {
 
 /// A device as hosts connect to it (Base 2.1, NVM subsystem). Each host has a controller of its
 /// own; all of them share the device and its namespaces.
-///
-/// Of the device's namespaces hosts see those of key-value pairs. Others keep their ids, and are
-/// inactive.
 pub struct Subsystem {
     nqn: String,
     pub(crate) serial: Text<20>,
@@ -95,39 +91,63 @@ impl Subsystem {
         }
     }
 
-    /// The namespace of this id, if hosts see it.
+    /// The namespace of this id, if there is one.
     #[inline]
-    pub(crate) fn active(&self, nsid: u32) -> Option<&Arc<Store>> {
-        match self.device.namespace(nsid)? {
-            Namespace::Kv(store) => Some(store),
-            Namespace::Block(_) | Namespace::Zoned(_) => None,
-        }
+    pub(crate) fn namespace(&self, nsid: u32) -> Option<Namespace> {
+        self.device.namespace(nsid)
     }
 
-    /// The largest id that a namespace can have.
-    pub(crate) fn namespaces(&self) -> u32 {
-        self.device.namespace_count()
+    /// The I/O command sets that its namespaces are of. A host that is told of one that none is of
+    /// may take a namespace for one of those: xNVMe asks of zones, and believes the controller.
+    pub(crate) fn command_sets(&self) -> Vec<CommandSet> {
+        let has_pairs = self.device.kv().is_some();
+        let ids = self.device.namespace_ids();
+        let all: Vec<_> = ids.into_iter().filter_map(|id| self.device.namespace(id)).collect();
+        let is_there = |set: &CommandSet| match *set {
+            CommandSet::KEY_VALUE => has_pairs,
+            _ => all.iter().any(|namespace| namespace.command_set() == *set),
+        };
+        [CommandSet::NVM, CommandSet::KEY_VALUE, CommandSet::ZONED]
+            .into_iter()
+            .filter(is_there)
+            .collect()
     }
 
-    /// The ids of the namespaces that hosts see, from `after` on, which is not among them.
-    pub(crate) fn active_after(&self, after: u32) -> impl Iterator<Item = u32> {
-        let last = self.namespaces();
-        (after.min(last) + 1..=last).filter(|&nsid| self.active(nsid).is_some())
+    /// Bytes of all namespaces.
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        let ids = self.device.namespace_ids();
+        let all = ids.into_iter().filter_map(|id| self.device.namespace(id));
+        let of_blocks = all.filter(|namespace| namespace.command_set() != CommandSet::KEY_VALUE);
+        let of_pairs = self.device.kv().map_or(0, |store| store.capacity_bytes());
+        of_pairs + of_blocks.map(|namespace| namespace.capacity_bytes()).sum::<u64>()
     }
 
     /// A name for a namespace that is the same each time that the device is served by this name
     /// (RFC 9562, version 8: of the maker's own bits).
     pub(crate) fn uuid(&self, nsid: u32) -> [u8; 16] {
+        let mut uuid = self.number(nsid, [b"high", b"low"]);
+        uuid[6] = uuid[6] & 0x0f | 0x80;
+        uuid[8] = uuid[8] & 0x3f | 0x80;
+        uuid
+    }
+
+    /// The same as an NGUID (Base 2.1, Namespace Globally Unique Identifier): Kvasir has no OUI of
+    /// its own, so that the place of one says that it is locally administered.
+    pub(crate) fn nguid(&self, nsid: u32) -> [u8; 16] {
+        let mut nguid = self.number(nsid, [b"nguid high", b"nguid low"]);
+        nguid[8] = nguid[8] & !0b01 | 0b10;
+        nguid
+    }
+
+    fn number(&self, nsid: u32, halves: [&[u8]; 2]) -> [u8; 16] {
         let half = |which: &[u8]| {
             let bytes = [self.nqn.as_bytes(), &nsid.to_le_bytes(), which].concat();
             hash64(&bytes).to_be_bytes()
         };
-        let mut uuid = [0; 16];
-        uuid[..8].copy_from_slice(&half(b"high"));
-        uuid[8..].copy_from_slice(&half(b"low"));
-        uuid[6] = uuid[6] & 0x0f | 0x80;
-        uuid[8] = uuid[8] & 0x3f | 0x80;
-        uuid
+        let mut number = [0; 16];
+        number[..8].copy_from_slice(&half(halves[0]));
+        number[8..].copy_from_slice(&half(halves[1]));
+        number
     }
 }
 

@@ -1,5 +1,6 @@
+use crate::io_command::Counted;
 use base::Nanos;
-use spec::{Status, Transfer};
+use spec::Status;
 use std::cell::Cell;
 
 /// What hosts have had a subsystem do, as its SMART / Health Information tells it.
@@ -27,7 +28,7 @@ impl Tally {
 
     /// An I/O command has ended that moved `bytes`.
     #[inline]
-    pub(crate) fn end(&self, now: Nanos, transfer: Transfer, bytes: u32, status: Status) {
+    pub(crate) fn end(&self, now: Nanos, counted: Counted, bytes: u32, status: Status) {
         let add = |cell: &Cell<u64>, more: u64| cell.set(cell.get() + more);
         self.under_way.set(self.under_way.get() - 1);
         if self.under_way.get() == 0 {
@@ -41,25 +42,25 @@ impl Tally {
             add(&self.media_errors, is_of_media.into());
             return;
         }
-        match transfer {
-            Transfer::ToHost => {
+        match counted {
+            Counted::Read => {
                 add(&self.reads, 1);
                 add(&self.bytes_read, bytes.into());
             }
-            Transfer::ToController => {
+            Counted::Write => {
                 add(&self.writes, 1);
                 add(&self.bytes_written, bytes.into());
             }
-            Transfer::None => {}
+            Counted::Neither => {}
         }
     }
 
-    /// Commands that brought data to hosts.
+    /// Commands that read data.
     pub(crate) fn reads(&self) -> u64 {
         self.reads.get()
     }
 
-    /// Commands that brought data from hosts.
+    /// Commands that wrote data.
     pub(crate) fn writes(&self) -> u64 {
         self.writes.get()
     }

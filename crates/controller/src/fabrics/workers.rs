@@ -57,8 +57,9 @@ impl Workers {
 
 async fn work(queue: Rc<Queue>, desk: Rc<Desk>) {
     while let Some((ticket, job)) = desk.job.take() {
-        let (submission, begun) = job.begin(ticket);
-        let outcome = begun.subsystem.device.execute(submission).await;
+        let (namespace, submission, begun) = job.begin(ticket);
+        let device = &begun.subsystem.device;
+        let outcome = device.execute_on(Some(namespace), submission).await;
         queue.done(ticket, begun, outcome);
         if queue.is_over() || !queue.workers.keep(&desk) {
             return;

@@ -56,7 +56,7 @@ fn what_is_set_is_got_and_has_a_default() {
             (Feature::ARBITRATION, 0x0102_0304, 0x0102_0304, 0),
             (Feature::POWER_MANAGEMENT, 0, 0, 0),
             (Feature::TEMPERATURE_THRESHOLD, 400, 400, 343),
-            (Feature::ASYNC_EVENTS, u32::MAX, 0x11f, 0),
+            (Feature::ASYNC_EVENTS, u32::MAX, 0x91f, 0),
             (Feature::KEEP_ALIVE_TIMER, 60_000, 60_000, 0),
             (Feature::COMMAND_SET_PROFILE, 0, 0, 0),
         ] {

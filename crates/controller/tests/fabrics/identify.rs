@@ -6,6 +6,12 @@ use spec::{
     IoCommandSets, KvNamespace, NamespaceDescriptor, NamespaceDescriptors, NamespaceList, Status,
 };
 
+/// An id that no namespace has.
+const ABSENT: u32 = 4;
+
+/// The first id that no namespace can have.
+const NEVER: u32 = 1_025;
+
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(bytes[at..at + 2].try_into().expect("there are 2"))
 }
@@ -31,7 +37,7 @@ fn a_controller_says_what_hosts_of_fabrics_check() {
         assert_eq!(bytes[77], 9, "MDTS: 2 MiB");
         assert_eq!(u16_at(&bytes, 78), id, "CNTLID: as the Connect told");
         assert_eq!(u32_at(&bytes, 80), 0x0002_0100, "VER");
-        assert_eq!(u32_at(&bytes, 92), 0x100, "OAES");
+        assert_eq!(u32_at(&bytes, 92), 0x900, "OAES: namespaces, and the way to them");
         assert_eq!(u32_at(&bytes, 96) & 0x41, 0x41, "CTRATT: HIDS and TBKAS");
         assert_eq!(bytes[111], 1, "CNTRLTYPE");
         assert_eq!(bytes[259], 3, "AERL");
@@ -39,7 +45,12 @@ fn a_controller_says_what_hosts_of_fabrics_check() {
         assert_ne!(u16_at(&bytes, 320), 0, "KAS");
         assert_eq!((bytes[512], bytes[513]), (0x66, 0x44), "SQES and CQES");
         assert_eq!(u16_at(&bytes, 514), 1_024, "MAXCMD");
-        assert_eq!(u32_at(&bytes, 516), 3, "NN");
+        assert_eq!((u32_at(&bytes, 516), u32_at(&bytes, 540)), (1_024, 1_024), "NN and MNAN");
+        assert_eq!(u16_at(&bytes, 520), 0b1_1001_1101, "ONCS: Compare to Copy");
+        // Linux gives up the way to namespaces if one of these is missing.
+        assert_ne!(bytes[76] & 1 << 3, 0, "CMIC: ANA");
+        assert_eq!((bytes[342] > 0, bytes[343] & 1), (true, 1), "ANATT and ANACAP");
+        assert_eq!((u32_at(&bytes, 344), u32_at(&bytes, 348)), (1, 1), "ANAGRPMAX and NANAGRPID");
         assert_eq!(u32_at(&bytes, 536) & 1, 1, "SGLS: without it Linux does not connect");
         assert_ne!(u32_at(&bytes, 536) & 1 << 20, 0, "SGLS: offsets");
         assert!(bytes[768..].starts_with(NQN.as_bytes()), "SUBNQN");
@@ -64,18 +75,19 @@ fn each_association_is_another_controller() {
 }
 
 #[test]
-fn only_key_value_namespaces_are_active() {
+fn namespaces_are_listed_after_the_one_that_is_named_and_by_command_set() {
     run(async |world| {
         let (admin, _) = world.admin().await;
+        let of_set =
+            |nsid, set| Command::identify(Cns::ACTIVE_NAMESPACES_OF_SET, nsid).with_csi(set);
         for (command, expected) in [
-            (Command::identify(Cns::ACTIVE_NAMESPACES, 0), vec![KV]),
-            (Command::identify(Cns::ACTIVE_NAMESPACES, KV), vec![]),
+            (Command::identify(Cns::ACTIVE_NAMESPACES, 0), vec![KV, BLOCK, ZONED]),
+            (Command::identify(Cns::ACTIVE_NAMESPACES, KV), vec![BLOCK, ZONED]),
             (Command::identify(Cns::ACTIVE_NAMESPACES, 0xffff_fffd), vec![]),
-            (
-                Command::identify(Cns::ACTIVE_NAMESPACES_OF_SET, 0).with_csi(CommandSet::KEY_VALUE),
-                vec![KV],
-            ),
-            (Command::identify(Cns::ACTIVE_NAMESPACES_OF_SET, 0).with_csi(CommandSet::NVM), vec![]),
+            (of_set(0, CommandSet::KEY_VALUE), vec![KV]),
+            (of_set(0, CommandSet::NVM), vec![BLOCK]),
+            (of_set(0, CommandSet::ZONED), vec![ZONED]),
+            (of_set(ZONED, CommandSet::ZONED), vec![]),
         ] {
             let list: NamespaceList = admin.structure(command).await;
             assert_eq!(list.iter().collect::<Vec<_>>(), expected);
@@ -93,14 +105,25 @@ fn a_namespace_tells_its_command_set_or_linux_shows_none() {
         let (admin, _) = world.admin().await;
         let describe = Command::identify(Cns::NAMESPACE_DESCRIPTORS, KV);
         let bytes = admin.read(describe).await;
-        assert_eq!((&bytes[..4], &bytes[20..25]), (&[3, 16, 0, 0][..], &[4, 1, 0, 0, 1][..]));
-        assert_eq!((bytes[10] >> 4, bytes[12] >> 6), (8, 0b10), "a UUID of the maker's own bits");
+        assert_eq!((&bytes[..4], &bytes[20..24]), (&[2, 16, 0, 0][..], &[3, 16, 0, 0][..]));
+        assert_eq!(bytes[40..45], [4, 1, 0, 0, 1]);
+        assert_eq!((bytes[30] >> 4, bytes[32] >> 6), (8, 0b10), "a UUID of the maker's own bits");
+        assert_eq!(bytes[12] & 0b11, 0b10, "an NGUID that is locally administered");
+        let blocks: IdentifyNamespace =
+            admin.structure(Command::identify(Cns::NAMESPACE, KV)).await;
+        assert_eq!(blocks.nguid, bytes[4..20]);
         let list: NamespaceDescriptors = admin.structure(describe).await;
         assert_eq!(list.command_set(), Some(CommandSet::KEY_VALUE));
-        assert!(matches!(list.iter().next(), Some(NamespaceDescriptor::Uuid(_))));
+        assert!(matches!(list.iter().nth(1), Some(NamespaceDescriptor::Uuid(_))));
         let (again, _) = world.admin().await;
         assert_eq!(again.structure::<NamespaceDescriptors>(describe).await, list);
-        for nsid in [0, BLOCK, ZONED, 4, u32::MAX] {
+        for (nsid, set) in [(BLOCK, CommandSet::NVM), (ZONED, CommandSet::ZONED)] {
+            let describe = Command::identify(Cns::NAMESPACE_DESCRIPTORS, nsid);
+            let other: NamespaceDescriptors = admin.structure(describe).await;
+            assert_eq!(other.command_set(), Some(set));
+            assert!(list.iter().zip(other.iter()).all(|(one, other)| one != other));
+        }
+        for nsid in [0, ABSENT, NEVER, u32::MAX] {
             let describe = Command::identify(Cns::NAMESPACE_DESCRIPTORS, nsid);
             assert_eq!(admin.status(describe).await, Status::INVALID_NAMESPACE);
         }
@@ -114,9 +137,9 @@ fn a_namespace_is_ready_or_linux_shows_none() {
         let bytes = admin.read(Command::identify(Cns::INDEPENDENT_NAMESPACE, KV)).await;
         assert_eq!(bytes[14] & 1, 1, "NSTAT: NRDY");
         let inactive: IndependentNamespace =
-            admin.structure(Command::identify(Cns::INDEPENDENT_NAMESPACE, BLOCK)).await;
+            admin.structure(Command::identify(Cns::INDEPENDENT_NAMESPACE, ABSENT)).await;
         assert!(!inactive.is_ready());
-        for nsid in [0, 4, u32::MAX] {
+        for nsid in [0, NEVER, u32::MAX] {
             let identify = Command::identify(Cns::INDEPENDENT_NAMESPACE, nsid);
             assert_eq!(admin.status(identify).await, Status::INVALID_NAMESPACE);
         }
@@ -133,12 +156,49 @@ fn a_namespace_has_a_size_in_blocks_or_spdk_leaves_it_out() {
         assert_eq!((bytes[25], bytes[26]), (0, 0), "NLBAF and FLBAS: one format");
         assert_eq!(bytes[130], 9, "LBADS");
         let inactive: IdentifyNamespace =
-            admin.structure(Command::identify(Cns::NAMESPACE, ZONED)).await;
+            admin.structure(Command::identify(Cns::NAMESPACE, ABSENT)).await;
         assert_eq!(inactive, IdentifyNamespace::default());
-        for nsid in [0, 4, u32::MAX] {
+        for nsid in [0, NEVER] {
             let identify = Command::identify(Cns::NAMESPACE, nsid);
             assert_eq!(admin.status(identify).await, Status::INVALID_NAMESPACE);
         }
+    });
+}
+
+#[test]
+fn a_block_namespace_tells_its_blocks_and_what_a_copy_may_have() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        let bytes = admin.read(Command::identify(Cns::NAMESPACE, BLOCK)).await;
+        assert_eq!([0, 8, 16].map(|at| u64_at(&bytes, at)), [100; 3], "NSZE, NCAP and NUSE");
+        assert_eq!((bytes[25], bytes[26] & 0xf, bytes[130]), (0, 0, 12), "one format, of 4 KiB");
+        assert_eq!((bytes[128], bytes[129]), (0, 0), "MS: no metadata");
+        assert_eq!(bytes[33] & 0b1111, 0b1001, "DLFEAT: zeros, and Write Zeroes deallocates");
+        assert_eq!(u64_at(&bytes, 48), 100 * 4_096, "NVMCAP");
+        assert_eq!((u16_at(&bytes, 74), u32_at(&bytes, 76), bytes[80]), (512, 512, 255));
+        assert_eq!(u32_at(&bytes, 92), 1, "ANAGRPID");
+        let of_set = Command::identify(Cns::NAMESPACE_OF_SET, BLOCK);
+        assert_eq!(admin.read(of_set.with_csi(CommandSet::NVM)).await, [0; 4_096]);
+        // What a host needs to know before it creates a namespace.
+        let bytes = admin.read(Command::identify(Cns::NAMESPACE, u32::MAX)).await;
+        assert_eq!((bytes[25], bytes[130], u64_at(&bytes, 0)), (0, 12, 0));
+    });
+}
+
+#[test]
+fn a_zoned_namespace_tells_its_zones_or_linux_shows_none() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        // Eight zones of 12 blocks that start 16 apart; 3 may be active, 2 of these open.
+        let bytes = admin.read(Command::identify(Cns::NAMESPACE, ZONED)).await;
+        assert_eq!([0, 8, 16].map(|at| u64_at(&bytes, at)), [128, 96, 96]);
+        assert_eq!((bytes[26] & 0xf, bytes[130], bytes[33]), (0, 12, 0));
+        let of_set = Command::identify(Cns::NAMESPACE_OF_SET, ZONED);
+        let bytes = admin.read(of_set.with_csi(CommandSet::ZONED)).await;
+        assert_eq!((u16_at(&bytes, 0), u16_at(&bytes, 2)), (0, 0), "ZOC and OZCS");
+        assert_eq!((u32_at(&bytes, 4), u32_at(&bytes, 8)), (2, 1), "MAR and MOR, 0's based");
+        assert_eq!((u64_at(&bytes, 2_816), bytes[2_824]), (16, 0), "ZSZE: a power of two; ZDES");
+        assert!(bytes[2_832..].iter().all(|&byte| byte == 0));
     });
 }
 
@@ -168,18 +228,19 @@ fn a_key_value_namespace_tells_its_format() {
 fn command_sets_are_told_and_unknown_ones_are_invalid_fields() {
     run(async |world| {
         let (admin, _) = world.admin().await;
-        for set in [CommandSet::NVM, CommandSet::KEY_VALUE] {
+        for set in [CommandSet::NVM, CommandSet::KEY_VALUE, CommandSet::ZONED] {
             let identify = Command::identify(Cns::CONTROLLER_OF_SET, 0).with_csi(set);
             assert_eq!(admin.read(identify).await, [0; 4_096]);
         }
         // Invalid I/O Command Set in their place makes SPDK give the controller up.
         for (cns, set) in [
-            (Cns::CONTROLLER_OF_SET, 2),
+            (Cns::CONTROLLER_OF_SET, 3),
             (Cns::CONTROLLER_OF_SET, 0x1f),
             (Cns::NAMESPACE_OF_SET, 0),
             (Cns::NAMESPACE_OF_SET, 2),
-            (Cns::ACTIVE_NAMESPACES_OF_SET, 2),
-            (Cns::FORMAT_OF_SET, 0),
+            (Cns::NAMESPACE_OF_SET, 3),
+            (Cns::ACTIVE_NAMESPACES_OF_SET, 3),
+            (Cns::FORMAT_OF_SET, 3),
             (Cns(0x09), 0),
             (Cns(0x1f), 0),
         ] {
@@ -188,7 +249,9 @@ fn command_sets_are_told_and_unknown_ones_are_invalid_fields() {
         }
         let sets: IoCommandSets = admin.structure(Command::identify(Cns::IO_COMMAND_SETS, 0)).await;
         assert_eq!(sets.len(), 1);
-        assert!(sets.contains(0, CommandSet::KEY_VALUE));
+        for set in [CommandSet::NVM, CommandSet::KEY_VALUE, CommandSet::ZONED] {
+            assert!(sets.contains(0, set));
+        }
     });
 }
 

@@ -1,7 +1,11 @@
 //! I/O commands as hosts send them over a fabric (KV 1.0d; Base 2.1, SGL descriptors).
 
 use crate::host::{BLOCK, KV, Line, ZONED, entry, len, run};
-use spec::{Command, DataPointer, Opcode, Status, StoreOptions};
+use spec::{
+    BlockRange, Command, CopyRange, DataPointer, Opcode, ReportedZones, Status, StoreOptions,
+    ZoneDescriptor, ZoneReport,
+};
+use zerocopy::IntoBytes;
 
 async fn status_of(io: &Line, command: Command, data: &[u8]) -> Status {
     io.answer(command, data, 4_096).await.entry.status()
@@ -180,20 +184,80 @@ fn opcodes_that_there_are_not_are_refused_whatever_their_data_pointer() {
 }
 
 #[test]
-fn namespaces_that_hosts_do_not_see_take_no_commands() {
+fn a_namespace_takes_the_commands_of_its_set_and_one_that_is_not_there_takes_none() {
     run(async |world| {
         let (_admin, id) = world.admin().await;
         let io = world.io(id, 1).await;
-        for nsid in [0, BLOCK, ZONED, 4, u32::MAX] {
-            let response = io.answer(Command::exist(nsid, b"key"), &[], 0).await;
-            assert_eq!(response.entry.status(), Status::INVALID_NAMESPACE);
-            assert!(response.entry.do_not_retry());
+        for nsid in [0, 4, 1_025, u32::MAX] {
+            for command in [Command::exist(nsid, b"key"), Command::flush(nsid)] {
+                let response = io.answer(command, &[], 0).await;
+                assert_eq!(response.entry.status(), Status::INVALID_NAMESPACE);
+                assert!(response.entry.do_not_retry());
+            }
         }
-        assert_eq!(
-            status_of(&io, Command::read(BLOCK, 0, 1), &[]).await,
-            Status::INVALID_NAMESPACE
-        );
+        for nsid in [BLOCK, ZONED] {
+            let exist = Command::exist(nsid, b"key");
+            assert_eq!(status_of(&io, exist, &[]).await, Status::INVALID_OPCODE);
+            assert_eq!(status_of(&io, Command::flush(nsid), &[]).await, Status::SUCCESS);
+        }
         assert_eq!(status_of(&io, Command::flush(KV), &[]).await, Status::INVALID_OPCODE);
+        let report = Command::report_zones(BLOCK, 0, ReportedZones::All, 4_096);
+        assert_eq!(status_of(&io, report, &[]).await, Status::INVALID_OPCODE);
+    });
+}
+
+#[test]
+fn blocks_and_zones_are_read_as_they_were_written() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let data: Vec<u8> =
+            (0..3 * 4_096_u32).map(|at| at.to_le_bytes()[at as usize % 2]).collect();
+        for nsid in [BLOCK, ZONED] {
+            let write = Command::write(nsid, 0, 3);
+            assert_eq!(io.answer(write, &data, 0).await.entry.status(), Status::SUCCESS);
+            let read = io.answer(Command::read(nsid, 0, 3), &[], 3 * 4_096).await;
+            assert_eq!(read.data.bytes(), Some(&data[..]));
+            let compare = io.answer(Command::compare(nsid, 0, 3), &data, 0).await;
+            assert_eq!(compare.entry.status(), Status::SUCCESS);
+        }
+        let appended = io.answer(Command::zone_append(ZONED, 16, 1), &data[..4_096], 0).await;
+        assert_eq!((appended.entry.status(), appended.entry.result()), (Status::SUCCESS, 16));
+        let report = Command::report_zones(ZONED, 0, ReportedZones::All, 256);
+        let report = io.answer(report, &[], 256).await;
+        let zones = ZoneReport::read(report.data.bytes().unwrap()).unwrap();
+        let pointers = zones.descriptors.iter().map(ZoneDescriptor::write_pointer);
+        assert_eq!(pointers.collect::<Vec<_>>(), [Some(3), Some(17), Some(32)]);
+    });
+}
+
+#[test]
+fn an_sgl_of_another_length_than_the_blocks_is_cut_or_refused() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let wrong = Status::DATA_SGL_LENGTH_INVALID;
+        let two = [[1; 4_096], [2; 4_096]].concat();
+        let write = |blocks| Command::write(BLOCK, 7, blocks);
+        assert_eq!(status_of(&io, write(3), &two).await, wrong);
+        assert_eq!(status_of(&io, write(1), &two).await, Status::SUCCESS);
+        assert_eq!(status_of(&io, Command::read(BLOCK, 7, 2), &[]).await, wrong);
+        let read = io.answer(Command::read(BLOCK, 7, 2), &[], 8_192).await;
+        assert_eq!(read.data.bytes().unwrap(), [[1; 4_096], [0; 4_096]].concat());
+        // Ranges too, and a report.
+        let range = BlockRange::new(7, 1);
+        for (ranges, status) in [(2, wrong), (1, Status::SUCCESS)] {
+            let unwanted = Command::deallocate(BLOCK, ranges);
+            assert_eq!(status_of(&io, unwanted, range.as_bytes()).await, status);
+        }
+        let copy = Command::copy(BLOCK, 9, 2);
+        assert_eq!(status_of(&io, copy, CopyRange::new(7, 1).as_bytes()).await, wrong);
+        let report = Command::report_zones(ZONED, 0, ReportedZones::All, 4_100);
+        assert_eq!(status_of(&io, report, &[]).await, wrong);
+        // More than any command may move.
+        let most = Command::write(BLOCK, 0, 513)
+            .with_data_pointer(DataPointer::Transport { len: 513 * 4_096 });
+        assert_eq!(status_of(&io, most, &[]).await, Status::INVALID_FIELD);
     });
 }
 

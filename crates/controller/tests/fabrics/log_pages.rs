@@ -157,11 +157,50 @@ fn effects_are_told_for_every_command_set_or_linux_shows_no_namespace() {
             (Opcode::DELETE, changes),
             (Opcode::EXIST, Effects::SUPPORTED),
             (Opcode::FLUSH, Effects::default()),
+            (Opcode::ZONE_APPEND, Effects::default()),
         ] {
             assert_eq!(kv.io(opcode), effects, "{opcode}");
-            assert_eq!(nvm.io(opcode), Effects::default());
-            assert_eq!(zoned.io(opcode), Effects::default());
         }
+        for page in [&nvm, &zoned] {
+            for (opcode, effects) in [
+                (Opcode::FLUSH, Effects::SUPPORTED),
+                (Opcode::WRITE, changes),
+                (Opcode::READ, Effects::SUPPORTED),
+                (Opcode::COMPARE, Effects::SUPPORTED),
+                (Opcode::WRITE_ZEROES, changes),
+                (Opcode::DATASET_MANAGEMENT, changes),
+                (Opcode::VERIFY, Effects::SUPPORTED),
+                (Opcode::COPY, changes),
+                (Opcode::EXIST, Effects::default()),
+            ] {
+                assert_eq!(page.io(opcode), effects, "{opcode}");
+            }
+        }
+        // Without both bits of this Linux takes zones for read only.
+        assert_eq!(zoned.io(Opcode::ZONE_APPEND), changes);
+        assert_eq!(zoned.io(Opcode::ZONE_MANAGEMENT_SEND), changes);
+        assert_eq!(zoned.io(Opcode::ZONE_MANAGEMENT_RECEIVE), Effects::SUPPORTED);
+        assert_eq!(nvm.io(Opcode::ZONE_APPEND), Effects::default());
+    });
+}
+
+#[test]
+fn every_namespace_is_reached_in_the_best_way() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        let page = get(LogPage::ASYMMETRIC_ACCESS, 64);
+        let bytes = admin.read(page).await;
+        let mut expected = vec![0; 64];
+        // One group, number 1, of three namespaces, in state 1: optimized.
+        (expected[8], expected[16], expected[20], expected[32]) = (1, 1, 3, 1);
+        (expected[48], expected[52], expected[56]) = (1, 2, 3);
+        assert_eq!(bytes, expected);
+        let mut groups_only: [u8; 64] = zerocopy::transmute!(page);
+        groups_only[41] |= 1;
+        expected[48..].fill(0);
+        expected[20] = 0;
+        let page = Command::read_from_bytes(&groups_only).unwrap();
+        assert_eq!(admin.read(page).await, expected);
     });
 }
 

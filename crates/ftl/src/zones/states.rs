@@ -44,6 +44,11 @@ impl States {
         }
     }
 
+    /// Of open and of active zones; `None` for no limit.
+    pub(crate) fn limits(&self) -> [Option<u32>; 2] {
+        [self.max_open, self.max_active].map(|max| (max != u32::MAX).then_some(max))
+    }
+
     /// A start has found `zone` like this.
     pub(crate) fn restore(&mut self, zone: u32, state: ZoneState, written: u64) {
         self.zones[zone as usize].written = written;

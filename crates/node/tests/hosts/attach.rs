@@ -161,6 +161,14 @@ impl Host {
         let answer = fabrics_fields(answer);
         self.transfer_max = 4_096 << answer.data[77];
         self.admin.ask("effects of CSI 0", Entry::effects(0)).await.whole();
+        // Of the size that MNAN namespaces need: a header of 16 bytes, a group of 32, ids of 4.
+        let access = Entry::log_page(0x0c, ALL, 16 + 32 + 4 * 1_024);
+        let access = self.admin.ask("ANA log", access).await.ok();
+        access.needs(
+            "the state of group 1",
+            |answer| answer.data[8] == 1 && answer.u32(16) == 1 && answer.data[32] == 1,
+            "It finds no way to the namespaces",
+        );
         // A kernel with hwmon asks for a temperature, and goes on if there is none.
         self.admin.ask("SMART log", Entry::log_page(0x02, ALL, 512)).await.whole();
     }
@@ -187,7 +195,7 @@ impl Host {
             assert_eq!(answer.result, u64::from(self.controller_id), "the controller of the queue");
             self.queues.push(line);
         }
-        self.want_events(0x100).await;
+        self.want_events(0x900).await;
     }
 
     /// Asks for the events that OAES has, and leaves a request for one standing.
@@ -257,5 +265,16 @@ fn fabrics_fields(answer: Answer) -> Answer {
             |answer| answer.u32(96) & 1 << 6 != 0,
             "It sends Keep Alive although other commands pass",
         )
-        .needs("OAES", |answer| answer.u32(92) == 0x100, "It asks for no events")
+        .needs(
+            "ANA: CMIC, MNAN, ANACAP, ANAGRPMAX and NANAGRPID",
+            |answer| {
+                let [nn, mnan] = [answer.u32(516), answer.u32(540)];
+                answer.data[76] & 1 << 3 != 0
+                    && (1..=nn).contains(&mnan)
+                    && answer.data[343] & 1 != 0
+                    && (answer.u32(344), answer.u32(348)) == (1, 1)
+            },
+            "It does not connect, or takes namespaces of the same id for different ones",
+        )
+        .needs("OAES", |answer| answer.u32(92) == 0x900, "It asks for no events")
 }

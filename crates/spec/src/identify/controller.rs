@@ -135,7 +135,17 @@ pub struct IdentifyController {
     /// What Sanitize can do: SANICAP.
     pub sanitize: U32,
     #[doc(hidden)]
-    pub reserved_332: Reserved<180>,
+    pub reserved_332: Reserved<10>,
+    /// Seconds that a change of the way to a namespace may take: ANATT.
+    pub access_transition_seconds: u8,
+    /// [`IdentifyController::ACCESS_OPTIMIZED`] and its sibling: ANACAP.
+    pub access_capabilities: u8,
+    /// The largest Asymmetric Namespace Access group there can be: ANAGRPMAX.
+    pub access_group_max: U32,
+    /// How many Asymmetric Namespace Access groups there are: NANAGRPID.
+    pub access_groups: U32,
+    #[doc(hidden)]
+    pub reserved_352: Reserved<160>,
     /// Bytes of a submission queue entry as powers of two: bits 3:0 at least, bits 7:4 at most.
     /// SQES.
     pub submission_entry_sizes: u8,
@@ -225,6 +235,10 @@ impl IdentifyController {
     pub const COMPLETION_ENTRY_16: u8 = 0x44;
     /// Of `multipath`: Asymmetric Namespace Access.
     pub const ASYMMETRIC_ACCESS: u8 = 1 << 3;
+    /// Of `access_capabilities`: namespaces are reported as reached in the best way.
+    pub const ACCESS_OPTIMIZED: u8 = 1 << 0;
+    /// Of `access_capabilities`: the group of a namespace stays while it is attached.
+    pub const ACCESS_GROUP_STAYS: u8 = 1 << 6;
     /// Of `optional_admin_commands`: Format NVM (FNVMS).
     pub const FORMAT: u16 = 1 << 1;
     /// Of `optional_admin_commands`: Namespace Management and Namespace Attachment (NMS).

@@ -66,8 +66,8 @@ impl Default for ZonedNamespace {
     }
 }
 
-/// What a controller is in terms of the Zoned Namespace command set: CNS 06h, CSI 02h (ZNS 1.1a, I/O
-/// Command Set Specific Identify Controller data structure).
+/// What a controller is in terms of the Zoned Namespace command set: CNS 06h, CSI 02h (ZNS 1.1a,
+/// I/O Command Set Specific Identify Controller data structure).
 #[derive(
     Clone, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_zoned_namespace_has_the_specifications_bytes() {
-        // ZNS 1.1a: ZOC 1:0, OZCS 3:2, MAR 7:4, MOR 11:8, LBAFE0 2831:2816 with ZSZE 7:0 and ZDES 8.
+        // ZNS 1.1a: ZOC 1:0, OZCS 3:2, MAR 7:4, MOR 11:8, LBAFE0 2831:2816 with ZSZE 7:0, ZDES 8.
         let mut namespace = ZonedNamespace {
             characteristics: 0x0201.into(),
             optional_capabilities: 0x0403.into(),

@@ -1,7 +1,9 @@
-use super::events::{DISCOVERY_EVENTS, REQUESTS_MAX, STORAGE_EVENTS};
-use super::health::{CRITICAL_TEMPERATURE, WARNING_TEMPERATURE};
+use super::ACCESS_GROUP;
+use crate::admin::events::{DISCOVERY_EVENTS, REQUESTS_MAX, STORAGE_EVENTS};
+use crate::admin::health::{CRITICAL_TEMPERATURE, WARNING_TEMPERATURE};
 use crate::fabrics::{ERRORS_KEPT, KEEP_ALIVE_GRANULARITY, QUEUE_ENTRIES, Subsystem, VERSION};
 use crate::host_queue::IN_CAPSULE_BYTES_MAX;
+use crate::namespace::NAMESPACES_MAX;
 use crate::span::TRANSFER_BYTES_MAX;
 use spec::{ControllerType, IdentifyController, QualifiedName, Text};
 
@@ -11,6 +13,12 @@ const TRANSFER_MAX_LOG2: u8 = (TRANSFER_BYTES_MAX / 4_096).ilog2().to_le_bytes()
 /// Aborts at a time, 0's based. Each is done at once, so the number is no limit.
 const ABORT_LIMIT: u8 = 3;
 
+/// Seconds that the way to a namespace may take to change. It never does; 0 is reserved.
+const ACCESS_TRANSITION_SECONDS: u8 = 10;
+
+/// Formats of a Copy's source ranges: format 0.
+const COPY_FORMATS: u16 = 1 << 0;
+
 /// What a Flush of all namespaces does: bits 2:1 of VWC say that there is none.
 const NO_FLUSH_ALL: u8 = 0b10 << 1;
 
@@ -19,7 +27,7 @@ pub(super) fn of_storage(subsystem: &Subsystem, id: u16) -> IdentifyController {
     IdentifyController {
         serial_number: subsystem.serial,
         firmware_revision: subsystem.firmware,
-        multipath: IdentifyController::MULTIPLE_CONTROLLERS,
+        multipath: IdentifyController::MULTIPLE_CONTROLLERS | IdentifyController::ASYMMETRIC_ACCESS,
         async_events: STORAGE_EVENTS.into(),
         controller_type: ControllerType::IO,
         abort_limit: ABORT_LIMIT,
@@ -27,12 +35,24 @@ pub(super) fn of_storage(subsystem: &Subsystem, id: u16) -> IdentifyController {
         log_page_attributes: IdentifyController::LOG_EFFECTS | IdentifyController::LOG_OFFSETS,
         warning_temperature: WARNING_TEMPERATURE.into(),
         critical_temperature: CRITICAL_TEMPERATURE.into(),
-        capacity: u128::from(subsystem.device.kv().map_or(0, |store| store.capacity_bytes()))
-            .into(),
+        capacity: u128::from(subsystem.capacity_bytes()).into(),
+        access_transition_seconds: ACCESS_TRANSITION_SECONDS,
+        access_capabilities: IdentifyController::ACCESS_OPTIMIZED
+            | IdentifyController::ACCESS_GROUP_STAYS,
+        access_group_max: ACCESS_GROUP.into(),
+        access_groups: ACCESS_GROUP.into(),
         submission_entry_sizes: IdentifyController::SUBMISSION_ENTRY_64,
         completion_entry_sizes: IdentifyController::COMPLETION_ENTRY_16,
-        namespaces_max: subsystem.namespaces().into(),
-        optional_commands: IdentifyController::SAVE_AND_SELECT.into(),
+        namespaces_max: NAMESPACES_MAX.into(),
+        allowed_namespaces_max: NAMESPACES_MAX.into(),
+        optional_commands: (IdentifyController::COMPARE
+            | IdentifyController::DATASET_MANAGEMENT
+            | IdentifyController::WRITE_ZEROES
+            | IdentifyController::SAVE_AND_SELECT
+            | IdentifyController::VERIFY
+            | IdentifyController::COPY)
+            .into(),
+        copy_formats: COPY_FORMATS.into(),
         volatile_write_cache: NO_FLUSH_ALL,
         subsystem: QualifiedName::new(subsystem.nqn()),
         command_capsule_size: ((64 + IN_CAPSULE_BYTES_MAX) / 16).into(),

@@ -1,0 +1,53 @@
+//! A namespace of key-value pairs.
+
+use super::{ACCESS_GROUP, SHARED};
+use base::limits::KEY_BYTES_INLINE;
+use engine::Store;
+use spec::{IdentifyNamespace, KvFormat, KvNamespace, LbaFormat};
+
+/// The size of a block in terms of which hosts of no particular command set count a namespace.
+const NOMINAL_BLOCK_LOG2: u8 = 9;
+
+/// For hosts that want to know the size of every namespace in blocks, and leave out those that have
+/// none.
+pub(super) fn in_blocks(store: &Store, nguid: [u8; 16]) -> IdentifyNamespace {
+    let blocks = |bytes: u64| bytes >> NOMINAL_BLOCK_LOG2;
+    let size = blocks(store.capacity_bytes()).max(1);
+    let mut namespace = IdentifyNamespace {
+        size: size.into(),
+        capacity: size.into(),
+        utilization: blocks(store.usage().values.bytes).min(size).into(),
+        sharing: SHARED,
+        capacity_bytes: u128::from(store.capacity_bytes()).into(),
+        ana_group: ACCESS_GROUP.into(),
+        nguid,
+        ..IdentifyNamespace::default()
+    };
+    namespace.formats[0] =
+        LbaFormat { block_bytes_log2: NOMINAL_BLOCK_LOG2, ..LbaFormat::default() };
+    namespace
+}
+
+/// All of a device share one capacity, and each has all of it.
+pub(super) fn namespace(store: &Store, nguid: [u8; 16]) -> KvNamespace {
+    KvNamespace {
+        size: store.capacity_bytes().into(),
+        utilization: store.usage().values.bytes.into(),
+        sharing: SHARED,
+        ana_group: ACCESS_GROUP.into(),
+        nguid,
+        ..format(store)
+    }
+}
+
+/// What keys and values can be.
+pub(super) fn format(store: &Store) -> KvNamespace {
+    let key_bytes_max = u16::try_from(KEY_BYTES_INLINE).expect("16 fit");
+    let mut namespace = KvNamespace::default();
+    namespace.formats[0] = KvFormat {
+        key_bytes_max: key_bytes_max.into(),
+        value_bytes_max: store.value_bytes_max().into(),
+        ..KvFormat::default()
+    };
+    namespace
+}

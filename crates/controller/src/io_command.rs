@@ -1,0 +1,117 @@
+//! Which I/O commands there are, as hosts of a fabric are told and held to.
+
+use spec::{BLOCK_RANGE_BYTES, COPY_RANGE_BYTES, Command, CommandSet, Effects, Opcode};
+
+/// An I/O command that namespaces of a command set have.
+pub(crate) struct IoCommand {
+    pub(crate) opcode: Opcode,
+    pub(crate) effects: Effects,
+    /// Bytes of data that a command moves by its own fields, in blocks of so many bytes.
+    pub(crate) bytes: fn(&Command, u32) -> u64,
+    pub(crate) counted: Counted,
+}
+
+/// What a command counts as in the device's SMART / Health Information.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    Read,
+    Write,
+    Neither,
+}
+
+/// The commands of a command set; none of one that is not here.
+pub(crate) fn commands(set: CommandSet) -> &'static [IoCommand] {
+    match set {
+        CommandSet::KEY_VALUE => &KEY_VALUE,
+        CommandSet::NVM => &NVM,
+        CommandSet::ZONED => &ZONED,
+        _ => &[],
+    }
+}
+
+/// The command of this opcode in a command set.
+#[inline]
+pub(crate) fn find(set: CommandSet, opcode: Opcode) -> Option<&'static IoCommand> {
+    commands(set).iter().find(|command| command.opcode == opcode)
+}
+
+/// Whether any command set has a command of this opcode.
+pub(crate) fn is_known(opcode: Opcode) -> bool {
+    let sets = [CommandSet::KEY_VALUE, CommandSet::NVM, CommandSet::ZONED];
+    sets.into_iter().any(|set| find(set, opcode).is_some())
+}
+
+const CHANGES: Effects = Effects::CHANGES_DATA;
+const NO_EFFECT: Effects = Effects(0);
+
+/// The most used first.
+static KEY_VALUE: [IoCommand; 5] = [
+    IoCommand::new(Opcode::RETRIEVE, NO_EFFECT, nothing, Counted::Read),
+    IoCommand::new(Opcode::STORE, CHANGES, size, Counted::Write),
+    IoCommand::new(Opcode::EXIST, NO_EFFECT, nothing, Counted::Neither),
+    IoCommand::new(Opcode::DELETE, CHANGES, nothing, Counted::Neither),
+    IoCommand::new(Opcode::LIST, NO_EFFECT, size, Counted::Read),
+];
+
+static NVM: [IoCommand; 8] = [READ, WRITE, FLUSH, WRITE_ZEROES, DATASET, COPY, COMPARE, VERIFY];
+
+static ZONED: [IoCommand; 11] = [
+    READ,
+    WRITE,
+    FLUSH,
+    IoCommand::new(Opcode::ZONE_APPEND, CHANGES, blocks, Counted::Write),
+    IoCommand::new(Opcode::ZONE_MANAGEMENT_SEND, CHANGES, nothing, Counted::Neither),
+    IoCommand::new(Opcode::ZONE_MANAGEMENT_RECEIVE, NO_EFFECT, report, Counted::Neither),
+    WRITE_ZEROES,
+    DATASET,
+    COPY,
+    COMPARE,
+    VERIFY,
+];
+
+const READ: IoCommand = IoCommand::new(Opcode::READ, NO_EFFECT, blocks, Counted::Read);
+const WRITE: IoCommand = IoCommand::new(Opcode::WRITE, CHANGES, blocks, Counted::Write);
+const FLUSH: IoCommand = IoCommand::new(Opcode::FLUSH, NO_EFFECT, nothing, Counted::Neither);
+const WRITE_ZEROES: IoCommand =
+    IoCommand::new(Opcode::WRITE_ZEROES, CHANGES, nothing, Counted::Neither);
+const DATASET: IoCommand =
+    IoCommand::new(Opcode::DATASET_MANAGEMENT, CHANGES, block_ranges, Counted::Neither);
+const COPY: IoCommand = IoCommand::new(Opcode::COPY, CHANGES, copy_ranges, Counted::Neither);
+const COMPARE: IoCommand = IoCommand::new(Opcode::COMPARE, NO_EFFECT, blocks, Counted::Read);
+const VERIFY: IoCommand = IoCommand::new(Opcode::VERIFY, NO_EFFECT, nothing, Counted::Neither);
+
+impl IoCommand {
+    const fn new(
+        opcode: Opcode,
+        effects: Effects,
+        bytes: fn(&Command, u32) -> u64,
+        counted: Counted,
+    ) -> Self {
+        Self { opcode, effects, bytes, counted }
+    }
+}
+
+/// Of none, or, for a Retrieve, of as many as the host has room for.
+fn nothing(_: &Command, _: u32) -> u64 {
+    0
+}
+
+fn size(command: &Command, _: u32) -> u64 {
+    command.size().into()
+}
+
+fn blocks(command: &Command, block_bytes: u32) -> u64 {
+    u64::from(command.blocks()) * u64::from(block_bytes)
+}
+
+fn block_ranges(command: &Command, _: u32) -> u64 {
+    u64::from(command.block_ranges()) * u64::from(BLOCK_RANGE_BYTES)
+}
+
+fn copy_ranges(command: &Command, _: u32) -> u64 {
+    u64::from(command.copy_ranges()) * u64::from(COPY_RANGE_BYTES)
+}
+
+fn report(command: &Command, _: u32) -> u64 {
+    command.report_bytes()
+}
