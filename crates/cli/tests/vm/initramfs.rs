@@ -3,6 +3,7 @@
 use crate::kernel::Kernel;
 use crate::programs;
 use crate::unpacked::Unpacked;
+use std::collections::BTreeSet;
 use std::fs;
 
 const FOLDER: u32 = 0o040_755;
@@ -10,13 +11,14 @@ const PROGRAM: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 const CHARACTERS: u32 = 0o020_600;
 
-/// The one program of the release beside busybox.
-const NVME: &str = "sbin/nvme";
+/// The programs of the release beside busybox.
+const PROGRAMS: [&str; 5] =
+    ["sbin/nvme", "sbin/mkfs.ext4", "sbin/fsck.ext4", "sbin/blkzone", "bin/fio"];
 
 /// By what a guest identifies itself. From 6.12 on Linux wants both, and always the same pair.
 const HOST_ID: &str = "6b766173-6972-4000-8000-00000000000a";
 
-/// A busybox, nvme-cli, the programs of this checkout, the kernel's modules, and `init`.
+/// A busybox, programs of the release, those of this checkout, the kernel's modules, and `init`.
 pub(crate) fn build(unpacked: &Unpacked, kernel: &Kernel, init: &str) -> Vec<u8> {
     let mut archive = Archive(Vec::new());
     for folder in ["bin", "dev", "etc", "etc/nvme", "lib", "modules", "proc", "sys", "tmp"] {
@@ -33,12 +35,16 @@ pub(crate) fn build(unpacked: &Unpacked, kernel: &Kernel, init: &str) -> Vec<u8>
     archive.add("init", PROGRAM, (0, 0), init.as_bytes());
     archive.add("bin/sh", LINK, (0, 0), b"busybox");
     archive.add("lib64", LINK, (0, 0), b"lib");
-    for program in ["bin/busybox", NVME] {
+    let mut libraries = BTreeSet::new();
+    for program in ["bin/busybox"].into_iter().chain(PROGRAMS) {
         let name = program.rsplit('/').next().unwrap_or(program);
         let bytes = fs::read(unpacked.path(program)).unwrap();
         archive.add(&format!("bin/{name}"), PROGRAM, (0, 0), &bytes);
     }
-    for library in unpacked.libraries(NVME) {
+    for program in PROGRAMS {
+        libraries.extend(unpacked.libraries(program));
+    }
+    for library in libraries {
         let name = library.file_name().unwrap().to_str().unwrap().to_owned();
         archive.add(&format!("lib/{name}"), PROGRAM, (0, 0), &fs::read(library).unwrap());
     }

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What a guest loads, with what that depends on.
-const WANTED: [&str; 3] = ["virtio_pci", "virtio_net", "nvme_tcp"];
+const WANTED: [&str; 4] = ["virtio_pci", "virtio_net", "nvme_tcp", "ext4"];
+
+/// What it asks the kernel for by another name than a module's: later kernels have it built in.
+const WANTED_IF_THERE: [&str; 1] = ["crc32c_generic"];
 
 /// A kernel of Debian.
 #[derive(Debug)]
@@ -29,6 +32,10 @@ impl Kernel {
         let builtin = fs::read_to_string(folder.join("modules.builtin")).unwrap();
         let builtin = builtin.lines().map(|line| name(Path::new(line))).collect();
         let mut choice = Choice { unpacked, files, builtin, modules: Vec::new() };
+        for name in WANTED_IF_THERE.into_iter().filter(|name| choice.has(name)).collect::<Vec<_>>()
+        {
+            choice.add(name);
+        }
         for name in WANTED {
             choice.add(name);
         }
@@ -44,6 +51,10 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
+    fn has(&self, wanted: &str) -> bool {
+        self.files.iter().any(|file| name(file) == wanted)
+    }
+
     fn add(&mut self, wanted: &str) {
         let is_there = self.modules.iter().any(|(name, _)| name == wanted);
         if is_there || self.builtin.iter().any(|name| name == wanted) {

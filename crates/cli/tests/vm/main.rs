@@ -11,6 +11,8 @@ mod admin;
 #[cfg(test)]
 mod apt;
 #[cfg(test)]
+mod block;
+#[cfg(test)]
 mod debian;
 #[cfg(test)]
 mod discovery;
@@ -40,6 +42,8 @@ mod target;
 mod unpacked;
 #[cfg(test)]
 mod values;
+#[cfg(test)]
+mod zoned;
 
 /// Makes a test for each kernel of each function, which takes a booted guest and a target.
 #[cfg(test)]

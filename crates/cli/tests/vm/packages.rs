@@ -10,8 +10,15 @@ use std::thread;
 use std::time::Instant;
 
 /// What a guest is made of.
-const PACKAGES: [&str; 4] =
-    ["busybox-static", "linux-image-cloud-amd64", "nvme-cli", "qemu-system-x86"];
+const PACKAGES: [&str; 7] = [
+    "busybox-static",
+    "e2fsprogs",
+    "fio",
+    "linux-image-cloud-amd64",
+    "nvme-cli",
+    "qemu-system-x86",
+    "util-linux",
+];
 
 /// The packages of a release, the last of whose suites is preferred. What was once unpacked here is
 /// used from then on; one process at a time fetches a release. An error is a sentence.

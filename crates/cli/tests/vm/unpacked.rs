@@ -42,7 +42,9 @@ impl Unpacked {
 
     fn loader(&self) -> Command {
         let mut command = Command::new(self.path(&format!("lib64/{LOADER}")));
-        let folders = ["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"];
+        // The last one is of libraries that only fio's other libraries need.
+        let folders =
+            ["lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/ceph"];
         let folders = folders.map(|folder| self.root.join(folder).into_os_string());
         command.arg("--library-path").arg(folders.join(&OsString::from(":")));
         command

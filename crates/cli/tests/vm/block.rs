@@ -1,0 +1,98 @@
+//! Block namespaces, as a Linux host uses them: by its block layer, its file systems and fio.
+
+use crate::guest::Guest;
+use crate::on_each_kernel;
+use crate::target::Target;
+
+on_each_kernel! {
+    a_file_system_keeps_its_files_over_a_reconnect
+    fio_finds_what_it_wrote_on_several_queues
+    a_reset_in_the_middle_of_io_loses_nothing
+    blocks_are_discarded_zeroed_compared_and_copied
+}
+
+/// The block namespace.
+const NSID: u32 = 2;
+
+/// A quick file system of 4 KiB blocks.
+const MAKE_FILE_SYSTEM: &str = "mkfs.ext4 -q -b 4096";
+
+/// Returns the namespace's device.
+fn connect(guest: &mut Guest, target: &mut Target) -> String {
+    target.become_drive();
+    target.connect_block(guest, NSID)
+}
+
+fn a_file_system_keeps_its_files_over_a_reconnect(guest: &mut Guest, target: &mut Target) {
+    let device = connect(guest, target);
+    guest.make("/tmp/in", 20_000_001);
+    guest.succeed(&format!(
+        "{MAKE_FILE_SYSTEM} {device} && mkdir -p /tmp/disk && mount -t ext4 {device} /tmp/disk
+         for i in $(seq 20); do mkdir /tmp/disk/$i && echo $i > /tmp/disk/$i/file; done
+         cp /tmp/in /tmp/disk/copy && rm -r /tmp/disk/7 && umount /tmp/disk"
+    ));
+    guest.succeed(&format!("nvme disconnect --nqn={}", target.name));
+    guest.wait_for(&format!("[ ! -e {device} ]"));
+    let device = target.connect_block(guest, NSID);
+    guest.succeed(&format!(
+        "fsck.ext4 -f -n {device} && mount -t ext4 {device} /tmp/disk && cmp /tmp/in /tmp/disk/copy && [ ! -e /tmp/disk/7 ]
+         for i in 1 6 8 20; do [ $(cat /tmp/disk/$i/file) = $i ] || exit; done
+         umount /tmp/disk && rm /tmp/in"
+    ));
+}
+
+/// Two processes, each on a half of its own; all is read back and compared.
+const FIO: &str = "fio --name=verified --direct=1 --ioengine=libaio --iodepth=16 --numjobs=2 \
+                   --size=24m --offset_increment=64m --bsrange=4k-128k --verify=crc32c \
+                   --verify_fatal=1 --randrepeat=1 --group_reporting";
+
+fn fio_finds_what_it_wrote_on_several_queues(guest: &mut Guest, target: &mut Target) {
+    let device = connect(guest, target);
+    assert_eq!(guest.succeed("cat /sys/class/nvme/nvme*/queue_count"), "3\n");
+    for load in ["randwrite", "write"] {
+        let said = guest.succeed(&format!("{FIO} --filename={device} --rw={load}"));
+        assert!(said.contains("err= 0"), "{said}");
+    }
+}
+
+fn a_reset_in_the_middle_of_io_loses_nothing(guest: &mut Guest, target: &mut Target) {
+    let device = connect(guest, target);
+    guest.succeed("dmesg -c");
+    let said = guest.succeed(&format!(
+        "{FIO} --filename={device} --rw=randwrite --rate_iops=150 > /tmp/fio 2>&1 &
+         load=$!
+         for i in 1 2 3; do sleep 1 && nvme reset /dev/nvme[0-9] || exit; done
+         kill -0 $load || {{ echo 'the load was over before the last reset'; exit 1; }}
+         wait $load; status=$?; cat /tmp/fio; exit $status"
+    ));
+    assert!(said.contains("err= 0"), "{said}");
+    let log = guest.succeed("dmesg");
+    assert!(!log.contains("I/O error"), "{log}");
+}
+
+fn blocks_are_discarded_zeroed_compared_and_copied(guest: &mut Guest, target: &mut Target) {
+    let device = connect(guest, target);
+    guest.make("/tmp/in", 65_536);
+    guest.succeed("head -c 65536 /dev/zero > /tmp/zeros");
+    let write = format!("dd if=/tmp/in of={device} bs=65536 oflag=direct");
+    let is = |file: &str| {
+        format!("dd if={device} of=/tmp/out bs=65536 count=1 iflag=direct && cmp {file} /tmp/out")
+    };
+    guest.succeed(&format!("{write} && {}", is("/tmp/in")));
+    let whole = "--start-block=0 --block-count=15";
+    let compare = format!("nvme compare {device} {whole} --data-size=65536");
+    guest.succeed(&format!("{compare} --data=/tmp/in"));
+    let other = guest.run(&format!("{compare} --data=/tmp/zeros"));
+    assert!(other.status != 0 && other.output.contains("0x4285"), "{}", other.output);
+    guest.succeed(&format!("nvme verify {device} {whole}"));
+    // To block 64: one range of 16 blocks.
+    guest.succeed(&format!("nvme copy {device} --sdlba=64 --slbs=0 --blocks=15"));
+    let copy = format!("dd if={device} of=/tmp/out bs=65536 skip=4 count=1 iflag=direct");
+    guest.succeed(&format!("{copy} && cmp /tmp/in /tmp/out"));
+    guest.succeed(&format!("blkdiscard -l 65536 {device} && {}", is("/tmp/zeros")));
+    guest.succeed(&format!("{write} && nvme write-zeroes {device} {whole}"));
+    guest.succeed(&is("/tmp/zeros"));
+    guest.succeed(&format!("{write} && nvme write-zeroes {device} {whole} --deac"));
+    guest.succeed(&is("/tmp/zeros"));
+    guest.succeed(&format!("nvme flush {device} --namespace-id={NSID}"));
+}
