@@ -10,6 +10,7 @@ mod features;
 mod health;
 mod identify;
 mod log_pages;
+mod namespaces;
 mod vendor;
 
 pub(crate) use events::{Changes, Events};
@@ -23,8 +24,7 @@ use base::Buf;
 use spec::{AdminOpcode, Command, Status};
 use std::rc::Rc;
 
-/// Answers an admin command. `None`: it is an Asynchronous Event Request that waits with its
-/// ticket.
+/// Answers an admin command. `None`: the answer comes later, from whoever has the ticket.
 pub(crate) fn execute(
     queue: &Rc<Queue>,
     bound: &Bound,
@@ -41,6 +41,14 @@ pub(crate) fn execute(
     }
     if command.admin_opcode() == AdminOpcode::ASYNC_EVENT_REQUEST {
         return events::request(association, queue, ticket);
+    }
+    if namespaces::are_of(command.admin_opcode()) {
+        let (queue, association, capsule) = (queue.clone(), association.clone(), capsule.clone());
+        clock::spawn(async move {
+            let outcome = namespaces::execute(&association, &capsule).await;
+            queue.answer(ticket, outcome.into());
+        });
+        return None;
     }
     Some(answer(association, command).into())
 }

@@ -1,13 +1,14 @@
 use crate::completion::Outcome;
 use crate::firmware::{Firmware, FirmwareCosts};
+use crate::inventory::Inventory;
 use crate::link::{Link, LinkTiming};
-use crate::namespace::{NAMESPACES_MAX, Namespace};
+use crate::namespace::Namespace;
 use crate::queue::{QueuePair, Submission};
 use clock::{Code, Cores, Gate, Group};
 use engine::Store;
 use spec::Status;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// What the controller is made of.
 #[derive(Clone, Debug)]
@@ -30,8 +31,7 @@ pub struct Config {
 pub struct Controller {
     pub(crate) link: Link,
     pub(crate) firmware: Firmware,
-    /// By their ids, from 1.
-    namespaces: RwLock<Vec<Option<Namespace>>>,
+    pub(crate) inventory: Inventory,
     kv: Option<Arc<Store>>,
     cores: Cores,
     gate: Arc<Gate>,
@@ -46,7 +46,7 @@ impl Controller {
             Namespace::Block(_) | Namespace::Zoned(_) => None,
         });
         Arc::new(Self {
-            namespaces: RwLock::new(namespaces.into_iter().map(Some).collect()),
+            inventory: Inventory::new(namespaces),
             kv,
             link: Link::new(config.group, config.link),
             firmware: Firmware::new(config.group, config.handlers, config.costs),
@@ -56,50 +56,15 @@ impl Controller {
         })
     }
 
-    fn namespaces(&self) -> RwLockReadGuard<'_, Vec<Option<Namespace>>> {
-        self.namespaces.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn namespaces_mut(&self) -> RwLockWriteGuard<'_, Vec<Option<Namespace>>> {
-        self.namespaces.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The namespace of this id, if there is one. Who has it can use it when it is removed.
+    /// The namespace of this id, if there is one. Who has it can use it when it is gone.
     #[inline]
     pub fn namespace(&self, nsid: u32) -> Option<Namespace> {
-        self.namespaces().get((nsid as usize).checked_sub(1)?)?.clone()
+        self.inventory.get(nsid)
     }
 
     /// The ids of the namespaces, in ascending order.
     pub(crate) fn namespace_ids(&self) -> Vec<u32> {
-        let namespaces = self.namespaces();
-        (1..).zip(namespaces.iter()).filter_map(|(id, it)| it.as_ref().map(|_| id)).collect()
-    }
-
-    /// The smallest id that no namespace has, if there is one.
-    pub fn free_namespace_id(&self) -> Option<u32> {
-        let namespaces = self.namespaces();
-        (1..=NAMESPACES_MAX).find(|id| !matches!(namespaces.get(*id as usize - 1), Some(Some(_))))
-    }
-
-    /// Gives `namespace` the id `nsid`.
-    ///
-    /// # Panics
-    /// When there is a namespace of this id, or there can be none.
-    pub fn add_namespace(&self, nsid: u32, namespace: Namespace) {
-        assert!((1..=NAMESPACES_MAX).contains(&nsid), "a namespace has an id from 1");
-        let at = nsid as usize - 1;
-        let mut namespaces = self.namespaces_mut();
-        let len = namespaces.len().max(at + 1);
-        namespaces.resize(len, None);
-        let before = namespaces[at].replace(namespace);
-        assert!(before.is_none(), "there is a namespace {nsid}");
-    }
-
-    /// Takes the namespace of this id away: no command finds it any more. Those that are under way
-    /// run to their end.
-    pub fn remove_namespace(&self, nsid: u32) -> Option<Namespace> {
-        self.namespaces_mut().get_mut((nsid as usize).checked_sub(1)?)?.take()
+        self.inventory.ids()
     }
 
     /// The store of all key-value namespaces, if the device was made with one.
@@ -157,7 +122,8 @@ impl Controller {
 
 impl std::fmt::Debug for Controller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Controller").field(&*self.namespaces()).finish()
+        let namespaces = self.namespace_ids().into_iter().map(|id| (id, self.namespace(id)));
+        f.debug_map().entries(namespaces).finish()
     }
 }
 

@@ -20,6 +20,7 @@
 //! - No association sees anything of another one but what they store.
 
 mod association;
+mod attachments;
 mod connect;
 mod discovery;
 mod error_log;
@@ -37,7 +38,7 @@ pub(crate) use association::{Association, Service};
 pub use discovery::TransportAddress;
 pub(crate) use discovery::discovery_log;
 pub(crate) use error_log::ERRORS_KEPT;
-pub(crate) use io::room;
+pub(crate) use io::{brought, room};
 pub(crate) use keep_alive::GRANULARITY as KEEP_ALIVE_GRANULARITY;
 pub use port::{Entrance, Subsystems};
 pub(crate) use property::{QUEUE_ENTRIES, VERSION};

@@ -34,6 +34,7 @@
 
 mod admin;
 mod block;
+mod block_run;
 mod completion;
 mod controller;
 mod copy;
@@ -41,12 +42,14 @@ mod fabrics;
 mod firmware;
 mod gather;
 mod host_queue;
+mod inventory;
 mod io_command;
 mod kv;
 mod link;
 mod logical_blocks;
 mod namespace;
 mod nvm;
+mod provision;
 mod queue;
 mod span;
 mod status;

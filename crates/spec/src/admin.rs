@@ -31,8 +31,14 @@ impl AdminOpcode {
     pub const GET_FEATURES: Self = Self(0x0a);
     /// Waits for something to happen.
     pub const ASYNC_EVENT_REQUEST: Self = Self(0x0c);
+    /// Makes or ends a namespace.
+    pub const NAMESPACE_MANAGEMENT: Self = Self(0x0d);
+    /// Gives a namespace to controllers, or takes it from them.
+    pub const NAMESPACE_ATTACHMENT: Self = Self(0x15);
     /// Says that the host is there.
     pub const KEEP_ALIVE: Self = Self(0x18);
+    /// Makes a namespace new.
+    pub const FORMAT_NVM: Self = Self(0x80);
     /// A fabrics command, on any queue: what it is stands in its
     /// [`FabricsType`](crate::FabricsType).
     pub const FABRICS: Self = Self(0x7f);
@@ -51,7 +57,10 @@ impl fmt::Display for AdminOpcode {
             Self::SET_FEATURES => "Set Features",
             Self::GET_FEATURES => "Get Features",
             Self::ASYNC_EVENT_REQUEST => "Asynchronous Event Request",
+            Self::NAMESPACE_MANAGEMENT => "Namespace Management",
+            Self::NAMESPACE_ATTACHMENT => "Namespace Attachment",
             Self::KEEP_ALIVE => "Keep Alive",
+            Self::FORMAT_NVM => "Format NVM",
             Self::FABRICS => "Fabrics",
             Self(other) => return write!(f, "admin opcode {other:02X}h"),
         })
@@ -144,7 +153,10 @@ mod tests {
             (0x09, "Set Features"),
             (0x0a, "Get Features"),
             (0x0c, "Asynchronous Event Request"),
+            (0x0d, "Namespace Management"),
+            (0x15, "Namespace Attachment"),
             (0x18, "Keep Alive"),
+            (0x80, "Format NVM"),
             (0x7f, "Fabrics"),
             (0xc5, "admin opcode C5h"),
         ] {

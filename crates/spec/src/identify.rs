@@ -2,6 +2,7 @@
 
 mod command_sets;
 mod controller;
+mod controller_list;
 mod descriptors;
 mod kv;
 mod namespace;
@@ -10,6 +11,7 @@ mod zoned;
 
 pub use command_sets::IoCommandSets;
 pub use controller::{ControllerType, IdentifyController, NvmController, PowerState};
+pub use controller_list::ControllerList;
 pub use descriptors::{NamespaceDescriptor, NamespaceDescriptors};
 pub use kv::{KvFormat, KvNamespace};
 pub use namespace::{IdentifyNamespace, IndependentNamespace, LbaFormat, NvmNamespace};
@@ -48,6 +50,14 @@ impl Cns {
     pub const INDEPENDENT_NAMESPACE: Self = Self(0x08);
     /// As [`Cns::NAMESPACE_OF_SET`], for a format and without a namespace.
     pub const FORMAT_OF_SET: Self = Self(0x0a);
+    /// [`NamespaceList`] of the namespaces after the one that is named, attached or not.
+    pub const ALLOCATED_NAMESPACES: Self = Self(0x10);
+    /// As [`Cns::NAMESPACE`], of a namespace that need not be attached.
+    pub const ALLOCATED_NAMESPACE: Self = Self(0x11);
+    /// [`ControllerList`] of the controllers, from the one that is named on, that have a namespace.
+    pub const CONTROLLERS_OF_NAMESPACE: Self = Self(0x12);
+    /// [`ControllerList`] of the controllers from the one that is named on.
+    pub const CONTROLLERS: Self = Self(0x13);
     /// [`IoCommandSets`].
     pub const IO_COMMAND_SETS: Self = Self(0x1c);
 }
@@ -194,6 +204,10 @@ mod tests {
             (0x07, Cns::ACTIVE_NAMESPACES_OF_SET),
             (0x08, Cns::INDEPENDENT_NAMESPACE),
             (0x0a, Cns::FORMAT_OF_SET),
+            (0x10, Cns::ALLOCATED_NAMESPACES),
+            (0x11, Cns::ALLOCATED_NAMESPACE),
+            (0x12, Cns::CONTROLLERS_OF_NAMESPACE),
+            (0x13, Cns::CONTROLLERS),
             (0x1c, Cns::IO_COMMAND_SETS),
         ] {
             assert_eq!(cns, Cns(number));

@@ -50,6 +50,7 @@ mod identify;
 mod kv;
 mod list;
 mod log;
+mod namespace_management;
 mod nvm;
 mod opcode;
 mod options;
@@ -71,10 +72,10 @@ pub use features::{
     Feature, FeatureCapabilities, FeatureSelect, HostBehavior, QueueCounts, TemperatureThreshold,
 };
 pub use identify::{
-    Cns, CommandSet, ControllerType, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace,
-    IndependentNamespace, IoCommandSets, KvFormat, KvNamespace, LbaFormat, NamespaceDescriptor,
-    NamespaceDescriptors, NamespaceList, NvmController, NvmNamespace, PowerState, ZoneFormat,
-    ZonedController, ZonedNamespace,
+    Cns, CommandSet, ControllerList, ControllerType, IDENTIFY_BYTES, IdentifyController,
+    IdentifyNamespace, IndependentNamespace, IoCommandSets, KvFormat, KvNamespace, LbaFormat,
+    NamespaceDescriptor, NamespaceDescriptors, NamespaceList, NvmController, NvmNamespace,
+    PowerState, ZoneFormat, ZonedController, ZonedNamespace,
 };
 pub use kv::KEY_BYTES_INLINE;
 pub use list::{ListError, ListReader, ListWriter};
@@ -83,6 +84,7 @@ pub use log::{
     Effects, ErrorEntry, FirmwareSlots, LogPage, SmartLog, SubsystemType, SupportedLogPages,
     TransportType,
 };
+pub use namespace_management::{FormatOptions, NamespaceAttachment, NamespaceManagement};
 pub use nvm::{BLOCK_RANGE_BYTES, BlockRange, COPY_RANGE_BYTES, CopyRange};
 pub use opcode::Opcode;
 pub use options::{RetrieveOptions, StoreOptions};

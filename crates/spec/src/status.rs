@@ -48,6 +48,8 @@ impl Status {
     pub const KEEP_ALIVE_INVALID: Self = Self(0x1a);
     /// The transport lost or spoiled the data; it may come through the next time.
     pub const TRANSIENT_TRANSPORT_ERROR: Self = Self(0x22);
+    /// The namespace is being made new.
+    pub const FORMAT_IN_PROGRESS: Self = Self(0x84);
     /// The command names a logical block past the end of the namespace.
     pub const LBA_OUT_OF_RANGE: Self = Self(0x80);
     /// No space is left for what is written.
@@ -93,6 +95,8 @@ impl Status {
     pub const THIN_PROVISIONING_NOT_SUPPORTED: Self = Self(0x11b);
     /// The list names no controller, or one that there is not.
     pub const CONTROLLER_LIST_INVALID: Self = Self(0x11c);
+    /// No more hosts can have the namespace.
+    pub const NAMESPACE_ATTACHMENT_LIMIT_EXCEEDED: Self = Self(0x127);
     /// The controller has no such I/O command set.
     pub const COMMAND_SET_NOT_SUPPORTED: Self = Self(0x129);
     /// The I/O command set is there, and the host did not ask for it.
@@ -147,7 +151,7 @@ impl Status {
 }
 
 /// What the specifications call them.
-const NAMES: [(Status, &str); 63] = [
+const NAMES: [(Status, &str); 65] = [
     (Status::SUCCESS, "Successful Completion"),
     (Status::INVALID_OPCODE, "Invalid Command Opcode"),
     (Status::INVALID_FIELD, "Invalid Field in Command"),
@@ -167,6 +171,7 @@ const NAMES: [(Status, &str); 63] = [
     (Status::KEEP_ALIVE_EXPIRED, "Keep Alive Timer Expired"),
     (Status::KEEP_ALIVE_INVALID, "Keep Alive Timeout Invalid"),
     (Status::TRANSIENT_TRANSPORT_ERROR, "Transient Transport Error"),
+    (Status::FORMAT_IN_PROGRESS, "Format in Progress"),
     (Status::LBA_OUT_OF_RANGE, "LBA Out of Range"),
     (Status::CAPACITY_EXCEEDED, "Capacity Exceeded"),
     (Status::INVALID_VALUE_SIZE, "Invalid Value Size"),
@@ -189,6 +194,7 @@ const NAMES: [(Status, &str); 63] = [
     (Status::NAMESPACE_NOT_ATTACHED, "Namespace Not Attached"),
     (Status::THIN_PROVISIONING_NOT_SUPPORTED, "Thin Provisioning Not Supported"),
     (Status::CONTROLLER_LIST_INVALID, "Controller List Invalid"),
+    (Status::NAMESPACE_ATTACHMENT_LIMIT_EXCEEDED, "Namespace Attachment Limit Exceeded"),
     (Status::COMMAND_SET_NOT_SUPPORTED, "I/O Command Set Not Supported"),
     (Status::COMMAND_SET_NOT_ENABLED, "I/O Command Set Not Enabled"),
     (Status::COMMAND_SET_COMBINATION_REJECTED, "I/O Command Set Combination Rejected"),
@@ -236,7 +242,7 @@ mod tests {
     /// Base 2.1, Generic Command Status Values; KV 1.0d, the same for the KV command set; NVM
     /// 1.1 and ZNS 1.1a, their command specific values (type 1); Base 2.1, Media and Data
     /// Integrity Errors (type 2) and Path Related Status (type 3).
-    const SPECIFIED: [(u16, &str); 63] = [
+    const SPECIFIED: [(u16, &str); 65] = [
         (0x00, "Successful Completion"),
         (0x01, "Invalid Command Opcode"),
         (0x02, "Invalid Field in Command"),
@@ -256,6 +262,7 @@ mod tests {
         (0x19, "Keep Alive Timer Expired"),
         (0x1a, "Keep Alive Timeout Invalid"),
         (0x22, "Transient Transport Error"),
+        (0x84, "Format in Progress"),
         (0x80, "LBA Out of Range"),
         (0x81, "Capacity Exceeded"),
         (0x85, "Invalid Value Size"),
@@ -278,6 +285,7 @@ mod tests {
         (0x11a, "Namespace Not Attached"),
         (0x11b, "Thin Provisioning Not Supported"),
         (0x11c, "Controller List Invalid"),
+        (0x127, "Namespace Attachment Limit Exceeded"),
         (0x129, "I/O Command Set Not Supported"),
         (0x12a, "I/O Command Set Not Enabled"),
         (0x12b, "I/O Command Set Combination Rejected"),

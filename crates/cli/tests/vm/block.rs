@@ -9,6 +9,7 @@ on_each_kernel! {
     fio_finds_what_it_wrote_on_several_queues
     a_reset_in_the_middle_of_io_loses_nothing
     blocks_are_discarded_zeroed_compared_and_copied
+    namespaces_come_and_go_under_load
 }
 
 /// The block namespace.
@@ -35,7 +36,8 @@ fn a_file_system_keeps_its_files_over_a_reconnect(guest: &mut Guest, target: &mu
     guest.wait_for(&format!("[ ! -e {device} ]"));
     let device = target.connect_block(guest, NSID);
     guest.succeed(&format!(
-        "fsck.ext4 -f -n {device} && mount -t ext4 {device} /tmp/disk && cmp /tmp/in /tmp/disk/copy && [ ! -e /tmp/disk/7 ]
+        "fsck.ext4 -f -n {device} && mount -t ext4 {device} /tmp/disk &&
+         cmp /tmp/in /tmp/disk/copy && [ ! -e /tmp/disk/7 ]
          for i in 1 6 8 20; do [ $(cat /tmp/disk/$i/file) = $i ] || exit; done
          umount /tmp/disk && rm /tmp/in"
     ));
@@ -95,4 +97,39 @@ fn blocks_are_discarded_zeroed_compared_and_copied(guest: &mut Guest, target: &m
     guest.succeed(&format!("{write} && nvme write-zeroes {device} {whole} --deac"));
     guest.succeed(&is("/tmp/zeros"));
     guest.succeed(&format!("nvme flush {device} --namespace-id={NSID}"));
+}
+
+/// Six namespaces of pairs, one after the other, and the zones, which are deleted and made again,
+/// while blocks are written and read back.
+fn namespaces_come_and_go_under_load(guest: &mut Guest, target: &mut Target) {
+    let device = connect(guest, target);
+    let script = format!(
+        "{FIO} --filename={device} --rw=randwrite --rate_iops=100 > /tmp/fio 2>&1 &
+         load=$!
+         host=$(ls /dev/nvme[0-9])
+         id=$(nvme id-ctrl $host | grep cntlid | cut -d: -f2 | tr -d ' ')
+         count() {{ ls /dev/ng* | wc -l; }}
+         until_there_are() {{
+             for i in $(seq 100); do [ $(count) = $1 ] && return; sleep 0.1; done
+             echo there are $(count) and not $1; exit 1
+         }}
+         for round in 1 2 3 4 5 6; do
+             nvme create-ns $host --nsze=1000 --ncap=1000 --flbas=0 --csi=1 | grep -q nsid:4 || exit
+             nvme attach-ns $host --namespace-id=4 --controllers=$id || exit
+             until_there_are 4
+             nvme delete-ns $host --namespace-id=4 || exit
+             until_there_are 3
+         done
+         nvme delete-ns $host --namespace-id=3 || exit
+         until_there_are 2
+         nvme create-ns $host --nsze=131072 --ncap=131072 --flbas=0 --csi=2 | grep -q nsid:3 || exit
+         nvme attach-ns $host --namespace-id=3 --controllers=$id || exit
+         until_there_are 3
+         kill -0 $load || {{ echo 'the load was over too soon'; exit 1; }}
+         wait $load; status=$?; cat /tmp/fio; exit $status"
+    );
+    let said = guest.succeed(&script);
+    assert!(said.contains("err= 0"), "{said}");
+    let formatted = format!("nvme format {device} --ses=1 --force && cmp -n 65536 {device}");
+    guest.succeed(&format!("{formatted} /dev/zero"));
 }

@@ -32,9 +32,10 @@ impl Kernel {
         let builtin = fs::read_to_string(folder.join("modules.builtin")).unwrap();
         let builtin = builtin.lines().map(|line| name(Path::new(line))).collect();
         let mut choice = Choice { unpacked, files, builtin, modules: Vec::new() };
-        for name in WANTED_IF_THERE.into_iter().filter(|name| choice.has(name)).collect::<Vec<_>>()
-        {
-            choice.add(name);
+        for name in WANTED_IF_THERE {
+            if choice.has(name) {
+                choice.add(name);
+            }
         }
         for name in WANTED {
             choice.add(name);

@@ -73,8 +73,8 @@ impl Target {
         guest.wait_for("[ -e /dev/ng*n1 ]");
     }
 
-    /// The same, and returns the block device of the namespace `nsid`, which appears a little later.
-    /// Its number is of the order in which the host came upon its namespaces.
+    /// The same, and returns the block device of the namespace `nsid`, which appears a little
+    /// later. Its number is of the order in which the host came upon its namespaces.
     #[track_caller]
     pub(crate) fn connect_block(&self, guest: &mut Guest, nsid: u32) -> String {
         self.connect(guest, "--nr-io-queues=2");

@@ -10,9 +10,9 @@ use crate::completion::Executed;
 use crate::fabrics::{Association, Service, Subsystem};
 use crate::namespace::{NAMESPACES_MAX, Namespace};
 use spec::{
-    Cns, Command, CommandSet, IdentifyNamespace, IndependentNamespace, IoCommandSets,
-    NamespaceDescriptor, NamespaceDescriptors, NamespaceList, NvmController, NvmNamespace, Status,
-    ZonedController, ZonedNamespace,
+    Cns, Command, CommandSet, ControllerList, IdentifyNamespace, IndependentNamespace,
+    IoCommandSets, NamespaceDescriptor, NamespaceDescriptors, NamespaceList, NvmController,
+    NvmNamespace, Status, ZonedController, ZonedNamespace,
 };
 use zerocopy::IntoBytes;
 
@@ -47,11 +47,19 @@ pub(super) fn identify(association: &Association, command: &Command) -> Executed
             let controller = controller::of_storage(subsystem, association.id);
             delivered(command, controller.as_bytes())
         }
-        Cns::NAMESPACE => asked.in_blocks(),
+        Cns::NAMESPACE => asked.in_blocks(|nsid| association.namespace(nsid)),
+        Cns::ALLOCATED_NAMESPACE => asked.in_blocks(|nsid| subsystem.device.namespace(nsid)),
         Cns::NAMESPACE_DESCRIPTORS => asked.descriptors(),
         Cns::NAMESPACE_OF_SET => asked.in_terms_of(set),
         Cns::FORMAT_OF_SET if command.cns_specific_id() == 0 => asked.format_of(set),
         Cns::INDEPENDENT_NAMESPACE => asked.independent(),
+        Cns::ALLOCATED_NAMESPACES => asked.list(|_| true),
+        Cns::CONTROLLERS => asked.controllers(|_| true),
+        Cns::CONTROLLERS_OF_NAMESPACE => {
+            let nsid = command.nsid();
+            subsystem.device.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
+            asked.controllers(|controller| controller.namespace(nsid).is_some())
+        }
         Cns::ACTIVE_NAMESPACES => asked.list(|nsid| association.namespace(nsid).is_some()),
         Cns::ACTIVE_NAMESPACES_OF_SET if SETS.contains(&set) => {
             let has_set = |namespace: Namespace| namespace.command_set() == set;
@@ -89,20 +97,22 @@ impl Asked<'_> {
     /// The namespace that is asked about; `None` if there can be one of this id and the host has
     /// none.
     fn namespace(&self) -> Result<Option<Namespace>, Status> {
-        let nsid = self.command.nsid();
-        if (1..=NAMESPACES_MAX).contains(&nsid) {
-            return Ok(self.association.namespace(nsid));
-        }
-        Err(Status::INVALID_NAMESPACE)
+        self.id().map(|nsid| self.association.namespace(nsid))
     }
 
-    /// CNS 00h, which is asked of namespaces of every set.
-    fn in_blocks(&self) -> Executed {
+    /// The id that is asked about, if a namespace can have it.
+    fn id(&self) -> Result<u32, Status> {
+        let nsid = self.command.nsid();
+        if (1..=NAMESPACES_MAX).contains(&nsid) { Ok(nsid) } else { Err(Status::INVALID_NAMESPACE) }
+    }
+
+    /// CNS 00h and 11h, which are asked of namespaces of every set.
+    fn in_blocks(&self, find: impl Fn(u32) -> Option<Namespace>) -> Executed {
         let described = if self.command.nsid() == NSID_ALL {
             block::of_all()
         } else {
             let nguid = self.subsystem.nguid(self.command.nsid());
-            match self.namespace()? {
+            match find(self.id()?) {
                 Some(Namespace::Kv(store)) => kv::in_blocks(&store, nguid),
                 Some(Namespace::Block(blocks)) => block::namespace(&blocks.shape(), nguid),
                 Some(Namespace::Zoned(zones)) => zoned::in_blocks(&zones.shape(), nguid),
@@ -167,6 +177,15 @@ impl Asked<'_> {
         };
         let namespace = self.namespace()?.map(ready);
         delivered(self.command, namespace.unwrap_or_default().as_bytes())
+    }
+
+    /// Those controllers from the one that is named on that are `wanted`.
+    fn controllers(&self, wanted: impl Fn(&Association) -> bool) -> Executed {
+        let from = self.command.controller_id();
+        let mut controllers = self.subsystem.associations.all();
+        controllers.retain(|controller| controller.id >= from && wanted(controller));
+        let list: ControllerList = controllers.iter().map(|controller| controller.id).collect();
+        delivered(self.command, list.as_bytes())
     }
 
     /// Those after the one that is named that are `wanted`.

@@ -96,7 +96,10 @@ fn effects(set: CommandSet) -> CommandEffects {
         .with_admin(AdminOpcode::SET_FEATURES, none)
         .with_admin(AdminOpcode::GET_FEATURES, none)
         .with_admin(AdminOpcode::ASYNC_EVENT_REQUEST, none)
-        .with_admin(AdminOpcode::KEEP_ALIVE, none);
+        .with_admin(AdminOpcode::NAMESPACE_MANAGEMENT, Effects::CHANGES_INVENTORY)
+        .with_admin(AdminOpcode::NAMESPACE_ATTACHMENT, Effects::CHANGES_INVENTORY)
+        .with_admin(AdminOpcode::KEEP_ALIVE, none)
+        .with_admin(AdminOpcode::FORMAT_NVM, Effects::CHANGES_DATA | Effects::CHANGES_NAMESPACE);
     io_command::commands(set)
         .iter()
         .fold(admin, |page, command| page.with_io(command.opcode, command.effects))

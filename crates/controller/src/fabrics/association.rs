@@ -52,7 +52,7 @@ impl Association {
     #[inline]
     pub(crate) fn namespace(&self, nsid: u32) -> Option<Namespace> {
         match &self.service {
-            Service::Storage(subsystem) => subsystem.namespace(nsid),
+            Service::Storage(subsystem) => subsystem.namespace(nsid, &self.host),
             Service::Discovery(_) => None,
         }
     }

@@ -81,7 +81,7 @@ fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
         return Err(Status::COMMAND_SEQUENCE_ERROR);
     }
     let Capsule { command, data } = capsule;
-    let namespace = subsystem.namespace(command.nsid());
+    let namespace = subsystem.namespace(command.nsid(), &association.host);
     let Some(namespace) = namespace else {
         let is_known = io_command::is_known(command.opcode());
         return Err(if is_known { Status::INVALID_NAMESPACE } else { Status::INVALID_OPCODE });
@@ -90,6 +90,9 @@ fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
     let what = what.ok_or(Status::INVALID_OPCODE)?;
     if command.is_fused() {
         return Err(Status::INVALID_FIELD);
+    }
+    if subsystem.device.inventory.is_formatting(command.nsid()) {
+        return Err(Status::FORMAT_IN_PROGRESS);
     }
     // More than any command may move is left to the device to refuse.
     let moved = (what.bytes)(&command, namespace.block_bytes()).min(OVERLONG);

@@ -1,5 +1,6 @@
 use crate::controller::Controller;
-use crate::fabrics::association::Associations;
+use crate::fabrics::association::{Association, Associations};
+use crate::fabrics::attachments::Attachments;
 use crate::fabrics::tally::Tally;
 use crate::namespace::Namespace;
 use base::checksum::hash64;
@@ -50,6 +51,7 @@ pub struct Subsystem {
     flash: Box<dyn Fn() -> FlashFigures>,
     pub(crate) device: Arc<Controller>,
     pub(crate) associations: Rc<Associations>,
+    pub(crate) attachments: Attachments,
     pub(crate) tally: Tally,
 }
 
@@ -70,6 +72,7 @@ impl Subsystem {
             flash: config.flash,
             device,
             associations: Rc::default(),
+            attachments: Attachments::default(),
             tally: Tally::default(),
         })
     }
@@ -91,10 +94,17 @@ impl Subsystem {
         }
     }
 
-    /// The namespace of this id, if there is one.
+    /// The namespace of this id, if there is one and `host` has it.
     #[inline]
-    pub(crate) fn namespace(&self, nsid: u32) -> Option<Namespace> {
-        self.device.namespace(nsid)
+    pub(crate) fn namespace(&self, nsid: u32, host: &QualifiedName) -> Option<Namespace> {
+        self.device.namespace(nsid).filter(|_| self.attachments.are_of(nsid, host))
+    }
+
+    /// The controllers whose hosts have this namespace.
+    pub(crate) fn controllers_with(&self, nsid: u32) -> Vec<Rc<Association>> {
+        let mut controllers = self.associations.all();
+        controllers.retain(|controller| controller.namespace(nsid).is_some());
+        controllers
     }
 
     /// The I/O command sets that its namespaces are of. A host that is told of one that none is of
@@ -113,13 +123,14 @@ impl Subsystem {
             .collect()
     }
 
-    /// Bytes of all namespaces.
+    /// Bytes of all namespaces, and of those that there can be beside them.
     pub(crate) fn capacity_bytes(&self) -> u64 {
         let ids = self.device.namespace_ids();
         let all = ids.into_iter().filter_map(|id| self.device.namespace(id));
         let of_blocks = all.filter(|namespace| namespace.command_set() != CommandSet::KEY_VALUE);
         let of_pairs = self.device.kv().map_or(0, |store| store.capacity_bytes());
-        of_pairs + of_blocks.map(|namespace| namespace.capacity_bytes()).sum::<u64>()
+        let of_blocks: u64 = of_blocks.map(|namespace| namespace.capacity_bytes()).sum();
+        of_pairs + of_blocks + self.device.inventory.unallocated_bytes()
     }
 
     /// A name for a namespace that is the same each time that the device is served by this name

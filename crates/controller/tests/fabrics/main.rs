@@ -13,6 +13,7 @@ mod io;
 mod keep_alive;
 mod linux;
 mod log_pages;
+mod namespaces;
 mod property;
 mod queue;
 mod spdk;

@@ -30,12 +30,16 @@ pub(super) fn of_storage(subsystem: &Subsystem, id: u16) -> IdentifyController {
         multipath: IdentifyController::MULTIPLE_CONTROLLERS | IdentifyController::ASYMMETRIC_ACCESS,
         async_events: STORAGE_EVENTS.into(),
         controller_type: ControllerType::IO,
+        optional_admin_commands: (IdentifyController::FORMAT
+            | IdentifyController::NAMESPACE_MANAGEMENT)
+            .into(),
         abort_limit: ABORT_LIMIT,
         firmware_updates: IdentifyController::ONE_FIXED_SLOT,
         log_page_attributes: IdentifyController::LOG_EFFECTS | IdentifyController::LOG_OFFSETS,
         warning_temperature: WARNING_TEMPERATURE.into(),
         critical_temperature: CRITICAL_TEMPERATURE.into(),
         capacity: u128::from(subsystem.capacity_bytes()).into(),
+        unallocated_capacity: u128::from(subsystem.device.inventory.unallocated_bytes()).into(),
         access_transition_seconds: ACCESS_TRANSITION_SECONDS,
         access_capabilities: IdentifyController::ACCESS_OPTIMIZED
             | IdentifyController::ACCESS_GROUP_STAYS,

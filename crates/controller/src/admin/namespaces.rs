@@ -1,0 +1,146 @@
+//! Namespace Management, Namespace Attachment and Format NVM (Base 2.1).
+
+use crate::completion::{Executed, Outcome};
+use crate::fabrics::{Association, Service, Subsystem, brought};
+use crate::host_queue::Capsule;
+use spec::{
+    AdminOpcode, Command, CommandSet, ControllerList, FormatOptions, IdentifyNamespace,
+    NamespaceAttachment, NamespaceManagement, Status,
+};
+use std::rc::Rc;
+use zerocopy::FromBytes;
+
+/// Every namespace.
+const NSID_ALL: u32 = 0xffff_ffff;
+
+/// Whether a command is one of these. They may wait for the medium.
+pub(super) const fn are_of(opcode: AdminOpcode) -> bool {
+    matches!(
+        opcode,
+        AdminOpcode::NAMESPACE_MANAGEMENT
+            | AdminOpcode::NAMESPACE_ATTACHMENT
+            | AdminOpcode::FORMAT_NVM
+    )
+}
+
+pub(super) async fn execute(association: &Association, capsule: &Capsule) -> Executed {
+    let Service::Storage(subsystem) = &association.service else {
+        return Err(Status::INVALID_OPCODE);
+    };
+    let command = &capsule.command;
+    match command.admin_opcode() {
+        AdminOpcode::NAMESPACE_MANAGEMENT => match command.namespace_management() {
+            Some(NamespaceManagement::Create) => create(subsystem, capsule).await,
+            Some(NamespaceManagement::Delete) => delete(association, subsystem, command).await,
+            None => Err(Status::INVALID_FIELD),
+        },
+        AdminOpcode::NAMESPACE_ATTACHMENT => attach(association, subsystem, capsule),
+        _ => format(association, subsystem, command).await,
+    }
+}
+
+async fn create(subsystem: &Subsystem, capsule: &Capsule) -> Executed {
+    let wanted: IdentifyNamespace = structure(capsule)?;
+    if wanted.size != wanted.capacity {
+        return Err(Status::THIN_PROVISIONING_NOT_SUPPORTED);
+    }
+    if wanted.format != 0 || wanted.protection != 0 {
+        return Err(Status::INVALID_FORMAT);
+    }
+    let set = capsule.command.csi();
+    let has_size = wanted.size.get() > 0 || set == CommandSet::KEY_VALUE;
+    if !has_size || wanted.ana_group.get() > super::identify::ACCESS_GROUP {
+        return Err(Status::INVALID_FIELD);
+    }
+    let nsid = subsystem.device.create_namespace(set, wanted.size.get()).await?;
+    // No host has it before it is attached.
+    subsystem.attachments.begin(nsid);
+    Ok(Outcome { result: nsid.into(), ..Outcome::done() })
+}
+
+async fn delete(
+    association: &Association,
+    subsystem: &Rc<Subsystem>,
+    command: &Command,
+) -> Executed {
+    let ids = match command.nsid() {
+        NSID_ALL => subsystem.device.namespace_ids(),
+        nsid => vec![nsid],
+    };
+    for nsid in ids {
+        let hosts = subsystem.controllers_with(nsid);
+        subsystem.device.delete_namespace(nsid).await?;
+        subsystem.attachments.end(nsid);
+        tell(association, nsid, &hosts);
+    }
+    Ok(Outcome::done())
+}
+
+/// A namespace is attached to the host of a controller, or detached from it.
+fn attach(association: &Association, subsystem: &Subsystem, capsule: &Capsule) -> Executed {
+    let what = capsule.command.namespace_attachment().ok_or(Status::INVALID_FIELD)?;
+    let list: ControllerList = structure(capsule)?;
+    let nsid = capsule.command.nsid();
+    subsystem.device.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
+    let found = list.ids().ok_or(Status::CONTROLLER_LIST_INVALID)?;
+    let found: Option<Vec<_>> = found.map(|id| subsystem.associations.get(id)).collect();
+    let controllers = found.filter(|controllers| !controllers.is_empty());
+    let controllers = controllers.ok_or(Status::CONTROLLER_LIST_INVALID)?;
+    let is_attached = what == NamespaceAttachment::Attach;
+    for controller in &controllers {
+        if subsystem.attachments.are_of(nsid, &controller.host) == is_attached {
+            return Err(match what {
+                NamespaceAttachment::Attach => Status::NAMESPACE_ALREADY_ATTACHED,
+                NamespaceAttachment::Detach => Status::NAMESPACE_NOT_ATTACHED,
+            });
+        }
+    }
+    let before = subsystem.controllers_with(nsid);
+    for controller in &controllers {
+        if !subsystem.attachments.set(nsid, &controller.host, is_attached) {
+            return Err(Status::NAMESPACE_ATTACHMENT_LIMIT_EXCEEDED);
+        }
+    }
+    let after = subsystem.controllers_with(nsid);
+    tell(association, nsid, if is_attached { &after } else { &before });
+    Ok(Outcome::done())
+}
+
+async fn format(association: &Association, subsystem: &Subsystem, command: &Command) -> Executed {
+    let options = command.format_options();
+    if options.format != 0 || options.protection != 0 {
+        return Err(Status::INVALID_FORMAT);
+    }
+    // What is given up cannot be read any more, whether the host insists on that or not.
+    let erases = [FormatOptions::NO_SECURE_ERASE, FormatOptions::ERASE_USER_DATA];
+    if !erases.contains(&options.secure_erase) {
+        return Err(Status::INVALID_FIELD);
+    }
+    let ids = match command.nsid() {
+        NSID_ALL => subsystem.device.namespace_ids(),
+        nsid => vec![nsid],
+    };
+    for nsid in ids {
+        if association.namespace(nsid).is_some() || command.nsid() != NSID_ALL {
+            association.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
+            subsystem.device.format_namespace(nsid).await?;
+        }
+    }
+    Ok(Outcome::done())
+}
+
+/// Tells controllers, but for the one whose host has changed it, that a namespace came or went.
+fn tell(changer: &Association, nsid: u32, controllers: &[Rc<Association>]) {
+    for other in controllers.iter().filter(|other| other.id != changer.id) {
+        other.changes.add(nsid);
+        other.events.notice_namespaces(other);
+    }
+}
+
+/// What a command brings, as a structure of the specification.
+fn structure<T: FromBytes>(capsule: &Capsule) -> Result<T, Status> {
+    let data = brought(&capsule.command, capsule.data.clone())?;
+    let bytes = data.bytes().unwrap_or_default();
+    let (structure, _) = T::read_from_prefix(bytes).map_err(|_| Status::DATA_SGL_LENGTH_INVALID)?;
+    Ok(structure)
+}

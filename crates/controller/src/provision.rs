@@ -1,0 +1,93 @@
+//! Namespaces come, go, and are made new.
+
+use crate::controller::Controller;
+use crate::namespace::Namespace;
+use crate::status::{status_of, status_of_write, status_of_zones};
+use clock::Class;
+use engine::{KeySpaceId, Store};
+use ftl::ZoneAction;
+use spec::{CommandSet, Status};
+use std::sync::Arc;
+
+impl Controller {
+    /// A new namespace of `set`, which is empty and has `size` logical blocks, or at most so many
+    /// bytes of pairs. Returns its id.
+    pub(crate) async fn create_namespace(&self, set: CommandSet, size: u64) -> Result<u32, Status> {
+        let nsid = self.inventory.reserve()?;
+        match self.make(nsid, set, size).await {
+            Ok(namespace) => {
+                self.inventory.put(nsid, namespace);
+                Ok(nsid)
+            }
+            Err(status) => {
+                self.inventory.release(nsid);
+                Err(status)
+            }
+        }
+    }
+
+    async fn make(&self, nsid: u32, set: CommandSet, size: u64) -> Result<Namespace, Status> {
+        match set {
+            CommandSet::KEY_VALUE => {
+                let store = self.kv().ok_or(Status::COMMAND_SET_NOT_SUPPORTED)?;
+                if size > store.capacity_bytes() {
+                    return Err(Status::NAMESPACE_INSUFFICIENT_CAPACITY);
+                }
+                store.create_key_space(key_space(nsid)).await.map_err(status_of)?;
+                Ok(Namespace::Kv(store.clone()))
+            }
+            CommandSet::NVM => self.inventory.take_blocks(nsid, size),
+            CommandSet::ZONED => self.inventory.take_zones(size),
+            _ => Err(Status::COMMAND_SET_NOT_SUPPORTED),
+        }
+    }
+
+    /// Ends a namespace with all its data. Commands that are under way run to their end.
+    pub(crate) async fn delete_namespace(&self, nsid: u32) -> Result<(), Status> {
+        let namespace = self.inventory.begin_end(nsid)?;
+        let wiped = match &namespace {
+            Namespace::Kv(store) => {
+                store.delete_key_space(key_space(nsid)).await.map_err(status_of)
+            }
+            Namespace::Block(_) | Namespace::Zoned(_) => wipe(nsid, &namespace).await,
+        };
+        match wiped {
+            Ok(()) => self.inventory.end(nsid, namespace),
+            Err(_) => self.inventory.put(nsid, namespace),
+        }
+        wiped
+    }
+
+    /// Makes a namespace empty. Commands that come meanwhile are refused.
+    pub(crate) async fn format_namespace(&self, nsid: u32) -> Result<(), Status> {
+        let namespace = self.inventory.begin_format(nsid)?;
+        let wiped = wipe(nsid, &namespace).await;
+        self.inventory.put(nsid, namespace);
+        wiped
+    }
+}
+
+/// Leaves nothing in a namespace.
+async fn wipe(nsid: u32, namespace: &Namespace) -> Result<(), Status> {
+    match namespace {
+        Namespace::Kv(store) => renew(store, key_space(nsid)).await,
+        Namespace::Block(blocks) => {
+            let all = blocks.shape().blocks;
+            blocks.trim(0, all, Class::HostWrite).await.map_err(status_of_write)
+        }
+        Namespace::Zoned(zones) => {
+            let reset = zones.change_all(ZoneAction::Reset).await;
+            reset.map_err(|error| status_of_zones(error, status_of_write))
+        }
+    }
+}
+
+async fn renew(store: &Arc<Store>, space: KeySpaceId) -> Result<(), Status> {
+    store.delete_key_space(space).await.map_err(status_of)?;
+    store.create_key_space(space).await.map_err(status_of)
+}
+
+/// A namespace is the key space of the same number.
+fn key_space(nsid: u32) -> KeySpaceId {
+    KeySpaceId(u16::try_from(nsid).expect("ids are small"))
+}
