@@ -18,6 +18,10 @@ impl BlockRun {
         Self { whole, first: 0, count }
     }
 
+    pub(crate) const fn first(&self) -> u64 {
+        self.first
+    }
+
     pub(crate) const fn count(&self) -> u64 {
         self.count
     }
@@ -34,6 +38,26 @@ impl BlockRun {
         let taken = Self { whole: self.whole.clone(), first: self.first, count };
         (self.first, self.count) = (self.first + count, left);
         Some(taken)
+    }
+
+    /// The `count` blocks from `first` on of the medium, if this run has them.
+    pub(crate) fn part(&self, first: u64, count: u64) -> Option<Self> {
+        let part = Self { whole: self.whole.clone(), first, count };
+        first.checked_add(count).filter(|_| count > 0 && self.has(&part)).map(|_| part)
+    }
+
+    /// Whether all blocks of `part` are of this run.
+    pub(crate) fn has(&self, part: &Self) -> bool {
+        Arc::ptr_eq(&self.whole, &part.whole)
+            && self.first <= part.first
+            && part.first + part.count <= self.first + self.count
+    }
+
+    /// What is left of this run without `part`, which it has.
+    pub(crate) fn without(mut self, part: &Self) -> impl Iterator<Item = Self> {
+        let before = self.take(part.first - self.first);
+        let _ = self.take(part.count);
+        before.into_iter().chain([self]).filter(|run| run.count > 0)
     }
 
     /// Makes one run of both, if `next` is what follows.

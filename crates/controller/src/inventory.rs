@@ -1,3 +1,7 @@
+mod saved;
+
+pub use saved::SavedNamespaces;
+
 use crate::block_run::BlockRun;
 use crate::namespace::{NAMESPACES_MAX, Namespace};
 use ftl::Zones;
@@ -14,6 +18,8 @@ pub(crate) struct Inventory(RwLock<State>);
 
 #[derive(Default)]
 struct State {
+    /// What the device was made with, in the order of the ids that they had.
+    made_with: Vec<Namespace>,
     slots: Vec<Slot>,
     /// Which blocks a namespace of blocks has.
     runs: BTreeMap<u32, BlockRun>,
@@ -35,13 +41,11 @@ enum Slot {
 impl Inventory {
     /// Of `namespaces`, in the order of their ids from 1.
     pub(crate) fn new(namespaces: Vec<Namespace>) -> Self {
-        let runs = (1..).zip(&namespaces).filter_map(|(nsid, namespace)| match namespace {
-            Namespace::Block(blocks) => Some((nsid, BlockRun::all(blocks.clone()))),
-            Namespace::Kv(_) | Namespace::Zoned(_) => None,
-        });
-        let runs = runs.collect();
+        let made_with = namespaces.clone();
+        let runs = (1..).zip(&namespaces);
+        let runs = runs.filter_map(|(nsid, namespace)| Some((nsid, namespace.run()?))).collect();
         let slots = namespaces.into_iter().map(Slot::There).collect();
-        Self(RwLock::new(State { slots, runs, ..State::default() }))
+        Self(RwLock::new(State { made_with, slots, runs, ..State::default() }))
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
@@ -136,9 +140,7 @@ impl Inventory {
             Namespace::Kv(_) => {}
             Namespace::Block(_) => {
                 let run = state.runs.remove(&nsid).expect("a namespace of blocks has blocks");
-                state.free.push(run);
-                state.free.sort_by_key(BlockRun::place);
-                state.free.dedup_by(|next, run| run.join(next));
+                state.give_back(run);
             }
             Namespace::Zoned(zones) => state.free_zones.push(zones),
         }
@@ -155,6 +157,12 @@ impl Inventory {
 }
 
 impl State {
+    fn give_back(&mut self, run: BlockRun) {
+        self.free.push(run);
+        self.free.sort_by_key(BlockRun::place);
+        self.free.dedup_by(|next, run| run.join(next));
+    }
+
     fn set(&mut self, nsid: u32, slot: Slot) {
         self.slots[nsid as usize - 1] = slot;
     }
@@ -175,6 +183,24 @@ impl State {
             }
             Slot::Formatting(_) => Err(Status::FORMAT_IN_PROGRESS),
             Slot::Free | Slot::Taken => Err(Status::INVALID_NAMESPACE),
+        }
+    }
+}
+
+impl Namespace {
+    /// All its blocks, if it is one of blocks.
+    fn run(&self) -> Option<BlockRun> {
+        match self {
+            Self::Block(blocks) => Some(BlockRun::all(blocks.clone())),
+            Self::Kv(_) | Self::Zoned(_) => None,
+        }
+    }
+
+    /// Its zones, if it is zoned.
+    fn zones(&self) -> Option<Arc<Zones>> {
+        match self {
+            Self::Zoned(zones) => Some(zones.clone()),
+            Self::Kv(_) | Self::Block(_) => None,
         }
     }
 }

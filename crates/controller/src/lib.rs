@@ -63,6 +63,7 @@ pub use fabrics::{
 };
 pub use firmware::FirmwareCosts;
 pub use host_queue::{Capsule, HostQueue, IN_CAPSULE_BYTES_MAX, Port, Response, Responses};
+pub use inventory::SavedNamespaces;
 pub use link::LinkTiming;
 pub use namespace::{NAMESPACES_MAX, Namespace};
 pub use queue::{Queue, QueuePair, Submission};

@@ -1,6 +1,7 @@
 //! Namespaces come, go, and are made new.
 
 use crate::controller::Controller;
+use crate::inventory::SavedNamespaces;
 use crate::namespace::Namespace;
 use crate::status::{status_of, status_of_write, status_of_zones};
 use clock::Class;
@@ -10,6 +11,17 @@ use spec::{CommandSet, Status};
 use std::sync::Arc;
 
 impl Controller {
+    /// Which namespaces there are now; `None` while one comes or goes.
+    pub fn save_namespaces(&self) -> Option<SavedNamespaces> {
+        self.inventory.save()
+    }
+
+    /// Has the namespaces that were saved, on a device that was just made. `None` when they are not
+    /// of this one.
+    pub fn restore_namespaces(&self, saved: &SavedNamespaces) -> Option<()> {
+        self.inventory.restore(saved)
+    }
+
     /// A new namespace of `set`, which is empty and has `size` logical blocks, or at most so many
     /// bytes of pairs. Returns its id.
     pub(crate) async fn create_namespace(&self, set: CommandSet, size: u64) -> Result<u32, Status> {

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"KVSRSTAT";
 /// Raised whenever the content of a section changes its form.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const NAME_BYTES: usize = 16;
 const HEAD_BYTES: usize = NAME_BYTES + 16;
 

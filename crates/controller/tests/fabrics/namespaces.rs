@@ -363,3 +363,30 @@ fn commands_that_come_during_a_format_may_come_again() {
         assert_eq!(io.store(b"key", b"value").await, Status::SUCCESS);
     });
 }
+
+#[test]
+fn namespaces_are_restored_as_they_were_saved() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        for nsid in [KV, BLOCK] {
+            assert_eq!(admin.delete(nsid).await, Status::SUCCESS);
+        }
+        // Runs of 10, 20 and 30 blocks, of which the second goes.
+        for (blocks, nsid) in [(10, KV), (20, BLOCK), (30, NEXT)] {
+            assert_eq!(admin.create(CommandSet::NVM, blocks).await, Ok(nsid));
+        }
+        assert_eq!(admin.delete(BLOCK).await, Status::SUCCESS);
+        let saved = world.device.save_namespaces().unwrap();
+        let before = (admin.list(Cns::ALLOCATED_NAMESPACES).await, admin.capacities().await);
+        assert_eq!(admin.delete(ALL).await, Status::SUCCESS);
+        assert_eq!(admin.create(CommandSet::KEY_VALUE, 0).await, Ok(KV));
+        world.device.restore_namespaces(&saved).unwrap();
+        let after = (admin.list(Cns::ALLOCATED_NAMESPACES).await, admin.capacities().await);
+        assert_eq!(after, before);
+        assert_eq!(after.0, [KV, ZONED, NEXT]);
+        let full = Err(Status::NAMESPACE_INSUFFICIENT_CAPACITY);
+        assert_eq!(admin.create(CommandSet::NVM, 41).await, full);
+        assert_eq!(admin.create(CommandSet::NVM, 40).await, Ok(BLOCK), "behind the third");
+        assert_eq!(admin.create(CommandSet::NVM, 20).await, Ok(NEXT + 1), "in the gap");
+    });
+}

@@ -4,6 +4,7 @@ use crate::device::{Device, LogMedium, Namespace};
 use crate::profile::{LogFtl, NamespaceKind, Profile};
 use crate::state::{Origin, Problem, Reader, Writer};
 use clock::SavedClock;
+use controller::SavedNamespaces;
 use engine::{NotSaved, SavedStore, Store};
 use ftl::{AppendFtl, PageFtl, Region, SavedAppendFtl, SavedPageFtl, SavedZones, Zones};
 use media::{LogOnBlocks, Media, SavedLogOnBlocks};
@@ -48,6 +49,7 @@ enum SavedNamespace {
 #[derive(Debug, Serialize, Deserialize)]
 struct Features {
     delete_reports_missing: bool,
+    namespaces: SavedNamespaces,
 }
 
 impl Device {
@@ -66,6 +68,8 @@ impl Device {
         let namespaces = self.namespaces.iter().map(Namespace::save);
         let namespaces = namespaces.collect::<Option<Vec<_>>>().ok_or(Problem::Busy)?;
         let delete_reports_missing = self.controller.delete_reports_missing();
+        let of_controller = self.controller.save_namespaces().ok_or(Problem::Busy)?;
+        let features = Features { delete_reports_missing, namespaces: of_controller };
         let mut writer = Writer::begin(origin, out)?;
         writer.section("clock", &clock::save())?;
         let cells = self.nand.cells();
@@ -75,7 +79,7 @@ impl Device {
         writer.section("flash", &self.nand.save())?;
         writer.section("keys", &keys)?;
         writer.section("namespaces", &namespaces)?;
-        writer.section("features", &Features { delete_reports_missing })?;
+        writer.section("features", &features)?;
         writer.section("load", &load)?;
         writer.end()
     }
@@ -105,6 +109,7 @@ impl Device {
         let device = maker.restored(keys, namespaces)?;
         of_flash.restore(nand);
         device.controller.set_delete_reports_missing(features.delete_reports_missing);
+        device.controller.restore_namespaces(&features.namespaces)?;
         clock::restore(clock).then_some(device)
     }
 }
