@@ -94,6 +94,16 @@ impl Buf {
         }
     }
 
+    /// Bytes of memory that this keeps in use, those around its own among them. 0 for a phantom.
+    #[inline]
+    pub fn held_bytes(&self) -> usize {
+        match &self.0 {
+            Repr::Bytes { block, .. } => block.bytes().len(),
+            Repr::Small { bytes, .. } => bytes.len(),
+            Repr::Phantom { .. } => 0,
+        }
+    }
+
     /// The bytes, unless this is a phantom.
     #[inline]
     pub fn bytes(&self) -> Option<&[u8]> {

@@ -2,28 +2,68 @@ use crate::blocks::{Blocks, BlocksShape, Segments, cut};
 use crate::error::Error;
 use base::Buf;
 use clock::{Class, LocalFuture};
-use std::collections::BTreeMap;
 use std::future::ready;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Blocks whose places are made together, when the first of them is written.
+const SHELF_LEN: usize = 512;
+const SHELF_BLOCKS: u64 = SHELF_LEN as u64;
+
+/// How much of the memory that a block keeps in use may be others': what a host wrote is kept
+/// without a copy up to this many times a block's size.
+const SLACK: usize = 2;
 
 /// Logical blocks in memory that take no time.
 #[derive(Debug)]
 pub struct MemoryBlocks {
     shape: BlocksShape,
     zeros: Buf,
-    written: Mutex<BTreeMap<u64, Segments>>,
+    shelves: Mutex<Box<[Option<Shelf>]>>,
+}
+
+type Shelf = Box<[Block; SHELF_LEN]>;
+
+/// What a block holds.
+#[derive(Clone, Debug, Default)]
+enum Block {
+    #[default]
+    Zeros,
+    One(Buf),
+    /// Phantoms that do not join.
+    Parts(Box<Segments>),
+}
+
+impl Block {
+    /// The block that `parts` are, one after the other.
+    fn of(mut parts: Segments, block_bytes: u32) -> Self {
+        let one = match parts.len() {
+            1 => parts.pop(),
+            _ => Buf::join(&parts),
+        };
+        match one {
+            // Else a block could keep all of a long write in memory, long after the rest of it.
+            Some(one) if one.held_bytes() > SLACK * block_bytes as usize => {
+                Self::One(Buf::copy_from(one.bytes().unwrap_or_default()))
+            }
+            Some(one) => Self::One(one),
+            None => Self::Parts(Box::new(parts)),
+        }
+    }
 }
 
 impl MemoryBlocks {
     /// Blocks of this shape, none of which was written.
     pub fn new(shape: BlocksShape) -> Self {
         let zeros = Buf::copy_from(&vec![0; shape.block_bytes as usize]);
-        Self { shape, zeros, written: Mutex::default() }
+        let shelves = usize::try_from(shape.blocks.div_ceil(SHELF_BLOCKS));
+        let shelves = shelves.expect("memory has fewer blocks than addresses");
+        let shelves = (0..shelves).map(|_| None).collect();
+        Self { shape, zeros, shelves: Mutex::new(shelves) }
     }
 
-    fn written(&self) -> MutexGuard<'_, BTreeMap<u64, Segments>> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shelves(&self) -> MutexGuard<'_, Box<[Option<Shelf>]>> {
+        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn range(&self, first: u64, count: u64) -> Range<u64> {
@@ -34,18 +74,26 @@ impl MemoryBlocks {
     }
 }
 
+/// The shelf of a block, and its place there.
+fn place(block: u64) -> (usize, usize) {
+    let index = |number: u64| usize::try_from(number).expect("there is memory for it");
+    (index(block / SHELF_BLOCKS), index(block % SHELF_BLOCKS))
+}
+
 impl Blocks for MemoryBlocks {
     fn shape(&self) -> BlocksShape {
         self.shape
     }
 
     fn read(&self, first: u64, count: u32, _: Class) -> LocalFuture<'_, Result<Segments, Error>> {
-        let written = self.written();
+        let shelves = self.shelves();
         let mut data = Segments::new();
         for block in self.range(first, count.into()) {
-            match written.get(&block) {
-                Some(segments) => data.extend(segments.iter().cloned()),
-                None => data.push(self.zeros.clone()),
+            let (shelf, at) = place(block);
+            match shelves[shelf].as_ref().map(|shelf| &shelf[at]) {
+                Some(Block::One(content)) => data.push(content.clone()),
+                Some(Block::Parts(parts)) => data.extend(parts.iter().cloned()),
+                Some(Block::Zeros) | None => data.push(self.zeros.clone()),
             }
         }
         Box::pin(ready(Ok(data)))
@@ -55,17 +103,31 @@ impl Blocks for MemoryBlocks {
         let block_bytes = self.shape.block_bytes;
         let bytes: u32 = data.iter().map(Buf::len).sum();
         assert!(bytes.is_multiple_of(block_bytes), "{bytes} bytes are not whole blocks");
-        let mut written = self.written();
+        let mut shelves = self.shelves();
         for (number, block) in (0..).zip(self.range(first, (bytes / block_bytes).into())) {
             let content = cut(&data, number * block_bytes, block_bytes);
-            written.insert(block, content.expect("the data is as long as its blocks"));
+            let content = content.expect("the data is as long as its blocks");
+            let (shelf, at) = place(block);
+            let empty = || Box::new([const { Block::Zeros }; SHELF_LEN]);
+            shelves[shelf].get_or_insert_with(empty)[at] = Block::of(content, block_bytes);
         }
         Box::pin(ready(Ok(())))
     }
 
     fn trim(&self, first: u64, count: u64, _: Class) -> LocalFuture<'_, Result<(), Error>> {
-        let range = self.range(first, count);
-        self.written().retain(|block, _| !range.contains(block));
+        let (mut next, end) = (first, self.range(first, count).end);
+        let mut shelves = self.shelves();
+        while next < end {
+            let (shelf, at) = place(next);
+            let here = (end - next).min(SHELF_BLOCKS - next % SHELF_BLOCKS);
+            if here == SHELF_BLOCKS {
+                shelves[shelf] = None;
+            } else if let Some(shelf) = &mut shelves[shelf] {
+                let (from, len) = (at, usize::try_from(here).expect("of one shelf"));
+                shelf[from..from + len].fill(Block::Zeros);
+            }
+            next += here;
+        }
         Box::pin(ready(Ok(())))
     }
 
@@ -97,6 +159,47 @@ mod tests {
         drop(blocks.write(2, smallvec![Buf::copy_from(b"ijkl")], Class::HostWrite));
         drop(blocks.trim(0, 2, Class::HostWrite));
         assert_eq!(read(&blocks, 1, 2), b"\0\0\0\0ijkl");
+    }
+
+    #[test]
+    fn what_was_trimmed_is_zeros_and_nothing_beside_it() {
+        let shape = BlocksShape { block_bytes: 1, blocks: 2_000, parallelism: 1 };
+        let blocks = MemoryBlocks::new(shape);
+        let all: Vec<u8> = (0..2_000_u32).map(|at| at.to_le_bytes()[0] | 1).collect();
+        for (first, count) in [(0, 1), (511, 2), (3, 1_997), (512, 512), (700, 1_000), (0, 2_000)] {
+            drop(blocks.write(0, smallvec![Buf::copy_from(&all)], Class::HostWrite));
+            drop(blocks.trim(first, count, Class::HostWrite));
+            let mut expected = all.clone();
+            let at = usize::try_from(first).unwrap();
+            expected[at..at + usize::try_from(count).unwrap()].fill(0);
+            assert_eq!(read(&blocks, 0, 2_000), expected, "{count} from {first}");
+        }
+    }
+
+    #[test]
+    fn a_block_keeps_no_more_memory_than_its_own() {
+        let shape = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
+        let blocks = MemoryBlocks::new(shape);
+        let held = |first| {
+            let future = blocks.read(first, 1, Class::HostRead);
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            let std::task::Poll::Ready(data) = { future }.as_mut().poll(&mut context) else {
+                panic!("memory takes no time")
+            };
+            data.unwrap()[0].held_bytes()
+        };
+        let long = Buf::copy_from(&vec![7; 100 * 4_096]);
+        assert_eq!(long.held_bytes(), 100 * 4_096);
+        drop(blocks.write(0, smallvec![long], Class::HostWrite));
+        assert_eq!(held(50), 4_096);
+        let short = Buf::copy_from(&[8; 4_096]);
+        let same = short.bytes().unwrap().as_ptr();
+        drop(blocks.write(50, smallvec![short], Class::HostWrite));
+        let shelves = blocks.shelves();
+        let Some(Block::One(kept)) = shelves[0].as_ref().map(|shelf| &shelf[50]) else {
+            panic!("it was written")
+        };
+        assert_eq!(kept.bytes().unwrap().as_ptr(), same, "what is short is not copied");
     }
 
     #[test]
