@@ -83,6 +83,11 @@ impl Reactor {
         }
     }
 
+    /// Tasks that have not ended.
+    pub fn tasks(&self) -> usize {
+        self.futures.iter().flatten().count()
+    }
+
     /// Tells `sink` of each span for which a resource is held in the runs from here on.
     pub fn set_trace(&mut self, sink: Option<TraceSink>) {
         self.schedule.as_mut().expect("a reactor is not run from within itself").set_trace(sink);
@@ -165,7 +170,6 @@ fn adopt(
 
 impl std::fmt::Debug for Reactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let tasks = self.futures.iter().flatten().count();
-        write!(f, "Reactor with {tasks} tasks, {:?}", self.schedule)
+        write!(f, "Reactor with {} tasks, {:?}", self.tasks(), self.schedule)
     }
 }

@@ -5,6 +5,10 @@ use net::Stream;
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
+/// How often it is looked whether a connection is still there: a task cannot be woken before the
+/// time it sleeps to, and it is not to outlive by much what it waits for, however many come and go.
+const STEP: Nanos = Nanos::from_secs(1);
+
 /// When a connection is over if nothing changes it.
 #[derive(Debug, Default)]
 pub(super) struct Deadline {
@@ -42,6 +46,6 @@ async fn watch<S: Stream>(connection: Weak<Connection<S>>) {
             .upgrade()
             .and_then(|connection| connection.deadline().look(|| connection.lose_patience()));
         let Some(at) = next else { return };
-        clock::sleep_until(at, Stage::Queue).await;
+        clock::sleep_until(at.min(clock::now() + STEP), Stage::Queue).await;
     }
 }

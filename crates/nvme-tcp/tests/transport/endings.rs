@@ -33,6 +33,23 @@ fn who_never_asks_for_a_connection_is_left() {
 }
 
 #[test]
+fn who_leaves_early_is_not_waited_for() {
+    let mut reactor = reactor::Reactor::new(None);
+    reactor.run(async {
+        for seed in 0..50 {
+            // Gone before it has connected: there was a time until which it had to.
+            let host = Host::connect(seed, QUICK);
+            clock::sleep(Nanos(1), Stage::Queue).await;
+            host.stream.shut_down();
+        }
+        clock::sleep(Nanos::from_secs(1), Stage::Queue).await;
+    });
+    // What sleeps at most a second ends in the instant at which the run does.
+    reactor.run(async { clock::sleep(Nanos(1), Stage::Queue).await });
+    assert_eq!(reactor.tasks(), 0, "nobody looks after connections that are gone");
+}
+
+#[test]
 fn who_agrees_on_terms_and_does_not_connect_is_left() {
     run(async {
         let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
