@@ -152,6 +152,7 @@ fn run(
         load: remote.load(),
         connections: connections.count(),
         moved: connections.moved(),
+        tasks: reactor.tasks(),
     })
 }
 

@@ -20,6 +20,9 @@ pub struct ReactorReport {
     pub connections: u64,
     /// What they moved.
     pub moved: Moved,
+    /// Tasks that had not ended when it was stopped: those that serve whoever comes, and those of
+    /// the device and of the connections that there were.
+    pub tasks: usize,
 }
 
 /// Bytes that connections moved.

@@ -2,6 +2,8 @@
 //! hostile, all at the same time: each gets what the specification has for it, alone. The others go
 //! on, memory stays bounded, and nothing of the bad ones is left when they are gone.
 //!
+//! Ten thousand connections that come and go leave nothing behind either.
+//!
 //! Good hosts are `client`'s. Bad ones are bytes on blocking sockets, a thread each. How long the
 //! server waits for a PDU that does not go on is tried in virtual time, in `nvme-tcp`.
 
@@ -13,6 +15,8 @@ mod breach;
 mod census;
 #[cfg(test)]
 mod crowd;
+#[cfg(test)]
+mod droves;
 #[cfg(test)]
 mod peer;
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use node::server::Server;
 use spec::{Command, ConnectAttributes, ConnectData, ConnectReply, DataPointer, LogPage, Property};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -31,6 +32,17 @@ pub(crate) struct Place {
     pub(crate) nqn: String,
     /// Connections that peers made.
     pub(crate) connected: AtomicU64,
+}
+
+impl Place {
+    /// Where `server` is.
+    pub(crate) fn of(server: &Server) -> Self {
+        Self {
+            address: server.address(),
+            nqn: server.nqn().to_owned(),
+            connected: AtomicU64::new(0),
+        }
+    }
 }
 
 /// A bad host's end of a connection.

@@ -1,11 +1,11 @@
 use crate::abuse::{self, COMMANDS_MAX, IN_FLIGHT_MAX, LONGEST, SHORT};
 use crate::crowd::{Crowd, HOSTS, ROUND_BYTES};
 use crate::peer::{PATIENCE, Peer, Place};
-use crate::{breach, census, reset, stall};
+use crate::{breach, census, droves, reset, stall};
 use node::Profile;
 use node::server::{Served, Server, ServerConfig};
 use std::num::NonZero;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -46,17 +46,72 @@ fn bad_hosts_end_alone_on_three_reactors() {
     play(3);
 }
 
+/// Connections that come and go.
+const DROVES: u64 = 10_000;
+
+/// Those that come and go before it is counted: by then the allocator has most of what it keeps.
+const WARM_UP: u64 = 6_000;
+
+/// By how much memory may have grown after all have gone: 400 bytes of each connection.
+const KEPT_BYTES: u64 = 4 << 20;
+
+/// Tasks of a reactor itself, at most: those that accept, clean, and speak to other reactors. Some
+/// may end before others when the server stops.
+const OWN_TASKS: usize = 8;
+
+/// How often it may have grown by more. What stays of connections grows with each of them; what the
+/// allocator keeps does not, and depends on how many were there at a time.
+const GROWTHS: usize = 3;
+
+#[test]
+fn ten_thousand_connections_leave_nothing_on_one_reactor() {
+    come_and_go(1);
+}
+
+#[test]
+fn ten_thousand_connections_leave_nothing_on_three_reactors() {
+    come_and_go(3);
+}
+
+fn come_and_go(reactors: u16) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = census::sockets();
+    let server = start(reactors);
+    let idle = census::sockets();
+    let place = Arc::new(Place::of(&server));
+    let good = |rounds| {
+        let mut crowd = Crowd::new(&place);
+        crowd.go_on(rounds, || {});
+        crowd.leave();
+    };
+    good(2);
+    droves::come_and_go(&place, WARM_UP);
+    census::wait_for_sockets(idle, PATIENCE);
+    thread::sleep(droves::FORGOTTEN_WITHIN);
+    let grows = || {
+        let memory = census::memory();
+        droves::come_and_go(&place, DROVES);
+        census::wait_for_sockets(idle, PATIENCE);
+        thread::sleep(droves::FORGOTTEN_WITHIN);
+        census::memory().saturating_sub(memory) > KEPT_BYTES
+    };
+    assert!(!(0..GROWTHS).all(|_| grows()), "memory grows by {KEPT_BYTES} and more each time");
+    good(2);
+    census::wait_for_sockets(idle, PATIENCE);
+    thread::sleep(droves::FORGOTTEN_WITHIN);
+    let report = server.stop().expect("the server served");
+    for reactor in report.reactors {
+        assert!(reactor.tasks <= OWN_TASKS, "{} tasks are left of connections", reactor.tasks);
+    }
+    assert_eq!(census::sockets(), before, "the server is gone with its sockets");
+}
+
 fn play(reactors: u16) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let before = census::sockets();
     let server = start(reactors);
     let idle = census::sockets();
-    let place = Place {
-        address: server.address(),
-        nqn: server.nqn().to_owned(),
-        connected: AtomicU64::new(0),
-    };
-    let place = Arc::new(place);
+    let place = Arc::new(Place::of(&server));
     let mut crowd = Crowd::new(&place);
     crowd.go_on(2, || {});
     let peers = let_in_beside(&mut crowd, &place);
