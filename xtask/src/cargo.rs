@@ -19,6 +19,14 @@ impl Cargo {
         Self { command, words: format!("cargo {arguments}") }
     }
 
+    /// The same with the nightly compiler, which rustup has to know.
+    pub(crate) fn nightly(root: &Path, arguments: &str) -> Self {
+        let mut command = Command::new("rustup");
+        command.current_dir(root).args(["run", "nightly", "cargo"]);
+        command.args(arguments.split_whitespace());
+        Self { command, words: format!("cargo +nightly {arguments}") }
+    }
+
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self.words = format!("{name}={value} {}", self.words);

@@ -1,6 +1,7 @@
 //! Chores of this repository: `cargo xtask --help` lists them.
 
 mod cargo;
+mod fuzz;
 mod layers;
 mod soak;
 mod source;
@@ -20,6 +21,8 @@ Usage: cargo xtask COMMAND
   tidy              the style guide, over every file that git does not ignore
   layers            the allowed arrows between crates, as docs/internals/layers.toml has them
   soak [--seeds N]  the simulation sweep over N seeds (default 5000), in release
+  fuzz [TARGET] [--seconds N]
+                    looks for inputs that fail, N seconds for each target (default 60)
   --help            this list";
 
 fn main() -> ExitCode {
@@ -36,6 +39,10 @@ fn main() -> ExitCode {
         ["layers"] => report(layers::run(root)),
         ["soak", flags @ ..] => match soak::seeds(flags) {
             Ok(seeds) => report(soak::run(root, seeds)),
+            Err(sentence) => misused(&sentence),
+        },
+        ["fuzz", arguments @ ..] => match fuzz::wish(arguments) {
+            Ok(wish) => report(fuzz::run(root, &wish)),
             Err(sentence) => misused(&sentence),
         },
         [command @ ("test" | "tidy" | "layers"), extra, ..] => {

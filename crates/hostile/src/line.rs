@@ -1,0 +1,92 @@
+use crate::world::{NQN, World, pass};
+use base::{Buf, Nanos};
+use controller::{Capsule, HostQueue, Port, Response, Responses};
+use spec::{
+    Command, Configuration, ConnectAttributes, ConnectData, Property, QualifiedName, Status,
+};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use zerocopy::IntoBytes;
+
+/// Who attacks.
+pub(crate) const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:8d1b2c3e";
+pub(crate) const HOST_ID: [u8; 16] = *b"a hostile host 1";
+
+/// Names of what hosts connect to: one of them is of nothing.
+pub(crate) const SERVICES: [&str; 3] = [NQN, QualifiedName::DISCOVERY, "nqn.nobody"];
+
+/// A queue in the process, whose host reads the last answer at most.
+pub(crate) struct Line {
+    queue: Rc<dyn HostQueue>,
+    door: Rc<Door>,
+    next_id: Cell<u16>,
+}
+
+#[derive(Default)]
+struct Door(RefCell<Option<Response>>);
+
+impl Responses for Door {
+    fn respond(&self, response: Response) {
+        *self.0.borrow_mut() = Some(response);
+    }
+
+    fn end(&self) {}
+}
+
+impl Line {
+    /// A queue that is nobody's.
+    pub(crate) fn new(world: &World) -> Self {
+        let door = Rc::<Door>::default();
+        Self { queue: world.entrance.queue(door.clone()), door, next_id: Cell::new(0) }
+    }
+
+    /// The admin queue of a controller that is enabled, and its id.
+    pub(crate) async fn admin(world: &World, service: &str) -> (Self, u16) {
+        let line = Self::new(world);
+        let data = ConnectData::new(HOST_ID, HOST_NQN, service, ConnectData::ANY_CONTROLLER);
+        let connect = Command::connect(0, 31, ConnectAttributes::NONE, 0);
+        let id = line.result(connect, data.as_bytes()).await;
+        let enable = Configuration::ENABLE_ALL_COMMAND_SETS;
+        line.result(Command::property_set(Property::CC, enable.0.into()), &[]).await;
+        (line, u16::try_from(id).expect("it is an id"))
+    }
+
+    /// An I/O queue of the controller `id`.
+    pub(crate) async fn io(world: &World, id: u16, queue: u16) -> Self {
+        let line = Self::new(world);
+        let data = ConnectData::new(HOST_ID, HOST_NQN, NQN, id);
+        let connect = Command::connect(queue, 127, ConnectAttributes::NONE, 0);
+        line.result(connect, data.as_bytes()).await;
+        line
+    }
+
+    /// Sends a command as it is.
+    pub(crate) fn send(&self, command: Command, data: &[u8]) {
+        self.queue.submit(Capsule { command, data: Buf::copy_from(data) });
+    }
+
+    /// Sends a command with the next id, of few: they come again while their commands run.
+    pub(crate) fn send_next(&self, command: Command, data: &[u8]) {
+        let id = self.next_id.get();
+        self.next_id.set((id + 1) % 64);
+        self.send(command.with_command_id(id), data);
+    }
+
+    /// The result of a command that has to succeed.
+    async fn result(&self, command: Command, data: &[u8]) -> u64 {
+        self.send(command, data);
+        pass(Nanos(1)).await;
+        let response = self.door.0.take().expect("what takes no time is answered at once");
+        assert_eq!(response.entry.status(), Status::SUCCESS, "{command:?}");
+        response.entry.result()
+    }
+}
+
+impl Drop for Line {
+    /// The connection is gone.
+    fn drop(&mut self) {
+        if clock::is_installed() {
+            self.queue.close();
+        }
+    }
+}

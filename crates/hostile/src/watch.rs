@@ -1,0 +1,187 @@
+//! What a queue owes its host, watched between a transport and the controller.
+
+use crate::device::{CALM_KV, CALM_ZONED, KV};
+use crate::entry;
+use controller::{Capsule, Entrance, HostQueue, Port, Response, Responses};
+use spec::{AdminOpcode, Command, DataPointer, FabricsType, Status, Transfer};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A command that was not answered.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    command: Command,
+    /// Bytes that its host takes.
+    room: u32,
+}
+
+/// What a queue was asked and has answered.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    /// By command id, which a host may use more than once at a time.
+    asked: RefCell<BTreeMap<u16, Vec<Asked>>>,
+    /// Whether a Connect has made it an I/O queue.
+    is_io: Cell<bool>,
+    is_closed: Cell<bool>,
+    is_ended: Cell<bool>,
+}
+
+impl Ledger {
+    fn ask(&self, command: &Command) {
+        let room = match (command.transfer(), command.data_pointer()) {
+            (Transfer::ToHost, DataPointer::Transport { len }) if command.uses_sgl() => len,
+            _ => 0,
+        };
+        let asked = Asked { command: *command, room };
+        self.asked.borrow_mut().entry(command.command_id()).or_default().push(asked);
+    }
+
+    fn answer(&self, response: &Response) {
+        let (id, status) = (response.entry.command_id(), response.entry.status());
+        assert!(!self.is_closed.get(), "command {id} is answered on a queue that was closed");
+        assert!(!self.is_ended.get(), "command {id} is answered after the queue's end");
+        assert!(matches!(status.0 >> 8, 0..=3), "{status} is of no type that there is");
+        let len = response.data.len();
+        assert!(len == 0 || status.is_success(), "command {id} failed with {status}, and has data");
+        let mut asked = self.asked.borrow_mut();
+        let same = asked.get_mut(&id).unwrap_or_else(|| panic!("nobody asked command {id}"));
+        // A request for an event may wait for ever: of two of an id the other one is answered.
+        same.sort_by_key(|one| self.may_wait(&one.command));
+        let fits = same.iter().position(|one| len <= one.room);
+        let at = fits.unwrap_or_else(|| panic!("{len} bytes for {same:?}"));
+        let one = same.remove(at);
+        if same.is_empty() {
+            asked.remove(&id);
+        }
+        refuses_pointers(&one.command, status);
+        if is_connect(&one.command) && status.is_success() {
+            self.is_io.set(one.command.queue_id() > 0);
+        }
+    }
+
+    /// Whether it is a request for an event. On I/O queues its opcode is another command's.
+    fn may_wait(&self, command: &Command) -> bool {
+        !self.is_io.get() && command.admin_opcode() == AdminOpcode::ASYNC_EVENT_REQUEST
+    }
+
+    /// Checks that nothing is owed any more. Requests for events may be.
+    pub(crate) fn check(&self) {
+        if self.is_closed.get() || self.is_ended.get() {
+            return;
+        }
+        let asked = self.asked.borrow();
+        let owed: Vec<_> =
+            asked.values().flatten().filter(|one| !self.may_wait(&one.command)).collect();
+        assert!(owed.is_empty(), "nobody has answered {owed:?}");
+    }
+}
+
+/// Opcodes of commands that move data whatever their fields say, on every queue that has them.
+const MOVE_DATA: [u8; 7] = [0x01, 0x02, 0x05, 0x06, 0x19, 0x7a, 0x7d];
+
+/// What moves data may not succeed without a place for it (Base 2.1, SGL descriptors).
+fn refuses_pointers(command: &Command, status: Status) {
+    let has_place = command.uses_sgl()
+        && match command.data_pointer() {
+            DataPointer::Transport { .. } => true,
+            DataPointer::InCapsule { .. } => command.transfer() == Transfer::ToController,
+            DataPointer::Other(_) => false,
+        };
+    let opcode = command.opcode().0;
+    let needs_place = is_connect(command) || MOVE_DATA.contains(&opcode);
+    assert!(
+        has_place || !needs_place || !status.is_success(),
+        "{command:?} has no place for its data and succeeds"
+    );
+}
+
+fn is_connect(command: &Command) -> bool {
+    command.admin_opcode() == AdminOpcode::FABRICS && command.fabrics_type() == FabricsType::CONNECT
+}
+
+/// An entrance whose queues are watched.
+pub(crate) struct Watched {
+    entrance: Entrance,
+    /// Of every queue that there was.
+    ledgers: Rc<RefCell<Vec<Rc<Ledger>>>>,
+    /// Whether commands are kept from the calm host's namespaces.
+    is_kept_out: bool,
+}
+
+impl Watched {
+    pub(crate) fn new(
+        entrance: Entrance,
+        ledgers: Rc<RefCell<Vec<Rc<Ledger>>>>,
+        is_kept_out: bool,
+    ) -> Self {
+        Self { entrance, ledgers, is_kept_out }
+    }
+}
+
+impl Port for Watched {
+    fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
+        let ledger = Rc::<Ledger>::default();
+        self.ledgers.borrow_mut().push(ledger.clone());
+        let inner = self.entrance.queue(Rc::new(Answers { ledger: ledger.clone(), responses }));
+        Rc::new(Queue { inner, ledger, is_kept_out: self.is_kept_out })
+    }
+}
+
+struct Queue {
+    inner: Rc<dyn HostQueue>,
+    ledger: Rc<Ledger>,
+    is_kept_out: bool,
+}
+
+impl HostQueue for Queue {
+    fn submit(&self, mut capsule: Capsule) {
+        if self.is_kept_out {
+            capsule.command = kept_out(&capsule.command);
+        }
+        self.ledger.ask(&capsule.command);
+        self.inner.submit(capsule);
+    }
+
+    fn close(&self) {
+        self.ledger.is_closed.set(true);
+        self.inner.close();
+    }
+}
+
+/// Opcodes of admin commands that change what a namespace is (Base 2.1, Namespace Management,
+/// Namespace Attachment and Format NVM commands).
+const CHANGE_NAMESPACES: [AdminOpcode; 3] =
+    [AdminOpcode::NAMESPACE_MANAGEMENT, AdminOpcode::NAMESPACE_ATTACHMENT, AdminOpcode::FORMAT_NVM];
+
+/// The command, or where it is for a namespace of the calm host the same for another one. To change
+/// all namespaces is every host's right, and would change those too.
+fn kept_out(command: &Command) -> Command {
+    let nsid = command.nsid();
+    if command.admin_opcode() == AdminOpcode::FABRICS {
+        *command
+    } else if (CALM_KV..=CALM_ZONED).contains(&nsid) {
+        entry::with_nsid(command, nsid - CALM_KV + KV)
+    } else if nsid == u32::MAX && CHANGE_NAMESPACES.contains(&command.admin_opcode()) {
+        entry::with_nsid(command, KV)
+    } else {
+        *command
+    }
+}
+
+struct Answers {
+    ledger: Rc<Ledger>,
+    responses: Rc<dyn Responses>,
+}
+
+impl Responses for Answers {
+    fn respond(&self, response: Response) {
+        self.ledger.answer(&response);
+        self.responses.respond(response);
+    }
+
+    fn end(&self) {
+        assert!(!self.ledger.is_ended.replace(true), "a queue ends once");
+        self.responses.end();
+    }
+}
