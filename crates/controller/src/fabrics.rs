@@ -10,7 +10,8 @@
 //!    go to `admin`.
 //! 3. What an association is to its host, its properties say (`property`). It ends with its admin
 //!    queue, or when the host was silent for too long (`keep_alive`).
-//! 4. The discovery subsystem (`discovery`) tells hosts of the others.
+//! 4. The discovery subsystem (`discovery`) tells hosts of the others. Who may connect to which,
+//!    and how much a host may have, are rules that change at any time (`rules`).
 //!
 //! # Guarantees
 //! - Each command is answered once, unless its queue is gone: then never. A command that was
@@ -18,6 +19,7 @@
 //! - Nothing that a host sends panics, and what it can make the controller keep is bounded: queues,
 //!   commands on them, associations, entries of logs.
 //! - No association sees anything of another one but what they store.
+//! - A host that may not connect to a subsystem is not told of it either.
 
 mod association;
 mod attachments;
@@ -29,6 +31,7 @@ mod keep_alive;
 mod port;
 mod property;
 mod queue;
+mod rules;
 mod slots;
 mod subsystem;
 mod tally;
@@ -41,7 +44,8 @@ pub(crate) use error_log::ERRORS_KEPT;
 pub(crate) use io::{brought, room};
 pub(crate) use keep_alive::GRANULARITY as KEEP_ALIVE_GRANULARITY;
 pub use port::{Entrance, Subsystems};
-pub(crate) use property::{QUEUE_ENTRIES, VERSION};
+pub(crate) use property::VERSION;
 pub(crate) use queue::{Bound, Queue};
+pub use rules::{Limits, Rules};
 pub(crate) use slots::Ticket;
 pub use subsystem::{FlashFigures, Subsystem, SubsystemConfig};

@@ -59,7 +59,7 @@ pub use admin::EngineFigures;
 pub use completion::Completion;
 pub use controller::{Config, Controller};
 pub use fabrics::{
-    Entrance, FlashFigures, Subsystem, SubsystemConfig, Subsystems, TransportAddress,
+    Entrance, FlashFigures, Limits, Rules, Subsystem, SubsystemConfig, Subsystems, TransportAddress,
 };
 pub use firmware::FirmwareCosts;
 pub use host_queue::{Capsule, HostQueue, IN_CAPSULE_BYTES_MAX, Port, Response, Responses};

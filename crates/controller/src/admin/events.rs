@@ -88,7 +88,7 @@ impl Events {
         }
     }
 
-    /// There is another subsystem.
+    /// The discovery log page has changed.
     pub(crate) fn notice_discovery(&self, association: &Association) {
         if self.wanted.get().contains(AsyncEvents::DISCOVERY) {
             self.happened(association, AsyncEvent::DISCOVERY_CHANGED);

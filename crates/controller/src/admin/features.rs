@@ -11,9 +11,6 @@ use spec::{
 };
 use std::cell::Cell;
 
-/// I/O queues of an association at most.
-const IO_QUEUES_MAX: u16 = 64;
-
 /// What no count of queues may be.
 const TOO_MANY_QUEUES: u16 = 0xffff;
 
@@ -35,19 +32,20 @@ pub(crate) struct Features {
     arbitration: Cell<u32>,
     temperatures: Cell<(u16, u16)>,
     io_queues: Cell<u16>,
-}
-
-impl Default for Features {
-    fn default() -> Self {
-        Self {
-            arbitration: Cell::new(0),
-            temperatures: Cell::new(TEMPERATURES),
-            io_queues: Cell::new(IO_QUEUES_MAX),
-        }
-    }
+    io_queues_max: u16,
 }
 
 impl Features {
+    /// Those of a host that may connect at most `io_queues_max` I/O queues.
+    pub(crate) fn new(io_queues_max: u16) -> Self {
+        Self {
+            arbitration: Cell::new(0),
+            temperatures: Cell::new(TEMPERATURES),
+            io_queues: Cell::new(io_queues_max),
+            io_queues_max,
+        }
+    }
+
     /// How many I/O queues the host may connect.
     pub(crate) fn io_queues(&self) -> u16 {
         self.io_queues.get()
@@ -62,7 +60,7 @@ impl Features {
     pub(crate) fn reset(&self) {
         self.arbitration.set(0);
         self.temperatures.set(TEMPERATURES);
-        self.io_queues.set(IO_QUEUES_MAX);
+        self.io_queues.set(self.io_queues_max);
     }
 }
 
@@ -117,7 +115,7 @@ pub(super) fn get(association: &Association, command: &Command) -> Executed {
             return super::delivered(command, &association.host_id);
         }
         FeatureSelect::Current => current,
-        FeatureSelect::Default | FeatureSelect::Saved => default(feature, command),
+        FeatureSelect::Default | FeatureSelect::Saved => default(association, command),
     };
     Ok(Outcome { result: result.into(), ..Outcome::done() })
 }
@@ -151,9 +149,9 @@ fn current(association: &Association, command: &Command) -> Result<u32, Status> 
     }
 }
 
-fn default(feature: Feature, command: &Command) -> u32 {
-    match feature {
-        Feature::NUMBER_OF_QUEUES => queues(IO_QUEUES_MAX),
+fn default(association: &Association, command: &Command) -> u32 {
+    match command.feature_id() {
+        Feature::NUMBER_OF_QUEUES => queues(association.features.io_queues_max),
         Feature::TEMPERATURE_THRESHOLD => {
             of_direction(TEMPERATURES, command.feature_value()).unwrap_or(0)
         }
@@ -192,7 +190,8 @@ fn set_queues(association: &Association, wanted: QueueCounts) -> Executed {
     if association.has_io_queues() {
         return Err(Status::COMMAND_SEQUENCE_ERROR);
     }
-    let count = wanted.submission.min(wanted.completion).min(IO_QUEUES_MAX - 1) + 1;
+    let most = association.features.io_queues_max;
+    let count = wanted.submission.min(wanted.completion).min(most - 1) + 1;
     association.features.io_queues.set(count);
     Ok(Outcome { result: queues(count).into(), ..Outcome::done() })
 }

@@ -35,7 +35,7 @@ pub(super) fn identify(association: &Association, command: &Command) -> Executed
     let subsystem = match &association.service {
         Service::Storage(subsystem) => subsystem,
         Service::Discovery(_) if command.cns() == Cns::CONTROLLER => {
-            let controller = controller::of_discovery(association.id);
+            let controller = controller::of_discovery(association);
             return delivered(command, controller.as_bytes());
         }
         Service::Discovery(_) => return Err(Status::INVALID_FIELD),
@@ -44,7 +44,7 @@ pub(super) fn identify(association: &Association, command: &Command) -> Executed
     let set = command.csi();
     match command.cns() {
         Cns::CONTROLLER => {
-            let controller = controller::of_storage(subsystem, association.id);
+            let controller = controller::of_storage(subsystem, association);
             delivered(command, controller.as_bytes())
         }
         Cns::NAMESPACE => asked.in_blocks(|nsid| association.namespace(nsid)),

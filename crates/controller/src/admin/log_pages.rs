@@ -49,7 +49,9 @@ fn page(association: &Association, command: &Command) -> Result<Vec<u8>, Status>
     match (&association.service, command.log_page()) {
         (_, LogPage::ERRORS) => Ok(association.errors.page()),
         (Service::Storage(subsystem), _) => page_of_storage(association, subsystem, command),
-        (Service::Discovery(entrance), LogPage::DISCOVERY) => Ok(discovery_log(entrance)),
+        (Service::Discovery(entrance), LogPage::DISCOVERY) => {
+            Ok(discovery_log(entrance, &association.host))
+        }
         (Service::Discovery(_), LogPage::SUPPORTED) => {
             Ok(SupportedLogPages::of(&DISCOVERY_PAGES).as_bytes().to_vec())
         }

@@ -4,6 +4,7 @@ use crate::fabrics::keep_alive::{KeepAlive, TICK};
 use crate::fabrics::port::Entrance;
 use crate::fabrics::property::Registers;
 use crate::fabrics::queue::Queue;
+use crate::fabrics::rules::Limits;
 use crate::fabrics::subsystem::Subsystem;
 use crate::namespace::Namespace;
 use clock::Stage;
@@ -11,9 +12,6 @@ use spec::{Completion, QualifiedName, Status};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
-
-/// Most associations of a subsystem: a bound on what hosts can make it keep.
-const ASSOCIATIONS_MAX: usize = 256;
 
 /// The largest id of a dynamic controller (Base 2.1, Connect command).
 const CONTROLLER_ID_MAX: u16 = 0xffef;
@@ -37,6 +35,8 @@ pub(crate) struct Association {
     pub(crate) host_id: [u8; 16],
     pub(crate) host: QualifiedName,
     pub(crate) service: Service,
+    /// What the host was granted when it connected.
+    pub(crate) limits: Limits,
     pub(crate) registers: Registers,
     pub(crate) keep_alive: KeepAlive,
     pub(crate) features: Features,
@@ -131,15 +131,16 @@ pub(crate) struct Associations {
 }
 
 impl Associations {
-    /// A new association, unless there are as many as may be.
+    /// A new association, unless there are as many as `limits` allow.
     pub(crate) fn add(
         self: &Rc<Self>,
         host_id: [u8; 16],
         host: QualifiedName,
         service: Service,
         keep_alive_ms: u32,
+        limits: Limits,
     ) -> Option<Rc<Association>> {
-        if self.list.borrow().len() >= ASSOCIATIONS_MAX {
+        if self.list.borrow().len() >= usize::from(limits.associations) {
             return None;
         }
         let association = Rc::new(Association {
@@ -147,9 +148,10 @@ impl Associations {
             host_id,
             host,
             service,
+            limits,
             registers: Registers::default(),
             keep_alive: KeepAlive::default(),
-            features: Features::default(),
+            features: Features::new(limits.io_queues),
             events: Events::default(),
             errors: ErrorLog::default(),
             changes: Changes::default(),

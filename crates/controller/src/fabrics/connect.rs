@@ -2,8 +2,10 @@ use crate::completion::Outcome;
 use crate::fabrics::association::{Association, Service};
 use crate::fabrics::io::brought;
 use crate::fabrics::keep_alive::DISCOVERY_MS;
-use crate::fabrics::property::QUEUE_ENTRIES;
+use crate::fabrics::port::Subsystems;
 use crate::fabrics::queue::{Bound, Queue};
+use crate::fabrics::rules::Limits;
+use crate::fabrics::subsystem::Subsystem;
 use crate::host_queue::Capsule;
 use spec::{Command, ConnectData, ConnectInvalid, ConnectReply, QualifiedName, Status};
 use std::rc::Rc;
@@ -48,13 +50,9 @@ fn connected(queue: &Rc<Queue>, capsule: &Capsule) -> Result<u16, Refusal> {
     let bytes = brought(command, capsule.data.clone())?;
     let data = bytes.bytes().and_then(|bytes| ConnectData::read_from_bytes(bytes).ok());
     let data = data.ok_or(Status::DATA_SGL_LENGTH_INVALID)?;
-    if !(1..=QUEUE_ENTRIES).contains(&command.queue_size()) {
-        return Err(ConnectInvalid::QUEUE_SIZE.into());
-    }
-    data.host.as_str().ok_or(ConnectInvalid::HOST)?;
     let association = match command.queue_id() {
         0 => new_association(queue, command, &data)?,
-        id => association_of(queue, id, &data)?,
+        id => association_of(queue, command, id, &data)?,
     };
     if !association.add_queue(command.queue_id(), queue) {
         return Err(Status::COMMAND_SEQUENCE_ERROR.into());
@@ -75,16 +73,20 @@ fn new_association(
     command: &Command,
     data: &ConnectData,
 ) -> Result<Rc<Association>, Refusal> {
-    let name = data.subsystem.as_str().ok_or(ConnectInvalid::SUBSYSTEM)?;
     let subsystems = queue.entrance.subsystems();
+    let mut limits = subsystems.rules().limits;
+    check_size(command, limits)?;
+    let host = data.host.as_str().ok_or(ConnectInvalid::HOST)?;
+    let name = data.subsystem.as_str().ok_or(ConnectInvalid::SUBSYSTEM)?;
     let mut keep_alive_ms = command.keep_alive_ms();
     let (associations, service) = if name == QualifiedName::DISCOVERY {
         if keep_alive_ms == 0 {
             keep_alive_ms = DISCOVERY_MS;
         }
+        limits.associations = Limits::DISCOVERY_ASSOCIATIONS;
         (subsystems.discovery(), Service::Discovery(queue.entrance.clone()))
     } else {
-        let subsystem = subsystems.find(name).ok_or(ConnectInvalid::SUBSYSTEM)?;
+        let subsystem = admitted(subsystems, name, host)?;
         (&subsystem.associations.clone(), Service::Storage(subsystem))
     };
     // The dynamic controller model: a controller is not there before a host connects to it.
@@ -92,17 +94,25 @@ fn new_association(
         return Err(ConnectInvalid::CONTROLLER_ID.into());
     }
     associations
-        .add(data.host_id, data.host, service, keep_alive_ms)
+        .add(data.host_id, data.host, service, keep_alive_ms, limits)
         .ok_or(Status::CONNECT_CONTROLLER_BUSY.into())
 }
 
 /// The association that the Connect of an I/O queue joins as queue `id`.
-fn association_of(queue: &Queue, id: u16, data: &ConnectData) -> Result<Rc<Association>, Refusal> {
+fn association_of(
+    queue: &Queue,
+    command: &Command,
+    id: u16,
+    data: &ConnectData,
+) -> Result<Rc<Association>, Refusal> {
+    let subsystems = queue.entrance.subsystems();
+    check_size(command, subsystems.rules().limits)?;
+    let host = data.host.as_str().ok_or(ConnectInvalid::HOST)?;
     let name = data.subsystem.as_str().ok_or(ConnectInvalid::SUBSYSTEM)?;
     if name == QualifiedName::DISCOVERY {
         return Err(ConnectInvalid::QUEUE_ID.into());
     }
-    let subsystem = queue.entrance.subsystems().find(name).ok_or(ConnectInvalid::SUBSYSTEM)?;
+    let subsystem = admitted(subsystems, name, host)?;
     let association = subsystem.associations.get(data.controller_id.get());
     let association = association.ok_or(ConnectInvalid::CONTROLLER_ID)?;
     if association.host_id != data.host_id {
@@ -118,4 +128,18 @@ fn association_of(queue: &Queue, id: u16, data: &ConnectData) -> Result<Rc<Assoc
         return Err(ConnectInvalid::QUEUE_ID.into());
     }
     Ok(association)
+}
+
+fn check_size(command: &Command, limits: Limits) -> Result<(), Refusal> {
+    let is_possible = (1..limits.queue_entries).contains(&command.queue_size());
+    if is_possible { Ok(()) } else { Err(ConnectInvalid::QUEUE_SIZE.into()) }
+}
+
+/// The subsystem `name`, if it is here and `host` may connect to it.
+fn admitted(subsystems: &Subsystems, name: &str, host: &str) -> Result<Rc<Subsystem>, Refusal> {
+    let subsystem = subsystems.find(name).ok_or(ConnectInvalid::SUBSYSTEM)?;
+    if !subsystems.rules().admit(name, host) {
+        return Err(Status::CONNECT_INVALID_HOST.into());
+    }
+    Ok(subsystem)
 }

@@ -1,10 +1,13 @@
 use crate::fabrics::port::Entrance;
-use crate::fabrics::property::QUEUE_ENTRIES;
 use spec::{
     AddressFamily, ConnectData, DiscoveryEntry, DiscoveryHeader, QualifiedName, SubsystemType,
     Text, TransportType,
 };
 use zerocopy::IntoBytes;
+
+/// Entries of an admin queue that every discovery controller takes (Base 2.1, Discovery Log Page
+/// Entry data structure).
+const ADMIN_QUEUE_ENTRIES_MIN: u16 = 32;
 
 /// Where hosts reach a server by NVMe/TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,30 +20,48 @@ pub struct TransportAddress {
     pub port: u16,
 }
 
-/// The discovery log page: every subsystem, at the address by which the host came (Base 2.1,
-/// Discovery log page).
-pub(crate) fn discovery_log(entrance: &Entrance) -> Vec<u8> {
-    let subsystems = entrance.subsystems().all();
+/// The discovery log page for `host`: every subsystem that it may connect to, at the address by
+/// which it came, and the referrals (Base 2.1, Discovery log page).
+pub(crate) fn discovery_log(entrance: &Entrance, host: &QualifiedName) -> Vec<u8> {
+    let entries = discovery_entries(entrance, host);
     let header = DiscoveryHeader {
         generation: entrance.subsystems().generation().into(),
-        records: (subsystems.len() as u64).into(),
+        records: (entries.len() as u64).into(),
         ..DiscoveryHeader::default()
     };
-    let entries = subsystems.iter().map(|subsystem| entry(entrance.address(), subsystem.nqn()));
     let mut page = header.as_bytes().to_vec();
-    entries.for_each(|entry| page.extend_from_slice(entry.as_bytes()));
+    for entry in &entries {
+        page.extend_from_slice(entry.as_bytes());
+    }
     page
+}
+
+/// What the page holds for `host`.
+pub(crate) fn discovery_entries(entrance: &Entrance, host: &QualifiedName) -> Vec<DiscoveryEntry> {
+    let rules = entrance.subsystems().rules();
+    let host = host.as_str().unwrap_or_default();
+    let names = entrance.subsystems().names();
+    let seen = names.iter().filter(|name| rules.admit(name, host));
+    let entries = seen.map(|name| DiscoveryEntry {
+        subsystem_type: SubsystemType::NVM,
+        requirements: DiscoveryEntry::NO_SECURE_CHANNEL | DiscoveryEntry::NO_FLOW_CONTROL,
+        port_id: 1.into(),
+        admin_queue_entries: rules.limits.queue_entries.into(),
+        ..entry(entrance.address(), name)
+    });
+    let referrals = rules.referrals.iter().map(|address| DiscoveryEntry {
+        subsystem_type: SubsystemType::REFERRAL,
+        admin_queue_entries: ADMIN_QUEUE_ENTRIES_MIN.into(),
+        ..entry(address, QualifiedName::DISCOVERY)
+    });
+    entries.chain(referrals).collect()
 }
 
 fn entry(address: &TransportAddress, nqn: &str) -> DiscoveryEntry {
     DiscoveryEntry {
         transport_type: TransportType::TCP,
         address_family: address.family,
-        subsystem_type: SubsystemType::NVM,
-        requirements: DiscoveryEntry::NO_SECURE_CHANNEL | DiscoveryEntry::NO_FLOW_CONTROL,
-        port_id: 1.into(),
         controller_id: ConnectData::ANY_CONTROLLER.into(),
-        admin_queue_entries: (QUEUE_ENTRIES + 1).into(),
         service: Text::new(&address.port.to_string()),
         subsystem: QualifiedName::new(nqn),
         address: address.address,

@@ -1,6 +1,7 @@
-use crate::fabrics::association::Associations;
-use crate::fabrics::discovery::TransportAddress;
+use crate::fabrics::association::{Association, Associations, Service};
+use crate::fabrics::discovery::{TransportAddress, discovery_entries};
 use crate::fabrics::queue::Handle;
+use crate::fabrics::rules::Rules;
 use crate::fabrics::subsystem::Subsystem;
 use crate::host_queue::{HostQueue, Port, Responses};
 use spec::QualifiedName;
@@ -12,17 +13,22 @@ use std::rc::Rc;
 /// tells of them.
 pub struct Subsystems {
     list: RefCell<Vec<Rc<Subsystem>>>,
+    /// The names of subsystems that are in another reactor.
+    elsewhere: RefCell<Vec<String>>,
     discovery: Rc<Associations>,
     generation: Cell<u64>,
+    rules: RefCell<Rc<Rules>>,
 }
 
 impl Subsystems {
-    /// Nothing but the discovery subsystem.
+    /// Nothing but the discovery subsystem, under the rules that there are without any.
     pub fn new() -> Rc<Self> {
         Rc::new(Self {
             list: RefCell::default(),
+            elsewhere: RefCell::default(),
             discovery: Rc::default(),
             generation: Cell::new(1),
+            rules: RefCell::default(),
         })
     }
 
@@ -31,13 +37,47 @@ impl Subsystems {
     /// # Panics
     /// When there is one of this name.
     pub fn add(&self, subsystem: Rc<Subsystem>) {
-        let is_new =
-            self.find(subsystem.nqn()).is_none() && subsystem.nqn() != QualifiedName::DISCOVERY;
-        assert!(is_new, "there is a subsystem {:?}", subsystem.nqn());
-        self.list.borrow_mut().push(subsystem);
+        self.check_new(subsystem.nqn());
+        self.change(|| self.list.borrow_mut().push(subsystem));
+    }
+
+    /// Tells hosts of one more, to which they connect in another reactor.
+    ///
+    /// # Panics
+    /// When there is one of this name.
+    pub fn add_elsewhere(&self, nqn: &str) {
+        self.check_new(nqn);
+        self.change(|| self.elsewhere.borrow_mut().push(nqn.to_owned()));
+    }
+
+    /// What hosts may do from here on. Associations stay as they are, also those of hosts that may
+    /// not connect any more.
+    pub fn set_rules(&self, rules: Rules) {
+        if **self.rules.borrow() != rules {
+            self.change(|| *self.rules.borrow_mut() = Rc::new(rules));
+        }
+    }
+
+    fn check_new(&self, nqn: &str) {
+        let is_new = nqn != QualifiedName::DISCOVERY && !self.names().iter().any(|it| it == nqn);
+        assert!(is_new, "there is a subsystem {nqn:?}");
+    }
+
+    /// Does `change`, and tells those hosts that asked for it for whom the discovery log page is
+    /// another then.
+    fn change(&self, change: impl FnOnce()) {
+        let seen = |association: &Association| match &association.service {
+            Service::Discovery(entrance) => discovery_entries(entrance, &association.host),
+            Service::Storage(_) => Vec::new(),
+        };
+        let before = self.discovery.all().into_iter().map(|host| (seen(&host), host));
+        let before: Vec<_> = before.collect();
+        change();
         self.generation.set(self.generation.get() + 1);
-        for association in self.discovery.all() {
-            association.events.notice_discovery(&association);
+        for (entries, association) in before {
+            if seen(&association) != entries {
+                association.events.notice_discovery(&association);
+            }
         }
     }
 
@@ -46,12 +86,18 @@ impl Subsystems {
         self.generation.get()
     }
 
-    /// All but the discovery subsystem.
-    pub(crate) fn all(&self) -> Vec<Rc<Subsystem>> {
-        self.list.borrow().clone()
+    pub(crate) fn rules(&self) -> Rc<Rules> {
+        self.rules.borrow().clone()
     }
 
-    /// The subsystem of this name.
+    /// The names of all but the discovery subsystem.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let here = self.list.borrow();
+        let here = here.iter().map(|subsystem| subsystem.nqn().to_owned());
+        here.chain(self.elsewhere.borrow().iter().cloned()).collect()
+    }
+
+    /// The subsystem of this name, if it is in this reactor.
     pub(crate) fn find(&self, nqn: &str) -> Option<Rc<Subsystem>> {
         self.list.borrow().iter().find(|subsystem| subsystem.nqn() == nqn).cloned()
     }

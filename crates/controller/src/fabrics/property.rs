@@ -9,9 +9,6 @@ use spec::{
 };
 use std::cell::Cell;
 
-/// Most entries of a queue, 0's based (MQES).
-pub(crate) const QUEUE_ENTRIES: u16 = 1_023;
-
 /// The version of the specification that controllers keep to.
 pub(crate) const VERSION: Version = Version::V2_1;
 
@@ -39,10 +36,10 @@ impl Registers {
     }
 }
 
-/// What controllers here can do.
-pub(crate) const fn capabilities() -> Capabilities {
+/// What a controller here can do whose queues have at most so many entries.
+const fn capabilities(queue_entries: u16) -> Capabilities {
     Capabilities::CONTIGUOUS_QUEUES
-        .with_queue_entries(QUEUE_ENTRIES)
+        .with_queue_entries(queue_entries - 1)
         .with_ready_half_seconds(READY_HALF_SECONDS)
         .with(Capabilities::NVM_COMMAND_SET)
         .with(Capabilities::COMMAND_SETS)
@@ -54,7 +51,7 @@ pub(crate) fn get(association: &Association, command: &Command) -> Outcome {
     let registers = &association.registers;
     let property = command.property_offset();
     let value = match property {
-        Property::CAP => capabilities().0,
+        Property::CAP => capabilities(association.limits.queue_entries).0,
         Property::VS => VERSION.0.into(),
         Property::CC => registers.configuration.get().0.into(),
         Property::CSTS => registers.status.get().0.into(),

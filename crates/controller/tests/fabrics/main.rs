@@ -16,4 +16,5 @@ mod log_pages;
 mod namespaces;
 mod property;
 mod queue;
+mod rules;
 mod spdk;

@@ -1,7 +1,7 @@
 use super::ACCESS_GROUP;
 use crate::admin::events::{DISCOVERY_EVENTS, REQUESTS_MAX, STORAGE_EVENTS};
 use crate::admin::health::{CRITICAL_TEMPERATURE, WARNING_TEMPERATURE};
-use crate::fabrics::{ERRORS_KEPT, KEEP_ALIVE_GRANULARITY, QUEUE_ENTRIES, Subsystem, VERSION};
+use crate::fabrics::{Association, ERRORS_KEPT, KEEP_ALIVE_GRANULARITY, Subsystem, VERSION};
 use crate::host_queue::IN_CAPSULE_BYTES_MAX;
 use crate::namespace::NAMESPACES_MAX;
 use crate::span::TRANSFER_BYTES_MAX;
@@ -23,7 +23,7 @@ const COPY_FORMATS: u16 = 1 << 0;
 const NO_FLUSH_ALL: u8 = 0b10 << 1;
 
 /// The controller of an association with a subsystem.
-pub(super) fn of_storage(subsystem: &Subsystem, id: u16) -> IdentifyController {
+pub(super) fn of_storage(subsystem: &Subsystem, association: &Association) -> IdentifyController {
     IdentifyController {
         serial_number: subsystem.serial,
         firmware_revision: subsystem.firmware,
@@ -63,36 +63,36 @@ pub(super) fn of_storage(subsystem: &Subsystem, id: u16) -> IdentifyController {
         response_capsule_size: 1.into(),
         capsule_descriptors_max: 1,
         optional_fabrics_commands: IdentifyController::DISCONNECT.into(),
-        ..common(id)
+        ..common(association)
     }
 }
 
 /// The controller of an association with the discovery subsystem.
-pub(super) fn of_discovery(id: u16) -> IdentifyController {
+pub(super) fn of_discovery(association: &Association) -> IdentifyController {
     IdentifyController {
         firmware_revision: Text::new(""),
         async_events: DISCOVERY_EVENTS.into(),
         controller_type: ControllerType::DISCOVERY,
         log_page_attributes: IdentifyController::LOG_OFFSETS,
         subsystem: QualifiedName::new(QualifiedName::DISCOVERY),
-        ..common(id)
+        ..common(association)
     }
 }
 
-fn common(id: u16) -> IdentifyController {
+fn common(association: &Association) -> IdentifyController {
     let error_log_entries = u8::try_from(ERRORS_KEPT - 1).expect("few errors are kept");
     IdentifyController {
         serial_number: Text::new(""),
         model_number: Text::new("Kvasir"),
         transfer_max_log2: TRANSFER_MAX_LOG2,
-        controller_id: id.into(),
+        controller_id: association.id.into(),
         version: VERSION.0.into(),
         attributes: (IdentifyController::HOST_ID_128 | IdentifyController::TRAFFIC_KEEPS_ALIVE)
             .into(),
         async_event_limit: REQUESTS_MAX - 1,
         error_log_entries,
         keep_alive_granularity: KEEP_ALIVE_GRANULARITY.into(),
-        commands_max: (QUEUE_ENTRIES + 1).into(),
+        commands_max: association.limits.queue_entries.into(),
         sgl_support: (IdentifyController::SGL
             | IdentifyController::SGL_LONGER
             | IdentifyController::SGL_OFFSET
