@@ -34,7 +34,7 @@ pub(crate) fn with<T>(
     let settings = Settings {
         digests: uri.digests,
         queue_entries: entries,
-        ..Settings::new(host()?, &uri.subsystem)
+        ..Settings::new(host(uri)?, &uri.subsystem)
     };
     let addresses = resolve(uri)?;
     let remote =
@@ -131,8 +131,12 @@ pub(crate) fn broken(uri: &Uri, error: &client::Error) -> Failure {
     Failure::Broken(format!("{}: {error}", uri.address()))
 }
 
-/// Another host each time: what one leaves behind is not the next one's.
-fn host() -> Result<Host, Failure> {
+/// The host that `uri` names. Without one, another each time: what one leaves behind is not the
+/// next one's.
+fn host(uri: &Uri) -> Result<Host, Failure> {
+    if let Some(name) = &uri.host_name {
+        return Ok(Host::of_name(name));
+    }
     let text = fs::read_to_string(UUIDS)
         .map_err(|error| Failure::Broken(format!("{UUIDS} cannot be read: {error}")))?;
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
@@ -147,9 +151,17 @@ mod tests {
 
     #[test]
     fn each_host_is_another() {
-        let [one, other] = [host().unwrap(), host().unwrap()];
+        let uri: Uri = "nvme-tcp://h/nqn.x".parse().unwrap();
+        let [one, other] = [host(&uri).unwrap(), host(&uri).unwrap()];
         assert_ne!(one.id, other.id);
         assert!(one.name.starts_with("nqn.2014-08.org.nvmexpress:uuid:"), "{}", one.name);
+        let [one, other] = ["nqn.one", "nqn.other"].map(|name| {
+            let uri: Uri = format!("nvme-tcp://h/nqn.x?as={name}").parse().unwrap();
+            let host = host(&uri).unwrap();
+            assert_eq!((&host.name[..], host.clone()), (name, Host::of_name(name)));
+            host.id
+        });
+        assert_ne!(one, other);
     }
 
     #[test]

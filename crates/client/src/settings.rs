@@ -19,6 +19,12 @@ impl Host {
         let name = format!("nqn.2014-08.org.nvmexpress:uuid:{}", parts.join("-"));
         Self { name, id: uuid }
     }
+
+    /// The host of this name, whose id is made of it.
+    pub fn of_name(name: &str) -> Self {
+        let id = base::checksum::hash128(name.as_bytes()).max(1);
+        Self { name: name.to_owned(), id: id.to_be_bytes() }
+    }
 }
 
 /// How a host connects to a subsystem.

@@ -15,7 +15,7 @@ const QUEUES_MAX: u16 = 64;
 const NSID_MAX: u32 = 0xffff_fffe;
 
 /// A namespace of a subsystem at an address:
-/// `nvme-tcp://HOST:PORT/NQN?ns=1&digests=header,data&queues=N`, where an IPv6 address is in
+/// `nvme-tcp://HOST:PORT/NQN?ns=1&digests=header,data&queues=N&as=NQN`, where an IPv6 address is in
 /// brackets, the port is 4420 unless it is named, and so are the options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uri {
@@ -31,6 +31,8 @@ pub struct Uri {
     pub digests: Digests,
     /// I/O queues, each with a connection of its own, from 1 to 64: 1 unless their number is named.
     pub queues: u16,
+    /// The name by which to connect, if it is named.
+    pub host_name: Option<String>,
 }
 
 /// A text that names no namespace.
@@ -43,7 +45,7 @@ pub enum UriError {
     #[error("{0:?} is no NVMe Qualified Name: one begins with \"nqn.\" and has up to 223 bytes")]
     Name(String),
     /// An option is none of those that there are.
-    #[error("a target over NVMe/TCP has no option {0:?}, only ns, digests and queues")]
+    #[error("a target over NVMe/TCP has no option {0:?}, only ns, digests, queues and as")]
     Option(String),
     /// An option is there more than once.
     #[error("the target's option {0} is given twice")]
@@ -98,6 +100,12 @@ impl Uri {
                     _ => return Err(refused("digests", "none, header, data or header,data")),
                 }
             }
+            "as" => {
+                if !is_name(value) {
+                    return Err(refused("as", "the NVMe Qualified Name of a host"));
+                }
+                self.host_name = Some(value.to_owned());
+            }
             _ => return Err(UriError::Option(name.to_owned())),
         }
         Ok(())
@@ -116,7 +124,7 @@ impl FromStr for Uri {
             None => (rest, None),
         };
         let (host, port) = split_address(address).ok_or_else(form)?;
-        if !name.starts_with("nqn.") || name.len() > QUALIFIED_NAME_BYTES_MAX || has_control(name) {
+        if !is_name(name) {
             return Err(UriError::Name(name.to_owned()));
         }
         let mut uri = Self {
@@ -126,6 +134,7 @@ impl FromStr for Uri {
             nsid: 1,
             digests: Digests::NONE,
             queues: 1,
+            host_name: None,
         };
         let mut seen = Vec::new();
         for option in options.into_iter().flat_map(|options| options.split('&')) {
@@ -163,8 +172,15 @@ impl fmt::Display for Uri {
         if self.queues != 1 {
             option(f, "queues", &self.queues)?;
         }
+        if let Some(name) = &self.host_name {
+            option(f, "as", name)?;
+        }
         Ok(())
     }
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with("nqn.") && name.len() <= QUALIFIED_NAME_BYTES_MAX && !has_control(name)
 }
 
 fn split_address(address: &str) -> Option<(&str, u16)> {
@@ -206,6 +222,7 @@ mod tests {
             nsid: 1,
             digests: Digests::NONE,
             queues: 1,
+            host_name: None,
         };
         assert_eq!(uri, expected);
         assert_eq!(uri.address(), "10.0.2.2:4421");
@@ -227,6 +244,7 @@ mod tests {
             format!("nvme-tcp://[fe80::2]:4420/{NQN}?ns=2&digests=header,data&queues=64"),
             format!("nvme-tcp://h:4420/{NQN}?digests=data"),
             format!("nvme-tcp://h:4420/{NQN}?digests=header&queues=2"),
+            format!("nvme-tcp://h:4420/{NQN}?as=nqn.host"),
         ] {
             assert_eq!(text.parse::<Uri>().unwrap().to_string(), text);
         }
@@ -258,13 +276,14 @@ mod tests {
             ("nvme-tcp://host/", name),
             ("nvme-tcp://host/kv", name),
             ("nvme-tcp://host/nqn.a b", name),
-            ("nvme-tcp://host/nqn.x?", "only ns, digests and queues"),
-            ("nvme-tcp://host/nqn.x?payload=full", "only ns, digests and queues"),
+            ("nvme-tcp://host/nqn.x?", "only ns, digests, queues and as"),
+            ("nvme-tcp://host/nqn.x?payload=full", "only ns, digests, queues and as"),
             ("nvme-tcp://host/nqn.x?ns=0", "option ns is a whole number above 0, not \"0\""),
             ("nvme-tcp://host/nqn.x?ns=4294967295", "a whole number above 0"),
             ("nvme-tcp://host/nqn.x?ns", "a whole number above 0, not \"\""),
             ("nvme-tcp://host/nqn.x?queues=0", "option queues is 1 to 64"),
             ("nvme-tcp://host/nqn.x?queues=65", "option queues is 1 to 64"),
+            ("nvme-tcp://host/nqn.x?as=me", "option as is the NVMe Qualified Name of a host"),
             ("nvme-tcp://host/nqn.x?digests=crc", "none, header, data or header,data"),
             ("nvme-tcp://host/nqn.x?ns=1&ns=1", "option ns is given twice"),
         ] {

@@ -11,6 +11,7 @@ Options of a target over NVMe/TCP, after a ? and joined by &:
   ns=N                      The namespace [default: 1]
   digests=header,data       Checksums of what is sent [default: none]
   queues=N                  I/O queues, each a connection [default: 1]
+  as=NQN                    The host's name [default: another each time]
 
 Example:
   kvasir kv store name value.txt --target nvme-tcp://127.0.0.1:4420/nqn.x";

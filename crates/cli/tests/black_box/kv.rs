@@ -188,7 +188,7 @@ fn what_cannot_be_is_refused_before_anything_is_sent() {
         ("kv list --target nvme-tcp://127.0.0.1:9", "one is written as nvme-tcp://HOST:PORT/NQN"),
         ("kv list --target nvme-tcp://127.0.0.1:9/kv", "is no NVMe Qualified Name"),
         ("kv list --target nvme-tcp://127.0.0.1:9/nqn.x?ns=0", "option ns is a whole number"),
-        ("kv list --target nvme-tcp://127.0.0.1:9/nqn.x?seed=1", "only ns, digests and queues"),
+        ("kv list --target nvme-tcp://127.0.0.1:9/nqn.x?seed=1", "only ns, digests, queues and as"),
         ("kv list --target /dev/null", "/dev/null is no NVMe namespace"),
         ("kv info --target /dev/ng99n99", "/dev/ng99n99 cannot be opened"),
     ] {
