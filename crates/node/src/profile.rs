@@ -132,11 +132,15 @@ impl Profile {
         Self::parse(name_or_path, &Self::text(name_or_path)?)
     }
 
+    pub(crate) fn is_path(name_or_path: &str) -> bool {
+        let is_toml = Path::new(name_or_path).extension().is_some_and(|end| end == "toml");
+        is_toml || name_or_path.contains('/')
+    }
+
     /// The TOML of a profile, with its comments. Whatever contains a `/` or ends in `.toml` is the
     /// path of a file, anything else the name of a built-in profile.
     pub fn text(name_or_path: &str) -> Result<Cow<'static, str>, ProfileError> {
-        let is_toml = Path::new(name_or_path).extension().is_some_and(|end| end == "toml");
-        if is_toml || name_or_path.contains('/') {
+        if Self::is_path(name_or_path) {
             return read_file(name_or_path, "a profile").map(Cow::Owned);
         }
         let builtin = BUILTIN.iter().find(|(name, _)| *name == name_or_path);

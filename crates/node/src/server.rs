@@ -1,44 +1,41 @@
-//! A device offered to NVMe hosts on a network: which thread runs what.
+//! Devices offered to NVMe hosts on a network: which thread runs what.
 //!
-//! With one reactor, device and connections share it, and no command leaves its core. With more, an
-//! emulated device has the first to itself, and the connections are dealt out to the others; their
-//! commands go over by [`bridge`].
+//! With one reactor, devices and connections share it, and no command leaves its core. With more,
+//! devices have reactors of their own, the first ones, as long as one is left for connections,
+//! which are dealt out to the others; their commands go over by [`bridge`], each queue's to the
+//! device that its Connect names ([`router`]).
 
+mod address;
 mod bridge;
+mod config;
 mod connections;
 mod drive;
+mod house;
+mod identity;
+mod places;
 mod reactors;
 mod report;
+mod router;
+mod served;
+mod setup;
 
-pub use self::drive::Served;
+pub use self::address::parse_address;
+pub use self::config::{Config, DeviceConfig, SubsystemConfig};
+pub use self::identity::{check_nqn, default_nqn, default_serial};
 pub use self::report::{Moved, ReactorReport, ServerReport};
+pub use self::served::{NotServed, Pace, Served};
+pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 
+use self::places::Places;
 use self::reactors::{Plan, Ready, start};
-use controller::SubsystemConfig;
 use reactor::{Remote, RingError};
-use spec::QUALIFIED_NAME_BYTES_MAX;
 use std::io;
 use std::net::SocketAddr;
-use std::num::NonZero;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-/// What is served, and where.
-#[derive(Debug)]
-pub struct ServerConfig {
-    /// The device.
-    pub served: Served,
-    /// Decides its random choices.
-    pub seed: u64,
-    /// The name by which hosts connect.
-    pub nqn: String,
-    /// The serial number: at most 20 printable ASCII characters.
-    pub serial: String,
-    /// Where NVMe/TCP hosts connect; port 0 is any that is free.
-    pub nvme_tcp: SocketAddr,
-    /// How many reactors there are: a thread each.
-    pub reactors: NonZero<u16>,
-}
+/// Connections that a server takes at a time unless it is told another number.
+pub const CONNECTIONS_MAX: u32 = 1_024;
 
 /// Why nothing can be served.
 #[derive(Debug, thiserror::Error)]
@@ -68,60 +65,56 @@ pub enum ServerError {
     Device(#[from] crate::DeviceError),
 }
 
-/// A device that hosts can use.
+/// Devices that hosts can use.
 #[derive(Debug)]
 pub struct Server {
-    nqn: String,
-    address: SocketAddr,
+    addresses: Vec<SocketAddr>,
+    places: Places,
     remotes: Vec<Remote>,
     threads: Vec<JoinHandle<Result<ReactorReport, ServerError>>>,
 }
 
 impl Server {
-    /// Puts the device together, listens, and returns when hosts can connect.
+    /// Puts the devices together, listens, and returns when hosts can connect.
+    ///
+    /// # Panics
+    /// When two subsystems have one name, or one has no device.
     pub fn start(config: ServerConfig) -> Result<Self, ServerError> {
-        check_name(&config.nqn)?;
-        let nqn = config.nqn.clone();
+        for subsystem in &config.subsystems {
+            check_nqn(&subsystem.nqn)?;
+            assert!(subsystem.device < config.devices.len(), "a subsystem has a device");
+        }
         let count = usize::from(config.reactors.get());
         let remotes = (0..count).map(|_| Remote::new()).collect::<io::Result<Vec<_>>>()?;
+        let places = Places::new(config.connections_max);
         let (ready, is_ready) = mpsc::channel();
-        let plan = Plan { config, remotes: remotes.clone() };
+        let plan = Plan { config, remotes: remotes.clone(), places: places.clone() };
         let threads = start(plan, &ready)?;
         drop(ready);
-        let mut server = Self { nqn, address: SocketAddr::from(([0; 4], 0)), remotes, threads };
+        let mut server = Self { addresses: Vec::new(), places, remotes, threads };
         match server.wait_until_ready(&is_ready) {
-            Some(address) => server.address = address,
+            Some(addresses) => server.addresses = addresses,
             None => return Err(server.stop().expect_err("a reactor that is not ready has failed")),
         }
         Ok(server)
     }
 
-    /// The address once every reactor is ready; `None` if one fails.
-    fn wait_until_ready(&self, ready: &mpsc::Receiver<Ready>) -> Option<SocketAddr> {
-        let mut address = None;
+    /// The addresses once every reactor is ready; `None` if one fails.
+    fn wait_until_ready(&self, ready: &mpsc::Receiver<Ready>) -> Option<Vec<SocketAddr>> {
+        let mut addresses = Vec::new();
         for _ in 0..self.threads.len() {
             match ready.recv().ok()? {
-                Ready::Listening(at) => address = Some(at),
+                Ready::Listening(at) => addresses = at,
                 Ready::Serving => {}
                 Ready::Failed => return None,
             }
         }
-        address
+        Some(addresses)
     }
 
-    /// Where hosts connect.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// The name by which they do.
-    pub fn nqn(&self) -> &str {
-        &self.nqn
-    }
-
-    /// The target as Kvasir's own hosts name it.
-    pub fn uri(&self) -> String {
-        format!("nvme-tcp://{}/{}", self.address, self.nqn)
+    /// Where hosts connect, in the order of [`ServerConfig::nvme_tcp`].
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Stops the server from another thread: [`Self::join`] then returns.
@@ -147,7 +140,8 @@ impl Server {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        failure.map_or(Ok(ServerReport { reactors: reports }), Err)
+        let refused = self.places.refused();
+        failure.map_or(Ok(ServerReport { reactors: reports, refused }), Err)
     }
 }
 
@@ -159,24 +153,5 @@ impl Stopper {
     /// As [`Server::stop`], without waiting for it.
     pub fn stop(&self) {
         self.0.iter().for_each(Remote::stop);
-    }
-}
-
-fn check_name(nqn: &str) -> Result<(), ServerError> {
-    let is_name = nqn.starts_with("nqn.")
-        && nqn.len() <= QUALIFIED_NAME_BYTES_MAX
-        && nqn.bytes().all(|byte| byte.is_ascii_graphic())
-        && nqn != spec::QualifiedName::DISCOVERY;
-    if is_name { Ok(()) } else { Err(ServerError::Name(nqn.to_owned())) }
-}
-
-impl ServerConfig {
-    fn subsystem(&self, flash: Box<dyn Fn() -> controller::FlashFigures>) -> SubsystemConfig {
-        SubsystemConfig {
-            nqn: self.nqn.clone(),
-            serial: self.serial.clone(),
-            firmware: env!("CARGO_PKG_VERSION").to_owned(),
-            flash,
-        }
     }
 }

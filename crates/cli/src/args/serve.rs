@@ -1,6 +1,7 @@
 use crate::number::parse_count;
 use clap::ValueEnum;
 use std::num::NonZero;
+use std::path::PathBuf;
 
 const SERVE_HELP: &str = "\
 Prints a line for each step, and the target's URI on a line of its own when it
@@ -12,21 +13,31 @@ Devices:
   FILE.toml  The path of a profile
   mem:SIZE   Keys and values in memory, without flash, as mem:1GiB
 
+A file has several devices, listeners, who may connect and limits, as
+  [server]
+  nvme_tcp = [\"127.0.0.1:4420\"]
+  [[device]]
+  name = \"fast\"
+  device = \"mem:1GiB\"
+  [[subsystem]]
+  device = \"fast\"
+
 Examples:
   kvasir serve --device moke --nvme-tcp 127.0.0.1:4420
-  kvasir serve --device mem:1GiB --nvme-tcp :0 --clock none";
+  kvasir serve --device mem:1GiB --nvme-tcp :0 --clock none
+  kvasir serve --config server.toml --check";
 
-/// Offer a device to NVMe hosts on a network
+/// Offer devices to NVMe hosts on a network
 #[derive(Debug, clap::Args)]
 #[command(after_help = SERVE_HELP)]
 pub(crate) struct ServeArgs {
     /// The device
-    #[arg(long, value_name = "DEVICE")]
-    pub(crate) device: String,
+    #[arg(long, value_name = "DEVICE", required_unless_present = "config")]
+    pub(crate) device: Option<String>,
     /// Where NVMe/TCP hosts connect: HOST:PORT, or :PORT for this machine only; port 0 is any that
     /// is free
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) nvme_tcp: String,
+    #[arg(long, value_name = "ADDR", required_unless_present = "config")]
+    pub(crate) nvme_tcp: Option<String>,
     /// Whether the device keeps the latencies of its profile
     #[arg(long, value_name = "CLOCK", default_value = "real")]
     pub(crate) clock: ServeClock,
@@ -39,6 +50,16 @@ pub(crate) struct ServeArgs {
     /// Names the device's random choices, and what tells it from others: serial number and ids
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count)]
     pub(crate) seed: u64,
+    /// A TOML file that says all of that
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["device", "nvme_tcp", "clock", "cores", "nqn", "seed"]
+    )]
+    pub(crate) config: Option<PathBuf>,
+    /// Say what the file means, or what is wrong with it, and serve nothing
+    #[arg(long, requires = "config", conflicts_with_all = ["device", "nvme_tcp"])]
+    pub(crate) check: bool,
     /// Print JSON: an object when it is ready, and one when it has stopped
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,47 +1,204 @@
-use crate::args::{ServeArgs, ServeClock};
+use crate::args::ServeArgs;
+use crate::path::shown;
 use base::human_bytes;
-use node::server::{Server, ServerReport};
+use controller::TransportAddress;
+use node::server::{Config, DeviceConfig, Pace, ServerReport, SubsystemConfig};
 use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::net::SocketAddr;
 
 /// What hosts need to know.
 #[derive(Debug, Serialize)]
 pub(super) struct Listening {
+    /// Of a device that the command line names.
+    #[serde(flatten)]
+    only: Option<Only>,
+    cores: u16,
+    listeners: Vec<Listener>,
+    limits: Limits,
+    devices: Vec<Drive>,
+    subsystems: Vec<Subsystem>,
+    referrals: Vec<Listener>,
+    /// The file that says all this.
+    #[serde(skip)]
+    file: Option<String>,
+    #[serde(skip)]
+    is_for_all: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Only {
     device: String,
     description: String,
     uri: String,
     address: String,
     port: u16,
     nqn: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Listener {
+    address: String,
+    port: u16,
+}
+
+#[derive(Debug, Serialize)]
+struct Limits {
+    connections: u32,
+    associations: u16,
+    io_queues: u16,
+    queue_entries: u16,
+}
+
+#[derive(Debug, Serialize)]
+struct Drive {
+    name: String,
+    device: String,
+    description: String,
+    seed: u64,
     #[serde(skip)]
     is_in_real_time: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Subsystem {
+    nqn: String,
+    device: String,
+    serial: String,
+    uris: Vec<String>,
+    /// None: any host.
+    hosts: Option<BTreeSet<String>>,
     #[serde(skip)]
-    is_for_all: bool,
+    place: usize,
 }
 
 impl Listening {
-    pub(super) fn new(args: &ServeArgs, server: &Server, description: String) -> Self {
-        let address = server.address();
+    /// Of what `config` says, at `addresses`.
+    pub(super) fn new(args: &ServeArgs, config: &Config, addresses: &[SocketAddr]) -> Self {
+        let devices = config.devices.iter().map(|device| Drive::new(device, config.pace));
+        let subsystems =
+            config.subsystems.iter().map(|it| Subsystem::new(it, &config.devices, addresses));
+        let (devices, subsystems): (Vec<_>, Vec<_>) = (devices.collect(), subsystems.collect());
+        let listeners: Vec<_> = addresses.iter().map(Listener::new).collect();
+        let file = args.config.as_deref().map(shown);
+        let only = file.is_none().then(|| Only::new(&devices[0], &subsystems[0], &listeners[0]));
         Self {
-            device: args.device.clone(),
-            description,
-            uri: server.uri(),
-            address: address.ip().to_string(),
-            port: address.port(),
-            nqn: server.nqn().to_owned(),
-            is_in_real_time: args.clock == ServeClock::Real && !args.device.starts_with("mem:"),
-            is_for_all: !address.ip().is_loopback(),
+            only,
+            cores: config.cores.get(),
+            listeners,
+            limits: Limits {
+                connections: config.connections_max,
+                associations: config.limits.associations,
+                io_queues: config.limits.io_queues,
+                queue_entries: config.limits.queue_entries,
+            },
+            devices,
+            subsystems,
+            referrals: config.referrals.iter().map(Listener::of_referral).collect(),
+            file,
+            is_for_all: addresses.iter().any(|address| !address.ip().is_loopback()),
         }
     }
 
+    /// The lines in which a server says that it is ready.
     pub(super) fn text(&self) -> String {
-        let Self { device, description, uri, address, port, nqn, .. } = self;
-        let time = if self.is_in_real_time { "latencies in real time" } else { "no latencies" };
-        let warning =
-            if self.is_for_all { "whoever reaches this machine can use it\n" } else { "" };
-        format!(
-            "serving {device}: {description}, {time}\n{uri}\n{warning}\
-             on Linux: nvme connect -t tcp -a {address} -s {port} -n {nqn}\n"
+        let mut text = String::new();
+        for subsystem in &self.subsystems {
+            subsystem.describe(&mut text, &self.devices, &self.listeners[0]);
+        }
+        if self.is_for_all && self.subsystems.iter().any(|subsystem| subsystem.hosts.is_none()) {
+            text += "whoever reaches this machine can use it\n";
+        }
+        text
+    }
+
+    /// The lines in which a file is said to be right.
+    pub(super) fn checked(&self) -> String {
+        let Limits { connections, associations, io_queues, queue_entries } = &self.limits;
+        let mut text = format!(
+            "{} is right: {} cores, at most {connections} connections, {associations} \
+             associations of a subsystem, {io_queues} I/O queues of {queue_entries} entries\n",
+            self.file.as_deref().unwrap_or_default(),
+            self.cores
+        );
+        for subsystem in &self.subsystems {
+            subsystem.describe(&mut text, &self.devices, &self.listeners[0]);
+        }
+        for Listener { address, port } in &self.referrals {
+            writeln!(text, "refers to {address}, port {port}").expect("a string takes all text");
+        }
+        text
+    }
+}
+
+impl Only {
+    fn new(device: &Drive, subsystem: &Subsystem, listener: &Listener) -> Self {
+        Self {
+            device: device.device.clone(),
+            description: device.description.clone(),
+            uri: subsystem.uris[0].clone(),
+            address: listener.address.clone(),
+            port: listener.port,
+            nqn: subsystem.nqn.clone(),
+        }
+    }
+}
+
+impl Listener {
+    fn new(address: &SocketAddr) -> Self {
+        Self { address: address.ip().to_string(), port: address.port() }
+    }
+
+    fn of_referral(referral: &TransportAddress) -> Self {
+        let address = referral.address.as_str().expect("an address is text");
+        Self { address: address.to_owned(), port: referral.port }
+    }
+}
+
+impl Drive {
+    fn new(device: &DeviceConfig, pace: Pace) -> Self {
+        Self {
+            name: device.name.clone(),
+            device: device.device.clone(),
+            description: device.served.description().to_owned(),
+            seed: device.seed,
+            is_in_real_time: pace == Pace::Real && !device.device.starts_with("mem:"),
+        }
+    }
+}
+
+impl Subsystem {
+    fn new(subsystem: &SubsystemConfig, devices: &[DeviceConfig], at: &[SocketAddr]) -> Self {
+        let served = &subsystem.served;
+        let uri = |address| format!("nvme-tcp://{address}/{}", served.nqn);
+        Self {
+            nqn: served.nqn.clone(),
+            device: devices[served.device].name.clone(),
+            serial: served.serial.clone(),
+            uris: at.iter().map(uri).collect(),
+            hosts: subsystem.hosts.clone(),
+            place: served.device,
+        }
+    }
+
+    fn describe(&self, text: &mut String, devices: &[Drive], at: &Listener) {
+        let Drive { name, description, is_in_real_time, .. } = &devices[self.place];
+        let time = if *is_in_real_time { "latencies in real time" } else { "no latencies" };
+        let hosts = match &self.hosts {
+            None => String::new(),
+            Some(hosts) if hosts.is_empty() => ", for no host".to_owned(),
+            Some(hosts) if hosts.len() == 1 => ", for 1 host".to_owned(),
+            Some(hosts) => format!(", for {} hosts", hosts.len()),
+        };
+        let uris = self.uris.join("\n");
+        let (Listener { address, port }, nqn) = (at, &self.nqn);
+        writeln!(
+            text,
+            "serving {name}: {description}, {time}{hosts}\n{uris}\n\
+             on Linux: nvme connect -t tcp -a {address} -s {port} -n {nqn}"
         )
+        .expect("a string takes all text");
     }
 }
 
@@ -49,6 +206,7 @@ impl Listening {
 #[derive(Debug, Serialize)]
 pub(super) struct Stopped {
     connections: u64,
+    connections_refused: u64,
     bytes_received: u64,
     bytes_sent: u64,
     late_events: u64,
@@ -58,26 +216,32 @@ pub(super) struct Stopped {
 }
 
 impl Stopped {
-    pub(super) fn new(args: &ServeArgs, report: &ServerReport) -> Self {
+    pub(super) fn new(pace: Pace, report: &ServerReport) -> Self {
         let (bytes_received, bytes_sent) = report.bytes();
         let (late_events, latest) = report.late_events();
         Self {
             connections: report.connections(),
+            connections_refused: report.refused,
             bytes_received,
             bytes_sent,
             late_events,
             latest_ns: latest.0,
-            is_in_real_time: args.clock == ServeClock::Real,
+            is_in_real_time: pace == Pace::Real,
         }
     }
 
     pub(super) fn text(&self) -> String {
-        let text = format!(
+        let mut text = format!(
             "stopped after {} connections, {} received, {} sent\n",
             self.connections,
             human_bytes(self.bytes_received),
             human_bytes(self.bytes_sent)
         );
+        if self.connections_refused > 0 {
+            let refused = self.connections_refused;
+            writeln!(text, "{refused} connections were refused: there were as many as may be")
+                .expect("a string takes all text");
+        }
         if !self.is_in_real_time || self.late_events == 0 {
             return text;
         }

@@ -37,6 +37,10 @@ mod reproduce;
 #[cfg(test)]
 mod sensitivity;
 #[cfg(test)]
+mod serve;
+#[cfg(test)]
+mod serving;
+#[cfg(test)]
 mod state;
 #[cfg(test)]
 mod workloads;

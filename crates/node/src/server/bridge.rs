@@ -1,4 +1,4 @@
-//! Queues between the connections of one reactor and the device on another.
+//! Queues between the connections of one reactor and the devices on another.
 //!
 //! Connections number them. A place is given again only with another life, so that a response that
 //! was on its way to a connection that is gone reaches nobody.
@@ -154,7 +154,8 @@ impl Responses for FarConnection {
     }
 }
 
-/// Gives what comes by `commands` to `subsystems`, until the other reactor is gone.
+/// Gives what comes by `commands` to `subsystems`, until the other reactor is gone, and its queues
+/// with it.
 pub(super) async fn serve_far(
     subsystems: Rc<Subsystems>,
     commands: Inbox<ToDevice>,
@@ -181,5 +182,8 @@ pub(super) async fn serve_far(
                 queue.expect("a queue is closed once").close();
             }
         }
+    }
+    for queue in queues.into_iter().flatten() {
+        queue.close();
     }
 }

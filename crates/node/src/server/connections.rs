@@ -1,13 +1,16 @@
+use super::places::Place;
 use super::report::Moved;
 use base::{BufPool, Nanos};
-use clock::Stage;
+use clock::{Bell, Stage};
 use controller::{Port, TransportAddress};
+use net::Stream;
 use nvme_tcp::framing::Counters;
 use nvme_tcp::target::{Config, serve};
 use reactor::{AcceptError, TcpListener, TcpStream};
 use spec::{AddressFamily, Text};
-use std::cell::Cell;
-use std::net::SocketAddr;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 /// Memory of buffers that a reactor keeps of each size.
@@ -16,6 +19,15 @@ const POOL_BYTES: usize = 16 << 20;
 /// How long a reactor that can take no more connections waits before it tries again.
 const PAUSE: Nanos = Nanos::from_millis(10);
 
+/// A connection that has come in.
+pub(super) struct Arrival {
+    pub(super) stream: TcpStream,
+    /// The address of this end that the host used.
+    pub(super) address: SocketAddr,
+    /// Free for another when it is over.
+    pub(super) place: Place,
+}
+
 /// Serves the connections of a reactor.
 #[derive(Clone)]
 pub(super) struct Connections(Rc<Shared>);
@@ -23,22 +35,50 @@ pub(super) struct Connections(Rc<Shared>);
 struct Shared {
     config: Config,
     connections: Cell<u64>,
+    /// Those that are there, in the order in which they came.
+    open: RefCell<BTreeMap<u64, Rc<TcpStream>>>,
+    /// Rings when there are none any more.
+    is_empty: Bell,
 }
 
 impl Connections {
     pub(super) fn new() -> Self {
         let config =
             Config { pool: BufPool::new(POOL_BYTES), counters: Rc::new(Counters::default()) };
-        Self(Rc::new(Shared { config, connections: Cell::new(0) }))
+        Self(Rc::new(Shared {
+            config,
+            connections: Cell::new(0),
+            open: RefCell::default(),
+            is_empty: Bell::new(),
+        }))
     }
 
-    /// Serves the host behind `stream` from `port`, in a task of its own.
-    pub(super) fn serve(&self, stream: TcpStream, port: Rc<dyn Port>) {
-        self.0.connections.set(self.0.connections.get() + 1);
-        let config = self.0.config.clone();
+    /// Serves the host that has come, from `port`, in a task of its own.
+    pub(super) fn serve(&self, arrival: Arrival, port: Rc<dyn Port>) {
+        let number = self.0.connections.get();
+        self.0.connections.set(number + 1);
+        let stream = Rc::new(arrival.stream);
+        self.0.open.borrow_mut().insert(number, stream.clone());
+        let (shared, place) = (self.0.clone(), arrival.place);
         clock::spawn(async move {
-            serve(Rc::new(stream), port, config).await;
+            serve(stream, port, shared.config.clone()).await;
+            drop(place);
+            let mut open = shared.open.borrow_mut();
+            open.remove(&number);
+            if open.is_empty() {
+                shared.is_empty.ring();
+            }
         });
+    }
+
+    /// Ends all, and returns when they are over.
+    pub(super) async fn end(&self) {
+        for stream in self.0.open.borrow().values() {
+            stream.shut_down();
+        }
+        while !self.0.open.borrow().is_empty() {
+            self.0.is_empty.wait().await;
+        }
     }
 
     /// How many there were.
@@ -53,10 +93,7 @@ impl Connections {
 
 /// Hands each connection that comes in to `take`, with the address of this end that the host used.
 /// Returns when `listener` is closed.
-pub(super) async fn accept_all(
-    listener: &TcpListener,
-    mut take: impl FnMut(TcpStream, SocketAddr),
-) {
+pub(super) async fn accept_all(listener: &TcpListener, take: impl Fn(TcpStream, SocketAddr)) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -74,9 +111,9 @@ pub(super) async fn accept_all(
 /// `address` as hosts are told of it.
 pub(super) fn transport_address(address: SocketAddr) -> TransportAddress {
     TransportAddress {
-        family: match address {
-            SocketAddr::V4(_) => AddressFamily::IPV4,
-            SocketAddr::V6(_) => AddressFamily::IPV6,
+        family: match address.ip() {
+            IpAddr::V4(_) => AddressFamily::IPV4,
+            IpAddr::V6(_) => AddressFamily::IPV6,
         },
         address: Text::new(&address.ip().to_string()),
         port: address.port(),

@@ -1,20 +1,9 @@
+use super::Served;
 use crate::memory_drive::MemoryDrive;
 use crate::{Device, DeviceError, FaultPlan, Profile};
 use controller::{Controller, FlashFigures};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// A device to serve, as it is to be put together.
-#[derive(Clone, Debug)]
-pub enum Served {
-    /// An emulated drive, on new flash.
-    Emulated(Box<Profile>),
-    /// A [`MemoryDrive`].
-    Memory {
-        /// Bytes that hosts see.
-        size_bytes: u64,
-    },
-}
 
 /// A device that is served.
 pub(super) enum Drive {

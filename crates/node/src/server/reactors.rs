@@ -1,14 +1,15 @@
 //! The threads of a server, and what each runs.
 
 use super::bridge::{FarDevice, FromDevice, MESSAGES, ToDevice, serve_far};
-use super::connections::{Connections, accept_all, transport_address};
-use super::drive::Drive;
+use super::connections::{Arrival, Connections, accept_all, transport_address};
+use super::house::{House, HousePlan, deal};
+use super::places::Places;
 use super::report::ReactorReport;
+use super::router::{Homes, Router};
 use super::{ServerConfig, ServerError, Stopper};
-use controller::{Entrance, Port, Subsystem, Subsystems};
-use reactor::{
-    Inbox, Outbox, Reactor, ReceiveEnd, Remote, SendEnd, TcpListener, TcpStream, mailbox, stopped,
-};
+use clock::Bell;
+use controller::{Entrance, Port};
+use reactor::{Inbox, Outbox, Reactor, ReceiveEnd, Remote, SendEnd, TcpListener, mailbox, stopped};
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -21,14 +22,15 @@ const SOCKETS: usize = 64;
 /// What is to run.
 pub(super) struct Plan {
     pub(super) config: ServerConfig,
-    /// A reactor's each, the device's first.
+    /// A reactor's each, those of devices first.
     pub(super) remotes: Vec<Remote>,
+    pub(super) places: Places,
 }
 
 /// What a thread says when it has begun.
 pub(super) enum Ready {
     /// Hosts can connect here.
-    Listening(SocketAddr),
+    Listening(Vec<SocketAddr>),
     Serving,
     /// It ends with an error.
     Failed,
@@ -36,69 +38,99 @@ pub(super) enum Ready {
 
 type Thread = JoinHandle<Result<ReactorReport, ServerError>>;
 
-/// An accepted connection on its way to its reactor, and the address of this end.
-type Arrival = (TcpStream, SocketAddr);
+/// Where hosts come in.
+struct Gates {
+    listeners: Vec<TcpListener>,
+    places: Places,
+}
 
 /// What a reactor of connections has of the others.
 struct Doorway {
-    commands: SendEnd<ToDevice>,
-    responses: ReceiveEnd<FromDevice>,
+    /// By the reactors of devices.
+    devices: Vec<(SendEnd<ToDevice>, ReceiveEnd<FromDevice>)>,
+    homes: Homes,
     /// Of the one that listens: to each of the others.
     deals: Vec<SendEnd<Arrival>>,
     /// Of those that do not.
     arrivals: Option<ReceiveEnd<Arrival>>,
 }
 
-/// What the device's reactor has of one of connections.
+/// What a reactor of devices has of one of connections.
 struct Bridgehead {
     commands: ReceiveEnd<ToDevice>,
     responses: SendEnd<FromDevice>,
 }
 
+/// Of `reactors`, how many have `devices`: each has one of its own, as long as one is left for
+/// connections.
+pub(super) fn device_reactors(reactors: usize, devices: usize) -> usize {
+    devices.min(reactors - 1).max(1)
+}
+
 /// Starts a thread for each reactor; each says once when it is ready.
 pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Vec<Thread>, ServerError> {
-    let Plan { config, remotes } = plan;
-    let address = config.nvme_tcp;
-    let listener =
-        TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })?;
-    let (device, doors) = remotes.split_first().expect("a server has a reactor");
+    let Plan { config, remotes, places } = plan;
+    let listeners = config.nvme_tcp.iter().map(|&address| {
+        TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
+    });
+    let gates = Gates { listeners: listeners.collect::<Result<_, _>>()?, places };
+    let houses = device_reactors(remotes.len(), config.devices.len());
+    let mut plans = deal(config, houses);
     let stopper = Stopper(remotes.clone());
     let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper };
+    let (devices, doors) = remotes.split_at(houses);
     if doors.is_empty() {
-        spawner.spawn(device, |ready| alone(config, listener, ready))?;
+        let plan = plans.remove(0);
+        spawner.spawn(&devices[0], move |remote, ready| {
+            live(remote, plan, |house| alone(house, gates, ready))
+        })?;
         return Ok(spawner.threads);
     }
-    let (bridgeheads, doorways) = connect(device, doors);
-    spawner.spawn(device, |ready| device_side(config, bridgeheads, ready))?;
-    let mut listener = Some(listener);
+    let homes = plans.iter().enumerate();
+    let homes = homes.flat_map(|(at, plan)| plan.names().map(move |name| (name.to_owned(), at)));
+    let (bridgeheads, doorways) = connect(devices, doors, &Homes::new(homes.collect()));
+    for ((remote, plan), bridgeheads) in devices.iter().zip(plans).zip(bridgeheads) {
+        spawner.spawn(remote, move |remote, ready| {
+            live(remote, plan, |house| device_side(house, bridgeheads, ready))
+        })?;
+    }
+    let mut gates = Some(gates);
     for (remote, doorway) in doors.iter().zip(doorways) {
-        let listener = listener.take();
-        spawner.spawn(remote, |ready| door_side(doorway, listener, ready))?;
+        let gates = gates.take();
+        spawner.spawn(remote, move |remote, ready| {
+            let mut reactor = Reactor::new(None);
+            run(remote, &mut reactor, door_side(doorway, gates, ready))
+        })?;
     }
     Ok(spawner.threads)
 }
 
-/// Mailboxes between the device's reactor and those of connections, and from the first of these to
-/// the others.
-fn connect(device: &Remote, doors: &[Remote]) -> (Vec<Bridgehead>, Vec<Doorway>) {
-    let mut ends: (Vec<Bridgehead>, Vec<Doorway>) = Default::default();
+/// Mailboxes between the reactors of devices and those of connections, and from the first of these
+/// to the others.
+fn connect(
+    devices: &[Remote],
+    doors: &[Remote],
+    homes: &Homes,
+) -> (Vec<Vec<Bridgehead>>, Vec<Doorway>) {
+    let mut bridgeheads: Vec<Vec<Bridgehead>> = devices.iter().map(|_| Vec::new()).collect();
+    let mut doorways = Vec::new();
     for door in doors {
-        let (to_device, commands) = mailbox(MESSAGES, door, device);
-        let (responses, from_device) = mailbox(MESSAGES, device, door);
-        ends.0.push(Bridgehead { commands, responses });
-        ends.1.push(Doorway {
-            commands: to_device,
-            responses: from_device,
-            deals: Vec::new(),
-            arrivals: None,
-        });
+        let mut ends = Vec::new();
+        for (device, bridgeheads) in devices.iter().zip(&mut bridgeheads) {
+            let (to_device, commands) = mailbox(MESSAGES, door, device);
+            let (responses, from_device) = mailbox(MESSAGES, device, door);
+            bridgeheads.push(Bridgehead { commands, responses });
+            ends.push((to_device, from_device));
+        }
+        let homes = homes.clone();
+        doorways.push(Doorway { devices: ends, homes, deals: Vec::new(), arrivals: None });
     }
     for (place, door) in doors.iter().enumerate().skip(1) {
         let (deal, arrivals) = mailbox(SOCKETS, &doors[0], door);
-        ends.1[0].deals.push(deal);
-        ends.1[place].arrivals = Some(arrivals);
+        doorways[0].deals.push(deal);
+        doorways[place].arrivals = Some(arrivals);
     }
-    ends
+    (bridgeheads, doorways)
 }
 
 struct Spawner {
@@ -117,18 +149,20 @@ impl Drop for StopOthers {
 }
 
 impl Spawner {
-    /// A thread that runs `work` in the reactor of `remote`.
-    fn spawn<F, W>(&mut self, remote: &Remote, work: F) -> Result<(), ServerError>
-    where
-        F: FnOnce(Sender<Ready>) -> W + Send + 'static,
-        W: Future<Output = Result<Connections, ServerError>>,
-    {
+    /// A thread that does `work`, in the reactor of `remote`.
+    fn spawn(
+        &mut self,
+        remote: &Remote,
+        work: impl FnOnce(&Remote, &Sender<Ready>) -> Result<ReactorReport, ServerError>
+        + Send
+        + 'static,
+    ) -> Result<(), ServerError> {
         let (remote, ready) = (remote.clone(), self.ready.clone());
         let stop_others = StopOthers(self.stopper.clone());
         let name = format!("kvasir-{}", self.threads.len());
         let thread = Builder::new().name(name).spawn(move || {
             let _stop_others = stop_others;
-            let report = run(&remote, work(ready.clone()));
+            let report = work(&remote, &ready);
             if report.is_err() {
                 // Nobody listens any more if it was ready before.
                 let _ = ready.send(Ready::Failed);
@@ -142,9 +176,9 @@ impl Spawner {
 
 fn run(
     remote: &Remote,
+    reactor: &mut Reactor,
     work: impl Future<Output = Result<Connections, ServerError>>,
 ) -> Result<ReactorReport, ServerError> {
-    let mut reactor = Reactor::new(None);
     let (served, lateness) = reactor.serve(remote, work)?;
     let connections = served?;
     Ok(ReactorReport {
@@ -156,99 +190,140 @@ fn run(
     })
 }
 
+/// A reactor that has devices, from their beginning to their end.
+fn live<W>(
+    remote: &Remote,
+    plan: HousePlan,
+    work: impl FnOnce(Rc<House>) -> W,
+) -> Result<ReactorReport, ServerError>
+where
+    W: Future<Output = Result<Connections, ServerError>>,
+{
+    let mut reactor = Reactor::new(None);
+    let house = Rc::new(House::build(&mut reactor, plan)?);
+    run(remote, &mut reactor, work(house))
+}
+
 /// Says that a thread is ready. Whoever asked may have seen another fail.
 fn say(ready: &Sender<Ready>, what: Ready) {
     let _ = ready.send(what);
 }
 
-/// The device and everything that hosts see of it.
-async fn device(config: ServerConfig) -> Result<(Drive, Rc<Subsystems>), ServerError> {
-    let drive = Drive::format(config.served.clone(), config.seed).await?;
-    let subsystems = Subsystems::new();
-    let subsystem = config.subsystem(drive.flash());
-    subsystems.add(Subsystem::new(subsystem, drive.controller().clone()));
-    Ok((drive, subsystems))
-}
-
 /// Everything in one reactor.
 async fn alone(
-    config: ServerConfig,
-    listener: TcpListener,
-    ready: Sender<Ready>,
+    house: Rc<House>,
+    gates: Gates,
+    ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
-    let (drive, subsystems) = device(config).await?;
     let connections = Connections::new();
-    let serving = connections.clone();
-    let address = listener.local_address()?;
-    clock::spawn(async move {
-        accept_all(&listener, |stream, address| {
-            let entrance = Entrance::new(subsystems.clone(), transport_address(address));
-            let port: Rc<dyn Port> = Rc::new(entrance);
-            serving.serve(stream, port);
-        })
-        .await;
-    });
-    say(&ready, Ready::Listening(address));
+    let (serving, inside) = (connections.clone(), house.clone());
+    let (addresses, listeners) = gates.open(move |arrival| {
+        let address = transport_address(arrival.address);
+        let port: Rc<dyn Port> = Rc::new(Entrance::new(inside.subsystems.clone(), address));
+        serving.serve(arrival, port);
+    })?;
+    say(ready, Ready::Listening(addresses));
     stopped().await;
-    drive.flush().await?;
+    for listener in listeners {
+        listener.close();
+    }
+    connections.end().await;
+    house.flush().await?;
     Ok(connections)
 }
 
-/// The device, whose commands come from other reactors.
+/// Devices, whose commands come from other reactors.
 async fn device_side(
-    config: ServerConfig,
+    house: Rc<House>,
     bridgeheads: Vec<Bridgehead>,
-    ready: Sender<Ready>,
+    ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
-    let (drive, subsystems) = device(config).await?;
+    let bridges = Rc::new((Cell::new(bridgeheads.len()), Bell::new()));
     for Bridgehead { commands, responses } in bridgeheads {
         let (commands, responses): (Inbox<_>, Outbox<_>) = (commands.open(), responses.open());
-        clock::spawn(serve_far(subsystems.clone(), commands, responses));
+        let (subsystems, bridges) = (house.subsystems.clone(), bridges.clone());
+        clock::spawn(async move {
+            serve_far(subsystems, commands, responses).await;
+            let (left, over) = &*bridges;
+            left.set(left.get() - 1);
+            over.ring();
+        });
     }
-    say(&ready, Ready::Serving);
-    stopped().await;
-    drive.flush().await?;
+    say(ready, Ready::Serving);
+    // The reactors of connections are stopped with this one, and go first.
+    let (left, over) = &*bridges;
+    while left.get() > 0 {
+        over.wait().await;
+    }
+    house.flush().await?;
     Ok(Connections::new())
 }
 
-/// Connections, whose commands go to the device's reactor.
+/// Connections, whose commands go to the reactors of devices.
 async fn door_side(
     doorway: Doorway,
-    listener: Option<TcpListener>,
-    ready: Sender<Ready>,
+    gates: Option<Gates>,
+    ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
-    let device = FarDevice::new(doorway.commands.open(), doorway.responses.open());
+    let Doorway { devices, homes, deals, arrivals } = doorway;
+    let devices = devices.into_iter().map(|(to, from)| FarDevice::new(to.open(), from.open()));
+    let router = Router::new(devices.collect(), homes);
     let connections = Connections::new();
-    if let Some(arrivals) = doorway.arrivals {
-        let (serving, device, arrivals) = (connections.clone(), device.clone(), arrivals.open());
-        clock::spawn(async move {
-            while let Some((stream, address)) = arrivals.receive().await {
-                serving.serve(stream, device.port(address));
-            }
-        });
-    }
-    let begun = match listener {
-        None => Ready::Serving,
-        Some(listener) => {
-            let address = listener.local_address()?;
-            let deals: Vec<Outbox<Arrival>> =
-                doorway.deals.into_iter().map(SendEnd::open).collect();
-            let serving = connections.clone();
+    let serving = connections.clone();
+    let serve = move |arrival: Arrival| {
+        let port = router.port(arrival.address);
+        serving.serve(arrival, port);
+    };
+    match (arrivals, gates) {
+        (Some(arrivals), _) => {
+            let arrivals = arrivals.open();
             clock::spawn(async move {
-                let next = Cell::new(0);
+                while let Some(arrival) = arrivals.receive().await {
+                    serve(arrival);
+                }
+            });
+            say(ready, Ready::Serving);
+        }
+        (None, gates) => {
+            let gates = gates.expect("who gets no connections from others listens");
+            let deals: Vec<Outbox<Arrival>> = deals.into_iter().map(SendEnd::open).collect();
+            let next = Cell::new(0);
+            let (addresses, _) = gates.open(move |arrival| {
+                let turn = next.replace((next.get() + 1) % (deals.len() + 1));
+                match deals.get(turn) {
+                    Some(other) => other.send(arrival),
+                    None => serve(arrival),
+                }
+            })?;
+            say(ready, Ready::Listening(addresses));
+        }
+    }
+    stopped().await;
+    Ok(connections)
+}
+
+impl Gates {
+    /// Hands each connection for which there is a place to `take`, and closes others. Where that
+    /// is, and who listens.
+    fn open(
+        self,
+        take: impl Fn(Arrival) + 'static,
+    ) -> Result<(Vec<SocketAddr>, Vec<Rc<TcpListener>>), ServerError> {
+        let addresses = self.listeners.iter().map(TcpListener::local_address);
+        let addresses = addresses.collect::<Result<_, _>>()?;
+        let listeners: Vec<Rc<TcpListener>> = self.listeners.into_iter().map(Rc::new).collect();
+        let (take, places) = (Rc::new(take), self.places);
+        for listener in &listeners {
+            let (listener, take, places) = (listener.clone(), take.clone(), places.clone());
+            clock::spawn(async move {
                 accept_all(&listener, |stream, address| {
-                    let turn = next.replace((next.get() + 1) % (deals.len() + 1));
-                    match deals.get(turn) {
-                        Some(other) => other.send((stream, address)),
-                        None => serving.serve(stream, device.port(address)),
+                    if let Some(place) = places.take() {
+                        take(Arrival { stream, address, place });
                     }
                 })
                 .await;
             });
-            Ready::Listening(address)
         }
-    };
-    say(&ready, begun);
-    stopped().await;
-    Ok(connections)
+        Ok((addresses, listeners))
+    }
 }

@@ -5,8 +5,10 @@ use reactor::{Lateness, Load};
 /// How a server was, from its start to its end.
 #[derive(Debug)]
 pub struct ServerReport {
-    /// Each reactor, the device's first.
+    /// Each reactor, those of devices first.
     pub reactors: Vec<ReactorReport>,
+    /// Connections that were closed at once because there were as many as may be.
+    pub refused: u64,
 }
 
 /// What a reactor of a server did.

@@ -1,3 +1,4 @@
+use crate::scene::NQN;
 use node::server::Server;
 use spec::{Command, ConnectAttributes, ConnectData, ConnectReply, DataPointer, LogPage, Property};
 use std::io::{ErrorKind, Read, Write};
@@ -38,8 +39,8 @@ impl Place {
     /// Where `server` is.
     pub(crate) fn of(server: &Server) -> Self {
         Self {
-            address: server.address(),
-            nqn: server.nqn().to_owned(),
+            address: server.addresses()[0],
+            nqn: NQN.to_owned(),
             connected: AtomicU64::new(0),
         }
     }

@@ -3,7 +3,7 @@ use crate::crowd::{Crowd, HOSTS, ROUND_BYTES};
 use crate::peer::{PATIENCE, Peer, Place};
 use crate::{breach, census, droves, reset, stall};
 use node::Profile;
-use node::server::{Served, Server, ServerConfig};
+use node::server::{CONNECTIONS_MAX, Served, ServedDevice, ServedSubsystem, Server, ServerConfig};
 use std::num::NonZero;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +17,8 @@ const OF_EACH: usize = 3;
 
 /// Rounds of each good host while all bad ones are there.
 const ROUNDS: usize = 20;
+
+pub(crate) const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000-8000-000000000002";
 
 type Act = fn(&Place) -> Vec<Peer>;
 
@@ -202,12 +204,19 @@ fn bound(connections: u64, rounds: u64) -> u64 {
 fn start(reactors: u16) -> Server {
     let ideal = Profile::load("ideal").expect("it is built in");
     let config = ServerConfig {
-        served: Served::Emulated(Box::new(ideal.without_delays())),
-        seed: 1,
-        nqn: "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000-8000-000000000002".to_owned(),
-        serial: "1".to_owned(),
-        nvme_tcp: ([127, 0, 0, 1], 0).into(),
+        nvme_tcp: vec![([127, 0, 0, 1], 0).into()],
         reactors: NonZero::new(reactors).expect("there is one"),
+        connections_max: CONNECTIONS_MAX,
+        rules: controller::Rules::default(),
+        devices: vec![ServedDevice {
+            served: Served::Emulated(Box::new(ideal.without_delays())),
+            seed: 1,
+        }],
+        subsystems: vec![ServedSubsystem {
+            nqn: NQN.to_owned(),
+            serial: "1".to_owned(),
+            device: 0,
+        }],
     };
     Server::start(config).expect("loopback has a free port")
 }

@@ -1,0 +1,43 @@
+use crate::args::{ServeArgs, ServeClock};
+use crate::output::Failure;
+use controller::Limits;
+use node::server::{
+    CONNECTIONS_MAX, Config, DeviceConfig, Pace, Served, ServedSubsystem, SubsystemConfig,
+    check_nqn, default_nqn, default_serial, parse_address,
+};
+use std::path::Path;
+
+/// What `args` ask for, in a file or themselves.
+pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
+    if let Some(path) = &args.config {
+        return Config::load(path).map_err(Failure::refused);
+    }
+    let (Some(device), Some(nvme_tcp)) = (args.device.as_deref(), args.nvme_tcp.as_deref()) else {
+        unreachable!("both are there where no file is");
+    };
+    let nvme_tcp = parse_address(nvme_tcp).map_err(Failure::Refused)?;
+    let pace = match args.clock {
+        ServeClock::Real => Pace::Real,
+        ServeClock::None => Pace::None,
+    };
+    let served = Served::named(device, Path::new(""), pace).map_err(Failure::refused)?;
+    let nqn = args.nqn.clone().unwrap_or_else(|| default_nqn(device, args.seed));
+    check_nqn(&nqn).map_err(Failure::refused)?;
+    let served_subsystem =
+        ServedSubsystem { nqn, serial: default_serial(device, args.seed), device: 0 };
+    Ok(Config {
+        nvme_tcp: vec![nvme_tcp],
+        cores: args.cores,
+        pace,
+        connections_max: CONNECTIONS_MAX,
+        limits: Limits::default(),
+        devices: vec![DeviceConfig {
+            name: device.to_owned(),
+            device: device.to_owned(),
+            served,
+            seed: args.seed,
+        }],
+        subsystems: vec![SubsystemConfig { served: served_subsystem, hosts: None }],
+        referrals: Vec::new(),
+    })
+}

@@ -1,0 +1,211 @@
+//! `kvasir serve` of a file, and of what the command line names.
+
+use crate::program::{Ran, SMALL, json, kvasir};
+use crate::serving::{Serving, keys, kv, store};
+use serde_json::{Value, json};
+use std::io::Read;
+use std::net::TcpStream;
+use std::time::Duration;
+use tempfile::tempdir;
+
+const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:0a0b";
+
+/// Two devices, and a subsystem more than that.
+fn file(cores: u16) -> String {
+    format!(
+        "[server]
+cores = {cores}
+clock = \"none\"
+nvme_tcp = [\":0\", \"[::1]:0\"]
+
+[[device]]
+name = \"fast\"
+device = \"mem:64MiB\"
+
+[[device]]
+name = \"small\"
+device = {SMALL:?}
+seed = 3
+
+[[subsystem]]
+nqn = \"nqn.2026-11.com.example:fast\"
+device = \"fast\"
+
+[[subsystem]]
+nqn = \"nqn.2026-11.com.example:small\"
+device = \"small\"
+
+[[subsystem]]
+nqn = \"nqn.2026-11.com.example:one\"
+device = \"small\"
+serial = \"ONE\"
+hosts = [\"{HOST}\"]
+
+[[referral]]
+address = \"192.0.2.4\"
+"
+    )
+}
+
+#[test]
+fn devices_of_a_file_are_served_side_by_side_on_any_number_of_cores() {
+    // One reactor; one of devices; one for each device; more than one of connections.
+    for cores in [1, 2, 3, 5] {
+        let folder = tempdir().unwrap();
+        let served = Serving::with_file(folder.path(), &file(cores));
+        let (fast, small, one) = (served.uri(0), served.uri(1), served.uri(2));
+        let one = format!("{one}?as={HOST}");
+        for round in 0..3 {
+            store(&format!("fast{round}"), &fast);
+            store(&format!("small{round}"), &format!("{small}?queues=2"));
+            store(&format!("one{round}"), &one);
+        }
+        assert_eq!(keys(&fast), ["fast0", "fast1", "fast2"], "on {cores} cores");
+        // Both subsystems are of one device.
+        let of_small = ["one0", "one1", "one2", "small0", "small1", "small2"];
+        assert_eq!(
+            (keys(&small), keys(&one)),
+            (of_small.map(str::to_owned).to_vec(), keys(&small))
+        );
+        let by_6 = served.ready["subsystems"][0]["uris"][1].as_str().unwrap();
+        assert!(by_6.starts_with("nvme-tcp://[::1]:"));
+        assert_eq!(keys(by_6), keys(&fast));
+        let stopped = served.stop();
+        assert_eq!(stopped["connections_refused"], 0);
+        assert!(stopped["connections"].as_u64().unwrap() > 20);
+    }
+}
+
+#[test]
+fn a_host_that_is_not_in_the_list_is_refused_and_told_of_the_others_alone() {
+    for cores in [1, 3] {
+        let folder = tempdir().unwrap();
+        let served = Serving::with_file(folder.path(), &file(cores));
+        let name = "nqn.2026-11.com.example:stranger";
+        let refused = kv("list", &format!("{}?as={name}", served.uri(2)));
+        let words = format!("the subsystem does not take this host, whose name is {name}\n");
+        assert_eq!(refused.code, Some(1));
+        assert!(refused.stderr.ends_with(&words), "{}", refused.stderr);
+        let others = "nqn.2026-11.com.example:fast, nqn.2026-11.com.example:small";
+        for (host, seen) in
+            [(name, others.to_owned()), (HOST, format!("{others}, nqn.2026-11.com.example:one"))]
+        {
+            let none = kv("list", &format!("{}x?as={host}", served.uri(0)));
+            let (_, told) = none.stderr.trim_end().split_once("; there is ").unwrap();
+            let sorted = |names: &str| {
+                let mut names: Vec<_> = names.split(", ").map(str::to_owned).collect();
+                names.sort();
+                names
+            };
+            assert_eq!(sorted(told), sorted(&seen), "on {cores} cores");
+        }
+        served.stop();
+    }
+}
+
+#[test]
+fn connections_beyond_the_limit_are_closed_and_counted() {
+    let folder = tempdir().unwrap();
+    let text = format!("{}\n[limits]\nconnections = 2\n", file(2));
+    let served = Serving::with_file(folder.path(), &text);
+    let connect = || {
+        let stream = TcpStream::connect(served.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    };
+    let (first, second) = (connect(), connect());
+    let mut third = connect();
+    assert!(matches!(third.read(&mut [0]), Ok(0) | Err(_)), "it is closed");
+    drop(first);
+    // Until the server has seen that: a host needs two.
+    let mut refused = 1;
+    while kv("exist x", &served.uri(0)).stderr.contains("there is no key") {
+        refused += 1;
+        assert!(refused < 1_000);
+    }
+    drop(second);
+    while !kv("exist x", &served.uri(0)).stderr.contains("there is no key") {}
+    assert!(served.stop()["connections_refused"].as_u64().unwrap() >= refused);
+}
+
+#[test]
+fn a_file_is_checked_without_being_served() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("server.toml");
+    let path = path.to_str().unwrap();
+    std::fs::write(path, file(3)).unwrap();
+    let Ran { code, stdout, stderr } = kvasir(["serve", "--config", path, "--check"]);
+    assert_eq!((code, &stderr[..]), (Some(0), ""));
+    let first = format!(
+        "{path} is right: 3 cores, at most 1024 connections, 256 associations of a subsystem, 64 \
+         I/O queues of 1024 entries\n\
+         serving fast: keys and values in memory, no latencies\n\
+         nvme-tcp://127.0.0.1:0/nqn.2026-11.com.example:fast\n"
+    );
+    assert!(stdout.starts_with(&first), "{stdout}");
+    assert!(stdout.contains("A device of 32 MB, no latencies, for 1 host\n"), "{stdout}");
+    assert!(stdout.ends_with("refers to 192.0.2.4, port 8009\n"), "{stdout}");
+    let summary = json(["serve", "--config", path, "--check", "--json"]);
+    assert_eq!(summary["devices"][1]["seed"], 3);
+    assert_eq!(summary["subsystems"][2]["hosts"], json!([HOST]));
+    assert_eq!(summary["subsystems"][0]["hosts"], Value::Null);
+    assert_eq!(summary["limits"]["queue_entries"], 1_024);
+    std::fs::write(path, file(3).replace("cores", "core")).unwrap();
+    for check in [&["--check"][..], &[]] {
+        let wrong = kvasir(["serve", "--config", path].iter().chain(check));
+        let sentence = format!(
+            "kvasir: {path} line 2: unknown key \"core\" in [server]; did you mean \"cores\"?\n"
+        );
+        assert_eq!((wrong.code, wrong.stderr, &wrong.stdout[..]), (Some(2), sentence, ""));
+    }
+}
+
+#[test]
+fn a_file_says_all_that_the_command_line_would() {
+    for other in [
+        &["--device", "moke"][..],
+        &["--nvme-tcp", ":0"],
+        &["--cores", "2"],
+        &["--clock", "none"],
+        &["--nqn", "nqn.x"],
+        &["--seed", "2"],
+    ] {
+        let ran = kvasir(["serve", "--config", "s.toml"].iter().chain(other));
+        let words = format!("'{}", other[0]);
+        assert_eq!(ran.code, Some(2));
+        assert!(
+            ran.stderr.contains("cannot be used with") && ran.stderr.contains(&words),
+            "{ran:?}"
+        );
+    }
+    let check = kvasir(["serve", "--device", "moke", "--nvme-tcp", ":0", "--check"]);
+    assert_eq!(check.code, Some(2));
+    assert!(check.stderr.contains("cannot be used with"), "{}", check.stderr);
+    let alone = kvasir(["serve", "--check"]);
+    assert_eq!(alone.code, Some(2));
+    assert!(alone.stderr.contains("--config <FILE>"), "{}", alone.stderr);
+}
+
+/// What a host has noted of a device is so after a restart, wherever it listens.
+#[test]
+fn names_are_the_same_each_time() {
+    let identity = |served: &Serving| {
+        let subsystem = &served.ready["subsystems"][0];
+        (subsystem["nqn"].clone(), subsystem["serial"].clone())
+    };
+    let once = |cores: &str| {
+        let words = ["--device", "ideal", "--nvme-tcp", ":0", "--clock", "none", "--cores", cores];
+        let served = Serving::start(words);
+        assert_eq!(served.ready["nqn"], served.ready["subsystems"][0]["nqn"]);
+        let identity = identity(&served);
+        served.stop();
+        identity
+    };
+    assert_eq!(once("1"), once("2"));
+    let folder = tempdir().unwrap();
+    let text = "server.nvme_tcp = [\":0\"]\ndevice = [{ name = \"a\", device = \"ideal\" }]\n\
+                subsystem = [{ device = \"a\" }]\n";
+    let served = Serving::with_file(folder.path(), text);
+    assert_eq!(identity(&served), once("1"));
+    served.stop();
+}

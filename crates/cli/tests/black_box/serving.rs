@@ -1,0 +1,132 @@
+//! A `kvasir serve` that the tests start, signal and stop.
+
+use crate::program::{Ran, kvasir};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+/// Many times what the program takes for anything on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// It is gone when this is dropped.
+pub(crate) struct Serving {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    stderr: Receiver<String>,
+    /// What it said when it was ready.
+    pub(crate) ready: Value,
+}
+
+/// What it left.
+pub(crate) struct Left {
+    pub(crate) code: Option<i32>,
+    pub(crate) stopped: Value,
+    /// All that it wrote to standard error and that nobody has taken.
+    pub(crate) stderr: Vec<String>,
+}
+
+impl Serving {
+    /// Starts `kvasir serve --json` with `arguments`.
+    #[track_caller]
+    pub(crate) fn start(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_kvasir"))
+            .args(["serve", "--json"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let errors = BufReader::new(child.stderr.take().unwrap());
+        let (sender, stderr) = channel();
+        thread::spawn(move || {
+            for line in errors.lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let ready = serde_json::from_str(&line);
+        let ready = ready.unwrap_or_else(|_| panic!("{:?}", stderr.recv_timeout(PATIENCE)));
+        Self { child, stdout, stderr, ready }
+    }
+
+    /// Starts it with a file of this content, which is in `folder` then.
+    #[track_caller]
+    pub(crate) fn with_file(folder: &std::path::Path, text: &str) -> Self {
+        let path = folder.join("server.toml");
+        std::fs::write(&path, text).unwrap();
+        Self::start([OsStr::new("--config"), path.as_os_str()])
+    }
+
+    /// The first target of subsystem `place`.
+    pub(crate) fn uri(&self, place: usize) -> String {
+        self.ready["subsystems"][place]["uris"][0].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        let listener = &self.ready["listeners"][0];
+        let ip = listener["address"].as_str().unwrap().parse().unwrap();
+        SocketAddr::new(ip, listener["port"].as_u64().unwrap().try_into().unwrap())
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ends it by `signal`.
+    pub(crate) fn end(mut self, signal: Signal) -> Left {
+        self.signal(signal);
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).unwrap();
+        let code = self.child.wait().unwrap().code();
+        let stopped = serde_json::from_str(&rest).unwrap_or(Value::Null);
+        let stderr = self.stderr.iter().collect();
+        Left { code, stopped, stderr }
+    }
+
+    /// Ends it as it should be ended, without a word on standard error.
+    #[track_caller]
+    pub(crate) fn stop(self) -> Value {
+        let Left { code, stopped, stderr } = self.end(Signal::TERM);
+        assert_eq!((code, stderr), (Some(0), Vec::<String>::new()));
+        stopped
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs `kvasir kv` with `words` on `target`.
+pub(crate) fn kv(words: &str, target: &str) -> Ran {
+    kvasir(["kv"].into_iter().chain(words.split(' ')).chain(["--target", target]))
+}
+
+/// Stores the file of this test program's manifest under `key`.
+#[track_caller]
+pub(crate) fn store(key: &str, target: &str) {
+    let ran = kv(&format!("store {key} Cargo.toml"), target);
+    assert_eq!((ran.code, &ran.stderr[..]), (Some(0), ""));
+}
+
+/// The keys that are there, sorted.
+#[track_caller]
+pub(crate) fn keys(target: &str) -> Vec<String> {
+    let ran = kv("list", target);
+    assert_eq!((ran.code, &ran.stderr[..]), (Some(0), ""));
+    let mut keys: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
+    keys.sort();
+    keys
+}

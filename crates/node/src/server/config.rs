@@ -1,0 +1,111 @@
+//! A server as its TOML file describes it.
+//!
+//! It is read as a profile is: what is wrong is one sentence with the file and the line. Some of it
+//! is rules, which a server takes while it runs; for all else it starts anew.
+
+mod device;
+mod limits;
+mod listen;
+mod referral;
+mod subsystem;
+
+pub use self::device::DeviceConfig;
+pub use self::subsystem::SubsystemConfig;
+
+use self::listen::Listen;
+use super::{Pace, ServedDevice, ServedSubsystem, ServerConfig};
+use crate::ProfileError;
+use crate::profile::read_file;
+use crate::profile::schema::Schema;
+use crate::profile::section::Section;
+use crate::profile::source::Source;
+use controller::{Limits, Rules, TransportAddress};
+use std::net::SocketAddr;
+use std::num::NonZero;
+use std::path::Path;
+
+/// The keys outside of any section.
+const TOP: Schema =
+    Schema { name: "", title: "", keys: &["server", "limits", "device", "subsystem", "referral"] };
+
+/// What a server is to be, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Where NVMe/TCP hosts connect.
+    pub nvme_tcp: Vec<SocketAddr>,
+    /// Reactors.
+    pub cores: NonZero<u16>,
+    /// Whether the devices keep their latencies.
+    pub pace: Pace,
+    /// Most connections at a time.
+    pub connections_max: u32,
+    /// What hosts may have.
+    pub limits: Limits,
+    /// The devices, each of which has a subsystem.
+    pub devices: Vec<DeviceConfig>,
+    /// The subsystems, each with a name and a serial number of its own.
+    pub subsystems: Vec<SubsystemConfig>,
+    /// Other discovery subsystems that hosts are told of.
+    pub referrals: Vec<TransportAddress>,
+}
+
+impl Config {
+    /// The one in the file at `path`, in whose folder the paths in it begin.
+    pub fn load(path: &Path) -> Result<Self, ProfileError> {
+        let name = path.to_string_lossy();
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::parse(&name, &read_file(&name, "a server's file")?, folder)
+    }
+
+    /// The one that `text` describes. `name` is what errors call it.
+    pub fn parse(name: &str, text: &str, folder: &Path) -> Result<Self, ProfileError> {
+        let source = Source { name, text };
+        let table = source.table()?;
+        let top = Section::top(source, &TOP, &table)?;
+        let Listen { nvme_tcp, cores, pace } = Listen::read(top.section(&listen::SCHEMA)?)?;
+        let (connections_max, limits) = limits::read(top.section_or_defaults(&limits::SCHEMA)?)?;
+        let of_devices = top.elements(&device::SCHEMA)?;
+        let devices = device::read_all(&of_devices, folder, pace)?;
+        let subsystems = subsystem::read_all(top.elements(&subsystem::SCHEMA)?, &devices)?;
+        for (place, section) in of_devices.iter().enumerate() {
+            if !subsystems.iter().any(|subsystem| subsystem.served.device == place) {
+                let name = &devices[place].name;
+                return Err(section.wrong(format!("no [[subsystem]] has the device {name:?}")));
+            }
+        }
+        let referrals = referral::read_all(top)?;
+        Ok(Self { nvme_tcp, cores, pace, connections_max, limits, devices, subsystems, referrals })
+    }
+
+    /// What hosts may do.
+    pub fn rules(&self) -> Rules {
+        let hosts = self
+            .subsystems
+            .iter()
+            .filter_map(|subsystem| Some((subsystem.served.nqn.clone(), subsystem.hosts.clone()?)));
+        Rules { limits: self.limits, hosts: hosts.collect(), referrals: self.referrals.clone() }
+    }
+
+    /// What is to be started.
+    pub fn server(&self) -> ServerConfig {
+        let devices = self
+            .devices
+            .iter()
+            .map(|device| ServedDevice { served: device.served.clone(), seed: device.seed });
+        ServerConfig {
+            nvme_tcp: self.nvme_tcp.clone(),
+            reactors: self.cores,
+            connections_max: self.connections_max,
+            rules: self.rules(),
+            devices: devices.collect(),
+            subsystems: self.served_subsystems(),
+        }
+    }
+
+    fn served_subsystems(&self) -> Vec<ServedSubsystem> {
+        self.subsystems.iter().map(|subsystem| subsystem.served.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

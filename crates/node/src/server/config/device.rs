@@ -1,0 +1,43 @@
+use crate::ProfileError;
+use crate::profile::schema::Schema;
+use crate::profile::section::Section;
+use crate::server::{Pace, Served};
+use std::path::Path;
+
+pub(super) const SCHEMA: Schema =
+    Schema { name: "device", title: "[[device]]", keys: &["name", "device", "seed"] };
+
+/// A device of a server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceConfig {
+    /// What subsystems call it.
+    pub name: String,
+    /// What it was said to be: `mem:SIZE`, or the name or path of a profile.
+    pub device: String,
+    /// What it is.
+    pub served: Served,
+    /// Decides its random choices.
+    pub seed: u64,
+}
+
+pub(super) fn read_all(
+    sections: &[Section<'_>],
+    folder: &Path,
+    pace: Pace,
+) -> Result<Vec<DeviceConfig>, ProfileError> {
+    let mut devices: Vec<DeviceConfig> = Vec::new();
+    for &section in sections {
+        let field = section.field("name")?;
+        let name = field.line_of_text()?;
+        if devices.iter().any(|device| device.name == name) {
+            return Err(field.wrong(format!("there is another [[device]] of the name {name:?}")));
+        }
+        let field = section.field("device")?;
+        let device = field.line_of_text()?;
+        let served = Served::named(&device, folder, pace);
+        let served = served.map_err(|problem| field.wrong(problem.to_string()))?;
+        let seed = section.optional("seed").map_or(Ok(1), |field| field.count(0..=u64::MAX))?;
+        devices.push(DeviceConfig { name, device, served, seed });
+    }
+    Ok(devices)
+}

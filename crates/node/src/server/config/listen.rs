@@ -1,0 +1,36 @@
+use crate::ProfileError;
+use crate::profile::schema::Schema;
+use crate::profile::section::Section;
+use crate::server::{Pace, parse_address};
+use std::net::SocketAddr;
+use std::num::NonZero;
+
+pub(super) const SCHEMA: Schema =
+    Schema { name: "server", title: "[server]", keys: &["cores", "clock", "nvme_tcp"] };
+
+/// Where hosts come in, and what serves them.
+pub(super) struct Listen {
+    pub(super) nvme_tcp: Vec<SocketAddr>,
+    pub(super) cores: NonZero<u16>,
+    pub(super) pace: Pace,
+}
+
+impl Listen {
+    pub(super) fn read(section: Section<'_>) -> Result<Self, ProfileError> {
+        let cores = section.whole_or("cores", 1..=u16::MAX.into(), 1)?;
+        let cores = u16::try_from(cores).ok().and_then(NonZero::new);
+        let pace = section.optional("clock").map_or(Ok(Pace::Real), |field| {
+            field.choice(&[("real", Pace::Real), ("none", Pace::None)])
+        })?;
+        let field = section.field("nvme_tcp")?;
+        let mut nvme_tcp = Vec::new();
+        for element in field.elements() {
+            let address = parse_address(&element.line_of_text()?);
+            nvme_tcp.push(address.map_err(|problem| element.wrong(problem))?);
+        }
+        if nvme_tcp.is_empty() {
+            return Err(field.must_be("a list of addresses, as [\"127.0.0.1:4420\"]"));
+        }
+        Ok(Self { nvme_tcp, cores: cores.expect("it is in that range"), pace })
+    }
+}

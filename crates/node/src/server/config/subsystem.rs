@@ -1,0 +1,94 @@
+use super::DeviceConfig;
+use crate::ProfileError;
+use crate::profile::field::Field;
+use crate::profile::schema::Schema;
+use crate::profile::section::Section;
+use crate::profile::source::listed;
+use crate::server::identity::{is_qualified_name, is_serial};
+use crate::server::{ServedSubsystem, check_nqn, default_nqn, default_serial};
+use std::collections::BTreeSet;
+
+pub(super) const SCHEMA: Schema = Schema {
+    name: "subsystem",
+    title: "[[subsystem]]",
+    keys: &["nqn", "device", "serial", "hosts"],
+};
+
+/// A subsystem of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubsystemConfig {
+    /// What is served.
+    pub served: ServedSubsystem,
+    /// The names of the hosts that may connect; any may where there is no list.
+    pub hosts: Option<BTreeSet<String>>,
+}
+
+pub(super) fn read_all(
+    sections: Vec<Section<'_>>,
+    devices: &[DeviceConfig],
+) -> Result<Vec<SubsystemConfig>, ProfileError> {
+    let mut subsystems: Vec<SubsystemConfig> = Vec::new();
+    for section in sections {
+        let subsystem = read(section, devices)?;
+        let ServedSubsystem { nqn, serial, .. } = &subsystem.served;
+        let mut others = subsystems.iter().map(|other| &other.served);
+        if others.clone().any(|other| other.nqn == *nqn) {
+            let problem = format!("another [[subsystem]] is called {nqn}: give each an nqn");
+            return Err(section.wrong(problem));
+        }
+        if others.any(|other| other.serial == *serial) {
+            let problem = format!("another [[subsystem]] has the serial {serial}: give each one");
+            return Err(section.wrong(problem));
+        }
+        subsystems.push(subsystem);
+    }
+    Ok(subsystems)
+}
+
+fn read(section: Section<'_>, devices: &[DeviceConfig]) -> Result<SubsystemConfig, ProfileError> {
+    let field = section.field("device")?;
+    let at = devices.iter().position(|device| field.is(&device.name));
+    let at = at.ok_or_else(|| {
+        let names = devices.iter().map(|device| &device.name[..]);
+        field.must_be(&format!("the name of a [[device]]: {}", listed(names, "or")))
+    })?;
+    let DeviceConfig { device, seed, .. } = &devices[at];
+    let nqn = match section.optional("nqn") {
+        None => default_nqn(device, *seed),
+        Some(field) => {
+            let nqn = field.line_of_text()?;
+            check_nqn(&nqn).map_err(|problem| field.wrong(problem.to_string()))?;
+            nqn
+        }
+    };
+    let serial = match section.optional("serial") {
+        None => default_serial(device, *seed),
+        Some(field) => {
+            let serial = field.line_of_text()?;
+            if !is_serial(&serial) {
+                return Err(field.must_be("1 to 20 printable ASCII characters without a space"));
+            }
+            serial
+        }
+    };
+    let hosts = section.optional("hosts").map(read_hosts).transpose()?;
+    Ok(SubsystemConfig { served: ServedSubsystem { nqn, serial, device: at }, hosts })
+}
+
+/// The names in a list, which may be empty.
+fn read_hosts(field: Field<'_>) -> Result<BTreeSet<String>, ProfileError> {
+    if !field.is_array() {
+        return Err(field.must_be("a list of the NQNs of hosts"));
+    }
+    let names = field.elements().into_iter().map(|element| {
+        let name = element.line_of_text()?;
+        if !is_qualified_name(&name) {
+            return Err(element.must_be(
+                "the NQN of a host: at most 223 bytes that begin with \"nqn.\", as in \
+                 /etc/nvme/hostnqn",
+            ));
+        }
+        Ok(name)
+    });
+    names.collect()
+}

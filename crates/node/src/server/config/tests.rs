@@ -1,0 +1,325 @@
+use super::*;
+use crate::server::Served;
+use crate::server::{default_nqn, default_serial};
+use spec::AddressFamily;
+
+/// A file with everything in it.
+const FULL: &str = "\
+[server]
+cores = 3
+clock = \"none\"
+nvme_tcp = [\"127.0.0.1:4420\", \"[::1]:4420\"]
+
+[limits]
+connections = 100
+associations = 9
+io_queues = 8
+queue_entries = 64
+
+[[device]]
+name = \"fast\"
+device = \"mem:1GiB\"
+seed = 7
+
+[[device]]
+name = \"slow\"
+device = \"ideal\"
+
+[[subsystem]]
+nqn = \"nqn.2026-11.com.example:fast\"
+device = \"fast\"
+serial = \"KV-1\"
+hosts = [\"nqn.2014-08.org.nvmexpress:uuid:a\"]
+
+[[subsystem]]
+device = \"slow\"
+
+[[referral]]
+address = \"192.0.2.4\"
+
+[[referral]]
+address = \"2001:db8::1\"
+port = 4420
+";
+
+fn parse(text: &str) -> Result<Config, ProfileError> {
+    Config::parse("s.toml", text, Path::new(""))
+}
+
+/// The sentence about [`FULL`] with `old` replaced by `new`.
+#[track_caller]
+fn sentence(old: &str, new: &str) -> String {
+    assert!(FULL.contains(old), "{old:?} is not in the file");
+    parse(&FULL.replacen(old, new, 1)).expect_err(new).to_string()
+}
+
+#[track_caller]
+fn check(cases: &[(&str, &str, &str)]) {
+    for &(old, new, expected) in cases {
+        assert_eq!(sentence(old, new), format!("s.toml {expected}"), "{old:?} -> {new:?}");
+    }
+}
+
+#[test]
+fn a_file_is_what_it_says() {
+    let config = parse(FULL).unwrap();
+    assert_eq!((config.cores.get(), config.pace, config.connections_max), (3, Pace::None, 100));
+    let limits = Limits { associations: 9, io_queues: 8, queue_entries: 64 };
+    assert_eq!(config.limits, limits);
+    assert_eq!(config.nvme_tcp, ["127.0.0.1:4420".parse().unwrap(), "[::1]:4420".parse().unwrap()]);
+    let [fast, slow] = &config.devices[..] else { panic!("there are two devices") };
+    assert_eq!((&fast.name[..], fast.seed), ("fast", 7));
+    assert_eq!(fast.served, Served::Memory { size_bytes: 1 << 30 });
+    let ideal = crate::Profile::load("ideal").unwrap().without_delays();
+    assert_eq!((&slow.served, slow.seed), (&Served::Emulated(Box::new(ideal)), 1));
+    let served: Vec<_> = config.subsystems.iter().map(|subsystem| &subsystem.served).collect();
+    assert_eq!((served[0].device, &served[0].serial[..]), (0, "KV-1"));
+    assert_eq!((served[1].device, &served[1].nqn), (1, &default_nqn("ideal", 1)));
+    assert_eq!(served[1].serial, default_serial("ideal", 1));
+    let rules = config.rules();
+    assert_eq!(rules.limits, limits);
+    let hosts = [("nqn.2026-11.com.example:fast".to_owned(), HOST)];
+    assert_eq!(rules.hosts, hosts.map(|(name, host)| (name, [host.to_owned()].into())).into());
+    let [one, other] = &rules.referrals[..] else { panic!("there are two referrals") };
+    assert_eq!((one.family, one.address.as_str(), one.port), V4);
+    assert_eq!((other.family, other.address.as_str(), other.port), V6);
+}
+
+const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:a";
+const V4: (AddressFamily, Option<&str>, u16) = (AddressFamily::IPV4, Some("192.0.2.4"), 8_009);
+const V6: (AddressFamily, Option<&str>, u16) = (AddressFamily::IPV6, Some("2001:db8::1"), 4_420);
+
+#[test]
+fn what_is_left_out_is_as_without_a_file() {
+    let text = "server.nvme_tcp = [\":0\"]\ndevice = [{ name = \"a\", device = \"moke\" }]\n\
+                subsystem = [{ device = \"a\" }]\n";
+    let config = parse(text).unwrap();
+    assert_eq!((config.cores.get(), config.pace), (1, Pace::Real));
+    assert_eq!((config.connections_max, config.limits), (1_024, Limits::default()));
+    assert_eq!(config.rules(), Rules::default());
+}
+
+#[test]
+fn an_unknown_key_is_named_with_the_one_that_was_meant() {
+    check(&[
+        ("cores", "core", "line 2: unknown key \"core\" in [server]; did you mean \"cores\"?"),
+        (
+            "[limits]",
+            "[limit]",
+            "line 6: unknown section \"limit\" at the top; did you mean \"limits\"?",
+        ),
+        (
+            "io_queues",
+            "io_queue",
+            "line 9: unknown key \"io_queue\" in [limits]; did you mean \"io_queues\"?",
+        ),
+        ("seed", "sead", "line 15: unknown key \"sead\" in [[device]]; did you mean \"seed\"?"),
+        (
+            "hosts",
+            "allowed",
+            "line 25: unknown key \"allowed\" in [[subsystem]]; known there are \"nqn\", \
+             \"device\", \"serial\" and \"hosts\"",
+        ),
+        ("port", "prot", "line 35: unknown key \"prot\" in [[referral]]; did you mean \"port\"?"),
+    ]);
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    check(&[
+        ("[server]", "[limits]", "line 6: this is not TOML: duplicate key, at \"limits\""),
+        (
+            "nvme_tcp = [\"127.0.0.1:4420\", \"[::1]:4420\"]",
+            "",
+            "line 1: the key \"nvme_tcp\" is missing in [server]",
+        ),
+        ("name = \"fast\"\n", "", "line 12: the key \"name\" is missing in [[device]]"),
+        ("device = \"mem:1GiB\"\n", "", "line 12: the key \"device\" is missing in [[device]]"),
+        (
+            "device = \"slow\"",
+            "serial = \"x\"",
+            "line 27: the key \"device\" is missing in [[subsystem]]",
+        ),
+        ("address = \"192.0.2.4\"", "", "line 30: the key \"address\" is missing in [[referral]]"),
+    ]);
+    for (text, lacks) in [
+        ("", "server"),
+        ("[server]\nnvme_tcp = [\":0\"]", "device"),
+        ("server.nvme_tcp = [\":0\"]\ndevice = [{ name = \"a\", device = \"moke\" }]", "subsystem"),
+    ] {
+        let title = if lacks == "server" { "[server]" } else { &format!("[[{lacks}]]") };
+        let expected = format!("s.toml line 1: the section {title} is missing");
+        assert_eq!(parse(text).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn a_value_that_cannot_be_is_named_with_those_that_can() {
+    check(&[
+        (
+            "cores = 3",
+            "cores = 0",
+            "line 2: cores in [server] is 0, but must be a whole number from 1 to 65535",
+        ),
+        (
+            "\"none\"",
+            "\"virtual\"",
+            "line 3: clock in [server] is \"virtual\", but must be \"real\" or \"none\"",
+        ),
+        (
+            "[\"127.0.0.1:4420\", \"[::1]:4420\"]",
+            "[]",
+            "line 4: nvme_tcp in [server] is an array, but must be a list of addresses, as \
+             [\"127.0.0.1:4420\"]",
+        ),
+        (
+            "\"[::1]:4420\"",
+            "\"[::1]\"",
+            "line 4: \"[::1]\" is no address: use HOST:PORT, as 127.0.0.1:4420, [::1]:4420 or \
+             :4420",
+        ),
+        (
+            "\"[::1]:4420\"",
+            "4420",
+            "line 4: nvme_tcp in [server] is 4420, but must be text in one line",
+        ),
+        (
+            "connections = 100",
+            "connections = 0",
+            "line 7: connections in [limits] is 0, but must be a whole number from 1 to 65536",
+        ),
+        (
+            "associations = 9",
+            "associations = 4097",
+            "line 8: associations in [limits] is 4097, but must be a whole number from 1 to 4096",
+        ),
+        (
+            "io_queues = 8",
+            "io_queues = \"8\"",
+            "line 9: io_queues in [limits] is \"8\", but must be a whole number from 1 to 1024",
+        ),
+        (
+            "queue_entries = 64",
+            "queue_entries = 31",
+            "line 10: queue_entries in [limits] is 31, but must be a whole number from 32 to 1024",
+        ),
+        (
+            "seed = 7",
+            "seed = -1",
+            "line 15: seed in [[device]] is -1, but must be a whole number from 0 to \
+             18446744073709551615",
+        ),
+        (
+            "\"192.0.2.4\"",
+            "\"example.com\"",
+            "line 31: address in [[referral]] is \"example.com\", but must be an IP address, as \
+             192.0.2.4",
+        ),
+        (
+            "port = 4420",
+            "port = 0",
+            "line 35: port in [[referral]] is 0, but must be a whole number from 1 to 65535",
+        ),
+    ]);
+}
+
+#[test]
+fn a_device_that_cannot_be_served_is_named() {
+    check(&[
+        (
+            "\"mem:1GiB\"",
+            "\"mem:1MiB\"",
+            "line 14: a drive in memory is mem:SIZE, from 8.0 MiB on, as mem:512MiB or mem:4GiB, \
+             and not mem:1MiB",
+        ),
+        (
+            "\"ideal\"",
+            "\"idea\"",
+            "line 19: there is no profile \"idea\"; built in are \"moke\", \"ideal\", \
+             \"pm983-kv\", \"lightstore\", \"cnex-oc\", \"970pro\" and \"zn540\", and the path of \
+             a file contains a / or ends in .toml",
+        ),
+        (
+            "\"ideal\"",
+            "\"none.toml\"",
+            "line 19: none.toml cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            "name = \"slow\"",
+            "name = \"fast\"",
+            "line 18: there is another [[device]] of the name \"fast\"",
+        ),
+        (
+            "[[subsystem]]\ndevice = \"slow\"\n",
+            "",
+            "line 17: no [[subsystem]] has the device \"slow\"",
+        ),
+    ]);
+}
+
+#[test]
+fn subsystems_have_names_of_their_own() {
+    check(&[
+        (
+            "device = \"slow\"",
+            "device = \"slo\"",
+            "line 28: device in [[subsystem]] is \"slo\", but must be the name of a [[device]]: \
+             \"fast\" or \"slow\"",
+        ),
+        (
+            "nqn = \"nqn.2026-11.com.example:fast\"",
+            "nqn = \"fast\"",
+            "line 22: \"fast\" is no NVMe Qualified Name: use at most 223 bytes that begin with \
+             \"nqn.\", as in nqn.2026-11.com.example:disk1, and not the name of discovery",
+        ),
+        (
+            "device = \"slow\"",
+            "device = \"slow\"\nnqn = \"nqn.2026-11.com.example:fast\"",
+            "line 27: another [[subsystem]] is called nqn.2026-11.com.example:fast: give each an \
+             nqn",
+        ),
+        (
+            "device = \"slow\"",
+            "device = \"slow\"\nserial = \"KV-1\"",
+            "line 27: another [[subsystem]] has the serial KV-1: give each one",
+        ),
+        (
+            "\"KV-1\"",
+            "\"a serial number\"",
+            "line 24: serial in [[subsystem]] is \"a serial number\", but must be 1 to 20 \
+             printable ASCII characters without a space",
+        ),
+        (
+            "[\"nqn.2014-08.org.nvmexpress:uuid:a\"]",
+            "[\"host\"]",
+            "line 25: hosts in [[subsystem]] is \"host\", but must be the NQN of a host: at most \
+             223 bytes that begin with \"nqn.\", as in /etc/nvme/hostnqn",
+        ),
+        (
+            "[\"nqn.2014-08.org.nvmexpress:uuid:a\"]",
+            "\"any\"",
+            "line 25: hosts in [[subsystem]] is \"any\", but must be a list of the NQNs of hosts",
+        ),
+    ]);
+    let nobody = FULL.replace("[\"nqn.2014-08.org.nvmexpress:uuid:a\"]", "[]");
+    let rules = parse(&nobody).unwrap().rules();
+    assert_eq!(
+        rules.hosts["nqn.2026-11.com.example:fast"].len(),
+        0,
+        "an empty list lets nobody in"
+    );
+}
+
+#[test]
+fn paths_begin_in_the_folder_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = crate::Profile::text("ideal").unwrap();
+    std::fs::write(folder.path().join("mine.toml"), profile.as_bytes()).unwrap();
+    let path = folder.path().join("s.toml");
+    std::fs::write(&path, FULL.replace("\"ideal\"", "\"mine.toml\"")).unwrap();
+    let config = Config::load(&path).unwrap();
+    // The names do not depend on where the folder is.
+    assert_eq!(config.subsystems[1].served.nqn, default_nqn("mine.toml", 1));
+    let missing = Config::load(&folder.path().join("t.toml")).unwrap_err().to_string();
+    assert!(missing.ends_with("t.toml cannot be read: No such file or directory (os error 2)"));
+}

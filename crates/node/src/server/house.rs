@@ -1,0 +1,86 @@
+use super::drive::Drive;
+use super::{ServedDevice, ServedSubsystem, ServerConfig, ServerError};
+use controller::{Rules, Subsystem, SubsystemConfig, Subsystems};
+use reactor::Reactor;
+use std::rc::Rc;
+
+/// What a reactor is to have of a server's devices.
+pub(super) struct HousePlan {
+    /// With their places in the server's list.
+    devices: Vec<(usize, ServedDevice)>,
+    /// Those of these devices.
+    here: Vec<ServedSubsystem>,
+    /// The names of those in other reactors.
+    elsewhere: Vec<String>,
+    rules: Rules,
+}
+
+/// The devices of a reactor, and everything that hosts see of them.
+pub(super) struct House {
+    drives: Vec<Drive>,
+    pub(super) subsystems: Rc<Subsystems>,
+}
+
+/// Deals `config`'s devices out to `count` reactors in turn, each with its subsystems.
+pub(super) fn deal(config: ServerConfig, count: usize) -> Vec<HousePlan> {
+    let ServerConfig { devices, subsystems, rules, .. } = config;
+    let mut plans: Vec<HousePlan> = (0..count)
+        .map(|house| {
+            let is_here = |subsystem: &ServedSubsystem| subsystem.device % count == house;
+            let (here, elsewhere): (Vec<_>, Vec<_>) = subsystems.iter().cloned().partition(is_here);
+            let elsewhere = elsewhere.into_iter().map(|subsystem| subsystem.nqn).collect();
+            HousePlan { devices: Vec::new(), here, elsewhere, rules: rules.clone() }
+        })
+        .collect();
+    for (place, device) in devices.into_iter().enumerate() {
+        plans[place % count].devices.push((place, device));
+    }
+    plans
+}
+
+impl HousePlan {
+    /// The names of the subsystems that are to be here.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.here.iter().map(|subsystem| &subsystem.nqn[..])
+    }
+}
+
+impl House {
+    /// Puts the devices together, before the clock of `reactor` goes by the wall.
+    pub(super) fn build(reactor: &mut Reactor, plan: HousePlan) -> Result<Self, ServerError> {
+        let HousePlan { devices, here, elsewhere, rules } = plan;
+        let mut drives = Vec::new();
+        let mut places = Vec::new();
+        for (place, ServedDevice { served, seed }) in devices {
+            drives.push(reactor.run(Drive::format(served, seed))?);
+            places.push(place);
+        }
+        let subsystems = Subsystems::new();
+        reactor.run(async {
+            for subsystem in here {
+                let at = places.iter().position(|&place| place == subsystem.device);
+                let drive = &drives[at.expect("a subsystem is where its device is")];
+                let config = SubsystemConfig {
+                    nqn: subsystem.nqn,
+                    serial: subsystem.serial,
+                    firmware: env!("CARGO_PKG_VERSION").to_owned(),
+                    flash: drive.flash(),
+                };
+                subsystems.add(Subsystem::new(config, drive.controller().clone()));
+            }
+            for nqn in &elsewhere {
+                subsystems.add_elsewhere(nqn);
+            }
+            subsystems.set_rules(rules);
+        });
+        Ok(Self { drives, subsystems })
+    }
+
+    /// Writes to the flash what was answered from memory.
+    pub(super) async fn flush(&self) -> Result<(), ServerError> {
+        for drive in &self.drives {
+            drive.flush().await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! What tells a device from others, made of names alone: so it is the same each time.
+
+use super::ServerError;
+use base::checksum::hash64;
+use spec::{QUALIFIED_NAME_BYTES_MAX, QualifiedName};
+
+/// Characters of a serial number at most.
+const SERIAL_CHARS_MAX: usize = 20;
+
+/// The name of a subsystem that was given none (Base 2.1, NVMe Qualified Names, the form with a
+/// UUID; RFC 9562, version 8).
+pub fn default_nqn(device: &str, seed: u64) -> String {
+    let name = identity(device, seed);
+    let (high, low) = (hash64(name.as_bytes()), hash64(format!("{name}#").as_bytes()));
+    let version = high & !0xf000 | 0x8000;
+    let variant = low & !(0b11 << 62) | 0b10 << 62;
+    format!(
+        "nqn.2014-08.org.nvmexpress:uuid:{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        version >> 32,
+        version >> 16 & 0xffff,
+        version & 0xffff,
+        variant >> 48,
+        variant & 0xffff_ffff_ffff
+    )
+}
+
+/// The serial number of a subsystem that was given none.
+pub fn default_serial(device: &str, seed: u64) -> String {
+    format!("{:016X}", hash64(identity(device, seed).as_bytes()))
+}
+
+fn identity(device: &str, seed: u64) -> String {
+    format!("{device}#{seed}")
+}
+
+/// Refuses what no subsystem can be called.
+pub fn check_nqn(nqn: &str) -> Result<(), ServerError> {
+    if is_qualified_name(nqn) && nqn != QualifiedName::DISCOVERY {
+        return Ok(());
+    }
+    Err(ServerError::Name(nqn.to_owned()))
+}
+
+/// Whether a host or a subsystem can be called `name`.
+pub(super) fn is_qualified_name(name: &str) -> bool {
+    name.starts_with("nqn.")
+        && name.len() <= QUALIFIED_NAME_BYTES_MAX
+        && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Whether `serial` is a serial number.
+pub(super) fn is_serial(serial: &str) -> bool {
+    (1..=SERIAL_CHARS_MAX).contains(&serial.len())
+        && serial.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_default_name_has_a_uuid_and_is_that_of_the_device_and_its_seed() {
+        let name = default_nqn("moke", 1);
+        let uuid = name.strip_prefix("nqn.2014-08.org.nvmexpress:uuid:").unwrap();
+        let parts: Vec<&str> = uuid.split('-').collect();
+        assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
+        assert!(parts[2].starts_with('8') && "89ab".contains(&parts[3][..1]), "{uuid}");
+        assert_eq!(name, default_nqn("moke", 1));
+        assert_ne!(name, default_nqn("moke", 2));
+        assert_ne!(name, default_nqn("ideal", 1));
+    }
+
+    /// What a host has noted once, another version of the program must not change.
+    #[test]
+    fn names_are_those_that_they_have_always_been() {
+        let uuid = "9537d16b-612f-8f87-811f-9009712ef41b";
+        assert_eq!(default_nqn("moke", 1), format!("nqn.2014-08.org.nvmexpress:uuid:{uuid}"));
+        assert_eq!(default_serial("moke", 1), "9537D16B612FCF87");
+    }
+}

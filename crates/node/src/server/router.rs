@@ -1,0 +1,137 @@
+//! The way of a queue to the device that its Connect names, where several reactors have devices.
+//!
+//! A queue is nobody's until its Connect succeeds; up to then each Connect on it goes to the
+//! reactor that has the subsystem, unless something before it is unanswered. The discovery
+//! subsystem is that of the first reactor, which also answers all that names no subsystem of this
+//! server.
+
+use super::bridge::FarDevice;
+use controller::{Capsule, HostQueue, Port, Response, Responses};
+use spec::{AdminOpcode, ConnectData, FabricsType};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use zerocopy::FromBytes;
+
+/// Which reactor of devices has a subsystem, by its name.
+pub(super) type Homes = Arc<BTreeMap<String, usize>>;
+
+/// The devices of all other reactors, to the connections of this one.
+pub(super) struct Router {
+    devices: Vec<Rc<FarDevice>>,
+    homes: Homes,
+}
+
+impl Router {
+    pub(super) fn new(devices: Vec<Rc<FarDevice>>, homes: Homes) -> Rc<Self> {
+        Rc::new(Self { devices, homes })
+    }
+
+    /// The devices, to a host that came in at `address`.
+    pub(super) fn port(self: &Rc<Self>, address: SocketAddr) -> Rc<dyn Port> {
+        match &self.devices[..] {
+            [device] => device.port(address),
+            _ => Rc::new(RoutedPort { router: self.clone(), address }),
+        }
+    }
+
+    /// Where `capsule` has to go if it connects a queue to a subsystem.
+    fn home(&self, capsule: &Capsule) -> Option<usize> {
+        let command = &capsule.command;
+        let is_connect = command.admin_opcode() == AdminOpcode::FABRICS
+            && command.fabrics_type() == FabricsType::CONNECT;
+        if !is_connect {
+            return None;
+        }
+        let data = ConnectData::read_from_bytes(capsule.data.bytes()?).ok()?;
+        Some(self.homes.get(data.subsystem.as_str()?).copied().unwrap_or(0))
+    }
+}
+
+struct RoutedPort {
+    router: Rc<Router>,
+    address: SocketAddr,
+}
+
+impl Port for RoutedPort {
+    fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
+        Rc::new(RoutedQueue {
+            router: self.router.clone(),
+            address: self.address,
+            answers: Rc::new(Answers {
+                to: responses,
+                is_bound: Cell::new(false),
+                awaited: Cell::new(0),
+            }),
+            home: Cell::new(0),
+            open: RefCell::default(),
+        })
+    }
+}
+
+/// A queue that has not found its device yet, or has.
+struct RoutedQueue {
+    router: Rc<Router>,
+    address: SocketAddr,
+    answers: Rc<Answers>,
+    home: Cell<usize>,
+    /// By reactor: the queue there, where one was wanted.
+    open: RefCell<BTreeMap<usize, Rc<dyn HostQueue>>>,
+}
+
+impl RoutedQueue {
+    fn at_home(&self) -> Rc<dyn HostQueue> {
+        let mut open = self.open.borrow_mut();
+        let home = self.home.get();
+        let queue = open.entry(home).or_insert_with(|| {
+            self.router.devices[home].port(self.address).queue(self.answers.clone())
+        });
+        queue.clone()
+    }
+}
+
+impl HostQueue for RoutedQueue {
+    fn submit(&self, capsule: Capsule) {
+        let Answers { is_bound, awaited, .. } = &*self.answers;
+        if !is_bound.get() {
+            if awaited.get() == 0
+                && let Some(home) = self.router.home(&capsule)
+            {
+                self.home.set(home);
+            }
+            awaited.set(awaited.get() + 1);
+        }
+        self.at_home().submit(capsule);
+    }
+
+    fn close(&self) {
+        for queue in self.open.take().into_values() {
+            queue.close();
+        }
+    }
+}
+
+/// The answers of whichever reactor has the queue.
+struct Answers {
+    to: Rc<dyn Responses>,
+    /// Whether a Connect has succeeded, which nothing does before it.
+    is_bound: Cell<bool>,
+    /// Commands from before that without an answer.
+    awaited: Cell<usize>,
+}
+
+impl Responses for Answers {
+    fn respond(&self, response: Response) {
+        if !self.is_bound.get() {
+            self.awaited.set(self.awaited.get() - 1);
+            self.is_bound.set(response.entry.status().is_success());
+        }
+        self.to.respond(response);
+    }
+
+    fn end(&self) {
+        self.to.end();
+    }
+}

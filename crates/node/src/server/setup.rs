@@ -1,0 +1,41 @@
+use super::Served;
+use controller::Rules;
+use std::net::SocketAddr;
+use std::num::NonZero;
+
+/// What is served, and where.
+#[derive(Debug)]
+pub struct ServerConfig {
+    /// Where NVMe/TCP hosts connect; port 0 is any that is free.
+    pub nvme_tcp: Vec<SocketAddr>,
+    /// How many reactors there are: a thread each.
+    pub reactors: NonZero<u16>,
+    /// Most connections at a time.
+    pub connections_max: u32,
+    /// What hosts may do.
+    pub rules: Rules,
+    /// The devices.
+    pub devices: Vec<ServedDevice>,
+    /// What hosts connect to: each by another name.
+    pub subsystems: Vec<ServedSubsystem>,
+}
+
+/// A device of a server.
+#[derive(Debug)]
+pub struct ServedDevice {
+    /// What it is.
+    pub served: Served,
+    /// Decides its random choices.
+    pub seed: u64,
+}
+
+/// A subsystem of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedSubsystem {
+    /// The name by which hosts connect.
+    pub nqn: String,
+    /// The serial number: at most 20 printable ASCII characters.
+    pub serial: String,
+    /// The device behind it, by its place in the list.
+    pub device: usize,
+}
