@@ -75,10 +75,15 @@ impl Failure {
             Self::Refused(sentence) => (sentence, 2),
             Self::Broken(sentence) => (sentence, 1),
         };
-        // Nobody is left to tell when this fails.
-        let _ = writeln!(io::stderr(), "kvasir: {}", in_one_line(&sentence));
+        say_aside(&sentence);
         ExitCode::from(code)
     }
+}
+
+/// Says `sentence` on standard error.
+pub(crate) fn say_aside(sentence: &str) {
+    // Nobody is left to tell when this fails.
+    let _ = writeln!(io::stderr(), "kvasir: {}", in_one_line(sentence));
 }
 
 /// `sentence` without what would move a terminal's cursor.

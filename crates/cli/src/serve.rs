@@ -30,7 +30,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::Broken(format!("signals cannot be waited for: {error}")))?;
     let server = Server::start(config.server()).map_err(failure)?;
-    say(&Listening::new(args, &config, server.addresses()), args.json)?;
+    let listening = Listening::new(args, &config, server.addresses()).with_states(&server);
+    listening.warn();
+    say(&listening, args.json)?;
     let (stopper, handle) = (server.stopper(), signals.handle());
     let waiting = std::thread::spawn(move || {
         if signals.forever().next().is_some() {
@@ -47,9 +49,16 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
 
 fn failure(error: ServerError) -> Failure {
     match error {
-        ServerError::Name(_) | ServerError::Listen { .. } => Failure::refused(error),
+        ServerError::Name(_) | ServerError::Listen { .. } | ServerError::NoState => {
+            Failure::refused(error)
+        }
+        ServerError::State { path, problem } => {
+            Failure::Refused(crate::rig::sentence(&path, &problem))
+        }
         ServerError::Device(error) => crate::rig::device_failure(error),
-        ServerError::Reactor(_) | ServerError::Machine(_) => Failure::Broken(error.to_string()),
+        ServerError::Unsaved { .. } | ServerError::Reactor(_) | ServerError::Machine(_) => {
+            Failure::Broken(error.to_string())
+        }
     }
 }
 

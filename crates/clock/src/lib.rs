@@ -73,7 +73,7 @@ pub use power::{lose_power, was_at_work};
 pub use promotion::Promotion;
 pub use rank::Rank;
 pub use resource::{Acquire, Group, Hold, Resource, Serve};
-pub use saved::{SavedClock, restore, save};
+pub use saved::{Part, SavedClock, restore, save};
 pub use schedule::{
     LocalFuture, Schedule, Turn, Wall, end_task, install, is_installed, move_on, stuck, turn,
     turn_by_the_wall, uninstall,

@@ -3,8 +3,37 @@ use crate::schedule::{Schedule, with};
 use crate::unix::UnixMillis;
 use base::{Nanos, Rng};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
-/// A clock on which nothing is left to happen, in a saved state.
+/// The resources of one device on a clock, which may be that of others too: those that were made
+/// between its beginning and its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    queues: Range<usize>,
+    stations: Range<usize>,
+}
+
+impl Part {
+    /// One that begins here, without any resource.
+    pub fn begin() -> Self {
+        with(|schedule| {
+            let (queues, stations) = (schedule.queues.len(), schedule.stations.len());
+            Self { queues: queues..queues, stations: stations..stations }
+        })
+    }
+
+    /// The same with all resources that were made since it began.
+    #[must_use]
+    pub fn end(self) -> Self {
+        let end = Self::begin();
+        Self {
+            queues: self.queues.start..end.queues.end,
+            stations: self.stations.start..end.stations.end,
+        }
+    }
+}
+
+/// A clock on which nothing is left to happen, and a part of its resources, in a saved state.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedClock {
     now: Nanos,
@@ -16,48 +45,51 @@ pub struct SavedClock {
     stations: Vec<u32>,
 }
 
-/// The clock, whose tasks wait for nothing that comes by itself.
+/// The clock, whose tasks wait for nothing that comes by itself, with the resources of `part`.
 ///
 /// # Panics
 /// When a timer is set.
-pub fn save() -> SavedClock {
-    with(|schedule| schedule.save())
+pub fn save(part: &Part) -> SavedClock {
+    with(|schedule| schedule.save(part))
 }
 
-/// Has the clock go on where another stopped that had the same resources. False, and no change,
-/// when it had others.
-pub fn restore(saved: SavedClock) -> bool {
-    with(|schedule| schedule.restore(saved))
+/// Has the clock go on where another stopped, or later if it is later itself, and `part` as the
+/// resources were that were saved. False, and no change, when these were others.
+pub fn restore(part: &Part, saved: SavedClock) -> bool {
+    with(|schedule| schedule.restore(part, saved))
 }
 
 impl Schedule {
-    fn save(&self) -> SavedClock {
+    fn save(&self, part: &Part) -> SavedClock {
         assert!(self.is_idle(), "a clock is saved when nothing is left to happen");
+        let stations = &self.stations[part.stations.clone()];
         SavedClock {
             now: self.now,
             unix_start: self.unix_start,
             next_tie: self.next_tie,
             shuffle: self.shuffle.clone(),
-            queues: self.queues.iter().map(Queue::save).collect(),
-            stations: self.stations.iter().map(|station| station.bypassed).collect(),
+            queues: self.queues[part.queues.clone()].iter().map(Queue::save).collect(),
+            stations: stations.iter().map(|station| station.bypassed).collect(),
         }
     }
 
-    fn restore(&mut self, saved: SavedClock) -> bool {
-        let fits = saved.queues.len() == self.queues.len()
-            && saved.stations.len() == self.stations.len()
-            && saved.now >= self.now;
+    fn restore(&mut self, part: &Part, saved: SavedClock) -> bool {
+        let fits =
+            saved.queues.len() == part.queues.len() && saved.stations.len() == part.stations.len();
         if !fits || self.has_timers() {
             return false;
         }
-        self.now = saved.now;
-        self.unix_start = saved.unix_start;
-        self.next_tie = saved.next_tie;
+        // Of two clocks that become one the date goes back for neither.
+        let date = self.unix_start.after(self.now).max(saved.unix_start.after(saved.now));
+        self.now = self.now.max(saved.now);
+        self.unix_start = UnixMillis(date.0 - self.now.0 / 1_000_000);
+        self.next_tie = self.next_tie.max(saved.next_tie);
         self.shuffle = saved.shuffle;
-        for (queue, saved) in self.queues.iter_mut().zip(saved.queues) {
+        for (queue, saved) in self.queues[part.queues.clone()].iter_mut().zip(saved.queues) {
             queue.restore(saved);
         }
-        for (station, bypassed) in self.stations.iter_mut().zip(saved.stations) {
+        let stations = self.stations[part.stations.clone()].iter_mut();
+        for (station, bypassed) in stations.zip(saved.stations) {
             station.bypassed = bypassed;
         }
         true

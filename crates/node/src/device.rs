@@ -8,6 +8,7 @@ pub use self::saved::SavedDevice;
 
 use self::maker::{Flash, Maker};
 use crate::profile::Profile;
+use clock::Part;
 use controller::Controller;
 use engine::{KeySpaceId, SPARE_EXTENTS_MIN, Store};
 use ftl::{AppendFtl, PageFtl, PageFtlCounts, Zones};
@@ -26,6 +27,8 @@ pub struct Device {
     log: Option<LogMedium>,
     /// In the order of their ids.
     namespaces: Vec<Namespace>,
+    /// What it has of its clock.
+    part: Part,
     /// Pages that the capacitors can program; no number where it is all that are ever needed.
     capacitor_pages: Option<u64>,
 }

@@ -12,6 +12,7 @@ mod connections;
 mod drive;
 mod house;
 mod identity;
+mod kept;
 mod places;
 mod reactors;
 mod report;
@@ -22,15 +23,18 @@ mod setup;
 pub use self::address::parse_address;
 pub use self::config::{Config, DeviceConfig, SubsystemConfig};
 pub use self::identity::{check_nqn, default_nqn, default_serial};
+pub use self::kept::Began;
 pub use self::report::{Moved, ReactorReport, ServerReport};
 pub use self::served::{NotServed, Pace, Served};
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 
 use self::places::Places;
 use self::reactors::{Plan, Ready, start};
+use crate::state::Problem;
 use reactor::{Remote, RingError};
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -60,6 +64,25 @@ pub enum ServerError {
     /// It has no thread or file descriptor left.
     #[error("the machine gives no more threads or files: {0}")]
     Machine(#[from] io::Error),
+    /// A device that is kept in a file cannot begin.
+    #[error("the state {} {problem}", path.display())]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: Problem,
+    },
+    /// It could not be saved in the end.
+    #[error("the state {} {problem}, and what it held is lost", path.display())]
+    Unsaved {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        problem: Problem,
+    },
+    /// Only emulated drives are kept in files.
+    #[error("a drive in memory is not kept in a file: serve a profile, or leave the state out")]
+    NoState,
     /// The device cannot be put together.
     #[error(transparent)]
     Device(#[from] crate::DeviceError),
@@ -69,6 +92,7 @@ pub enum ServerError {
 #[derive(Debug)]
 pub struct Server {
     addresses: Vec<SocketAddr>,
+    began: Vec<(usize, Began)>,
     places: Places,
     remotes: Vec<Remote>,
     threads: Vec<JoinHandle<Result<ReactorReport, ServerError>>>,
@@ -91,25 +115,28 @@ impl Server {
         let plan = Plan { config, remotes: remotes.clone(), places: places.clone() };
         let threads = start(plan, &ready)?;
         drop(ready);
-        let mut server = Self { addresses: Vec::new(), places, remotes, threads };
-        match server.wait_until_ready(&is_ready) {
-            Some(addresses) => server.addresses = addresses,
-            None => return Err(server.stop().expect_err("a reactor that is not ready has failed")),
+        let (addresses, began) = Default::default();
+        let mut server = Self { addresses, began, places, remotes, threads };
+        if !server.wait_until_ready(&is_ready) {
+            return Err(server.stop().expect_err("a reactor that is not ready has failed"));
         }
         Ok(server)
     }
 
-    /// The addresses once every reactor is ready; `None` if one fails.
-    fn wait_until_ready(&self, ready: &mpsc::Receiver<Ready>) -> Option<Vec<SocketAddr>> {
-        let mut addresses = Vec::new();
+    /// Returns once every reactor is ready, or false when one fails.
+    fn wait_until_ready(&mut self, ready: &mpsc::Receiver<Ready>) -> bool {
         for _ in 0..self.threads.len() {
-            match ready.recv().ok()? {
-                Ready::Listening(at) => addresses = at,
-                Ready::Serving => {}
-                Ready::Failed => return None,
-            }
+            let Ok(Ready::Up { addresses, began }) = ready.recv() else { return false };
+            self.addresses.extend(addresses);
+            self.began.extend(began);
         }
-        Some(addresses)
+        true
+    }
+
+    /// What the device at this place was, if it is kept in a file.
+    pub fn began(&self, device: usize) -> Option<Began> {
+        let mut began = self.began.iter();
+        began.find(|(place, _)| *place == device).map(|(_, began)| *began)
     }
 
     /// Where hosts connect, in the order of [`ServerConfig::nvme_tcp`].
@@ -122,8 +149,8 @@ impl Server {
         Stopper(self.remotes.clone())
     }
 
-    /// Ends all connections, writes to the flash what was answered from memory, and says how it
-    /// was.
+    /// Ends all connections, writes to the flash what was answered from memory, saves what is kept
+    /// in files, and says how it was.
     pub fn stop(self) -> Result<ServerReport, ServerError> {
         self.stopper().stop();
         self.join()

@@ -11,19 +11,23 @@
 //! state holds what was in memory too, so that the device goes on as if it had never stopped.
 //!
 //! A [`StateFile`] is one run's alone. While a run that began with a new device is under way, and
-//! when it was interrupted, there is the magic and nothing else: that is no state yet.
+//! when it was interrupted, there is the magic and nothing else: that is no state yet. A device
+//! that answers hosts is another matter: what it was before is not what they were told any more. So
+//! its file says that it is in use, and whoever finds that later knows that it was lost.
 
 use crate::profile::Profile;
 use base::checksum::hash64;
 use engine::IndexConfig;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, TryLockError};
-use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"KVSRSTAT";
+/// All that is in the file of a device that is in use.
+const IN_USE: [u8; 8] = *b"KVSRUSED";
 /// Raised whenever the content of a section changes its form.
 const FORMAT: u32 = 3;
 const NAME_BYTES: usize = 16;
@@ -102,6 +106,12 @@ pub enum Problem {
     /// Its index cannot be saved.
     #[error("cannot be written: an index of kind {0:?} cannot be saved")]
     Index(&'static str),
+    /// It was of a device that hosts used.
+    #[error("was in use when its server was killed, so what it held is lost: remove the file")]
+    Lost,
+    /// It is whole, and is no device.
+    #[error("has parts that are not of one device")]
+    Mixed,
     /// Another run has it.
     #[error("is in use by another run")]
     InUse,
@@ -133,6 +143,8 @@ pub struct StateFile {
     file: File,
     /// Whether there is no state in it yet.
     is_new: bool,
+    /// Whether it was in use.
+    is_lost: bool,
 }
 
 impl StateFile {
@@ -170,16 +182,45 @@ impl StateFile {
         let held = file.metadata().map_err(unreadable)?;
         let is_there =
             fs::metadata(&path).is_ok_and(|it| (it.dev(), it.ino()) == (held.dev(), held.ino()));
-        let is_new = held.len() == MAGIC.len() as u64
-            && fs::read(&path).is_ok_and(|content| content == MAGIC);
-        Ok(is_there.then_some(Self { path, file, is_new }))
+        let mut begins = [0; MAGIC.len()];
+        let is_short = held.len() == MAGIC.len() as u64;
+        // Shorter ones are what they are.
+        let _ = (&file).read(&mut begins).and_then(|_| (&file).rewind());
+        let (is_new, is_lost) = (is_short && begins == MAGIC, begins == IN_USE);
+        Ok(is_there.then_some(Self { path, file, is_new, is_lost }))
+    }
+
+    /// Whether the device was lost that was in it: see [`Self::mark_in_use`].
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// Gives up what is in it, until there is a state again: for a device that is changed for good
+    /// from here on. Whoever finds the file without one knows that the device was lost.
+    pub fn mark_in_use(&mut self) -> Result<(), Problem> {
+        let unwritable = |error: io::Error| Problem::io("written", &error);
+        let mark = || {
+            let mut file = OpenOptions::new().write(true).open(&self.path)?;
+            file.write_all(&IN_USE)?;
+            // The mark comes first: it counts whatever stands behind it.
+            file.sync_all()?;
+            file.set_len(IN_USE.len() as u64)?;
+            let folder = self.path.parent().unwrap_or(Path::new("/"));
+            File::open(folder)?.sync_all()
+        };
+        mark().map_err(unwritable)?;
+        self.is_new = false;
+        Ok(())
     }
 
     /// For [`SavedDevice::read`](crate::SavedDevice::read), with how many bytes there are. `None`
-    /// when there is no state in it yet.
+    /// when there is no state in it yet, and [`Problem::Lost`] when there is none any more.
     pub fn reader(&self) -> Result<Option<(impl Read + use<>, u64)>, Problem> {
         if self.is_new {
             return Ok(None);
+        }
+        if self.is_lost {
+            return Err(Problem::Lost);
         }
         let unreadable = |error: io::Error| Problem::io("read", &error);
         let bytes = self.file.metadata().map_err(unreadable)?.len();
@@ -373,6 +414,31 @@ mod tests {
             out.write_all(bytes).unwrap();
             end
         })
+    }
+
+    #[test]
+    fn a_device_in_use_is_lost_unless_it_is_saved() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        // A new one, and one that is there.
+        for _ in 0..2 {
+            let mut file = StateFile::open(&path).unwrap();
+            assert!(!file.is_lost());
+            file.mark_in_use().unwrap();
+            drop(file);
+            let file = StateFile::open(&path).unwrap();
+            assert!(file.is_lost());
+            assert!(matches!(file.reader(), Err(Problem::Lost)));
+            file.replace(|out| out.write_all(b"a state").map_err(|_| Problem::Busy)).unwrap();
+        }
+        // The machine stopped before the rest was cut off.
+        fs::write(&path, [&IN_USE[..], b"the rest"].concat()).unwrap();
+        assert!(StateFile::open(&path).unwrap().is_lost());
+        let mut file = StateFile::open(&path).unwrap();
+        file.mark_in_use().unwrap();
+        assert_eq!(StateFile::open(&path).unwrap_err(), Problem::InUse, "the lock is kept");
+        assert_eq!(file.replace(|_| Err(Problem::Busy)), Err(Problem::Busy));
+        assert!(StateFile::open(&path).unwrap().is_lost(), "it could not be saved");
     }
 
     fn files(folder: &Path) -> usize {

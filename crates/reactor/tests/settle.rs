@@ -51,19 +51,21 @@ fn a_restored_clock_goes_on_where_the_other_stopped() {
     };
     let resource = || Group::new().resource("a thing", Rank::Core, 1);
     let mut one = Reactor::new(Some(3));
-    let held = one.run(async {
+    let (part, held) = one.run(async {
+        let part = clock::Part::begin();
         let held = resource();
+        let part = part.end();
         clock::set_unix_now(clock::UnixMillis(2_000_000_000_000));
         held.serve(Class::Gc, Stage::Array, Nanos(7_000)).await;
-        held
+        (part, held)
     });
     order(&mut one);
-    let saved = one.run(async { clock::save() });
+    let saved = one.run(async { clock::save(&part) });
 
     let mut other = Reactor::new(Some(3));
     let again = other.run(async {
         let again = resource();
-        assert!(clock::restore(saved));
+        assert!(clock::restore(&part, saved));
         again
     });
     let busy = |reactor: &mut Reactor, of: clock::Resource| reactor.run(async { of.busy() });
@@ -71,7 +73,41 @@ fn a_restored_clock_goes_on_where_the_other_stopped() {
     assert_eq!(busy(&mut one, held), Nanos(7_000));
     assert_eq!(order(&mut other), order(&mut one));
 
-    let saved = one.run(async { clock::save() });
-    let fits = Reactor::new(None).run(async { clock::restore(saved) });
+    let saved = one.run(async { clock::save(&part) });
+    let fits = Reactor::new(None).run(async { clock::restore(&clock::Part::begin(), saved) });
     assert!(!fits, "it has another number of resources");
+}
+
+/// Two clocks that stopped at different times and dates go on as one.
+#[test]
+fn parts_of_a_clock_are_restored_beside_each_other() {
+    let group = || Group::new().resource("a thing", Rank::Core, 1);
+    let saved = |busy: u64, date: u64| {
+        let mut reactor = Reactor::new(None);
+        let part = reactor.run(async {
+            let part = clock::Part::begin();
+            let thing = group();
+            clock::set_unix_now(clock::UnixMillis(date));
+            thing.serve(Class::Gc, Stage::Array, Nanos(busy)).await;
+            part.end()
+        });
+        reactor.run(async { clock::save(&part) })
+    };
+    let date = 2_000_000_000_000;
+    let (early, late) = (saved(7_000, date + 5_000), saved(9_000_000, date));
+    Reactor::new(None).run(async {
+        let _other = group();
+        let mut things = Vec::new();
+        for (saved, now) in [(early, 7_000), (late, 9_000_000)] {
+            let part = clock::Part::begin();
+            things.push(group());
+            assert!(clock::restore(&part.end(), saved));
+            assert_eq!(clock::now(), Nanos(now));
+        }
+        assert_eq!(clock::unix_now(), clock::UnixMillis(date + 5_000), "no date goes back");
+        assert_eq!(
+            things.iter().map(|thing| thing.busy().0).collect::<Vec<_>>(),
+            [7_000, 9_000_000]
+        );
+    });
 }

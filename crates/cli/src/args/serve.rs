@@ -6,7 +6,7 @@ use std::path::PathBuf;
 const SERVE_HELP: &str = "\
 Prints a line for each step, and the target's URI on a line of its own when it
 is ready. SIGTERM and Ctrl-C stop it: what was answered is on the emulated flash
-then, and the flash is gone with the program.
+then, and the flash is gone with the program, unless there is a --state.
 
 Devices:
   PROFILE    A name from kvasir device list
@@ -25,6 +25,7 @@ A file has several devices, listeners, who may connect and limits, as
 Examples:
   kvasir serve --device moke --nvme-tcp 127.0.0.1:4420
   kvasir serve --device mem:1GiB --nvme-tcp :0 --clock none
+  kvasir serve --device moke --nvme-tcp :4420 --state moke.state
   kvasir serve --config server.toml --check";
 
 /// Offer devices to NVMe hosts on a network
@@ -50,11 +51,14 @@ pub(crate) struct ServeArgs {
     /// Names the device's random choices, and what tells it from others: serial number and ids
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count)]
     pub(crate) seed: u64,
+    /// Keep an emulated device in this file from one start to the next
+    #[arg(long, value_name = "FILE")]
+    pub(crate) state: Option<PathBuf>,
     /// A TOML file that says all of that
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["device", "nvme_tcp", "clock", "cores", "nqn", "seed"]
+        conflicts_with_all = ["device", "nvme_tcp", "clock", "cores", "nqn", "seed", "state"]
     )]
     pub(crate) config: Option<PathBuf>,
     /// Say what the file means, or what is wrong with it, and serve nothing

@@ -36,6 +36,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
             device: device.to_owned(),
             served,
             seed: args.seed,
+            state: args.state.clone(),
         }],
         subsystems: vec![SubsystemConfig { served: served_subsystem, hosts: None }],
         referrals: Vec::new(),

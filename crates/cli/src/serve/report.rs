@@ -1,8 +1,9 @@
 use crate::args::ServeArgs;
+use crate::output::say_aside;
 use crate::path::shown;
 use base::human_bytes;
 use controller::TransportAddress;
-use node::server::{Config, DeviceConfig, Pace, ServerReport, SubsystemConfig};
+use node::server::{Began, Config, DeviceConfig, Pace, Server, ServerReport, SubsystemConfig};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -57,8 +58,19 @@ struct Drive {
     device: String,
     description: String,
     seed: u64,
+    /// Of one that is kept in a file.
+    state: Option<State>,
     #[serde(skip)]
     is_in_real_time: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct State {
+    file: String,
+    /// None: it is not known yet.
+    began: Option<&'static str>,
+    /// What is to be said of it.
+    warning: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -98,6 +110,35 @@ impl Listening {
             referrals: config.referrals.iter().map(Listener::of_referral).collect(),
             file,
             is_for_all: addresses.iter().any(|address| !address.ip().is_loopback()),
+        }
+    }
+
+    /// With what `server` found in the files of devices.
+    pub(super) fn with_states(mut self, server: &Server) -> Self {
+        for (place, device) in self.devices.iter_mut().enumerate() {
+            if let (Some(state), Some(began)) = (&mut device.state, server.began(place)) {
+                state.began = Some(match began {
+                    Began::New => "new",
+                    Began::Resumed => "resumed",
+                    Began::Lost => "lost",
+                });
+                state.warning = (began == Began::Lost).then(|| {
+                    format!(
+                        "the state {} was in use when its server was killed, so what it held is \
+                         lost: {} is a new device",
+                        state.file, device.name
+                    )
+                });
+            }
+        }
+        self
+    }
+
+    /// Says what users would not expect.
+    pub(super) fn warn(&self) {
+        let states = self.devices.iter().filter_map(|device| device.state.as_ref());
+        for warning in states.filter_map(|state| state.warning.as_ref()) {
+            say_aside(warning);
         }
     }
 
@@ -163,6 +204,11 @@ impl Drive {
             device: device.device.clone(),
             description: device.served.description().to_owned(),
             seed: device.seed,
+            state: device.state.as_deref().map(|path| State {
+                file: shown(path),
+                began: None,
+                warning: None,
+            }),
             is_in_real_time: pace == Pace::Real && !device.device.starts_with("mem:"),
         }
     }
@@ -183,7 +229,12 @@ impl Subsystem {
     }
 
     fn describe(&self, text: &mut String, devices: &[Drive], at: &Listener) {
-        let Drive { name, description, is_in_real_time, .. } = &devices[self.place];
+        let Drive { name, description, is_in_real_time, state, .. } = &devices[self.place];
+        let state = match state {
+            Some(State { began: Some("resumed"), file, .. }) => format!(", as saved in {file}"),
+            Some(State { file, .. }) => format!(", kept in {file}"),
+            None => String::new(),
+        };
         let time = if *is_in_real_time { "latencies in real time" } else { "no latencies" };
         let hosts = match &self.hosts {
             None => String::new(),
@@ -195,7 +246,7 @@ impl Subsystem {
         let (Listener { address, port }, nqn) = (at, &self.nqn);
         writeln!(
             text,
-            "serving {name}: {description}, {time}{hosts}\n{uris}\n\
+            "serving {name}: {description}, {time}{state}{hosts}\n{uris}\n\
              on Linux: nvme connect -t tcp -a {address} -s {port} -n {nqn}"
         )
         .expect("a string takes all text");

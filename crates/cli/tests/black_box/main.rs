@@ -23,6 +23,8 @@ mod figures;
 #[cfg(test)]
 mod guide;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
 mod kv;
 #[cfg(test)]
 mod precondition;

@@ -169,6 +169,7 @@ fn a_file_says_all_that_the_command_line_would() {
         &["--clock", "none"],
         &["--nqn", "nqn.x"],
         &["--seed", "2"],
+        &["--state", "s.state"],
     ] {
         let ran = kvasir(["serve", "--config", "s.toml"].iter().chain(other));
         let words = format!("'{}", other[0]);

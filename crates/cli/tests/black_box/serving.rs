@@ -81,6 +81,12 @@ impl Serving {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// The next line of its standard error.
+    #[track_caller]
+    pub(crate) fn error_line(&self) -> String {
+        self.stderr.recv_timeout(PATIENCE).unwrap()
+    }
+
     /// Ends it by `signal`.
     pub(crate) fn end(mut self, signal: Signal) -> Left {
         self.signal(signal);

@@ -3,7 +3,7 @@ use crate::device::{Device, DeviceError, LogMedium, Namespace, Opened};
 use crate::profile::{LogFtl, NamespaceKind, Power, Profile, Stripe, Zoned};
 use base::limits::BLOCK_BYTES;
 use base::mix;
-use clock::{Gate, Group};
+use clock::{Gate, Group, Part};
 use controller::Controller;
 use engine::{Recovery, SPARE_EXTENTS_MIN, Store};
 use ftl::{AppendFtl, PageFtl, PageFtlConfig, Region, Zones, ZonesRecovery};
@@ -26,6 +26,7 @@ pub(super) struct Maker<'p> {
     pub(super) profile: &'p Profile,
     pub(super) nand: Arc<Nand>,
     pub(super) shared: Shared,
+    part: Part,
 }
 
 /// A store, what it took to open it, and the layer below its log if that is one of blocks.
@@ -43,9 +44,10 @@ impl<'p> Maker<'p> {
         seed: u64,
         faults: FaultPlan,
     ) -> Self {
+        let part = Part::begin();
         let shared = Shared { group: Group::new(), gate: Arc::new(Gate::new()), seed };
         let nand = Nand::new(cells, config::timing(&profile.nand, seed), faults, shared.group);
-        Self { profile, nand: Arc::new(nand), shared }
+        Self { profile, nand: Arc::new(nand), shared, part }
     }
 
     /// The device on `flash`. Its namespaces of keys are as they are found: none on a blank one.
@@ -95,7 +97,8 @@ impl<'p> Maker<'p> {
             config::controller(self.profile, &self.shared),
         );
         let capacitor_pages = self.profile.power.map(Power::pages);
-        Device { nand: self.nand, controller, log, namespaces, capacitor_pages }
+        let part = self.part.end();
+        Device { nand: self.nand, controller, log, namespaces, part, capacitor_pages }
     }
 
     /// The store of all namespaces of keys, of which `nsid` is the first.

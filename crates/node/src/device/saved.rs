@@ -71,7 +71,7 @@ impl Device {
         let of_controller = self.controller.save_namespaces().ok_or(Problem::Busy)?;
         let features = Features { delete_reports_missing, namespaces: of_controller };
         let mut writer = Writer::begin(origin, out)?;
-        writer.section("clock", &clock::save())?;
+        writer.section("clock", &clock::save(&self.part))?;
         let cells = self.nand.cells();
         for die in 0..cells.geometry().dies() {
             writer.section(&format!("die {die}"), &cells.save_die(DieId(die)))?;
@@ -100,8 +100,9 @@ impl Device {
         Ok(Some(SavedKeys { medium, store }))
     }
 
-    /// The device that was saved. Runs inside a reactor of its own, whose clock goes on where that
-    /// of the other stopped. `None` when the parts of the state are not of one device.
+    /// The device that was saved. Runs inside a reactor whose clock goes on where that of the other
+    /// stopped, or later where it is later; nothing is under way on it. `None` when the parts of the
+    /// state are not of one device.
     pub fn restore(origin: Origin<'_>, saved: SavedDevice) -> Option<Self> {
         let SavedDevice { clock, cells, nand, keys, namespaces, features, .. } = saved;
         let maker = Maker::new(origin.profile, Arc::new(cells), origin.seed, nand.plan());
@@ -110,7 +111,7 @@ impl Device {
         of_flash.restore(nand);
         device.controller.set_delete_reports_missing(features.delete_reports_missing);
         device.controller.restore_namespaces(&features.namespaces)?;
-        clock::restore(clock).then_some(device)
+        clock::restore(&device.part, clock).then_some(device)
     }
 }
 

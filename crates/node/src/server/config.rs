@@ -88,10 +88,11 @@ impl Config {
 
     /// What is to be started.
     pub fn server(&self) -> ServerConfig {
-        let devices = self
-            .devices
-            .iter()
-            .map(|device| ServedDevice { served: device.served.clone(), seed: device.seed });
+        let devices = self.devices.iter().map(|device| ServedDevice {
+            served: device.served.clone(),
+            seed: device.seed,
+            state: device.state.clone(),
+        });
         ServerConfig {
             nvme_tcp: self.nvme_tcp.clone(),
             reactors: self.cores,

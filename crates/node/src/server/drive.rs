@@ -1,7 +1,8 @@
-use super::Served;
 use crate::memory_drive::MemoryDrive;
-use crate::{Device, DeviceError, FaultPlan, Profile};
+use crate::state::{Origin, Problem};
+use crate::{Device, DeviceError, FaultPlan, Profile, SavedDevice};
 use controller::{Controller, FlashFigures};
+use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -18,17 +19,30 @@ pub(super) struct Emulated {
 }
 
 impl Drive {
-    pub(super) async fn format(served: Served, seed: u64) -> Result<Self, DeviceError> {
-        Ok(match served {
-            Served::Emulated(profile) => {
-                let cells = Device::manufacture(&profile, seed);
-                let device = Device::format(&profile, cells, seed, FaultPlan::default()).await?;
-                Self::Emulated(Rc::new(Emulated { device, profile }))
-            }
-            Served::Memory { size_bytes } => {
-                Self::Memory(MemoryDrive::format(size_bytes, seed).await?)
-            }
-        })
+    /// A new emulated drive.
+    pub(super) async fn format(profile: Box<Profile>, seed: u64) -> Result<Self, DeviceError> {
+        let cells = Device::manufacture(&profile, seed);
+        let device = Device::format(&profile, cells, seed, FaultPlan::default()).await?;
+        Ok(Self::Emulated(Rc::new(Emulated { device, profile })))
+    }
+
+    /// A drive in memory, of which hosts see `size_bytes`.
+    pub(super) async fn in_memory(size_bytes: u64, seed: u64) -> Result<Self, DeviceError> {
+        Ok(Self::Memory(MemoryDrive::format(size_bytes, seed).await?))
+    }
+
+    /// The emulated drive that was saved. `None` when its parts are not of one device.
+    pub(super) fn restore(profile: Box<Profile>, seed: u64, saved: SavedDevice) -> Option<Self> {
+        let device = Device::restore(origin(&profile, seed), saved)?;
+        Some(Self::Emulated(Rc::new(Emulated { device, profile })))
+    }
+
+    /// Writes an emulated drive to `out`, when it was flushed and nothing is left to happen.
+    pub(super) fn save(&self, seed: u64, out: &mut dyn Write) -> Result<(), Problem> {
+        let Self::Emulated(drive) = self else { unreachable!("a drive in memory is not kept") };
+        let Emulated { device, profile } = &**drive;
+        // Of its load nobody knows more than the drive itself.
+        device.save(origin(profile, seed), &[], out)
     }
 
     pub(super) fn controller(&self) -> &Arc<Controller> {
@@ -76,6 +90,11 @@ impl Emulated {
             used_percent: endurance.map_or(0, |endurance| percent(cycles, endurance)),
         }
     }
+}
+
+/// What a state of the drive is of.
+pub(super) fn origin(profile: &Profile, seed: u64) -> Origin<'_> {
+    Origin { profile, seed, shuffle: false }
 }
 
 fn percent(part: u64, whole: u64) -> u8 {

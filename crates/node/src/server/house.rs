@@ -1,5 +1,6 @@
 use super::drive::Drive;
-use super::{ServedDevice, ServedSubsystem, ServerConfig, ServerError};
+use super::kept::{Began, Kept};
+use super::{Served, ServedDevice, ServedSubsystem, ServerConfig, ServerError};
 use controller::{Rules, Subsystem, SubsystemConfig, Subsystems};
 use reactor::Reactor;
 use std::rc::Rc;
@@ -19,6 +20,8 @@ pub(super) struct HousePlan {
 pub(super) struct House {
     drives: Vec<Drive>,
     pub(super) subsystems: Rc<Subsystems>,
+    /// What those were that are kept in files, by their places in the server's list.
+    pub(super) began: Vec<(usize, Began)>,
 }
 
 /// Deals `config`'s devices out to `count` reactors in turn, each with its subsystems.
@@ -45,14 +48,35 @@ impl HousePlan {
     }
 }
 
+/// Those of a reactor's devices that are kept in files, by their places in the reactor.
+#[derive(Default)]
+pub(super) struct Household(Vec<(usize, Kept)>);
+
 impl House {
     /// Puts the devices together, before the clock of `reactor` goes by the wall.
-    pub(super) fn build(reactor: &mut Reactor, plan: HousePlan) -> Result<Self, ServerError> {
+    pub(super) fn build(
+        reactor: &mut Reactor,
+        plan: HousePlan,
+    ) -> Result<(Self, Household), ServerError> {
         let HousePlan { devices, here, elsewhere, rules } = plan;
-        let mut drives = Vec::new();
-        let mut places = Vec::new();
-        for (place, ServedDevice { served, seed }) in devices {
-            drives.push(reactor.run(Drive::format(served, seed))?);
+        let (mut drives, mut places) = (Vec::new(), Vec::new());
+        let (mut household, mut began) = (Household::default(), Vec::new());
+        for (place, ServedDevice { served, seed, state }) in devices {
+            drives.push(match (served, state) {
+                (Served::Memory { .. }, Some(_)) => return Err(ServerError::NoState),
+                (Served::Memory { size_bytes }, None) => {
+                    reactor.run(Drive::in_memory(size_bytes, seed))?
+                }
+                (Served::Emulated(profile), None) => reactor.run(Drive::format(profile, seed))?,
+                (Served::Emulated(profile), Some(path)) => {
+                    let (kept, drive) = Kept::open(path, (profile, seed), reactor)?;
+                    began.push((place, kept.began));
+                    household.0.push((drives.len(), kept));
+                    drive
+                }
+            });
+            // No timer of one is in the way of the next one's clock.
+            reactor.settle();
             places.push(place);
         }
         let subsystems = Subsystems::new();
@@ -73,7 +97,7 @@ impl House {
             }
             subsystems.set_rules(rules);
         });
-        Ok(Self { drives, subsystems })
+        Ok((Self { drives, subsystems, began }, household))
     }
 
     /// Writes to the flash what was answered from memory.
@@ -82,5 +106,22 @@ impl House {
             drive.flush().await?;
         }
         Ok(())
+    }
+}
+
+impl Household {
+    /// Hosts may use the devices from here on.
+    pub(super) fn mark(&mut self) -> Result<(), ServerError> {
+        self.0.iter_mut().try_for_each(|(_, kept)| kept.mark())
+    }
+
+    /// Saves the devices, each if it can be, which nobody uses any more.
+    pub(super) fn save(self, reactor: &mut Reactor, house: &House) -> Result<(), ServerError> {
+        let saved = self.0.into_iter().map(|(place, kept)| {
+            let drive = &house.drives[place];
+            kept.save(reactor, drive)
+        });
+        // One that cannot be saved does not keep the others from it.
+        saved.collect::<Vec<_>>().into_iter().collect()
     }
 }

@@ -3,6 +3,7 @@
 use super::bridge::{FarDevice, FromDevice, MESSAGES, ToDevice, serve_far};
 use super::connections::{Arrival, Connections, accept_all, transport_address};
 use super::house::{House, HousePlan, deal};
+use super::kept::Began;
 use super::places::Places;
 use super::report::ReactorReport;
 use super::router::{Homes, Router};
@@ -29,9 +30,12 @@ pub(super) struct Plan {
 
 /// What a thread says when it has begun.
 pub(super) enum Ready {
-    /// Hosts can connect here.
-    Listening(Vec<SocketAddr>),
-    Serving,
+    Up {
+        /// Where hosts can connect, of the one that listens.
+        addresses: Vec<SocketAddr>,
+        /// What devices were that are kept in files.
+        began: Vec<(usize, Began)>,
+    },
     /// It ends with an error.
     Failed,
 }
@@ -200,8 +204,13 @@ where
     W: Future<Output = Result<Connections, ServerError>>,
 {
     let mut reactor = Reactor::new(None);
-    let house = Rc::new(House::build(&mut reactor, plan)?);
-    run(remote, &mut reactor, work(house))
+    let (house, mut household) = House::build(&mut reactor, plan)?;
+    let house = Rc::new(house);
+    let marked = household.mark();
+    let report = marked.and_then(|()| run(remote, &mut reactor, work(house.clone())));
+    // Also when it could not be served: its file says that it is in use.
+    let saved = household.save(&mut reactor, &house);
+    report.and_then(|report| saved.map(|()| report))
 }
 
 /// Says that a thread is ready. Whoever asked may have seen another fail.
@@ -222,7 +231,7 @@ async fn alone(
         let port: Rc<dyn Port> = Rc::new(Entrance::new(inside.subsystems.clone(), address));
         serving.serve(arrival, port);
     })?;
-    say(ready, Ready::Listening(addresses));
+    say(ready, Ready::Up { addresses, began: house.began.clone() });
     stopped().await;
     for listener in listeners {
         listener.close();
@@ -249,7 +258,7 @@ async fn device_side(
             over.ring();
         });
     }
-    say(ready, Ready::Serving);
+    say(ready, Ready::Up { addresses: Vec::new(), began: house.began.clone() });
     // The reactors of connections are stopped with this one, and go first.
     let (left, over) = &*bridges;
     while left.get() > 0 {
@@ -282,7 +291,7 @@ async fn door_side(
                     serve(arrival);
                 }
             });
-            say(ready, Ready::Serving);
+            say(ready, Ready::Up { addresses: Vec::new(), began: Vec::new() });
         }
         (None, gates) => {
             let gates = gates.expect("who gets no connections from others listens");
@@ -295,7 +304,7 @@ async fn door_side(
                     None => serve(arrival),
                 }
             })?;
-            say(ready, Ready::Listening(addresses));
+            say(ready, Ready::Up { addresses, began: Vec::new() });
         }
     }
     stopped().await;

@@ -59,7 +59,12 @@ impl Served {
         };
         Ok(Self::Emulated(Box::new(match pace {
             Pace::Real => profile,
-            Pace::None => profile.without_delays(),
+            // A state of the one is none of the other, so they are called differently.
+            Pace::None => {
+                let mut profile = profile.without_delays();
+                profile.name += " without delays";
+                profile
+            }
         })))
     }
 

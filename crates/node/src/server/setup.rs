@@ -2,6 +2,7 @@ use super::Served;
 use controller::Rules;
 use std::net::SocketAddr;
 use std::num::NonZero;
+use std::path::PathBuf;
 
 /// What is served, and where.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct ServedDevice {
     pub served: Served,
     /// Decides its random choices.
     pub seed: u64,
+    /// The file that it is kept in from one start to the next; of an emulated drive only.
+    pub state: Option<PathBuf>,
 }
 
 /// A subsystem of a server.

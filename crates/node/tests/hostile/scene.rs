@@ -211,6 +211,7 @@ fn start(reactors: u16) -> Server {
         devices: vec![ServedDevice {
             served: Served::Emulated(Box::new(ideal.without_delays())),
             seed: 1,
+            state: None,
         }],
         subsystems: vec![ServedSubsystem {
             nqn: NQN.to_owned(),

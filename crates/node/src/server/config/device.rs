@@ -1,11 +1,11 @@
 use crate::ProfileError;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
-use crate::server::{Pace, Served};
-use std::path::Path;
+use crate::server::{Pace, Served, ServerError};
+use std::path::{Path, PathBuf};
 
 pub(super) const SCHEMA: Schema =
-    Schema { name: "device", title: "[[device]]", keys: &["name", "device", "seed"] };
+    Schema { name: "device", title: "[[device]]", keys: &["name", "device", "seed", "state"] };
 
 /// A device of a server.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,8 @@ pub struct DeviceConfig {
     pub served: Served,
     /// Decides its random choices.
     pub seed: u64,
+    /// The file that it is kept in.
+    pub state: Option<PathBuf>,
 }
 
 pub(super) fn read_all(
@@ -37,7 +39,18 @@ pub(super) fn read_all(
         let served = Served::named(&device, folder, pace);
         let served = served.map_err(|problem| field.wrong(problem.to_string()))?;
         let seed = section.optional("seed").map_or(Ok(1), |field| field.count(0..=u64::MAX))?;
-        devices.push(DeviceConfig { name, device, served, seed });
+        let state = section.optional("state").map(|field| {
+            let path = folder.join(field.line_of_text()?);
+            if matches!(served, Served::Memory { .. }) {
+                return Err(field.wrong(ServerError::NoState.to_string()));
+            }
+            if devices.iter().any(|device| device.state.as_ref() == Some(&path)) {
+                return Err(field.wrong("another [[device]] is kept in this file".to_owned()));
+            }
+            Ok(path)
+        });
+        let state = state.transpose()?;
+        devices.push(DeviceConfig { name, device, served, seed, state });
     }
     Ok(devices)
 }

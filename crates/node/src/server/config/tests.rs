@@ -24,6 +24,7 @@ seed = 7
 [[device]]
 name = \"slow\"
 device = \"ideal\"
+state = \"slow.state\"
 
 [[subsystem]]
 nqn = \"nqn.2026-11.com.example:fast\"
@@ -70,8 +71,10 @@ fn a_file_is_what_it_says() {
     let [fast, slow] = &config.devices[..] else { panic!("there are two devices") };
     assert_eq!((&fast.name[..], fast.seed), ("fast", 7));
     assert_eq!(fast.served, Served::Memory { size_bytes: 1 << 30 });
-    let ideal = crate::Profile::load("ideal").unwrap().without_delays();
+    let mut ideal = crate::Profile::load("ideal").unwrap().without_delays();
+    ideal.name = "ideal without delays".to_owned();
     assert_eq!((&slow.served, slow.seed), (&Served::Emulated(Box::new(ideal)), 1));
+    assert_eq!((&fast.state, &slow.state), (&None, &Some("slow.state".into())));
     let served: Vec<_> = config.subsystems.iter().map(|subsystem| &subsystem.served).collect();
     assert_eq!((served[0].device, &served[0].serial[..]), (0, "KV-1"));
     assert_eq!((served[1].device, &served[1].nqn), (1, &default_nqn("ideal", 1)));
@@ -117,10 +120,10 @@ fn an_unknown_key_is_named_with_the_one_that_was_meant() {
         (
             "hosts",
             "allowed",
-            "line 25: unknown key \"allowed\" in [[subsystem]]; known there are \"nqn\", \
+            "line 26: unknown key \"allowed\" in [[subsystem]]; known there are \"nqn\", \
              \"device\", \"serial\" and \"hosts\"",
         ),
-        ("port", "prot", "line 35: unknown key \"prot\" in [[referral]]; did you mean \"port\"?"),
+        ("port", "prot", "line 36: unknown key \"prot\" in [[referral]]; did you mean \"port\"?"),
     ]);
 }
 
@@ -138,9 +141,9 @@ fn what_is_missing_is_named() {
         (
             "device = \"slow\"",
             "serial = \"x\"",
-            "line 27: the key \"device\" is missing in [[subsystem]]",
+            "line 28: the key \"device\" is missing in [[subsystem]]",
         ),
-        ("address = \"192.0.2.4\"", "", "line 30: the key \"address\" is missing in [[referral]]"),
+        ("address = \"192.0.2.4\"", "", "line 31: the key \"address\" is missing in [[referral]]"),
     ]);
     for (text, lacks) in [
         ("", "server"),
@@ -212,13 +215,13 @@ fn a_value_that_cannot_be_is_named_with_those_that_can() {
         (
             "\"192.0.2.4\"",
             "\"example.com\"",
-            "line 31: address in [[referral]] is \"example.com\", but must be an IP address, as \
+            "line 32: address in [[referral]] is \"example.com\", but must be an IP address, as \
              192.0.2.4",
         ),
         (
             "port = 4420",
             "port = 0",
-            "line 35: port in [[referral]] is 0, but must be a whole number from 1 to 65535",
+            "line 36: port in [[referral]] is 0, but must be a whole number from 1 to 65535",
         ),
     ]);
 }
@@ -245,6 +248,17 @@ fn a_device_that_cannot_be_served_is_named() {
             "line 19: none.toml cannot be read: No such file or directory (os error 2)",
         ),
         (
+            "seed = 7",
+            "state = \"fast.state\"",
+            "line 15: a drive in memory is not kept in a file: serve a profile, or leave the state \
+             out",
+        ),
+        (
+            "\"mem:1GiB\"\nseed = 7",
+            "\"moke\"\nstate = \"slow.state\"",
+            "line 20: another [[device]] is kept in this file",
+        ),
+        (
             "name = \"slow\"",
             "name = \"fast\"",
             "line 18: there is another [[device]] of the name \"fast\"",
@@ -263,42 +277,42 @@ fn subsystems_have_names_of_their_own() {
         (
             "device = \"slow\"",
             "device = \"slo\"",
-            "line 28: device in [[subsystem]] is \"slo\", but must be the name of a [[device]]: \
+            "line 29: device in [[subsystem]] is \"slo\", but must be the name of a [[device]]: \
              \"fast\" or \"slow\"",
         ),
         (
             "nqn = \"nqn.2026-11.com.example:fast\"",
             "nqn = \"fast\"",
-            "line 22: \"fast\" is no NVMe Qualified Name: use at most 223 bytes that begin with \
+            "line 23: \"fast\" is no NVMe Qualified Name: use at most 223 bytes that begin with \
              \"nqn.\", as in nqn.2026-11.com.example:disk1, and not the name of discovery",
         ),
         (
             "device = \"slow\"",
             "device = \"slow\"\nnqn = \"nqn.2026-11.com.example:fast\"",
-            "line 27: another [[subsystem]] is called nqn.2026-11.com.example:fast: give each an \
+            "line 28: another [[subsystem]] is called nqn.2026-11.com.example:fast: give each an \
              nqn",
         ),
         (
             "device = \"slow\"",
             "device = \"slow\"\nserial = \"KV-1\"",
-            "line 27: another [[subsystem]] has the serial KV-1: give each one",
+            "line 28: another [[subsystem]] has the serial KV-1: give each one",
         ),
         (
             "\"KV-1\"",
             "\"a serial number\"",
-            "line 24: serial in [[subsystem]] is \"a serial number\", but must be 1 to 20 \
+            "line 25: serial in [[subsystem]] is \"a serial number\", but must be 1 to 20 \
              printable ASCII characters without a space",
         ),
         (
             "[\"nqn.2014-08.org.nvmexpress:uuid:a\"]",
             "[\"host\"]",
-            "line 25: hosts in [[subsystem]] is \"host\", but must be the NQN of a host: at most \
+            "line 26: hosts in [[subsystem]] is \"host\", but must be the NQN of a host: at most \
              223 bytes that begin with \"nqn.\", as in /etc/nvme/hostnqn",
         ),
         (
             "[\"nqn.2014-08.org.nvmexpress:uuid:a\"]",
             "\"any\"",
-            "line 25: hosts in [[subsystem]] is \"any\", but must be a list of the NQNs of hosts",
+            "line 26: hosts in [[subsystem]] is \"any\", but must be a list of the NQNs of hosts",
         ),
     ]);
     let nobody = FULL.replace("[\"nqn.2014-08.org.nvmexpress:uuid:a\"]", "[]");
@@ -320,6 +334,7 @@ fn paths_begin_in_the_folder_of_the_file() {
     let config = Config::load(&path).unwrap();
     // The names do not depend on where the folder is.
     assert_eq!(config.subsystems[1].served.nqn, default_nqn("mine.toml", 1));
+    assert_eq!(config.devices[1].state, Some(folder.path().join("slow.state")));
     let missing = Config::load(&folder.path().join("t.toml")).unwrap_err().to_string();
     assert!(missing.ends_with("t.toml cannot be read: No such file or directory (os error 2)"));
 }

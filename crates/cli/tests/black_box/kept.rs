@@ -1,0 +1,174 @@
+//! A device that `kvasir serve` keeps in a file.
+
+use crate::program::{SMALL, kvasir};
+use crate::serving::{Serving, keys, kv, store};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::{TempDir, tempdir};
+
+/// A place for a state, in a folder that goes when it is dropped.
+fn place() -> (TempDir, PathBuf) {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("device.state");
+    (folder, path)
+}
+
+fn words<'a>(state: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["--device", SMALL, "--nvme-tcp", ":0", "--state", state.to_str().unwrap()];
+    words.into_iter().chain(more.iter().copied()).collect()
+}
+
+fn began(served: &Serving) -> &Value {
+    &served.ready["devices"][0]["state"]["began"]
+}
+
+#[test]
+fn what_was_stored_is_there_after_a_stop() {
+    // In real time on one reactor, and on reactors of their own without latencies.
+    for more in [&[][..], &["--cores", "2", "--clock", "none"]] {
+        let (_folder, state) = place();
+        let mut expected = Vec::new();
+        for round in 0..3 {
+            let served = Serving::start(words(&state, more));
+            assert_eq!(*began(&served), if round == 0 { "new" } else { "resumed" });
+            let uri = served.uri(0);
+            assert_eq!(keys(&uri), expected);
+            store(&format!("key{round}"), &uri);
+            expected.push(format!("key{round}"));
+            let value = kv("retrieve key0", &uri).stdout;
+            assert_eq!(value, fs::read_to_string("Cargo.toml").unwrap());
+            served.stop();
+        }
+    }
+}
+
+#[test]
+fn a_device_whose_server_was_killed_is_lost_and_that_is_said_once() {
+    let (_folder, state) = place();
+    // A new one, and one that was saved before.
+    for start in ["new", "resumed"] {
+        let served = Serving::start(words(&state, &[]));
+        assert_eq!(*began(&served), start);
+        store("key", &served.uri(0));
+        assert_eq!(served.end(Signal::KILL).code, None);
+
+        let bench = format!("bench retrieve --target sim:{SMALL} --state {}", state.display());
+        let bench = kvasir(bench.split(' '));
+        let sentence = "was in use when its server was killed, so what it held is lost: remove the \
+                        file\n";
+        assert!(bench.code == Some(2) && bench.stderr.ends_with(sentence), "{}", bench.stderr);
+
+        let served = Serving::start(words(&state, &[]));
+        let sentence = format!(
+            "the state {} was in use when its server was killed, so what it held is lost: {SMALL} \
+             is a new device",
+            state.display()
+        );
+        assert_eq!(served.error_line(), format!("kvasir: {sentence}"));
+        assert_eq!(served.ready["devices"][0]["state"]["warning"], sentence);
+        assert_eq!(*began(&served), "lost");
+        assert_eq!(keys(&served.uri(0)), Vec::<String>::new(), "not what was saved before either");
+        store("other", &served.uri(0));
+        served.stop();
+
+        let served = Serving::start(words(&state, &[]));
+        assert_eq!(
+            (began(&served), keys(&served.uri(0))),
+            (&"resumed".into(), vec!["other".into()])
+        );
+        served.stop();
+    }
+}
+
+#[test]
+fn a_start_that_fails_loses_nothing() {
+    let (_folder, state) = place();
+    let served = Serving::start(words(&state, &[]));
+    store("key", &served.uri(0));
+    // While it is there, another finds the file in use.
+    let other = kvasir(["serve"].into_iter().chain(words(&state, &[])));
+    let sentence = format!("kvasir: the state {} is in use by another run\n", state.display());
+    assert_eq!((other.code, other.stderr), (Some(2), sentence));
+    let address = served.address().to_string();
+    served.stop();
+
+    let before = fs::read(&state).unwrap();
+    let _taken = std::net::TcpListener::bind(&address).unwrap();
+    let words_there = ["serve", "--device", SMALL, "--nvme-tcp", &address, "--state"];
+    let there = kvasir(words_there.into_iter().chain([state.to_str().unwrap()]));
+    assert!(there.stderr.contains("nothing can listen at"), "{}", there.stderr);
+    for (more, sentence) in [
+        (&["--seed", "2"][..], "is of a device with seed 1, not 2"),
+        (&["--clock", "none"], "is not the same as"),
+    ] {
+        let other = kvasir(["serve"].into_iter().chain(words(&state, more)));
+        assert!(other.code == Some(2) && other.stderr.contains(sentence), "{}", other.stderr);
+    }
+    assert!(fs::read(&state).unwrap() == before);
+    let served = Serving::start(words(&state, &[]));
+    assert_eq!(keys(&served.uri(0)), ["key"]);
+    served.stop();
+}
+
+#[test]
+fn a_drive_in_memory_has_no_state() {
+    let (_folder, state) = place();
+    let words = ["serve", "--device", "mem:64MiB", "--nvme-tcp", ":0", "--state"];
+    let ran = kvasir(words.into_iter().chain([state.to_str().unwrap()]));
+    let sentence = "kvasir: a drive in memory is not kept in a file: serve a profile, or leave the \
+                    state out\n";
+    assert_eq!((ran.code, &ran.stderr[..]), (Some(2), sentence));
+    assert!(!state.exists());
+}
+
+#[test]
+fn devices_of_a_file_are_kept_each_in_its_own() {
+    for cores in [1, 3] {
+        let folder = tempdir().unwrap();
+        let text = format!(
+            "server = {{ cores = {cores}, clock = \"none\", nvme_tcp = [\":0\"] }}
+             [[device]]
+             name = \"a\"
+             device = {SMALL:?}
+             state = \"a.state\"
+             [[device]]
+             name = \"b\"
+             device = {SMALL:?}
+             seed = 2
+             state = \"b.state\"
+             [[device]]
+             name = \"c\"
+             device = \"mem:64MiB\"
+             [[subsystem]]
+             device = \"a\"
+             [[subsystem]]
+             device = \"b\"
+             [[subsystem]]
+             device = \"c\"
+             "
+        );
+        let served = Serving::with_file(folder.path(), &text);
+        for (place, key) in ["of-a", "of-b", "of-c"].iter().enumerate() {
+            store(key, &served.uri(place));
+        }
+        served.stop();
+        let served = Serving::with_file(folder.path(), &text);
+        let all: Vec<_> = (0..3).map(|place| keys(&served.uri(place))).collect();
+        assert_eq!(all, [vec!["of-a"], vec!["of-b"], vec![]], "on {cores} cores");
+        store("more", &served.uri(1));
+        served.stop();
+
+        // One that cannot start keeps none of the others from being what it was.
+        fs::write(folder.path().join("b.state"), "no device").unwrap();
+        let path = folder.path().join("server.toml");
+        let failed = kvasir(["serve", "--config", path.to_str().unwrap()]);
+        assert!(failed.stderr.ends_with("b.state is no saved device\n"), "{}", failed.stderr);
+        fs::remove_file(folder.path().join("b.state")).unwrap();
+        let served = Serving::with_file(folder.path(), &text);
+        let all: Vec<_> = (0..2).map(|place| keys(&served.uri(place))).collect();
+        assert_eq!(all, [vec!["of-a"], vec![]], "on {cores} cores");
+        served.stop();
+    }
+}
