@@ -1,18 +1,19 @@
 //! `kvasir serve`: devices that NVMe hosts on a network can use.
 //!
 //! 1. The command line says what to serve, or a file does: [`config`] makes the same of both.
-//! 2. `node::server` serves it on threads of its own, and this one waits for a signal.
+//! 2. `node::server` serves it on threads of its own, and one more waits for [`signals`], which
+//!    have the file read again or end it all.
 //! 3. [`report`] says what it is, and how it was.
 
 mod config;
 mod report;
+mod signals;
 
 use crate::args::ServeArgs;
 use crate::output::{Failure, Output};
 use node::server::{Server, ServerError};
 use report::{Listening, Stopped};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signals::Waiting;
 use std::io::{self, Write};
 
 /// Serves what `args` name until a signal ends it.
@@ -26,24 +27,17 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
             Output::new(listening.checked())
         });
     }
-    // Before the threads start, so that all leave signals to this one.
-    let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Failure::Broken(format!("signals cannot be waited for: {error}")))?;
+    // Before the threads start, so that all leave signals to one.
+    let signals = signals::catch()?;
     let server = Server::start(config.server()).map_err(failure)?;
     let listening = Listening::new(args, &config, server.addresses()).with_states(&server);
     listening.warn();
     say(&listening, args.json)?;
-    let (stopper, handle) = (server.stopper(), signals.handle());
-    let waiting = std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            stopper.stop();
-        }
-    });
+    let pace = config.pace;
+    let waiting = Waiting::begin(signals, &server, args.config.clone().zip(Some(config)));
     let served = server.join();
-    handle.close();
-    // It has nothing left to wait for, and nothing that can fail.
-    let _ = waiting.join();
-    let stopped = Stopped::new(config.pace, &served.map_err(failure)?);
+    waiting.end();
+    let stopped = Stopped::new(pace, &served.map_err(failure)?);
     Ok(if args.json { Output::json(&stopped) } else { Output::new(stopped.text()) })
 }
 

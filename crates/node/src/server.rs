@@ -29,8 +29,9 @@ pub use self::served::{NotServed, Pace, Served};
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 
 use self::places::Places;
-use self::reactors::{Plan, Ready, start};
+use self::reactors::{Plan, Ready, RuleWriters, start};
 use crate::state::Problem;
+use controller::Rules;
 use reactor::{Remote, RingError};
 use std::io;
 use std::net::SocketAddr;
@@ -94,6 +95,7 @@ pub struct Server {
     addresses: Vec<SocketAddr>,
     began: Vec<(usize, Began)>,
     places: Places,
+    rules: RuleWriters,
     remotes: Vec<Remote>,
     threads: Vec<JoinHandle<Result<ReactorReport, ServerError>>>,
 }
@@ -113,10 +115,10 @@ impl Server {
         let places = Places::new(config.connections_max);
         let (ready, is_ready) = mpsc::channel();
         let plan = Plan { config, remotes: remotes.clone(), places: places.clone() };
-        let threads = start(plan, &ready)?;
+        let (threads, rules) = start(plan, &ready)?;
         drop(ready);
         let (addresses, began) = Default::default();
-        let mut server = Self { addresses, began, places, remotes, threads };
+        let mut server = Self { addresses, began, places, rules, remotes, threads };
         if !server.wait_until_ready(&is_ready) {
             return Err(server.stop().expect_err("a reactor that is not ready has failed"));
         }
@@ -149,6 +151,11 @@ impl Server {
         Stopper(self.remotes.clone())
     }
 
+    /// Changes what hosts may do, from another thread.
+    pub fn ruler(&self) -> Ruler {
+        Ruler { rules: self.rules.clone(), places: self.places.clone() }
+    }
+
     /// Ends all connections, writes to the flash what was answered from memory, saves what is kept
     /// in files, and says how it was.
     pub fn stop(self) -> Result<ServerReport, ServerError> {
@@ -169,6 +176,24 @@ impl Server {
         }
         let refused = self.places.refused();
         failure.map_or(Ok(ServerReport { reactors: reports, refused }), Err)
+    }
+}
+
+/// Changes the rules of a [`Server`].
+#[derive(Clone, Debug)]
+pub struct Ruler {
+    rules: RuleWriters,
+    places: Places,
+}
+
+impl Ruler {
+    /// What hosts may do from here on, and how many connections there may be. What there is stays,
+    /// also where it may not be again.
+    pub fn set(&self, rules: &Rules, connections_max: u32) {
+        self.places.set_most(connections_max);
+        for writer in &self.rules {
+            writer.put_up(rules.clone());
+        }
     }
 }
 

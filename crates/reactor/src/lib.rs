@@ -16,9 +16,10 @@
 //!    gathered write; the ring holds nothing but the question which sockets are ready.
 //! 5. While a reactor looks, up to four sockets are simply tried again; the others are watched by
 //!    the ring, so that they cost nothing until something comes. Asleep, the ring watches all.
-//! 6. A [`mailbox`] carries messages one way between two reactors. A [`Remote`] is what other
-//!    threads hold of a reactor: they stop it and read its [`Load`]. Whoever has news for a reactor
-//!    rings, which is a system call only if it sleeps (`remote.rs` says why none is lost).
+//! 6. A [`mailbox`] carries messages one way between two reactors, and threads without a reactor
+//!    put up [`notices`]. A [`Remote`] is what other threads hold of a reactor: they stop it and
+//!    read its [`Load`]. Whoever has news for a reactor rings, which is a system call only if it
+//!    sleeps (`remote.rs` says why none is lost).
 //! 7. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one
 //!    that waits for a waker is reported like any task that waits for ever.
 //!
@@ -45,6 +46,7 @@ mod brake;
 mod driver;
 mod lateness;
 mod mailbox;
+mod notice;
 mod reactor;
 mod remote;
 mod ring;
@@ -54,6 +56,7 @@ mod tcp;
 pub use driver::stopped;
 pub use lateness::{LATE, Lateness};
 pub use mailbox::{Inbox, Outbox, ReceiveEnd, SendEnd, mailbox};
+pub use notice::{NoticeEnd, NoticeReader, NoticeWriter, notices};
 pub use reactor::Reactor;
 pub use remote::{Load, Remote};
 pub use ring::RingError;

@@ -113,6 +113,17 @@ fn a_start_that_fails_loses_nothing() {
 }
 
 #[test]
+fn a_terminal_that_ends_is_a_stop() {
+    let (_folder, state) = place();
+    let served = Serving::start(words(&state, &[]));
+    store("key", &served.uri(0));
+    assert_eq!(served.end(Signal::HUP).code, Some(0));
+    let served = Serving::start(words(&state, &[]));
+    assert_eq!(keys(&served.uri(0)), ["key"]);
+    served.stop();
+}
+
+#[test]
 fn a_drive_in_memory_has_no_state() {
     let (_folder, state) = place();
     let words = ["serve", "--device", "mem:64MiB", "--nvme-tcp", ":0", "--state"];

@@ -2,9 +2,11 @@
 
 use crate::program::{Ran, SMALL, json, kvasir};
 use crate::serving::{Serving, keys, kv, store};
-use serde_json::{Value, json};
+use rustix::process::Signal;
+use serde_json::{Value, json as value};
 use std::io::Read;
 use std::net::TcpStream;
+use std::thread::spawn;
 use std::time::Duration;
 use tempfile::tempdir;
 
@@ -45,6 +47,12 @@ hosts = [\"{HOST}\"]
 address = \"192.0.2.4\"
 "
     )
+}
+
+/// Tries for as long as any of this takes on a busy machine.
+#[track_caller]
+fn wait_until(is_so: impl Fn() -> bool) {
+    assert!((0..2_000).any(|_| is_so()), "that never comes");
 }
 
 #[test]
@@ -124,7 +132,7 @@ fn connections_beyond_the_limit_are_closed_and_counted() {
         assert!(refused < 1_000);
     }
     drop(second);
-    while !kv("exist x", &served.uri(0)).stderr.contains("there is no key") {}
+    wait_until(|| kv("exist x", &served.uri(0)).stderr.contains("there is no key"));
     assert!(served.stop()["connections_refused"].as_u64().unwrap() >= refused);
 }
 
@@ -147,7 +155,7 @@ fn a_file_is_checked_without_being_served() {
     assert!(stdout.ends_with("refers to 192.0.2.4, port 8009\n"), "{stdout}");
     let summary = json(["serve", "--config", path, "--check", "--json"]);
     assert_eq!(summary["devices"][1]["seed"], 3);
-    assert_eq!(summary["subsystems"][2]["hosts"], json!([HOST]));
+    assert_eq!(summary["subsystems"][2]["hosts"], value!([HOST]));
     assert_eq!(summary["subsystems"][0]["hosts"], Value::Null);
     assert_eq!(summary["limits"]["queue_entries"], 1_024);
     std::fs::write(path, file(3).replace("cores", "core")).unwrap();
@@ -208,5 +216,84 @@ fn names_are_the_same_each_time() {
                 subsystem = [{ device = \"a\" }]\n";
     let served = Serving::with_file(folder.path(), text);
     assert_eq!(identity(&served), once("1"));
+    served.stop();
+}
+
+/// Reads the file again, and returns what is said of that.
+fn read_again(served: &Serving) -> String {
+    served.signal(Signal::HUP);
+    served.error_line()
+}
+
+#[test]
+fn a_file_that_is_read_again_changes_who_may_connect_and_ends_no_connection() {
+    for cores in [1, 3] {
+        let folder = tempdir().unwrap();
+        let served = Serving::with_file(folder.path(), &file(cores));
+        let path = folder.path().join("server.toml");
+        let said = format!("kvasir: {} was read again, and counts from here on", path.display());
+        let one = format!("{}?as={HOST}", served.uri(2));
+        let bench = ["bench", "retrieve", "--keys", "9", "--seconds", "3", "--json", "--target"];
+        let bench = [&bench[..], &[&one]].concat().join(" ");
+        let load = spawn(move || json(bench.split(' ')));
+        // Its keys are there, so it has connected.
+        wait_until(|| keys(&served.uri(1)).len() == 9);
+
+        let other = "nqn.2014-08.org.nvmexpress:uuid:other";
+        std::fs::write(&path, file(cores).replace(HOST, other)).unwrap();
+        assert_eq!(read_again(&served), said);
+        // The reactors read the notice soon, and not before it is said.
+        wait_until(|| kv("list", &one).code != Some(0));
+        assert!(kv("list", &one).stderr.contains("does not take this host"));
+        assert_eq!(keys(&format!("{}?as={other}", served.uri(2))).len(), 9);
+        assert_eq!(load.join().unwrap()["errors"], 0, "its connections stay");
+
+        std::fs::write(&path, file(cores) + "[limits]\nconnections = 1\n").unwrap();
+        assert_eq!(read_again(&served), said);
+        let refused = kv("list", &served.uri(1));
+        assert_eq!(refused.code, Some(1), "a host has two connections: {}", refused.stdout);
+        assert!(served.stop()["connections_refused"].as_u64().unwrap() > 0);
+    }
+}
+
+#[test]
+fn a_file_that_is_wrong_or_another_changes_nothing() {
+    let folder = tempdir().unwrap();
+    let served = Serving::with_file(folder.path(), &file(1));
+    let path = folder.path().join("server.toml");
+    let shown = path.display();
+    let one = format!("{}?as={HOST}", served.uri(2));
+    let only = "and only hosts, limits and referrals can change before a new start";
+    for (from, to, sentence) in [
+        (
+            "cores",
+            "core",
+            format!(
+                "{shown} line 2: unknown key \"core\" in [server]; did you \
+          mean \"cores\"?"
+            ),
+        ),
+        (
+            "cores = 1",
+            "cores = 2",
+            format!("{shown} was read again, but [server] is another, {only}"),
+        ),
+        (
+            "seed = 3",
+            "seed = 4",
+            format!("{shown} was read again, but a [[device]] is another, {only}"),
+        ),
+    ] {
+        // Of a file that is refused not even the hosts count.
+        let wrong = file(1).replace(from, to).replace(HOST, "nqn.other");
+        std::fs::write(&path, wrong).unwrap();
+        assert_eq!(
+            read_again(&served),
+            format!("kvasir: {sentence}; the server goes on as it was")
+        );
+        assert_eq!(keys(&one).len(), 0, "it may connect");
+    }
+    std::fs::write(&path, file(1)).unwrap();
+    assert!(read_again(&served).ends_with("counts from here on"));
     served.stop();
 }

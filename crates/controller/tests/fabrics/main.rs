@@ -9,6 +9,7 @@ mod features;
 mod host;
 mod hostile;
 mod identify;
+mod identity;
 mod io;
 mod keep_alive;
 mod linux;

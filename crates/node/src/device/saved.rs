@@ -101,8 +101,8 @@ impl Device {
     }
 
     /// The device that was saved. Runs inside a reactor whose clock goes on where that of the other
-    /// stopped, or later where it is later; nothing is under way on it. `None` when the parts of the
-    /// state are not of one device.
+    /// stopped, or later where it is later; nothing is under way on it. `None` when the parts of
+    /// the state are not of one device.
     pub fn restore(origin: Origin<'_>, saved: SavedDevice) -> Option<Self> {
         let SavedDevice { clock, cells, nand, keys, namespaces, features, .. } = saved;
         let maker = Maker::new(origin.profile, Arc::new(cells), origin.seed, nand.plan());

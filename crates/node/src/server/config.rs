@@ -86,6 +86,18 @@ impl Config {
         Rules { limits: self.limits, hosts: hosts.collect(), referrals: self.referrals.clone() }
     }
 
+    /// What is another in `new`, of all that a server cannot change while it runs.
+    pub fn difference(&self, new: &Self) -> Option<&'static str> {
+        if (self.cores, self.pace, &self.nvme_tcp) != (new.cores, new.pace, &new.nvme_tcp) {
+            return Some("[server]");
+        }
+        if self.devices != new.devices {
+            return Some("a [[device]]");
+        }
+        let are_same = self.served_subsystems().eq(new.served_subsystems());
+        (!are_same).then_some("the nqn, device or serial of a [[subsystem]]")
+    }
+
     /// What is to be started.
     pub fn server(&self) -> ServerConfig {
         let devices = self.devices.iter().map(|device| ServedDevice {
@@ -99,12 +111,12 @@ impl Config {
             connections_max: self.connections_max,
             rules: self.rules(),
             devices: devices.collect(),
-            subsystems: self.served_subsystems(),
+            subsystems: self.served_subsystems().cloned().collect(),
         }
     }
 
-    fn served_subsystems(&self) -> Vec<ServedSubsystem> {
-        self.subsystems.iter().map(|subsystem| subsystem.served.clone()).collect()
+    fn served_subsystems(&self) -> impl Iterator<Item = &ServedSubsystem> {
+        self.subsystems.iter().map(|subsystem| &subsystem.served)
     }
 }
 

@@ -9,8 +9,11 @@ use super::report::ReactorReport;
 use super::router::{Homes, Router};
 use super::{ServerConfig, ServerError, Stopper};
 use clock::Bell;
-use controller::{Entrance, Port};
-use reactor::{Inbox, Outbox, Reactor, ReceiveEnd, Remote, SendEnd, TcpListener, mailbox, stopped};
+use controller::{Entrance, Port, Rules};
+use reactor::{
+    Inbox, NoticeEnd, NoticeWriter, Outbox, Reactor, ReceiveEnd, Remote, SendEnd, TcpListener,
+    mailbox, notices, stopped,
+};
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -27,6 +30,9 @@ pub(super) struct Plan {
     pub(super) remotes: Vec<Remote>,
     pub(super) places: Places,
 }
+
+/// What a running server takes new rules by: a writer for each reactor of devices.
+pub(super) type RuleWriters = Vec<NoticeWriter<Rules>>;
 
 /// What a thread says when it has begun.
 pub(super) enum Ready {
@@ -72,27 +78,32 @@ pub(super) fn device_reactors(reactors: usize, devices: usize) -> usize {
 }
 
 /// Starts a thread for each reactor; each says once when it is ready.
-pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Vec<Thread>, ServerError> {
+pub(super) fn start(
+    plan: Plan,
+    ready: &Sender<Ready>,
+) -> Result<(Vec<Thread>, RuleWriters), ServerError> {
     let Plan { config, remotes, places } = plan;
     let listeners = config.nvme_tcp.iter().map(|&address| {
         TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
     });
     let gates = Gates { listeners: listeners.collect::<Result<_, _>>()?, places };
     let houses = device_reactors(remotes.len(), config.devices.len());
-    let mut plans = deal(config, houses);
+    let plans = deal(config, houses);
     let stopper = Stopper(remotes.clone());
     let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper };
     let (devices, doors) = remotes.split_at(houses);
+    let (writers, rules): (RuleWriters, Vec<_>) = devices.iter().map(notices).unzip();
     if doors.is_empty() {
-        let plan = plans.remove(0);
+        let plan = plans.into_iter().zip(rules).next().expect("a server has a reactor");
         spawner.spawn(&devices[0], move |remote, ready| {
             live(remote, plan, |house| alone(house, gates, ready))
         })?;
-        return Ok(spawner.threads);
+        return Ok((spawner.threads, writers));
     }
     let homes = plans.iter().enumerate();
     let homes = homes.flat_map(|(at, plan)| plan.names().map(move |name| (name.to_owned(), at)));
     let (bridgeheads, doorways) = connect(devices, doors, &Homes::new(homes.collect()));
+    let plans = plans.into_iter().zip(rules);
     for ((remote, plan), bridgeheads) in devices.iter().zip(plans).zip(bridgeheads) {
         spawner.spawn(remote, move |remote, ready| {
             live(remote, plan, |house| device_side(house, bridgeheads, ready))
@@ -106,7 +117,7 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Vec<Thread>, Se
             run(remote, &mut reactor, door_side(doorway, gates, ready))
         })?;
     }
-    Ok(spawner.threads)
+    Ok((spawner.threads, writers))
 }
 
 /// Mailboxes between the reactors of devices and those of connections, and from the first of these
@@ -197,7 +208,7 @@ fn run(
 /// A reactor that has devices, from their beginning to their end.
 fn live<W>(
     remote: &Remote,
-    plan: HousePlan,
+    (plan, rules): (HousePlan, NoticeEnd<Rules>),
     work: impl FnOnce(Rc<House>) -> W,
 ) -> Result<ReactorReport, ServerError>
 where
@@ -207,7 +218,18 @@ where
     let (house, mut household) = House::build(&mut reactor, plan)?;
     let house = Rc::new(house);
     let marked = household.mark();
-    let report = marked.and_then(|()| run(remote, &mut reactor, work(house.clone())));
+    let subsystems = house.subsystems.clone();
+    let working = work(house.clone());
+    let working = async {
+        let rules = rules.open();
+        clock::spawn(async move {
+            loop {
+                subsystems.set_rules(rules.read().await);
+            }
+        });
+        working.await
+    };
+    let report = marked.and_then(|()| run(remote, &mut reactor, working));
     // Also when it could not be served: its file says that it is in use.
     let saved = household.save(&mut reactor, &house);
     report.and_then(|report| saved.map(|()| report))

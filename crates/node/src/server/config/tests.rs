@@ -338,3 +338,27 @@ fn paths_begin_in_the_folder_of_the_file() {
     let missing = Config::load(&folder.path().join("t.toml")).unwrap_err().to_string();
     assert!(missing.ends_with("t.toml cannot be read: No such file or directory (os error 2)"));
 }
+
+#[test]
+fn what_a_running_server_can_change_is_hosts_limits_and_referrals() {
+    let old = parse(FULL).unwrap();
+    for (from, to, difference) in [
+        ("cores = 3", "cores = 2", Some("[server]")),
+        ("\"none\"", "\"real\"", Some("[server]")),
+        ("[::1]:4420", "[::1]:4421", Some("[server]")),
+        ("1GiB", "2GiB", Some("a [[device]]")),
+        ("seed = 7", "seed = 8", Some("a [[device]]")),
+        ("slow.state", "other.state", Some("a [[device]]")),
+        ("example:fast", "example:new", Some("the nqn, device or serial of a [[subsystem]]")),
+        ("KV-1", "KV-2", Some("the nqn, device or serial of a [[subsystem]]")),
+        ("uuid:a", "uuid:b", None),
+        ("hosts = [\"nqn.2014-08.org.nvmexpress:uuid:a\"]", "", None),
+        ("connections = 100", "connections = 101", None),
+        ("io_queues = 8", "", None),
+        ("192.0.2.4", "192.0.2.5", None),
+    ] {
+        let new = parse(&FULL.replacen(from, to, 1)).unwrap();
+        assert_eq!(old.difference(&new), difference, "{from} -> {to}");
+        assert!(difference.is_some() || old != new);
+    }
+}

@@ -1,0 +1,68 @@
+use crate::output::{Failure, say_aside};
+use crate::path::shown;
+use node::server::{Config, Ruler, Server};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+use std::path::{Path, PathBuf};
+use std::thread::{JoinHandle, spawn};
+
+/// From here on signals end nothing by themselves.
+pub(super) fn catch() -> Result<Signals, Failure> {
+    Signals::new([SIGINT, SIGTERM, SIGHUP])
+        .map_err(|error| Failure::Broken(format!("signals cannot be waited for: {error}")))
+}
+
+/// A thread that waits for signals.
+pub(super) struct Waiting {
+    thread: JoinHandle<()>,
+    handle: Handle,
+}
+
+impl Waiting {
+    /// Has `server` stop at a signal. With the file that it was told by, SIGHUP has that read
+    /// again; without one it is the end of the terminal, and of the server.
+    pub(super) fn begin(
+        mut signals: Signals,
+        server: &Server,
+        mut file: Option<(PathBuf, Config)>,
+    ) -> Self {
+        let (stopper, ruler, handle) = (server.stopper(), server.ruler(), signals.handle());
+        let thread = spawn(move || {
+            for signal in signals.forever() {
+                match &mut file {
+                    Some((path, config)) if signal == SIGHUP => {
+                        say_aside(&read_again(path, config, &ruler));
+                    }
+                    _ => return stopper.stop(),
+                }
+            }
+        });
+        Self { thread, handle }
+    }
+
+    /// The server is over.
+    pub(super) fn end(self) {
+        self.handle.close();
+        // It has nothing left to wait for, and nothing that can fail.
+        let _ = self.thread.join();
+    }
+}
+
+/// Has the server do what the file at `path` says now, and says what came of it. As a whole, or
+/// not at all.
+fn read_again(path: &Path, config: &mut Config, ruler: &Ruler) -> String {
+    let new = match Config::load(path) {
+        Ok(new) => new,
+        Err(problem) => return format!("{problem}; the server goes on as it was"),
+    };
+    let path = shown(path);
+    if let Some(difference) = config.difference(&new) {
+        return format!(
+            "{path} was read again, but {difference} is another, and only hosts, limits and \
+             referrals can change before a new start; the server goes on as it was"
+        );
+    }
+    ruler.set(&new.rules(), new.connections_max);
+    *config = new;
+    format!("{path} was read again, and counts from here on")
+}
