@@ -26,14 +26,8 @@ impl Target {
                 Served::Emulated(Box::new(ideal.without_delays()))
             }
         };
-        let config = ServerConfig {
-            served,
-            seed: 1,
-            nqn: NQN.to_owned(),
-            serial: "1".to_owned(),
-            nvme_tcp: ([127, 0, 0, 1], 0).into(),
-            reactors: NonZero::<u16>::MIN,
-        };
+        let address = ([127, 0, 0, 1], 0).into();
+        let config = ServerConfig::of_one(served, NQN, address, NonZero::<u16>::MIN);
         // Threads start on the core of whoever starts them.
         core::pin(core::SERVER);
         let server = Server::start(config).expect("loopback has a free port");
@@ -42,7 +36,7 @@ impl Target {
     }
 
     pub(crate) fn connect(&self) -> Connected {
-        connect(self.0.address(), NQN)
+        connect(self.0.addresses()[0], NQN)
     }
 
     /// Ends it; returns the bytes of values that were copied beside the kernel's copies.

@@ -33,6 +33,22 @@ fn the_demo_of_the_guide_prints_what_it_shows() {
 }
 
 #[test]
+fn the_server_of_the_guide_is_one() {
+    let path = format!("{}/../../docs/guide/server.md", env!("CARGO_MANIFEST_DIR"));
+    let text = read_to_string(path).unwrap();
+    let (_, file) = text.split_once("    [server]\n").unwrap();
+    let lines = file.lines().take_while(|line| line.is_empty() || line.starts_with("    "));
+    let file = lines.fold("[server]\n".to_owned(), |file, line| file + line.trim_start() + "\n");
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("server.toml");
+    fs::write(&path, file).unwrap();
+    let words = ["serve", "--check", "--config"].map(OsStr::new);
+    let checked = kvasir(words.into_iter().chain([path.as_os_str()]));
+    assert_eq!((checked.code, &checked.stderr[..]), (Some(0), ""));
+    assert!(checked.stdout.ends_with("refers to 192.0.2.4, port 8009\n"), "{}", checked.stdout);
+}
+
+#[test]
 fn the_measurement_of_the_guide_prints_what_it_shows() {
     let arguments = "bench mixed --read-percent 95 --distribution zipfian";
     assert_shown("bench.md", &kvasir(arguments.split(' ')).stdout);

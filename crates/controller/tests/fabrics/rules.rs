@@ -182,11 +182,22 @@ fn a_subsystem_takes_as_many_associations_as_it_may() {
         // 181h, and the host may try again.
         let busy = Refused { status: Status(0x181), result: 0, is_final: false };
         assert_eq!(refusal(&world, (HOST_NQN, NQN), (0, any)).await, busy);
-        for _ in 0..3 {
-            std::mem::forget(discovery_of(&world, HOST_NQN).await);
-        }
         second.queue.close();
         world.admin().await;
+    });
+}
+
+#[test]
+fn discovery_takes_256_associations_whatever_the_limit_is() {
+    run(async |world| {
+        world.subsystems.set_rules(limited(Limits { associations: 1, ..Limits::default() }));
+        let mut lines = Vec::new();
+        for _ in 0..256 {
+            lines.push(discovery_of(&world, HOST_NQN).await);
+        }
+        let any = ConnectData::ANY_CONTROLLER;
+        let busy = Refused { status: Status(0x181), result: 0, is_final: false };
+        assert_eq!(refusal(&world, (HOST_NQN, QualifiedName::DISCOVERY), (0, any)).await, busy);
     });
 }
 

@@ -1,4 +1,4 @@
-use super::Served;
+use super::{CONNECTIONS_MAX, Served};
 use controller::Rules;
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -19,6 +19,21 @@ pub struct ServerConfig {
     pub devices: Vec<ServedDevice>,
     /// What hosts connect to: each by another name.
     pub subsystems: Vec<ServedSubsystem>,
+}
+
+impl ServerConfig {
+    /// A server of one device for any host, under the rules that there are without any.
+    pub fn of_one(served: Served, nqn: &str, address: SocketAddr, reactors: NonZero<u16>) -> Self {
+        let subsystem = ServedSubsystem { nqn: nqn.to_owned(), serial: "1".to_owned(), device: 0 };
+        Self {
+            nvme_tcp: vec![address],
+            reactors,
+            connections_max: CONNECTIONS_MAX,
+            rules: Rules::default(),
+            devices: vec![ServedDevice { served, seed: 1, state: None }],
+            subsystems: vec![subsystem],
+        }
+    }
 }
 
 /// A device of a server.

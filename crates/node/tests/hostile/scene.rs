@@ -3,7 +3,7 @@ use crate::crowd::{Crowd, HOSTS, ROUND_BYTES};
 use crate::peer::{PATIENCE, Peer, Place};
 use crate::{breach, census, droves, reset, stall};
 use node::Profile;
-use node::server::{CONNECTIONS_MAX, Served, ServedDevice, ServedSubsystem, Server, ServerConfig};
+use node::server::{Served, Server, ServerConfig};
 use std::num::NonZero;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -203,21 +203,8 @@ fn bound(connections: u64, rounds: u64) -> u64 {
 
 fn start(reactors: u16) -> Server {
     let ideal = Profile::load("ideal").expect("it is built in");
-    let config = ServerConfig {
-        nvme_tcp: vec![([127, 0, 0, 1], 0).into()],
-        reactors: NonZero::new(reactors).expect("there is one"),
-        connections_max: CONNECTIONS_MAX,
-        rules: controller::Rules::default(),
-        devices: vec![ServedDevice {
-            served: Served::Emulated(Box::new(ideal.without_delays())),
-            seed: 1,
-            state: None,
-        }],
-        subsystems: vec![ServedSubsystem {
-            nqn: NQN.to_owned(),
-            serial: "1".to_owned(),
-            device: 0,
-        }],
-    };
+    let served = Served::Emulated(Box::new(ideal.without_delays()));
+    let reactors = NonZero::new(reactors).expect("there is one");
+    let config = ServerConfig::of_one(served, NQN, ([127, 0, 0, 1], 0).into(), reactors);
     Server::start(config).expect("loopback has a free port")
 }
