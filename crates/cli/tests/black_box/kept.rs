@@ -5,7 +5,9 @@ use crate::serving::{Serving, keys, kv, store};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::thread::spawn;
 use tempfile::{TempDir, tempdir};
 
 /// A place for a state, in a folder that goes when it is dropped.
@@ -110,6 +112,26 @@ fn a_start_that_fails_loses_nothing() {
     let served = Serving::start(words(&state, &[]));
     assert_eq!(keys(&served.uri(0)), ["key"]);
     served.stop();
+}
+
+/// Hosts that are there, some without a Connect, hold nothing up.
+#[test]
+fn a_stop_amid_commands_is_one_that_saves() {
+    for cores in ["1", "2"] {
+        let (_folder, state) = place();
+        let served = Serving::start(words(&state, &["--cores", cores]));
+        let uri = served.uri(0);
+        let _silent = TcpStream::connect(served.address()).unwrap();
+        let load = format!("bench mixed --keys 500 --seconds 60 --target {uri}?queues=2");
+        let load = spawn(move || kvasir(load.split(' ')));
+        assert!((0..2_000).any(|_| keys(&uri).len() == 500), "the load has stored its keys");
+        served.stop();
+        let load = load.join().unwrap();
+        assert!(load.code == Some(1) && load.stderr.contains("127.0.0.1"), "{}", load.stderr);
+        let served = Serving::start(words(&state, &["--cores", cores]));
+        assert_eq!((began(&served), keys(&served.uri(0)).len()), (&"resumed".into(), 500));
+        served.stop();
+    }
 }
 
 #[test]

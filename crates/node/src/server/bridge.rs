@@ -6,7 +6,7 @@
 use super::connections::transport_address;
 use controller::{Capsule, Entrance, HostQueue, Port, Response, Responses, Subsystems};
 use reactor::{Inbox, Outbox};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -154,36 +154,59 @@ impl Responses for FarConnection {
     }
 }
 
-/// Gives what comes by `commands` to `subsystems`, until the other reactor is gone, and its queues
-/// with it.
-pub(super) async fn serve_far(
+/// The queues of another reactor's connections, at the devices.
+pub(super) struct FarQueues {
     subsystems: Rc<Subsystems>,
-    commands: Inbox<ToDevice>,
-    responses: Outbox<FromDevice>,
-) {
-    let responses = Rc::new(responses);
-    // By place alone: the messages of a queue come in order.
-    let mut queues: Vec<Option<Rc<dyn HostQueue>>> = Vec::new();
-    while let Some(message) = commands.receive().await {
-        match message {
-            ToDevice::Open(id, address) => {
-                let entrance = Entrance::new(subsystems.clone(), transport_address(address));
-                let connection = FarConnection { id, responses: responses.clone() };
-                let place = id.place as usize;
-                queues.resize_with(queues.len().max(place + 1), || None);
-                queues[place] = Some(entrance.queue(Rc::new(connection)));
+    /// By place alone: the messages of a queue come in order.
+    queues: RefCell<Vec<Option<Rc<dyn HostQueue>>>>,
+    is_over: Cell<bool>,
+}
+
+impl FarQueues {
+    /// To `subsystems`.
+    pub(super) fn new(subsystems: Rc<Subsystems>) -> Rc<Self> {
+        Rc::new(Self { subsystems, queues: RefCell::default(), is_over: Cell::new(false) })
+    }
+
+    /// Does what comes by `commands`, until this is ended or the other reactor is gone.
+    pub(super) async fn serve(&self, commands: Inbox<ToDevice>, responses: Outbox<FromDevice>) {
+        let responses = Rc::new(responses);
+        while let Some(message) = commands.receive().await {
+            if self.is_over.get() {
+                return;
             }
-            ToDevice::Submit(id, capsule) => {
-                let queue = queues[id.place as usize].as_ref();
-                queue.expect("a queue is open until it is closed").submit(capsule);
-            }
-            ToDevice::Close(id) => {
-                let queue = queues[id.place as usize].take();
-                queue.expect("a queue is closed once").close();
+            match message {
+                ToDevice::Open(id, address) => self.open(id, address, &responses),
+                ToDevice::Submit(id, capsule) => {
+                    let queues = self.queues.borrow();
+                    let queue = queues[id.place as usize].as_ref();
+                    queue.expect("a queue is open until it is closed").submit(capsule);
+                }
+                ToDevice::Close(id) => {
+                    let queue = self.queues.borrow_mut()[id.place as usize].take();
+                    queue.expect("a queue is closed once").close();
+                }
             }
         }
+        self.end();
     }
-    for queue in queues.into_iter().flatten() {
-        queue.close();
+
+    fn open(&self, id: QueueId, address: SocketAddr, responses: &Rc<Outbox<FromDevice>>) {
+        let entrance = Entrance::new(self.subsystems.clone(), transport_address(address));
+        let connection = FarConnection { id, responses: responses.clone() };
+        let queue = entrance.queue(Rc::new(connection));
+        let place = id.place as usize;
+        let mut queues = self.queues.borrow_mut();
+        let places = queues.len().max(place + 1);
+        queues.resize_with(places, || None);
+        queues[place] = Some(queue);
+    }
+
+    /// Closes all queues, whatever the other reactor still sends.
+    pub(super) fn end(&self) {
+        self.is_over.set(true);
+        for queue in self.queues.take().into_iter().flatten() {
+            queue.close();
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The threads of a server, and what each runs.
 
-use super::bridge::{FarDevice, FromDevice, MESSAGES, ToDevice, serve_far};
+use super::bridge::{FarDevice, FarQueues, FromDevice, MESSAGES, ToDevice};
 use super::connections::{Arrival, Connections, accept_all, transport_address};
 use super::house::{House, HousePlan, deal};
 use super::kept::Began;
@@ -8,7 +8,6 @@ use super::places::Places;
 use super::report::ReactorReport;
 use super::router::{Homes, Router};
 use super::{ServerConfig, ServerError, Stopper};
-use clock::Bell;
 use controller::{Entrance, Port, Rules};
 use reactor::{
     Inbox, NoticeEnd, NoticeWriter, Outbox, Reactor, ReceiveEnd, Remote, SendEnd, TcpListener,
@@ -269,22 +268,17 @@ async fn device_side(
     bridgeheads: Vec<Bridgehead>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
-    let bridges = Rc::new((Cell::new(bridgeheads.len()), Bell::new()));
+    let mut bridges = Vec::new();
     for Bridgehead { commands, responses } in bridgeheads {
         let (commands, responses): (Inbox<_>, Outbox<_>) = (commands.open(), responses.open());
-        let (subsystems, bridges) = (house.subsystems.clone(), bridges.clone());
-        clock::spawn(async move {
-            serve_far(subsystems, commands, responses).await;
-            let (left, over) = &*bridges;
-            left.set(left.get() - 1);
-            over.ring();
-        });
+        let queues = FarQueues::new(house.subsystems.clone());
+        bridges.push(queues.clone());
+        clock::spawn(async move { queues.serve(commands, responses).await });
     }
     say(ready, Ready::Up { addresses: Vec::new(), began: house.began.clone() });
-    // The reactors of connections are stopped with this one, and go first.
-    let (left, over) = &*bridges;
-    while left.get() > 0 {
-        over.wait().await;
+    stopped().await;
+    for queues in bridges {
+        queues.end();
     }
     house.flush().await?;
     Ok(Connections::new())

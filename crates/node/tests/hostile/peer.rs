@@ -38,11 +38,7 @@ pub(crate) struct Place {
 impl Place {
     /// Where `server` is.
     pub(crate) fn of(server: &Server) -> Self {
-        Self {
-            address: server.addresses()[0],
-            nqn: NQN.to_owned(),
-            connected: AtomicU64::new(0),
-        }
+        Self { address: server.addresses()[0], nqn: NQN.to_owned(), connected: AtomicU64::new(0) }
     }
 }
 
