@@ -25,7 +25,7 @@ pub(crate) fn report(rounds: usize) {
         drop(load);
         server.join().expect("the echo ends with its client");
 
-        let target = Target::start(Kept::InMemory);
+        let target = Target::start(Kept::InMemory, Kind::Retrieve);
         let connected = target.connect();
         let grants = Grants::Awaited { data_max: connected.data_max };
         let mut load = Load::new(connected.io, grants, ONE.value_bytes);

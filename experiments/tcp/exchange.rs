@@ -1,4 +1,4 @@
-//! What is exchanged: a Store or a Retrieve as PDUs of NVMe/TCP, by their sizes. The echo and the
+//! What is exchanged: commands on pairs or on blocks as PDUs of NVMe/TCP, by their sizes. The echo and the
 //! targets get the same requests and give replies of the same size.
 
 /// A command of the load.
@@ -6,21 +6,40 @@
 pub(crate) enum Kind {
     Retrieve,
     Store,
+    Read,
+    Write,
 }
 
 impl Kind {
+    /// Whether it is of blocks, which are anywhere in the namespace, and not of pairs.
+    pub(crate) const fn is_of_blocks(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
+    }
+
+    /// Whether data goes to the target.
+    pub(crate) const fn brings_data(self) -> bool {
+        matches!(self, Self::Store | Self::Write)
+    }
+
+    /// What fills a namespace before it is read.
+    pub(crate) const fn filler(self) -> Self {
+        if self.is_of_blocks() { Self::Write } else { Self::Store }
+    }
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Retrieve => "retrieve",
             Self::Store => "store",
+            Self::Read => "read",
+            Self::Write => "write",
         }
     }
 
-    /// KV 1.0d.
+    /// KV 1.0d and NVM 1.1.
     pub(crate) const fn opcode(self) -> u8 {
         match self {
-            Self::Retrieve => 0x02,
-            Self::Store => 0x01,
+            Self::Retrieve | Self::Read => 0x02,
+            Self::Store | Self::Write => 0x01,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a target with connections on which nothing happens takes of a core.
 
+use crate::exchange::Kind;
 use crate::target::{Kept, Target};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
@@ -9,7 +10,7 @@ const CONNECTIONS: usize = 100;
 const WINDOW: Duration = Duration::from_secs(3);
 
 pub(crate) fn report() {
-    let target = Target::start(Kept::InMemory);
+    let target = Target::start(Kept::InMemory, Kind::Retrieve);
     // Two sockets each.
     let connected: Vec<_> = (0..CONNECTIONS / 2).map(|_| target.connect()).collect();
     let before = processor_seconds();

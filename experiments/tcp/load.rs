@@ -13,6 +13,9 @@ use std::time::Instant;
 /// Keys that are stored before, and drawn from in turn.
 pub(crate) const KEYS: u64 = 4_096;
 
+/// Blocks that are read and written, at random: 128 MiB.
+pub(crate) const BLOCKS: u64 = 32_768;
+
 /// Whether large values wait until the other side is ready for them: an echo is always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grants {
@@ -83,7 +86,7 @@ impl Load {
     /// Ids are those of the last 65,536 commands, which are never all outstanding.
     fn submit(&mut self, kind: Kind, number: usize) {
         let len = self.value.len();
-        let stored = if kind == Kind::Store { len } else { 0 };
+        let stored = if kind.brings_data() { len } else { 0 };
         let is_inside = self.grants == Grants::None || stored <= IN_CAPSULE_MAX;
         let inside = if is_inside { stored } else { 0 };
         let mut pdu = [0; CAPSULE_BYTES];
@@ -95,12 +98,18 @@ impl Load {
             .copy_from_slice(&u16::try_from(number % 65_536).expect("below").to_le_bytes());
         command[4] = 1;
         let size = bytes_of(len);
-        command[8..16].copy_from_slice(&self.next_key.to_le_bytes());
         command[32..36].copy_from_slice(&size);
         command[39] = if inside > 0 { 0x01 } else { 0x5a };
-        command[40..44].copy_from_slice(&size);
-        command[44] = 16;
-        self.next_key = (self.next_key + 1) % self.keys;
+        if kind.is_of_blocks() {
+            // One block, anywhere: NVM 1.1, SLBA, and NLB is 0's based.
+            command[40..48].copy_from_slice(&(base::mix(self.next_key) % self.keys).to_le_bytes());
+            self.next_key += 1;
+        } else {
+            command[8..16].copy_from_slice(&self.next_key.to_le_bytes());
+            command[40..44].copy_from_slice(&size);
+            command[44] = 16;
+            self.next_key = (self.next_key + 1) % self.keys;
+        }
         self.due.push((pdu, CAPSULE_BYTES, inside));
     }
 

@@ -15,7 +15,7 @@ mod target;
 
 use crate::echo::Wait;
 use crate::exchange::{Exchange, Kind};
-use crate::load::{Grants, KEYS, Load};
+use crate::load::{BLOCKS, Grants, KEYS, Load};
 use crate::target::{Kept, Target};
 use std::net::TcpStream;
 use std::process::ExitCode;
@@ -68,6 +68,11 @@ fn main() -> ExitCode {
             report(Exchange { kind, value_bytes, depth: 8 }, rounds, 0.85, &wanted);
         }
     }
+    for kind in [Kind::Read, Kind::Write] {
+        for (depth, bar) in [(1, 0.85), (32, 0.70), (128, 0.65)] {
+            report(Exchange { kind, value_bytes: 4 * KIB, depth }, rounds, bar, &wanted);
+        }
+    }
     if "asleep".contains(&wanted) {
         asleep::report(rounds);
     }
@@ -82,8 +87,8 @@ fn main() -> ExitCode {
 /// disturbed.
 fn say_whether_it_counts(kind: Kind, by_32: f64, by_128: f64) {
     let known = match kind {
-        Kind::Retrieve => (9.8, 11.8),
-        Kind::Store => (9.3, 10.7),
+        Kind::Retrieve | Kind::Read => (9.8, 11.8),
+        Kind::Store | Kind::Write => (9.3, 10.7),
     };
     let counts = by_32 > 0.8 * known.0 && by_128 > 0.8 * known.1;
     println!(
@@ -134,11 +139,12 @@ fn echo_rate(exchange: Exchange) -> f64 {
 /// The rate, and bytes of values copied for each operation beside the kernel's copies.
 #[expect(clippy::cast_precision_loss, reason = "for a report")]
 fn target_rate(kept: Kept, exchange: Exchange) -> (f64, f64) {
-    let target = Target::start(kept);
+    let target = Target::start(kept, exchange.kind);
     let connected = target.connect();
     let grants = Grants::Awaited { data_max: connected.data_max };
     let mut load = Load::new(connected.io, grants, exchange.value_bytes);
-    let fill = Exchange { kind: Kind::Store, depth: 32.min(exchange.depth.max(8)), ..exchange };
+    let kind = exchange.kind.filler();
+    let fill = Exchange { kind, depth: 32.min(exchange.depth.max(8)), ..exchange };
     load.set_keys(keys(exchange) as u64);
     load.run(fill, keys(exchange));
     let (rate, operations) = rate_and_count(&mut load, exchange);
@@ -147,9 +153,10 @@ fn target_rate(kept: Kept, exchange: Exchange) -> (f64, f64) {
     (rate, target.stop() as f64 / (operations + keys(exchange)) as f64)
 }
 
-/// How many keys are in use: as many as fit memory with large values.
+/// How many keys or blocks are in use: as many as fit memory with large values.
 fn keys(exchange: Exchange) -> usize {
-    usize::try_from(KEYS).expect("a few thousand").min((256 << 20) / exchange.value_bytes)
+    let keys = if exchange.kind.is_of_blocks() { BLOCKS } else { KEYS };
+    usize::try_from(keys).expect("a few thousand").min((256 << 20) / exchange.value_bytes)
 }
 
 fn rate(load: &mut Load, exchange: Exchange) -> f64 {

@@ -2,8 +2,9 @@
 
 use crate::connect::{Connected, connect};
 use crate::core;
-use node::Profile;
+use crate::exchange::Kind;
 use node::server::{Served, Server, ServerConfig};
+use node::{MemoryKind, Profile};
 use std::num::NonZero;
 
 /// Where the pairs are.
@@ -13,16 +14,19 @@ pub(crate) enum Kept {
     OnIdealFlash,
 }
 
+/// A drive of blocks on the flash of `ideal`.
+const BLOCKS: &str = include_str!("ideal-blocks.toml");
+
 pub(crate) struct Target(Server);
 
 const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000-8000-000000000002";
 
 impl Target {
-    pub(crate) fn start(kept: Kept) -> Self {
+    pub(crate) fn start(kept: Kept, kind: Kind) -> Self {
         let served = match kept {
-            Kept::InMemory => Served::Memory { size_bytes: 1 << 30 },
+            Kept::InMemory => Served::Memory { size_bytes: 1 << 30, kind: in_memory(kind) },
             Kept::OnIdealFlash => {
-                let ideal = Profile::load("ideal").expect("ideal is built in");
+                let ideal = ideal(kind);
                 Served::Emulated(Box::new(ideal.without_delays()))
             }
         };
@@ -44,4 +48,16 @@ impl Target {
         let report = self.0.stop().expect("the server served");
         report.reactors.iter().map(|reactor| reactor.moved.copied).sum()
     }
+}
+
+fn in_memory(kind: Kind) -> MemoryKind {
+    if kind.is_of_blocks() { MemoryKind::Block } else { MemoryKind::Kv }
+}
+
+/// The profile, or the same flash with a namespace of blocks.
+fn ideal(kind: Kind) -> Profile {
+    if kind.is_of_blocks() {
+        return Profile::parse("ideal.toml", BLOCKS).expect("the file is a profile");
+    }
+    Profile::load("ideal").expect("ideal is built in")
 }

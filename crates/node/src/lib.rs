@@ -34,6 +34,6 @@ pub mod state;
 
 pub use device::{Device, DeviceError, Figures, Opened, PowerLoss, SavedDevice};
 pub use indexes::INDEXES;
-pub use memory_drive::{MEMORY_DRIVE_BYTES_MIN, MemoryDrive};
+pub use memory_drive::{MEMORY_DRIVE_BYTES_MIN, MemoryDrive, MemoryKind};
 pub use nand::{Fault, FaultCounts, FaultPlan, FaultReport};
 pub use profile::{Profile, ProfileError};

@@ -1,9 +1,10 @@
 use crate::indexes::INDEXES;
 use base::MIB;
+use base::limits::BLOCK_BYTES;
 use clock::{CodeCosts, Cores, Gate, Group};
 use controller::{Controller, FirmwareCosts, LinkTiming};
 use engine::{Ack, IndexConfig, KeySpaceId, SPARE_EXTENTS_MIN, Store};
-use media::{Memory, Shape, Victims};
+use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
 use std::sync::Arc;
 
 /// Smallest size in bytes that hosts may see of a [`MemoryDrive`]: a few extents.
@@ -17,45 +18,62 @@ const EXTENT_PAGES: u32 = 256;
 /// What stores may have in memory besides the log: some pages of each stream that is filled.
 const BUFFER_BYTES: u64 = MIB;
 
-/// A drive of keys and values in memory, with no flash and no delays: what is left is the program.
-/// One namespace, the log of records and the index of those on flash.
+/// What hosts see of a [`MemoryDrive`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Keys and values: the log of records and the index of those on flash. An eighth more memory
+    /// than hosts see is there for cleaning.
+    #[default]
+    Kv,
+    /// Logical blocks of 4 KiB.
+    Block,
+}
+
+impl MemoryKind {
+    /// The kind of this name, as namespaces of a profile have it.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "kv" => Some(Self::Kv),
+            "block" => Some(Self::Block),
+            _ => None,
+        }
+    }
+}
+
+/// A drive in memory, with no flash and no delays: what is left is the program. It has one
+/// namespace at the start.
 #[derive(Debug)]
 pub struct MemoryDrive {
     controller: Arc<Controller>,
-    store: Arc<Store>,
 }
 
 impl MemoryDrive {
-    /// An empty drive of which hosts see `size_bytes`, at least [`MEMORY_DRIVE_BYTES_MIN`]. An
-    /// eighth more is there for cleaning. Runs inside a reactor.
-    pub async fn format(size_bytes: u64, seed: u64) -> Result<Self, engine::Error> {
+    /// An empty drive of which hosts see `size_bytes`, at least [`MEMORY_DRIVE_BYTES_MIN`]. Runs
+    /// inside a reactor.
+    pub async fn format(
+        kind: MemoryKind,
+        size_bytes: u64,
+        seed: u64,
+    ) -> Result<Self, engine::Error> {
         assert!(size_bytes >= MEMORY_DRIVE_BYTES_MIN, "a memory drive has some extents");
         let group = Group::new();
-        let config = engine::Config {
-            capacity_bytes: size_bytes,
-            ack: Ack::Buffer { bytes: BUFFER_BYTES },
-            victims: Victims::Greedy,
-            index: INDEXES[0].1,
-            index_config: IndexConfig::default(),
-            checkpoint_bytes: 0,
-            saves_buffer: true,
-            group,
-            seed,
+        let namespace = match kind {
+            MemoryKind::Kv => controller::Namespace::Kv(store(size_bytes, group, seed).await?),
+            MemoryKind::Block => {
+                let blocks = size_bytes / u64::from(BLOCK_BYTES);
+                let shape = BlocksShape { block_bytes: BLOCK_BYTES, blocks, parallelism: 1 };
+                controller::Namespace::Block(Arc::new(MemoryBlocks::new(shape)))
+            }
         };
-        let store = Store::format(Arc::new(Memory::new(shape(size_bytes))), config);
-        store.create_key_space(KeySpaceId(1)).await?;
-        let controller = Controller::new(
-            vec![controller::Namespace::Kv(store.clone())],
-            controller::Config {
-                group,
-                link: LinkTiming { bytes_per_second: 0, transfer: base::Nanos::ZERO },
-                handlers: u32::MAX,
-                costs: FirmwareCosts::default(),
-                cores: Cores::new(group, 1, CodeCosts::default()),
-                gate: Arc::new(Gate::new()),
-            },
-        );
-        Ok(Self { controller, store })
+        let config = controller::Config {
+            group,
+            link: LinkTiming { bytes_per_second: 0, transfer: base::Nanos::ZERO },
+            handlers: u32::MAX,
+            costs: FirmwareCosts::default(),
+            cores: Cores::new(group, 1, CodeCosts::default()),
+            gate: Arc::new(Gate::new()),
+        };
+        Ok(Self { controller: Controller::new(vec![namespace], config) })
     }
 
     /// The controller, which makes queue pairs.
@@ -63,10 +81,28 @@ impl MemoryDrive {
         &self.controller
     }
 
-    /// The store of its namespace.
-    pub fn store(&self) -> &Arc<Store> {
-        &self.store
+    /// The store of its namespaces of keys and values, if it has one.
+    pub fn kv(&self) -> Option<&Arc<Store>> {
+        self.controller.kv()
     }
+}
+
+/// A store of which hosts see `size_bytes`, with the key space of namespace 1.
+async fn store(size_bytes: u64, group: Group, seed: u64) -> Result<Arc<Store>, engine::Error> {
+    let config = engine::Config {
+        capacity_bytes: size_bytes,
+        ack: Ack::Buffer { bytes: BUFFER_BYTES },
+        victims: Victims::Greedy,
+        index: INDEXES[0].1,
+        index_config: IndexConfig::default(),
+        checkpoint_bytes: 0,
+        saves_buffer: true,
+        group,
+        seed,
+    };
+    let store = Store::format(Arc::new(Memory::new(shape(size_bytes))), config);
+    store.create_key_space(KeySpaceId(1)).await?;
+    Ok(store)
 }
 
 /// A log's medium for `size_bytes` of records, and an eighth more for cleaning.
@@ -97,8 +133,8 @@ mod tests {
         const SIZE: u64 = 512 * MIB;
         const VALUE: usize = 64 << 10;
         Reactor::new(None).run(async {
-            let drive = MemoryDrive::format(SIZE, 1).await.unwrap();
-            let store = drive.store();
+            let drive = MemoryDrive::format(MemoryKind::Kv, SIZE, 1).await.unwrap();
+            let store = drive.kv().unwrap();
             let all = store.usage().extents_free;
             let extent_bytes = PAGE_BYTES as usize * EXTENT_PAGES as usize;
             let alive = 80 * VALUE / extent_bytes;

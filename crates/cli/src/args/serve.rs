@@ -11,7 +11,8 @@ then, and the flash is gone with the program, unless there is a --state.
 Devices:
   PROFILE    A name from kvasir device list
   FILE.toml  The path of a profile
-  mem:SIZE   Keys and values in memory, without flash, as mem:1GiB
+  mem:SIZE   Keys and values in memory, without flash, as mem:1GiB;
+             mem:SIZE?kind=block is blocks
 
 A file has several devices, listeners, who may connect and limits, as
   [server]

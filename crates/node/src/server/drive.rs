@@ -1,4 +1,4 @@
-use crate::memory_drive::MemoryDrive;
+use crate::memory_drive::{MemoryDrive, MemoryKind};
 use crate::state::{Origin, Problem};
 use crate::{Device, DeviceError, FaultPlan, Profile, SavedDevice};
 use controller::{Controller, FlashFigures};
@@ -27,8 +27,12 @@ impl Drive {
     }
 
     /// A drive in memory, of which hosts see `size_bytes`.
-    pub(super) async fn in_memory(size_bytes: u64, seed: u64) -> Result<Self, DeviceError> {
-        Ok(Self::Memory(MemoryDrive::format(size_bytes, seed).await?))
+    pub(super) async fn in_memory(
+        kind: MemoryKind,
+        size_bytes: u64,
+        seed: u64,
+    ) -> Result<Self, DeviceError> {
+        Ok(Self::Memory(MemoryDrive::format(kind, size_bytes, seed).await?))
     }
 
     /// The emulated drive that was saved. `None` when its parts are not of one device.
@@ -67,7 +71,10 @@ impl Drive {
     pub(super) async fn flush(&self) -> Result<(), DeviceError> {
         match self {
             Self::Emulated(drive) => Ok(drive.device.flush().await?),
-            Self::Memory(drive) => Ok(drive.store().flush().await?),
+            Self::Memory(drive) => match drive.kv() {
+                Some(store) => Ok(store.flush().await?),
+                None => Ok(()),
+            },
         }
     }
 }

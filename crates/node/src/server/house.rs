@@ -64,8 +64,8 @@ impl House {
         for (place, ServedDevice { served, seed, state }) in devices {
             drives.push(match (served, state) {
                 (Served::Memory { .. }, Some(_)) => return Err(ServerError::NoState),
-                (Served::Memory { size_bytes }, None) => {
-                    reactor.run(Drive::in_memory(size_bytes, seed))?
+                (Served::Memory { size_bytes, kind }, None) => {
+                    reactor.run(Drive::in_memory(kind, size_bytes, seed))?
                 }
                 (Served::Emulated(profile), None) => reactor.run(Drive::format(profile, seed))?,
                 (Served::Emulated(profile), Some(path)) => {

@@ -1,4 +1,4 @@
-use crate::memory_drive::MEMORY_DRIVE_BYTES_MIN;
+use crate::memory_drive::{MEMORY_DRIVE_BYTES_MIN, MemoryKind};
 use crate::{Profile, ProfileError};
 use base::{human_bytes, parse_size};
 use std::path::Path;
@@ -15,6 +15,8 @@ pub enum Served {
     Memory {
         /// Bytes that hosts see.
         size_bytes: u64,
+        /// What they see.
+        kind: MemoryKind,
     },
 }
 
@@ -33,24 +35,21 @@ pub enum NotServed {
     /// There is none.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// It is too small or too large, or that is no size.
+    /// It is too small or too large, or of no kind that there is.
     #[error(
-        "a drive in memory is mem:SIZE, from {least} on, as mem:512MiB or mem:4GiB, and not \
-         mem:{0}",
+        "a drive in memory is mem:SIZE, from {least} on, as mem:512MiB or mem:4GiB?kind=block, and \
+         not mem:{0}",
         least = human_bytes(MEMORY_DRIVE_BYTES_MIN)
     )]
-    MemorySize(String),
+    Memory(String),
 }
 
 impl Served {
-    /// The device that `name` is the name of: `mem:SIZE`, or that of a profile, whose path begins
+    /// The device that `name` is the name of: `mem:SIZE[?kind=KIND]`, or that of a profile, whose path begins
     /// in `folder` if it is not absolute.
     pub fn named(name: &str, folder: &Path, pace: Pace) -> Result<Self, NotServed> {
-        if let Some(size) = name.strip_prefix("mem:") {
-            let possible = MEMORY_DRIVE_BYTES_MIN..=MEMORY_BYTES_MAX;
-            let size_bytes = parse_size(size).ok().filter(|size| possible.contains(size));
-            let size_bytes = size_bytes.ok_or_else(|| NotServed::MemorySize(size.to_owned()))?;
-            return Ok(Self::Memory { size_bytes });
+        if let Some(memory) = name.strip_prefix("mem:") {
+            return Self::in_memory(memory).ok_or_else(|| NotServed::Memory(memory.to_owned()));
         }
         let profile = if Profile::is_path(name) {
             Profile::load(&folder.join(name).to_string_lossy())?
@@ -68,11 +67,43 @@ impl Served {
         })))
     }
 
+    /// The drive in memory of `SIZE[?kind=KIND]`.
+    fn in_memory(text: &str) -> Option<Self> {
+        let (size, kind) = match text.split_once("?kind=") {
+            Some((size, kind)) => (size, MemoryKind::named(kind)?),
+            None => (text, MemoryKind::default()),
+        };
+        let possible = MEMORY_DRIVE_BYTES_MIN..=MEMORY_BYTES_MAX;
+        let size_bytes = parse_size(size).ok().filter(|size| possible.contains(size))?;
+        Some(Self::Memory { size_bytes, kind })
+    }
+
     /// What it is, in a line.
     pub fn description(&self) -> &str {
         match self {
             Self::Emulated(profile) => &profile.description,
-            Self::Memory { .. } => "keys and values in memory",
+            Self::Memory { kind: MemoryKind::Kv, .. } => "keys and values in memory",
+            Self::Memory { kind: MemoryKind::Block, .. } => "blocks in memory",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drive_in_memory_has_a_size_and_a_kind() {
+        let named = |name: &str| Served::named(name, Path::new("."), Pace::None);
+        let (size_bytes, kind) = (64 << 20, MemoryKind::Block);
+        assert_eq!(named("mem:64MiB?kind=block"), Ok(Served::Memory { size_bytes, kind }));
+        let kind = MemoryKind::Kv;
+        assert_eq!(named("mem:64MiB?kind=kv"), Ok(Served::Memory { size_bytes, kind }));
+        assert_eq!(named("mem:64MiB"), Ok(Served::Memory { size_bytes, kind }));
+        for wrong in ["64MiB?kind=zoned", "64MiB?", "64MiB?seed=1", "1KiB", "x", ""] {
+            let error = named(&format!("mem:{wrong}")).unwrap_err().to_string();
+            let end = format!("as mem:512MiB or mem:4GiB?kind=block, and not mem:{wrong}");
+            assert!(error.ends_with(&end), "{error}");
         }
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::MemoryKind;
 use crate::server::Served;
 use crate::server::{default_nqn, default_serial};
 use spec::AddressFamily;
@@ -70,7 +71,7 @@ fn a_file_is_what_it_says() {
     assert_eq!(config.nvme_tcp, ["127.0.0.1:4420".parse().unwrap(), "[::1]:4420".parse().unwrap()]);
     let [fast, slow] = &config.devices[..] else { panic!("there are two devices") };
     assert_eq!((&fast.name[..], fast.seed), ("fast", 7));
-    assert_eq!(fast.served, Served::Memory { size_bytes: 1 << 30 });
+    assert_eq!(fast.served, Served::Memory { size_bytes: 1 << 30, kind: MemoryKind::Kv });
     let mut ideal = crate::Profile::load("ideal").unwrap().without_delays();
     ideal.name = "ideal without delays".to_owned();
     assert_eq!((&slow.served, slow.seed), (&Served::Emulated(Box::new(ideal)), 1));
