@@ -1,5 +1,5 @@
-//! What is exchanged: commands on pairs or on blocks as PDUs of NVMe/TCP, by their sizes. The echo and the
-//! targets get the same requests and give replies of the same size.
+//! What is exchanged: commands on pairs or on blocks as PDUs of NVMe/TCP, by their sizes. The echo
+//! and the targets get the same requests and give replies of the same size.
 
 /// A command of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,9 @@ pub(crate) const RESPONSE: u8 = 0x05;
 pub(crate) const H2C_DATA: u8 = 0x06;
 pub(crate) const C2H_DATA: u8 = 0x07;
 pub(crate) const R2T: u8 = 0x09;
+
+/// Of the flags of data to the host: the command has succeeded, and no response follows.
+pub(crate) const C2H_SUCCESS: u8 = 1 << 3;
 
 /// Data that goes with the capsule: what targets announce as IOCCSZ.
 pub(crate) const IN_CAPSULE_MAX: usize = 8_192;

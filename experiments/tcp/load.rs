@@ -3,8 +3,8 @@
 
 use crate::echo::write_all;
 use crate::exchange::{
-    C2H_DATA, CAPSULE, CAPSULE_BYTES, Exchange, H2C_DATA, HEADER_BYTES, IN_CAPSULE_MAX, Kind, R2T,
-    RESPONSE, header,
+    C2H_DATA, C2H_SUCCESS, CAPSULE, CAPSULE_BYTES, Exchange, H2C_DATA, HEADER_BYTES,
+    IN_CAPSULE_MAX, Kind, R2T, RESPONSE, header,
 };
 use std::io::{ErrorKind, IoSlice, Read};
 use std::net::TcpStream;
@@ -161,7 +161,10 @@ impl Load {
                 assert_eq!(status, 0, "every command of the load succeeds");
                 self.completed += 1;
             }
-            C2H_DATA => self.skip = dword(4) as usize - HEADER_BYTES,
+            C2H_DATA => {
+                self.skip = dword(4) as usize - HEADER_BYTES;
+                self.completed += usize::from(pdu[1] & C2H_SUCCESS != 0);
+            }
             R2T => self.grant(pdu, dword(12) as usize, dword(16) as usize),
             other => panic!("a PDU of type {other:02x}h is no reply"),
         }

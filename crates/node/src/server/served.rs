@@ -45,8 +45,8 @@ pub enum NotServed {
 }
 
 impl Served {
-    /// The device that `name` is the name of: `mem:SIZE[?kind=KIND]`, or that of a profile, whose path begins
-    /// in `folder` if it is not absolute.
+    /// The device that `name` is the name of: `mem:SIZE[?kind=KIND]`, or that of a profile, whose
+    /// path begins in `folder` if it is not absolute.
     pub fn named(name: &str, folder: &Path, pace: Pace) -> Result<Self, NotServed> {
         if let Some(memory) = name.strip_prefix("mem:") {
             return Self::in_memory(memory).ok_or_else(|| NotServed::Memory(memory.to_owned()));

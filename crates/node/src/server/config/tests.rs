@@ -233,8 +233,8 @@ fn a_device_that_cannot_be_served_is_named() {
         (
             "\"mem:1GiB\"",
             "\"mem:1MiB\"",
-            "line 14: a drive in memory is mem:SIZE, from 8.0 MiB on, as mem:512MiB or mem:4GiB, \
-             and not mem:1MiB",
+            "line 14: a drive in memory is mem:SIZE, from 8.0 MiB on, as mem:512MiB or \
+             mem:4GiB?kind=block, and not mem:1MiB",
         ),
         (
             "\"ideal\"",
