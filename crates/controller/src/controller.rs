@@ -56,9 +56,9 @@ impl Controller {
         })
     }
 
-    /// The namespace of this id, if there is one. Who has it can use it when it is gone.
+    /// The namespace of this id, if there is one. What it has is nobody else's while this is held.
     #[inline]
-    pub fn namespace(&self, nsid: u32) -> Option<Namespace> {
+    pub fn namespace(&self, nsid: u32) -> Option<Arc<Namespace>> {
         self.inventory.get(nsid)
     }
 
@@ -97,15 +97,15 @@ impl Controller {
         self.execute_on(self.namespace(submission.command.nsid()), submission)
     }
 
-    /// Executes a command of a namespace, which may be removed meanwhile.
+    /// Executes a command of a namespace, which ends no sooner.
     pub(crate) async fn execute_on(
         &self,
-        namespace: Option<Namespace>,
+        namespace: Option<Arc<Namespace>>,
         submission: Submission,
     ) -> Outcome {
         self.gate.pass().await;
         self.cores.charge(Code::Parse, 1).await;
-        let outcome = match &namespace {
+        let outcome = match namespace.as_deref() {
             None => Err(Status::INVALID_NAMESPACE),
             Some(Namespace::Kv(store)) => self.execute_kv(store, submission).await,
             Some(Namespace::Block(blocks)) => self.execute_block(blocks, submission).await,

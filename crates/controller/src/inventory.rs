@@ -26,6 +26,8 @@ struct State {
     /// In the order of their places, none of which is next to another.
     free: Vec<BlockRun>,
     free_zones: Vec<Arc<Zones>>,
+    /// How often a namespace of an id has ended.
+    lives: BTreeMap<u32, u32>,
 }
 
 #[derive(Clone, Default)]
@@ -34,8 +36,8 @@ enum Slot {
     Free,
     /// A namespace is being made, or being ended.
     Taken,
-    Formatting(Namespace),
-    There(Namespace),
+    Formatting(Arc<Namespace>),
+    There(Arc<Namespace>),
 }
 
 impl Inventory {
@@ -44,7 +46,7 @@ impl Inventory {
         let made_with = namespaces.clone();
         let runs = (1..).zip(&namespaces);
         let runs = runs.filter_map(|(nsid, namespace)| Some((nsid, namespace.run()?))).collect();
-        let slots = namespaces.into_iter().map(Slot::There).collect();
+        let slots = namespaces.into_iter().map(|it| Slot::There(Arc::new(it))).collect();
         Self(RwLock::new(State { made_with, slots, runs, ..State::default() }))
     }
 
@@ -56,13 +58,18 @@ impl Inventory {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The namespace of this id, if there is one. Who has it can use it when it is gone.
+    /// The namespace of this id, if there is one. What it has is nobody else's while this is held.
     #[inline]
-    pub(crate) fn get(&self, nsid: u32) -> Option<Namespace> {
+    pub(crate) fn get(&self, nsid: u32) -> Option<Arc<Namespace>> {
         match self.state().slots.get((nsid as usize).checked_sub(1)?)? {
             Slot::There(namespace) | Slot::Formatting(namespace) => Some(namespace.clone()),
             Slot::Free | Slot::Taken => None,
         }
+    }
+
+    /// How many namespaces have had this id before.
+    pub(crate) fn life(&self, nsid: u32) -> u32 {
+        self.state().lives.get(&nsid).copied().unwrap_or(0)
     }
 
     /// Whether the namespace of this id is being formatted.
@@ -100,17 +107,17 @@ impl Inventory {
     }
 
     /// There is a namespace of a reserved id, or again one that was being formatted or ended.
-    pub(crate) fn put(&self, nsid: u32, namespace: Namespace) {
+    pub(crate) fn put(&self, nsid: u32, namespace: Arc<Namespace>) {
         self.state_mut().set(nsid, Slot::There(namespace));
     }
 
     /// Begins to end a namespace: no command finds it any more.
-    pub(crate) fn begin_end(&self, nsid: u32) -> Result<Namespace, Status> {
+    pub(crate) fn begin_end(&self, nsid: u32) -> Result<Arc<Namespace>, Status> {
         self.state_mut().replace(nsid, |_| Slot::Taken)
     }
 
     /// Begins to format a namespace.
-    pub(crate) fn begin_format(&self, nsid: u32) -> Result<Namespace, Status> {
+    pub(crate) fn begin_format(&self, nsid: u32) -> Result<Arc<Namespace>, Status> {
         self.state_mut().replace(nsid, Slot::Formatting)
     }
 
@@ -134,7 +141,7 @@ impl Inventory {
     }
 
     /// What an ended namespace had is free, and so is its id.
-    pub(crate) fn end(&self, nsid: u32, namespace: Namespace) {
+    pub(crate) fn end(&self, nsid: u32, namespace: &Namespace) {
         let mut state = self.state_mut();
         match namespace {
             Namespace::Kv(_) => {}
@@ -142,8 +149,9 @@ impl Inventory {
                 let run = state.runs.remove(&nsid).expect("a namespace of blocks has blocks");
                 state.give_back(run);
             }
-            Namespace::Zoned(zones) => state.free_zones.push(zones),
+            Namespace::Zoned(zones) => state.free_zones.push(zones.clone()),
         }
+        *state.lives.entry(nsid).or_default() += 1;
         state.set(nsid, Slot::Free);
     }
 
@@ -171,8 +179,8 @@ impl State {
     fn replace(
         &mut self,
         nsid: u32,
-        becomes: impl FnOnce(Namespace) -> Slot,
-    ) -> Result<Namespace, Status> {
+        becomes: impl FnOnce(Arc<Namespace>) -> Slot,
+    ) -> Result<Arc<Namespace>, Status> {
         let at = (nsid as usize).checked_sub(1);
         let slot = at.and_then(|at| self.slots.get_mut(at)).ok_or(Status::INVALID_NAMESPACE)?;
         match slot {

@@ -4,7 +4,8 @@ use crate::controller::Controller;
 use crate::inventory::SavedNamespaces;
 use crate::namespace::Namespace;
 use crate::status::{status_of, status_of_write, status_of_zones};
-use clock::Class;
+use base::Nanos;
+use clock::{Class, Stage};
 use engine::{KeySpaceId, Store};
 use ftl::ZoneAction;
 use spec::{CommandSet, Status};
@@ -28,7 +29,7 @@ impl Controller {
         let nsid = self.inventory.reserve()?;
         match self.make(nsid, set, size).await {
             Ok(namespace) => {
-                self.inventory.put(nsid, namespace);
+                self.inventory.put(nsid, Arc::new(namespace));
                 Ok(nsid)
             }
             Err(status) => {
@@ -54,28 +55,42 @@ impl Controller {
         }
     }
 
-    /// Ends a namespace with all its data. Commands that are under way run to their end.
+    /// Ends a namespace with all its data, when the commands that are under way have ended.
     pub(crate) async fn delete_namespace(&self, nsid: u32) -> Result<(), Status> {
         let namespace = self.inventory.begin_end(nsid)?;
-        let wiped = match &namespace {
+        until_unused(&namespace, 1).await;
+        let wiped = match &*namespace {
             Namespace::Kv(store) => {
                 store.delete_key_space(key_space(nsid)).await.map_err(status_of)
             }
             Namespace::Block(_) | Namespace::Zoned(_) => wipe(nsid, &namespace).await,
         };
         match wiped {
-            Ok(()) => self.inventory.end(nsid, namespace),
+            Ok(()) => self.inventory.end(nsid, &namespace),
             Err(_) => self.inventory.put(nsid, namespace),
         }
         wiped
     }
 
-    /// Makes a namespace empty. Commands that come meanwhile are refused.
+    /// Makes a namespace empty, when the commands that are under way have ended. Those that come
+    /// meanwhile are refused.
     pub(crate) async fn format_namespace(&self, nsid: u32) -> Result<(), Status> {
         let namespace = self.inventory.begin_format(nsid)?;
+        until_unused(&namespace, 2).await;
         let wiped = wipe(nsid, &namespace).await;
         self.inventory.put(nsid, namespace);
         wiped
+    }
+}
+
+/// How often it is looked whether commands have ended that are under way on a namespace.
+const LOOK: Nanos = Nanos::from_micros(100);
+
+/// Waits until no more than `holders` have the namespace: what a command wrote after it was wiped
+/// would be found by whoever has its blocks next.
+async fn until_unused(namespace: &Arc<Namespace>, holders: usize) {
+    while Arc::strong_count(namespace) > holders {
+        clock::sleep(LOOK, Stage::Queue).await;
     }
 }
 

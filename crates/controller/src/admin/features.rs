@@ -10,6 +10,7 @@ use spec::{
     TemperatureThreshold,
 };
 use std::cell::Cell;
+use std::sync::Arc;
 
 /// What no count of queues may be.
 const TOO_MANY_QUEUES: u16 = 0xffff;
@@ -137,7 +138,7 @@ fn current(association: &Association, command: &Command) -> Result<u32, Status> 
         Feature::NUMBER_OF_QUEUES => Ok(queues(features.io_queues.get())),
         Feature::KEY_VALUE_CONFIGURATION => {
             let subsystem = subsystem(association)?;
-            let is_of_pairs = |namespace: Namespace| matches!(namespace, Namespace::Kv(_));
+            let is_of_pairs = |namespace: Arc<Namespace>| matches!(*namespace, Namespace::Kv(_));
             if command.nsid() != NSID_ALL
                 && !association.namespace(command.nsid()).is_some_and(is_of_pairs)
             {

@@ -14,6 +14,7 @@ use spec::{
     IoCommandSets, NamespaceDescriptor, NamespaceDescriptors, NamespaceList, NvmController,
     NvmNamespace, Status, ZonedController, ZonedNamespace,
 };
+use std::sync::Arc;
 use zerocopy::IntoBytes;
 
 /// Ids from here on name no single namespace.
@@ -62,7 +63,7 @@ pub(super) fn identify(association: &Association, command: &Command) -> Executed
         }
         Cns::ACTIVE_NAMESPACES => asked.list(|nsid| association.namespace(nsid).is_some()),
         Cns::ACTIVE_NAMESPACES_OF_SET if SETS.contains(&set) => {
-            let has_set = |namespace: Namespace| namespace.command_set() == set;
+            let has_set = |namespace: Arc<Namespace>| namespace.command_set() == set;
             asked.list(|nsid| association.namespace(nsid).is_some_and(has_set))
         }
         // Hosts ask for these whatever the namespaces are; that of KV 1.0d has no field either.
@@ -96,7 +97,7 @@ impl Asked<'_> {
 
     /// The namespace that is asked about; `None` if there can be one of this id and the host has
     /// none.
-    fn namespace(&self) -> Result<Option<Namespace>, Status> {
+    fn namespace(&self) -> Result<Option<Arc<Namespace>>, Status> {
         self.id().map(|nsid| self.association.namespace(nsid))
     }
 
@@ -107,13 +108,13 @@ impl Asked<'_> {
     }
 
     /// CNS 00h and 11h, which are asked of namespaces of every set.
-    fn in_blocks(&self, find: impl Fn(u32) -> Option<Namespace>) -> Executed {
+    fn in_blocks(&self, find: impl Fn(u32) -> Option<Arc<Namespace>>) -> Executed {
         let described = if self.command.nsid() == NSID_ALL {
             block::of_all()
         } else {
             let nguid = self.subsystem.nguid(self.command.nsid());
-            match find(self.id()?) {
-                Some(Namespace::Kv(store)) => kv::in_blocks(&store, nguid),
+            match find(self.id()?).as_deref() {
+                Some(Namespace::Kv(store)) => kv::in_blocks(store, nguid),
                 Some(Namespace::Block(blocks)) => block::namespace(&blocks.shape(), nguid),
                 Some(Namespace::Zoned(zones)) => zoned::in_blocks(&zones.shape(), nguid),
                 None => IdentifyNamespace::default(),
@@ -138,13 +139,13 @@ impl Asked<'_> {
         if set != CommandSet::NVM && !self.has(set) {
             return Err(Status::INVALID_FIELD);
         }
-        match (self.namespace()?, set) {
+        match (self.namespace()?.as_deref(), set) {
             (Some(Namespace::Kv(store)), CommandSet::KEY_VALUE) => {
                 let nguid = self.subsystem.nguid(self.command.nsid());
-                delivered(self.command, kv::namespace(&store, nguid).as_bytes())
+                delivered(self.command, kv::namespace(store, nguid).as_bytes())
             }
             (Some(Namespace::Zoned(zones)), CommandSet::ZONED) => {
-                delivered(self.command, zoned::namespace(&zones).as_bytes())
+                delivered(self.command, zoned::namespace(zones).as_bytes())
             }
             (Some(Namespace::Block(_) | Namespace::Zoned(_)), CommandSet::NVM) | (None, _) => {
                 delivered(self.command, NvmNamespace::default().as_bytes())

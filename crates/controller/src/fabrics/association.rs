@@ -12,6 +12,7 @@ use spec::{Completion, QualifiedName, Status};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 /// The largest id of a dynamic controller (Base 2.1, Connect command).
 const CONTROLLER_ID_MAX: u16 = 0xffef;
@@ -50,7 +51,7 @@ pub(crate) struct Association {
 impl Association {
     /// The namespace of this id, if there is one and the host has it.
     #[inline]
-    pub(crate) fn namespace(&self, nsid: u32) -> Option<Namespace> {
+    pub(crate) fn namespace(&self, nsid: u32) -> Option<Arc<Namespace>> {
         match &self.service {
             Service::Storage(subsystem) => subsystem.namespace(nsid, &self.host),
             Service::Discovery(_) => None,

@@ -11,6 +11,7 @@ use crate::span::TRANSFER_BYTES_MAX;
 use base::{Buf, Nanos};
 use spec::{Command, DataPointer, Status, Transfer};
 use std::rc::Rc;
+use std::sync::Arc;
 
 impl Queue {
     /// Has the device execute an I/O command.
@@ -42,7 +43,7 @@ impl Queue {
 /// An I/O command that is to be executed.
 pub(crate) struct Job {
     subsystem: Rc<Subsystem>,
-    namespace: Namespace,
+    namespace: Arc<Namespace>,
     counted: Counted,
     /// How many bytes the host takes.
     room: u32,
@@ -61,7 +62,7 @@ pub(crate) struct Begun {
 
 impl Job {
     /// Begins it in the task that executes it: what the device is given, and what is kept.
-    pub(crate) fn begin(self, ticket: Ticket) -> (Namespace, Submission, Begun) {
+    pub(crate) fn begin(self, ticket: Ticket) -> (Arc<Namespace>, Submission, Begun) {
         let Self { subsystem, namespace, counted, room, submission } = self;
         clock::label(ticket.command_id.into());
         clock::begin_account();

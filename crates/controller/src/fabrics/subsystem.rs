@@ -96,7 +96,7 @@ impl Subsystem {
 
     /// The namespace of this id, if there is one and `host` has it.
     #[inline]
-    pub(crate) fn namespace(&self, nsid: u32, host: &QualifiedName) -> Option<Namespace> {
+    pub(crate) fn namespace(&self, nsid: u32, host: &QualifiedName) -> Option<Arc<Namespace>> {
         self.device.namespace(nsid).filter(|_| self.attachments.are_of(nsid, host))
     }
 
@@ -152,7 +152,12 @@ impl Subsystem {
 
     fn number(&self, nsid: u32, halves: [&[u8]; 2]) -> [u8; 16] {
         let half = |which: &[u8]| {
-            let bytes = [self.nqn.as_bytes(), &nsid.to_le_bytes(), which].concat();
+            let mut bytes = [self.nqn.as_bytes(), &nsid.to_le_bytes(), which].concat();
+            // Another namespace of the same id is another one.
+            match self.device.inventory.life(nsid) {
+                0 => {}
+                life => bytes.extend(life.to_le_bytes()),
+            }
             hash64(&bytes).to_be_bytes()
         };
         let mut number = [0; 16];

@@ -3,11 +3,16 @@ use crate::block_run::BlockRun;
 use crate::namespace::{NAMESPACES_MAX, Namespace};
 use ftl::Zones;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The namespaces of a device, in terms of those that it was made with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SavedNamespaces(Vec<(u32, SavedNamespace)>);
+pub struct SavedNamespaces {
+    namespaces: Vec<(u32, SavedNamespace)>,
+    /// How often a namespace of an id has ended.
+    lives: BTreeMap<u32, u32>,
+}
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum SavedNamespace {
@@ -32,23 +37,25 @@ impl Inventory {
             Slot::There(namespace) => Some((nsid, state.save(nsid, namespace)?)),
             _ => None,
         });
-        saved.collect::<Option<_>>().map(SavedNamespaces)
+        let namespaces = saved.collect::<Option<_>>()?;
+        Some(SavedNamespaces { namespaces, lives: state.lives.clone() })
     }
 
     /// Has the namespaces that were saved, on a device that was just made. `None` when they are not
     /// of this one.
     pub(crate) fn restore(&self, saved: &SavedNamespaces) -> Option<()> {
         let mut state = self.state_mut();
-        let mut restored = State { made_with: state.made_with.clone(), ..State::default() };
+        let (made_with, lives) = (state.made_with.clone(), saved.lives.clone());
+        let mut restored = State { made_with, lives, ..State::default() };
         restored.free = restored.made_with.iter().filter_map(Namespace::run).collect();
         restored.free.sort_by_key(BlockRun::place);
         restored.free_zones = restored.made_with.iter().filter_map(Namespace::zones).collect();
-        for (nsid, saved) in &saved.0 {
+        for (nsid, saved) in &saved.namespaces {
             let at = (*nsid as usize).checked_sub(1).filter(|at| *at < NAMESPACES_MAX as usize)?;
             let namespace = restored.restore(*nsid, *saved)?;
             let len = restored.slots.len().max(at + 1);
             restored.slots.resize(len, Slot::Free);
-            restored.slots[at] = Slot::There(namespace);
+            restored.slots[at] = Slot::There(Arc::new(namespace));
         }
         *state = restored;
         Some(())

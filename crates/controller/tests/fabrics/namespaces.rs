@@ -390,3 +390,58 @@ fn namespaces_are_restored_as_they_were_saved() {
         assert_eq!(admin.create(CommandSet::NVM, 20).await, Ok(NEXT + 1), "in the gap");
     });
 }
+
+#[test]
+fn what_is_under_way_ends_before_its_namespace_does() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        for is_format in [true, false] {
+            let held_up = world.gate.close();
+            let write = io.send(Command::write(BLOCK, 3, 1), &[7; 4_096], 0);
+            let change = if is_format {
+                Command::format_namespace(BLOCK, FormatOptions::default())
+            } else {
+                Command::delete_namespace(BLOCK)
+            };
+            admin.send(change, &[], 0);
+            clock::sleep(base::Nanos::from_millis(5), Stage::Queue).await;
+            assert_eq!(admin.waiting(), 0, "it waits for the write");
+            drop(held_up);
+            let written = io.next().await.unwrap().entry;
+            assert_eq!((written.command_id(), written.status()), (write, Status::SUCCESS));
+            assert_eq!(admin.next().await.unwrap().entry.status(), Status::SUCCESS);
+            if !is_format {
+                assert_eq!(admin.create(CommandSet::NVM, 100).await, Ok(BLOCK));
+                assert_eq!(admin.attach(BLOCK, &[id]).await, Status::SUCCESS);
+            }
+            let read = io.answer(Command::read(BLOCK, 3, 1), &[], 4_096).await;
+            assert_eq!(read.data.bytes(), Some(&[0; 4_096][..]), "nobody finds what was written");
+        }
+    });
+}
+
+#[test]
+fn another_namespace_of_the_same_id_has_other_names() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let names = async || {
+            admin.read(Command::identify(Cns::NAMESPACE_DESCRIPTORS, BLOCK)).await[..40].to_vec()
+        };
+        let first = names().await;
+        assert_eq!(admin.format(BLOCK, FormatOptions::default()).await, Status::SUCCESS);
+        assert_eq!(names().await, first, "it is the same namespace");
+        let mut seen = vec![first];
+        for _ in 0..3 {
+            assert_eq!(admin.delete(BLOCK).await, Status::SUCCESS);
+            assert_eq!(admin.create(CommandSet::NVM, 100).await, Ok(BLOCK));
+            assert_eq!(admin.attach(BLOCK, &[id]).await, Status::SUCCESS);
+            let names = names().await;
+            assert!(!seen.contains(&names), "Linux would take it for the one before");
+            seen.push(names);
+        }
+        let saved = world.device.save_namespaces().unwrap();
+        world.device.restore_namespaces(&saved).unwrap();
+        assert_eq!(names().await, seen[3]);
+    });
+}
