@@ -99,7 +99,10 @@ pub(crate) fn property(input: &mut Input<'_>) -> Command {
         }
         4 => {
             let property = Property(input.pick(&[0x00, 0x08, 0x14, 0x1c, 0x20, 0x68, 0x0c]));
-            let value = u64::from(input.number());
+            let mut value = u64::from(input.number());
+            if property == Property::NSSR && input.one_in(2) {
+                value = Property::RESET_SUBSYSTEM.into();
+            }
             if input.one_in(3) {
                 Command::property_set(property, value)
             } else {

@@ -3,7 +3,7 @@
 use crate::device::{CALM_KV, CALM_ZONED, KV};
 use crate::entry;
 use controller::{Capsule, Entrance, HostQueue, Port, Response, Responses};
-use spec::{AdminOpcode, Command, DataPointer, FabricsType, Status, Transfer};
+use spec::{AdminOpcode, Command, DataPointer, FabricsType, Property, Status, Transfer};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -155,10 +155,12 @@ const CHANGE_NAMESPACES: [AdminOpcode; 3] =
     [AdminOpcode::NAMESPACE_MANAGEMENT, AdminOpcode::NAMESPACE_ATTACHMENT, AdminOpcode::FORMAT_NVM];
 
 /// The command, or where it is for a namespace of the calm host the same for another one. To change
-/// all namespaces is every host's right, and would change those too.
+/// all namespaces is every host's right, and would change those too; so is to reset the subsystem.
 fn kept_out(command: &Command) -> Command {
     let nsid = command.nsid();
-    if command.admin_opcode() == AdminOpcode::FABRICS {
+    if resets_subsystem(command) {
+        Command::property_get(Property::NSSR).with_command_id(command.command_id())
+    } else if command.admin_opcode() == AdminOpcode::FABRICS {
         *command
     } else if (CALM_KV..=CALM_ZONED).contains(&nsid) {
         entry::with_nsid(command, nsid - CALM_KV + KV)
@@ -167,6 +169,12 @@ fn kept_out(command: &Command) -> Command {
     } else {
         *command
     }
+}
+
+fn resets_subsystem(command: &Command) -> bool {
+    command.admin_opcode() == AdminOpcode::FABRICS
+        && command.fabrics_type() == FabricsType::PROPERTY_SET
+        && command.property_offset() == Property::NSSR
 }
 
 struct Answers {

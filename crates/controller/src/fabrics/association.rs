@@ -129,6 +129,8 @@ pub(crate) struct Associations {
     list: RefCell<BTreeMap<u16, Rc<Association>>>,
     last_id: Cell<u16>,
     is_ticking: Cell<bool>,
+    /// Whether the subsystem was reset since it is there.
+    was_reset: Cell<bool>,
 }
 
 impl Associations {
@@ -150,7 +152,7 @@ impl Associations {
             host,
             service,
             limits,
-            registers: Registers::default(),
+            registers: Registers::new(self.was_reset.get()),
             keep_alive: KeepAlive::default(),
             features: Features::new(limits.io_queues),
             events: Events::default(),
@@ -171,6 +173,12 @@ impl Associations {
 
     pub(crate) fn all(&self) -> Vec<Rc<Association>> {
         self.list.borrow().values().cloned().collect()
+    }
+
+    /// The subsystem is reset: all associations, and those to come know it.
+    pub(crate) fn reset(&self) -> Vec<Rc<Association>> {
+        self.was_reset.set(true);
+        self.all()
     }
 
     fn remove(&self, id: u16) {

@@ -3,6 +3,7 @@
 
 use crate::completion::Outcome;
 use crate::fabrics::association::{Association, Service};
+use crate::fabrics::subsystem::Subsystem;
 use spec::{
     Capabilities, Command, Configuration, ControllerStatus, Property, ReadyTimeouts, Shutdown,
     ShutdownStatus, Status, Version,
@@ -21,9 +22,16 @@ const READY_HALF_SECONDS: u8 = 15;
 pub(crate) struct Registers {
     configuration: Cell<Configuration>,
     status: Cell<ControllerStatus>,
+    /// NSSRO, which stays until the host clears it.
+    was_subsystem_reset: Cell<bool>,
 }
 
 impl Registers {
+    /// Those of a controller of a subsystem that was reset before, or was not.
+    pub(crate) fn new(was_subsystem_reset: bool) -> Self {
+        Self { was_subsystem_reset: Cell::new(was_subsystem_reset), ..Self::default() }
+    }
+
     /// Enabled, and neither failed nor shut down.
     #[inline]
     pub(crate) fn takes_commands(&self) -> bool {
@@ -34,16 +42,24 @@ impl Registers {
     pub(crate) fn fail(&self) {
         self.status.set(ControllerStatus::FATAL);
     }
+
+    fn status(&self) -> ControllerStatus {
+        self.status.get().with_subsystem_reset(self.was_subsystem_reset.get())
+    }
 }
 
-/// What a controller here can do whose queues have at most so many entries.
-const fn capabilities(queue_entries: u16) -> Capabilities {
-    Capabilities::CONTIGUOUS_QUEUES
-        .with_queue_entries(queue_entries - 1)
+/// What a controller can do. There is nothing to reset behind a discovery controller.
+fn capabilities(association: &Association) -> Capabilities {
+    let common = Capabilities::CONTIGUOUS_QUEUES
+        .with_queue_entries(association.limits.queue_entries - 1)
         .with_ready_half_seconds(READY_HALF_SECONDS)
         .with(Capabilities::NVM_COMMAND_SET)
         .with(Capabilities::COMMAND_SETS)
-        .with(Capabilities::READY_WITH_MEDIA)
+        .with(Capabilities::READY_WITH_MEDIA);
+    match association.service {
+        Service::Storage(_) => common.with(Capabilities::SUBSYSTEM_RESET),
+        Service::Discovery(_) => common,
+    }
 }
 
 /// Answers a Property Get.
@@ -51,10 +67,11 @@ pub(crate) fn get(association: &Association, command: &Command) -> Outcome {
     let registers = &association.registers;
     let property = command.property_offset();
     let value = match property {
-        Property::CAP => capabilities(association.limits.queue_entries).0,
+        Property::CAP => capabilities(association).0,
         Property::VS => VERSION.0.into(),
         Property::CC => registers.configuration.get().0.into(),
-        Property::CSTS => registers.status.get().0.into(),
+        Property::CSTS => registers.status().0.into(),
+        Property::NSSR if subsystem(association).is_some() => 0,
         Property::CRTO => ReadyTimeouts::new(READY_HALF_SECONDS.into(), 0).0.into(),
         _ => return Outcome::of(Status::INVALID_FIELD),
     };
@@ -66,14 +83,34 @@ pub(crate) fn get(association: &Association, command: &Command) -> Outcome {
 
 /// Answers a Property Set.
 pub(crate) fn set(association: &Association, command: &Command) -> Outcome {
-    // Of the properties here a host writes one alone.
-    if command.property_offset() != Property::CC || command.property_is_8_bytes() {
+    // None of 8 bytes can be written.
+    if command.property_is_8_bytes() {
         return Outcome::of(Status::INVALID_FIELD);
     }
     #[expect(clippy::cast_possible_truncation, reason = "the property has 4 bytes")]
     let value = command.property_value() as u32;
-    configure(association, Configuration(value));
+    match (command.property_offset(), subsystem(association)) {
+        (Property::CC, _) => configure(association, Configuration(value)),
+        (Property::CSTS, Some(_)) => {
+            if ControllerStatus(value).is_subsystem_reset() {
+                association.registers.was_subsystem_reset.set(false);
+            }
+        }
+        (Property::NSSR, Some(subsystem)) => {
+            if value == Property::RESET_SUBSYSTEM {
+                reset_all(subsystem);
+            }
+        }
+        _ => return Outcome::of(Status::INVALID_FIELD),
+    }
     Outcome::done()
+}
+
+fn subsystem(association: &Association) -> Option<&Subsystem> {
+    match &association.service {
+        Service::Storage(subsystem) => Some(subsystem),
+        Service::Discovery(_) => None,
+    }
 }
 
 fn configure(association: &Association, new: Configuration) {
@@ -121,4 +158,15 @@ fn reset(association: &Association) {
     association.end_io_queues();
     association.events.reset(association);
     association.features.reset();
+}
+
+/// NVM Subsystem Reset: a Controller Level Reset of every controller of the subsystem, which comes
+/// over their hosts. The medium keeps what it has.
+fn reset_all(subsystem: &Subsystem) {
+    for controller in subsystem.associations.reset() {
+        let registers = &controller.registers;
+        registers.configuration.set(Configuration::default());
+        registers.was_subsystem_reset.set(true);
+        reset(&controller);
+    }
 }

@@ -8,6 +8,8 @@ use spec::{Command, Configuration, ConnectData, Feature, FeatureSelect, Property
 const READY: u64 = 1;
 const FATAL: u64 = 2;
 const SHUT_DOWN: u64 = 8;
+/// The subsystem was reset.
+const WAS_RESET: u64 = 16;
 
 #[test]
 fn capabilities_let_linux_find_key_value_namespaces() {
@@ -16,6 +18,7 @@ fn capabilities_let_linux_find_key_value_namespaces() {
         let capabilities = admin.property(Property::CAP).await;
         assert_eq!(capabilities & 0xffff, 1_023, "MQES");
         assert_ne!(capabilities & 1 << 16, 0, "CQR");
+        assert_ne!(capabilities & 1 << 36, 0, "NSSRS");
         assert_ne!(capabilities & 1 << 37, 0, "CSS: the NVM command set");
         assert_ne!(capabilities & 1 << 43, 0, "CSS: I/O command sets; without it Linux shows none");
         assert_ne!(capabilities >> 24 & 0xff, 0, "TO");
@@ -27,7 +30,7 @@ fn capabilities_let_linux_find_key_value_namespaces() {
 }
 
 #[test]
-fn a_property_has_one_size_and_only_one_is_written() {
+fn a_property_has_one_size_and_few_are_written() {
     run(async |world| {
         let (admin, _) = world.admin().await;
         let command = |kind: u8, size: u8, offset: u8| {
@@ -41,11 +44,14 @@ fn a_property_has_one_size_and_only_one_is_written() {
             (4, 1, 0x1c), // CSTS and
             (4, 1, 0x08), // VS have 4.
             (4, 0, 0x04),
-            (4, 0, 0x20), // There is no NSSR,
-            (4, 0, 0x24), // nor what only is in memory.
+            (4, 1, 0x20), // NSSR has 4, too.
+            (4, 0, 0x24), // What only is in memory is not here.
             (0, 1, 0x14),
+            (0, 1, 0x1c),
+            (0, 1, 0x20),
             (0, 0, 0x00),
-            (0, 0, 0x1c),
+            (0, 0, 0x08),
+            (0, 0, 0x68),
         ] {
             admin.send_bytes(&command(kind, size, offset), &[]);
             let response = admin.next().await.unwrap();
@@ -131,5 +137,77 @@ fn a_reset_ends_io_queues_and_waits_and_keeps_the_admin_queue() {
         for _ in 0..3 {
             reset(&world).await;
         }
+    });
+}
+
+/// A Property Set of 4 bytes.
+fn write(property: Property, value: u32) -> Command {
+    Command::property_set(property, value.into())
+}
+
+#[test]
+fn a_reset_of_the_subsystem_resets_every_controller_and_keeps_the_data() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let (other, other_id) = world.admin().await;
+        let (io, other_io) = (world.io(id, 1).await, world.io(other_id, 1).await);
+        assert_eq!(io.store(b"key", b"value").await, Status::SUCCESS);
+        // "NVMe" backwards, and what is not it, change nothing.
+        for value in [0x654d_564e, 0, 1, u32::MAX] {
+            assert_eq!(admin.status(write(Property::NSSR, value)).await, Status::SUCCESS);
+            assert_eq!(other.property(Property::CSTS).await, READY);
+        }
+        assert_eq!(admin.property(Property::NSSR).await, 0);
+
+        assert_eq!(admin.status(write(Property::NSSR, 0x4e56_4d65)).await, Status::SUCCESS);
+        assert!(io.next().await.is_none() && other_io.next().await.is_none(), "I/O queues end");
+        for line in [&admin, &other] {
+            assert_eq!(line.property(Property::CSTS).await, WAS_RESET);
+            assert_eq!(line.property(Property::CC).await, 0);
+            assert_eq!(line.status(Command::keep_alive()).await, Status::COMMAND_SEQUENCE_ERROR);
+            line.set_configuration(Configuration::ENABLE_ALL_COMMAND_SETS).await;
+            assert_eq!(line.property(Property::CSTS).await, READY | WAS_RESET);
+            assert_eq!(line.status(Command::keep_alive()).await, Status::SUCCESS);
+        }
+        let io = world.io(id, 1).await;
+        assert_eq!(io.retrieve(b"key", 5).await.data.bytes(), Some(&b"value"[..]));
+    });
+}
+
+#[test]
+fn that_the_subsystem_was_reset_is_told_until_a_host_has_cleared_it() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        let (other, _) = world.admin().await;
+        assert_eq!(admin.status(write(Property::NSSR, 0x4e56_4d65)).await, Status::SUCCESS);
+        for others in [0, 1, 0xffff_ffef] {
+            assert_eq!(admin.status(write(Property::CSTS, others)).await, Status::SUCCESS);
+            assert_eq!(admin.property(Property::CSTS).await, WAS_RESET, "it stands in bit 4");
+        }
+        admin.set_configuration(Configuration::ENABLE_ALL_COMMAND_SETS).await;
+        admin.set_configuration(Configuration(0x0046_0060)).await;
+        assert_eq!(admin.property(Property::CSTS).await, WAS_RESET, "a reset of one keeps it");
+        assert_eq!(admin.status(write(Property::CSTS, 0x10)).await, Status::SUCCESS);
+        assert_eq!(admin.property(Property::CSTS).await, 0);
+        assert_eq!(other.property(Property::CSTS).await, WAS_RESET, "each has its own");
+        let (late, _) = world.admin().await;
+        assert_eq!(late.property(Property::CSTS).await, READY | WAS_RESET, "it comes after it");
+    });
+}
+
+#[test]
+fn behind_a_discovery_controller_is_nothing_to_reset() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        let (discovery, _) = world.admin_of(spec::QualifiedName::DISCOVERY, 0).await;
+        assert_eq!(discovery.property(Property::CAP).await & 1 << 36, 0, "NSSRS");
+        for command in [
+            write(Property::NSSR, 0x4e56_4d65),
+            write(Property::CSTS, 0x10),
+            Command::property_get(Property::NSSR),
+        ] {
+            assert_eq!(discovery.status(command).await, Status::INVALID_FIELD);
+        }
+        assert_eq!(admin.property(Property::CSTS).await, READY);
     });
 }

@@ -22,6 +22,8 @@ impl ControllerStatus {
     pub const READY: Self = Self(1 << 0);
     /// CFS, bit 1: failed for good.
     pub const FATAL: Self = Self(1 << 1);
+    /// NSSRO, bit 4: the subsystem was reset; a host that writes it clears it.
+    pub const SUBSYSTEM_RESET: Self = Self(1 << 4);
 
     /// The same with `ready` as RDY.
     #[inline]
@@ -55,6 +57,19 @@ impl ControllerStatus {
         self.0 & Self::FATAL.0 != 0
     }
 
+    /// The same with `was_reset` as NSSRO.
+    #[inline]
+    #[must_use]
+    pub const fn with_subsystem_reset(self, was_reset: bool) -> Self {
+        Self(self.0 & !Self::SUBSYSTEM_RESET.0 | (was_reset as u32) << 4)
+    }
+
+    /// Whether the subsystem was reset: bit 4 (NSSRO).
+    #[inline]
+    pub const fn is_subsystem_reset(self) -> bool {
+        self.0 & Self::SUBSYSTEM_RESET.0 != 0
+    }
+
     /// How far a shutdown is: bits 3:2 (SHST).
     #[inline]
     pub const fn shutdown(self) -> ShutdownStatus {
@@ -86,6 +101,10 @@ mod tests {
         assert!(ControllerStatus::FATAL.is_fatal() && !ControllerStatus::FATAL.is_ready());
         assert_eq!(status.with_ready(false), ControllerStatus(0x8));
         assert_eq!(status.with_ready(false).with_ready(true), status);
+        // NSSRO is bit 4.
+        assert_eq!(status.with_subsystem_reset(true), ControllerStatus(0x19));
+        assert_eq!(ControllerStatus(0x19).with_subsystem_reset(false), status);
+        assert!(ControllerStatus(0x10).is_subsystem_reset() && !status.is_subsystem_reset());
         for (number, shutdown) in [
             (0x0, ShutdownStatus::None),
             (0x4, ShutdownStatus::Occurring),
