@@ -1,6 +1,7 @@
 //! Which I/O commands there are, as hosts of a fabric are told and held to.
 
-use spec::{BLOCK_RANGE_BYTES, COPY_RANGE_BYTES, Command, CommandSet, Effects, Opcode};
+use base::Buf;
+use spec::{BLOCK_RANGE_BYTES, COPY_RANGE_BYTES, Command, CommandSet, CopyRange, Effects, Opcode};
 
 /// An I/O command that namespaces of a command set have.
 pub(crate) struct IoCommand {
@@ -11,12 +12,35 @@ pub(crate) struct IoCommand {
     pub(crate) counted: Counted,
 }
 
-/// What a command counts as in the device's SMART / Health Information.
+/// What a command counts as in the device's SMART / Health Information (KV 1.0d, NVM 1.1 and ZNS
+/// 1.1a, definitions of SMART Data Units Read Command and User Data Out Command).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
+    /// With the bytes that it moves over the link.
     Read,
+    /// With the bytes that it moves over the link.
     Write,
+    /// A read of blocks that stay in the device.
+    ReadInside,
+    /// A write of blocks that the device has read itself.
+    WriteInside,
     Neither,
+}
+
+impl Counted {
+    /// The bytes that count of a command which brings `data`, beside those that it returns.
+    #[inline]
+    pub(crate) fn bytes(self, command: &Command, data: &Buf, block_bytes: u32) -> u64 {
+        match self {
+            Self::Read | Self::Write | Self::Neither => data.len().into(),
+            Self::ReadInside => blocks(command, block_bytes),
+            Self::WriteInside => {
+                let ranges = data.bytes().and_then(CopyRange::all_in).unwrap_or_default();
+                let count: u64 = ranges.iter().map(|range| u64::from(range.blocks())).sum();
+                count * u64::from(block_bytes)
+            }
+        }
+    }
 }
 
 /// The commands of a command set; none of one that is not here.
@@ -50,7 +74,7 @@ static KEY_VALUE: [IoCommand; 5] = [
     IoCommand::new(Opcode::STORE, CHANGES, size, Counted::Write),
     IoCommand::new(Opcode::EXIST, NO_EFFECT, nothing, Counted::Neither),
     IoCommand::new(Opcode::DELETE, CHANGES, nothing, Counted::Neither),
-    IoCommand::new(Opcode::LIST, NO_EFFECT, size, Counted::Read),
+    IoCommand::new(Opcode::LIST, NO_EFFECT, size, Counted::Neither),
 ];
 
 static NVM: [IoCommand; 8] = [READ, WRITE, FLUSH, WRITE_ZEROES, DATASET, COPY, COMPARE, VERIFY];
@@ -76,9 +100,9 @@ const WRITE_ZEROES: IoCommand =
     IoCommand::new(Opcode::WRITE_ZEROES, CHANGES, nothing, Counted::Neither);
 const DATASET: IoCommand =
     IoCommand::new(Opcode::DATASET_MANAGEMENT, CHANGES, block_ranges, Counted::Neither);
-const COPY: IoCommand = IoCommand::new(Opcode::COPY, CHANGES, copy_ranges, Counted::Neither);
+const COPY: IoCommand = IoCommand::new(Opcode::COPY, CHANGES, copy_ranges, Counted::WriteInside);
 const COMPARE: IoCommand = IoCommand::new(Opcode::COMPARE, NO_EFFECT, blocks, Counted::Read);
-const VERIFY: IoCommand = IoCommand::new(Opcode::VERIFY, NO_EFFECT, nothing, Counted::Neither);
+const VERIFY: IoCommand = IoCommand::new(Opcode::VERIFY, NO_EFFECT, nothing, Counted::ReadInside);
 
 impl IoCommand {
     const fn new(

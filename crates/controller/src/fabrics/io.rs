@@ -28,14 +28,14 @@ impl Queue {
 
     /// Answers an I/O command that the device has executed.
     pub(crate) fn done(&self, ticket: Ticket, begun: Begun, mut outcome: Outcome) {
-        let Begun { at, brought, subsystem, counted, room } = begun;
+        let Begun { at, bytes, subsystem, counted, room } = begun;
         if outcome.data.len() > room {
             outcome = Outcome::of(Status::DATA_SGL_LENGTH_INVALID);
         }
         let ended = clock::now();
         assert_eq!(clock::stages().total(), ended - at, "stages add up to the latency");
-        let moved = brought + outcome.data.len();
-        subsystem.tally.end(ended, counted, moved, outcome.status);
+        let bytes = bytes + u64::from(outcome.data.len());
+        subsystem.tally.end(ended, counted, bytes, outcome.status);
         self.answer(ticket, outcome);
     }
 }
@@ -45,6 +45,8 @@ pub(crate) struct Job {
     subsystem: Rc<Subsystem>,
     namespace: Arc<Namespace>,
     counted: Counted,
+    /// What counts of it beside the bytes that it returns.
+    bytes: u64,
     /// How many bytes the host takes.
     room: u32,
     submission: Submission,
@@ -53,8 +55,8 @@ pub(crate) struct Job {
 /// What is kept of it meanwhile.
 pub(crate) struct Begun {
     at: Nanos,
-    /// Bytes that came with it.
-    brought: u32,
+    /// What counts of it beside the bytes that it returns.
+    bytes: u64,
     pub(crate) subsystem: Rc<Subsystem>,
     counted: Counted,
     room: u32,
@@ -63,12 +65,12 @@ pub(crate) struct Begun {
 impl Job {
     /// Begins it in the task that executes it: what the device is given, and what is kept.
     pub(crate) fn begin(self, ticket: Ticket) -> (Arc<Namespace>, Submission, Begun) {
-        let Self { subsystem, namespace, counted, room, submission } = self;
+        let Self { subsystem, namespace, counted, bytes, room, submission } = self;
         clock::label(ticket.command_id.into());
         clock::begin_account();
-        let (at, brought) = (clock::now(), submission.data.len());
+        let at = clock::now();
         subsystem.tally.begin(at);
-        (namespace, submission, Begun { at, brought, subsystem, counted, room })
+        (namespace, submission, Begun { at, bytes, subsystem, counted, room })
     }
 }
 
@@ -107,9 +109,11 @@ fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
     if command.transfer() == Transfer::ToHost && room < moved.min(TRANSFER_BYTES_MAX) {
         return Err(Status::DATA_SGL_LENGTH_INVALID);
     }
+    let counted = what.counted;
+    let bytes = counted.bytes(&command, &data, namespace.block_bytes());
     let submission = Submission { command, long_key: None, data };
     let subsystem = subsystem.clone();
-    Ok(Job { subsystem, namespace, counted: what.counted, room, submission })
+    Ok(Job { subsystem, namespace, counted, bytes, room, submission })
 }
 
 /// One byte more than any command may move.

@@ -16,6 +16,8 @@ pub struct FlashFigures {
     pub reads: u64,
     /// Pages programmed.
     pub programs: u64,
+    /// Bytes of data programmed since it is served, copies within the flash included.
+    pub programmed_bytes: u64,
     /// Blocks erased.
     pub erases: u64,
     /// Spare blocks that are left, in percent of those that there were.
@@ -26,8 +28,14 @@ pub struct FlashFigures {
 
 impl FlashFigures {
     /// Those of a device without flash, or as new.
-    pub const NEW: Self =
-        Self { reads: 0, programs: 0, erases: 0, spare_percent: 100, used_percent: 0 };
+    pub const NEW: Self = Self {
+        reads: 0,
+        programs: 0,
+        programmed_bytes: 0,
+        erases: 0,
+        spare_percent: 100,
+        used_percent: 0,
+    };
 }
 
 /// What a subsystem says it is.

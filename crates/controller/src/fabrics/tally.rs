@@ -26,9 +26,9 @@ impl Tally {
         self.under_way.set(self.under_way.get() + 1);
     }
 
-    /// An I/O command has ended that moved `bytes`.
+    /// An I/O command has ended that read or wrote `bytes`.
     #[inline]
-    pub(crate) fn end(&self, now: Nanos, counted: Counted, bytes: u32, status: Status) {
+    pub(crate) fn end(&self, now: Nanos, counted: Counted, bytes: u64, status: Status) {
         let add = |cell: &Cell<u64>, more: u64| cell.set(cell.get() + more);
         self.under_way.set(self.under_way.get() - 1);
         if self.under_way.get() == 0 {
@@ -43,13 +43,13 @@ impl Tally {
             return;
         }
         match counted {
-            Counted::Read => {
+            Counted::Read | Counted::ReadInside => {
                 add(&self.reads, 1);
-                add(&self.bytes_read, bytes.into());
+                add(&self.bytes_read, bytes);
             }
-            Counted::Write => {
+            Counted::Write | Counted::WriteInside => {
                 add(&self.writes, 1);
-                add(&self.bytes_written, bytes.into());
+                add(&self.bytes_written, bytes);
             }
             Counted::Neither => {}
         }

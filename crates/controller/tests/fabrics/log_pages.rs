@@ -1,13 +1,13 @@
 //! Get Log Page (Base 2.1, Get Log Page command).
 
-use crate::host::{KV, Line, run};
+use crate::host::{BLOCK, KV, Line, ZONED, run};
 use base::Nanos;
 use controller::{EngineFigures, FlashFigures};
 use spec::{
-    AdminOpcode, Command, CommandEffects, CommandSet, Effects, ErrorEntry, FirmwareSlots, LogPage,
-    Opcode, SmartLog, Status, SupportedLogPages,
+    AdminOpcode, BlockRange, Command, CommandEffects, CommandSet, CopyRange, Effects, ErrorEntry,
+    FirmwareSlots, LogPage, Opcode, SmartLog, Status, SupportedLogPages,
 };
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 fn get(page: LogPage, bytes: u32) -> Command {
     Command::get_log_page(page, u32::MAX, bytes)
@@ -250,7 +250,7 @@ fn the_engines_figures_are_those_of_its_store() {
     run(async |world| {
         let (admin, id) = world.admin().await;
         let io = world.io(id, 1).await;
-        let get = get(EngineFigures::LOG_PAGE, 128);
+        let get = get(EngineFigures::LOG_PAGE, 160);
         let before: EngineFigures = admin.structure(get).await;
         io.store(b"one", &[1; 100]).await;
         io.store(b"two", &[2; 200]).await;
@@ -258,7 +258,7 @@ fn the_engines_figures_are_those_of_its_store() {
         world.flash.set(FlashFigures { reads: 5, programs: 6, erases: 7, ..FlashFigures::NEW });
         let bytes = admin.read(get).await;
         let word = |at: usize| u64::from_le_bytes(bytes[8 * at..8 * at + 8].try_into().unwrap());
-        assert_eq!((word(0), word(1)), (1, before.live_records.get() + 2));
+        assert_eq!((word(0), word(1)), (2, before.live_records.get() + 2));
         let live = world.device.store().usage().values.bytes;
         assert_eq!((word(2), word(3)), (live, crate::host::CAPACITY));
         let stored = 100 + 200 + 300 + 3 * 3;
@@ -268,5 +268,77 @@ fn the_engines_figures_are_those_of_its_store() {
         let after: EngineFigures = admin.structure(get).await;
         assert_eq!(after.live_records.get(), before.live_records.get() + 1);
         assert_eq!(after.tombstones.get(), before.tombstones.get() + 1);
+    });
+}
+
+/// Data units of 512,000 bytes and commands: read, written.
+async fn moved(admin: &Line) -> [u128; 4] {
+    let smart: SmartLog = admin.structure(get(LogPage::SMART, 512)).await;
+    let counts =
+        [smart.data_units_read, smart.data_units_written, smart.host_reads, smart.host_writes];
+    counts.map(zerocopy::little_endian::U128::get)
+}
+
+#[test]
+fn health_counts_the_blocks_of_each_command_as_its_set_has_it() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        // 100 blocks of 4 KiB are 409,600 bytes: a unit each time, two of three times.
+        let blocks = vec![0; 100 * 4_096];
+        let ranges = [CopyRange::new(0, 50), CopyRange::new(0, 50)];
+        let zeroes = Command::write_zeroes(BLOCK, 0, 100);
+        let append = Command::zone_append(ZONED, 0, 1);
+        let unwanted = BlockRange::new(0, 100);
+        for (command, data, expected) in [
+            (Command::write(BLOCK, 0, 100), &blocks[..], [0, 1, 0, 1]),
+            (Command::copy(BLOCK, 50, 1), ranges[..1].as_bytes(), [0, 2, 0, 2]),
+            (zeroes, &[], [0, 2, 0, 2]),
+            (Command::deallocate(BLOCK, 1), unwanted.as_bytes(), [0, 2, 0, 2]),
+            (append, &blocks[..4_096], [0, 2, 0, 3]),
+            (Command::read(BLOCK, 0, 100), &[], [1, 2, 1, 3]),
+            (Command::compare(BLOCK, 0, 100), &blocks, [2, 2, 2, 3]),
+            (Command::verify(BLOCK, 0, 100), &[], [3, 2, 3, 3]),
+            (Command::flush(BLOCK), &[], [3, 2, 3, 3]),
+            (Command::list(KV, b"", 4_096), &[], [3, 2, 3, 3]),
+        ] {
+            let response = io.answer(command, data, 409_600).await;
+            assert_eq!(response.entry.status(), Status::SUCCESS, "{command:?}");
+            assert_eq!(moved(&admin).await, expected, "{command:?}");
+        }
+        assert_eq!(io.status(Command::verify(BLOCK, 1, 100)).await, Status::LBA_OUT_OF_RANGE);
+        assert_eq!(moved(&admin).await, [3, 2, 3, 3], "what failed counts nothing");
+    });
+}
+
+#[test]
+fn figures_say_how_much_more_was_programmed_than_written() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let figures = async || {
+            let figures: EngineFigures = admin.structure(get(EngineFigures::LOG_PAGE, 160)).await;
+            let programmed = figures.flash_programmed_bytes.get();
+            let amplification = figures.amplification_millionths.get();
+            (figures.bytes_read.get(), figures.bytes_written.get(), programmed, amplification)
+        };
+        let program = |programmed_bytes| {
+            world.flash.set(FlashFigures { programmed_bytes, ..FlashFigures::NEW });
+        };
+        program(16_384);
+        assert_eq!(figures().await, (0, 0, 16_384, 0), "nothing was written yet");
+        io.store(b"key", &[1; 3_000]).await;
+        io.retrieve(b"key", 1_000).await;
+        let write = Command::write(BLOCK, 0, 1);
+        assert_eq!(io.answer(write, &[2; 4_096], 0).await.entry.status(), Status::SUCCESS);
+        // 16,384 / 7,096 = 2.308906426...
+        assert_eq!(figures().await, (1_000, 7_096, 16_384, 2_308_906));
+        program(1 << 50);
+        assert_eq!(figures().await.3, 158_666_841_437_799_323);
+        program(u64::MAX);
+        assert_eq!(figures().await.3, u64::MAX, "it is too much, and no little");
+        let bytes = admin.read(get(EngineFigures::LOG_PAGE, 160)).await;
+        let word = |at: usize| u64::from_le_bytes(bytes[8 * at..8 * at + 8].try_into().unwrap());
+        assert_eq!((word(16), word(17), word(18)), (1_000, 7_096, u64::MAX));
     });
 }

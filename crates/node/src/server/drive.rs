@@ -16,6 +16,8 @@ pub(super) enum Drive {
 pub(super) struct Emulated {
     device: Device,
     profile: Box<Profile>,
+    /// What had been programmed before it was served. What hosts write is counted from there on.
+    programmed_before: u64,
 }
 
 impl Drive {
@@ -23,7 +25,7 @@ impl Drive {
     pub(super) async fn format(profile: Box<Profile>, seed: u64) -> Result<Self, DeviceError> {
         let cells = Device::manufacture(&profile, seed);
         let device = Device::format(&profile, cells, seed, FaultPlan::default()).await?;
-        Ok(Self::Emulated(Rc::new(Emulated { device, profile })))
+        Ok(Self::Emulated(Rc::new(Emulated::new(device, profile))))
     }
 
     /// A drive in memory, of which hosts see `size_bytes`.
@@ -38,13 +40,13 @@ impl Drive {
     /// The emulated drive that was saved. `None` when its parts are not of one device.
     pub(super) fn restore(profile: Box<Profile>, seed: u64, saved: SavedDevice) -> Option<Self> {
         let device = Device::restore(origin(&profile, seed), saved)?;
-        Some(Self::Emulated(Rc::new(Emulated { device, profile })))
+        Some(Self::Emulated(Rc::new(Emulated::new(device, profile))))
     }
 
     /// Writes an emulated drive to `out`, when it was flushed and nothing is left to happen.
     pub(super) fn save(&self, seed: u64, out: &mut dyn Write) -> Result<(), Problem> {
         let Self::Emulated(drive) = self else { unreachable!("a drive in memory is not kept") };
-        let Emulated { device, profile } = &**drive;
+        let Emulated { device, profile, .. } = &**drive;
         // Of its load nobody knows more than the drive itself.
         device.save(origin(profile, seed), &[], out)
     }
@@ -80,6 +82,11 @@ impl Drive {
 }
 
 impl Emulated {
+    fn new(device: Device, profile: Box<Profile>) -> Self {
+        let programmed_before = programmed(&device, &profile);
+        Self { device, profile, programmed_before }
+    }
+
     fn flash(&self) -> FlashFigures {
         let nand = &self.profile.nand;
         let counters = self.device.figures().nand;
@@ -92,6 +99,7 @@ impl Emulated {
         FlashFigures {
             reads: counters.reads,
             programs: counters.programs,
+            programmed_bytes: programmed(&self.device, &self.profile) - self.programmed_before,
             erases: counters.erases,
             spare_percent: percent(spares.saturating_sub(retired), spares).min(100),
             used_percent: endurance.map_or(0, |endurance| percent(cycles, endurance)),
@@ -102,6 +110,12 @@ impl Emulated {
 /// What a state of the drive is of.
 pub(super) fn origin(profile: &Profile, seed: u64) -> Origin<'_> {
     Origin { profile, seed, shuffle: false }
+}
+
+/// Bytes of data that were ever programmed. A copy within a plane moves a whole page.
+fn programmed(device: &Device, profile: &Profile) -> u64 {
+    let counters = device.figures().nand;
+    counters.bytes_programmed + counters.copybacks * u64::from(profile.nand.page_bytes)
 }
 
 fn percent(part: u64, whole: u64) -> u8 {

@@ -9,13 +9,14 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub(super) const PAGE: VendorPage = VendorPage { id: EngineFigures::LOG_PAGE, read };
 
 /// What the device's store holds and has done, and its flash: log page C0h. All are 64-bit numbers,
-/// little endian; those of work done count from when the device was opened.
+/// little endian. Those of work done count from when the device was opened, what a saved state
+/// counted included; the last four count from when it is served.
 #[derive(
     Clone, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
 pub struct EngineFigures {
-    /// 1: of this layout. Later ones only add fields.
+    /// 2: of this layout. Later ones only add fields; 1 had those up to `flash_erases`.
     pub version: U64,
     /// Keys with a value, and a few records by which the store keeps its key spaces.
     pub live_records: U64,
@@ -47,6 +48,15 @@ pub struct EngineFigures {
     pub flash_programs: U64,
     /// Blocks of flash erased.
     pub flash_erases: U64,
+    /// Bytes that hosts read in all namespaces, as the data units of SMART / Health Information.
+    pub bytes_read: U64,
+    /// Bytes that hosts wrote in all namespaces, as those data units.
+    pub bytes_written: U64,
+    /// Bytes of data programmed into the flash, copies within it included.
+    pub flash_programmed_bytes: U64,
+    /// Write amplification: `flash_programmed_bytes` for each million of `bytes_written`, or 0
+    /// where that is 0.
+    pub amplification_millionths: U64,
 }
 
 impl EngineFigures {
@@ -58,9 +68,9 @@ impl EngineFigures {
         let store = subsystem.device.kv();
         let usage = store.map_or_else(Usage::default, |store| store.usage());
         let counts = store.map_or_else(Counts::default, |store| store.counters());
-        let flash = subsystem.flash();
+        let (flash, tally) = (subsystem.flash(), &subsystem.tally);
         Self {
-            version: 1.into(),
+            version: 2.into(),
             live_records: usage.values.records.into(),
             live_bytes: usage.values.bytes.into(),
             capacity_bytes: store.map_or(0, |store| store.capacity_bytes()).into(),
@@ -76,8 +86,19 @@ impl EngineFigures {
             flash_reads: flash.reads.into(),
             flash_programs: flash.programs.into(),
             flash_erases: flash.erases.into(),
+            bytes_read: tally.bytes_read().into(),
+            bytes_written: tally.bytes_written().into(),
+            flash_programmed_bytes: flash.programmed_bytes.into(),
+            amplification_millionths: millionths(flash.programmed_bytes, tally.bytes_written())
+                .into(),
         }
     }
+}
+
+/// How many millionths `part` is of `whole`, rounded down; 0 for nothing of nothing.
+fn millionths(part: u64, whole: u64) -> u64 {
+    let millionths = (u128::from(part) * 1_000_000).checked_div(whole.into()).unwrap_or(0);
+    u64::try_from(millionths).unwrap_or(u64::MAX)
 }
 
 fn read(subsystem: &Subsystem) -> Vec<u8> {
