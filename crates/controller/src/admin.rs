@@ -11,6 +11,7 @@ mod health;
 mod identify;
 mod log_pages;
 mod namespaces;
+mod sanitize;
 mod vendor;
 
 pub(crate) use events::{Changes, Events};
@@ -49,6 +50,11 @@ pub(crate) fn execute(
             queue.answer(ticket, outcome.into());
         });
         return None;
+    }
+    if let (AdminOpcode::SANITIZE, Service::Storage(subsystem)) =
+        (command.admin_opcode(), &association.service)
+    {
+        return Some(sanitize::execute(association, subsystem, command).into());
     }
     Some(answer(association, command).into())
 }

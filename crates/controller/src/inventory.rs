@@ -79,6 +79,12 @@ impl Inventory {
         matches!(self.state().slots.get(slot), Some(Slot::Formatting(_)))
     }
 
+    /// Whether a namespace is being made, made new or ended.
+    pub(crate) fn is_changing(&self) -> bool {
+        let is_changing = |slot: &Slot| matches!(slot, Slot::Taken | Slot::Formatting(_));
+        self.state().slots.iter().any(is_changing)
+    }
+
     /// The ids of the namespaces, in ascending order.
     pub(crate) fn ids(&self) -> Vec<u32> {
         let state = self.state();

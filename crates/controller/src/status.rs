@@ -70,6 +70,7 @@ pub(crate) const fn may_pass(status: Status) -> bool {
             | Status::ABORT_REQUESTED
             | Status::CAPACITY_EXCEEDED
             | Status::FORMAT_IN_PROGRESS
+            | Status::SANITIZE_IN_PROGRESS
             | Status::ASYNC_EVENT_LIMIT_EXCEEDED
             | Status::CONNECT_CONTROLLER_BUSY
             | Status::TOO_MANY_ACTIVE_ZONES

@@ -3,7 +3,9 @@
 use crate::device::{CALM_KV, CALM_ZONED, KV};
 use crate::entry;
 use controller::{Capsule, Entrance, HostQueue, Port, Response, Responses};
-use spec::{AdminOpcode, Command, DataPointer, FabricsType, Property, Status, Transfer};
+use spec::{
+    AdminOpcode, Command, DataPointer, FabricsType, FormatOptions, Property, Status, Transfer,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -155,13 +157,17 @@ const CHANGE_NAMESPACES: [AdminOpcode; 3] =
     [AdminOpcode::NAMESPACE_MANAGEMENT, AdminOpcode::NAMESPACE_ATTACHMENT, AdminOpcode::FORMAT_NVM];
 
 /// The command, or where it is for a namespace of the calm host the same for another one. To change
-/// all namespaces is every host's right, and would change those too; so is to reset the subsystem.
+/// all namespaces is every host's right, and would change those too; so is to reset the subsystem,
+/// and to sanitize it.
 fn kept_out(command: &Command) -> Command {
     let nsid = command.nsid();
     if resets_subsystem(command) {
         Command::property_get(Property::NSSR).with_command_id(command.command_id())
     } else if command.admin_opcode() == AdminOpcode::FABRICS {
         *command
+    } else if command.admin_opcode() == AdminOpcode::SANITIZE {
+        Command::format_namespace(KV, FormatOptions::default())
+            .with_command_id(command.command_id())
     } else if (CALM_KV..=CALM_ZONED).contains(&nsid) {
         entry::with_nsid(command, nsid - CALM_KV + KV)
     } else if nsid == u32::MAX && CHANGE_NAMESPACES.contains(&command.admin_opcode()) {

@@ -39,6 +39,8 @@ impl AdminOpcode {
     pub const KEEP_ALIVE: Self = Self(0x18);
     /// Makes a namespace new.
     pub const FORMAT_NVM: Self = Self(0x80);
+    /// Lets all data of the subsystem be gone for good.
+    pub const SANITIZE: Self = Self(0x84);
     /// A fabrics command, on any queue: what it is stands in its
     /// [`FabricsType`](crate::FabricsType).
     pub const FABRICS: Self = Self(0x7f);
@@ -61,6 +63,7 @@ impl fmt::Display for AdminOpcode {
             Self::NAMESPACE_ATTACHMENT => "Namespace Attachment",
             Self::KEEP_ALIVE => "Keep Alive",
             Self::FORMAT_NVM => "Format NVM",
+            Self::SANITIZE => "Sanitize",
             Self::FABRICS => "Fabrics",
             Self(other) => return write!(f, "admin opcode {other:02X}h"),
         })
@@ -157,6 +160,7 @@ mod tests {
             (0x15, "Namespace Attachment"),
             (0x18, "Keep Alive"),
             (0x80, "Format NVM"),
+            (0x84, "Sanitize"),
             (0x7f, "Fabrics"),
             (0xc5, "admin opcode C5h"),
         ] {

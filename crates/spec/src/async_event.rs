@@ -5,6 +5,7 @@ use core::ops::BitOr;
 const ERROR: u32 = 0;
 const SMART: u32 = 1;
 const NOTICE: u32 = 2;
+const COMMAND_SET: u32 = 6;
 
 /// What happened: the result of an Asynchronous Event Request, DW0 (Base 2.1, Asynchronous Event
 /// Request command).
@@ -28,12 +29,15 @@ impl AsyncEvent {
     pub const NAMESPACES_CHANGED: Self = Self::new(NOTICE, 0x00, LogPage::CHANGED_NAMESPACES);
     /// Subsystems came or went: of a discovery controller.
     pub const DISCOVERY_CHANGED: Self = Self::new(NOTICE, 0xf0, LogPage::DISCOVERY);
+    /// A Sanitize that the controller was asked for has ended.
+    pub const SANITIZED: Self = Self::new(COMMAND_SET, 0x01, LogPage::SANITIZE);
 
     const fn new(kind: u32, information: u32, page: LogPage) -> Self {
         Self(kind | information << 8 | (page.0 as u32) << 16)
     }
 
-    /// Which type of event it is: bits 2:0 (AET), 0 error, 1 health, 2 notice.
+    /// Which type of event it is: bits 2:0 (AET), 0 error, 1 health, 2 notice, 6 of
+    /// command sets.
     #[inline]
     pub const fn kind(self) -> u8 {
         self.0.to_le_bytes()[0] & 0b111
@@ -104,6 +108,7 @@ mod tests {
             (0x02_0201, AsyncEvent::SPARE),
             (0x04_0002, AsyncEvent::NAMESPACES_CHANGED),
             (0x70_f002, AsyncEvent::DISCOVERY_CHANGED),
+            (0x81_0106, AsyncEvent::SANITIZED),
         ] {
             assert_eq!(event, AsyncEvent(number));
         }

@@ -55,6 +55,7 @@ mod nvm;
 mod opcode;
 mod options;
 mod reserved;
+mod sanitize;
 mod sgl;
 mod status;
 mod text;
@@ -81,8 +82,8 @@ pub use kv::KEY_BYTES_INLINE;
 pub use list::{ListError, ListReader, ListWriter};
 pub use log::{
     AccessGroup, AccessHeader, AddressFamily, CommandEffects, DiscoveryEntry, DiscoveryHeader,
-    Effects, ErrorEntry, FirmwareSlots, LogPage, SmartLog, SubsystemType, SupportedLogPages,
-    TransportType,
+    Effects, ErrorEntry, FirmwareSlots, LogPage, SanitizeLog, SmartLog, SubsystemType,
+    SupportedLogPages, TransportType,
 };
 pub use namespace_management::{FormatOptions, NamespaceAttachment, NamespaceManagement};
 pub use nvm::{BLOCK_RANGE_BYTES, BlockRange, COPY_RANGE_BYTES, CopyRange};
@@ -90,6 +91,7 @@ pub use opcode::Opcode;
 pub use options::{RetrieveOptions, StoreOptions};
 #[doc(hidden)]
 pub use reserved::Reserved;
+pub use sanitize::{SanitizeAction, SanitizeOptions};
 pub use sgl::{DataPointer, Transfer};
 pub use status::Status;
 pub use text::{QUALIFIED_NAME_BYTES_MAX, QualifiedName, Text};

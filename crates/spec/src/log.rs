@@ -4,11 +4,13 @@ mod asymmetric_access;
 mod discovery;
 mod effects;
 mod health;
+mod sanitize;
 
 pub use asymmetric_access::{AccessGroup, AccessHeader};
 pub use discovery::{AddressFamily, DiscoveryEntry, DiscoveryHeader, SubsystemType, TransportType};
 pub use effects::{CommandEffects, Effects, SupportedLogPages};
 pub use health::{ErrorEntry, FirmwareSlots, SmartLog};
+pub use sanitize::SanitizeLog;
 
 use crate::admin::{high_half, low_half};
 use crate::nvm::halves;
@@ -39,6 +41,8 @@ impl LogPage {
     pub const ASYMMETRIC_ACCESS: Self = Self(0x0c);
     /// [`DiscoveryHeader`], and [`DiscoveryEntry`]s behind it.
     pub const DISCOVERY: Self = Self(0x70);
+    /// [`SanitizeLog`].
+    pub const SANITIZE: Self = Self(0x81);
 }
 
 impl fmt::Display for LogPage {
@@ -52,6 +56,7 @@ impl fmt::Display for LogPage {
             Self::COMMAND_EFFECTS => "Commands Supported and Effects",
             Self::ASYMMETRIC_ACCESS => "Asymmetric Namespace Access",
             Self::DISCOVERY => "Discovery",
+            Self::SANITIZE => "Sanitize Status",
             Self(other) => return write!(f, "log page {other:02X}h"),
         })
     }
@@ -164,6 +169,7 @@ mod tests {
             (0x04, "Changed Attached Namespace List"),
             (0x05, "Commands Supported and Effects"),
             (0x70, "Discovery"),
+            (0x81, "Sanitize Status"),
             (0x0c, "Asymmetric Namespace Access"),
             (0x0d, "log page 0Dh"),
         ] {

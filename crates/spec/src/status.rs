@@ -46,6 +46,10 @@ impl Status {
     pub const KEEP_ALIVE_EXPIRED: Self = Self(0x19);
     /// A keep alive time is missing where there has to be one, or too large.
     pub const KEEP_ALIVE_INVALID: Self = Self(0x1a);
+    /// The last Sanitize failed, and nothing else is done before that is dealt with.
+    pub const SANITIZE_FAILED: Self = Self(0x1c);
+    /// All data is being erased.
+    pub const SANITIZE_IN_PROGRESS: Self = Self(0x1d);
     /// The transport lost or spoiled the data; it may come through the next time.
     pub const TRANSIENT_TRANSPORT_ERROR: Self = Self(0x22);
     /// The namespace is being made new.
@@ -151,7 +155,7 @@ impl Status {
 }
 
 /// What the specifications call them.
-const NAMES: [(Status, &str); 65] = [
+const NAMES: [(Status, &str); 67] = [
     (Status::SUCCESS, "Successful Completion"),
     (Status::INVALID_OPCODE, "Invalid Command Opcode"),
     (Status::INVALID_FIELD, "Invalid Field in Command"),
@@ -170,6 +174,8 @@ const NAMES: [(Status, &str); 65] = [
     (Status::HOST_ID_INCONSISTENT, "Host Identifier Inconsistent Format"),
     (Status::KEEP_ALIVE_EXPIRED, "Keep Alive Timer Expired"),
     (Status::KEEP_ALIVE_INVALID, "Keep Alive Timeout Invalid"),
+    (Status::SANITIZE_FAILED, "Sanitize Failed"),
+    (Status::SANITIZE_IN_PROGRESS, "Sanitize In Progress"),
     (Status::TRANSIENT_TRANSPORT_ERROR, "Transient Transport Error"),
     (Status::FORMAT_IN_PROGRESS, "Format in Progress"),
     (Status::LBA_OUT_OF_RANGE, "LBA Out of Range"),
@@ -242,7 +248,7 @@ mod tests {
     /// Base 2.1, Generic Command Status Values; KV 1.0d, the same for the KV command set; NVM
     /// 1.1 and ZNS 1.1a, their command specific values (type 1); Base 2.1, Media and Data
     /// Integrity Errors (type 2) and Path Related Status (type 3).
-    const SPECIFIED: [(u16, &str); 65] = [
+    const SPECIFIED: [(u16, &str); 67] = [
         (0x00, "Successful Completion"),
         (0x01, "Invalid Command Opcode"),
         (0x02, "Invalid Field in Command"),
@@ -261,6 +267,8 @@ mod tests {
         (0x18, "Host Identifier Inconsistent Format"),
         (0x19, "Keep Alive Timer Expired"),
         (0x1a, "Keep Alive Timeout Invalid"),
+        (0x1c, "Sanitize Failed"),
+        (0x1d, "Sanitize In Progress"),
         (0x22, "Transient Transport Error"),
         (0x84, "Format in Progress"),
         (0x80, "LBA Out of Range"),

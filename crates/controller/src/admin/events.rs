@@ -88,6 +88,17 @@ impl Events {
         }
     }
 
+    /// A Sanitize that this controller was asked for has ended. Every host is told that.
+    pub(crate) fn notice_sanitized(&self, association: &Association) {
+        self.happened(association, AsyncEvent::SANITIZED);
+    }
+
+    /// Another Sanitize has begun: what there was to tell of the one before is of no use.
+    pub(super) fn forget_sanitized(&self) {
+        self.untold.borrow_mut().retain(|event| *event != AsyncEvent::SANITIZED);
+        self.unmask(AsyncEvent::SANITIZED.kind());
+    }
+
     /// The discovery log page has changed.
     pub(crate) fn notice_discovery(&self, association: &Association) {
         if self.wanted.get().contains(AsyncEvents::DISCOVERY) {
@@ -137,13 +148,19 @@ impl Events {
             LogPage::CHANGED_NAMESPACES | LogPage::DISCOVERY => {
                 AsyncEvent::NAMESPACES_CHANGED.kind()
             }
+            LogPage::SANITIZE => AsyncEvent::SANITIZED.kind(),
             _ => return,
         };
-        self.masked.set(self.masked.get() & !(1 << kind));
+        self.unmask(kind);
         self.untold.borrow_mut().retain(|event| event.log_page() != page);
         if let Some(admin) = association.queue(0) {
             self.tell(&admin);
         }
+    }
+
+    /// Events of this type are told again.
+    fn unmask(&self, kind: u8) {
+        self.masked.set(self.masked.get() & !(1 << kind));
     }
 
     /// Answers the request of this id with Command Abort Requested. True if there is one.

@@ -12,7 +12,7 @@ use spec::{
 use zerocopy::IntoBytes;
 
 /// The log pages of a controller of a subsystem, without those of `vendor`.
-const STORAGE_PAGES: [LogPage; 7] = [
+const STORAGE_PAGES: [LogPage; 8] = [
     LogPage::SUPPORTED,
     LogPage::ERRORS,
     LogPage::SMART,
@@ -20,6 +20,7 @@ const STORAGE_PAGES: [LogPage; 7] = [
     LogPage::CHANGED_NAMESPACES,
     LogPage::COMMAND_EFFECTS,
     LogPage::ASYMMETRIC_ACCESS,
+    LogPage::SANITIZE,
 ];
 
 /// The log pages of a discovery controller.
@@ -78,6 +79,9 @@ fn page_of_storage(
         }
         LogPage::CHANGED_NAMESPACES => association.changes.page().as_bytes().to_vec(),
         LogPage::ASYMMETRIC_ACCESS => asymmetric_access::page(association, subsystem, command),
+        LogPage::SANITIZE => {
+            subsystem.sanitizing.page(subsystem.tally.changes()).as_bytes().to_vec()
+        }
         LogPage::COMMAND_EFFECTS => effects(command.log_page_csi()).as_bytes().to_vec(),
         other => {
             let page = vendor::PAGES.iter().find(|page| page.id == other);
@@ -101,7 +105,8 @@ fn effects(set: CommandSet) -> CommandEffects {
         .with_admin(AdminOpcode::NAMESPACE_MANAGEMENT, Effects::CHANGES_INVENTORY)
         .with_admin(AdminOpcode::NAMESPACE_ATTACHMENT, Effects::CHANGES_INVENTORY)
         .with_admin(AdminOpcode::KEEP_ALIVE, none)
-        .with_admin(AdminOpcode::FORMAT_NVM, Effects::CHANGES_DATA | Effects::CHANGES_NAMESPACE);
+        .with_admin(AdminOpcode::FORMAT_NVM, Effects::CHANGES_DATA | Effects::CHANGES_NAMESPACE)
+        .with_admin(AdminOpcode::SANITIZE, Effects::CHANGES_DATA);
     io_command::commands(set)
         .iter()
         .fold(admin, |page, command| page.with_io(command.opcode, command.effects))

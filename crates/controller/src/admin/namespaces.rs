@@ -27,6 +27,9 @@ pub(super) async fn execute(association: &Association, capsule: &Capsule) -> Exe
     let Service::Storage(subsystem) = &association.service else {
         return Err(Status::INVALID_OPCODE);
     };
+    if let Some(status) = subsystem.sanitizing.refusal() {
+        return Err(status);
+    }
     let command = &capsule.command;
     match command.admin_opcode() {
         AdminOpcode::NAMESPACE_MANAGEMENT => match command.namespace_management() {

@@ -94,6 +94,9 @@ fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
     if command.is_fused() {
         return Err(Status::INVALID_FIELD);
     }
+    if let Some(status) = subsystem.sanitizing.refusal() {
+        return Err(status);
+    }
     if subsystem.device.inventory.is_formatting(command.nsid()) {
         return Err(Status::FORMAT_IN_PROGRESS);
     }

@@ -1,6 +1,7 @@
 use crate::controller::Controller;
 use crate::fabrics::association::{Association, Associations};
 use crate::fabrics::attachments::Attachments;
+use crate::fabrics::sanitizing::Sanitizing;
 use crate::fabrics::tally::Tally;
 use crate::namespace::Namespace;
 use base::checksum::hash64;
@@ -61,6 +62,7 @@ pub struct Subsystem {
     pub(crate) associations: Rc<Associations>,
     pub(crate) attachments: Attachments,
     pub(crate) tally: Tally,
+    pub(crate) sanitizing: Sanitizing,
 }
 
 impl Subsystem {
@@ -82,6 +84,7 @@ impl Subsystem {
             associations: Rc::default(),
             attachments: Attachments::default(),
             tally: Tally::default(),
+            sanitizing: Sanitizing::default(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! A device with a namespace of each kind behind a port, and hosts that connect to it.
 
+use crate::fragile::Fragile;
 use base::{Buf, Nanos};
 use clock::{CodeCosts, Cores, Gate, Group, Rank, Stage, TaskId};
 use controller::{
@@ -39,6 +40,8 @@ pub(crate) struct World {
     /// Closed, it holds every I/O command up.
     pub(crate) gate: Arc<Gate>,
     pub(crate) flash: Rc<Cell<FlashFigures>>,
+    /// Of the namespace of blocks.
+    pub(crate) blocks: Arc<Fragile<MemoryBlocks>>,
     entrance: Entrance,
 }
 
@@ -57,9 +60,10 @@ impl World {
         let group = Group::new();
         let gate = Arc::new(Gate::new());
         let blocks = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
+        let blocks = Arc::new(Fragile::new(MemoryBlocks::new(blocks)));
         let namespaces = vec![
             Namespace::Kv(store(group).await),
-            Namespace::Block(Arc::new(MemoryBlocks::new(blocks))),
+            Namespace::Block(blocks.clone()),
             Namespace::Zoned(zones()),
         ];
         let config = Config {
@@ -81,7 +85,7 @@ impl World {
             port: 4420,
         };
         let entrance = Entrance::new(subsystems.clone(), address);
-        Self { subsystems, subsystem, device, gate, flash, entrance }
+        Self { subsystems, subsystem, device, gate, flash, blocks, entrance }
     }
 
     /// A new connection, whose queue is nobody's.
@@ -133,14 +137,16 @@ pub(crate) fn subsystem(
     Subsystem::new(config, device.clone())
 }
 
+/// The medium of the pairs.
+const LOG: Shape = Shape {
+    page_bytes: 16_384,
+    spare_bytes: 1_000,
+    pages_per_extent: 256,
+    extents: 16,
+    parallelism: 4,
+};
+
 async fn store(group: Group) -> Arc<Store> {
-    let shape = Shape {
-        page_bytes: 16_384,
-        spare_bytes: 1_000,
-        pages_per_extent: 256,
-        extents: 16,
-        parallelism: 4,
-    };
     let config = engine::Config {
         capacity_bytes: CAPACITY,
         ack: Ack::Program,
@@ -152,7 +158,7 @@ async fn store(group: Group) -> Arc<Store> {
         group,
         seed: 1,
     };
-    let store = Store::format(Arc::new(Memory::new(shape)), config);
+    let store = Store::format(Arc::new(Memory::new(LOG)), config);
     store.create_key_space(KeySpaceId(1)).await.expect("the store is empty");
     store
 }

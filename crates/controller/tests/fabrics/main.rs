@@ -6,6 +6,8 @@ mod connect;
 mod discovery;
 mod events;
 mod features;
+#[path = "../commands/fragile.rs"]
+mod fragile;
 mod host;
 mod hostile;
 mod identify;
@@ -18,4 +20,5 @@ mod namespaces;
 mod property;
 mod queue;
 mod rules;
+mod sanitize;
 mod spdk;

@@ -132,7 +132,7 @@ pub struct IdentifyController {
     pub keep_alive_granularity: U16,
     #[doc(hidden)]
     pub reserved_322: Reserved<6>,
-    /// What Sanitize can do: SANICAP.
+    /// [`IdentifyController::BLOCK_ERASE`] and its siblings: SANICAP.
     pub sanitize: U32,
     #[doc(hidden)]
     pub reserved_332: Reserved<10>,
@@ -243,6 +243,12 @@ impl IdentifyController {
     pub const FORMAT: u16 = 1 << 1;
     /// Of `optional_admin_commands`: Namespace Management and Namespace Attachment (NMS).
     pub const NAMESPACE_MANAGEMENT: u16 = 1 << 3;
+    /// Of `sanitize`: all blocks can be erased (BES).
+    pub const BLOCK_ERASE: u32 = 1 << 1;
+    /// Of `sanitize`: what was erased is deallocated whatever the host asks (NDI).
+    pub const NO_DEALLOCATE_INHIBITED: u32 = 1 << 29;
+    /// Of `sanitize`: nothing is done to the medium after the end (NODMMAS 01b).
+    pub const NOT_MODIFIED_LATER: u32 = 0b01 << 30;
     /// Of `optional_commands`: Compare (CMPS).
     pub const COMPARE: u16 = 1 << 0;
     /// Of `optional_commands`: Dataset Management (DSMS).

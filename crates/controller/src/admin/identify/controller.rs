@@ -1,6 +1,7 @@
 use super::ACCESS_GROUP;
 use crate::admin::events::{DISCOVERY_EVENTS, REQUESTS_MAX, STORAGE_EVENTS};
 use crate::admin::health::{CRITICAL_TEMPERATURE, WARNING_TEMPERATURE};
+use crate::admin::sanitize::CAPABILITIES as SANITIZE_CAPABILITIES;
 use crate::fabrics::{Association, ERRORS_KEPT, KEEP_ALIVE_GRANULARITY, Subsystem, VERSION};
 use crate::host_queue::IN_CAPSULE_BYTES_MAX;
 use crate::namespace::NAMESPACES_MAX;
@@ -40,6 +41,7 @@ pub(super) fn of_storage(subsystem: &Subsystem, association: &Association) -> Id
         critical_temperature: CRITICAL_TEMPERATURE.into(),
         capacity: u128::from(subsystem.capacity_bytes()).into(),
         unallocated_capacity: u128::from(subsystem.device.inventory.unallocated_bytes()).into(),
+        sanitize: SANITIZE_CAPABILITIES.into(),
         access_transition_seconds: ACCESS_TRANSITION_SECONDS,
         access_capabilities: IdentifyController::ACCESS_OPTIMIZED
             | IdentifyController::ACCESS_GROUP_STAYS,

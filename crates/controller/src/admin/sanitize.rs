@@ -1,0 +1,45 @@
+use crate::completion::{Executed, Outcome};
+use crate::fabrics::{Association, Subsystem, sanitize};
+use spec::{Command, IdentifyController, SanitizeAction, SanitizeOptions, Status};
+use std::rc::Rc;
+
+/// What Sanitize can do (SANICAP). Wiping is deallocating here, so that NDAS cannot be kept.
+pub(super) const CAPABILITIES: u32 = IdentifyController::BLOCK_ERASE
+    | IdentifyController::NO_DEALLOCATE_INHIBITED
+    | IdentifyController::NOT_MODIFIED_LATER;
+
+/// Sanitize (Base 2.1, Sanitize command): it is answered when it has begun.
+pub(super) fn execute(
+    association: &Rc<Association>,
+    subsystem: &Rc<Subsystem>,
+    command: &Command,
+) -> Executed {
+    let options = command.sanitize_options();
+    match options.action() {
+        SanitizeAction::EXIT_FAILURE => subsystem.sanitizing.give_up()?,
+        SanitizeAction::BLOCK_ERASE => begin(association, subsystem, options)?,
+        _ => return Err(Status::INVALID_FIELD),
+    }
+    Ok(Outcome::done())
+}
+
+fn begin(
+    association: &Rc<Association>,
+    subsystem: &Rc<Subsystem>,
+    options: SanitizeOptions,
+) -> Result<(), Status> {
+    let cannot = [SanitizeOptions::NO_DEALLOCATE, SanitizeOptions::VERIFY];
+    if cannot.into_iter().any(|wish| options.contains(wish)) {
+        return Err(Status::INVALID_FIELD);
+    }
+    let is_under_way = subsystem.sanitizing.refusal() == Some(Status::SANITIZE_IN_PROGRESS);
+    if !is_under_way && subsystem.device.inventory.is_changing() {
+        return Err(Status::FORMAT_IN_PROGRESS);
+    }
+    subsystem.sanitizing.begin(options)?;
+    for controller in subsystem.associations.all() {
+        controller.events.forget_sanitized();
+    }
+    clock::spawn(sanitize(association.clone(), subsystem.clone()));
+    Ok(())
+}
