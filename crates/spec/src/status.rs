@@ -2,10 +2,10 @@ use core::fmt;
 
 /// How a command ended: Status Code Type in bits 10:8, Status Code in bits 7:0.
 ///
-/// The constants are those that the controller answers with. Those of the KV command set are of
-/// type 0, generic: KV 1.0d and the Linux and SPDK hosts agree, where some other emulators answer
-/// them with type 1. Codes from 80h on belong to a command set, so that one number may have two
-/// names; no number here has.
+/// The constants are those that Kvasir's controllers answer with, and those that its hosts may
+/// meet. Those of the KV command set are of type 0, generic: KV 1.0d and the Linux and SPDK hosts
+/// agree, where some other emulators answer them with type 1. Codes from 80h on belong to a command
+/// set, so that one number may have two names; no number here has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status(pub u16);
 
@@ -147,6 +147,11 @@ impl Status {
     /// to its own users.
     pub const HOST_PATHING_ERROR: Self = Self(0x370);
 
+    /// Every status that has a name here.
+    pub fn all() -> impl Iterator<Item = Self> {
+        NAMES.iter().map(|(status, _)| *status)
+    }
+
     /// True when the command did what it asked.
     #[inline]
     pub const fn is_success(self) -> bool {
@@ -243,6 +248,7 @@ impl fmt::Debug for Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
     use std::format;
 
     /// Base 2.1, Generic Command Status Values; KV 1.0d, the same for the KV command set; NVM
@@ -323,6 +329,10 @@ mod tests {
         for (code, name) in SPECIFIED {
             assert_eq!(format!("{}", Status(code)), name);
         }
+        let all: BTreeSet<u16> = Status::all().map(|status| status.0).collect();
+        assert_eq!(all, SPECIFIED.map(|(code, _)| code).into());
+        let constants = include_str!("status.rs").matches(": Self = Self(0x").count();
+        assert_eq!(constants, all.len() + 1, "each has a name; this line is one more");
     }
 
     #[test]

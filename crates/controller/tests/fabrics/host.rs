@@ -42,6 +42,10 @@ pub(crate) struct World {
     pub(crate) flash: Rc<Cell<FlashFigures>>,
     /// Of the namespace of blocks.
     pub(crate) blocks: Arc<Fragile<MemoryBlocks>>,
+    /// Of the pairs.
+    pub(crate) log: Arc<Fragile<Memory>>,
+    /// Of the zones.
+    pub(crate) zones: Arc<Fragile<Memory>>,
     entrance: Entrance,
 }
 
@@ -61,10 +65,12 @@ impl World {
         let gate = Arc::new(Gate::new());
         let blocks = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
         let blocks = Arc::new(Fragile::new(MemoryBlocks::new(blocks)));
+        let log = Arc::new(Fragile::new(Memory::new(LOG)));
+        let zones = Arc::new(Fragile::new(Memory::new(ZONES)));
         let namespaces = vec![
-            Namespace::Kv(store(group).await),
+            Namespace::Kv(store(group, log.clone()).await),
             Namespace::Block(blocks.clone()),
-            Namespace::Zoned(zones()),
+            Namespace::Zoned(zoned(zones.clone())),
         ];
         let config = Config {
             group,
@@ -85,7 +91,7 @@ impl World {
             port: 4420,
         };
         let entrance = Entrance::new(subsystems.clone(), address);
-        Self { subsystems, subsystem, device, gate, flash, blocks, entrance }
+        Self { subsystems, subsystem, device, gate, flash, blocks, log, zones, entrance }
     }
 
     /// A new connection, whose queue is nobody's.
@@ -146,7 +152,7 @@ const LOG: Shape = Shape {
     parallelism: 4,
 };
 
-async fn store(group: Group) -> Arc<Store> {
+async fn store(group: Group, medium: Arc<Fragile<Memory>>) -> Arc<Store> {
     let config = engine::Config {
         capacity_bytes: CAPACITY,
         ack: Ack::Program,
@@ -158,21 +164,23 @@ async fn store(group: Group) -> Arc<Store> {
         group,
         seed: 1,
     };
-    let store = Store::format(Arc::new(Memory::new(LOG)), config);
+    let store = Store::format(medium, config);
     store.create_key_space(KeySpaceId(1)).await.expect("the store is empty");
     store
 }
 
-fn zones() -> Arc<Zones> {
-    let shape = Shape {
-        page_bytes: 16_384,
-        spare_bytes: 52,
-        pages_per_extent: 3,
-        extents: 8 + Zones::SPARE_EXTENTS,
-        parallelism: 4,
-    };
+/// The medium of the zones.
+const ZONES: Shape = Shape {
+    page_bytes: 16_384,
+    spare_bytes: 52,
+    pages_per_extent: 3,
+    extents: 8 + Zones::SPARE_EXTENTS,
+    parallelism: 4,
+};
+
+fn zoned(medium: Arc<Fragile<Memory>>) -> Arc<Zones> {
     let limits = ZonesConfig { max_open: 2, max_active: 3, buffer_bytes: 1 << 20, zones: None };
-    Zones::format(Arc::new(Memory::new(shape)), limits)
+    Zones::format(medium, limits)
 }
 
 /// What a transport's connection is to a queue.

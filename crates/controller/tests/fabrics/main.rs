@@ -22,3 +22,4 @@ mod queue;
 mod rules;
 mod sanitize;
 mod spdk;
+mod statuses;
