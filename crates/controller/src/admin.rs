@@ -46,7 +46,7 @@ pub(crate) fn execute(
     if namespaces::are_of(command.admin_opcode()) {
         let (queue, association, capsule) = (queue.clone(), association.clone(), capsule.clone());
         clock::spawn(async move {
-            let outcome = namespaces::execute(&association, &capsule).await;
+            let outcome = namespaces::execute(&queue, &association, &capsule).await;
             queue.answer(ticket, outcome.into());
         });
         return None;

@@ -1,3 +1,4 @@
+use crate::attachments::Attachments;
 use crate::completion::Outcome;
 use crate::firmware::{Firmware, FirmwareCosts};
 use crate::inventory::Inventory;
@@ -32,6 +33,7 @@ pub struct Controller {
     pub(crate) link: Link,
     pub(crate) firmware: Firmware,
     pub(crate) inventory: Inventory,
+    pub(crate) attachments: Attachments,
     kv: Option<Arc<Store>>,
     cores: Cores,
     gate: Arc<Gate>,
@@ -47,6 +49,7 @@ impl Controller {
         });
         Arc::new(Self {
             inventory: Inventory::new(namespaces),
+            attachments: Attachments::default(),
             kv,
             link: Link::new(config.group, config.link),
             firmware: Firmware::new(config.group, config.handlers, config.costs),

@@ -22,7 +22,6 @@
 //! - A host that may not connect to a subsystem is not told of it either.
 
 mod association;
-mod attachments;
 mod connect;
 mod discovery;
 mod error_log;

@@ -33,6 +33,7 @@
 //! Transports, what a namespace does with its data.
 
 mod admin;
+mod attachments;
 mod block;
 mod block_run;
 mod completion;

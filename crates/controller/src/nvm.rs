@@ -90,10 +90,23 @@ impl Controller {
             return Ok(Outcome::done());
         }
         for span in ranges.iter().map(span) {
-            blocks.give_up(span).await?;
+            give_up(blocks, span).await?;
         }
         Ok(Outcome::done())
     }
+}
+
+/// Blocks that are given up in one go: 1 GiB. A command may name a whole device many times, and
+/// others go on between.
+const GIVEN_UP_AT_A_TIME: u64 = 1 << 18;
+
+/// Gives up blocks, part by part.
+pub(crate) async fn give_up(blocks: &impl LogicalBlocks, span: Span) -> Result<(), Status> {
+    for part in span.parts(GIVEN_UP_AT_A_TIME) {
+        blocks.give_up(part).await?;
+        clock::give_way().await;
+    }
+    Ok(())
 }
 
 /// So many blocks of zeros.

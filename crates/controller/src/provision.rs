@@ -3,24 +3,30 @@
 use crate::controller::Controller;
 use crate::inventory::SavedNamespaces;
 use crate::namespace::Namespace;
+use crate::nvm::give_up;
+use crate::span::Span;
 use crate::status::{status_of, status_of_write, status_of_zones};
 use base::Nanos;
-use clock::{Class, Stage};
+use clock::Stage;
 use engine::{KeySpaceId, Store};
 use ftl::ZoneAction;
 use spec::{CommandSet, Status};
 use std::sync::Arc;
 
 impl Controller {
-    /// Which namespaces there are now; `None` while one comes or goes.
+    /// Which namespaces there are now and which hosts have them; `None` while one comes or goes.
     pub fn save_namespaces(&self) -> Option<SavedNamespaces> {
-        self.inventory.save()
+        let mut saved = self.inventory.save()?;
+        saved.attachments = self.attachments.save();
+        Some(saved)
     }
 
     /// Has the namespaces that were saved, on a device that was just made. `None` when they are not
     /// of this one.
     pub fn restore_namespaces(&self, saved: &SavedNamespaces) -> Option<()> {
-        self.inventory.restore(saved)
+        self.inventory.restore(saved)?;
+        self.attachments.restore(saved.attachments.clone());
+        Some(())
     }
 
     /// A new namespace of `set`, which is empty and has `size` logical blocks, or at most so many
@@ -99,8 +105,8 @@ async fn wipe(nsid: u32, namespace: &Namespace) -> Result<(), Status> {
     match namespace {
         Namespace::Kv(store) => renew(store, key_space(nsid)).await,
         Namespace::Block(blocks) => {
-            let all = blocks.shape().blocks;
-            blocks.trim(0, all, Class::HostWrite).await.map_err(status_of_write)
+            let all = Span { first: 0, count: blocks.shape().blocks };
+            give_up(blocks, all).await
         }
         Namespace::Zoned(zones) => {
             let reset = zones.change_all(ZoneAction::Reset).await;

@@ -1,7 +1,7 @@
 //! Namespace Management, Namespace Attachment and Format NVM (Base 2.1).
 
 use crate::completion::{Executed, Outcome};
-use crate::fabrics::{Association, Service, Subsystem, brought};
+use crate::fabrics::{Association, Queue, Service, Subsystem, brought};
 use crate::host_queue::Capsule;
 use spec::{
     AdminOpcode, Command, CommandSet, ControllerList, FormatOptions, IdentifyNamespace,
@@ -23,7 +23,11 @@ pub(super) const fn are_of(opcode: AdminOpcode) -> bool {
     )
 }
 
-pub(super) async fn execute(association: &Association, capsule: &Capsule) -> Executed {
+pub(super) async fn execute(
+    queue: &Queue,
+    association: &Association,
+    capsule: &Capsule,
+) -> Executed {
     let Service::Storage(subsystem) = &association.service else {
         return Err(Status::INVALID_OPCODE);
     };
@@ -31,13 +35,15 @@ pub(super) async fn execute(association: &Association, capsule: &Capsule) -> Exe
         return Err(status);
     }
     let command = &capsule.command;
+    let siblings = queue.entrance.subsystems().of_device(&subsystem.device);
+    let change = Change { association, subsystem, siblings };
     match command.admin_opcode() {
         AdminOpcode::NAMESPACE_MANAGEMENT => match command.namespace_management() {
             Some(NamespaceManagement::Create) => create(subsystem, capsule).await,
-            Some(NamespaceManagement::Delete) => delete(association, subsystem, command).await,
+            Some(NamespaceManagement::Delete) => change.delete(command).await,
             None => Err(Status::INVALID_FIELD),
         },
-        AdminOpcode::NAMESPACE_ATTACHMENT => attach(association, subsystem, capsule),
+        AdminOpcode::NAMESPACE_ATTACHMENT => change.attach(capsule),
         _ => format(association, subsystem, command).await,
     }
 }
@@ -57,56 +63,74 @@ async fn create(subsystem: &Subsystem, capsule: &Capsule) -> Executed {
     }
     let nsid = subsystem.device.create_namespace(set, wanted.size.get()).await?;
     // No host has it before it is attached.
-    subsystem.attachments.begin(nsid);
+    subsystem.device.attachments.begin(nsid);
     Ok(Outcome { result: nsid.into(), ..Outcome::done() })
 }
 
-async fn delete(
-    association: &Association,
-    subsystem: &Rc<Subsystem>,
-    command: &Command,
-) -> Executed {
-    let ids = match command.nsid() {
-        NSID_ALL => subsystem.device.namespace_ids(),
-        nsid => vec![nsid],
-    };
-    for nsid in ids {
-        let hosts = subsystem.controllers_with(nsid);
-        subsystem.device.delete_namespace(nsid).await?;
-        subsystem.attachments.end(nsid);
-        tell(association, nsid, &hosts);
-    }
-    Ok(Outcome::done())
+/// Who changes which namespaces there are, or who has them.
+struct Change<'a> {
+    association: &'a Association,
+    subsystem: &'a Subsystem,
+    /// The subsystems of the same device, this one among them.
+    siblings: Vec<Rc<Subsystem>>,
 }
 
-/// A namespace is attached to the host of a controller, or detached from it.
-fn attach(association: &Association, subsystem: &Subsystem, capsule: &Capsule) -> Executed {
-    let what = capsule.command.namespace_attachment().ok_or(Status::INVALID_FIELD)?;
-    let list: ControllerList = structure(capsule)?;
-    let nsid = capsule.command.nsid();
-    subsystem.device.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
-    let found = list.ids().ok_or(Status::CONTROLLER_LIST_INVALID)?;
-    let found: Option<Vec<_>> = found.map(|id| subsystem.associations.get(id)).collect();
-    let controllers = found.filter(|controllers| !controllers.is_empty());
-    let controllers = controllers.ok_or(Status::CONTROLLER_LIST_INVALID)?;
-    let is_attached = what == NamespaceAttachment::Attach;
-    for controller in &controllers {
-        if subsystem.attachments.are_of(nsid, &controller.host) == is_attached {
+impl Change<'_> {
+    async fn delete(&self, command: &Command) -> Executed {
+        let device = &self.subsystem.device;
+        let ids = match command.nsid() {
+            NSID_ALL => device.namespace_ids(),
+            nsid => vec![nsid],
+        };
+        for nsid in ids {
+            let losers = self.controllers_with(nsid);
+            device.delete_namespace(nsid).await?;
+            device.attachments.end(nsid);
+            self.tell(nsid, &losers);
+        }
+        Ok(Outcome::done())
+    }
+
+    /// A namespace is attached to the hosts of controllers, or detached from them.
+    fn attach(&self, capsule: &Capsule) -> Executed {
+        let what = capsule.command.namespace_attachment().ok_or(Status::INVALID_FIELD)?;
+        let list: ControllerList = structure(capsule)?;
+        let (nsid, device) = (capsule.command.nsid(), &self.subsystem.device);
+        device.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
+        let found = list.ids().ok_or(Status::CONTROLLER_LIST_INVALID)?;
+        let found: Option<Vec<_>> = found.map(|id| self.subsystem.associations.get(id)).collect();
+        let controllers = found.filter(|controllers| !controllers.is_empty());
+        let controllers = controllers.ok_or(Status::CONTROLLER_LIST_INVALID)?;
+        let hosts: Vec<_> = controllers.iter().map(|controller| &controller.host).collect();
+        let is_attached = what == NamespaceAttachment::Attach;
+        if hosts.iter().any(|host| device.attachments.are_of(nsid, host) == is_attached) {
             return Err(match what {
                 NamespaceAttachment::Attach => Status::NAMESPACE_ALREADY_ATTACHED,
                 NamespaceAttachment::Detach => Status::NAMESPACE_NOT_ATTACHED,
             });
         }
-    }
-    let before = subsystem.controllers_with(nsid);
-    for controller in &controllers {
-        if !subsystem.attachments.set(nsid, &controller.host, is_attached) {
+        let losers = self.controllers_with(nsid);
+        if !device.attachments.set(nsid, &hosts, is_attached) {
             return Err(Status::NAMESPACE_ATTACHMENT_LIMIT_EXCEEDED);
         }
+        let winners = self.controllers_with(nsid);
+        self.tell(nsid, if is_attached { &winners } else { &losers });
+        Ok(Outcome::done())
     }
-    let after = subsystem.controllers_with(nsid);
-    tell(association, nsid, if is_attached { &after } else { &before });
-    Ok(Outcome::done())
+
+    fn controllers_with(&self, nsid: u32) -> Vec<Rc<Association>> {
+        self.siblings.iter().flat_map(|subsystem| subsystem.controllers_with(nsid)).collect()
+    }
+
+    /// Tells controllers, but for the one whose host has changed it, that a namespace came or went.
+    fn tell(&self, nsid: u32, controllers: &[Rc<Association>]) {
+        let is_other =
+            |other: &&Rc<Association>| !std::ptr::eq(&raw const ***other, self.association);
+        for other in controllers.iter().filter(is_other) {
+            other.changes.add(nsid);
+            other.events.notice_namespaces(other);
+        }
+    }
 }
 
 async fn format(association: &Association, subsystem: &Subsystem, command: &Command) -> Executed {
@@ -130,14 +154,6 @@ async fn format(association: &Association, subsystem: &Subsystem, command: &Comm
         }
     }
     Ok(Outcome::done())
-}
-
-/// Tells controllers, but for the one whose host has changed it, that a namespace came or went.
-fn tell(changer: &Association, nsid: u32, controllers: &[Rc<Association>]) {
-    for other in controllers.iter().filter(|other| other.id != changer.id) {
-        other.changes.add(nsid);
-        other.events.notice_namespaces(other);
-    }
 }
 
 /// What a command brings, as a structure of the specification.

@@ -1,3 +1,4 @@
+use crate::controller::Controller;
 use crate::fabrics::association::{Association, Associations, Service};
 use crate::fabrics::discovery::{TransportAddress, discovery_entries};
 use crate::fabrics::queue::Handle;
@@ -8,6 +9,7 @@ use spec::QualifiedName;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Everything that hosts can connect to: subsystems by name, and the discovery subsystem, which
 /// tells of them.
@@ -100,6 +102,12 @@ impl Subsystems {
     /// The subsystem of this name, if it is in this reactor.
     pub(crate) fn find(&self, nqn: &str) -> Option<Rc<Subsystem>> {
         self.list.borrow().iter().find(|subsystem| subsystem.nqn() == nqn).cloned()
+    }
+
+    /// The subsystems of a device.
+    pub(crate) fn of_device(&self, device: &Arc<Controller>) -> Vec<Rc<Subsystem>> {
+        let list = self.list.borrow();
+        list.iter().filter(|subsystem| Arc::ptr_eq(&subsystem.device, device)).cloned().collect()
     }
 
     pub(crate) fn discovery(&self) -> &Rc<Associations> {

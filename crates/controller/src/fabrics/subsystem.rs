@@ -1,6 +1,5 @@
 use crate::controller::Controller;
 use crate::fabrics::association::{Association, Associations};
-use crate::fabrics::attachments::Attachments;
 use crate::fabrics::sanitizing::Sanitizing;
 use crate::fabrics::tally::Tally;
 use crate::namespace::Namespace;
@@ -60,7 +59,6 @@ pub struct Subsystem {
     flash: Box<dyn Fn() -> FlashFigures>,
     pub(crate) device: Arc<Controller>,
     pub(crate) associations: Rc<Associations>,
-    pub(crate) attachments: Attachments,
     pub(crate) tally: Tally,
     pub(crate) sanitizing: Sanitizing,
 }
@@ -82,7 +80,6 @@ impl Subsystem {
             flash: config.flash,
             device,
             associations: Rc::default(),
-            attachments: Attachments::default(),
             tally: Tally::default(),
             sanitizing: Sanitizing::default(),
         })
@@ -108,7 +105,7 @@ impl Subsystem {
     /// The namespace of this id, if there is one and `host` has it.
     #[inline]
     pub(crate) fn namespace(&self, nsid: u32, host: &QualifiedName) -> Option<Arc<Namespace>> {
-        self.device.namespace(nsid).filter(|_| self.attachments.are_of(nsid, host))
+        self.device.namespace(nsid).filter(|_| self.device.attachments.are_of(nsid, host))
     }
 
     /// The controllers whose hosts have this namespace.

@@ -1,4 +1,5 @@
 use super::{Inventory, Slot, State};
+use crate::attachments::Exceptions;
 use crate::block_run::BlockRun;
 use crate::namespace::{NAMESPACES_MAX, Namespace};
 use ftl::Zones;
@@ -12,6 +13,8 @@ pub struct SavedNamespaces {
     namespaces: Vec<(u32, SavedNamespace)>,
     /// How often a namespace of an id has ended.
     lives: BTreeMap<u32, u32>,
+    /// Which hosts have them.
+    pub(crate) attachments: Exceptions,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -38,7 +41,8 @@ impl Inventory {
             _ => None,
         });
         let namespaces = saved.collect::<Option<_>>()?;
-        Some(SavedNamespaces { namespaces, lives: state.lives.clone() })
+        let lives = state.lives.clone();
+        Some(SavedNamespaces { namespaces, lives, attachments: Exceptions::default() })
     }
 
     /// Has the namespaces that were saved, on a device that was just made. `None` when they are not

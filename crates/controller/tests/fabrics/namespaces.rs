@@ -66,10 +66,14 @@ impl Line {
 
 /// The admin queue of another host, and its controller.
 async fn another_host(world: &World) -> (Line, u16) {
+    another_host_of(world, NQN).await
+}
+
+async fn another_host_of(world: &World, nqn: &str) -> (Line, u16) {
     let admin = world.line();
     let connect = Command::connect(0, 31, ConnectAttributes::NONE, 0);
     let name = "nqn.2014-08.org.nvmexpress:uuid:another";
-    let data = ConnectData::new(HOST_ID, name, NQN, ConnectData::ANY_CONTROLLER);
+    let data = ConnectData::new(HOST_ID, name, nqn, ConnectData::ANY_CONTROLLER);
     let id = admin.connect_with(connect, &data).await.expect("any host may connect");
     admin.set_configuration(Configuration::ENABLE_ALL_COMMAND_SETS).await;
     (admin, id)
@@ -443,5 +447,84 @@ fn another_namespace_of_the_same_id_has_other_names() {
         let saved = world.device.save_namespaces().unwrap();
         world.device.restore_namespaces(&saved).unwrap();
         assert_eq!(names().await, seen[3]);
+    });
+}
+
+/// A device may be several subsystems.
+#[test]
+fn who_has_a_namespace_is_so_by_whichever_subsystem_it_comes() {
+    run(async |world| {
+        const OTHER: &str = "nqn.2026-01.org.example:other";
+        world.subsystems.add(crate::host::subsystem(OTHER, &world.device, &world.flash));
+        let (admin, id) = world.admin().await;
+        let (other, other_id) = another_host_of(&world, OTHER).await;
+        assert_eq!(id, other_id, "ids are those of a subsystem");
+        let wanted = Command::set_features(Feature::ASYNC_EVENTS, 0, 0x100);
+        assert_eq!(other.status(wanted).await, Status::SUCCESS);
+        let changed = async || {
+            let page = Command::get_log_page(LogPage::CHANGED_NAMESPACES, ALL, 4_096);
+            let list: NamespaceList = other.structure(page).await;
+            list.iter().collect::<Vec<_>>()
+        };
+        other.send(Command::async_event_request(), &[], 0);
+        assert_eq!(admin.delete(BLOCK).await, Status::SUCCESS);
+        let event = other.next().await.unwrap().entry.result();
+        assert_eq!(event, AsyncEvent::NAMESPACES_CHANGED.0.into());
+        assert_eq!(changed().await, [BLOCK]);
+        assert_eq!(admin.create(CommandSet::NVM, 100).await, Ok(BLOCK));
+        assert_eq!(admin.attach(BLOCK, &[id]).await, Status::SUCCESS);
+        assert_eq!(other.list(Cns::ACTIVE_NAMESPACES).await, [KV, ZONED]);
+        assert_eq!(other.attach(BLOCK, &[other_id]).await, Status::SUCCESS);
+        assert_eq!(other.list(Cns::ACTIVE_NAMESPACES).await, [KV, BLOCK, ZONED]);
+        // What was said of a namespace is not said of the next one of its id.
+        assert_eq!(other.detach(KV, &[other_id]).await, Status::SUCCESS);
+        assert_eq!(admin.delete(KV).await, Status::SUCCESS);
+        assert_eq!(other.create(CommandSet::KEY_VALUE, 0).await, Ok(KV));
+        assert_eq!(admin.list(Cns::ACTIVE_NAMESPACES).await, [BLOCK, ZONED]);
+    });
+}
+
+#[test]
+fn a_restored_device_has_its_namespaces_attached_to_the_hosts_that_had_them() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let (other, other_id) = another_host(&world).await;
+        assert_eq!(admin.create(CommandSet::KEY_VALUE, 0).await, Ok(NEXT));
+        assert_eq!(admin.attach(NEXT, &[id]).await, Status::SUCCESS);
+        assert_eq!(admin.detach(KV, &[other_id]).await, Status::SUCCESS);
+        let saved = world.device.save_namespaces().unwrap();
+        assert_eq!(admin.attach(NEXT, &[other_id]).await, Status::SUCCESS);
+        assert_eq!(admin.attach(KV, &[other_id]).await, Status::SUCCESS);
+        world.device.restore_namespaces(&saved).unwrap();
+        assert_eq!(other.list(Cns::ACTIVE_NAMESPACES).await, [BLOCK, ZONED]);
+        assert_eq!(admin.list(Cns::ACTIVE_NAMESPACES).await, [KV, BLOCK, ZONED, NEXT]);
+    });
+}
+
+#[test]
+fn no_more_hosts_are_remembered_than_may_be_and_none_by_halves() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let mut hosts = 0_u32;
+        // Each is gone when the next comes, and what was said of it stays.
+        let status = loop {
+            let line = world.line();
+            let name = format!("nqn.2014-08.org.nvmexpress:uuid:{hosts}");
+            let data = ConnectData::new(HOST_ID, &name, NQN, ConnectData::ANY_CONTROLLER);
+            let connect = Command::connect(0, 31, ConnectAttributes::NONE, 0);
+            let other = line.connect_with(connect, &data).await.expect("any host may connect");
+            let status = admin.detach(KV, &[id, other]).await;
+            if status != Status::SUCCESS {
+                // There is room for one of the two.
+                assert_eq!(admin.list(Cns::ACTIVE_NAMESPACES).await, [KV, BLOCK, ZONED]);
+                assert_eq!(admin.detach(KV, &[other]).await, Status::SUCCESS);
+                break status;
+            }
+            assert_eq!(admin.attach(KV, &[id]).await, Status::SUCCESS);
+            line.queue.close();
+            hosts += 1;
+        };
+        assert_eq!(status, Status::NAMESPACE_ATTACHMENT_LIMIT_EXCEEDED);
+        assert_eq!(hosts, 4_095);
     });
 }

@@ -224,7 +224,7 @@ impl Scene {
         })
     }
 
-    /// A namespace is attached to 1,024 hosts, and to one more.
+    /// A namespace is attached to 4,096 hosts, and to one more.
     async fn attach_to_too_many(&self, wanted: &IdentifyNamespace) -> Status {
         self.create(CommandSet::KEY_VALUE, wanted).await;
         let connect = Command::connect(0, 31, ConnectAttributes::NONE, 0);
@@ -236,7 +236,7 @@ impl Scene {
             line.set_configuration(Configuration::ENABLE_ALL_COMMAND_SETS).await;
             let told = self.change(&line, 4, NamespaceAttachment::Attach, id).await;
             if !told.is_success() {
-                assert_eq!(number, 1_024);
+                assert_eq!(number, 4_096);
                 return told;
             }
             line.queue.close();
