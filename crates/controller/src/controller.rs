@@ -5,6 +5,7 @@ use crate::inventory::Inventory;
 use crate::link::{Link, LinkTiming};
 use crate::namespace::Namespace;
 use crate::queue::{QueuePair, Submission};
+use crate::sanitizing::Sanitizing;
 use clock::{Code, Cores, Gate, Group};
 use engine::Store;
 use spec::Status;
@@ -34,6 +35,7 @@ pub struct Controller {
     pub(crate) firmware: Firmware,
     pub(crate) inventory: Inventory,
     pub(crate) attachments: Attachments,
+    pub(crate) sanitizing: Sanitizing,
     kv: Option<Arc<Store>>,
     cores: Cores,
     gate: Arc<Gate>,
@@ -50,6 +52,7 @@ impl Controller {
         Arc::new(Self {
             inventory: Inventory::new(namespaces),
             attachments: Attachments::default(),
+            sanitizing: Sanitizing::default(),
             kv,
             link: Link::new(config.group, config.link),
             firmware: Firmware::new(config.group, config.handlers, config.costs),

@@ -28,6 +28,12 @@ pub(crate) enum Counted {
 }
 
 impl Counted {
+    /// Whether a command writes data.
+    #[inline]
+    pub(crate) const fn is_write(self) -> bool {
+        matches!(self, Self::Write | Self::WriteInside)
+    }
+
     /// The bytes that count of a command which brings `data`, beside those that it returns.
     #[inline]
     pub(crate) fn bytes(self, command: &Command, data: &Buf, block_bytes: u32) -> u64 {

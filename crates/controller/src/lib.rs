@@ -15,6 +15,8 @@
 //! 5. Hosts from outside come by a fabric: a door asks an [`Entrance`] for a [`HostQueue`] for each
 //!    connection and gives it [`Capsule`]s. `fabrics` knows whose the queue is, and `admin` answers
 //!    what is asked of the controller itself; I/O commands go the way above.
+//! 6. Which namespaces there are is in `inventory`; `provision` makes, ends and empties them, and
+//!    `attachments` knows which hosts have them.
 //!
 //! # Guarantees
 //! - No command panics, whatever its bytes; each gets a status. A command of another set than its
@@ -52,6 +54,7 @@ mod namespace;
 mod nvm;
 mod provision;
 mod queue;
+mod sanitizing;
 mod span;
 mod status;
 mod zoned;

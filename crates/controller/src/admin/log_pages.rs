@@ -79,9 +79,7 @@ fn page_of_storage(
         }
         LogPage::CHANGED_NAMESPACES => association.changes.page().as_bytes().to_vec(),
         LogPage::ASYMMETRIC_ACCESS => asymmetric_access::page(association, subsystem, command),
-        LogPage::SANITIZE => {
-            subsystem.sanitizing.page(subsystem.tally.changes()).as_bytes().to_vec()
-        }
+        LogPage::SANITIZE => subsystem.device.sanitizing.page().as_bytes().to_vec(),
         LogPage::COMMAND_EFFECTS => effects(command.log_page_csi()).as_bytes().to_vec(),
         other => {
             let page = vendor::PAGES.iter().find(|page| page.id == other);

@@ -31,7 +31,7 @@ pub(super) async fn execute(
     let Service::Storage(subsystem) = &association.service else {
         return Err(Status::INVALID_OPCODE);
     };
-    if let Some(status) = subsystem.sanitizing.refusal() {
+    if let Some(status) = subsystem.device.sanitizing.refusal() {
         return Err(status);
     }
     let command = &capsule.command;
@@ -126,10 +126,7 @@ impl Change<'_> {
     fn tell(&self, nsid: u32, controllers: &[Rc<Association>]) {
         let is_other =
             |other: &&Rc<Association>| !std::ptr::eq(&raw const ***other, self.association);
-        for other in controllers.iter().filter(is_other) {
-            other.changes.add(nsid);
-            other.events.notice_namespaces(other);
-        }
+        controllers.iter().filter(is_other).for_each(|other| other.namespace_changed(nsid));
     }
 }
 

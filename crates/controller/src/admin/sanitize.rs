@@ -1,5 +1,5 @@
 use crate::completion::{Executed, Outcome};
-use crate::fabrics::{Association, Subsystem, sanitize};
+use crate::fabrics::{Association, Subsystem};
 use spec::{Command, IdentifyController, SanitizeAction, SanitizeOptions, Status};
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ pub(super) fn execute(
 ) -> Executed {
     let options = command.sanitize_options();
     match options.action() {
-        SanitizeAction::EXIT_FAILURE => subsystem.sanitizing.give_up()?,
+        SanitizeAction::EXIT_FAILURE => subsystem.device.sanitizing.give_up()?,
         SanitizeAction::BLOCK_ERASE => begin(association, subsystem, options)?,
         _ => return Err(Status::INVALID_FIELD),
     }
@@ -32,14 +32,29 @@ fn begin(
     if cannot.into_iter().any(|wish| options.contains(wish)) {
         return Err(Status::INVALID_FIELD);
     }
-    let is_under_way = subsystem.sanitizing.refusal() == Some(Status::SANITIZE_IN_PROGRESS);
+    let is_under_way = subsystem.device.sanitizing.refusal() == Some(Status::SANITIZE_IN_PROGRESS);
     if !is_under_way && subsystem.device.inventory.is_changing() {
         return Err(Status::FORMAT_IN_PROGRESS);
     }
-    subsystem.sanitizing.begin(options)?;
+    subsystem.device.sanitizing.begin(options)?;
     for controller in subsystem.associations.all() {
         controller.events.forget_sanitized();
     }
     clock::spawn(sanitize(association.clone(), subsystem.clone()));
     Ok(())
+}
+
+/// Does what was begun: wipes every namespace, and tells the controller that was asked.
+async fn sanitize(association: Rc<Association>, subsystem: Rc<Subsystem>) {
+    let sanitizing = &subsystem.device.sanitizing;
+    let ids = subsystem.device.namespace_ids();
+    let mut wiped = true;
+    for (number, nsid) in ids.iter().enumerate() {
+        let progress = u16::try_from(number * 65_536 / ids.len()).expect("it is not the end");
+        sanitizing.progress(progress);
+        // That waits for the commands that were taken before, so that they leave nothing either.
+        wiped &= subsystem.device.format_namespace(*nsid).await.is_ok();
+    }
+    sanitizing.end(wiped);
+    association.events.notice_sanitized(&association);
 }

@@ -58,6 +58,12 @@ impl Association {
         }
     }
 
+    /// A namespace came, went, or is another now, which its host is told if it wants to be.
+    pub(crate) fn namespace_changed(&self, nsid: u32) {
+        self.changes.add(nsid);
+        self.events.notice_namespaces(self);
+    }
+
     /// Adds a queue, unless there is one of this id.
     pub(crate) fn add_queue(&self, id: u16, queue: &Rc<Queue>) -> bool {
         let mut queues = self.queues.borrow_mut();

@@ -36,6 +36,9 @@ impl Queue {
         assert_eq!(clock::stages().total(), ended - at, "stages add up to the latency");
         let bytes = bytes + u64::from(outcome.data.len());
         subsystem.tally.end(ended, counted, bytes, outcome.status);
+        if counted.is_write() {
+            subsystem.device.sanitizing.written();
+        }
         self.answer(ticket, outcome);
     }
 }
@@ -94,7 +97,7 @@ fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
     if command.is_fused() {
         return Err(Status::INVALID_FIELD);
     }
-    if let Some(status) = subsystem.sanitizing.refusal() {
+    if let Some(status) = subsystem.device.sanitizing.refusal() {
         return Err(status);
     }
     if subsystem.device.inventory.is_formatting(command.nsid()) {

@@ -1,6 +1,5 @@
 use crate::controller::Controller;
 use crate::fabrics::association::{Association, Associations};
-use crate::fabrics::sanitizing::Sanitizing;
 use crate::fabrics::tally::Tally;
 use crate::namespace::Namespace;
 use base::checksum::hash64;
@@ -60,7 +59,6 @@ pub struct Subsystem {
     pub(crate) device: Arc<Controller>,
     pub(crate) associations: Rc<Associations>,
     pub(crate) tally: Tally,
-    pub(crate) sanitizing: Sanitizing,
 }
 
 impl Subsystem {
@@ -81,7 +79,6 @@ impl Subsystem {
             device,
             associations: Rc::default(),
             tally: Tally::default(),
-            sanitizing: Sanitizing::default(),
         })
     }
 
@@ -96,10 +93,7 @@ impl Subsystem {
 
     /// Tells hosts that what Identify says of a namespace has changed.
     pub fn namespace_changed(&self, nsid: u32) {
-        for association in self.associations.all() {
-            association.changes.add(nsid);
-            association.events.notice_namespaces(&association);
-        }
+        self.associations.all().iter().for_each(|association| association.namespace_changed(nsid));
     }
 
     /// The namespace of this id, if there is one and `host` has it.

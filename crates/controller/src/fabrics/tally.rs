@@ -55,11 +55,6 @@ impl Tally {
         }
     }
 
-    /// How often hosts may have changed what is stored: a write that failed may have done a part.
-    pub(crate) fn changes(&self) -> u64 {
-        self.writes.get() + self.media_errors.get()
-    }
-
     /// Commands that read data.
     pub(crate) fn reads(&self) -> u64 {
         self.reads.get()

@@ -1,12 +1,12 @@
 //! Sanitize (Base 2.1, Sanitize command and Sanitize Operations).
 
-use crate::host::{BLOCK, KV, Line, World, ZONED, pass, run};
+use crate::host::{BLOCK, HOST_ID, HOST_NQN, KV, Line, World, ZONED, pass, run};
 use base::Nanos;
 use media::Error;
 use spec::{
-    AdminOpcode, Cns, Command, CommandEffects, CommandSet, Configuration, Effects, Feature,
-    FeatureSelect, FormatOptions, IdentifyController, LogPage, NamespaceAttachment, Property,
-    SanitizeLog, SanitizeOptions, Status, StoreOptions,
+    AdminOpcode, Cns, Command, CommandEffects, CommandSet, Configuration, ConnectAttributes,
+    ConnectData, Effects, Feature, FeatureSelect, FormatOptions, IdentifyController, LogPage,
+    NamespaceAttachment, Property, SanitizeLog, SanitizeOptions, Status, StoreOptions,
 };
 
 /// SANACT and AUSE.
@@ -301,5 +301,34 @@ fn it_does_not_begin_in_the_middle_of_a_format_and_survives_resets() {
         admin.sanitized().await;
         assert_eq!(admin.sanitize_log().await.1, DONE | ALL_ERASED);
         assert_eq!(left(&world.io(id, 1).await).await, [false; 3]);
+    });
+}
+
+/// A device may be several subsystems, and has all its data in common.
+#[test]
+fn hosts_of_another_subsystem_of_the_device_are_held_up_too() {
+    run(async |world| {
+        const OTHER: &str = "nqn.2026-01.org.example:other";
+        world.subsystems.add(crate::host::subsystem(OTHER, &world.device, &world.flash));
+        let (admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let (other, other_id) = world.admin_of(OTHER, 0).await;
+        let other_io = world.line();
+        let data = ConnectData::new(HOST_ID, HOST_NQN, OTHER, other_id);
+        let connect = Command::connect(1, 31, ConnectAttributes::NONE, 0);
+        assert_eq!(other_io.connect_with(connect, &data).await, Ok(other_id));
+        fill(&io).await;
+        assert_eq!(admin.status(sanitize(BLOCK_ERASE)).await, Status::SUCCESS);
+        assert_eq!(other.sanitize_log().await.1, UNDER_WAY);
+        let read = Command::read(BLOCK, 0, 1);
+        assert_eq!(other_io.status(read).await, Status::SANITIZE_IN_PROGRESS);
+        other.sanitized().await;
+        for line in [&admin, &other] {
+            assert_eq!(line.sanitize_log().await.1, DONE | ALL_ERASED);
+        }
+        assert_eq!(other_io.store(b"key", b"value").await, Status::SUCCESS);
+        for line in [&admin, &other] {
+            assert_eq!(line.sanitize_log().await.1, DONE, "there is data again");
+        }
     });
 }
