@@ -7,6 +7,7 @@ use crate::namespace::{NAMESPACES_MAX, Namespace};
 use ftl::Zones;
 use spec::Status;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The namespaces of a device by their ids, from 1, and what is free for new ones.
@@ -14,7 +15,11 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// Logical blocks of a deleted namespace become the blocks of new ones, first come first served
 /// from the lowest: they keep the translation layer that they have. So zones can be had again only
 /// as a whole. Pairs of keys and values have all one store.
-pub(crate) struct Inventory(RwLock<State>);
+pub(crate) struct Inventory {
+    state: RwLock<State>,
+    /// Whether any is being formatted, which every command asks.
+    any_formatting: AtomicBool,
+}
 
 #[derive(Default)]
 struct State {
@@ -40,6 +45,12 @@ enum Slot {
     There(Arc<Namespace>),
 }
 
+impl Slot {
+    fn is_formatting(&self) -> bool {
+        matches!(self, Self::Formatting(_))
+    }
+}
+
 impl Inventory {
     /// Of `namespaces`, in the order of their ids from 1.
     pub(crate) fn new(namespaces: Vec<Namespace>) -> Self {
@@ -47,15 +58,16 @@ impl Inventory {
         let runs = (1..).zip(&namespaces);
         let runs = runs.filter_map(|(nsid, namespace)| Some((nsid, namespace.run()?))).collect();
         let slots = namespaces.into_iter().map(|it| Slot::There(Arc::new(it))).collect();
-        Self(RwLock::new(State { made_with, slots, runs, ..State::default() }))
+        let state = RwLock::new(State { made_with, slots, runs, ..State::default() });
+        Self { state, any_formatting: AtomicBool::new(false) }
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The namespace of this id, if there is one. What it has is nobody else's while this is held.
@@ -76,7 +88,8 @@ impl Inventory {
     #[inline]
     pub(crate) fn is_formatting(&self, nsid: u32) -> bool {
         let slot = (nsid as usize).wrapping_sub(1);
-        matches!(self.state().slots.get(slot), Some(Slot::Formatting(_)))
+        self.any_formatting.load(Ordering::Relaxed)
+            && self.state().slots.get(slot).is_some_and(Slot::is_formatting)
     }
 
     /// Whether a namespace is being made, made new or ended.
@@ -114,7 +127,10 @@ impl Inventory {
 
     /// There is a namespace of a reserved id, or again one that was being formatted or ended.
     pub(crate) fn put(&self, nsid: u32, namespace: Arc<Namespace>) {
-        self.state_mut().set(nsid, Slot::There(namespace));
+        let mut state = self.state_mut();
+        state.set(nsid, Slot::There(namespace));
+        let any = state.slots.iter().any(Slot::is_formatting);
+        self.any_formatting.store(any, Ordering::Relaxed);
     }
 
     /// Begins to end a namespace: no command finds it any more.
@@ -124,7 +140,10 @@ impl Inventory {
 
     /// Begins to format a namespace.
     pub(crate) fn begin_format(&self, nsid: u32) -> Result<Arc<Namespace>, Status> {
-        self.state_mut().replace(nsid, Slot::Formatting)
+        let mut state = self.state_mut();
+        let namespace = state.replace(nsid, Slot::Formatting)?;
+        self.any_formatting.store(true, Ordering::Relaxed);
+        Ok(namespace)
     }
 
     /// So many blocks for the namespace of a reserved id.
