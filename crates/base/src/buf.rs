@@ -1,5 +1,6 @@
 use crate::checksum::{crc32c, hash64};
 use crate::limits::BUF_ALIGN;
+use prefetch_index::prefetch_index;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -55,6 +56,15 @@ impl Drop for Block {
         }
     }
 }
+
+/// Bytes of the counts that stand before the bytes of an `Arc<[u8]>`.
+const COUNTS_BYTES: usize = 2 * size_of::<usize>();
+
+/// Bytes that [`Buf::prefetch`] asks for at most.
+const PREFETCHED_BYTES: usize = 256;
+
+/// Bytes of a line of the processor's caches.
+const LINE_BYTES: usize = 64;
 
 impl Buf {
     /// A value of `len` bytes of which only `tag` is kept.
@@ -115,6 +125,34 @@ impl Buf {
                 Some(&bytes[usize::from(*start)..][..usize::from(*len)])
             }
             Repr::Phantom { .. } => None,
+        }
+    }
+
+    /// Takes the content of `other` in place of its own, if nobody else holds this and it is all of
+    /// its memory and as long. False: nothing has changed.
+    pub fn overwrite(&mut self, other: &Self) -> bool {
+        let (Repr::Small { bytes, len, .. }, Some(content)) = (&mut self.0, other.bytes()) else {
+            return false;
+        };
+        let is_whole = bytes.len() == content.len() && usize::from(*len) == content.len();
+        let Some(bytes) = is_whole.then(|| Arc::get_mut(bytes)).flatten() else { return false };
+        bytes.copy_from_slice(content);
+        true
+    }
+
+    /// Asks the processor for what will be touched when this is handed on and its bytes are read.
+    #[inline]
+    pub fn prefetch(&self) {
+        match &self.0 {
+            Repr::Bytes { block, .. } => prefetch_index(std::slice::from_ref(&**block), 0),
+            Repr::Small { bytes, start, len } => {
+                prefetch_index(bytes, 0_usize.wrapping_sub(COUNTS_BYTES));
+                let len = usize::from(*len).min(PREFETCHED_BYTES);
+                for line in (0..len).step_by(LINE_BYTES) {
+                    prefetch_index(bytes, usize::from(*start) + line);
+                }
+            }
+            Repr::Phantom { .. } => {}
         }
     }
 
@@ -428,5 +466,21 @@ mod tests {
     #[should_panic(expected = "slice 3..9")]
     fn a_slice_out_of_range_panics() {
         let _ = Buf::phantom(8, 0).slice(3..9);
+    }
+
+    #[test]
+    fn what_is_held_once_and_as_long_is_overwritten() {
+        let (mut buf, new) = (Buf::copy_from(b"abcd"), Buf::copy_from(b"efgh"));
+        let other = buf.clone();
+        assert!(!buf.overwrite(&new), "somebody else holds it");
+        assert_eq!((buf.bytes(), other.bytes()), (Some(&b"abcd"[..]), Some(&b"abcd"[..])));
+        drop(other);
+        assert!(buf.overwrite(&new));
+        assert_eq!(buf.bytes(), new.bytes());
+        assert!(!buf.overwrite(&Buf::copy_from(b"ij")), "it is shorter");
+        assert!(!buf.slice(0..2).overwrite(&Buf::copy_from(b"ij")), "it is a part");
+        assert!(!buf.overwrite(&Buf::phantom(4, 7)));
+        assert!(!Buf::phantom(4, 7).overwrite(&new));
+        assert_eq!(buf.bytes(), new.bytes());
     }
 }

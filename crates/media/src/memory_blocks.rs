@@ -2,6 +2,7 @@ use crate::blocks::{Blocks, BlocksShape, Segments, cut};
 use crate::error::Error;
 use base::Buf;
 use clock::{Class, LocalFuture};
+use prefetch_index::prefetch_index;
 use std::future::ready;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,14 @@ const SLACK: usize = 2;
 pub struct MemoryBlocks {
     shape: BlocksShape,
     zeros: Buf,
-    shelves: Mutex<Box<[Option<Shelf>]>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    shelves: Box<[Option<Shelf>]>,
+    /// The blocks announced last, for [`Blocks::expect`].
+    announced: [u64; 2],
 }
 
 type Shelf = Box<[Block; SHELF_LEN]>;
@@ -50,6 +58,17 @@ impl Block {
             None => Self::Parts(Box::new(parts)),
         }
     }
+
+    /// Holds `parts` from here on, in the memory that it has where nobody reads that: to give it
+    /// back and take other costs more than a copy of what has just come.
+    fn set(&mut self, parts: Segments, block_bytes: u32) {
+        if let (Self::One(kept), [part]) = (&mut *self, &parts[..])
+            && kept.overwrite(part)
+        {
+            return;
+        }
+        *self = Self::of(parts, block_bytes);
+    }
 }
 
 impl MemoryBlocks {
@@ -59,11 +78,11 @@ impl MemoryBlocks {
         let shelves = usize::try_from(shape.blocks.div_ceil(SHELF_BLOCKS));
         let shelves = shelves.expect("memory has fewer blocks than addresses");
         let shelves = (0..shelves).map(|_| None).collect();
-        Self { shape, zeros, shelves: Mutex::new(shelves) }
+        Self { shape, zeros, state: Mutex::new(State { shelves, announced: [0; 2] }) }
     }
 
-    fn shelves(&self) -> MutexGuard<'_, Box<[Option<Shelf>]>> {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn range(&self, first: u64, count: u64) -> Range<u64> {
@@ -85,8 +104,26 @@ impl Blocks for MemoryBlocks {
         self.shape
     }
 
+    fn expect(&self, first: u64) {
+        let State { shelves, announced } = &mut *self.state();
+        let shelf_of = |block| {
+            let (shelf, at) = place(block);
+            shelves.get(shelf).and_then(Option::as_ref).map(|shelf| (shelf, at))
+        };
+        if let Some((shelf, at)) = shelf_of(first) {
+            prefetch_index(&shelf[..], at);
+        }
+        let [last, before] = *announced;
+        *announced = [first, last];
+        if let Some((shelf, at)) = shelf_of(before)
+            && let Block::One(content) = &shelf[at]
+        {
+            content.prefetch();
+        }
+    }
+
     fn read(&self, first: u64, count: u32, _: Class) -> LocalFuture<'_, Result<Segments, Error>> {
-        let shelves = self.shelves();
+        let shelves = &self.state().shelves;
         let mut data = Segments::new();
         for block in self.range(first, count.into()) {
             let (shelf, at) = place(block);
@@ -103,20 +140,20 @@ impl Blocks for MemoryBlocks {
         let block_bytes = self.shape.block_bytes;
         let bytes: u32 = data.iter().map(Buf::len).sum();
         assert!(bytes.is_multiple_of(block_bytes), "{bytes} bytes are not whole blocks");
-        let mut shelves = self.shelves();
+        let shelves = &mut self.state().shelves;
         for (number, block) in (0..).zip(self.range(first, (bytes / block_bytes).into())) {
             let content = cut(&data, number * block_bytes, block_bytes);
             let content = content.expect("the data is as long as its blocks");
             let (shelf, at) = place(block);
             let empty = || Box::new([const { Block::Zeros }; SHELF_LEN]);
-            shelves[shelf].get_or_insert_with(empty)[at] = Block::of(content, block_bytes);
+            shelves[shelf].get_or_insert_with(empty)[at].set(content, block_bytes);
         }
         Box::pin(ready(Ok(())))
     }
 
     fn trim(&self, first: u64, count: u64, _: Class) -> LocalFuture<'_, Result<(), Error>> {
         let (mut next, end) = (first, self.range(first, count).end);
-        let mut shelves = self.shelves();
+        let shelves = &mut self.state().shelves;
         while next < end {
             let (shelf, at) = place(next);
             let here = (end - next).min(SHELF_BLOCKS - next % SHELF_BLOCKS);
@@ -178,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_block_keeps_no_more_memory_than_its_own() {
-        let shape = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
+        let shape = BlocksShape { block_bytes: 4_096, blocks: 101, parallelism: 1 };
         let blocks = MemoryBlocks::new(shape);
         let held = |first| {
             let future = blocks.read(first, 1, Class::HostRead);
@@ -194,12 +231,29 @@ mod tests {
         assert_eq!(held(50), 4_096);
         let short = Buf::copy_from(&[8; 4_096]);
         let same = short.bytes().unwrap().as_ptr();
-        drop(blocks.write(50, smallvec![short], Class::HostWrite));
-        let shelves = blocks.shelves();
-        let Some(Block::One(kept)) = shelves[0].as_ref().map(|shelf| &shelf[50]) else {
+        drop(blocks.write(100, smallvec![short], Class::HostWrite));
+        let shelves = &blocks.state().shelves;
+        let Some(Block::One(kept)) = shelves[0].as_ref().map(|shelf| &shelf[100]) else {
             panic!("it was written")
         };
         assert_eq!(kept.bytes().unwrap().as_ptr(), same, "what is short is not copied");
+    }
+
+    #[test]
+    fn what_was_read_stays_as_it_was_and_else_the_memory_is_used_again() {
+        let blocks = MemoryBlocks::new(BlocksShape { block_bytes: 4, blocks: 5, parallelism: 1 });
+        let write = |text| drop(blocks.write(1, smallvec![Buf::copy_from(text)], Class::HostWrite));
+        let kept = || match &blocks.state().shelves[0].as_ref().unwrap()[1] {
+            Block::One(kept) => kept.clone(),
+            other => panic!("{other:?}"),
+        };
+        write(b"abcd");
+        let read = kept();
+        write(b"efgh");
+        assert_eq!(read.bytes(), Some(&b"abcd"[..]));
+        let place = kept().bytes().unwrap().as_ptr();
+        write(b"ijkl");
+        assert_eq!((kept().bytes().unwrap().as_ptr(), kept().bytes()), (place, Some(&b"ijkl"[..])));
     }
 
     #[test]
