@@ -99,12 +99,8 @@ impl Controller {
         QueuePair::new(self.clone())
     }
 
-    pub(crate) fn execute(&self, submission: Submission) -> impl Future<Output = Outcome> {
-        self.execute_on(self.namespace(submission.command.nsid()), submission)
-    }
-
     /// Executes a command of a namespace, which ends no sooner.
-    pub(crate) async fn execute_on(
+    pub(crate) async fn execute(
         &self,
         namespace: Option<Arc<Namespace>>,
         submission: Submission,
@@ -138,13 +134,13 @@ mod tests {
     use super::*;
 
     /// Bytes of what `f` returns.
-    fn size<A, B, C>(_: impl Fn(A, B) -> C) -> usize {
-        size_of::<C>()
+    fn size<A, B, C, D>(_: impl Fn(A, B, C) -> D) -> usize {
+        size_of::<D>()
     }
 
     #[test]
     fn a_command_is_small_for_it_is_moved_when_it_begins() {
-        let bytes = size(|controller: &'static Controller, what| controller.execute(what));
+        let bytes = size(|controller: &'static Controller, of, what| controller.execute(of, what));
         assert!(bytes < 2_500, "what executes a command has {bytes} bytes");
     }
 }

@@ -37,7 +37,6 @@ impl Controller {
             return Err(Status::INVALID_FIELD);
         }
         let announced = store.announce();
-        store.expect(space, &key);
         if data.len() > 0 {
             self.link.fetch(data.len()).await;
         }
@@ -56,7 +55,6 @@ impl Controller {
         let key = key(&command, long_key, Status::INVALID_FIELD)?;
         // Values are never compressed, so a raw retrieve is an ordinary one.
         RetrieveOptions::from_bits(command.options()).ok_or(Status::INVALID_FIELD)?;
-        store.expect(space, &key);
         self.handle("retrieve", self.firmware.costs.t_read, &key).await;
         let value = store.get(space, &key).await.map_err(status_of)?;
         let delivered = value.slice(0..value.len().min(command.size()));
@@ -121,6 +119,13 @@ impl Controller {
     async fn handle(&self, work: &'static str, cost: Nanos, key: &Key) {
         self.firmware.handle(work, cost, key.is_long().then_some(&self.link)).await;
         self.charge_probe().await;
+    }
+}
+
+/// Says that a command is about to be executed whose key is in it.
+pub(crate) fn expect(store: &Store, command: &Command) {
+    if let (Ok(space), Ok(key)) = (key_space(command), key(command, None, Status::SUCCESS)) {
+        store.expect(space, &key);
     }
 }
 

@@ -17,9 +17,6 @@ pub(crate) trait LogicalBlocks {
     /// How many blocks there are.
     fn count(&self) -> u64;
 
-    /// Says that these blocks will soon be read or written.
-    fn prefetch(&self, _span: Span) {}
-
     /// The content of blocks that there are, not more than a `u32` counts.
     async fn read_span(&self, span: Span) -> Result<Segments, Status>;
 
@@ -42,10 +39,6 @@ impl LogicalBlocks for Arc<dyn Blocks> {
 
     fn count(&self) -> u64 {
         self.shape().blocks
-    }
-
-    fn prefetch(&self, span: Span) {
-        self.expect(span.first);
     }
 
     async fn read_span(&self, span: Span) -> Result<Segments, Status> {

@@ -1,7 +1,9 @@
+use crate::kv;
+use crate::span::Span;
 use engine::Store;
 use ftl::Zones;
 use media::Blocks;
-use spec::CommandSet;
+use spec::{Command, CommandSet, Opcode};
 use std::fmt;
 use std::sync::Arc;
 
@@ -28,6 +30,21 @@ impl Namespace {
             Self::Kv(_) => CommandSet::KEY_VALUE,
             Self::Block(_) => CommandSet::NVM,
             Self::Zoned(_) => CommandSet::ZONED,
+        }
+    }
+
+    /// Says that `command`, which is of its command set, is about to be executed: what it will look
+    /// at may be fetched into the processor's caches.
+    #[inline]
+    pub(crate) fn expect(&self, command: &Command) {
+        match (self, command.opcode()) {
+            (Self::Block(blocks), Opcode::READ | Opcode::WRITE) => {
+                if let Ok(span) = Span::of(command).within(blocks.shape().blocks) {
+                    blocks.expect(span.first);
+                }
+            }
+            (Self::Kv(store), Opcode::RETRIEVE | Opcode::STORE) => kv::expect(store, command),
+            _ => {}
         }
     }
 

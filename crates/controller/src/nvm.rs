@@ -15,7 +15,6 @@ impl Controller {
         let block_bytes = blocks.block_bytes();
         let bytes = Span::of(command).transfer(block_bytes)?;
         let span = Span::of(command).within(blocks.count())?;
-        blocks.prefetch(span);
         self.firmware.handle("read", self.firmware.costs.t_read, None).await;
         let segments = blocks.read_span(span).await?;
         self.link.deliver(bytes).await;
@@ -30,7 +29,6 @@ impl Controller {
     ) -> Executed {
         let bytes = Span::of(command).fetch(blocks.block_bytes(), &data)?;
         let span = Span::of(command).within(blocks.count())?;
-        blocks.prefetch(span);
         self.link.fetch(bytes).await;
         self.firmware.handle("write", self.firmware.costs.t_write, None).await;
         blocks.write_from(span.first, smallvec![data]).await?;

@@ -74,11 +74,15 @@ impl QueuePair {
             state.next_id - 1
         };
         let shared = self.0.clone();
+        let namespace = shared.controller.namespace(submission.command.nsid());
+        if let Some(namespace) = &namespace {
+            namespace.expect(&submission.command);
+        }
         clock::spawn_at(clock::host_now(), async move {
             clock::label(id);
             let submitted = clock::now();
             let opcode = submission.command.opcode();
-            let outcome = shared.controller.execute(submission).await;
+            let outcome = shared.controller.execute(namespace, submission).await;
             let (completed, stages) = (clock::now(), clock::stages());
             assert_eq!(stages.total(), completed - submitted, "stages add up to the latency");
             shared.post(Completion {

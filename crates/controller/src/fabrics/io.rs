@@ -115,6 +115,7 @@ fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
     if command.transfer() == Transfer::ToHost && room < moved.min(TRANSFER_BYTES_MAX) {
         return Err(Status::DATA_SGL_LENGTH_INVALID);
     }
+    namespace.expect(&command);
     let counted = what.counted;
     let bytes = counted.bytes(&command, &data, namespace.block_bytes());
     let submission = Submission { command, long_key: None, data };

@@ -26,13 +26,13 @@ impl Workers {
     /// Has a task execute `job`, which is of `queue`.
     #[inline]
     pub(crate) fn give(&self, queue: &Rc<Queue>, ticket: Ticket, job: Job) {
-        let job = Cell::new(Some((ticket, job)));
         match self.idle.borrow_mut().pop() {
             Some(desk) => {
-                desk.job.swap(&job);
+                desk.job.set(Some((ticket, job)));
                 desk.bell.ring();
             }
             None => {
+                let job = Cell::new(Some((ticket, job)));
                 let desk = Rc::new(Desk { job, bell: Bell::new() });
                 clock::spawn(work(queue.clone(), desk));
             }
@@ -59,7 +59,7 @@ async fn work(queue: Rc<Queue>, desk: Rc<Desk>) {
     while let Some((ticket, job)) = desk.job.take() {
         let (namespace, submission, begun) = job.begin(ticket);
         let device = &begun.subsystem.device;
-        let outcome = device.execute_on(Some(namespace), submission).await;
+        let outcome = device.execute(Some(namespace), submission).await;
         queue.done(ticket, begun, outcome);
         if queue.is_over() || !queue.workers.keep(&desk) {
             return;
