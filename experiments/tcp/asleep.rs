@@ -1,6 +1,6 @@
 //! The first reply of a target that sleeps, beside an echo that blocks in the kernel.
 
-use crate::echo::{self, Wait};
+use crate::echo::{self, Values, Wait};
 use crate::exchange::{Exchange, Kind};
 use crate::load::{Grants, Load};
 use crate::median;
@@ -18,7 +18,7 @@ const ONE: Exchange = Exchange { kind: Kind::Retrieve, value_bytes: 64, depth: 1
 pub(crate) fn report(rounds: usize) {
     let (mut echoes, mut targets) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        let (address, server) = echo::start(Wait::Block, ONE.value_bytes);
+        let (address, server) = echo::start(Wait::Block, ONE.value_bytes, Values::One);
         let stream = TcpStream::connect(address).expect("the echo listens");
         let mut load = Load::new(stream, Grants::None, ONE.value_bytes);
         echoes.push(first_reply(&mut load));

@@ -14,14 +14,28 @@ pub(crate) enum Wait {
     Block,
 }
 
+/// What values an echo has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Values {
+    /// One, which is all replies.
+    One,
+    /// So many in memory. Each request gets or changes one of them, anywhere: what any target pays
+    /// that keeps blocks in memory.
+    Many(usize),
+}
+
 /// Serves one connection until its peer ends it.
-pub(crate) fn start(wait: Wait, value_bytes: usize) -> (SocketAddr, JoinHandle<()>) {
+pub(crate) fn start(
+    wait: Wait,
+    value_bytes: usize,
+    values: Values,
+) -> (SocketAddr, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let address = listener.local_addr().expect("a bound socket has an address");
     let server = std::thread::spawn(move || {
         core::pin(core::SERVER);
         let (stream, _) = listener.accept().expect("the client connects");
-        Echo::new(stream, wait, value_bytes).serve();
+        Echo::new(stream, wait, value_bytes, values).serve();
     });
     (address, server)
 }
@@ -32,18 +46,26 @@ struct Echo {
     filled: usize,
     /// Bytes of the request before that are still to come, beyond its header.
     skip: usize,
-    value: Vec<u8>,
+    value_bytes: usize,
+    /// One after the other.
+    values: Vec<u8>,
+    /// Values that were taken.
+    taken: u64,
+    /// Where the value is that comes or goes.
+    place: usize,
     /// For each request that is to be answered: its id, and whether it wants a value.
     due: Vec<(u16, bool)>,
 }
 
 impl Echo {
-    fn new(stream: TcpStream, wait: Wait, value_bytes: usize) -> Self {
+    fn new(stream: TcpStream, wait: Wait, value_bytes: usize, values: Values) -> Self {
         stream.set_nodelay(true).expect("a TCP socket");
         stream.set_nonblocking(wait == Wait::Spin).expect("a socket");
         let buffer = vec![0; 256 << 10];
-        let value = vec![0xa5; value_bytes];
-        Self { stream, buffer, filled: 0, skip: 0, value, due: Vec::new() }
+        let count = if let Values::Many(count) = values { count } else { 1 };
+        let values = vec![0xa5; count * value_bytes];
+        let (taken, place, due) = (0, 0, Vec::new());
+        Self { stream, buffer, filled: 0, skip: 0, value_bytes, values, taken, place, due }
     }
 
     fn serve(&mut self) {
@@ -66,8 +88,12 @@ impl Echo {
     fn take(&mut self) {
         let mut at = 0;
         loop {
-            let skipped = self.skip.min(self.filled - at);
-            (at, self.skip) = (at + skipped, self.skip - skipped);
+            let came = self.skip.min(self.filled - at);
+            if self.values.len() > self.value_bytes {
+                let place = self.place + self.value_bytes - self.skip;
+                self.values[place..place + came].copy_from_slice(&self.buffer[at..at + came]);
+            }
+            (at, self.skip) = (at + came, self.skip - came);
             if self.skip > 0 || self.filled - at < CAPSULE_BYTES {
                 break;
             }
@@ -78,6 +104,9 @@ impl Echo {
             self.due.push((id, pdu[8] == 0x02));
             at += CAPSULE_BYTES;
             self.skip = length - CAPSULE_BYTES;
+            if self.skip > 0 {
+                self.place = self.next_place();
+            }
         }
         self.buffer.copy_within(at..self.filled, 0);
         self.filled -= at;
@@ -89,12 +118,13 @@ impl Echo {
         let whole = self.due.len() - usize::from(!last_is_whole);
         let headers: Vec<[u8; 2 * HEADER_BYTES]> =
             self.due[..whole].iter().map(|&(id, _)| self.headers(id)).collect();
+        let places: Vec<usize> = (0..whole).map(|_| self.next_place()).collect();
         let mut parts = Vec::with_capacity(3 * whole);
-        for (header, &(_, wants_value)) in headers.iter().zip(&self.due) {
+        for ((header, place), &(_, wants_value)) in headers.iter().zip(places).zip(&self.due) {
             let (data, response) = header.split_at(HEADER_BYTES);
             if wants_value {
                 parts.push(IoSlice::new(data));
-                parts.push(IoSlice::new(&self.value));
+                parts.push(IoSlice::new(&self.values[place..place + self.value_bytes]));
             }
             parts.push(IoSlice::new(response));
         }
@@ -102,9 +132,17 @@ impl Echo {
         self.due.drain(..whole);
     }
 
+    /// Where the next value is, in a sequence that goes anywhere.
+    fn next_place(&mut self) -> usize {
+        let count = self.values.len() / self.value_bytes;
+        self.taken += 1;
+        let number = base::mix(self.taken) % (count as u64);
+        usize::try_from(number).expect("it is below their count") * self.value_bytes
+    }
+
     fn headers(&self, id: u16) -> [u8; 2 * HEADER_BYTES] {
         let mut bytes = [0; 2 * HEADER_BYTES];
-        bytes[..8].copy_from_slice(&header(C2H_DATA, 0b100, HEADER_BYTES, self.value.len()));
+        bytes[..8].copy_from_slice(&header(C2H_DATA, 0b100, HEADER_BYTES, self.value_bytes));
         bytes[HEADER_BYTES..][..8].copy_from_slice(&header(RESPONSE, 0, HEADER_BYTES, 0));
         bytes[HEADER_BYTES + 20..HEADER_BYTES + 22].copy_from_slice(&id.to_le_bytes());
         bytes

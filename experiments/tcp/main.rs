@@ -13,7 +13,7 @@ mod idle;
 mod load;
 mod target;
 
-use crate::echo::Wait;
+use crate::echo::{Values, Wait};
 use crate::exchange::{Exchange, Kind};
 use crate::load::{BLOCKS, Grants, KEYS, Load};
 use crate::target::{Kept, Target};
@@ -32,6 +32,8 @@ const KIB: usize = 1_024;
 #[derive(Default)]
 struct Rates {
     echo: Vec<f64>,
+    /// Of the echo that has as many blocks in memory, where there are blocks.
+    echo_of_blocks: Vec<f64>,
     memory: Vec<f64>,
     ideal: Vec<f64>,
 }
@@ -39,10 +41,13 @@ struct Rates {
 impl Rates {
     /// The median share that `rates` have of the echo of the same round.
     fn share(&self, rates: &[f64]) -> f64 {
-        let mut shares: Vec<_> =
-            rates.iter().zip(&self.echo).map(|(rate, echo)| rate / echo).collect();
-        median(&mut shares)
+        share(rates, &self.echo)
     }
+}
+
+/// The median share that `rates` have of `wholes`, round by round.
+fn share(rates: &[f64], wholes: &[f64]) -> f64 {
+    median(&mut rates.iter().zip(wholes).map(|(rate, whole)| rate / whole).collect::<Vec<_>>())
 }
 
 fn main() -> ExitCode {
@@ -110,7 +115,10 @@ fn report(exchange: Exchange, rounds: usize, bar: f64, wanted: &str) -> Option<f
     let mut rates = Rates::default();
     let mut copied = 0.0;
     for _ in 0..rounds {
-        rates.echo.push(echo_rate(exchange));
+        rates.echo.push(echo_rate(exchange, Values::One));
+        if exchange.kind.is_of_blocks() {
+            rates.echo_of_blocks.push(echo_rate(exchange, Values::Many(keys(exchange))));
+        }
         let (rate, copies) = target_rate(Kept::InMemory, exchange);
         rates.memory.push(rate);
         copied = copies;
@@ -123,11 +131,18 @@ fn report(exchange: Exchange, rounds: usize, bar: f64, wanted: &str) -> Option<f
         "{name:<28} {echo:>10.0} {memory:>10.0} ({of_memory:>4.2}) {ideal:>10.0} \
          ({of_ideal:>4.2})  {bar:.2}, ideal 0.50; {copied:.0} B copied for each"
     );
+    if exchange.kind.is_of_blocks() {
+        println!(
+            "    an echo of as many blocks in memory: {:.0}; `mem:` has {:.2} of that",
+            median(&mut rates.echo_of_blocks.clone()),
+            share(&rates.memory, &rates.echo_of_blocks),
+        );
+    }
     Some(echo)
 }
 
-fn echo_rate(exchange: Exchange) -> f64 {
-    let (address, server) = echo::start(Wait::Spin, exchange.value_bytes);
+fn echo_rate(exchange: Exchange, values: Values) -> f64 {
+    let (address, server) = echo::start(Wait::Spin, exchange.value_bytes, values);
     let stream = TcpStream::connect(address).expect("the echo listens");
     let mut load = Load::new(stream, Grants::None, exchange.value_bytes);
     let rate = rate(&mut load, exchange);
