@@ -11,6 +11,7 @@ mod echo;
 mod exchange;
 mod idle;
 mod load;
+mod peers;
 mod target;
 
 use crate::echo::{Values, Wait};
@@ -83,6 +84,9 @@ fn main() -> ExitCode {
     }
     if "idle".contains(&wanted) {
         idle::report();
+    }
+    if "peers".contains(&wanted) {
+        peers::report(rounds);
     }
     ExitCode::SUCCESS
 }

@@ -5,6 +5,7 @@ use crate::core;
 use crate::exchange::Kind;
 use node::server::{Served, Server, ServerConfig};
 use node::{MemoryKind, Profile};
+use std::net::SocketAddr;
 use std::num::NonZero;
 
 /// Where the pairs are.
@@ -19,7 +20,7 @@ const BLOCKS: &str = include_str!("ideal-blocks.toml");
 
 pub(crate) struct Target(Server);
 
-const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000-8000-000000000002";
+pub(crate) const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:a0b1c2d3-0000-8000-8000-000000000002";
 
 impl Target {
     pub(crate) fn start(kept: Kept, kind: Kind) -> Self {
@@ -39,8 +40,12 @@ impl Target {
         Self(server)
     }
 
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.0.addresses()[0]
+    }
+
     pub(crate) fn connect(&self) -> Connected {
-        connect(self.0.addresses()[0], NQN)
+        connect(self.address(), NQN)
     }
 
     /// Ends it; returns the bytes of values that were copied beside the kernel's copies.

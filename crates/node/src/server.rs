@@ -13,6 +13,7 @@ mod drive;
 mod house;
 mod identity;
 mod kept;
+mod pace;
 mod places;
 mod reactors;
 mod report;

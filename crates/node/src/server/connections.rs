@@ -1,3 +1,4 @@
+use super::pace::Pace;
 use super::places::Place;
 use super::report::Moved;
 use base::{BufPool, Nanos};
@@ -91,10 +92,12 @@ impl Connections {
     }
 }
 
-/// Hands each connection that comes in to `take`, with the address of this end that the host used.
-/// Returns when `listener` is closed.
+/// Hands each connection that comes in to `take`, with the address of this end that the host used,
+/// and not faster than the hosts can bear that are there. Returns when `listener` is closed.
 pub(super) async fn accept_all(listener: &TcpListener, take: impl Fn(TcpStream, SocketAddr)) {
+    let mut pace = Pace::default();
     loop {
+        pace.wait().await;
         match listener.accept().await {
             Ok((stream, _)) => {
                 // Of a connection that is gone already nobody will ask.
