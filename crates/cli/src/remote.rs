@@ -2,7 +2,7 @@
 
 use crate::output::Failure;
 use base::Nanos;
-use client::{Association, Host, IoQueue, Settings, Uri};
+use client::{Association, Error, Host, IoQueue, Namespace, Settings, Uri};
 use reactor::{Lateness, Reactor, Remote, TcpStream};
 use spec::{KvNamespace, QualifiedName, SubsystemType};
 use std::fs;
@@ -22,7 +22,20 @@ const UUIDS: &str = "/proc/sys/kernel/random/uuid";
 pub(crate) struct Connected {
     pub(crate) association: Association<TcpStream>,
     pub(crate) queue: IoQueue<TcpStream>,
-    pub(crate) namespace: KvNamespace,
+    pub(crate) namespace: Namespace,
+}
+
+impl Connected {
+    /// The namespace, which `uri` names, if it is of pairs.
+    pub(crate) fn pairs(&self, uri: &Uri) -> Result<&KvNamespace, Failure> {
+        match &self.namespace {
+            Namespace::Pairs(namespace) => Ok(namespace),
+            other => {
+                let (nsid, set) = (uri.nsid, other.command_set());
+                Err(broken(uri, &Error::NotKeyValue { nsid, set }))
+            }
+        }
+    }
 }
 
 /// Does `act` with the namespace that `uri` names, over I/O queues of `entries` entries.
@@ -58,20 +71,27 @@ async fn connect(
     settings: Settings,
     addresses: &[SocketAddr],
 ) -> Result<Connected, Failure> {
-    let said = |error: client::Error| broken(uri, &error);
+    let said = |error: Error| broken(uri, &error);
     let (stream, address) = dial_any(addresses).await?;
     let host = settings.host.clone();
     let association = match Association::connect(settings, stream).await {
         Ok(association) => association,
-        Err(client::Error::UnknownSubsystem(_)) => return Err(unknown(uri, address, host).await),
+        Err(Error::UnknownSubsystem(_)) => return Err(unknown(uri, address, host).await),
         Err(error) => return Err(said(error)),
     };
-    let namespace = association.kv_namespace(uri.nsid).await.map_err(said)?;
+    let namespace = association.namespace(uri.nsid).await.map_err(said)?;
     let mut streams = Vec::new();
     for _ in 0..uri.queues {
         streams.push(dial(address).await?);
     }
-    let queue = association.io_queue(streams).await.map_err(said)?;
+    let queue = match &namespace {
+        Namespace::Blocks(blocks) => {
+            let block_bytes = blocks.lba_format().block_bytes().unwrap_or_default();
+            association.block_queue(streams, block_bytes).await
+        }
+        Namespace::Pairs(_) | Namespace::Other(_) => association.io_queue(streams).await,
+    };
+    let queue = queue.map_err(said)?;
     Ok(Connected { association, queue, namespace })
 }
 
@@ -127,7 +147,7 @@ fn resolve(uri: &Uri) -> Result<Vec<SocketAddr>, Failure> {
 }
 
 /// What an error of a connection is to a user.
-pub(crate) fn broken(uri: &Uri, error: &client::Error) -> Failure {
+pub(crate) fn broken(uri: &Uri, error: &Error) -> Failure {
     Failure::Broken(format!("{}: {error}", uri.address()))
 }
 

@@ -6,7 +6,8 @@ mod keep_alive;
 
 use crate::connection::{Connection, Reply};
 use crate::error::Error;
-use crate::io_queue::IoQueue;
+use crate::io_queue::{IoQueue, Room};
+use crate::namespace::Namespace;
 use crate::settings::Settings;
 use base::{Buf, Nanos};
 use controller::IN_CAPSULE_BYTES_MAX;
@@ -94,8 +95,8 @@ impl<S: Stream> Association<S> {
         self.admin.failure()
     }
 
-    /// The namespace `nsid`, which is of the Key Value command set.
-    pub async fn kv_namespace(&self, nsid: u32) -> Result<KvNamespace, Error> {
+    /// What the namespace `nsid` is.
+    pub async fn namespace(&self, nsid: u32) -> Result<Namespace, Error> {
         // The list begins after the namespace that is named.
         let active: NamespaceList =
             identify(&self.admin, Cns::ACTIVE_NAMESPACES, nsid - 1, None).await?;
@@ -104,16 +105,42 @@ impl<S: Stream> Association<S> {
         }
         let descriptors: NamespaceDescriptors =
             identify(&self.admin, Cns::NAMESPACE_DESCRIPTORS, nsid, None).await?;
-        match descriptors.command_set().unwrap_or(CommandSet::NVM) {
-            CommandSet::KEY_VALUE => {}
-            set => return Err(Error::NotKeyValue { nsid, set }),
-        }
-        identify(&self.admin, Cns::NAMESPACE_OF_SET, nsid, Some(CommandSet::KEY_VALUE)).await
+        Ok(match descriptors.command_set().unwrap_or(CommandSet::NVM) {
+            set @ CommandSet::KEY_VALUE => Namespace::Pairs(Box::new(
+                identify(&self.admin, Cns::NAMESPACE_OF_SET, nsid, Some(set)).await?,
+            )),
+            CommandSet::NVM => Namespace::Blocks(Box::new(
+                identify(&self.admin, Cns::NAMESPACE, nsid, None).await?,
+            )),
+            set => Namespace::Other(set),
+        })
     }
 
-    /// Makes an I/O queue of each of `streams`, and one of them all. If the controller takes fewer
-    /// queues, the rest of the streams is dropped.
+    /// The namespace `nsid`, which is of the Key Value command set.
+    pub async fn kv_namespace(&self, nsid: u32) -> Result<KvNamespace, Error> {
+        match self.namespace(nsid).await? {
+            Namespace::Pairs(namespace) => Ok(*namespace),
+            other => Err(Error::NotKeyValue { nsid, set: other.command_set() }),
+        }
+    }
+
+    /// Makes an I/O queue of each of `streams`, and one of them all, for the Key Value command set.
+    /// If the controller takes fewer queues, the rest of the streams is dropped.
     pub async fn io_queue(&self, streams: Vec<S>) -> Result<IoQueue<S>, Error> {
+        Ok(IoQueue::new(self.open_queues(streams).await?, Room::Pairs))
+    }
+
+    /// The same for the NVM command set and namespaces with logical blocks of `block_bytes` bytes,
+    /// without metadata.
+    pub async fn block_queue(
+        &self,
+        streams: Vec<S>,
+        block_bytes: u32,
+    ) -> Result<IoQueue<S>, Error> {
+        Ok(IoQueue::new(self.open_queues(streams).await?, Room::Blocks(block_bytes)))
+    }
+
+    async fn open_queues(&self, streams: Vec<S>) -> Result<Vec<Connection<S>>, Error> {
         assert!(!streams.is_empty(), "an I/O queue needs a stream");
         let granted = self.grant(streams.len()).await?;
         let entries = self.settings.queue_entries.max(2);
@@ -133,7 +160,15 @@ impl<S: Stream> Association<S> {
             self.queues.set(queue);
             connections.push(connection);
         }
-        Ok(IoQueue::new(connections))
+        Ok(connections)
+    }
+
+    /// Bytes of data that a command may move, if there is a limit.
+    pub fn transfer_max(&self) -> Option<u64> {
+        let unit = self.capabilities.page_bytes_min();
+        // With 51 a limit is more than any command can move.
+        let log2 = self.identity.transfer_max_log2;
+        (1..51).contains(&log2).then(|| unit << log2)
     }
 
     /// Bytes of data that an I/O command may bring in its capsule.

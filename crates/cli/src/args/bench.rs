@@ -14,7 +14,8 @@ Targets:
   sim:PROFILE  The device in virtual time: equal runs, as fast as they go
   emu:PROFILE  The same device in real time, in this process
   nvme-tcp://HOST:PORT/NQN
-               Pairs of a namespace over NVMe/TCP; options as in kvasir kv --help
+               Pairs or blocks of a namespace over NVMe/TCP, which are overwritten;
+               options as in kvasir kv --help
 
 Options of a device here, after a ? and joined by &:
   payload=full|checksum|none  What is kept of values [default: none]

@@ -1,10 +1,12 @@
-//! `kvasir bench` on a namespace over NVMe/TCP, wherever that is: what a host sees of it.
+//! `kvasir bench` on a namespace over NVMe/TCP, wherever that is: what a host sees of it. [`fit`]
+//! makes a plan of what can be measured there.
+
+mod fit;
 
 use super::report::{LoadReport, Subject, SubjectReport};
 use super::{figure, plan};
 use crate::args::BenchArgs;
 use crate::breakdown;
-use crate::kv::Limits;
 use crate::number::{grouped, rounded, seconds};
 use crate::output::{Failure, Output};
 use crate::outputs;
@@ -12,13 +14,11 @@ use crate::progress::{Progress, Unit};
 use crate::remote::{self, Connected};
 use crate::table;
 use base::human_bytes;
-use base::limits::KEY_BYTES_INLINE;
 use client::Uri;
 use serde::Serialize;
-use spec::KvNamespace;
 use std::collections::BTreeMap;
 use std::time::Instant;
-use workload::{DeviceFigures, Fill, Kind, Load, Operation, Outcome, Payload, Plan, Report, Space};
+use workload::{DeviceFigures, Fill, Kind, Outcome, Plan, Report};
 
 /// Outstanding stores while keys are filled in: as many as `workload::fill` has.
 const FILL_DEPTH: u32 = 64;
@@ -31,10 +31,11 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
     let uri: Uri = args.measure.target.parse().map_err(Failure::refused)?;
     check(args)?;
     let operation = plan::operation(args)?;
-    let plan = plan_of(args, operation, &uri)?;
-    let (measured, _) = remote::with(&uri, entries(&plan, &uri), async |connected| {
-        check_room(&plan, &connected.namespace)?;
-        measure(args, &plan, &uri, connected).await
+    fit::check(args, operation, &uri)?;
+    let ((plan, measured), _) = remote::with(&uri, entries(args, &uri), async |connected| {
+        let plan = fit::plan(args, operation, &uri, connected)?;
+        let measured = measure(args, &plan, &uri, connected).await?;
+        Ok((plan, measured))
     })?;
     let report = RemoteReport::new(args, &uri, &plan, &measured);
     if let Some(path) = &args.measure.plot {
@@ -66,59 +67,16 @@ fn check(args: &BenchArgs) -> Result<(), Failure> {
     outputs::check(&plot, &[])
 }
 
-fn plan_of(args: &BenchArgs, operation: Operation, uri: &Uri) -> Result<Plan, Failure> {
-    if !operation.is_for_pairs() {
-        return Err(Failure::Refused(format!(
-            "{} is for blocks, and over NVMe/TCP there are pairs: use store, retrieve, mixed, \
-             delete, exist or ycsb-a to ycsb-f",
-            operation.name()
-        )));
-    }
-    let place = plan::Place { nsid: uri.nsid, space: Space::Pairs, keys: None };
-    let plan = plan::of(args, operation, place, Payload::Full)?;
-    if plan.key_bytes > KEY_BYTES_INLINE {
-        return Err(Failure::Refused(format!(
-            "over NVMe/TCP a key has 1 to {KEY_BYTES_INLINE} bytes, and not {}",
-            plan.key_bytes
-        )));
-    }
-    Ok(plan)
-}
-
 /// Entries of each queue, so that none of the load waits in this host if the target has as many.
-fn entries(plan: &Plan, uri: &Uri) -> u16 {
-    let depth = match plan.load {
-        Load::QueueDepth(depth) => depth.max(FILL_DEPTH).div_ceil(uri.queues.into()),
-        Load::Rate { .. } => QUEUE_ENTRIES_MAX,
+fn entries(args: &BenchArgs, uri: &Uri) -> u16 {
+    let depth = match args.rate {
+        None => {
+            let depth = args.queue_depth.unwrap_or(plan::QUEUE_DEPTH);
+            depth.max(FILL_DEPTH).div_ceil(uri.queues.into())
+        }
+        Some(_) => QUEUE_ENTRIES_MAX,
     };
     u16::try_from((depth + 1).min(QUEUE_ENTRIES_MAX)).expect("1,024 at most")
-}
-
-/// Refuses pairs that the namespace has no room for.
-fn check_room(plan: &Plan, namespace: &KvNamespace) -> Result<(), Failure> {
-    let limits = Limits::of(namespace);
-    if plan.key_bytes > usize::from(limits.key_bytes_max) {
-        return Err(Failure::Refused(format!(
-            "the namespace takes keys of up to {} bytes",
-            limits.key_bytes_max
-        )));
-    }
-    if plan.values.max() > limits.value_bytes_max {
-        return Err(Failure::Refused(format!(
-            "the namespace takes values of up to {}",
-            human_bytes(limits.value_bytes_max.into())
-        )));
-    }
-    let (stored, size) = (plan::stored(plan, None), namespace.size.get());
-    let keys_max = limits.keys_max.map_or(u64::MAX, u64::from);
-    if stored.items > keys_max || stored.items > stored.items_in(size) {
-        return Err(Failure::Refused(format!(
-            "{} pairs do not fit the namespace, which has {}: fewer are --keys or --ops",
-            grouped(stored.items),
-            human_bytes(size)
-        )));
-    }
-    Ok(())
 }
 
 /// How a load went.
@@ -158,7 +116,7 @@ async fn measure(
     }
     let model = association.controller().model_number;
     let model = model.as_str().filter(|model| !model.contains(char::is_control)).unwrap_or("?");
-    let device = format!("{model}, {}", human_bytes(namespace.size.get()));
+    let device = format!("{model}, {}", human_bytes(fit::size_bytes(namespace)));
     Ok(Measured { outcome, fill, wall_seconds, device })
 }
 

@@ -39,7 +39,7 @@ impl Place {
         match self {
             Self::Tcp(uri) => {
                 let done = remote::with(uri, QUEUE_ENTRIES, async |connected| {
-                    action.check(&Limits::of(&connected.namespace))?;
+                    action.check(&Limits::of(connected.pairs(uri)?))?;
                     let queue = connected.queue.clone();
                     let why = || {
                         let error = connected.queue.failure();
@@ -69,7 +69,7 @@ impl Place {
         match self {
             Self::Tcp(uri) => {
                 let told = remote::with(uri, QUEUE_ENTRIES, async |connected| {
-                    let remote::Connected { association, namespace, .. } = connected;
+                    let (association, namespace) = (&connected.association, connected.pairs(uri)?);
                     let info =
                         Info::new(uri.to_string(), uri.nsid, association.controller(), namespace);
                     Ok(info.over_tcp(uri.digests, association))

@@ -33,6 +33,8 @@ mod program;
 #[cfg(test)]
 mod real_time;
 #[cfg(test)]
+mod remote_blocks;
+#[cfg(test)]
 mod replay;
 #[cfg(test)]
 mod reproduce;

@@ -2,7 +2,7 @@
 
 use crate::world::{ADDRESS, BLOCKS, KV, NQN, ROUGH, World, host, run};
 use base::{Buf, Key, Nanos, Rng};
-use client::{Association, Error, Pairs, PairsError, Settings};
+use client::{Association, Error, Namespace, Pairs, PairsError, Settings};
 use clock::Stage;
 use controller::{Queue, Submission};
 use net::Conditions;
@@ -256,6 +256,66 @@ fn connections_that_are_cut_complete_everything() {
             clock::sleep(Nanos::from_secs(20), Stage::Queue).await;
             let error = association.failure().or(queue.failure());
             assert!(matches!(error, Some(Error::Broken | Error::Ended)), "{error:?}");
+        });
+    }
+}
+
+/// Many reads and writes of different blocks at a time agree with an array.
+#[test]
+fn blocks_come_back_as_they_were_written() {
+    let block = |number: u64| value(number, 4_096).bytes().unwrap().to_vec();
+    for seed in 0..4 {
+        run(seed, ROUGH, async |world| {
+            let settings = Settings { digests: BOTH, queue_entries: 17, ..settings() };
+            let association = world.associate(settings).await;
+            let Namespace::Blocks(namespace) = association.namespace(BLOCKS).await.unwrap() else {
+                panic!("it is of blocks")
+            };
+            assert_eq!(namespace.size.get(), 100);
+            let block_bytes = namespace.lba_format().block_bytes().unwrap();
+            let streams = vec![world.stream().await, world.stream().await];
+            let queue = association.block_queue(streams, block_bytes).await.unwrap();
+            let mut rng = Rng::new(seed);
+            let mut model = vec![vec![0; 4_096]; 100];
+            for _ in 0..10 {
+                let mut asked = BTreeMap::new();
+                // Ten commands on ten blocks each: none is in the way of another.
+                for first in (0..100_u64).step_by(10) {
+                    let len = 1 + rng.below(10);
+                    let range = usize::try_from(first).unwrap()..;
+                    let range = range.start..range.start + usize::try_from(len).unwrap();
+                    let blocks = u32::try_from(len).unwrap();
+                    let is_write = rng.below(2) == 0;
+                    let (command, data) = if is_write {
+                        model[range.clone()].fill_with(|| block(rng.next_u64()));
+                        let data = Buf::copy_from(&model[range.clone()].concat());
+                        (Command::write(BLOCKS, first, blocks), data)
+                    } else {
+                        (Command::read(BLOCKS, first, blocks), Buf::phantom(0, 0))
+                    };
+                    let submission = Submission { command, long_key: None, data };
+                    asked.insert(queue.submit(submission), (is_write, range));
+                }
+                for _ in 0..10 {
+                    let completion = queue.next().await;
+                    assert_eq!(completion.status, Status::SUCCESS);
+                    let (is_write, range) = asked.remove(&completion.id).unwrap();
+                    let expected = if is_write { Vec::new() } else { model[range].concat() };
+                    assert!(completion.data.bytes().unwrap_or_default() == expected);
+                }
+            }
+            let submit = |command, data| {
+                queue.submit(Submission { command, long_key: None, data });
+            };
+            submit(Command::flush(BLOCKS), Buf::phantom(0, 0));
+            assert_eq!(queue.next().await.status, Status::SUCCESS);
+            submit(Command::write_zeroes(BLOCKS, 0, 100), Buf::phantom(0, 0));
+            assert_eq!(queue.next().await.status, Status::SUCCESS);
+            submit(Command::compare(BLOCKS, 99, 1), Buf::copy_from(&[0; 4_096]));
+            assert_eq!(queue.next().await.status, Status::SUCCESS);
+            submit(Command::read(BLOCKS, 99, 2), Buf::phantom(0, 0));
+            assert_eq!(queue.next().await.status, Status::LBA_OUT_OF_RANGE);
+            assert_eq!(queue.failure(), None);
         });
     }
 }

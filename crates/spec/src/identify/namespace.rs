@@ -107,6 +107,21 @@ const _: () = assert!(size_of::<LbaFormat>() == 4, "an LBA format has 4 bytes");
 const _: () =
     assert!(size_of::<IdentifyNamespace>() == 4096, "a structure of Identify has 4,096 bytes");
 
+impl IdentifyNamespace {
+    /// The format that it has: FLBAS bits 3:0, and above them bits 6:5.
+    pub fn lba_format(&self) -> LbaFormat {
+        let index = self.format & 0xf | (self.format & 0x60) >> 1;
+        self.formats[usize::from(index)]
+    }
+}
+
+impl LbaFormat {
+    /// Bytes of a block, if they fit a number.
+    pub fn block_bytes(&self) -> Option<u32> {
+        1_u32.checked_shl(self.block_bytes_log2.into())
+    }
+}
+
 impl Default for IdentifyNamespace {
     /// Zeros, as a namespace that is not there has.
     fn default() -> Self {
@@ -202,7 +217,21 @@ mod tests {
         expected[104..128].copy_from_slice(b"0123456789abcdefghijklmn");
         expected[128..132].copy_from_slice(&[0x02, 0x01, 12, 1]);
         assert_eq!(namespace.as_bytes(), expected);
+        assert_eq!(namespace.lba_format().block_bytes(), Some(4_096));
         assert_eq!(IdentifyNamespace::read_from_bytes(&expected), Ok(namespace));
+    }
+
+    /// FLBAS: bits 3:0 are the lower bits of the format's number, bits 6:5 the upper ones, and bit
+    /// 4 is about metadata.
+    #[test]
+    fn a_namespace_has_the_format_that_its_number_names() {
+        for (format, index) in [(0, 0), (0x1f, 15), (0x20, 16), (0x63, 51), (0x90, 0)] {
+            let mut namespace = IdentifyNamespace { format, ..IdentifyNamespace::default() };
+            namespace.formats[index].block_bytes_log2 = 9;
+            assert_eq!(namespace.lba_format().block_bytes(), Some(512), "{format:x}");
+        }
+        let huge = LbaFormat { block_bytes_log2: 32, ..LbaFormat::default() };
+        assert_eq!(huge.block_bytes(), None);
     }
 
     #[test]
