@@ -2,12 +2,14 @@
 //!
 //! 1. [`catalogue`] lists the experiments of all papers, and which can be rerun.
 //! 2. Each experiment that can is a function in a file of its own; [`moke`] is what those of MoKE
-//!    share, and [`open_channel`] those of FEMU: the device of the paper and its hosts.
+//!    share, and [`open_channel`] those of FEMU: the device of the paper and its hosts. Those in
+//!    real time share [`polled_drive`] and [`read_threads`].
 //! 3. [`criteria`] are the bounds that an experiment has to keep. They stand in a file that was
 //!    written before the experiment first ran.
 //! 4. [`report`] says what came of it.
 
 mod catalogue;
+mod core_pair;
 mod criteria;
 mod filebench;
 mod flash_delay;
@@ -21,9 +23,12 @@ mod models;
 mod moke;
 mod open_channel;
 mod page_move;
+mod polled_drive;
 mod processor;
+mod read_threads;
 mod registers;
 mod report;
+mod scalability;
 
 use crate::args::ReproduceArgs;
 use crate::output::{Failure, Output};
@@ -184,8 +189,8 @@ mod tests {
             chosen(&ids).map(|chosen| chosen.iter().map(|(entry, _)| entry.id).collect::<Vec<_>>())
         };
         let all = [
-            "FEMU-3", "FEMU-4", "FEMU-5", "FEMU-5b", "FEMU-6a", "FEMU-g", "MoKE-1a", "MoKE-1b",
-            "MoKE-1c", "MoKE-1d", "MoKE-idx",
+            "FEMU-2a", "FEMU-2b", "FEMU-2c", "FEMU-3", "FEMU-4", "FEMU-5", "FEMU-5b", "FEMU-6a",
+            "FEMU-g", "MoKE-1a", "MoKE-1b", "MoKE-1c", "MoKE-1d", "MoKE-idx",
         ];
         assert_eq!(names(&[]).unwrap(), all);
         assert_eq!(names(&["moke-1D", "MoKE-1a"]).unwrap(), ["MoKE-1d", "MoKE-1a"]);

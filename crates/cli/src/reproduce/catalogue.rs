@@ -2,7 +2,7 @@
 
 use super::{
     Finding, Run, flash_delay, gc_blocking, grid, handlers, index_cost, key_size, models,
-    page_move, registers,
+    page_move, registers, scalability,
 };
 use crate::output::{Failure, Output};
 use crate::table;
@@ -30,9 +30,33 @@ pub(super) struct Experiment {
 
 /// All experiments, system by system.
 pub(super) const ENTRIES: &[Entry] = &[
-    later("FEMU-2a", FEMU, "read latency, 1 to 64 threads, no flash delay"),
-    later("FEMU-2b", FEMU, "the same with a fixed delay of 50 us"),
-    later("FEMU-2c", FEMU, "that delay through the advanced model's code"),
+    Entry {
+        id: "FEMU-2a",
+        system: FEMU,
+        what: "read latency, 1 to 64 threads, no flash delay",
+        experiment: Some(Experiment {
+            source: "FEMU, section 3.1 and figure 2a",
+            run: scalability::run_floor,
+        }),
+    },
+    Entry {
+        id: "FEMU-2b",
+        system: FEMU,
+        what: "the same with a fixed delay of 50 us",
+        experiment: Some(Experiment {
+            source: "FEMU, section 3.2.1 and figure 2b",
+            run: scalability::run_fixed,
+        }),
+    },
+    Entry {
+        id: "FEMU-2c",
+        system: FEMU,
+        what: "that delay through the advanced model's code",
+        experiment: Some(Experiment {
+            source: "FEMU, section 3.2.3 and figure 2b",
+            run: scalability::run_staged,
+        }),
+    },
     Entry {
         id: "FEMU-3",
         system: FEMU,

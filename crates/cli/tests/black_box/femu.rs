@@ -335,3 +335,37 @@ impl Line {
 fn nanos(micros: f64) -> u64 {
     u64::try_from(Duration::from_secs_f64(micros / 1e6).as_nanos()).unwrap()
 }
+
+/// What is true of a measurement in real time on any machine, however busy: it takes no less than
+/// the delays, and says of its own figures whether the criterion holds.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "figures of code without optimisation say nothing")]
+fn reads_in_real_time_are_judged_by_their_figures_and_never_hold_without_polling() {
+    let (_, report) = reproduced("", "FEMU-2a");
+    let counts = [1, 2, 4, 8, 16, 32, 64];
+    let of = |way: &str| counts.map(|count| (count, format!("{way}, {count:>2} threads: ")));
+    let each: Vec<(i32, String)> = ["in process", "over TCP"].into_iter().flat_map(of).collect();
+    let mut holds = true;
+    for (threads, label) in &each {
+        let (mean, paper) = figures(&report, &format!("{label}mean"));
+        let bound = if *threads == 64 { 90.0 } else { 52.0 };
+        assert!(mean > 0.0 && paper == Some(bound), "{label}");
+        assert!(figures(&report, &format!("{label}p99")).0 > 0.0);
+        assert!(figures(&report, &format!("{label}p99.99")).0 > 0.0);
+        holds &= mean < bound;
+    }
+    assert_eq!(report["holds"], holds);
+    // Asleep for 100 us before each completion; all threads on one plane, which takes 40 us each.
+    for (id, least) in
+        [("FEMU-2a", [100.0, 100.0]), ("FEMU-2b", [100.0, 100.0]), ("FEMU-2c", [50.0, 2_500.0])]
+    {
+        let (ran, control) = reproduced("--control", id);
+        assert_eq!((ran.code, &control["holds"]), (Some(1), &false.into()));
+        assert!(control["setup"].as_str().unwrap().contains("; control: "));
+        for (threads, label) in &each {
+            let least = least[usize::from(*threads == 64)];
+            let mean = figures(&control, &format!("{label}mean")).0;
+            assert!(mean >= least, "{id}, {label}: {mean}");
+        }
+    }
+}

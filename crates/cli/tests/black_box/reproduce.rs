@@ -15,7 +15,10 @@ const IDS: &str = "FEMU-2a FEMU-2b FEMU-2c FEMU-3 FEMU-4 FEMU-5 FEMU-5b FEMU-6a 
                    CR-5 CR-6 CR-7 CR-8 CR-9 CR-10 CR-11";
 
 fn is_done(id: &str) -> bool {
-    let femu = ["FEMU-3", "FEMU-4", "FEMU-5", "FEMU-5b", "FEMU-6a", "FEMU-g"];
+    let femu = [
+        "FEMU-2a", "FEMU-2b", "FEMU-2c", "FEMU-3", "FEMU-4", "FEMU-5", "FEMU-5b", "FEMU-6a",
+        "FEMU-g",
+    ];
     id.starts_with("MoKE-") || femu.contains(&id)
 }
 

@@ -1,0 +1,194 @@
+//! A drive of blocks that is read in real time: in this process, and over TCP from a reactor of its
+//! own.
+
+use super::core_pair::CorePair;
+use super::open_channel;
+use super::read_threads::{self, Layout, Reads, Sample};
+use crate::output::Failure;
+use crate::remote;
+use crate::rig::device_failure;
+use base::Nanos;
+use base::limits::BLOCK_BYTES;
+use client::Uri;
+use node::profile::{Levels, Model};
+use node::server::{Served, Server, ServerConfig};
+use node::{Device, FaultPlan, Profile};
+use reactor::Reactor;
+use rustix::time::{ClockId, clock_gettime};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZero;
+
+/// What FEMU, section 3.2.1, adds to each read.
+pub(super) const DELAY: Nanos = Nanos::from_micros(50);
+
+/// Of [`DELAY`], what a page is on its channel in the staged model.
+const TRANSFER: Nanos = Nanos::from_micros(10);
+
+/// Channels of the drive, with one plane each.
+pub(super) const PLANES: u32 = 64;
+
+const SEED: u64 = 1;
+
+/// The name by which the host of an experiment asks for its drive.
+const NQN: &str = "nqn.2026-11.com.example:experiment";
+
+/// Entries of the I/O queue: more than there are threads.
+const QUEUE_ENTRIES: u16 = 128;
+
+/// Of each read, how its time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delay {
+    None,
+    /// It is over [`DELAY`] after the read has come.
+    Fixed,
+    /// It is what a register, a plane and a channel take, each of which is waited for.
+    Staged,
+}
+
+/// The drive, whose reads take what `delay` says, with so many planes.
+pub(super) fn profile(delay: Delay, planes: u32) -> Result<Profile, Failure> {
+    let mut profile = open_channel::profile(planes, 1)?.without_delays();
+    let nand = &mut profile.nand;
+    nand.model = Model::Scalar;
+    match delay {
+        Delay::None => {}
+        Delay::Fixed => profile.firmware.t_read = DELAY,
+        Delay::Staged => {
+            nand.model = Model::Staged;
+            nand.levels = Levels::uniform(DELAY - TRANSFER, Nanos::ZERO);
+            nand.channel_bytes_per_second =
+                u64::from(nand.page_bytes) * Nanos::from_secs(1).0 / TRANSFER.0;
+        }
+    }
+    Ok(profile)
+}
+
+pub(super) fn layout(profile: &Profile) -> Layout {
+    Layout {
+        planes: profile.nand.units().into(),
+        blocks_per_page: (profile.nand.page_bytes / BLOCK_BYTES).into(),
+    }
+}
+
+/// A drive in this process.
+pub(super) struct Inside {
+    reactor: Reactor,
+    device: Device,
+}
+
+impl Inside {
+    /// Filled, in virtual time.
+    pub(super) fn new(profile: &Profile) -> Result<Self, Failure> {
+        let mut reactor = Reactor::new(None);
+        let cells = Device::manufacture(profile, SEED);
+        let device = reactor
+            .run(Device::format(profile, cells, SEED, FaultPlan::default()))
+            .map_err(device_failure)?;
+        let queue = device.controller().queue_pair();
+        reactor.run(read_threads::fill(&queue, layout(profile)))?;
+        Ok(Self { reactor, device })
+    }
+
+    pub(super) fn measure(&mut self, reads: Reads) -> Result<Sample, Failure> {
+        let queue = self.device.controller().queue_pair();
+        self.reactor.run_in_real_time(reads.measure(&queue)).0
+    }
+
+    /// The same in virtual time.
+    #[cfg(test)]
+    fn simulate(&mut self, reads: Reads) -> Result<Sample, Failure> {
+        let queue = self.device.controller().queue_pair();
+        self.reactor.run(reads.measure(&queue))
+    }
+
+    /// CPU time in nanoseconds that a read takes of this thread, host included.
+    pub(super) fn code_ns(&mut self, reads: Reads, count: u32) -> Result<f64, Failure> {
+        let queue = self.device.controller().queue_pair();
+        let started = thread_time();
+        self.reactor.run(reads.carry_out(&queue, count))?;
+        Ok((thread_time() - started) * 1e9 / f64::from(count))
+    }
+}
+
+/// CPU time of this thread, in seconds.
+#[expect(clippy::cast_precision_loss, reason = "a run takes some minutes")]
+fn thread_time() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// A drive behind a target, which has a thread to itself.
+pub(super) struct Outside {
+    server: Server,
+    uri: Uri,
+}
+
+impl Outside {
+    /// Filled, over the network.
+    pub(super) fn start(profile: &Profile, cores: &CorePair) -> Result<Self, Failure> {
+        let served = Served::Emulated(Box::new(profile.clone()));
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let config = ServerConfig::of_one(served, NQN, address, NonZero::<u16>::MIN);
+        let broken = |error: node::server::ServerError| Failure::Broken(error.to_string());
+        let server = cores.as_target(|| Server::start(config)).map_err(broken)?;
+        let address = server.addresses()[0];
+        let uri = format!("nvme-tcp://{address}/{NQN}").parse().map_err(Failure::refused)?;
+        let started = Self { server, uri };
+        started.with(async |queue| read_threads::fill(queue, layout(profile)).await)?;
+        Ok(started)
+    }
+
+    pub(super) fn measure(&self, reads: Reads) -> Result<Sample, Failure> {
+        self.with(async |queue| reads.measure(queue).await)
+    }
+
+    fn with<T>(
+        &self,
+        act: impl AsyncFnOnce(&client::IoQueue<reactor::TcpStream>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let done =
+            remote::with(&self.uri, QUEUE_ENTRIES, async |connected| act(&connected.queue).await);
+        done.map(|(done, _)| done)
+    }
+
+    /// Ends the target.
+    pub(super) fn stop(self) -> Result<(), Failure> {
+        let stopped = self.server.stop().map(drop);
+        stopped.map_err(|error| Failure::Broken(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::read_threads::Latency;
+
+    /// In whole nanoseconds.
+    fn mean_of(delay: Delay, planes: u32, threads: usize) -> String {
+        let profile = profile(delay, planes).unwrap();
+        let mut drive = Inside::new(&profile).unwrap();
+        let time = Nanos::from_millis(50);
+        let reads = Reads { layout: layout(&profile), threads, time, sleeps: false };
+        let latency = Latency::of(&[drive.simulate(reads).unwrap()]);
+        assert_eq!((latency.p99, latency.p9999), (latency.mean, latency.mean), "all are alike");
+        latency.mean.to_string()
+    }
+
+    /// In virtual time, where code takes none: no thread is in the way of another.
+    #[test]
+    fn each_model_takes_its_delay_with_any_number_of_threads() {
+        for threads in [1, 2, 32, 64] {
+            assert_eq!(mean_of(Delay::None, PLANES, threads), "0");
+            assert_eq!(mean_of(Delay::Fixed, PLANES, threads), "50000");
+            assert_eq!(mean_of(Delay::Staged, PLANES, threads), "50000");
+        }
+    }
+
+    /// With two registers a sense goes on while the page before is on the channel.
+    #[test]
+    fn threads_on_one_plane_wait_for_each_other() {
+        assert_eq!(mean_of(Delay::Staged, 1, 1), "50000");
+        assert_eq!(mean_of(Delay::Staged, 1, 64), "2560000");
+        assert_eq!(mean_of(Delay::Fixed, 1, 64), "50000", "it is in nobody's way");
+    }
+}
