@@ -12,8 +12,9 @@
 //! 4. [`Reactor::serve`] does that too, and where nothing is due it looks outside: at messages of
 //!    other reactors, at sockets, and at whether it is to stop. When nothing has come for 50 us it
 //!    sleeps in an `io_uring` until a socket is ready, another thread rings, or 100 us before the
-//!    next timer. Bytes go by plain calls that do not block, one for each read and one for each
-//!    gathered write; the ring holds nothing but the question which sockets are ready.
+//!    next timer. Where that was soon it looks for 200 us the next time, until nothing comes for as
+//!    long. Bytes go by plain calls that do not block, one for each read and one for each gathered
+//!    write; the ring holds nothing but the question which sockets are ready.
 //! 5. While a reactor looks, up to four sockets are simply tried again; the others are watched by
 //!    the ring, so that they cost nothing until something comes. Asleep, the ring watches all.
 //! 6. A [`mailbox`] carries messages one way between two reactors, and threads without a reactor

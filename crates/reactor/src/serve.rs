@@ -14,6 +14,11 @@ use std::time::Duration;
 /// on, so this is a few round trips: as long as hosts that wait for each answer take to send again.
 const SPIN: Nanos = Nanos::from_micros(50);
 
+/// How long it looks once it was woken so soon after it fell asleep that it had better not slept:
+/// as long as flash takes to read a page, so that a host of such a device is not woken for each
+/// read. Whoever finds nothing for that long sleeps, and is back at [`SPIN`].
+const SPIN_MAX: Nanos = Nanos::from_micros(200);
+
 /// Tasks polled in a row before the outside is looked at although there are more.
 const POLLS_MAX: u32 = 64;
 
@@ -77,6 +82,27 @@ struct Outside {
     read_at: Nanos,
     /// And when it was after something had been done.
     worked_at: Nanos,
+    spin: Spin,
+}
+
+/// How long to look for something to do before a sleep.
+#[derive(Debug)]
+struct Spin {
+    limit: Nanos,
+    /// Whether there was a sleep since something was done.
+    has_slept: bool,
+}
+
+impl Spin {
+    const NEW: Self = Self { limit: SPIN, has_slept: false };
+
+    /// Something was done, so long after what was done before.
+    #[inline]
+    fn work(&mut self, after: Nanos) {
+        if std::mem::take(&mut self.has_slept) {
+            self.limit = if after <= SPIN_MAX { SPIN_MAX } else { SPIN };
+        }
+    }
 }
 
 impl Outside {
@@ -90,6 +116,7 @@ impl Outside {
             reads: driver::reads(),
             read_at: now,
             worked_at: now,
+            spin: Spin::NEW,
         }
     }
 
@@ -120,7 +147,7 @@ impl Outside {
         clock::move_on(wall);
         let left = until.map(|until| Duration::from_nanos(until.0 - wall.0));
         let is_long = left.is_none_or(|left| left > SPUN);
-        let has_spun = wall.0 - self.worked_at.0 >= SPIN.0;
+        let has_spun = wall.0 - self.worked_at.0 >= self.spin.limit.0;
         driver::with(|driver| {
             self.polls = 0;
             self.worked = driver.look();
@@ -129,6 +156,7 @@ impl Outside {
                 // What is due by now must not make the sleep look like work.
                 self.count(self.brake.wall());
                 self.worked = is_news;
+                self.spin.has_slept = true;
             } else if !driver.try_hot() {
                 std::hint::spin_loop();
             }
@@ -142,7 +170,34 @@ impl Outside {
         self.remote.count(wall - self.read_at, worked);
         (self.reads, self.read_at) = (reads, wall);
         if worked {
+            self.spin.work(wall - self.worked_at);
             self.worked_at = wall;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is looked for next, after waits of so many microseconds.
+    fn limits(waits: &[u64]) -> Vec<u64> {
+        let mut spin = Spin::NEW;
+        let wait = |wait: &u64| {
+            let after = Nanos::from_micros(*wait);
+            spin.has_slept = after > spin.limit;
+            spin.work(after);
+            spin.limit.0 / 1_000
+        };
+        waits.iter().map(wait).collect()
+    }
+
+    #[test]
+    fn a_sleep_that_was_not_worth_it_is_not_repeated_until_nothing_comes_for_long() {
+        assert_eq!(
+            limits(&[10, 49, 120, 120, 60, 10, 199, 120]),
+            [50, 50, 200, 200, 200, 200, 200, 200]
+        );
+        assert_eq!(limits(&[120, 201, 49, 5_000, 5_000, 60]), [200, 50, 50, 50, 50, 200]);
     }
 }

@@ -82,7 +82,7 @@ fn a_sleeping_reactor_is_woken_by_a_message() {
         for number in 0..1_000 {
             requests.send(number);
             assert_eq!(answers.receive().await, Some(number + 1));
-            let longest = [5_000, 60_000, 70_000, 300_000][usize::try_from(number % 4).unwrap()];
+            let longest = [5_000, 60_000, 70_000, 2_000_000][usize::try_from(number % 4).unwrap()];
             clock::sleep(Nanos(rng.below(longest)), Stage::Queue).await;
         }
     });
