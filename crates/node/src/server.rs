@@ -33,7 +33,7 @@ use self::places::Places;
 use self::reactors::{Plan, Ready, RuleWriters, start};
 use crate::state::Problem;
 use controller::Rules;
-use reactor::{Remote, RingError};
+use reactor::{Load, Remote, RingError};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -145,6 +145,11 @@ impl Server {
     /// Where hosts connect, in the order of [`ServerConfig::nvme_tcp`].
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// How each reactor has spent its time so far, those of devices first.
+    pub fn loads(&self) -> Vec<Load> {
+        self.remotes.iter().map(Remote::load).collect()
     }
 
     /// Stops the server from another thread: [`Self::join`] then returns.

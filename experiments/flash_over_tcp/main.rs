@@ -1,0 +1,179 @@
+//! Whether a device with the times of flash keeps them over TCP, and up to which load: the mean of
+//! reads in virtual time, and what the way adds to one read alone, beside the mean over TCP in real
+//! time.
+//!
+//! `cargo run --release -p experiments --bin flash_over_tcp -- [ROUNDS]`, on an idle machine of two
+//! cores: one has the target, the other the host, and both look for news without sleeping.
+
+mod target;
+
+use base::Nanos;
+use node::{Device, FaultPlan, Profile};
+use reactor::Reactor;
+use std::process::ExitCode;
+use target::{Measured, Target};
+use workload::{
+    Distribution, Kind, Load, Operation, Outcome, Payload, Plan, Space, Tally, Until, ValueSizes,
+};
+
+const ROUNDS: usize = 41;
+
+/// For how long each figure is taken: so short that what else the machine does now and then
+/// disturbs less than half of the rounds.
+const TIME: Nanos = Nanos::from_millis(20);
+
+const DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+/// What a mean may be off.
+const BAR: f64 = 0.05;
+
+/// A core is full that has something to do for this share of the time.
+const FULL: f64 = 0.95;
+
+const CASES: [(&str, Operation, Space); 2] =
+    [("970pro", Operation::RandRead, Space::Blocks), ("moke", Operation::Retrieve, Space::Pairs)];
+
+fn main() -> ExitCode {
+    let rounds = std::env::args().nth(1).map_or(Ok(ROUNDS), |text| text.parse());
+    let Ok(rounds @ 1..) = rounds else {
+        eprintln!("flash_over_tcp: ROUNDS is a whole number above 0, as in `flash_over_tcp 41`");
+        return ExitCode::from(2);
+    };
+    for (name, operation, space) in CASES {
+        report(name, &plan(operation, space), rounds);
+    }
+    ExitCode::SUCCESS
+}
+
+fn plan(operation: Operation, space: Space) -> Plan {
+    Plan {
+        operation,
+        until: Until::Time(TIME),
+        load: Load::QueueDepth(1),
+        nsid: Device::NAMESPACE,
+        space,
+        key_bytes: 16,
+        values: ValueSizes::Fixed(4_096),
+        keys: 20_000,
+        is_filled: false,
+        seed: 1,
+        distribution: Distribution::Uniform,
+        payload: Payload::Full,
+    }
+}
+
+/// What was found at one depth: means in nanoseconds.
+struct Line {
+    depth: u32,
+    simulated: f64,
+    /// Over TCP without delays, one at a time.
+    floor: f64,
+    real: f64,
+    /// Of the target's core.
+    busy: f64,
+    /// Operations a second over TCP.
+    rate: f64,
+}
+
+fn report(name: &str, plan: &Plan, rounds: usize) {
+    let profile = Profile::load(name).expect("the profile is built in");
+    println!("{name}, {} of 4 KiB, medians of {rounds}:", plan.operation.name());
+    println!("   QD    sim: us   floor us     sum us    TCP us   error  core busy   a second");
+    let floor = Target::start(&profile.clone().without_delays(), plan);
+    let real = Target::start(&profile, plan);
+    let mut simulated = Simulated::new(&profile, plan);
+    let mut full = None;
+    for depth in DEPTHS {
+        let line = measure(plan, depth, rounds, (&mut simulated, &floor, &real));
+        line.print();
+        if line.busy >= FULL && full.is_none() {
+            full = Some((line.depth, line.rate));
+        }
+    }
+    match full {
+        Some((depth, rate)) => println!("a core is full from QD {depth} on, {rate:.0} a second"),
+        None => println!("no depth fills a core"),
+    }
+    floor.stop();
+    real.stop();
+}
+
+fn measure(
+    plan: &Plan,
+    depth: u32,
+    rounds: usize,
+    (simulated, floor, real): (&mut Simulated, &Target, &Target),
+) -> Line {
+    let deep = Plan { load: Load::QueueDepth(depth), ..*plan };
+    let outcome = simulated.measure(&deep);
+    // Without delays more outstanding would be far more a second, and wait for each other.
+    let alone = Plan { load: Load::QueueDepth(1), ..*plan };
+    let (mut floors, mut reals, mut busy, mut rates) =
+        <(Vec<_>, Vec<_>, Vec<_>, Vec<_>)>::default();
+    for _ in 0..rounds {
+        floors.push(mean(&floor.measure(&alone).outcome));
+        let Measured { outcome, busy: share } = real.measure(&deep);
+        reals.push(mean(&outcome));
+        busy.push(share);
+        rates.push(per_second(&outcome));
+    }
+    let [floor, real, busy, rate] = [floors, reals, busy, rates].map(median);
+    Line { depth, simulated: mean(&outcome), floor, real, busy, rate }
+}
+
+impl Line {
+    fn print(&self) {
+        let Self { depth, simulated, floor, real, busy, rate } = self;
+        let error = real / (simulated + floor) - 1.0;
+        println!(
+            "{depth:>5} {:>10.1} {:>10.1} {:>10.1} {:>9.1} {:>+6.1}% {:>9.0}% {rate:>10.0}{}",
+            simulated / 1e3,
+            floor / 1e3,
+            (simulated + floor) / 1e3,
+            real / 1e3,
+            error * 100.0,
+            busy * 100.0,
+            if error.abs() > BAR { "  beyond 5 %" } else { "" }
+        );
+    }
+}
+
+/// The device in virtual time.
+struct Simulated {
+    reactor: Reactor,
+    device: Device,
+}
+
+impl Simulated {
+    fn new(profile: &Profile, plan: &Plan) -> Self {
+        let mut reactor = Reactor::new(None);
+        let cells = Device::manufacture(profile, 1);
+        let device = reactor
+            .run(Device::format(profile, cells, 1, FaultPlan::default()))
+            .expect("a whole device");
+        let queue = device.controller().queue_pair();
+        reactor.run(workload::fill(&queue, plan, |_, _| {})).expect("the keys fit");
+        reactor.run(device.flush()).expect("the device is sound");
+        Self { reactor, device }
+    }
+
+    fn measure(&mut self, plan: &Plan) -> Outcome {
+        let queue = self.device.controller().queue_pair();
+        self.reactor.run(workload::run(&queue, plan, |_, _| {}))
+    }
+}
+
+fn mean(outcome: &Outcome) -> f64 {
+    let tallies = Kind::ALL.into_iter().filter_map(|kind| outcome.tally(kind));
+    tallies.map(Tally::mean_ns).next().expect("there are operations of one kind")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for a report")]
+fn per_second(outcome: &Outcome) -> f64 {
+    outcome.operations() as f64 * 1e9 / outcome.elapsed().0.max(1) as f64
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
