@@ -131,7 +131,7 @@ impl World {
                 let (port, config, served) = (port.clone(), config.clone(), served.clone());
                 served.set(served.get() + 1);
                 clock::spawn(async move {
-                    serve(Rc::new(end), port, config).await;
+                    serve(Rc::new(end), port, config, Rc::default()).await;
                     served.set(served.get() - 1);
                 });
             }

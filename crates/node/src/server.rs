@@ -25,6 +25,7 @@ pub use self::address::parse_address;
 pub use self::config::{Config, DeviceConfig, SubsystemConfig};
 pub use self::identity::{check_nqn, default_nqn, default_serial};
 pub use self::kept::Began;
+pub use self::places::ConnectionLimits;
 pub use self::report::{Moved, ReactorReport, ServerReport};
 pub use self::served::{NotServed, Pace, Served};
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
@@ -39,9 +40,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-
-/// Connections that a server takes at a time unless it is told another number.
-pub const CONNECTIONS_MAX: u32 = 1_024;
 
 /// Why nothing can be served.
 #[derive(Debug, thiserror::Error)]
@@ -113,7 +111,7 @@ impl Server {
         }
         let count = usize::from(config.reactors.get());
         let remotes = (0..count).map(|_| Remote::new()).collect::<io::Result<Vec<_>>>()?;
-        let places = Places::new(config.connections_max);
+        let places = Places::new(config.connections);
         let (ready, is_ready) = mpsc::channel();
         let plan = Plan { config, remotes: remotes.clone(), places: places.clone() };
         let (threads, rules) = start(plan, &ready)?;
@@ -195,8 +193,8 @@ pub struct Ruler {
 impl Ruler {
     /// What hosts may do from here on, and how many connections there may be. What there is stays,
     /// also where it may not be again.
-    pub fn set(&self, rules: &Rules, connections_max: u32) {
-        self.places.set_most(connections_max);
+    pub fn set(&self, rules: &Rules, connections: ConnectionLimits) {
+        self.places.set(connections);
         for writer in &self.rules {
             writer.put_up(rules.clone());
         }

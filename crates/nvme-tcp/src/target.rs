@@ -1,15 +1,18 @@
 //! The controller's end of a connection.
 
 mod admission;
+mod budget;
 mod connection;
 mod deadline;
 mod reader;
 mod transfers;
 mod writer;
 
+pub use budget::Budget;
+
 use crate::framing::{Counters, Fault};
 use crate::pdu::FatalError;
-use base::{BufPool, MIB, Nanos};
+use base::{BufPool, Nanos};
 use connection::Connection;
 use controller::Port;
 use net::Stream;
@@ -31,12 +34,8 @@ pub const PATIENCE: Nanos = Nanos::from_secs(30);
 /// has more entries; whoever sends more is not read until the first are done.
 pub const COMMANDS_MAX: usize = 1024;
 
-/// Bytes that the commands of a connection may move, of those that move [`LARGE`] and more, from
-/// their start until their response is sent. Others wait their turn.
-pub const BYTES_IN_FLIGHT_MAX: u64 = 16 * MIB;
-
 /// Data of this many bytes and more is never copied between the stream and its buffer, and counts
-/// for [`BYTES_IN_FLIGHT_MAX`]: smaller data is bounded by [`COMMANDS_MAX`].
+/// for the connection's [`Budget`]: smaller data is bounded by [`COMMANDS_MAX`].
 pub const LARGE: u32 = 16 << 10;
 
 /// What connections share.
@@ -71,9 +70,15 @@ pub enum Ended {
     Silent,
 }
 
-/// Serves the host at the other end of `stream` from `port`, until the connection is over.
-pub async fn serve<S: Stream>(stream: Rc<S>, port: Rc<dyn Port>, config: Config) -> Ended {
-    let connection = Rc::new(Connection::new(stream, config));
+/// Serves the host at the other end of `stream` from `port`, until the connection is over. Nobody
+/// else has its `budget`.
+pub async fn serve<S: Stream>(
+    stream: Rc<S>,
+    port: Rc<dyn Port>,
+    config: Config,
+    budget: Rc<Budget>,
+) -> Ended {
+    let connection = Rc::new(Connection::new(stream, config, budget));
     connection.set_deadline(Some(clock::host_now() + PATIENCE));
     clock::spawn(writer::write_all(connection.clone()));
     Reader::new(connection.clone(), port).read_all().await;

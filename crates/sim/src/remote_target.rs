@@ -80,7 +80,7 @@ impl Target {
                 let (entrance, config, served) = (entrance.clone(), config.clone(), served.clone());
                 served.set(served.get() + 1);
                 clock::spawn(async move {
-                    let ended = serve(Rc::new(end), entrance, config).await;
+                    let ended = serve(Rc::new(end), entrance, config, Rc::default()).await;
                     let is_expected = matches!(ended, Ended::ByHost | Ended::ByController);
                     assert!(is_expected, "a connection ended for another reason: {ended}");
                     served.set(served.get() - 1);

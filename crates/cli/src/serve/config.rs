@@ -2,7 +2,7 @@ use crate::args::{ServeArgs, ServeClock};
 use crate::output::Failure;
 use controller::Limits;
 use node::server::{
-    CONNECTIONS_MAX, Config, DeviceConfig, Pace, Served, ServedSubsystem, SubsystemConfig,
+    Config, ConnectionLimits, DeviceConfig, Pace, Served, ServedSubsystem, SubsystemConfig,
     check_nqn, default_nqn, default_serial, parse_address,
 };
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         nvme_tcp: vec![nvme_tcp],
         cores: args.cores,
         pace,
-        connections_max: CONNECTIONS_MAX,
+        connections: ConnectionLimits::default(),
         limits: Limits::default(),
         devices: vec![DeviceConfig {
             name: device.to_owned(),

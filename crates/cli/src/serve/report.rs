@@ -47,9 +47,11 @@ struct Listener {
 #[derive(Debug, Serialize)]
 struct Limits {
     connections: u32,
+    connection_memory_bytes: u64,
     associations: u16,
     io_queues: u16,
     queue_entries: u16,
+    value_bytes: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -100,10 +102,12 @@ impl Listening {
             cores: config.cores.get(),
             listeners,
             limits: Limits {
-                connections: config.connections_max,
+                connections: config.connections.most,
+                connection_memory_bytes: config.connections.memory_bytes,
                 associations: config.limits.associations,
                 io_queues: config.limits.io_queues,
                 queue_entries: config.limits.queue_entries,
+                value_bytes: config.limits.value_bytes,
             },
             devices,
             subsystems,
@@ -156,12 +160,15 @@ impl Listening {
 
     /// The lines in which a file is said to be right.
     pub(super) fn checked(&self) -> String {
-        let Limits { connections, associations, io_queues, queue_entries } = &self.limits;
+        let Limits { connections, associations, io_queues, queue_entries, .. } = self.limits;
         let mut text = format!(
-            "{} is right: {} cores, at most {connections} connections, {associations} \
-             associations of a subsystem, {io_queues} I/O queues of {queue_entries} entries\n",
+            "{} is right: {} cores, at most {connections} connections with {} in flight each, \
+             {associations} associations of a subsystem, {io_queues} I/O queues of \
+             {queue_entries} entries, values of {}\n",
             self.file.as_deref().unwrap_or_default(),
-            self.cores
+            self.cores,
+            human_bytes(self.limits.connection_memory_bytes),
+            human_bytes(self.limits.value_bytes.into()),
         );
         for subsystem in &self.subsystems {
             subsystem.describe(&mut text, &self.devices, &self.listeners[0]);

@@ -62,7 +62,7 @@ fn read_again(path: &Path, config: &mut Config, ruler: &Ruler) -> String {
              referrals can change before a new start; the server goes on as it was"
         );
     }
-    ruler.set(&new.rules(), new.connections_max);
+    ruler.set(&new.rules(), new.connections);
     *config = new;
     format!("{path} was read again, and counts from here on")
 }

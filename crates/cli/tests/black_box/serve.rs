@@ -145,8 +145,8 @@ fn a_file_is_checked_without_being_served() {
     let Ran { code, stdout, stderr } = kvasir(["serve", "--config", path, "--check"]);
     assert_eq!((code, &stderr[..]), (Some(0), ""));
     let first = format!(
-        "{path} is right: 3 cores, at most 1024 connections, 256 associations of a subsystem, 64 \
-         I/O queues of 1024 entries\n\
+        "{path} is right: 3 cores, at most 1024 connections with 16.0 MiB in flight each, 256 \
+         associations of a subsystem, 64 I/O queues of 1024 entries, values of 2.0 MiB\n\
          serving fast: keys and values in memory, no latencies\n\
          nvme-tcp://127.0.0.1:0/nqn.2026-11.com.example:fast\n"
     );
@@ -157,7 +157,11 @@ fn a_file_is_checked_without_being_served() {
     assert_eq!(summary["devices"][1]["seed"], 3);
     assert_eq!(summary["subsystems"][2]["hosts"], value!([HOST]));
     assert_eq!(summary["subsystems"][0]["hosts"], Value::Null);
-    assert_eq!(summary["limits"]["queue_entries"], 1_024);
+    let limits = value!({
+        "connections": 1_024, "connection_memory_bytes": 16 << 20, "associations": 256,
+        "io_queues": 64, "queue_entries": 1_024, "value_bytes": 2 << 20
+    });
+    assert_eq!(summary["limits"], limits);
     std::fs::write(path, file(3).replace("cores", "core")).unwrap();
     for check in [&["--check"][..], &[]] {
         let wrong = kvasir(["serve", "--config", path].iter().chain(check));
@@ -254,6 +258,25 @@ fn a_file_that_is_read_again_changes_who_may_connect_and_ends_no_connection() {
         assert_eq!(refused.code, Some(1), "a host has two connections: {}", refused.stdout);
         assert!(served.stop()["connections_refused"].as_u64().unwrap() > 0);
     }
+}
+
+#[test]
+fn a_value_is_as_long_as_the_file_that_was_read_last_lets_it_be() {
+    let folder = tempdir().unwrap();
+    let limited = |size| format!("{}\n[limits]\nvalue_size = {size:?}\n", file(2));
+    let served = Serving::with_file(folder.path(), &limited("1KiB"));
+    let fast = served.uri(0);
+    let longest = || kv("info --json", &fast).json()["value_bytes_max"].clone();
+    assert_eq!(longest(), 1_024);
+    // This program's manifest is longer.
+    let refused = kv("store key Cargo.toml", &fast);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("1.0 KiB"), "{}", refused.stderr);
+    std::fs::write(folder.path().join("server.toml"), limited("1MiB")).unwrap();
+    assert!(read_again(&served).ends_with("counts from here on"));
+    wait_until(|| longest() == 1 << 20);
+    store("key", &fast);
+    served.stop();
 }
 
 #[test]

@@ -108,7 +108,7 @@ async fn serve(network: &Network) {
         while let Some(end) = listener.accept().await {
             let (entrance, config) = (entrance.clone(), config.clone());
             clock::spawn(async move {
-                target::serve(Rc::new(end), entrance, config).await;
+                target::serve(Rc::new(end), entrance, config, Rc::default()).await;
             });
         }
     });

@@ -142,7 +142,10 @@ impl Asked<'_> {
         match (self.namespace()?.as_deref(), set) {
             (Some(Namespace::Kv(store)), CommandSet::KEY_VALUE) => {
                 let nguid = self.subsystem.nguid(self.command.nsid());
-                delivered(self.command, kv::namespace(store, nguid).as_bytes())
+                delivered(
+                    self.command,
+                    kv::namespace(store, self.association.limits, nguid).as_bytes(),
+                )
             }
             (Some(Namespace::Zoned(zones)), CommandSet::ZONED) => {
                 delivered(self.command, zoned::namespace(zones).as_bytes())
@@ -159,7 +162,7 @@ impl Asked<'_> {
         match set {
             CommandSet::KEY_VALUE => {
                 let store = self.subsystem.device.kv().ok_or(Status::INVALID_FIELD)?;
-                delivered(self.command, kv::format(store).as_bytes())
+                delivered(self.command, kv::format(store, self.association.limits).as_bytes())
             }
             CommandSet::NVM => delivered(self.command, NvmNamespace::default().as_bytes()),
             CommandSet::ZONED if self.has(set) => {

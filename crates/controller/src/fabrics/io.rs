@@ -9,7 +9,7 @@ use crate::namespace::Namespace;
 use crate::queue::Submission;
 use crate::span::TRANSFER_BYTES_MAX;
 use base::{Buf, Nanos};
-use spec::{Command, DataPointer, Status, Transfer};
+use spec::{Command, DataPointer, Opcode, Status, Transfer};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -97,6 +97,9 @@ fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
     if command.is_fused() {
         return Err(Status::INVALID_FIELD);
     }
+    if is_store(&namespace, &command) && command.size() > association.limits.value_bytes {
+        return Err(Status::INVALID_VALUE_SIZE);
+    }
     if let Some(status) = subsystem.device.sanitizing.refusal() {
         return Err(status);
     }
@@ -121,6 +124,12 @@ fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
     let submission = Submission { command, long_key: None, data };
     let subsystem = subsystem.clone();
     Ok(Job { subsystem, namespace, counted, bytes, room, submission })
+}
+
+/// Whether it stores a value; an opcode alone does not say so.
+#[inline]
+fn is_store(namespace: &Namespace, command: &Command) -> bool {
+    matches!(namespace, Namespace::Kv(_)) && command.opcode() == Opcode::STORE
 }
 
 /// One byte more than any command may move.

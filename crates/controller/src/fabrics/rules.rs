@@ -1,4 +1,5 @@
 use crate::fabrics::discovery::TransportAddress;
+use base::limits::VALUE_BYTES_MAX;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What hosts may do with all [`Subsystems`](crate::Subsystems), as whoever serves them decides.
@@ -23,6 +24,8 @@ pub struct Limits {
     /// Entries of a queue, from 32 on, which is what every host may count on for its admin queue
     /// (Base 2.1, Discovery Log Page Entry data structure).
     pub queue_entries: u16,
+    /// Bytes of a value that is stored. Where the device takes less, that is what counts.
+    pub value_bytes: u32,
 }
 
 impl Limits {
@@ -32,7 +35,12 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { associations: 256, io_queues: 64, queue_entries: 1_024 }
+        Self {
+            associations: 256,
+            io_queues: 64,
+            queue_entries: 1_024,
+            value_bytes: VALUE_BYTES_MAX,
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Who may connect to which subsystem, how much a host may have, and what it is told of (Base 2.1,
 //! Connect command and Discovery log page).
 
-use crate::host::{HOST_ID, HOST_NQN, Line, NQN, World, run, subsystem};
+use crate::host::{BLOCK, HOST_ID, HOST_NQN, KV, Line, NQN, World, run, subsystem};
 use controller::{Limits, Rules, TransportAddress};
 use spec::{
-    AddressFamily, Cns, Command, ConnectAttributes, ConnectData, DiscoveryEntry, Feature, LogPage,
-    Property, QualifiedName, Status, Text,
+    AddressFamily, Cns, Command, CommandSet, ConnectAttributes, ConnectData, DiscoveryEntry,
+    Feature, LogPage, Property, QualifiedName, Status, StoreOptions, Text,
 };
 use zerocopy::FromBytes;
 
@@ -242,3 +242,38 @@ fn a_queue_has_as_many_entries_as_it_may() {
         assert_eq!(world.line().connect(id, 1, 31).await, Ok(id));
     });
 }
+
+#[test]
+fn a_value_has_as_many_bytes_as_it_may() {
+    run(async |world| {
+        let (_before, before) = world.admin().await;
+        let before = world.io(before, 1).await;
+        assert_eq!(before.store(b"long", &[1; 5_000]).await, Status::SUCCESS);
+        let limits = Limits { value_bytes: 4_097, ..Limits::default() };
+        world.subsystems.set_rules(limited(limits));
+        let (admin, id) = world.admin().await;
+        // KVVML of format 0: for this namespace, and for all.
+        for (cns, nsid) in [(Cns::NAMESPACE_OF_SET, KV), (Cns::FORMAT_OF_SET, 0)] {
+            let identify = Command::identify(cns, nsid).with_csi(CommandSet::KEY_VALUE);
+            assert_eq!(admin.read(identify).await[76..80], 4_097_u32.to_le_bytes());
+        }
+        let io = world.io(id, 1).await;
+        assert_eq!(io.store(b"key", &[2; 4_097]).await, Status::SUCCESS);
+        let data = [3; 4_098];
+        let refused = io.answer(Command::store(KV, b"key", 4_098, NONE), &data, 0).await.entry;
+        assert_eq!((refused.status(), refused.do_not_retry()), (Status(0x85), true));
+        assert_eq!(io.retrieve(b"key", 9_000).await.data.bytes(), Some(&[2; 4_097][..]));
+        // What is there stays, whoever reads it, and blocks are no values.
+        assert_eq!(io.retrieve(b"long", 9_000).await.data.len(), 5_000);
+        let write = Command::write(BLOCK, 0, 2);
+        assert_eq!(io.answer(write, &[4; 8_192], 0).await.entry.status(), Status::SUCCESS);
+        assert_eq!(before.store(b"more", &[5; 6_000]).await, Status::SUCCESS, "as when it came");
+        // What the device does not take is not taken because a rule would let it.
+        world.subsystems.set_rules(limited(Limits { value_bytes: u32::MAX, ..Limits::default() }));
+        let (admin, _) = world.admin().await;
+        let identify = Command::identify(Cns::NAMESPACE_OF_SET, KV).with_csi(CommandSet::KEY_VALUE);
+        assert_eq!(admin.read(identify).await[76..80], (2_u32 << 20).to_le_bytes());
+    });
+}
+
+const NONE: StoreOptions = StoreOptions::NONE;

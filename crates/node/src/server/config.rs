@@ -13,7 +13,7 @@ pub use self::device::DeviceConfig;
 pub use self::subsystem::SubsystemConfig;
 
 use self::listen::Listen;
-use super::{Pace, ServedDevice, ServedSubsystem, ServerConfig};
+use super::{ConnectionLimits, Pace, ServedDevice, ServedSubsystem, ServerConfig};
 use crate::ProfileError;
 use crate::profile::read_file;
 use crate::profile::schema::Schema;
@@ -37,8 +37,8 @@ pub struct Config {
     pub cores: NonZero<u16>,
     /// Whether the devices keep their latencies.
     pub pace: Pace,
-    /// Most connections at a time.
-    pub connections_max: u32,
+    /// What connections may have.
+    pub connections: ConnectionLimits,
     /// What hosts may have.
     pub limits: Limits,
     /// The devices, each of which has a subsystem.
@@ -63,7 +63,7 @@ impl Config {
         let table = source.table()?;
         let top = Section::top(source, &TOP, &table)?;
         let Listen { nvme_tcp, cores, pace } = Listen::read(top.section(&listen::SCHEMA)?)?;
-        let (connections_max, limits) = limits::read(top.section_or_defaults(&limits::SCHEMA)?)?;
+        let (connections, limits) = limits::read(top.section_or_defaults(&limits::SCHEMA)?)?;
         let of_devices = top.elements(&device::SCHEMA)?;
         let devices = device::read_all(&of_devices, folder, pace)?;
         let subsystems = subsystem::read_all(top.elements(&subsystem::SCHEMA)?, &devices)?;
@@ -74,7 +74,7 @@ impl Config {
             }
         }
         let referrals = referral::read_all(top)?;
-        Ok(Self { nvme_tcp, cores, pace, connections_max, limits, devices, subsystems, referrals })
+        Ok(Self { nvme_tcp, cores, pace, connections, limits, devices, subsystems, referrals })
     }
 
     /// What hosts may do.
@@ -108,7 +108,7 @@ impl Config {
         ServerConfig {
             nvme_tcp: self.nvme_tcp.clone(),
             reactors: self.cores,
-            connections_max: self.connections_max,
+            connections: self.connections,
             rules: self.rules(),
             devices: devices.collect(),
             subsystems: self.served_subsystems().cloned().collect(),

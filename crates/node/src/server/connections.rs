@@ -6,7 +6,7 @@ use clock::{Bell, Stage};
 use controller::{Port, TransportAddress};
 use net::Stream;
 use nvme_tcp::framing::Counters;
-use nvme_tcp::target::{Config, serve};
+use nvme_tcp::target::{Budget, Config, serve};
 use reactor::{AcceptError, TcpListener, TcpStream};
 use spec::{AddressFamily, Text};
 use std::cell::{Cell, RefCell};
@@ -34,7 +34,8 @@ pub(super) struct Arrival {
 pub(super) struct Connections(Rc<Shared>);
 
 struct Shared {
-    config: Config,
+    pool: BufPool,
+    counters: Rc<Counters>,
     connections: Cell<u64>,
     /// Those that are there, in the order in which they came.
     open: RefCell<BTreeMap<u64, Rc<TcpStream>>>,
@@ -44,10 +45,9 @@ struct Shared {
 
 impl Connections {
     pub(super) fn new() -> Self {
-        let config =
-            Config { pool: BufPool::new(POOL_BYTES), counters: Rc::new(Counters::default()) };
         Self(Rc::new(Shared {
-            config,
+            pool: BufPool::new(POOL_BYTES),
+            counters: Rc::default(),
             connections: Cell::new(0),
             open: RefCell::default(),
             is_empty: Bell::new(),
@@ -61,8 +61,10 @@ impl Connections {
         let stream = Rc::new(arrival.stream);
         self.0.open.borrow_mut().insert(number, stream.clone());
         let (shared, place) = (self.0.clone(), arrival.place);
+        let config = Config { pool: shared.pool.clone(), counters: shared.counters.clone() };
+        let budget = Rc::new(Budget::new(place.memory_bytes));
         clock::spawn(async move {
-            serve(stream, port, shared.config.clone()).await;
+            serve(stream, port, config, budget).await;
             drop(place);
             let mut open = shared.open.borrow_mut();
             open.remove(&number);
@@ -88,7 +90,7 @@ impl Connections {
     }
 
     pub(super) fn moved(&self) -> Moved {
-        Moved::of(&self.0.config.counters)
+        Moved::of(&self.0.counters)
     }
 }
 

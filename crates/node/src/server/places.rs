@@ -1,6 +1,22 @@
+use nvme_tcp::target::Budget;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+/// What a server's connections may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// How many there may be at a time.
+    pub most: u32,
+    /// Bytes that the commands of each may move at a time: [`Budget`].
+    pub memory_bytes: u64,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self { most: 1_024, memory_bytes: Budget::BYTES }
+    }
+}
 
 /// The connections that all reactors of a server have together, and how many they may be. Clones
 /// count the same ones.
@@ -10,37 +26,47 @@ pub(super) struct Places(Arc<Counters>);
 #[derive(Debug)]
 struct Counters {
     most: AtomicUsize,
+    memory_bytes: AtomicU64,
     taken: AtomicUsize,
     refused: AtomicU64,
 }
 
 /// One connection's, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place(Places);
+pub(super) struct Place {
+    places: Places,
+    /// What its commands may move at a time.
+    pub(super) memory_bytes: u64,
+}
 
 impl Places {
-    pub(super) fn new(most: u32) -> Self {
+    pub(super) fn new(limits: ConnectionLimits) -> Self {
         let places = Self(Arc::new(Counters {
             most: AtomicUsize::default(),
+            memory_bytes: AtomicU64::default(),
             taken: AtomicUsize::default(),
             refused: AtomicU64::default(),
         }));
-        places.set_most(most);
+        places.set(limits);
         places
     }
 
-    /// How many there may be from here on. Those that are there stay.
-    pub(super) fn set_most(&self, most: u32) {
-        self.0.most.store(most as usize, Relaxed);
+    /// What there may be from here on. Those that are there stay as they are.
+    pub(super) fn set(&self, limits: ConnectionLimits) {
+        self.0.most.store(limits.most as usize, Relaxed);
+        self.0.memory_bytes.store(limits.memory_bytes, Relaxed);
     }
 
     /// A place for one more. Without one it is counted as refused.
     pub(super) fn take(&self) -> Option<Place> {
-        let Counters { most, taken, refused } = &*self.0;
+        let Counters { most, memory_bytes, taken, refused } = &*self.0;
         let most = most.load(Relaxed);
         let more = |taken| (taken < most).then_some(taken + 1);
         match taken.fetch_update(AcqRel, Acquire, more) {
-            Ok(_) => Some(Place(self.clone())),
+            Ok(_) => {
+                let memory_bytes = memory_bytes.load(Relaxed);
+                Some(Place { places: self.clone(), memory_bytes })
+            }
             Err(_) => {
                 refused.fetch_add(1, Relaxed);
                 None
@@ -55,7 +81,7 @@ impl Places {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.0.taken.fetch_sub(1, AcqRel);
+        self.places.0.taken.fetch_sub(1, AcqRel);
     }
 }
 
@@ -63,9 +89,13 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
+    fn at_most(most: u32) -> ConnectionLimits {
+        ConnectionLimits { most, ..ConnectionLimits::default() }
+    }
+
     #[test]
     fn a_place_is_free_again_when_its_connection_is_gone() {
-        let places = Places::new(2);
+        let places = Places::new(at_most(2));
         let (first, _second) = (places.take().unwrap(), places.take().unwrap());
         assert!(places.take().is_none());
         drop(first);
@@ -76,12 +106,20 @@ mod tests {
 
     #[test]
     fn fewer_places_than_are_taken_turn_nobody_out() {
-        let places = Places::new(2);
+        let places = Places::new(at_most(2));
         let (first, second) = (places.take().unwrap(), places.take().unwrap());
-        places.set_most(1);
+        places.set(at_most(1));
         drop(first);
         assert!(places.take().is_none(), "one is there, and no more may be");
         drop(second);
         assert!(places.take().is_some());
+    }
+
+    #[test]
+    fn a_connection_keeps_the_memory_that_it_was_given() {
+        let places = Places::new(ConnectionLimits { most: 9, memory_bytes: 4 << 20 });
+        let before = places.take().unwrap();
+        places.set(ConnectionLimits { most: 9, memory_bytes: 2 << 20 });
+        assert_eq!((before.memory_bytes, places.take().unwrap().memory_bytes), (4 << 20, 2 << 20));
     }
 }

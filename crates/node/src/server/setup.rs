@@ -1,4 +1,4 @@
-use super::{CONNECTIONS_MAX, Served};
+use super::{ConnectionLimits, Served};
 use controller::Rules;
 use std::net::SocketAddr;
 use std::num::NonZero;
@@ -11,8 +11,8 @@ pub struct ServerConfig {
     pub nvme_tcp: Vec<SocketAddr>,
     /// How many reactors there are: a thread each.
     pub reactors: NonZero<u16>,
-    /// Most connections at a time.
-    pub connections_max: u32,
+    /// What connections may have.
+    pub connections: ConnectionLimits,
     /// What hosts may do.
     pub rules: Rules,
     /// The devices.
@@ -28,7 +28,7 @@ impl ServerConfig {
         Self {
             nvme_tcp: vec![address],
             reactors,
-            connections_max: CONNECTIONS_MAX,
+            connections: ConnectionLimits::default(),
             rules: Rules::default(),
             devices: vec![ServedDevice { served, seed: 1, state: None }],
             subsystems: vec![subsystem],

@@ -93,7 +93,7 @@ async fn serve(network: &Network) -> u64 {
         while let Some(end) = listener.accept().await {
             let (entrance, config) = (entrance.clone(), config.clone());
             clock::spawn(async move {
-                target::serve(Rc::new(end), entrance, config).await;
+                target::serve(Rc::new(end), entrance, config, Rc::default()).await;
             });
         }
         // It owns what is served.

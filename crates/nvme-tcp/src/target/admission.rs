@@ -1,10 +1,11 @@
-use super::{BYTES_IN_FLIGHT_MAX, LARGE};
+use super::{Budget, LARGE};
 use crate::framing::Fault;
 use crate::pdu::CommonHeader;
 use base::limits::VALUE_BYTES_MAX;
 use controller::IN_CAPSULE_BYTES_MAX;
 use spec::{Command, DataPointer, Transfer};
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 /// What a command needs of the connection beside its capsule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,15 +63,19 @@ pub(super) fn in_capsule(command: &Command, data_len: u32) -> Result<std::ops::R
 }
 
 /// Which commands may start: bounds the bytes in flight.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Admission {
-    in_flight: u64,
+    budget: Rc<Budget>,
     waiting: VecDeque<(Command, Need)>,
     /// By command id: what the commands that are under way were charged, if anything.
     charges: BTreeMap<u16, u64>,
 }
 
 impl Admission {
+    pub(super) fn new(budget: Rc<Budget>) -> Self {
+        Self { budget, waiting: VecDeque::new(), charges: BTreeMap::new() }
+    }
+
     /// True when `command` may start now. Otherwise it will come from [`Self::next`].
     #[inline]
     pub(super) fn admit(&mut self, command: &Command, need: Need) -> bool {
@@ -78,7 +83,7 @@ impl Admission {
         if charge == 0 {
             return true;
         }
-        if !self.waiting.is_empty() || !self.has_room(charge) {
+        if !self.waiting.is_empty() || !self.budget.has_room(charge) {
             self.waiting.push_back((*command, need));
             return false;
         }
@@ -90,7 +95,7 @@ impl Admission {
     #[inline]
     pub(super) fn next(&mut self) -> Option<(Command, Need)> {
         let (command, need) = *self.waiting.front()?;
-        if !self.has_room(need.charge()) {
+        if !self.budget.has_room(need.charge()) {
             return None;
         }
         self.waiting.pop_front();
@@ -105,18 +110,20 @@ impl Admission {
         if self.charges.is_empty() { 0 } else { self.charges.remove(&command_id).unwrap_or(0) }
     }
 
-    pub(super) fn give_back(&mut self, charge: u64) {
-        self.in_flight -= charge;
+    /// The connection is over: what it has in flight is nobody's, and nothing starts any more.
+    pub(super) fn clear(&mut self) {
+        self.waiting = VecDeque::new();
+        self.charges = BTreeMap::new();
+        self.budget.clear();
     }
 
-    /// One is always admitted, whatever it needs.
-    fn has_room(&self, charge: u64) -> bool {
-        self.in_flight == 0 || self.in_flight + charge <= BYTES_IN_FLIGHT_MAX
+    pub(super) fn give_back(&mut self, charge: u64) {
+        self.budget.give_back(charge);
     }
 
     /// A host may use an id twice at a time: then the first answer ends both charges.
     fn charge(&mut self, command_id: u16, charge: u64) {
-        self.in_flight += charge;
+        self.budget.take(charge);
         *self.charges.entry(command_id).or_default() += charge;
     }
 }
@@ -174,7 +181,7 @@ mod tests {
 
     #[test]
     fn who_waits_waits_in_order_and_small_data_never() {
-        let mut admission = Admission::default();
+        let mut admission = Admission::new(Rc::default());
         let mut admit = |id, len| {
             let (command, need) = store(id, len);
             admission.admit(&command, need)
@@ -198,12 +205,12 @@ mod tests {
         admission.give_back(charge);
         assert_eq!(admission.next().map(|(command, _)| command.command_id()), Some(9));
         assert!(admission.next().is_none());
-        assert_eq!(admission.in_flight, BYTES_IN_FLIGHT_MAX);
+        assert_eq!(admission.budget.in_flight(), Budget::BYTES);
     }
 
     #[test]
     fn an_id_that_is_used_twice_takes_nothing_along() {
-        let mut admission = Admission::default();
+        let mut admission = Admission::new(Rc::default());
         for _ in 0..2 {
             let (command, need) = store(5, 64 << 10);
             assert!(admission.admit(&command, need));
@@ -213,6 +220,6 @@ mod tests {
         for charge in charges {
             admission.give_back(charge);
         }
-        assert_eq!(admission.in_flight, 0);
+        assert_eq!(admission.budget.in_flight(), 0);
     }
 }

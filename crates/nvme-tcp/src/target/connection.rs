@@ -1,7 +1,7 @@
 use super::admission::{Admission, Need};
 use super::deadline::Deadline;
 use super::transfers::Transfers;
-use super::{C2H_DATA_MAX, COMMANDS_MAX, Config, Ended, PATIENCE};
+use super::{Budget, C2H_DATA_MAX, COMMANDS_MAX, Config, Ended, PATIENCE};
 use crate::framing::Outbox;
 use crate::pdu::{C2hData, CapsuleResp, CommonHeader, R2t, Side};
 use base::{Buf, Nanos};
@@ -69,15 +69,16 @@ struct Queued {
 }
 
 impl<S: Stream> Connection<S> {
-    pub(super) fn new(stream: Rc<S>, config: Config) -> Self {
+    pub(super) fn new(stream: Rc<S>, config: Config, budget: Rc<Budget>) -> Self {
         let outbox = Outbox::new(Side::Controller, config.counters.clone());
+        let admission = Admission::new(budget);
         Self {
             stream,
             config,
             state: RefCell::new(State {
                 outbox,
                 transfers: Transfers::default(),
-                admission: Admission::default(),
+                admission,
                 queue: None,
                 commands: 0,
                 responses: VecDeque::new(),
@@ -182,7 +183,7 @@ impl<S: Stream> Connection<S> {
         let mut state = self.state.borrow_mut();
         state.outbox = Outbox::new(Side::Controller, self.config.counters.clone());
         state.transfers = Transfers::default();
-        state.admission = Admission::default();
+        state.admission.clear();
     }
 
     /// Counts a command that came.

@@ -1,14 +1,16 @@
 use crate::host::{Came, Host, QUICK, exist, run, store, value};
 use base::{Buf, Nanos};
 use clock::Stage;
+use net::Stream;
 use nvme_tcp::pdu::{CapsuleCmd, Digests};
-use nvme_tcp::target::{BYTES_IN_FLIGHT_MAX, COMMANDS_MAX, Ended};
+use nvme_tcp::target::{Budget, COMMANDS_MAX, Ended};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 const LEN: u32 = 128 << 10;
 /// Commands of that length that may be in flight.
 const FEW: usize = 128;
-const _: () = assert!(FEW as u64 * LEN as u64 == BYTES_IN_FLIGHT_MAX, "they fill the budget");
+const _: () = assert!(FEW as u64 * LEN as u64 == Budget::BYTES, "they fill the budget");
 
 async fn settle() {
     clock::sleep(Nanos::from_millis(100), Stage::Queue).await;
@@ -77,7 +79,7 @@ fn a_host_that_does_not_read_has_no_more_than_its_budget_returned() {
         settle().await;
         let came = host.shelf.came.borrow().len();
         assert!((FEW..=FEW + 2).contains(&came), "{came} started");
-        assert!(host.shelf.moved.get() <= BYTES_IN_FLIGHT_MAX + 2 * u64::from(LEN));
+        assert!(host.shelf.moved.get() <= Budget::BYTES + 2 * u64::from(LEN));
         let results = host.collect(usize::from(count), &BTreeMap::new()).await;
         assert!(results.data.values().all(|got| got.len() == LEN as usize));
         assert!(host.shelf.came.borrow().iter().copied().eq(0..count), "in order");
@@ -163,5 +165,33 @@ fn one_command_is_always_admitted() {
         }
         host.flush().await;
         assert_eq!(host.collect(10, &values).await.done.len(), 10);
+    });
+}
+
+/// A host of a small budget is asked for no more than that, and for the rest as answers leave; what
+/// is in flight is told at any time.
+#[test]
+fn a_budget_is_kept_and_told_whatever_it_is() {
+    run(async {
+        let budget = Rc::new(Budget::new(Budget::BYTES_MIN));
+        let host = Host::connect_with(budget.clone(), 1, QUICK);
+        let mut host = host.opened(Digests::NONE, 4).await;
+        // 32 x 128 KiB are announced, and 16 fit 2 MiB.
+        for id in 0..32 {
+            host.outbox.push(&CapsuleCmd::new(store(id, LEN)));
+        }
+        host.flush().await;
+        settle().await;
+        assert_eq!(host.counters.pdus_sent(), 1 + 16, "the ICResp, and so many R2Ts");
+        assert_eq!(budget.in_flight(), 2 << 20);
+        let Came::Ready { id, tag, .. } = host.next().await else { panic!("no R2T") };
+        host.give(id, tag, &value(LEN, 1), 1 << 18);
+        host.flush().await;
+        settle().await;
+        assert_eq!(host.counters.pdus_sent(), 1 + 16 + 2, "an answer, and one R2T more");
+        assert_eq!(budget.in_flight(), 2 << 20);
+        host.stream.shut_down();
+        settle().await;
+        assert_eq!(budget.in_flight(), 0, "of a connection that is gone nothing is");
     });
 }

@@ -208,7 +208,7 @@ fn what_came_together_is_answered_together() {
             done: clock::Bell::new(),
         });
         let config = Config { pool: BufPool::new(0), counters: Rc::default() };
-        let connection = serve(stream.clone(), Rc::new(Door(Rc::default())), config);
+        let connection = serve(stream.clone(), Rc::new(Door(Rc::default())), config, Rc::default());
         let mut reactor = reactor::Reactor::new(None);
         if is_real {
             reactor.run_in_real_time(connection);

@@ -3,7 +3,7 @@ use base::{Buf, BufMut, BufPool, Nanos};
 use net::{Conditions, End, Network, Stream};
 use nvme_tcp::framing::{Arrival, Counters, Inbox, Outbox, Read, Terms, Written};
 use nvme_tcp::pdu::{CapsuleCmd, Digests, H2cData, Header, IcReq, IcResp, Side, TermReq};
-use nvme_tcp::target::{Config, Ended, serve};
+use nvme_tcp::target::{Budget, Config, Ended, serve};
 use spec::{Command, Completion, DataPointer, Opcode, StoreOptions};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -70,6 +70,11 @@ pub(crate) const fn rough(piece_max: usize) -> Conditions {
 impl Host {
     /// Connects, and says nothing yet.
     pub(crate) fn connect(seed: u64, conditions: Conditions) -> Self {
+        Self::connect_with(Rc::default(), seed, conditions)
+    }
+
+    /// The same, within a budget.
+    pub(crate) fn connect_with(budget: Rc<Budget>, seed: u64, conditions: Conditions) -> Self {
         let (near, far) = Network::new(seed, conditions).pair();
         let shelf = Rc::new(Shelf::default());
         let counters = Rc::new(Counters::default());
@@ -77,7 +82,7 @@ impl Host {
         let ended = Rc::new(Cell::new(None));
         let (door, over) = (Rc::new(Door(shelf.clone())), ended.clone());
         clock::spawn(async move {
-            let ended = serve(Rc::new(far), door, config).await;
+            let ended = serve(Rc::new(far), door, config, budget).await;
             over.set(Some((ended, clock::now())));
         });
         Self {
@@ -98,13 +103,18 @@ impl Host {
         digests: Digests,
         alignment: u8,
     ) -> Self {
-        let mut host = Self::connect(seed, conditions);
+        Self::connect(seed, conditions).opened(digests, alignment).await
+    }
+
+    /// Agrees on terms.
+    pub(crate) async fn opened(mut self, digests: Digests, alignment: u8) -> Self {
+        let host = &mut self;
         let request = IcReq::new(alignment, digests, 1);
         host.outbox.push(&request);
         host.flush().await;
         let Came::Accepted(response) = host.next().await else { panic!("no ICResp") };
         host.agree(Terms::of(&request, &response).expect("alignments are in range"));
-        host
+        self
     }
 
     /// The same, and has a command succeed: nobody waits for it to connect any more.

@@ -1,6 +1,7 @@
 //! A namespace of key-value pairs.
 
 use super::{ACCESS_GROUP, SHARED};
+use crate::fabrics::Limits;
 use base::limits::KEY_BYTES_INLINE;
 use engine::Store;
 use spec::{IdentifyNamespace, KvFormat, KvNamespace, LbaFormat};
@@ -29,24 +30,24 @@ pub(super) fn in_blocks(store: &Store, nguid: [u8; 16]) -> IdentifyNamespace {
 }
 
 /// All of a device share one capacity, and each has all of it.
-pub(super) fn namespace(store: &Store, nguid: [u8; 16]) -> KvNamespace {
+pub(super) fn namespace(store: &Store, limits: Limits, nguid: [u8; 16]) -> KvNamespace {
     KvNamespace {
         size: store.capacity_bytes().into(),
         utilization: store.usage().values.bytes.into(),
         sharing: SHARED,
         ana_group: ACCESS_GROUP.into(),
         nguid,
-        ..format(store)
+        ..format(store, limits)
     }
 }
 
-/// What keys and values can be.
-pub(super) fn format(store: &Store) -> KvNamespace {
+/// What keys and values can be, to a host of these limits.
+pub(super) fn format(store: &Store, limits: Limits) -> KvNamespace {
     let key_bytes_max = u16::try_from(KEY_BYTES_INLINE).expect("16 fit");
     let mut namespace = KvNamespace::default();
     namespace.formats[0] = KvFormat {
         key_bytes_max: key_bytes_max.into(),
-        value_bytes_max: store.value_bytes_max().into(),
+        value_bytes_max: store.value_bytes_max().min(limits.value_bytes).into(),
         ..KvFormat::default()
     };
     namespace

@@ -16,6 +16,8 @@ connections = 100
 associations = 9
 io_queues = 8
 queue_entries = 64
+connection_memory = \"4MiB\"
+value_size = \"64KiB\"
 
 [[device]]
 name = \"fast\"
@@ -65,8 +67,10 @@ fn check(cases: &[(&str, &str, &str)]) {
 #[test]
 fn a_file_is_what_it_says() {
     let config = parse(FULL).unwrap();
-    assert_eq!((config.cores.get(), config.pace, config.connections_max), (3, Pace::None, 100));
-    let limits = Limits { associations: 9, io_queues: 8, queue_entries: 64 };
+    assert_eq!((config.cores.get(), config.pace), (3, Pace::None));
+    let connections = ConnectionLimits { most: 100, memory_bytes: 4 << 20 };
+    assert_eq!(config.connections, connections);
+    let limits = Limits { associations: 9, io_queues: 8, queue_entries: 64, value_bytes: 64 << 10 };
     assert_eq!(config.limits, limits);
     assert_eq!(config.nvme_tcp, ["127.0.0.1:4420".parse().unwrap(), "[::1]:4420".parse().unwrap()]);
     let [fast, slow] = &config.devices[..] else { panic!("there are two devices") };
@@ -99,7 +103,9 @@ fn what_is_left_out_is_as_without_a_file() {
                 subsystem = [{ device = \"a\" }]\n";
     let config = parse(text).unwrap();
     assert_eq!((config.cores.get(), config.pace), (1, Pace::Real));
-    assert_eq!((config.connections_max, config.limits), (1_024, Limits::default()));
+    assert_eq!(config.connections, ConnectionLimits { most: 1_024, memory_bytes: 16 << 20 });
+    assert_eq!(config.limits, Limits::default());
+    assert_eq!(config.limits.value_bytes, 2 << 20);
     assert_eq!(config.rules(), Rules::default());
 }
 
@@ -117,14 +123,14 @@ fn an_unknown_key_is_named_with_the_one_that_was_meant() {
             "io_queue",
             "line 9: unknown key \"io_queue\" in [limits]; did you mean \"io_queues\"?",
         ),
-        ("seed", "sead", "line 15: unknown key \"sead\" in [[device]]; did you mean \"seed\"?"),
+        ("seed", "sead", "line 17: unknown key \"sead\" in [[device]]; did you mean \"seed\"?"),
         (
             "hosts",
             "allowed",
-            "line 26: unknown key \"allowed\" in [[subsystem]]; known there are \"nqn\", \
+            "line 28: unknown key \"allowed\" in [[subsystem]]; known there are \"nqn\", \
              \"device\", \"serial\" and \"hosts\"",
         ),
-        ("port", "prot", "line 36: unknown key \"prot\" in [[referral]]; did you mean \"port\"?"),
+        ("port", "prot", "line 38: unknown key \"prot\" in [[referral]]; did you mean \"port\"?"),
     ]);
 }
 
@@ -137,14 +143,14 @@ fn what_is_missing_is_named() {
             "",
             "line 1: the key \"nvme_tcp\" is missing in [server]",
         ),
-        ("name = \"fast\"\n", "", "line 12: the key \"name\" is missing in [[device]]"),
-        ("device = \"mem:1GiB\"\n", "", "line 12: the key \"device\" is missing in [[device]]"),
+        ("name = \"fast\"\n", "", "line 14: the key \"name\" is missing in [[device]]"),
+        ("device = \"mem:1GiB\"\n", "", "line 14: the key \"device\" is missing in [[device]]"),
         (
             "device = \"slow\"",
             "serial = \"x\"",
-            "line 28: the key \"device\" is missing in [[subsystem]]",
+            "line 30: the key \"device\" is missing in [[subsystem]]",
         ),
-        ("address = \"192.0.2.4\"", "", "line 31: the key \"address\" is missing in [[referral]]"),
+        ("address = \"192.0.2.4\"", "", "line 33: the key \"address\" is missing in [[referral]]"),
     ]);
     for (text, lacks) in [
         ("", "server"),
@@ -188,6 +194,29 @@ fn a_value_that_cannot_be_is_named_with_those_that_can() {
             "line 4: nvme_tcp in [server] is 4420, but must be text in one line",
         ),
         (
+            "seed = 7",
+            "seed = -1",
+            "line 17: seed in [[device]] is -1, but must be a whole number from 0 to \
+             18446744073709551615",
+        ),
+        (
+            "\"192.0.2.4\"",
+            "\"example.com\"",
+            "line 34: address in [[referral]] is \"example.com\", but must be an IP address, as \
+             192.0.2.4",
+        ),
+        (
+            "port = 4420",
+            "port = 0",
+            "line 38: port in [[referral]] is 0, but must be a whole number from 1 to 65535",
+        ),
+    ]);
+}
+
+#[test]
+fn a_limit_that_cannot_be_is_named_with_those_that_can() {
+    check(&[
+        (
             "connections = 100",
             "connections = 0",
             "line 7: connections in [limits] is 0, but must be a whole number from 1 to 65536",
@@ -208,21 +237,22 @@ fn a_value_that_cannot_be_is_named_with_those_that_can() {
             "line 10: queue_entries in [limits] is 31, but must be a whole number from 32 to 1024",
         ),
         (
-            "seed = 7",
-            "seed = -1",
-            "line 15: seed in [[device]] is -1, but must be a whole number from 0 to \
-             18446744073709551615",
+            "\"4MiB\"",
+            "\"2047KiB\"",
+            "line 11: connection_memory in [limits] is \"2047KiB\", but must be a size from 2.0 \
+             MiB (what the largest command moves) to 1.00 GiB, as \"2MiB\"",
         ),
         (
-            "\"192.0.2.4\"",
-            "\"example.com\"",
-            "line 32: address in [[referral]] is \"example.com\", but must be an IP address, as \
-             192.0.2.4",
+            "\"64KiB\"",
+            "\"3MiB\"",
+            "line 12: value_size in [limits] is \"3MiB\", but must be a size from 1 B to 2.0 \
+             MiB, as \"2MiB\"",
         ),
         (
-            "port = 4420",
-            "port = 0",
-            "line 36: port in [[referral]] is 0, but must be a whole number from 1 to 65535",
+            "\"64KiB\"",
+            "65536",
+            "line 12: value_size in [limits] is 65536, but must be a size from 1 B to 2.0 \
+             MiB, as \"2MiB\"",
         ),
     ]);
 }
@@ -233,41 +263,41 @@ fn a_device_that_cannot_be_served_is_named() {
         (
             "\"mem:1GiB\"",
             "\"mem:1MiB\"",
-            "line 14: a drive in memory is mem:SIZE, from 8.0 MiB on, as mem:512MiB or \
+            "line 16: a drive in memory is mem:SIZE, from 8.0 MiB on, as mem:512MiB or \
              mem:4GiB?kind=block, and not mem:1MiB",
         ),
         (
             "\"ideal\"",
             "\"idea\"",
-            "line 19: there is no profile \"idea\"; built in are \"moke\", \"ideal\", \
+            "line 21: there is no profile \"idea\"; built in are \"moke\", \"ideal\", \
              \"pm983-kv\", \"lightstore\", \"cnex-oc\", \"970pro\" and \"zn540\", and the path of \
              a file contains a / or ends in .toml",
         ),
         (
             "\"ideal\"",
             "\"none.toml\"",
-            "line 19: none.toml cannot be read: No such file or directory (os error 2)",
+            "line 21: none.toml cannot be read: No such file or directory (os error 2)",
         ),
         (
             "seed = 7",
             "state = \"fast.state\"",
-            "line 15: a drive in memory is not kept in a file: serve a profile, or leave the state \
+            "line 17: a drive in memory is not kept in a file: serve a profile, or leave the state \
              out",
         ),
         (
             "\"mem:1GiB\"\nseed = 7",
             "\"moke\"\nstate = \"slow.state\"",
-            "line 20: another [[device]] is kept in this file",
+            "line 22: another [[device]] is kept in this file",
         ),
         (
             "name = \"slow\"",
             "name = \"fast\"",
-            "line 18: there is another [[device]] of the name \"fast\"",
+            "line 20: there is another [[device]] of the name \"fast\"",
         ),
         (
             "[[subsystem]]\ndevice = \"slow\"\n",
             "",
-            "line 17: no [[subsystem]] has the device \"slow\"",
+            "line 19: no [[subsystem]] has the device \"slow\"",
         ),
     ]);
 }
@@ -278,42 +308,42 @@ fn subsystems_have_names_of_their_own() {
         (
             "device = \"slow\"",
             "device = \"slo\"",
-            "line 29: device in [[subsystem]] is \"slo\", but must be the name of a [[device]]: \
+            "line 31: device in [[subsystem]] is \"slo\", but must be the name of a [[device]]: \
              \"fast\" or \"slow\"",
         ),
         (
             "nqn = \"nqn.2026-11.com.example:fast\"",
             "nqn = \"fast\"",
-            "line 23: \"fast\" is no NVMe Qualified Name: use at most 223 bytes that begin with \
+            "line 25: \"fast\" is no NVMe Qualified Name: use at most 223 bytes that begin with \
              \"nqn.\", as in nqn.2026-11.com.example:disk1, and not the name of discovery",
         ),
         (
             "device = \"slow\"",
             "device = \"slow\"\nnqn = \"nqn.2026-11.com.example:fast\"",
-            "line 28: another [[subsystem]] is called nqn.2026-11.com.example:fast: give each an \
+            "line 30: another [[subsystem]] is called nqn.2026-11.com.example:fast: give each an \
              nqn",
         ),
         (
             "device = \"slow\"",
             "device = \"slow\"\nserial = \"KV-1\"",
-            "line 28: another [[subsystem]] has the serial KV-1: give each one",
+            "line 30: another [[subsystem]] has the serial KV-1: give each one",
         ),
         (
             "\"KV-1\"",
             "\"a serial number\"",
-            "line 25: serial in [[subsystem]] is \"a serial number\", but must be 1 to 20 \
+            "line 27: serial in [[subsystem]] is \"a serial number\", but must be 1 to 20 \
              printable ASCII characters without a space",
         ),
         (
             "[\"nqn.2014-08.org.nvmexpress:uuid:a\"]",
             "[\"host\"]",
-            "line 26: hosts in [[subsystem]] is \"host\", but must be the NQN of a host: at most \
+            "line 28: hosts in [[subsystem]] is \"host\", but must be the NQN of a host: at most \
              223 bytes that begin with \"nqn.\", as in /etc/nvme/hostnqn",
         ),
         (
             "[\"nqn.2014-08.org.nvmexpress:uuid:a\"]",
             "\"any\"",
-            "line 26: hosts in [[subsystem]] is \"any\", but must be a list of the NQNs of hosts",
+            "line 28: hosts in [[subsystem]] is \"any\", but must be a list of the NQNs of hosts",
         ),
     ]);
     let nobody = FULL.replace("[\"nqn.2014-08.org.nvmexpress:uuid:a\"]", "[]");
@@ -356,6 +386,8 @@ fn what_a_running_server_can_change_is_hosts_limits_and_referrals() {
         ("hosts = [\"nqn.2014-08.org.nvmexpress:uuid:a\"]", "", None),
         ("connections = 100", "connections = 101", None),
         ("io_queues = 8", "", None),
+        ("4MiB", "2MiB", None),
+        ("64KiB", "1MiB", None),
         ("192.0.2.4", "192.0.2.5", None),
     ] {
         let new = parse(&FULL.replacen(from, to, 1)).unwrap();
