@@ -20,7 +20,7 @@ use std::io::{self, Write};
 pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
     let config = config::of(args)?;
     if args.check {
-        let listening = Listening::new(args, &config, &config.nvme_tcp);
+        let listening = Listening::new(args, &config, (&config.nvme_tcp, config.http));
         return Ok(if args.json {
             Output::json(&listening)
         } else {
@@ -30,7 +30,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
     // Before the threads start, so that all leave signals to one.
     let signals = signals::catch()?;
     let server = Server::start(config.server()).map_err(failure)?;
-    let listening = Listening::new(args, &config, server.addresses()).with_states(&server);
+    let listening = Listening::new(args, &config, (server.addresses(), server.http_address()));
+    let listening = listening.with_states(&server);
     listening.warn();
     say(&listening, args.json)?;
     let pace = config.pace;

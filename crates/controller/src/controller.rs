@@ -69,7 +69,7 @@ impl Controller {
     }
 
     /// The ids of the namespaces, in ascending order.
-    pub(crate) fn namespace_ids(&self) -> Vec<u32> {
+    pub fn namespace_ids(&self) -> Vec<u32> {
         self.inventory.ids()
     }
 

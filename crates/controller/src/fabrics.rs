@@ -10,7 +10,9 @@
 //!    go to `admin`.
 //! 3. What an association is to its host, its properties say (`property`). It ends with its admin
 //!    queue, or when the host was silent for too long (`keep_alive`).
-//! 4. The discovery subsystem (`discovery`) tells hosts of the others. Who may connect to which,
+//! 4. What each host has had done is counted as it is answered (`work`), and told with all else
+//!    that there is to whoever serves it (`census`).
+//! 5. The discovery subsystem (`discovery`) tells hosts of the others. Who may connect to which,
 //!    and how much a host may have, are rules that change at any time (`rules`).
 //!
 //! # Guarantees
@@ -22,6 +24,7 @@
 //! - A host that may not connect to a subsystem is not told of it either.
 
 mod association;
+mod census;
 mod connect;
 mod discovery;
 mod error_log;
@@ -34,9 +37,11 @@ mod rules;
 mod slots;
 mod subsystem;
 mod tally;
+mod work;
 mod workers;
 
 pub(crate) use association::{Association, Service};
+pub use census::{AssociationCensus, QueueCensus};
 pub use discovery::TransportAddress;
 pub(crate) use discovery::discovery_log;
 pub(crate) use error_log::ERRORS_KEPT;
@@ -48,3 +53,4 @@ pub(crate) use queue::{Bound, Queue};
 pub use rules::{Limits, Rules};
 pub(crate) use slots::Ticket;
 pub use subsystem::{FlashFigures, Subsystem, SubsystemConfig};
+pub use work::Work;

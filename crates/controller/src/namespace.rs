@@ -59,7 +59,7 @@ impl Namespace {
     }
 
     /// Bytes that hosts can put into it. All namespaces of key-value pairs have the same ones.
-    pub(crate) fn capacity_bytes(&self) -> u64 {
+    pub fn capacity_bytes(&self) -> u64 {
         match self {
             Self::Kv(store) => store.capacity_bytes(),
             Self::Block(blocks) => {

@@ -7,11 +7,15 @@
 
 mod address;
 mod bridge;
+mod census;
 mod config;
 mod connections;
+mod desk;
 mod drive;
 mod house;
+mod http;
 mod identity;
+mod inquirer;
 mod kept;
 mod pace;
 mod places;
@@ -20,18 +24,27 @@ mod report;
 mod router;
 mod served;
 mod setup;
+mod status;
 
-pub use self::address::parse_address;
+pub use self::address::{parse_address, parse_http_address};
 pub use self::config::{Config, DeviceConfig, SubsystemConfig};
+pub use self::http::HTTP_PORT;
 pub use self::identity::{check_nqn, default_nqn, default_serial};
+pub use self::inquirer::{Inquirer, NoStatus};
 pub use self::kept::Began;
 pub use self::places::ConnectionLimits;
 pub use self::report::{Moved, ReactorReport, ServerReport};
 pub use self::served::{NotServed, Pace, Served};
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
+pub use self::status::{
+    AssociationStatus, DeviceStatus, NamespaceStatus, QueueStatus, ReactorStatus, ServerStatus,
+    Status, SubsystemStatus, WorkStatus,
+};
 
+use self::desk::{Desk, Facts};
+use self::http::HttpDoor;
 use self::places::Places;
-use self::reactors::{Plan, Ready, RuleWriters, start};
+use self::reactors::{Plan, Ready, Reins, RuleWriters, start};
 use crate::state::Problem;
 use controller::Rules;
 use reactor::{Load, Remote, RingError};
@@ -39,7 +52,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
-use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// Why nothing can be served.
 #[derive(Debug, thiserror::Error)]
@@ -94,9 +107,9 @@ pub struct Server {
     addresses: Vec<SocketAddr>,
     began: Vec<(usize, Began)>,
     places: Places,
-    rules: RuleWriters,
     remotes: Vec<Remote>,
-    threads: Vec<JoinHandle<Result<ReactorReport, ServerError>>>,
+    reins: Reins,
+    http: Option<HttpDoor>,
 }
 
 impl Server {
@@ -112,21 +125,37 @@ impl Server {
         let count = usize::from(config.reactors.get());
         let remotes = (0..count).map(|_| Remote::new()).collect::<io::Result<Vec<_>>>()?;
         let places = Places::new(config.connections);
+        let listener = config.http.map(HttpDoor::listen).transpose()?;
+        let facts = Facts {
+            began: Instant::now(),
+            devices: config.devices.iter().map(|device| device.name.clone()).collect(),
+            subsystems: status_of_subsystems(&config),
+            places: places.clone(),
+            remotes: remotes.clone(),
+        };
         let (ready, is_ready) = mpsc::channel();
         let plan = Plan { config, remotes: remotes.clone(), places: places.clone() };
-        let (threads, rules) = start(plan, &ready)?;
+        let reins = start(plan, &ready)?;
         drop(ready);
         let (addresses, began) = Default::default();
-        let mut server = Self { addresses, began, places, rules, remotes, threads };
+        let mut server = Self { addresses, began, places, remotes, reins, http: None };
         if !server.wait_until_ready(&is_ready) {
             return Err(server.stop().expect_err("a reactor that is not ready has failed"));
+        }
+        if let Some(listener) = listener {
+            let desk = Desk::new(facts, server.reins.questions.clone());
+            match HttpDoor::open(listener, desk) {
+                Ok(door) => server.http = Some(door),
+                // What is kept in files is saved first.
+                Err(error) => return Err(server.stop().err().unwrap_or(error.into())),
+            }
         }
         Ok(server)
     }
 
     /// Returns once every reactor is ready, or false when one fails.
     fn wait_until_ready(&mut self, ready: &mpsc::Receiver<Ready>) -> bool {
-        for _ in 0..self.threads.len() {
+        for _ in 0..self.reins.threads.len() {
             let Ok(Ready::Up { addresses, began }) = ready.recv() else { return false };
             self.addresses.extend(addresses);
             self.began.extend(began);
@@ -150,6 +179,11 @@ impl Server {
         self.remotes.iter().map(Remote::load).collect()
     }
 
+    /// Where it says by HTTP what it is doing, if it does.
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.http.as_ref().map(HttpDoor::address)
+    }
+
     /// Stops the server from another thread: [`Self::join`] then returns.
     pub fn stopper(&self) -> Stopper {
         Stopper(self.remotes.clone())
@@ -157,7 +191,7 @@ impl Server {
 
     /// Changes what hosts may do, from another thread.
     pub fn ruler(&self) -> Ruler {
-        Ruler { rules: self.rules.clone(), places: self.places.clone() }
+        Ruler { rules: self.reins.rules.clone(), places: self.places.clone() }
     }
 
     /// Ends all connections, writes to the flash what was answered from memory, saves what is kept
@@ -169,9 +203,9 @@ impl Server {
 
     /// Waits until the server has been stopped, or has failed.
     pub fn join(self) -> Result<ServerReport, ServerError> {
-        let mut reports = Vec::with_capacity(self.threads.len());
+        let mut reports = Vec::with_capacity(self.reins.threads.len());
         let mut failure = None;
-        for thread in self.threads {
+        for thread in self.reins.threads {
             match thread.join() {
                 Ok(Ok(report)) => reports.push(report),
                 Ok(Err(error)) => failure = failure.or(Some(error)),
@@ -210,4 +244,12 @@ impl Stopper {
     pub fn stop(&self) {
         self.0.iter().for_each(Remote::stop);
     }
+}
+
+fn status_of_subsystems(config: &ServerConfig) -> Vec<SubsystemStatus> {
+    let subsystems = config.subsystems.iter().map(|subsystem| SubsystemStatus {
+        nqn: subsystem.nqn.clone(),
+        device: config.devices[subsystem.device].name.clone(),
+    });
+    subsystems.collect()
 }

@@ -27,6 +27,7 @@ Examples:
   kvasir serve --device moke --nvme-tcp 127.0.0.1:4420
   kvasir serve --device mem:1GiB --nvme-tcp :0 --clock none
   kvasir serve --device moke --nvme-tcp :4420 --state moke.state
+  kvasir serve --device mem:1GiB --nvme-tcp :4420 --http
   kvasir serve --config server.toml --check";
 
 /// Offer devices to NVMe hosts on a network
@@ -40,6 +41,10 @@ pub(crate) struct ServeArgs {
     /// is free
     #[arg(long, value_name = "ADDR", required_unless_present = "config")]
     pub(crate) nvme_tcp: Option<String>,
+    /// Say by HTTP what the server is doing, for kvasir top: at HOST:PORT, HOST or :PORT [default:
+    /// 127.0.0.1:8420]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1")]
+    pub(crate) http: Option<String>,
     /// Whether the device keeps the latencies of its profile
     #[arg(long, value_name = "CLOCK", default_value = "real")]
     pub(crate) clock: ServeClock,
@@ -59,7 +64,9 @@ pub(crate) struct ServeArgs {
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["device", "nvme_tcp", "clock", "cores", "nqn", "seed", "state"]
+        conflicts_with_all = [
+            "device", "nvme_tcp", "http", "clock", "cores", "nqn", "seed", "state"
+        ]
     )]
     pub(crate) config: Option<PathBuf>,
     /// Say what the file means, or what is wrong with it, and serve nothing

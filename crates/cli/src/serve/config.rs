@@ -3,7 +3,7 @@ use crate::output::Failure;
 use controller::Limits;
 use node::server::{
     Config, ConnectionLimits, DeviceConfig, Pace, Served, ServedSubsystem, SubsystemConfig,
-    check_nqn, default_nqn, default_serial, parse_address,
+    check_nqn, default_nqn, default_serial, parse_address, parse_http_address,
 };
 use std::path::Path;
 
@@ -16,6 +16,8 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         unreachable!("both are there where no file is");
     };
     let nvme_tcp = parse_address(nvme_tcp).map_err(Failure::Refused)?;
+    let http = args.http.as_deref().map(parse_http_address).transpose();
+    let http = http.map_err(Failure::Refused)?;
     let pace = match args.clock {
         ServeClock::Real => Pace::Real,
         ServeClock::None => Pace::None,
@@ -27,6 +29,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         ServedSubsystem { nqn, serial: default_serial(device, args.seed), device: 0 };
     Ok(Config {
         nvme_tcp: vec![nvme_tcp],
+        http,
         cores: args.cores,
         pace,
         connections: ConnectionLimits::default(),

@@ -17,6 +17,11 @@ pub(super) struct Listening {
     only: Option<Only>,
     cores: u16,
     listeners: Vec<Listener>,
+    /// Where it says what it is doing.
+    http: Option<String>,
+    /// The same for `kvasir top`.
+    #[serde(skip)]
+    top: Option<SocketAddr>,
     limits: Limits,
     devices: Vec<Drive>,
     subsystems: Vec<Subsystem>,
@@ -88,8 +93,12 @@ struct Subsystem {
 }
 
 impl Listening {
-    /// Of what `config` says, at `addresses`.
-    pub(super) fn new(args: &ServeArgs, config: &Config, addresses: &[SocketAddr]) -> Self {
+    /// Of what `config` says, at `addresses` for hosts, and at another one for whoever serves it.
+    pub(super) fn new(
+        args: &ServeArgs,
+        config: &Config,
+        (addresses, http): (&[SocketAddr], Option<SocketAddr>),
+    ) -> Self {
         let devices = config.devices.iter().map(|device| Drive::new(device, config.pace));
         let subsystems =
             config.subsystems.iter().map(|it| Subsystem::new(it, &config.devices, addresses));
@@ -101,6 +110,8 @@ impl Listening {
             only,
             cores: config.cores.get(),
             listeners,
+            http: http.map(|address| format!("http://{address}/status")),
+            top: http,
             limits: Limits {
                 connections: config.connections.most,
                 connection_memory_bytes: config.connections.memory_bytes,
@@ -155,7 +166,16 @@ impl Listening {
         if self.is_for_all && self.subsystems.iter().any(|subsystem| subsystem.hosts.is_none()) {
             text += "whoever reaches this machine can use it\n";
         }
+        self.describe_http(&mut text);
         text
+    }
+
+    fn describe_http(&self, text: &mut String) {
+        let (Some(address), Some(uri)) = (self.top, &self.http) else { return };
+        writeln!(text, "what it is doing: kvasir top {address}\n{uri}").expect("it takes all text");
+        if !address.ip().is_loopback() {
+            *text += "whoever reaches this machine can see who is connected\n";
+        }
     }
 
     /// The lines in which a file is said to be right.
@@ -176,6 +196,7 @@ impl Listening {
         for Listener { address, port } in &self.referrals {
             writeln!(text, "refers to {address}, port {port}").expect("a string takes all text");
         }
+        self.describe_http(&mut text);
         text
     }
 }

@@ -177,6 +177,7 @@ fn a_file_says_all_that_the_command_line_would() {
     for other in [
         &["--device", "moke"][..],
         &["--nvme-tcp", ":0"],
+        &["--http", ":0"],
         &["--cores", "2"],
         &["--clock", "none"],
         &["--nqn", "nqn.x"],

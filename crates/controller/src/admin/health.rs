@@ -35,6 +35,7 @@ pub(super) fn critical_warnings(subsystem: &Subsystem, features: &Features) -> u
 /// The log page.
 pub(super) fn page(subsystem: &Subsystem, association: &Association) -> SmartLog {
     let (flash, tally, now) = (subsystem.flash(), &subsystem.tally, clock::now());
+    let work = tally.work();
     let count = |number: u64| u128::from(number).into();
     let units = |bytes: u64| u128::from(bytes.div_ceil(DATA_UNIT_BYTES)).into();
     SmartLog {
@@ -43,10 +44,10 @@ pub(super) fn page(subsystem: &Subsystem, association: &Association) -> SmartLog
         available_spare: flash.spare_percent,
         spare_threshold: SPARE_THRESHOLD,
         percentage_used: flash.used_percent,
-        data_units_read: units(tally.bytes_read()),
-        data_units_written: units(tally.bytes_written()),
-        host_reads: count(tally.reads()),
-        host_writes: count(tally.writes()),
+        data_units_read: units(work.bytes_read),
+        data_units_written: units(work.bytes_written),
+        host_reads: count(work.reads),
+        host_writes: count(work.writes),
         busy_minutes: count(tally.busy(now).0 / MINUTE.0),
         power_cycles: count(1),
         power_on_hours: count(now.0 / (60 * MINUTE.0)),

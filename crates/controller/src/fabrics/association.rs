@@ -6,7 +6,9 @@ use crate::fabrics::property::Registers;
 use crate::fabrics::queue::Queue;
 use crate::fabrics::rules::Limits;
 use crate::fabrics::subsystem::Subsystem;
+use crate::fabrics::work::WorkCount;
 use crate::namespace::Namespace;
+use base::Nanos;
 use clock::Stage;
 use spec::{Completion, QualifiedName, Status};
 use std::cell::{Cell, RefCell};
@@ -38,6 +40,9 @@ pub(crate) struct Association {
     pub(crate) service: Service,
     /// What the host was granted when it connected.
     pub(crate) limits: Limits,
+    /// When it came, by the clock.
+    pub(crate) since: Nanos,
+    pub(crate) work: WorkCount,
     pub(crate) registers: Registers,
     pub(crate) keep_alive: KeepAlive,
     pub(crate) features: Features,
@@ -77,6 +82,12 @@ impl Association {
     /// The queue of this id, 0 for the admin queue.
     pub(crate) fn queue(&self, id: u16) -> Option<Rc<Queue>> {
         self.queues.borrow().get(&id).and_then(Weak::upgrade)
+    }
+
+    /// All of them, by id.
+    pub(crate) fn queues(&self) -> Vec<(u16, Rc<Queue>)> {
+        let queues = self.queues.borrow();
+        queues.iter().filter_map(|(&id, queue)| Some((id, queue.upgrade()?))).collect()
     }
 
     pub(crate) fn has_io_queues(&self) -> bool {
@@ -158,6 +169,8 @@ impl Associations {
             host,
             service,
             limits,
+            since: clock::now(),
+            work: WorkCount::default(),
             registers: Registers::new(self.was_reset.get()),
             keep_alive: KeepAlive::default(),
             features: Features::new(limits.io_queues),

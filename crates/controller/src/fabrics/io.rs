@@ -36,6 +36,9 @@ impl Queue {
         assert_eq!(clock::stages().total(), ended - at, "stages add up to the latency");
         let bytes = bytes + u64::from(outcome.data.len());
         subsystem.tally.end(ended, counted, bytes, outcome.status);
+        if let Some(bound) = self.bound() {
+            bound.association.work.count(counted, bytes, outcome.status);
+        }
         if counted.is_write() {
             subsystem.device.sanitizing.written();
         }

@@ -110,6 +110,11 @@ impl Subsystems {
         list.iter().filter(|subsystem| Arc::ptr_eq(&subsystem.device, device)).cloned().collect()
     }
 
+    /// All that there are in this reactor, but for the discovery subsystem.
+    pub(crate) fn all(&self) -> Vec<Rc<Subsystem>> {
+        self.list.borrow().clone()
+    }
+
     pub(crate) fn discovery(&self) -> &Rc<Associations> {
         &self.discovery
     }
@@ -126,17 +131,31 @@ impl fmt::Debug for Subsystems {
 pub struct Entrance {
     subsystems: Rc<Subsystems>,
     address: Rc<TransportAddress>,
+    connection: Option<u64>,
 }
 
 impl Entrance {
     /// The entrance of hosts that come by `address`, which is what they are told to use. A server
     /// of many addresses makes an entrance for each that a connection came by.
     pub fn new(subsystems: Rc<Subsystems>, address: TransportAddress) -> Self {
-        Self { subsystems, address: Rc::new(address) }
+        Self { subsystems, address: Rc::new(address), connection: None }
+    }
+
+    /// The same, of the connection that whoever serves it knows by this number: what [`Census`]
+    /// calls its queue's.
+    ///
+    /// [`Census`]: crate::AssociationCensus
+    #[must_use]
+    pub fn of_connection(self, number: u64) -> Self {
+        Self { connection: Some(number), ..self }
     }
 
     pub(crate) fn subsystems(&self) -> &Rc<Subsystems> {
         &self.subsystems
+    }
+
+    pub(crate) fn connection(&self) -> Option<u64> {
+        self.connection
     }
 
     pub(crate) fn address(&self) -> &TransportAddress {

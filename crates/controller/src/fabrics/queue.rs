@@ -171,6 +171,17 @@ impl Queue {
         assert!(first, "a queue that is bound takes no Connect");
     }
 
+    /// What a Connect has made of it, if one has.
+    #[inline]
+    pub(crate) fn bound(&self) -> Option<&Bound> {
+        self.bound.get()
+    }
+
+    /// Commands that are under way, those that nobody awaits any more included.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.slots.borrow().taken()
+    }
+
     /// Answers a command, if somebody still awaits that.
     pub(crate) fn answer(&self, ticket: Ticket, outcome: Outcome) {
         let is_awaited = self.slots.borrow_mut().give_back(ticket);

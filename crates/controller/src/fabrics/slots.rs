@@ -87,8 +87,13 @@ impl Slots {
         Some(slot.ticket)
     }
 
+    /// Those of commands that are not answered.
+    pub(crate) fn taken(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+
     fn awaited(&self) -> usize {
-        self.all.len() - self.free.len() - usize::from(self.detached)
+        self.taken() - usize::from(self.detached)
     }
 }
 

@@ -3,11 +3,10 @@
 //! Connections number them. A place is given again only with another life, so that a response that
 //! was on its way to a connection that is gone reaches nobody.
 
-use super::connections::transport_address;
+use super::connections::{Way, transport_address};
 use controller::{Capsule, Entrance, HostQueue, Port, Response, Responses, Subsystems};
 use reactor::{Inbox, Outbox};
 use std::cell::{Cell, RefCell};
-use std::net::SocketAddr;
 use std::rc::Rc;
 
 /// Messages of a mailbox: as many commands as a busy connection has at a time.
@@ -23,8 +22,8 @@ pub(super) struct QueueId {
 /// From the reactor of a connection to that of the device.
 #[derive(Debug)]
 pub(super) enum ToDevice {
-    /// A host has come in at this address of ours.
-    Open(QueueId, SocketAddr),
+    /// A host has come in.
+    Open(QueueId, Way),
     Submit(QueueId, Capsule),
     Close(QueueId),
 }
@@ -102,22 +101,22 @@ impl FarDevice {
         Rc::new(Self { commands, queues })
     }
 
-    /// The device, to a host that came in at `address`.
-    pub(super) fn port(self: &Rc<Self>, address: SocketAddr) -> Rc<dyn Port> {
-        Rc::new(FarPort { device: self.clone(), address })
+    /// The device, to a host that came in by `way`.
+    pub(super) fn port(self: &Rc<Self>, way: Way) -> Rc<dyn Port> {
+        Rc::new(FarPort { device: self.clone(), way })
     }
 }
 
 struct FarPort {
     device: Rc<FarDevice>,
-    address: SocketAddr,
+    way: Way,
 }
 
 impl Port for FarPort {
     fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
         let device = self.device.clone();
         let id = device.queues.borrow_mut().add(responses);
-        device.commands.send(ToDevice::Open(id, self.address));
+        device.commands.send(ToDevice::Open(id, self.way));
         Rc::new(FarQueue { device, id })
     }
 }
@@ -176,7 +175,7 @@ impl FarQueues {
                 return;
             }
             match message {
-                ToDevice::Open(id, address) => self.open(id, address, &responses),
+                ToDevice::Open(id, way) => self.open(id, way, &responses),
                 ToDevice::Submit(id, capsule) => {
                     let queues = self.queues.borrow();
                     let queue = queues[id.place as usize].as_ref();
@@ -191,8 +190,9 @@ impl FarQueues {
         self.end();
     }
 
-    fn open(&self, id: QueueId, address: SocketAddr, responses: &Rc<Outbox<FromDevice>>) {
-        let entrance = Entrance::new(self.subsystems.clone(), transport_address(address));
+    fn open(&self, id: QueueId, way: Way, responses: &Rc<Outbox<FromDevice>>) {
+        let entrance = Entrance::new(self.subsystems.clone(), transport_address(way.address));
+        let entrance = entrance.of_connection(way.number);
         let connection = FarConnection { id, responses: responses.clone() };
         let queue = entrance.queue(Rc::new(connection));
         let place = id.place as usize;

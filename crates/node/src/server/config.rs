@@ -33,6 +33,8 @@ const TOP: Schema =
 pub struct Config {
     /// Where NVMe/TCP hosts connect.
     pub nvme_tcp: Vec<SocketAddr>,
+    /// Where the server says what it is doing.
+    pub http: Option<SocketAddr>,
     /// Reactors.
     pub cores: NonZero<u16>,
     /// Whether the devices keep their latencies.
@@ -62,7 +64,7 @@ impl Config {
         let source = Source { name, text };
         let table = source.table()?;
         let top = Section::top(source, &TOP, &table)?;
-        let Listen { nvme_tcp, cores, pace } = Listen::read(top.section(&listen::SCHEMA)?)?;
+        let Listen { nvme_tcp, http, cores, pace } = Listen::read(top.section(&listen::SCHEMA)?)?;
         let (connections, limits) = limits::read(top.section_or_defaults(&limits::SCHEMA)?)?;
         let of_devices = top.elements(&device::SCHEMA)?;
         let devices = device::read_all(&of_devices, folder, pace)?;
@@ -74,7 +76,17 @@ impl Config {
             }
         }
         let referrals = referral::read_all(top)?;
-        Ok(Self { nvme_tcp, cores, pace, connections, limits, devices, subsystems, referrals })
+        Ok(Self {
+            nvme_tcp,
+            http,
+            cores,
+            pace,
+            connections,
+            limits,
+            devices,
+            subsystems,
+            referrals,
+        })
     }
 
     /// What hosts may do.
@@ -88,7 +100,8 @@ impl Config {
 
     /// What is another in `new`, of all that a server cannot change while it runs.
     pub fn difference(&self, new: &Self) -> Option<&'static str> {
-        if (self.cores, self.pace, &self.nvme_tcp) != (new.cores, new.pace, &new.nvme_tcp) {
+        let listen = |it: &Self| (it.cores, it.pace, it.http, it.nvme_tcp.clone());
+        if listen(self) != listen(new) {
             return Some("[server]");
         }
         if self.devices != new.devices {
@@ -101,12 +114,14 @@ impl Config {
     /// What is to be started.
     pub fn server(&self) -> ServerConfig {
         let devices = self.devices.iter().map(|device| ServedDevice {
+            name: device.name.clone(),
             served: device.served.clone(),
             seed: device.seed,
             state: device.state.clone(),
         });
         ServerConfig {
             nvme_tcp: self.nvme_tcp.clone(),
+            http: self.http,
             reactors: self.cores,
             connections: self.connections,
             rules: self.rules(),

@@ -25,8 +25,34 @@ pub(super) struct Arrival {
     pub(super) stream: TcpStream,
     /// The address of this end that the host used.
     pub(super) address: SocketAddr,
+    /// The address of the other end.
+    pub(super) host: SocketAddr,
     /// Free for another when it is over.
     pub(super) place: Place,
+}
+
+/// By what a connection is known where its commands go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// That of its place.
+    pub(super) number: u64,
+    /// The address of this end that the host used.
+    pub(super) address: SocketAddr,
+}
+
+impl Arrival {
+    pub(super) fn way(&self) -> Way {
+        Way { number: self.place.number, address: self.address }
+    }
+}
+
+/// A connection at an instant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ConnectionCensus {
+    pub(super) number: u64,
+    pub(super) host: SocketAddr,
+    /// Bytes that its commands move, of those that count.
+    pub(super) memory_bytes: u64,
 }
 
 /// Serves the connections of a reactor.
@@ -37,10 +63,16 @@ struct Shared {
     pool: BufPool,
     counters: Rc<Counters>,
     connections: Cell<u64>,
-    /// Those that are there, in the order in which they came.
-    open: RefCell<BTreeMap<u64, Rc<TcpStream>>>,
+    /// Those that are there, by number.
+    open: RefCell<BTreeMap<u64, Open>>,
     /// Rings when there are none any more.
     is_empty: Bell,
+}
+
+struct Open {
+    stream: Rc<TcpStream>,
+    host: SocketAddr,
+    budget: Rc<Budget>,
 }
 
 impl Connections {
@@ -56,13 +88,14 @@ impl Connections {
 
     /// Serves the host that has come, from `port`, in a task of its own.
     pub(super) fn serve(&self, arrival: Arrival, port: Rc<dyn Port>) {
-        let number = self.0.connections.get();
-        self.0.connections.set(number + 1);
-        let stream = Rc::new(arrival.stream);
-        self.0.open.borrow_mut().insert(number, stream.clone());
-        let (shared, place) = (self.0.clone(), arrival.place);
-        let config = Config { pool: shared.pool.clone(), counters: shared.counters.clone() };
+        self.0.connections.set(self.0.connections.get() + 1);
+        let Arrival { stream, host, place, .. } = arrival;
+        let (stream, number) = (Rc::new(stream), place.number);
         let budget = Rc::new(Budget::new(place.memory_bytes));
+        let open = Open { stream: stream.clone(), host, budget: budget.clone() };
+        self.0.open.borrow_mut().insert(number, open);
+        let shared = self.0.clone();
+        let config = Config { pool: shared.pool.clone(), counters: shared.counters.clone() };
         clock::spawn(async move {
             serve(stream, port, config, budget).await;
             drop(place);
@@ -76,8 +109,8 @@ impl Connections {
 
     /// Ends all, and returns when they are over.
     pub(super) async fn end(&self) {
-        for stream in self.0.open.borrow().values() {
-            stream.shut_down();
+        for open in self.0.open.borrow().values() {
+            open.stream.shut_down();
         }
         while !self.0.open.borrow().is_empty() {
             self.0.is_empty.wait().await;
@@ -89,22 +122,37 @@ impl Connections {
         self.0.connections.get()
     }
 
+    /// Those that are there.
+    pub(super) fn census(&self) -> Vec<ConnectionCensus> {
+        let open = self.0.open.borrow();
+        let each = open.iter().map(|(&number, open)| ConnectionCensus {
+            number,
+            host: open.host,
+            memory_bytes: open.budget.in_flight(),
+        });
+        each.collect()
+    }
+
     pub(super) fn moved(&self) -> Moved {
         Moved::of(&self.0.counters)
     }
 }
 
-/// Hands each connection that comes in to `take`, with the address of this end that the host used,
-/// and not faster than the hosts can bear that are there. Returns when `listener` is closed.
-pub(super) async fn accept_all(listener: &TcpListener, take: impl Fn(TcpStream, SocketAddr)) {
+/// Hands each connection that comes in to `take`, with the address of this end that the host used
+/// and its own; not faster than the hosts can bear that are there. Returns when `listener` is
+/// closed.
+pub(super) async fn accept_all(
+    listener: &TcpListener,
+    take: impl Fn(TcpStream, SocketAddr, SocketAddr),
+) {
     let mut pace = Pace::default();
     loop {
         pace.wait().await;
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, host)) => {
                 // Of a connection that is gone already nobody will ask.
                 if let Ok(address) = stream.local_address() {
-                    take(stream, address);
+                    take(stream, address, host);
                 }
             }
             Err(AcceptError::Closed) => return,

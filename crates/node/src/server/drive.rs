@@ -69,6 +69,14 @@ impl Drive {
         }
     }
 
+    /// Bytes of data that were programmed since it is served, if it has flash.
+    pub(super) fn programmed_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Emulated(drive) => Some(drive.flash().programmed_bytes),
+            Self::Memory(_) => None,
+        }
+    }
+
     /// Writes to the flash what was answered from memory.
     pub(super) async fn flush(&self) -> Result<(), DeviceError> {
         match self {

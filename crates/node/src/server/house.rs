@@ -1,3 +1,4 @@
+use super::census::DeviceCensus;
 use super::drive::Drive;
 use super::kept::{Began, Kept};
 use super::{Served, ServedDevice, ServedSubsystem, ServerConfig, ServerError};
@@ -19,6 +20,8 @@ pub(super) struct HousePlan {
 /// The devices of a reactor, and everything that hosts see of them.
 pub(super) struct House {
     drives: Vec<Drive>,
+    /// Of each, its place in the server's list.
+    places: Vec<usize>,
     pub(super) subsystems: Rc<Subsystems>,
     /// What those were that are kept in files, by their places in the server's list.
     pub(super) began: Vec<(usize, Began)>,
@@ -61,7 +64,7 @@ impl House {
         let HousePlan { devices, here, elsewhere, rules } = plan;
         let (mut drives, mut places) = (Vec::new(), Vec::new());
         let (mut household, mut began) = (Household::default(), Vec::new());
-        for (place, ServedDevice { served, seed, state }) in devices {
+        for (place, ServedDevice { served, seed, state, .. }) in devices {
             drives.push(match (served, state) {
                 (Served::Memory { .. }, Some(_)) => return Err(ServerError::NoState),
                 (Served::Memory { size_bytes, kind }, None) => {
@@ -97,7 +100,13 @@ impl House {
             }
             subsystems.set_rules(rules);
         });
-        Ok((Self { drives, subsystems, began }, household))
+        Ok((Self { drives, places, subsystems, began }, household))
+    }
+
+    /// What the devices are and have done.
+    pub(super) fn census(&self) -> Vec<DeviceCensus> {
+        let drives = self.places.iter().zip(&self.drives);
+        drives.map(|(&place, drive)| DeviceCensus::of(place, drive, &self.subsystems)).collect()
     }
 
     /// Writes to the flash what was answered from memory.

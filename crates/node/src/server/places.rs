@@ -28,6 +28,7 @@ struct Counters {
     most: AtomicUsize,
     memory_bytes: AtomicU64,
     taken: AtomicUsize,
+    numbers: AtomicU64,
     refused: AtomicU64,
 }
 
@@ -35,6 +36,8 @@ struct Counters {
 #[derive(Debug)]
 pub(super) struct Place {
     places: Places,
+    /// Which it is of all that there ever were.
+    pub(super) number: u64,
     /// What its commands may move at a time.
     pub(super) memory_bytes: u64,
 }
@@ -45,6 +48,7 @@ impl Places {
             most: AtomicUsize::default(),
             memory_bytes: AtomicU64::default(),
             taken: AtomicUsize::default(),
+            numbers: AtomicU64::default(),
             refused: AtomicU64::default(),
         }));
         places.set(limits);
@@ -59,13 +63,14 @@ impl Places {
 
     /// A place for one more. Without one it is counted as refused.
     pub(super) fn take(&self) -> Option<Place> {
-        let Counters { most, memory_bytes, taken, refused } = &*self.0;
+        let Counters { most, memory_bytes, taken, numbers, refused } = &*self.0;
         let most = most.load(Relaxed);
         let more = |taken| (taken < most).then_some(taken + 1);
         match taken.fetch_update(AcqRel, Acquire, more) {
             Ok(_) => {
                 let memory_bytes = memory_bytes.load(Relaxed);
-                Some(Place { places: self.clone(), memory_bytes })
+                let number = numbers.fetch_add(1, Relaxed);
+                Some(Place { places: self.clone(), number, memory_bytes })
             }
             Err(_) => {
                 refused.fetch_add(1, Relaxed);
@@ -113,6 +118,14 @@ mod tests {
         assert!(places.take().is_none(), "one is there, and no more may be");
         drop(second);
         assert!(places.take().is_some());
+    }
+
+    #[test]
+    fn connections_have_numbers_of_their_own() {
+        let places = Places::new(at_most(2));
+        let first = places.take().unwrap().number;
+        let (second, third) = (places.take().unwrap(), places.take().unwrap());
+        assert!(first != second.number && second.number != third.number && third.number != first);
     }
 
     #[test]

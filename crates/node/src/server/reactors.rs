@@ -1,6 +1,7 @@
 //! The threads of a server, and what each runs.
 
 use super::bridge::{FarDevice, FarQueues, FromDevice, MESSAGES, ToDevice};
+use super::census::{Question, Questions, answer};
 use super::connections::{Arrival, Connections, accept_all, transport_address};
 use super::house::{House, HousePlan, deal};
 use super::kept::Began;
@@ -33,6 +34,14 @@ pub(super) struct Plan {
 /// What a running server takes new rules by: a writer for each reactor of devices.
 pub(super) type RuleWriters = Vec<NoticeWriter<Rules>>;
 
+/// What others hold of the threads of a server.
+#[derive(Debug, Default)]
+pub(super) struct Reins {
+    pub(super) threads: Vec<Thread>,
+    pub(super) rules: RuleWriters,
+    pub(super) questions: Questions,
+}
+
 /// What a thread says when it has begun.
 pub(super) enum Ready {
     Up {
@@ -45,7 +54,7 @@ pub(super) enum Ready {
     Failed,
 }
 
-type Thread = JoinHandle<Result<ReactorReport, ServerError>>;
+pub(super) type Thread = JoinHandle<Result<ReactorReport, ServerError>>;
 
 /// Where hosts come in.
 struct Gates {
@@ -77,10 +86,7 @@ pub(super) fn device_reactors(reactors: usize, devices: usize) -> usize {
 }
 
 /// Starts a thread for each reactor; each says once when it is ready.
-pub(super) fn start(
-    plan: Plan,
-    ready: &Sender<Ready>,
-) -> Result<(Vec<Thread>, RuleWriters), ServerError> {
+pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerError> {
     let Plan { config, remotes, places } = plan;
     let listeners = config.nvme_tcp.iter().map(|&address| {
         TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
@@ -91,32 +97,38 @@ pub(super) fn start(
     let stopper = Stopper(remotes.clone());
     let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper };
     let (devices, doors) = remotes.split_at(houses);
-    let (writers, rules): (RuleWriters, Vec<_>) = devices.iter().map(notices).unzip();
+    let (rule_writers, rules): (RuleWriters, Vec<_>) = devices.iter().map(notices).unzip();
+    let (askers, questions): (Questions, Vec<_>) = remotes.iter().map(notices).unzip();
+    let mut questions = questions.into_iter();
+    let mut question = || questions.next().expect("each reactor is asked");
     if doors.is_empty() {
         let plan = plans.into_iter().zip(rules).next().expect("a server has a reactor");
+        let question = question();
         spawner.spawn(&devices[0], move |remote, ready| {
-            live(remote, plan, |house| alone(house, gates, ready))
+            live(remote, plan, |house| alone(house, gates, question, ready))
         })?;
-        return Ok((spawner.threads, writers));
+        let threads = spawner.threads;
+        return Ok(Reins { threads, rules: rule_writers, questions: askers });
     }
     let homes = plans.iter().enumerate();
     let homes = homes.flat_map(|(at, plan)| plan.names().map(move |name| (name.to_owned(), at)));
     let (bridgeheads, doorways) = connect(devices, doors, &Homes::new(homes.collect()));
     let plans = plans.into_iter().zip(rules);
     for ((remote, plan), bridgeheads) in devices.iter().zip(plans).zip(bridgeheads) {
+        let question = question();
         spawner.spawn(remote, move |remote, ready| {
-            live(remote, plan, |house| device_side(house, bridgeheads, ready))
+            live(remote, plan, |house| device_side(house, bridgeheads, question, ready))
         })?;
     }
     let mut gates = Some(gates);
     for (remote, doorway) in doors.iter().zip(doorways) {
-        let gates = gates.take();
+        let (gates, question) = (gates.take(), question());
         spawner.spawn(remote, move |remote, ready| {
             let mut reactor = Reactor::new(None);
-            run(remote, &mut reactor, door_side(doorway, gates, ready))
+            run(remote, &mut reactor, door_side(doorway, gates, question, ready))
         })?;
     }
-    Ok((spawner.threads, writers))
+    Ok(Reins { threads: spawner.threads, rules: rule_writers, questions: askers })
 }
 
 /// Mailboxes between the reactors of devices and those of connections, and from the first of these
@@ -243,15 +255,18 @@ fn say(ready: &Sender<Ready>, what: Ready) {
 async fn alone(
     house: Rc<House>,
     gates: Gates,
+    questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
     let connections = Connections::new();
     let (serving, inside) = (connections.clone(), house.clone());
     let (addresses, listeners) = gates.open(move |arrival| {
         let address = transport_address(arrival.address);
-        let port: Rc<dyn Port> = Rc::new(Entrance::new(inside.subsystems.clone(), address));
+        let entrance = Entrance::new(inside.subsystems.clone(), address);
+        let port: Rc<dyn Port> = Rc::new(entrance.of_connection(arrival.way().number));
         serving.serve(arrival, port);
     })?;
+    answer(questions, Some(house.clone()), Some(connections.clone()));
     say(ready, Ready::Up { addresses, began: house.began.clone() });
     stopped().await;
     for listener in listeners {
@@ -266,6 +281,7 @@ async fn alone(
 async fn device_side(
     house: Rc<House>,
     bridgeheads: Vec<Bridgehead>,
+    questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
     let mut bridges = Vec::new();
@@ -275,6 +291,7 @@ async fn device_side(
         bridges.push(queues.clone());
         clock::spawn(async move { queues.serve(commands, responses).await });
     }
+    answer(questions, Some(house.clone()), None);
     say(ready, Ready::Up { addresses: Vec::new(), began: house.began.clone() });
     stopped().await;
     for queues in bridges {
@@ -288,15 +305,17 @@ async fn device_side(
 async fn door_side(
     doorway: Doorway,
     gates: Option<Gates>,
+    questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
     let Doorway { devices, homes, deals, arrivals } = doorway;
     let devices = devices.into_iter().map(|(to, from)| FarDevice::new(to.open(), from.open()));
     let router = Router::new(devices.collect(), homes);
     let connections = Connections::new();
+    answer(questions, None, Some(connections.clone()));
     let serving = connections.clone();
     let serve = move |arrival: Arrival| {
-        let port = router.port(arrival.address);
+        let port = router.port(arrival.way());
         serving.serve(arrival, port);
     };
     match (arrivals, gates) {
@@ -341,9 +360,9 @@ impl Gates {
         for listener in &listeners {
             let (listener, take, places) = (listener.clone(), take.clone(), places.clone());
             clock::spawn(async move {
-                accept_all(&listener, |stream, address| {
+                accept_all(&listener, |stream, address, host| {
                     if let Some(place) = places.take() {
-                        take(Arrival { stream, address, place });
+                        take(Arrival { stream, address, host, place });
                     }
                 })
                 .await;

@@ -6,11 +6,11 @@
 //! server.
 
 use super::bridge::FarDevice;
+use super::connections::Way;
 use controller::{Capsule, HostQueue, Port, Response, Responses};
 use spec::{AdminOpcode, ConnectData, FabricsType};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use zerocopy::FromBytes;
@@ -29,11 +29,11 @@ impl Router {
         Rc::new(Self { devices, homes })
     }
 
-    /// The devices, to a host that came in at `address`.
-    pub(super) fn port(self: &Rc<Self>, address: SocketAddr) -> Rc<dyn Port> {
+    /// The devices, to a host that came in by `way`.
+    pub(super) fn port(self: &Rc<Self>, way: Way) -> Rc<dyn Port> {
         match &self.devices[..] {
-            [device] => device.port(address),
-            _ => Rc::new(RoutedPort { router: self.clone(), address }),
+            [device] => device.port(way),
+            _ => Rc::new(RoutedPort { router: self.clone(), way }),
         }
     }
 
@@ -52,14 +52,14 @@ impl Router {
 
 struct RoutedPort {
     router: Rc<Router>,
-    address: SocketAddr,
+    way: Way,
 }
 
 impl Port for RoutedPort {
     fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
         Rc::new(RoutedQueue {
             router: self.router.clone(),
-            address: self.address,
+            way: self.way,
             answers: Rc::new(Answers {
                 to: responses,
                 is_bound: Cell::new(false),
@@ -74,7 +74,7 @@ impl Port for RoutedPort {
 /// A queue that has not found its device yet, or has.
 struct RoutedQueue {
     router: Rc<Router>,
-    address: SocketAddr,
+    way: Way,
     answers: Rc<Answers>,
     home: Cell<usize>,
     /// By reactor: the queue there, where one was wanted.
@@ -86,7 +86,7 @@ impl RoutedQueue {
         let mut open = self.open.borrow_mut();
         let home = self.home.get();
         let queue = open.entry(home).or_insert_with(|| {
-            self.router.devices[home].port(self.address).queue(self.answers.clone())
+            self.router.devices[home].port(self.way).queue(self.answers.clone())
         });
         queue.clone()
     }

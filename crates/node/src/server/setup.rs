@@ -9,6 +9,8 @@ use std::path::PathBuf;
 pub struct ServerConfig {
     /// Where NVMe/TCP hosts connect; port 0 is any that is free.
     pub nvme_tcp: Vec<SocketAddr>,
+    /// Where whoever serves it asks what it is doing, if anywhere; port 0 is any that is free.
+    pub http: Option<SocketAddr>,
     /// How many reactors there are: a thread each.
     pub reactors: NonZero<u16>,
     /// What connections may have.
@@ -27,10 +29,11 @@ impl ServerConfig {
         let subsystem = ServedSubsystem { nqn: nqn.to_owned(), serial: "1".to_owned(), device: 0 };
         Self {
             nvme_tcp: vec![address],
+            http: None,
             reactors,
             connections: ConnectionLimits::default(),
             rules: Rules::default(),
-            devices: vec![ServedDevice { served, seed: 1, state: None }],
+            devices: vec![ServedDevice { name: "device".to_owned(), served, seed: 1, state: None }],
             subsystems: vec![subsystem],
         }
     }
@@ -39,6 +42,8 @@ impl ServerConfig {
 /// A device of a server.
 #[derive(Debug)]
 pub struct ServedDevice {
+    /// What whoever serves it calls it.
+    pub name: String,
     /// What it is.
     pub served: Served,
     /// Decides its random choices.

@@ -68,7 +68,7 @@ impl EngineFigures {
         let store = subsystem.device.kv();
         let usage = store.map_or_else(Usage::default, |store| store.usage());
         let counts = store.map_or_else(Counts::default, |store| store.counters());
-        let (flash, tally) = (subsystem.flash(), &subsystem.tally);
+        let (flash, work) = (subsystem.flash(), subsystem.tally.work());
         Self {
             version: 2.into(),
             live_records: usage.values.records.into(),
@@ -86,11 +86,10 @@ impl EngineFigures {
             flash_reads: flash.reads.into(),
             flash_programs: flash.programs.into(),
             flash_erases: flash.erases.into(),
-            bytes_read: tally.bytes_read().into(),
-            bytes_written: tally.bytes_written().into(),
+            bytes_read: work.bytes_read.into(),
+            bytes_written: work.bytes_written.into(),
             flash_programmed_bytes: flash.programmed_bytes.into(),
-            amplification_millionths: millionths(flash.programmed_bytes, tally.bytes_written())
-                .into(),
+            amplification_millionths: millionths(flash.programmed_bytes, work.bytes_written).into(),
         }
     }
 }

@@ -1,16 +1,17 @@
 use crate::ProfileError;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
-use crate::server::{Pace, parse_address};
+use crate::server::{Pace, parse_address, parse_http_address};
 use std::net::SocketAddr;
 use std::num::NonZero;
 
 pub(super) const SCHEMA: Schema =
-    Schema { name: "server", title: "[server]", keys: &["cores", "clock", "nvme_tcp"] };
+    Schema { name: "server", title: "[server]", keys: &["cores", "clock", "nvme_tcp", "http"] };
 
 /// Where hosts come in, and what serves them.
 pub(super) struct Listen {
     pub(super) nvme_tcp: Vec<SocketAddr>,
+    pub(super) http: Option<SocketAddr>,
     pub(super) cores: NonZero<u16>,
     pub(super) pace: Pace,
 }
@@ -31,6 +32,11 @@ impl Listen {
         if nvme_tcp.is_empty() {
             return Err(field.must_be("a list of addresses, as [\"127.0.0.1:4420\"]"));
         }
-        Ok(Self { nvme_tcp, cores: cores.expect("it is in that range"), pace })
+        let http = section.optional("http").map(|field| {
+            let address = parse_http_address(&field.line_of_text()?);
+            address.map_err(|problem| field.wrong(problem))
+        });
+        let http = http.transpose()?;
+        Ok(Self { nvme_tcp, http, cores: cores.expect("it is in that range"), pace })
     }
 }

@@ -110,6 +110,18 @@ fn what_is_left_out_is_as_without_a_file() {
 }
 
 #[test]
+fn where_a_server_says_what_it_is_doing_can_do_without_a_port() {
+    let http = |text: &str| parse(&FULL.replacen("cores = 3", text, 1));
+    assert_eq!(http("cores = 3").unwrap().http, None);
+    let found = http("cores = 3\nhttp = \"127.0.0.1\"").unwrap().server().http;
+    assert_eq!(found, Some("127.0.0.1:8420".parse().unwrap()));
+    let wrong = http("cores = 3\nhttp = \"\"").unwrap_err().to_string();
+    let sentence = "s.toml line 3: \"\" is no address: use HOST:PORT, HOST or :PORT, as \
+                    127.0.0.1:8420, [::1]:8420 or :8420";
+    assert_eq!(wrong, sentence);
+}
+
+#[test]
 fn an_unknown_key_is_named_with_the_one_that_was_meant() {
     check(&[
         ("cores", "core", "line 2: unknown key \"core\" in [server]; did you mean \"cores\"?"),
@@ -386,6 +398,7 @@ fn what_a_running_server_can_change_is_hosts_limits_and_referrals() {
         ("hosts = [\"nqn.2014-08.org.nvmexpress:uuid:a\"]", "", None),
         ("connections = 100", "connections = 101", None),
         ("io_queues = 8", "", None),
+        ("cores = 3", "cores = 3\nhttp = \":0\"", Some("[server]")),
         ("4MiB", "2MiB", None),
         ("64KiB", "1MiB", None),
         ("192.0.2.4", "192.0.2.5", None),

@@ -1,0 +1,73 @@
+use crate::io_command::Counted;
+use spec::Status;
+use std::cell::Cell;
+use std::ops::Add;
+
+/// What I/O commands have done that the device executed, up to an instant. All only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Commands that read data.
+    pub reads: u64,
+    /// Commands that wrote data.
+    pub writes: u64,
+    /// All others that the device executed: those that move no data of a host, and those that
+    /// failed.
+    pub others: u64,
+    /// Bytes that were read.
+    pub bytes_read: u64,
+    /// Bytes that were written.
+    pub bytes_written: u64,
+}
+
+impl Add for Work {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            writes: self.writes + other.writes,
+            others: self.others + other.others,
+            bytes_read: self.bytes_read + other.bytes_read,
+            bytes_written: self.bytes_written + other.bytes_written,
+        }
+    }
+}
+
+/// Counts it: two additions for each command.
+#[derive(Debug, Default)]
+pub(crate) struct WorkCount {
+    reads: Cell<u64>,
+    writes: Cell<u64>,
+    others: Cell<u64>,
+    bytes_read: Cell<u64>,
+    bytes_written: Cell<u64>,
+}
+
+impl WorkCount {
+    /// A command has ended that read or wrote `bytes` if it succeeded.
+    #[inline]
+    pub(crate) fn count(&self, counted: Counted, bytes: u64, status: Status) {
+        let add = |cell: &Cell<u64>, more: u64| cell.set(cell.get() + more);
+        match counted {
+            Counted::Read | Counted::ReadInside if status.is_success() => {
+                add(&self.reads, 1);
+                add(&self.bytes_read, bytes);
+            }
+            Counted::Write | Counted::WriteInside if status.is_success() => {
+                add(&self.writes, 1);
+                add(&self.bytes_written, bytes);
+            }
+            _ => add(&self.others, 1),
+        }
+    }
+
+    pub(crate) fn get(&self) -> Work {
+        Work {
+            reads: self.reads.get(),
+            writes: self.writes.get(),
+            others: self.others.get(),
+            bytes_read: self.bytes_read.get(),
+            bytes_written: self.bytes_written.get(),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What there is in a reactor at an instant, and how a thread that is none asks for it.
+
+use super::connections::{ConnectionCensus, Connections};
+use super::drive::Drive;
+use super::house::House;
+use super::report::Moved;
+use base::Nanos;
+use controller::{AssociationCensus, Subsystems, Work};
+use reactor::{NoticeEnd, NoticeWriter};
+use spec::CommandSet;
+use std::rc::Rc;
+
+/// What a reactor knows of itself. It counts all of that in plain fields while it works, and looks
+/// at them only when it is asked.
+#[derive(Debug, Default)]
+pub(super) struct Census {
+    /// The instant, by its clock.
+    pub(super) now: Nanos,
+    pub(super) devices: Vec<DeviceCensus>,
+    pub(super) associations: Vec<AssociationCensus>,
+    pub(super) connections: Vec<ConnectionCensus>,
+    pub(super) moved: Moved,
+}
+
+#[derive(Debug)]
+pub(super) struct DeviceCensus {
+    /// In the server's list.
+    pub(super) place: usize,
+    pub(super) namespaces: Vec<NamespaceCensus>,
+    pub(super) work: Work,
+    /// Bytes programmed, where there is flash.
+    pub(super) programmed: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(super) struct NamespaceCensus {
+    pub(super) id: u32,
+    pub(super) kind: &'static str,
+    pub(super) bytes: u64,
+}
+
+impl DeviceCensus {
+    pub(super) fn of(place: usize, drive: &Drive, subsystems: &Subsystems) -> Self {
+        let controller = drive.controller();
+        let ids = controller.namespace_ids().into_iter();
+        let namespaces = ids.filter_map(|id| {
+            let namespace = controller.namespace(id)?;
+            let kind = match namespace.command_set() {
+                CommandSet::KEY_VALUE => "kv",
+                CommandSet::ZONED => "zoned",
+                _ => "block",
+            };
+            Some(NamespaceCensus { id, kind, bytes: namespace.capacity_bytes() })
+        });
+        Self {
+            place,
+            namespaces: namespaces.collect(),
+            work: subsystems.work_of(controller),
+            programmed: drive.programmed_bytes(),
+        }
+    }
+}
+
+/// A question to a reactor: what is done with the answer.
+pub(super) type Question = Box<dyn FnOnce(Census) + Send>;
+
+/// By reactor: what asks it. A question takes the place of one that was not read yet.
+pub(super) type Questions = Vec<NoticeWriter<Question>>;
+
+/// Answers `questions` about the reactor that runs this, for as long as it runs.
+pub(super) fn answer(
+    questions: NoticeEnd<Question>,
+    house: Option<Rc<House>>,
+    connections: Option<Connections>,
+) {
+    let questions = questions.open();
+    clock::spawn(async move {
+        loop {
+            let question = questions.read().await;
+            let mut census = Census { now: clock::host_now(), ..Census::default() };
+            if let Some(house) = &house {
+                census.devices = house.census();
+                census.associations = house.subsystems.census();
+            }
+            if let Some(connections) = &connections {
+                census.connections = connections.census();
+                census.moved = connections.moved();
+            }
+            question(census);
+        }
+    });
+}

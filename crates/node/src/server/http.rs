@@ -1,0 +1,161 @@
+//! The door for whoever serves: HTTP, on a thread of its own.
+//!
+//! What is asked here is answered beside the hosts' work and never in its way: the thread waits
+//! for the reactors, and they never for it. It has few connections at a time, each for one short
+//! request, and none for long. Each page is a line in [`page`].
+
+use super::ServerError;
+use super::desk::Desk;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
+
+/// The port of an address that names none: 4420 is the hosts'.
+pub const HTTP_PORT: u16 = 8_420;
+
+/// Where the document is.
+pub(super) const STATUS_PATH: &str = "/status";
+
+/// Connections at a time. Others wait until one is over.
+const CONNECTIONS_MAX: usize = 8;
+
+/// Bytes that are read of a request at most; browsers send some hundreds.
+const REQUEST_BYTES_MAX: usize = 16 << 10;
+
+/// How long a request may take to come.
+const REQUEST_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long a connection may take in all.
+const DONE_WITHIN: Duration = Duration::from_secs(15);
+
+/// How long it is waited when the machine takes no more connections.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The thread, until it is dropped.
+#[derive(Debug)]
+pub(super) struct HttpDoor {
+    address: SocketAddr,
+    /// Dropped, it ends the thread.
+    stop: Option<oneshot::Sender<Infallible>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl HttpDoor {
+    /// Listens, before anything else is there.
+    pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
+        let listener = TcpListener::bind(address).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        });
+        listener.map_err(|error| ServerError::Listen { address, error })
+    }
+
+    /// Answers whoever comes to `listener`.
+    pub(super) fn open(listener: TcpListener, desk: Desk) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel::<Infallible>();
+        let listener = {
+            let _inside = runtime.enter();
+            tokio::net::TcpListener::from_std(listener)?
+        };
+        let thread = Builder::new().name("kvasir-http".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                tokio::spawn(serve(listener, Arc::new(desk)));
+                // It only ever ends because the other end is dropped.
+                let _ = stopped.await;
+            });
+        })?;
+        Ok(Self { address, stop: Some(stop), thread: Some(thread) })
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for HttpDoor {
+    /// Whatever is under way is cut off.
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
+            && !std::thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+async fn serve(listener: tokio::net::TcpListener, desk: Arc<Desk>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let place = places.clone().acquire_owned().await;
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        let desk = desk.clone();
+        tokio::spawn(async move {
+            // One that takes longer, or says what is no HTTP, is gone with all that it wanted.
+            let _ = timeout(DONE_WITHIN, connection(stream, &desk)).await;
+            drop(place);
+        });
+    }
+}
+
+async fn connection(stream: TcpStream, desk: &Desk) -> Result<(), hyper::Error> {
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(REQUEST_WITHIN)
+        .max_buf_size(REQUEST_BYTES_MAX)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service_fn(|request| answer(request, desk)))
+        .await
+}
+
+async fn answer(request: Request<Incoming>, desk: &Desk) -> Result<Response<Body>, Infallible> {
+    Ok(match *request.method() {
+        Method::GET | Method::HEAD => page(request.uri().path(), desk).await,
+        _ => {
+            let mut refusal = said(StatusCode::METHOD_NOT_ALLOWED, "there is only GET here\n");
+            let headers = refusal.headers_mut();
+            headers.insert(ALLOW, "GET, HEAD".parse().expect("it is a header's value"));
+            refusal
+        }
+    })
+}
+
+type Body = Full<Bytes>;
+
+async fn page(path: &str, desk: &Desk) -> Response<Body> {
+    match path {
+        STATUS_PATH => match desk.status().await {
+            Some(json) => response(StatusCode::OK, "application/json", json),
+            None => said(StatusCode::SERVICE_UNAVAILABLE, "a reactor does not answer\n"),
+        },
+        _ => said(StatusCode::NOT_FOUND, "there is only /status here\n"),
+    }
+}
+
+fn said(status: StatusCode, sentence: &'static str) -> Response<Body> {
+    response(status, "text/plain", Bytes::from_static(sentence.as_bytes()))
+}
+
+fn response(status: StatusCode, kind: &'static str, body: Bytes) -> Response<Body> {
+    let response = Response::builder().status(status).header(CONTENT_TYPE, kind);
+    let response = response.header(CACHE_CONTROL, "no-store").body(Full::new(body));
+    response.expect("all parts of it are right")
+}

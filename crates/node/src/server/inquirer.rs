@@ -1,0 +1,96 @@
+use super::http::STATUS_PATH;
+use super::status::Status;
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Bytes;
+use hyper::header::HOST;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+/// How long a server may take to say what it is doing.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes of a document at most: some thousand for each of the most connections there can be.
+const DOCUMENT_BYTES_MAX: usize = 256 << 20;
+
+/// Why it is not known what a server is doing.
+#[derive(Debug, thiserror::Error)]
+pub enum NoStatus {
+    /// Nobody is there.
+    #[error(
+        "nothing answers at {address} ({error}): start kvasir serve with --http, or say where it \
+         answers"
+    )]
+    Unreachable {
+        /// Where it was asked.
+        address: SocketAddr,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Somebody is there and does not answer.
+    #[error("what is at {0} does not answer within 10 seconds: ask another address, or later")]
+    Silent(SocketAddr),
+    /// What came is no answer of ours.
+    #[error("what answers at {address} is no kvasir serve of this version: {reason}")]
+    Strange {
+        /// Where it was asked.
+        address: SocketAddr,
+        /// What is wrong with the answer.
+        reason: String,
+    },
+    /// The server cannot say.
+    #[error("the server at {0} is there, but cannot say what it is doing: it is too busy")]
+    Busy(SocketAddr),
+}
+
+/// Asks a server what it is doing, from a thread that waits for the answer.
+#[derive(Debug)]
+pub struct Inquirer {
+    address: SocketAddr,
+    runtime: Runtime,
+}
+
+impl Inquirer {
+    /// Of the server whose HTTP is at `address`. Fails when the machine has no files left.
+    pub fn new(address: SocketAddr) -> io::Result<Self> {
+        Ok(Self { address, runtime: Builder::new_current_thread().enable_all().build()? })
+    }
+
+    /// What it is doing now.
+    pub fn ask(&self) -> Result<Status, NoStatus> {
+        let asked = async { timeout(PATIENCE, self.fetch()).await };
+        self.runtime.block_on(asked).unwrap_or(Err(NoStatus::Silent(self.address)))
+    }
+
+    async fn fetch(&self) -> Result<Status, NoStatus> {
+        let address = self.address;
+        let stream = TcpStream::connect(address).await;
+        let stream = stream.map_err(|error| NoStatus::Unreachable { address, error })?;
+        let strange = |error: &dyn std::fmt::Display| {
+            let reason = error.to_string();
+            NoStatus::Strange { address, reason }
+        };
+        let connected = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+        let (mut sender, connection) = connected.map_err(|error| strange(&error))?;
+        // It ends with the request, one way or the other.
+        let connection = self.runtime.spawn(connection);
+        let request = Request::get(STATUS_PATH).header(HOST, address.to_string());
+        let request = request.body(Empty::<Bytes>::new()).expect("all parts of it are right");
+        let response = sender.send_request(request).await.map_err(|error| strange(&error))?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), DOCUMENT_BYTES_MAX).collect().await;
+        connection.abort();
+        match status {
+            StatusCode::OK => {}
+            StatusCode::SERVICE_UNAVAILABLE => return Err(NoStatus::Busy(address)),
+            other => return Err(strange(&other)),
+        }
+        let body = body.map_err(|error| strange(&error))?.to_bytes();
+        serde_json::from_slice(&body).map_err(|error| strange(&error))
+    }
+}

@@ -1,0 +1,238 @@
+//! What a server is doing, as one document.
+
+use super::census::{Census, DeviceCensus};
+use super::connections::ConnectionCensus;
+use super::desk::Facts;
+use base::Nanos;
+use controller::{AssociationCensus, Work};
+use reactor::Load;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a server is doing. Counters only grow; rates are the differences of two of these over the
+/// difference of their `uptime_ns`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The server.
+    pub server: ServerStatus,
+    /// What hosts can connect to.
+    pub subsystems: Vec<SubsystemStatus>,
+    /// The devices, in the order of the server's list.
+    pub devices: Vec<DeviceStatus>,
+    /// The hosts that are connected.
+    pub associations: Vec<AssociationStatus>,
+    /// The threads that do it all, those of devices first.
+    pub reactors: Vec<ReactorStatus>,
+}
+
+/// The server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerStatus {
+    /// Of the program.
+    pub version: String,
+    /// For how long it has been serving, by its own clock.
+    pub uptime_ns: u64,
+    /// Connections that there are.
+    pub connections: u64,
+    /// Connections that were closed at once because there were as many as may be.
+    pub connections_refused: u64,
+}
+
+/// A subsystem.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubsystemStatus {
+    /// Its name.
+    pub nqn: String,
+    /// That of its device.
+    pub device: String,
+}
+
+/// What I/O commands did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkStatus {
+    /// All that the device executed.
+    pub commands: u64,
+    /// Those that read data.
+    pub reads: u64,
+    /// Those that wrote data.
+    pub writes: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+}
+
+/// A device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceStatus {
+    /// What the server calls it.
+    pub name: String,
+    /// Its namespaces, by id.
+    pub namespaces: Vec<NamespaceStatus>,
+    /// What all hosts have had it do, by all of its subsystems.
+    #[serde(flatten)]
+    pub work: WorkStatus,
+    /// Bytes of data programmed into its flash; none where it has no flash.
+    pub flash_bytes_programmed: Option<u64>,
+    /// The same for each byte that hosts wrote; none before they have.
+    pub write_amplification: Option<f64>,
+}
+
+/// A namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamespaceStatus {
+    /// Its id.
+    pub nsid: u32,
+    /// `kv`, `block` or `zoned`.
+    pub kind: String,
+    /// Bytes that hosts can put into it. All of pairs share what they have.
+    pub bytes: u64,
+}
+
+/// A host that has connected to a subsystem.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AssociationStatus {
+    /// The name of the subsystem.
+    pub subsystem: String,
+    /// The id of the host's controller in it.
+    pub controller: u16,
+    /// The host's NQN, as it says itself.
+    pub host: String,
+    /// From where its admin queue came; none when that connection has just gone.
+    pub address: Option<String>,
+    /// For how long it has been connected.
+    pub connected_ns: u64,
+    /// What its I/O commands have done since.
+    #[serde(flatten)]
+    pub work: WorkStatus,
+    /// Bytes that its commands of 16 KiB and more move now, on all of its connections: what the
+    /// limit of the memory of each is about.
+    pub memory_bytes: u64,
+    /// Its queues, by id.
+    pub queues: Vec<QueueStatus>,
+}
+
+/// A queue, which is a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueStatus {
+    /// 0 for the admin queue.
+    pub id: u16,
+    /// Its entries.
+    pub depth: u16,
+    /// Commands that are under way, requests for events among them.
+    pub in_flight: u64,
+}
+
+/// A reactor: a thread of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReactorStatus {
+    /// For how long it had something to do.
+    pub busy_ns: u64,
+    /// For how long it had not.
+    pub idle_ns: u64,
+    /// Connections that it has now.
+    pub connections: u64,
+    /// Bytes that came by those and others.
+    pub bytes_received: u64,
+    /// Bytes that went.
+    pub bytes_sent: u64,
+}
+
+impl Status {
+    /// Of a server about which this is known, and whose reactors say this of themselves.
+    pub(super) fn of(facts: &Facts, uptime: Nanos, censuses: &[Census]) -> Self {
+        let connections = censuses.iter().flat_map(|census| &census.connections);
+        let connections: BTreeMap<u64, _> = connections.map(|it| (it.number, *it)).collect();
+        let mut devices: Vec<_> = censuses.iter().flat_map(|census| &census.devices).collect();
+        devices.sort_by_key(|device| device.place);
+        let associations = censuses.iter().flat_map(|census| {
+            let each = census.associations.iter();
+            each.map(|it| AssociationStatus::of(it, census.now, &connections))
+        });
+        let loads = facts.remotes.iter().map(reactor::Remote::load);
+        let reactors = censuses.iter().zip(loads);
+        Self {
+            server: ServerStatus {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                uptime_ns: uptime.0,
+                connections: connections.len() as u64,
+                connections_refused: facts.places.refused(),
+            },
+            subsystems: facts.subsystems.clone(),
+            devices: devices
+                .into_iter()
+                .map(|device| DeviceStatus::of(&facts.devices[device.place], device))
+                .collect(),
+            associations: associations.collect(),
+            reactors: reactors.map(|(census, load)| ReactorStatus::of(census, load)).collect(),
+        }
+    }
+}
+
+impl From<Work> for WorkStatus {
+    fn from(work: Work) -> Self {
+        let Work { reads, writes, others, bytes_read, bytes_written } = work;
+        Self { commands: reads + writes + others, reads, writes, bytes_read, bytes_written }
+    }
+}
+
+impl DeviceStatus {
+    #[expect(clippy::cast_precision_loss, reason = "for people, for whom 53 bits are plenty")]
+    fn of(name: &str, device: &DeviceCensus) -> Self {
+        let namespaces = device.namespaces.iter().map(|namespace| NamespaceStatus {
+            nsid: namespace.id,
+            kind: namespace.kind.to_owned(),
+            bytes: namespace.bytes,
+        });
+        let work = WorkStatus::from(device.work);
+        let programmed = device.programmed.filter(|_| work.bytes_written > 0);
+        Self {
+            name: name.to_owned(),
+            namespaces: namespaces.collect(),
+            work,
+            flash_bytes_programmed: device.programmed,
+            write_amplification: programmed.map(|bytes| bytes as f64 / work.bytes_written as f64),
+        }
+    }
+}
+
+impl AssociationStatus {
+    fn of(
+        association: &AssociationCensus,
+        now: Nanos,
+        connections: &BTreeMap<u64, ConnectionCensus>,
+    ) -> Self {
+        let connection = |number: Option<u64>| connections.get(&number?);
+        let of_queues = association.queues.iter();
+        let of_queues = of_queues.filter_map(|queue| connection(queue.connection));
+        let admin = association.queues.iter().find(|queue| queue.id == 0);
+        let address = admin.and_then(|admin| connection(admin.connection));
+        let queues = association.queues.iter().map(|queue| QueueStatus {
+            id: queue.id,
+            depth: queue.entries,
+            in_flight: queue.in_flight as u64,
+        });
+        Self {
+            subsystem: association.subsystem.clone(),
+            controller: association.controller,
+            host: association.host.clone(),
+            address: address.map(|admin| admin.host.to_string()),
+            connected_ns: now.0.saturating_sub(association.since.0),
+            work: association.work.into(),
+            memory_bytes: of_queues.map(|connection| connection.memory_bytes).sum(),
+            queues: queues.collect(),
+        }
+    }
+}
+
+impl ReactorStatus {
+    fn of(census: &Census, load: Load) -> Self {
+        Self {
+            busy_ns: load.busy.0,
+            idle_ns: load.idle.0,
+            connections: census.connections.len() as u64,
+            bytes_received: census.moved.received,
+            bytes_sent: census.moved.sent,
+        }
+    }
+}
