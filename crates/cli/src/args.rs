@@ -10,6 +10,7 @@ mod device;
 mod kv;
 mod reproduce;
 mod serve;
+mod top;
 
 pub(crate) use bench::{
     BenchArgs, BenchCommand, Distribution, MeasureArgs, ReplayArgs, TraceFormat, Workload,
@@ -19,6 +20,7 @@ pub(crate) use device::{CalibrateArgs, DeviceArgs, DeviceCommand, SensitivityArg
 pub(crate) use kv::{KvArgs, KvCommand, StoreArgs};
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use serve::{ServeArgs, ServeClock};
+pub(crate) use top::TopArgs;
 
 /// A key-value SSD that runs anywhere, in virtual or in real time.
 #[derive(Debug, Parser)]
@@ -44,6 +46,7 @@ struct Args {
 enum Command {
     Demo(DemoArgs),
     Serve(ServeArgs),
+    Top(TopArgs),
     Kv(KvArgs),
     Bench(Box<BenchArgs>),
     Reproduce(ReproduceArgs),
@@ -64,6 +67,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<Outpu
     match args.command {
         Command::Demo(args) => crate::demo::run(&args),
         Command::Serve(args) => crate::serve::run(&args),
+        Command::Top(args) => crate::top::run(&args),
         Command::Kv(args) => crate::kv::run(&args.command),
         Command::Bench(args) => crate::bench::run(&args),
         Command::Reproduce(args) => crate::reproduce::run(&args),
@@ -119,6 +123,7 @@ mod tests {
             "",
             "demo",
             "serve",
+            "top",
             "kv",
             "kv store",
             "kv retrieve",

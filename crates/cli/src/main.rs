@@ -29,6 +29,7 @@ mod sensitivity;
 mod serve;
 mod table;
 mod target;
+mod top;
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
 use serde::Serialize;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -52,6 +52,13 @@ impl Output {
             None => ExitCode::SUCCESS,
             Some(sentence) => Failure::Broken(sentence).print(),
         }
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Refused(sentence) | Self::Broken(sentence)) = self;
+        f.write_str(sentence)
     }
 }
 

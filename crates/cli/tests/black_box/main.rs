@@ -47,4 +47,6 @@ mod serving;
 #[cfg(test)]
 mod state;
 #[cfg(test)]
+mod top;
+#[cfg(test)]
 mod workloads;

@@ -1,0 +1,187 @@
+use node::server::{AssociationStatus, DeviceStatus, ReactorStatus, Status, WorkStatus};
+use serde::Serialize;
+use std::net::SocketAddr;
+
+/// What a server did between two of its answers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Sample {
+    /// Where it answered.
+    pub(super) server: String,
+    pub(super) version: String,
+    pub(super) uptime_seconds: f64,
+    /// Between the answers, by its clock.
+    pub(super) interval_seconds: f64,
+    pub(super) connections: u64,
+    pub(super) connections_refused: u64,
+    /// Of all devices.
+    #[serde(flatten)]
+    pub(super) rates: Rates,
+    /// The busiest first.
+    pub(super) hosts: Vec<HostSample>,
+    pub(super) devices: Vec<DeviceSample>,
+    pub(super) reactors: Vec<ReactorSample>,
+}
+
+/// I/O commands and their bytes in a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Rates {
+    #[serde(rename = "operations_per_second")]
+    pub(super) operations: f64,
+    #[serde(rename = "reads_per_second")]
+    pub(super) reads: f64,
+    #[serde(rename = "writes_per_second")]
+    pub(super) writes: f64,
+    #[serde(rename = "bytes_read_per_second")]
+    pub(super) bytes_read: f64,
+    #[serde(rename = "bytes_written_per_second")]
+    pub(super) bytes_written: f64,
+}
+
+/// A host that is connected to a subsystem.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct HostSample {
+    pub(super) host: String,
+    pub(super) address: Option<String>,
+    pub(super) subsystem: String,
+    pub(super) controller: u16,
+    pub(super) connected_seconds: f64,
+    pub(super) queues: u64,
+    pub(super) in_flight: u64,
+    #[serde(flatten)]
+    pub(super) rates: Rates,
+    pub(super) memory_bytes: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct DeviceSample {
+    pub(super) name: String,
+    #[serde(flatten)]
+    pub(super) rates: Rates,
+    pub(super) write_amplification: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct ReactorSample {
+    /// The share of the interval in which it had something to do.
+    pub(super) busy_percent: f64,
+    pub(super) connections: u64,
+}
+
+impl Sample {
+    /// Of the server at `address`. What was not there before began with nothing; so did a server
+    /// that was started anew.
+    pub(super) fn of(address: SocketAddr, before: &Status, after: &Status) -> Self {
+        let is_same = before.server.uptime_ns <= after.server.uptime_ns;
+        let before = is_same.then_some(before);
+        let began = before.map_or(0, |before| before.server.uptime_ns);
+        let interval = seconds(after.server.uptime_ns - began);
+        let devices = after.devices.iter().map(|device| {
+            let mut known = before.into_iter().flat_map(|before| &before.devices);
+            DeviceSample::of(known.find(|it| it.name == device.name), device, interval)
+        });
+        let devices: Vec<_> = devices.collect();
+        let hosts = after.associations.iter().map(|host| {
+            let mut known = before.into_iter().flat_map(|before| &before.associations);
+            HostSample::of(known.find(|it| is_one(it, host)), host, interval)
+        });
+        let mut hosts: Vec<_> = hosts.collect();
+        // Those that do nothing stay in the order in which they came.
+        hosts.sort_by(|a, b| b.rates.operations.total_cmp(&a.rates.operations));
+        let reactors = after.reactors.iter().enumerate().map(|(place, reactor)| {
+            let before = before.and_then(|before| before.reactors.get(place));
+            ReactorSample::of(before, reactor)
+        });
+        Self {
+            server: address.to_string(),
+            version: after.server.version.clone(),
+            uptime_seconds: seconds(after.server.uptime_ns),
+            interval_seconds: interval,
+            connections: after.server.connections,
+            connections_refused: after.server.connections_refused,
+            rates: devices.iter().fold(Rates::default(), |sum, device| sum.and(device.rates)),
+            hosts,
+            devices,
+            reactors: reactors.collect(),
+        }
+    }
+}
+
+/// Whether these are one association at two times.
+fn is_one(before: &AssociationStatus, after: &AssociationStatus) -> bool {
+    let name = |it: &AssociationStatus| (it.controller, it.subsystem.clone(), it.host.clone());
+    name(before) == name(after) && before.connected_ns <= after.connected_ns
+}
+
+impl Rates {
+    fn of(before: Option<WorkStatus>, after: WorkStatus, interval: f64) -> Self {
+        let before = before.unwrap_or_default();
+        let rate = |before: u64, after: u64| per_second(after.saturating_sub(before), interval);
+        Self {
+            operations: rate(before.commands, after.commands),
+            reads: rate(before.reads, after.reads),
+            writes: rate(before.writes, after.writes),
+            bytes_read: rate(before.bytes_read, after.bytes_read),
+            bytes_written: rate(before.bytes_written, after.bytes_written),
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            operations: self.operations + other.operations,
+            reads: self.reads + other.reads,
+            writes: self.writes + other.writes,
+            bytes_read: self.bytes_read + other.bytes_read,
+            bytes_written: self.bytes_written + other.bytes_written,
+        }
+    }
+}
+
+impl HostSample {
+    fn of(before: Option<&AssociationStatus>, after: &AssociationStatus, interval: f64) -> Self {
+        Self {
+            host: after.host.clone(),
+            address: after.address.clone(),
+            subsystem: after.subsystem.clone(),
+            controller: after.controller,
+            connected_seconds: seconds(after.connected_ns),
+            queues: after.queues.len() as u64,
+            // Requests for events wait on the admin queue for as long as nothing happens.
+            in_flight: after.queues.iter().filter(|it| it.id > 0).map(|it| it.in_flight).sum(),
+            rates: Rates::of(before.map(|it| it.work), after.work, interval),
+            memory_bytes: after.memory_bytes,
+        }
+    }
+}
+
+impl DeviceSample {
+    fn of(before: Option<&DeviceStatus>, after: &DeviceStatus, interval: f64) -> Self {
+        Self {
+            name: after.name.clone(),
+            rates: Rates::of(before.map(|it| it.work), after.work, interval),
+            write_amplification: after.write_amplification,
+        }
+    }
+}
+
+impl ReactorSample {
+    fn of(before: Option<&ReactorStatus>, after: &ReactorStatus) -> Self {
+        let (busy, idle) = before.map_or((0, 0), |it| (it.busy_ns, it.idle_ns));
+        let busy = after.busy_ns.saturating_sub(busy);
+        let all = busy + after.idle_ns.saturating_sub(idle);
+        let share = crate::number::quotient(busy, all);
+        Self { busy_percent: share.unwrap_or_default() * 100.0, connections: after.connections }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people, for whom 53 bits are plenty")]
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for people, for whom 53 bits are plenty")]
+fn per_second(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

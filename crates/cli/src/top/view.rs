@@ -1,0 +1,74 @@
+use super::columns::{Column, head, of_devices, of_hosts, of_reactors};
+use super::sample::Sample;
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Constraint, Layout, Rect};
+use ratatui::style::Stylize;
+use ratatui::text::{Line, Text};
+use ratatui::widgets::{Cell, Paragraph, Row, Table};
+
+/// Lines that a table of devices or reactors takes at most, so that hosts have room.
+const ROWS_MAX: u16 = 8;
+
+/// What is on the screen.
+#[derive(Default)]
+pub(super) struct View {
+    /// `None` while the first interval lasts.
+    pub(super) sample: Option<Sample>,
+    /// What is wrong, as a sentence: what is shown is older then.
+    pub(super) trouble: Option<String>,
+}
+
+impl View {
+    pub(super) fn draw(&self, frame: &mut Frame<'_>) {
+        let rows = |count: usize| u16::try_from(count).unwrap_or(ROWS_MAX).min(ROWS_MAX) + 2;
+        let sample = self.sample.as_ref();
+        let devices = rows(sample.map_or(0, |sample| sample.devices.len()));
+        let reactors = rows(sample.map_or(0, |sample| sample.reactors.len()));
+        let parts = [
+            Constraint::Length(4),
+            Constraint::Min(3),
+            Constraint::Length(devices),
+            Constraint::Length(reactors),
+            Constraint::Length(1),
+        ];
+        let [top, hosts, devices, reactors, keys] = Layout::vertical(parts).areas(frame.area());
+        frame.render_widget(Paragraph::new(self.head()), top);
+        frame.render_widget(Line::from("q quits").dim(), keys);
+        let Some(sample) = sample else { return };
+        draw_table(frame, hosts, &of_hosts(hosts.width), &sample.hosts);
+        draw_table(frame, devices, &of_devices(), &sample.devices);
+        let all: Vec<_> = sample.reactors.iter().copied().enumerate().collect();
+        draw_table(frame, reactors, &of_reactors(), &all);
+    }
+
+    fn head(&self) -> Text<'static> {
+        let mut lines: Vec<Line<'static>> = match &self.sample {
+            Some(sample) => head(sample).map(Line::from).into(),
+            None => vec![Line::from("counting for the first interval")],
+        };
+        if let Some(trouble) = &self.trouble {
+            lines.push(Line::from(format!("{trouble}; it is asked again")).red());
+        }
+        Text::from(lines)
+    }
+}
+
+/// A table whose first column is left, and whose others are right.
+fn draw_table<T>(frame: &mut Frame<'_>, area: Rect, columns: &[Column<T>], rows: &[T]) {
+    let cell = |(place, text): (usize, String)| {
+        let is_first = place == 0;
+        let alignment = if is_first { Alignment::Left } else { Alignment::Right };
+        Cell::from(Text::from(text).alignment(alignment))
+    };
+    let row = |texts: Vec<String>| Row::new(texts.into_iter().enumerate().map(cell));
+    let header = row(columns.iter().map(|column| column.name.to_owned()).collect()).bold();
+    let rows = rows.iter().map(|it| row(columns.iter().map(|column| (column.text)(it)).collect()));
+    let widths = columns.iter().enumerate().map(|(place, column)| match place {
+        0 => Constraint::Min(column.width),
+        _ => Constraint::Length(column.width),
+    });
+    frame.render_widget(Table::new(rows, widths).header(header), area);
+}
+
+#[cfg(test)]
+mod tests;

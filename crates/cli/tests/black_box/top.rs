@@ -1,0 +1,233 @@
+//! `kvasir top`, and what a server says to it.
+
+use crate::program::{Ran, json, kvasir};
+use crate::serving::{Serving, keys, store};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::spawn;
+use std::time::{Duration, Instant};
+
+/// Many times what the program takes for anything on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+const SERVER: [&str; 7] =
+    ["--device", "mem:64MiB", "--nvme-tcp", ":0", "--clock", "none", "--http=:0"];
+
+fn http(served: &Serving) -> String {
+    served.ready["http"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_sample_has_the_rates_of_a_load() {
+    let served = Serving::start(SERVER.into_iter().chain(["--cores", "2"]));
+    store("key", &served.uri(0));
+    let target = format!("{}?as=nqn.2026-11.com.example:bench", served.uri(0));
+    let bench = ["bench", "retrieve", "--keys", "9", "--value-size", "1000", "--seconds", "6"];
+    let bench: Vec<String> =
+        bench.into_iter().chain(["--json", "--target", &target]).map(Into::into).collect();
+    let load = spawn(move || json(bench));
+    // Its keys are there, so it has connected.
+    let start = Instant::now();
+    while keys(&served.uri(0)).len() < 10 {
+        assert!(start.elapsed() < PATIENCE);
+    }
+    let sample = json(["top", &http(&served), "--once", "--json", "--interval", "500ms"]);
+    let number = |value: &Value| value.as_f64().unwrap();
+    let hosts = sample["hosts"].as_array().unwrap();
+    let host = hosts.iter().find(|it| it["host"] == "nqn.2026-11.com.example:bench").unwrap();
+    let reads = number(&host["reads_per_second"]);
+    assert!(reads > 100.0, "{host}");
+    let bytes = number(&host["bytes_read_per_second"]);
+    assert!((bytes / reads - 1_000.0).abs() < 0.01, "all values have 1,000 bytes: {host}");
+    assert_eq!(host["writes_per_second"], 0.0);
+    assert_eq!((&host["queues"], &host["subsystem"]), (&2.into(), &served.ready["nqn"]));
+    assert!(host["address"].as_str().unwrap().starts_with("127.0.0.1:"));
+    // Nobody else reads; the host's rate is the device's, asked for a moment later or earlier.
+    let device = number(&sample["devices"][0]["reads_per_second"]);
+    assert!((device / reads - 1.0).abs() < 0.5, "{device} and {reads}");
+    assert_eq!(sample["operations_per_second"], sample["devices"][0]["operations_per_second"]);
+    assert_eq!(sample["connections"], 2);
+    assert!(number(&sample["interval_seconds"]) >= 0.5);
+    let reactors = sample["reactors"].as_array().unwrap();
+    assert_eq!(reactors.len(), 2);
+    assert!(reactors.iter().all(|it| (1.0..=100.0).contains(&number(&it["busy_percent"]))));
+    assert_eq!(load.join().unwrap()["errors"], 0);
+    served.stop();
+}
+
+#[test]
+fn without_a_terminal_it_goes_on_in_lines_until_the_server_is_gone() {
+    let served = Serving::start(SERVER);
+    for (options, first) in [(&[][..], "kvasir "), (&["--json"][..], "{\"server\":\"127.0.0.1:")] {
+        let mut top = top_of(&served, options);
+        let mut lines = BufReader::new(top.stdout.take().unwrap()).lines().map_while(Result::ok);
+        for _ in 0..2 {
+            assert!(lines.any(|line| line.starts_with(first)), "{options:?}");
+        }
+        // Whoever reads has seen enough.
+        drop(lines);
+        assert_eq!(top.wait().unwrap().code(), Some(0), "{options:?}");
+    }
+    let top = top_of(&served, &[]);
+    let text = kvasir(["top", &http(&served), "--once"]).stdout;
+    for word in ["operations/s, ", "host ", "device ", "reactor ", "busy", "  mem:64MiB"] {
+        assert!(text.contains(word), "{text}");
+    }
+    served.stop();
+    let left = top.wait_with_output().unwrap();
+    let sentence = String::from_utf8(left.stderr).unwrap();
+    assert_eq!(left.status.code(), Some(1));
+    assert!(sentence.starts_with("kvasir: nothing answers at 127.0.0.1:"), "{sentence}");
+    assert_eq!(sentence.lines().count(), 1);
+}
+
+fn top_of(served: &Serving, options: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_kvasir"))
+        .args(["top", &http(served), "--interval", "0.2"])
+        .args(options)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn what_is_no_server_is_said_in_a_sentence() {
+    let served = Serving::start(SERVER);
+    let hosts = served.address().to_string();
+    for (arguments, code, words) in [
+        // Where hosts connect nobody speaks HTTP.
+        (["top", &hosts, "--once"], 1, "is no kvasir serve of this version"),
+        (["top", "127.0.0.1:1", "--once"], 1, "start kvasir serve with --http"),
+        (["top", "nowhere:x", "--once"], 2, "use HOST:PORT, HOST or :PORT"),
+        (["top", "--interval", "0.1"], 2, "an interval has 200.00 ms or more"),
+    ] {
+        let Ran { code: found, stdout, stderr } = kvasir(arguments);
+        assert_eq!((found, &stdout[..]), (Some(code), ""), "{stderr}");
+        assert!(stderr.contains(words) && stderr.lines().count() == 1, "{stderr}");
+    }
+    served.stop();
+}
+
+#[test]
+fn a_server_says_what_it_is_doing_only_if_it_is_told_to() {
+    let served = Serving::start(&SERVER[..6]);
+    assert_eq!(served.ready["http"], Value::Null);
+    served.stop();
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[server]\nnvme_tcp = [\":0\"]\nhttp = \"0.0.0.0:0\"\ndevice = []\n";
+    let text = text.replace("device = []\n", "[[device]]\nname = \"a\"\ndevice = \"mem:64MiB\"\n");
+    let text = text + "[[subsystem]]\ndevice = \"a\"\n";
+    let path = folder.path().join("server.toml");
+    std::fs::write(&path, &text).unwrap();
+    let checked = kvasir(["serve", "--check", "--config", path.to_str().unwrap()]).stdout;
+    let said = "what it is doing: kvasir top 0.0.0.0:0\nhttp://0.0.0.0:0/status\n\
+                whoever reaches this machine can see who is connected\n";
+    assert!(checked.ends_with(said), "{checked}");
+    let served = Serving::with_file(folder.path(), &text);
+    let port = http(&served).rsplit(':').next().unwrap().replace("/status", "");
+    json(["top", &format!("127.0.0.1:{port}"), "--once", "--json"]);
+    // Whoever else is to be there has another port.
+    let taken = ["--device", "ideal", "--nvme-tcp", ":0", "--http", &format!("127.0.0.1:{port}")];
+    let refused = kvasir(["serve"].iter().chain(&taken));
+    assert_eq!(refused.code, Some(2));
+    let sentence = format!("kvasir: nothing can listen at 127.0.0.1:{port}: ");
+    assert!(refused.stderr.starts_with(&sentence), "{}", refused.stderr);
+    served.stop();
+}
+
+/// A terminal with `kvasir top` on it.
+struct Screen {
+    terminal: File,
+    keyboard: File,
+    top: Child,
+    shown: Receiver<Vec<u8>>,
+    seen: String,
+}
+
+impl Screen {
+    fn of(served: &Serving) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let path = ptsname(&master, Vec::new()).unwrap();
+        let terminal = File::options().read(true).write(true).open(path.to_str().unwrap()).unwrap();
+        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&terminal, size).unwrap();
+        let end = || Stdio::from(terminal.try_clone().unwrap());
+        let top = Command::new(env!("CARGO_BIN_EXE_kvasir"))
+            .args(["top", &http(served), "--interval", "0.2"])
+            .env("TERM", "xterm")
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn()
+            .unwrap();
+        let keyboard = File::from(master);
+        let mut screen = keyboard.try_clone().unwrap();
+        let (say, shown) = channel();
+        spawn(move || {
+            let mut bytes = vec![0; 4_096];
+            while let Ok(count) = screen.read(&mut bytes)
+                && say.send(bytes[..count].to_vec()).is_ok()
+            {}
+        });
+        Self { terminal, keyboard, top, shown, seen: String::new() }
+    }
+
+    /// Whether lines are the terminal's to edit and to echo, as programs find it.
+    fn is_calm(&self) -> bool {
+        let modes = tcgetattr(&self.terminal).unwrap().local_modes;
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    #[track_caller]
+    fn wait_for(&mut self, words: &str) {
+        let end = Instant::now() + PATIENCE;
+        while !self.seen.contains(words) {
+            let left = end.saturating_duration_since(Instant::now());
+            let more = self.shown.recv_timeout(left);
+            let more = more.unwrap_or_else(|_| panic!("{words:?} is not in {:?}", self.seen));
+            self.seen += &String::from_utf8_lossy(&more);
+        }
+    }
+
+    /// It has ended well, and the terminal is as it was: the other screen is left, and the cursor
+    /// there.
+    #[track_caller]
+    fn check_left(mut self, how: &str) {
+        self.wait_for("\u{1b}[?1049l");
+        self.wait_for("\u{1b}[?25h");
+        assert_eq!(self.top.wait().unwrap().code(), Some(0), "{how}");
+        assert!(self.is_calm(), "{how}");
+    }
+}
+
+#[test]
+fn a_terminal_is_given_back_whoever_ends_it() {
+    let served = Serving::start(SERVER);
+    for how in ["q", "Ctrl-C", "SIGTERM"] {
+        let mut screen = Screen::of(&served);
+        screen.wait_for("operations/s");
+        assert!(!screen.is_calm(), "keys come at once");
+        match how {
+            "q" => screen.keyboard.write_all(b"q").unwrap(),
+            "Ctrl-C" => screen.keyboard.write_all(&[3]).unwrap(),
+            _ => kill_process(Pid::from_child(&screen.top), Signal::TERM).unwrap(),
+        }
+        screen.check_left(how);
+    }
+    let mut screen = Screen::of(&served);
+    screen.wait_for("operations/s");
+    served.stop();
+    screen.wait_for("nothing answers at");
+    screen.keyboard.write_all(b"q").unwrap();
+    screen.check_left("without a server");
+}
