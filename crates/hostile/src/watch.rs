@@ -48,15 +48,16 @@ impl Ledger {
         assert!(len == 0 || status.is_success(), "command {id} failed with {status}, and has data");
         let mut asked = self.asked.borrow_mut();
         let same = asked.get_mut(&id).unwrap_or_else(|| panic!("nobody asked command {id}"));
-        // A request for an event may wait for ever: of two of an id the other one is answered.
-        same.sort_by_key(|one| self.may_wait(&one.command));
-        let fits = same.iter().position(|one| len <= one.room);
-        let at = fits.unwrap_or_else(|| panic!("{len} bytes for {same:?}"));
+        // Which of an id is answered cannot be told: the one with the least room leaves room for
+        // all that may come. A request for an event may wait for ever.
+        let fitting = same.iter().enumerate().filter(|(_, one)| len <= one.room);
+        let least = fitting.min_by_key(|(_, one)| (self.may_wait(&one.command), one.room));
+        let Some((at, _)) = least else { panic!("{len} bytes for {same:?}") };
         let one = same.remove(at);
         if same.is_empty() {
             asked.remove(&id);
+            refuses_pointers(&one.command, status);
         }
-        refuses_pointers(&one.command, status);
         if is_connect(&one.command) && status.is_success() {
             self.is_io.set(one.command.queue_id() > 0);
         }
