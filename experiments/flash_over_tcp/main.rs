@@ -69,8 +69,8 @@ struct Line {
     /// Over TCP without delays, one at a time.
     floor: f64,
     real: f64,
-    /// Of the target's core.
-    busy: f64,
+    target_busy: f64,
+    host_busy: f64,
     /// Operations a second over TCP.
     rate: f64,
 }
@@ -78,7 +78,7 @@ struct Line {
 fn report(name: &str, plan: &Plan, rounds: usize) {
     let profile = Profile::load(name).expect("the profile is built in");
     println!("{name}, {} of 4 KiB, medians of {rounds}:", plan.operation.name());
-    println!("   QD    sim: us   floor us     sum us    TCP us   error  core busy   a second");
+    println!("   QD    sim: us   floor us     sum us    TCP us   error  target    host   a second");
     let floor = Target::start(&profile.clone().without_delays(), plan);
     let real = Target::start(&profile, plan);
     let mut simulated = Simulated::new(&profile, plan);
@@ -86,7 +86,7 @@ fn report(name: &str, plan: &Plan, rounds: usize) {
     for depth in DEPTHS {
         let line = measure(plan, depth, rounds, (&mut simulated, &floor, &real));
         line.print();
-        if line.busy >= FULL && full.is_none() {
+        if line.target_busy.max(line.host_busy) >= FULL && full.is_none() {
             full = Some((line.depth, line.rate));
         }
     }
@@ -108,31 +108,31 @@ fn measure(
     let outcome = simulated.measure(&deep);
     // Without delays more outstanding would be far more a second, and wait for each other.
     let alone = Plan { load: Load::QueueDepth(1), ..*plan };
-    let (mut floors, mut reals, mut busy, mut rates) =
-        <(Vec<_>, Vec<_>, Vec<_>, Vec<_>)>::default();
+    let mut figures = <[Vec<f64>; 5]>::default();
     for _ in 0..rounds {
-        floors.push(mean(&floor.measure(&alone).outcome));
-        let Measured { outcome, busy: share } = real.measure(&deep);
-        reals.push(mean(&outcome));
-        busy.push(share);
-        rates.push(per_second(&outcome));
+        let without = mean(&floor.measure(&alone).outcome);
+        let Measured { outcome, target_busy, host_busy } = real.measure(&deep);
+        let round = [without, mean(&outcome), target_busy, host_busy, per_second(&outcome)];
+        figures.iter_mut().zip(round).for_each(|(figures, figure)| figures.push(figure));
     }
-    let [floor, real, busy, rate] = [floors, reals, busy, rates].map(median);
-    Line { depth, simulated: mean(&outcome), floor, real, busy, rate }
+    let [floor, real, target_busy, host_busy, rate] = figures.map(median);
+    Line { depth, simulated: mean(&outcome), floor, real, target_busy, host_busy, rate }
 }
 
 impl Line {
     fn print(&self) {
-        let Self { depth, simulated, floor, real, busy, rate } = self;
+        let Self { depth, simulated, floor, real, target_busy, host_busy, rate } = self;
         let error = real / (simulated + floor) - 1.0;
         println!(
-            "{depth:>5} {:>10.1} {:>10.1} {:>10.1} {:>9.1} {:>+6.1}% {:>9.0}% {rate:>10.0}{}",
+            "{depth:>5} {:>10.1} {:>10.1} {:>10.1} {:>9.1} {:>+6.1}% {:>6.0}% {:>6.0}% \
+             {rate:>10.0}{}",
             simulated / 1e3,
             floor / 1e3,
             (simulated + floor) / 1e3,
             real / 1e3,
             error * 100.0,
-            busy * 100.0,
+            target_busy * 100.0,
+            host_busy * 100.0,
             if error.abs() > BAR { "  beyond 5 %" } else { "" }
         );
     }

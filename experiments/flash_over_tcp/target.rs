@@ -5,7 +5,7 @@ use client::{Association, Host, IoQueue, Namespace, Settings};
 use controller::{Queue, Submission};
 use node::Profile;
 use node::server::{Served, Server, ServerConfig};
-use reactor::{Reactor, Remote, TcpStream};
+use reactor::{Load, Reactor, Remote, TcpStream};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use spec::Command;
 use std::num::NonZero;
@@ -24,10 +24,11 @@ const SERVER: usize = 1;
 
 pub(crate) struct Target(Server);
 
-/// How a load went, and how busy the target's core was meanwhile.
+/// How a load went, and which share of the time the cores had something to do.
 pub(crate) struct Measured {
     pub(crate) outcome: Outcome,
-    pub(crate) busy: f64,
+    pub(crate) target_busy: f64,
+    pub(crate) host_busy: f64,
 }
 
 impl Target {
@@ -41,7 +42,7 @@ impl Target {
         let server = Server::start(config).expect("loopback has a free port");
         pin(CLIENT);
         let target = Self(server);
-        target.with(async |queue| {
+        target.with(async |queue, _| {
             workload::fill(queue, plan, |_, _| {}).await.expect("the keys fit");
             if plan.space == Space::Blocks {
                 let command = Command::flush(plan.nsid);
@@ -54,13 +55,14 @@ impl Target {
     }
 
     pub(crate) fn measure(&self, plan: &Plan) -> Measured {
-        self.with(async |queue| {
-            let before = self.0.loads()[0];
+        self.with(async |queue, host| {
+            let loads = || [self.0.loads()[0], host.load()];
+            let before = loads();
             let outcome = workload::run(queue, plan, |_, _| {}).await;
-            let after = self.0.loads()[0];
+            let after = loads();
             assert_eq!(outcome.errors(), 0, "every operation succeeds");
-            let (busy, idle) = (after.busy - before.busy, after.idle - before.idle);
-            Measured { outcome, busy: share(busy, busy + idle) }
+            let [target_busy, host_busy] = [0, 1].map(|core| busy(before[core], after[core]));
+            Measured { outcome, target_busy, host_busy }
         })
     }
 
@@ -68,7 +70,7 @@ impl Target {
         self.0.stop().expect("the server served");
     }
 
-    fn with<T>(&self, act: impl AsyncFnOnce(&IoQueue<TcpStream>) -> T) -> T {
+    fn with<T>(&self, act: impl AsyncFnOnce(&IoQueue<TcpStream>, &Remote) -> T) -> T {
         let remote = Remote::new().expect("there are file descriptors");
         let served = Reactor::new(None).serve(&remote, async {
             let address = self.0.addresses()[0];
@@ -86,7 +88,7 @@ impl Target {
                 _ => association.io_queue(streams).await,
             };
             let queue = queue.expect("it has queues");
-            let done = act(&queue).await;
+            let done = act(&queue, &remote).await;
             queue.close();
             association.shut_down().await.expect("it shuts down");
             done
@@ -96,8 +98,9 @@ impl Target {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for a report")]
-fn share(part: Nanos, whole: Nanos) -> f64 {
-    part.0 as f64 / whole.0.max(1) as f64
+fn busy(before: Load, after: Load) -> f64 {
+    let (busy, idle) = (after.busy - before.busy, after.idle - before.idle);
+    busy.0 as f64 / (busy + idle).0.max(1) as f64
 }
 
 fn pin(core: usize) {
