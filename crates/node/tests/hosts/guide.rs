@@ -6,12 +6,13 @@ use std::fs::read_to_string;
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
 
 /// Where the tests are that the page names: `fabrics::identify::a_name` is in `identify.rs`.
-const FOLDERS: [(&str, &str); 8] = [
+const FOLDERS: [(&str, &str); 9] = [
     ("fabrics", "crates/controller/tests/fabrics"),
     ("commands", "crates/controller/tests/commands"),
     ("transport", "crates/nvme-tcp/tests/transport"),
     ("spec", "crates/spec/src"),
     ("hosts", "crates/node/tests/hosts"),
+    ("server", "crates/node/src/server"),
     ("status", "crates/node/tests/status"),
     ("vm", "crates/cli/tests/vm"),
     ("black_box", "crates/cli/tests/black_box"),
