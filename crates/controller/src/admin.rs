@@ -56,12 +56,14 @@ pub(crate) fn execute(
     {
         return Some(sanitize::execute(association, subsystem, command).into());
     }
-    Some(answer(association, command).into())
+    Some(answer(queue, association, command).into())
 }
 
-fn answer(association: &Association, command: &Command) -> Executed {
+fn answer(queue: &Queue, association: &Association, command: &Command) -> Executed {
     match command.admin_opcode() {
-        AdminOpcode::GET_LOG_PAGE => log_pages::get(association, command),
+        AdminOpcode::GET_LOG_PAGE => {
+            log_pages::get(queue.entrance.subsystems(), association, command)
+        }
         AdminOpcode::IDENTIFY => identify::identify(association, command),
         AdminOpcode::SET_FEATURES => features::set(association, command),
         AdminOpcode::GET_FEATURES => features::get(association, command),

@@ -32,7 +32,7 @@ pub(super) fn critical_warnings(subsystem: &Subsystem, features: &Features) -> u
     bit(is_low, SmartLog::SPARE_LOW) | bit(is_crossed, SmartLog::TEMPERATURE)
 }
 
-/// The log page.
+/// The log page: of the flash, which is the whole device's, and of what this subsystem's hosts did.
 pub(super) fn page(subsystem: &Subsystem, association: &Association) -> SmartLog {
     let (flash, tally, now) = (subsystem.flash(), &subsystem.tally, clock::now());
     let work = tally.work();

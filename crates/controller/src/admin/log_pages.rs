@@ -2,7 +2,7 @@
 
 use super::{asymmetric_access, health, vendor};
 use crate::completion::Executed;
-use crate::fabrics::{Association, Service, Subsystem, discovery_log};
+use crate::fabrics::{Association, Service, Subsystem, Subsystems, discovery_log};
 use crate::io_command;
 use crate::span::TRANSFER_BYTES_MAX;
 use spec::{
@@ -26,13 +26,17 @@ const STORAGE_PAGES: [LogPage; 8] = [
 /// The log pages of a discovery controller.
 const DISCOVERY_PAGES: [LogPage; 3] = [LogPage::SUPPORTED, LogPage::ERRORS, LogPage::DISCOVERY];
 
-pub(super) fn get(association: &Association, command: &Command) -> Executed {
+pub(super) fn get(
+    subsystems: &Subsystems,
+    association: &Association,
+    command: &Command,
+) -> Executed {
     let bytes = u32::try_from(command.log_page_bytes()).unwrap_or(u32::MAX);
     let is_whole = command.log_page_offset().is_multiple_of(4);
     if bytes > TRANSFER_BYTES_MAX || command.log_page_offset_is_index() || !is_whole {
         return Err(Status::INVALID_FIELD);
     }
-    let page = page(association, command)?;
+    let page = page(subsystems, association, command)?;
     let offset = usize::try_from(command.log_page_offset()).unwrap_or(usize::MAX);
     let rest = page.get(offset..).ok_or(Status::INVALID_FIELD)?;
     // What a host asks for behind the end of a page is zeros.
@@ -46,10 +50,19 @@ pub(super) fn get(association: &Association, command: &Command) -> Executed {
     Ok(answer)
 }
 
-fn page(association: &Association, command: &Command) -> Result<Vec<u8>, Status> {
+fn page(
+    subsystems: &Subsystems,
+    association: &Association,
+    command: &Command,
+) -> Result<Vec<u8>, Status> {
     match (&association.service, command.log_page()) {
         (_, LogPage::ERRORS) => Ok(association.errors.page()),
-        (Service::Storage(subsystem), _) => page_of_storage(association, subsystem, command),
+        (Service::Storage(subsystem), other) => {
+            match vendor::PAGES.iter().find(|page| page.id == other) {
+                Some(page) => Ok((page.read)(subsystem, subsystems)),
+                None => page_of_storage(association, subsystem, command),
+            }
+        }
         (Service::Discovery(entrance), LogPage::DISCOVERY) => {
             Ok(discovery_log(entrance, &association.host))
         }
@@ -81,10 +94,7 @@ fn page_of_storage(
         LogPage::ASYMMETRIC_ACCESS => asymmetric_access::page(association, subsystem, command),
         LogPage::SANITIZE => subsystem.device.sanitizing.page().as_bytes().to_vec(),
         LogPage::COMMAND_EFFECTS => effects(command.log_page_csi()).as_bytes().to_vec(),
-        other => {
-            let page = vendor::PAGES.iter().find(|page| page.id == other);
-            (page.ok_or(Status::INVALID_LOG_PAGE)?.read)(subsystem)
-        }
+        _ => return Err(Status::INVALID_LOG_PAGE),
     };
     Ok(bytes)
 }

@@ -4,13 +4,14 @@ mod engine_figures;
 
 pub use engine_figures::EngineFigures;
 
-use crate::fabrics::Subsystem;
+use crate::fabrics::{Subsystem, Subsystems};
 use spec::LogPage;
 
 /// A log page of the vendor's range, C0h and above.
 pub(super) struct VendorPage {
     pub(super) id: LogPage,
-    pub(super) read: fn(&Subsystem) -> Vec<u8>,
+    /// Of a subsystem, which is one of these.
+    pub(super) read: fn(&Subsystem, &Subsystems) -> Vec<u8>,
 }
 
 /// All of them.

@@ -1,6 +1,6 @@
 //! Get Log Page (Base 2.1, Get Log Page command).
 
-use crate::host::{BLOCK, KV, Line, ZONED, run};
+use crate::host::{BLOCK, KV, Line, ZONED, run, subsystem};
 use base::Nanos;
 use controller::{EngineFigures, FlashFigures};
 use spec::{
@@ -340,5 +340,32 @@ fn figures_say_how_much_more_was_programmed_than_written() {
         let bytes = admin.read(get(EngineFigures::LOG_PAGE, 160)).await;
         let word = |at: usize| u64::from_le_bytes(bytes[8 * at..8 * at + 8].try_into().unwrap());
         assert_eq!((word(16), word(17), word(18)), (1_000, 7_096, u64::MAX));
+    });
+}
+
+#[test]
+fn figures_are_of_the_device_and_health_of_the_subsystem_that_is_asked() {
+    run(async |world| {
+        let other = "nqn.2026-01.org.example:other";
+        world.subsystems.add(subsystem(other, &world.device, &world.flash));
+        let (first, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        let (second, _) = world.admin_of(other, 0).await;
+        let write = Command::write(BLOCK, 0, 100);
+        let response = io.answer(write, &vec![1; 409_600], 0).await;
+        assert_eq!(response.entry.status(), Status::SUCCESS);
+        io.answer(Command::read(BLOCK, 0, 1), &[], 4_096).await;
+        // One and a half times what was written.
+        world.flash.set(FlashFigures { programmed_bytes: 614_400, ..FlashFigures::NEW });
+        for admin in [&first, &second] {
+            let figures: EngineFigures = admin.structure(get(EngineFigures::LOG_PAGE, 160)).await;
+            let bytes = (figures.bytes_read.get(), figures.bytes_written.get());
+            assert_eq!(
+                (bytes, figures.amplification_millionths.get()),
+                ((4_096, 409_600), 1_500_000)
+            );
+        }
+        assert_eq!(moved(&first).await, [1, 1, 1, 1]);
+        assert_eq!(moved(&second).await, [0; 4], "its hosts have done nothing");
     });
 }

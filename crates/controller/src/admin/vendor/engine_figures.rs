@@ -1,5 +1,5 @@
 use super::VendorPage;
-use crate::fabrics::Subsystem;
+use crate::fabrics::{Subsystem, Subsystems};
 use engine::{Counts, Usage};
 use spec::LogPage;
 use zerocopy::little_endian::U64;
@@ -48,9 +48,10 @@ pub struct EngineFigures {
     pub flash_programs: U64,
     /// Blocks of flash erased.
     pub flash_erases: U64,
-    /// Bytes that hosts read in all namespaces, as the data units of SMART / Health Information.
+    /// Bytes that hosts read in all namespaces, by whatever subsystem of the device they came.
+    /// SMART / Health Information counts those of the subsystem that is asked alone.
     pub bytes_read: U64,
-    /// Bytes that hosts wrote in all namespaces, as those data units.
+    /// Bytes that hosts wrote, counted as those are.
     pub bytes_written: U64,
     /// Bytes of data programmed into the flash, copies within it included.
     pub flash_programmed_bytes: U64,
@@ -64,11 +65,12 @@ impl EngineFigures {
     pub const LOG_PAGE: LogPage = LogPage(0xc0);
 
     /// Those of the store behind `subsystem` and of its flash; zeros for a device without a store.
-    fn of(subsystem: &Subsystem) -> Self {
+    /// The flash is that of the whole device, and so is what is set against it.
+    fn of(subsystem: &Subsystem, subsystems: &Subsystems) -> Self {
         let store = subsystem.device.kv();
         let usage = store.map_or_else(Usage::default, |store| store.usage());
         let counts = store.map_or_else(Counts::default, |store| store.counters());
-        let (flash, work) = (subsystem.flash(), subsystem.tally.work());
+        let (flash, work) = (subsystem.flash(), subsystems.work_of(&subsystem.device));
         Self {
             version: 2.into(),
             live_records: usage.values.records.into(),
@@ -100,6 +102,6 @@ fn millionths(part: u64, whole: u64) -> u64 {
     u64::try_from(millionths).unwrap_or(u64::MAX)
 }
 
-fn read(subsystem: &Subsystem) -> Vec<u8> {
-    EngineFigures::of(subsystem).as_bytes().to_vec()
+fn read(subsystem: &Subsystem, subsystems: &Subsystems) -> Vec<u8> {
+    EngineFigures::of(subsystem, subsystems).as_bytes().to_vec()
 }
