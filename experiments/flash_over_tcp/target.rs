@@ -1,7 +1,7 @@
 //! A device behind a target of this process, and a host that puts it under a load.
 
 use base::{Buf, Nanos};
-use client::{Association, Host, IoQueue, Namespace, Settings};
+use client::{Association, Host, IoQueue, Settings};
 use controller::{Queue, Submission};
 use node::Profile;
 use node::server::{Served, Server, ServerConfig};
@@ -83,10 +83,7 @@ impl Target {
             let association = association.await.expect("it takes this host");
             let streams = vec![dial().await.expect("it listens")];
             let namespace = association.namespace(1).await.expect("it has a namespace");
-            let queue = match namespace {
-                Namespace::Blocks(_) => association.block_queue(streams, 4_096).await,
-                _ => association.io_queue(streams).await,
-            };
+            let queue = association.io_queue(streams, namespace.reads()).await;
             let queue = queue.expect("it has queues");
             let done = act(&queue, &remote).await;
             queue.close();

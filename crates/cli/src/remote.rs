@@ -84,14 +84,7 @@ async fn connect(
     for _ in 0..uri.queues {
         streams.push(dial(address).await?);
     }
-    let queue = match &namespace {
-        Namespace::Blocks(blocks) => {
-            let block_bytes = blocks.lba_format().block_bytes().unwrap_or_default();
-            association.block_queue(streams, block_bytes).await
-        }
-        Namespace::Pairs(_) | Namespace::Other(_) => association.io_queue(streams).await,
-    };
-    let queue = queue.map_err(said)?;
+    let queue = association.io_queue(streams, namespace.reads()).await.map_err(said)?;
     Ok(Connected { association, queue, namespace })
 }
 

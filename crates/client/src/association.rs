@@ -6,8 +6,9 @@ mod keep_alive;
 
 use crate::connection::{Connection, Reply};
 use crate::error::Error;
-use crate::io_queue::{IoQueue, Room};
+use crate::io_queue::IoQueue;
 use crate::namespace::Namespace;
+use crate::reads::Reads;
 use crate::settings::Settings;
 use base::{Buf, Nanos};
 use controller::IN_CAPSULE_BYTES_MAX;
@@ -124,23 +125,10 @@ impl<S: Stream> Association<S> {
         }
     }
 
-    /// Makes an I/O queue of each of `streams`, and one of them all, for the Key Value command set.
-    /// If the controller takes fewer queues, the rest of the streams is dropped.
-    pub async fn io_queue(&self, streams: Vec<S>) -> Result<IoQueue<S>, Error> {
-        Ok(IoQueue::new(self.open_queues(streams).await?, Room::Pairs))
-    }
-
-    /// The same for the NVM command set and namespaces with logical blocks of `block_bytes` bytes,
-    /// without metadata.
-    pub async fn block_queue(
-        &self,
-        streams: Vec<S>,
-        block_bytes: u32,
-    ) -> Result<IoQueue<S>, Error> {
-        Ok(IoQueue::new(self.open_queues(streams).await?, Room::Blocks(block_bytes)))
-    }
-
-    async fn open_queues(&self, streams: Vec<S>) -> Result<Vec<Connection<S>>, Error> {
+    /// Makes an I/O queue of each of `streams`, and one of them all, for commands that read as
+    /// `reads` says: see [`Namespace::reads`]. If the controller takes fewer queues, the rest of
+    /// the streams is dropped.
+    pub async fn io_queue(&self, streams: Vec<S>, reads: Reads) -> Result<IoQueue<S>, Error> {
         assert!(!streams.is_empty(), "an I/O queue needs a stream");
         let granted = self.grant(streams.len()).await?;
         let entries = self.settings.queue_entries.max(2);
@@ -160,7 +148,7 @@ impl<S: Stream> Association<S> {
             self.queues.set(queue);
             connections.push(connection);
         }
-        Ok(connections)
+        Ok(IoQueue::new(connections, reads))
     }
 
     /// Bytes of data that a command may move, if there is a limit.

@@ -1,14 +1,15 @@
 use crate::completions::Completions;
 use crate::connection::{Connection, Request, Then};
 use crate::error::Error;
+use crate::reads::Reads;
 use controller::{Completion, Queue, Submission};
 use net::Stream;
-use spec::{Command, Opcode, Status};
+use spec::Status;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// I/O queues on one or more connections, as one: for commands of the Key Value command set, or of
-/// the NVM command set. Clones are handles on the same.
+/// I/O queues on one or more connections, as one, for commands that read as its [`Reads`] say.
+/// Clones are handles on the same.
 ///
 /// A long key completes with Invalid Field: there is no way for it over NVMe/TCP. Of the time
 /// between submission and completion a host sees no stages: all of it is the link's.
@@ -16,36 +17,15 @@ pub struct IoQueue<S: Stream>(Rc<Shared<S>>);
 
 struct Shared<S: Stream> {
     connections: Vec<Connection<S>>,
-    room: Room,
+    reads: Reads,
     turn: Cell<usize>,
     completions: Rc<Completions>,
 }
 
-/// How many bytes a command reads: the sets have one opcode for Retrieve and for Read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Room {
-    /// What a command of the Key Value command set says.
-    Pairs,
-    /// Logical blocks of so many bytes.
-    Blocks(u32),
-}
-
-impl Room {
-    fn of(self, command: &Command) -> u32 {
-        match self {
-            Self::Pairs => command.size(),
-            Self::Blocks(bytes) if command.opcode() == Opcode::READ => {
-                command.blocks().saturating_mul(bytes)
-            }
-            Self::Blocks(_) => 0,
-        }
-    }
-}
-
 impl<S: Stream> IoQueue<S> {
-    pub(crate) fn new(connections: Vec<Connection<S>>, room: Room) -> Self {
+    pub(crate) fn new(connections: Vec<Connection<S>>, reads: Reads) -> Self {
         assert!(!connections.is_empty(), "a queue is on one connection at least");
-        Self(Rc::new(Shared { connections, room, turn: Cell::new(0), completions: Rc::default() }))
+        Self(Rc::new(Shared { connections, reads, turn: Cell::new(0), completions: Rc::default() }))
     }
 
     /// Why a connection ended, if one did: what is submitted to it from then on completes with
@@ -68,11 +48,11 @@ impl<S: Stream> IoQueue<S> {
 
 impl<S: Stream> Queue for IoQueue<S> {
     fn submit(&self, submission: Submission) -> u64 {
-        let Shared { connections, room, turn, completions } = &*self.0;
+        let Shared { connections, reads, turn, completions } = &*self.0;
         let number = completions.number();
         let Submission { command, long_key, data } = submission;
         let then = Then::Post(completions.clone());
-        let request = Request::new(number, command, data, room.of(&command), then);
+        let request = Request::new(number, command, data, reads.of(&command), then);
         if long_key.is_some() {
             request.end(Status::INVALID_FIELD);
             return number;

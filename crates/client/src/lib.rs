@@ -6,9 +6,9 @@
 //! 2. [`Association::connect`] opens a stream as an admin queue: `ICReq`, Connect, properties,
 //!    enable, Identify. A task of its own keeps the association alive.
 //! 3. [`Association::namespace`] says what a namespace is. [`Association::io_queue`] opens more
-//!    streams as I/O queues for pairs, [`Association::block_queue`] for blocks, and makes of them
-//!    one [`IoQueue`], which is a `controller::Queue`: commands go to each stream in turn, and
-//!    completions come in the order in which they arrive.
+//!    streams as I/O queues for it, and makes of them one [`IoQueue`], which is a
+//!    `controller::Queue`: commands go to each stream in turn, and completions come in the order in
+//!    which they arrive.
 //! 4. Each connection has a task that reads and one that writes. Commands wait in the host while as
 //!    many are outstanding as the queue has room for. All that is submitted before the writer's
 //!    turn goes out in one write.
@@ -24,8 +24,8 @@
 //!   together with other replies.
 //!
 //! # Trusts
-//! Commands of an [`IoQueue`] are of the command set that it was made for, from which follows how
-//! much they read.
+//! Commands of an [`IoQueue`] are of a namespace like the one that it was made for, from which
+//! follows how much they read ([`Reads`]).
 //!
 //! # Not here
 //! Bytes of PDUs (`nvme-tcp`) and of commands (`spec`), sockets and names of machines (`reactor`).
@@ -37,6 +37,7 @@ mod error;
 mod io_queue;
 mod namespace;
 mod pairs;
+mod reads;
 mod settings;
 mod uri;
 
@@ -45,5 +46,6 @@ pub use error::Error;
 pub use io_queue::IoQueue;
 pub use namespace::Namespace;
 pub use pairs::{KEY_LIST_BYTES, Pairs, PairsError};
+pub use reads::Reads;
 pub use settings::{Host, Settings};
 pub use uri::{Uri, UriError};

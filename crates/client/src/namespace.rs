@@ -1,3 +1,4 @@
+use crate::reads::Reads;
 use spec::{CommandSet, IdentifyNamespace, KvNamespace};
 
 /// What a namespace is.
@@ -18,6 +19,18 @@ impl Namespace {
             Self::Pairs(_) => CommandSet::KEY_VALUE,
             Self::Blocks(_) => CommandSet::NVM,
             Self::Other(set) => *set,
+        }
+    }
+
+    /// How much its commands read. Of another command set it is not known, nor of blocks whose
+    /// size fits no number: those read nothing.
+    pub fn reads(&self) -> Reads {
+        match self {
+            Self::Pairs(_) => Reads::Pairs,
+            Self::Blocks(blocks) => {
+                blocks.lba_format().block_bytes().map_or(Reads::Nothing, Reads::Blocks)
+            }
+            Self::Other(_) => Reads::Nothing,
         }
     }
 }

@@ -1,7 +1,7 @@
 use crate::device::{BLOCK_BYTES, CALM_BLOCK, CALM_KV, CALM_ZONED};
 use crate::world::{CALM_ADDRESS, NQN, World, pass};
 use base::{Buf, Key, Nanos, Rng};
-use client::{Association, Host, IoQueue, Pairs, Settings};
+use client::{Association, Host, IoQueue, Pairs, Reads, Settings};
 use controller::{QueuePair, Submission};
 use net::End;
 use nvme_tcp::pdu::Digests;
@@ -44,7 +44,8 @@ impl Calm {
         let stream =
             async || world.network.connect(CALM_ADDRESS).await.expect("the target listens");
         let association = Association::connect(settings, stream().await).await.expect("it is free");
-        let queue = association.io_queue(vec![stream().await]).await.expect("it is free");
+        let queue =
+            association.io_queue(vec![stream().await], Reads::Pairs).await.expect("it is free");
         let data = Rc::new(Data {
             pairs: Pairs::new(queue.clone(), CALM_KV),
             queue,

@@ -13,7 +13,7 @@ use crate::small_drive::small_drive;
 use crate::tally::Tally;
 use crate::trace;
 use base::{KIB, Nanos, Rng};
-use client::{Association, Host, IoQueue, Settings};
+use client::{Association, Host, IoQueue, Reads, Settings};
 use clock::Stage;
 use controller::IN_CAPSULE_BYTES_MAX;
 use net::{Conditions, End, Network};
@@ -257,6 +257,6 @@ async fn connect_calmly(network: &Network) -> (Association<End>, IoQueue<End>) {
     let settings = Settings::new(Host::of_uuid([HOSTS + 1; 16]), NQN);
     let association = Association::connect(settings, stream().await).await;
     let association = association.expect("the target takes one host");
-    let queue = association.io_queue(vec![stream().await]).await;
+    let queue = association.io_queue(vec![stream().await], Reads::Pairs).await;
     (association, queue.expect("the target takes one queue"))
 }

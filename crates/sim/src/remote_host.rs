@@ -4,7 +4,7 @@ use crate::remote::{HOT_KEYS, Plan, pick};
 use crate::remote_target::{ADDRESS, NQN};
 use crate::trace;
 use base::{Buf, Nanos, Rng};
-use client::{Association, Error, Host, IoQueue, Settings};
+use client::{Association, Error, Host, IoQueue, Reads, Settings};
 use clock::Stage;
 use controller::{Completion, Queue, Submission};
 use net::{End, Network};
@@ -105,7 +105,7 @@ impl RemoteHost {
         for _ in 0..self.connections {
             streams.push(self.stream().await);
         }
-        match association.io_queue(streams).await {
+        match association.io_queue(streams, Reads::Pairs).await {
             Ok(queue) => Some(Session { association, queue, pending: BTreeMap::new() }),
             Err(error) => {
                 // An I/O queue is refused where the association has ended.

@@ -268,13 +268,11 @@ fn blocks_come_back_as_they_were_written() {
         run(seed, ROUGH, async |world| {
             let settings = Settings { digests: BOTH, queue_entries: 17, ..settings() };
             let association = world.associate(settings).await;
-            let Namespace::Blocks(namespace) = association.namespace(BLOCKS).await.unwrap() else {
-                panic!("it is of blocks")
-            };
-            assert_eq!(namespace.size.get(), 100);
-            let block_bytes = namespace.lba_format().block_bytes().unwrap();
+            let namespace = association.namespace(BLOCKS).await.unwrap();
+            let Namespace::Blocks(blocks) = &namespace else { panic!("it is of blocks") };
+            assert_eq!(blocks.size.get(), 100);
             let streams = vec![world.stream().await, world.stream().await];
-            let queue = association.block_queue(streams, block_bytes).await.unwrap();
+            let queue = association.io_queue(streams, namespace.reads()).await.unwrap();
             let mut rng = Rng::new(seed);
             let mut model = vec![vec![0; 4_096]; 100];
             for _ in 0..10 {

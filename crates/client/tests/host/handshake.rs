@@ -5,7 +5,7 @@ use crate::peer::{
     settings,
 };
 use base::Nanos;
-use client::{Association, Error, Settings};
+use client::{Association, Error, Reads, Settings};
 use nvme_tcp::framing::Fault;
 use nvme_tcp::pdu::{Digests, FatalError};
 use spec::{QualifiedName, Status};
@@ -112,7 +112,7 @@ fn an_io_queue_connects_without_flow_control_unless_it_is_asked_for() {
                 peer.respond(connect.id(), CONTROLLER.into(), 0).await;
                 peer.left().await;
             });
-            let queue = association.io_queue(vec![near]).await.unwrap();
+            let queue = association.io_queue(vec![near], Reads::Pairs).await.unwrap();
             assert_eq!(queue.depth(), 15);
             drop(queue);
             playing.end().await;
@@ -136,7 +136,7 @@ fn no_more_queues_are_made_than_the_controller_has() {
             });
             near
         });
-        let queue = association.io_queue(streams.collect()).await.unwrap();
+        let queue = association.io_queue(streams.collect(), Reads::Pairs).await.unwrap();
         assert_eq!(format!("{queue:?}"), "IoQueue on 4 connections");
         assert_eq!(queue.depth(), 4 * 127);
     });

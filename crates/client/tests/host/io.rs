@@ -4,7 +4,7 @@ use crate::peer::{
     C2H_DATA, CAPSULE_CMD, H2C_DATA, LAST, Peer, SUCCESS, Seen, data_fields, io, run, settings,
 };
 use base::{Buf, Key, Nanos};
-use client::{IoQueue, Settings};
+use client::{IoQueue, Reads, Settings};
 use controller::{Queue, Submission};
 use net::End;
 use nvme_tcp::pdu::Digests;
@@ -367,7 +367,7 @@ fn commands_are_spread_over_the_connections() {
             });
             streams.push(near);
         }
-        let queue: IoQueue<End> = association.io_queue(streams).await.unwrap();
+        let queue: IoQueue<End> = association.io_queue(streams, Reads::Pairs).await.unwrap();
         for _ in 0..12 {
             queue.submit(store(b"key", b"value"));
         }

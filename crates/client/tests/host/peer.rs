@@ -2,7 +2,7 @@
 
 use base::Nanos;
 use base::checksum::crc32c;
-use client::{Association, Error, Host, IoQueue, Settings};
+use client::{Association, Error, Host, IoQueue, Reads, Settings};
 use clock::{Bell, Stage};
 use net::{Broken, Conditions, End, Network, Stream};
 use nvme_tcp::pdu::Digests;
@@ -346,7 +346,7 @@ pub(crate) async fn io<F: Future<Output = ()>>(
         peer.respond(connect.id(), CONTROLLER.into(), 0).await;
         script(peer).await;
     });
-    let queue = association.io_queue(vec![near]).await.unwrap();
+    let queue = association.io_queue(vec![near], Reads::Pairs).await.unwrap();
     (association, queue, playing)
 }
 

@@ -1,7 +1,7 @@
 //! A device in memory behind the target, at an address of a simulated network.
 
 use base::{BufPool, Nanos};
-use client::{Association, Host, IoQueue, Settings};
+use client::{Association, Host, IoQueue, Reads, Settings};
 use clock::{CodeCosts, Cores, Gate, Group};
 use controller::{
     Config, Controller, Entrance, FirmwareCosts, FlashFigures, LinkTiming, Namespace, Subsystem,
@@ -70,7 +70,7 @@ impl World {
         for _ in 0..queues {
             streams.push(self.stream().await);
         }
-        let queue = association.io_queue(streams).await.unwrap();
+        let queue = association.io_queue(streams, Reads::Pairs).await.unwrap();
         (association, queue)
     }
 }

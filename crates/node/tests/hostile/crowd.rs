@@ -3,7 +3,7 @@
 use crate::abuse::{LONGEST, LONGEST_KEY, SHORT, SHORT_KEY};
 use crate::peer::{PATIENCE, Place};
 use base::{Buf, Key, Nanos, Rng};
-use client::{Association, Host, Pairs, Settings};
+use client::{Association, Host, Pairs, Reads, Settings};
 use reactor::{Reactor, Remote, TcpStream};
 use spec::StoreOptions;
 use std::net::SocketAddr;
@@ -82,7 +82,7 @@ fn visit(number: usize, address: SocketAddr, nqn: &str, rounds: &SyncSender<usiz
         let dial = async || TcpStream::connect(address, Nanos::from_secs(10)).await.unwrap();
         let settings = Settings::new(host, nqn);
         let association = Association::connect(settings, dial().await).await.unwrap();
-        let queue = association.io_queue(vec![dial().await]).await.unwrap();
+        let queue = association.io_queue(vec![dial().await], Reads::Pairs).await.unwrap();
         let pairs = Pairs::new(queue.clone(), 1);
         if number == 0 {
             for (key, len) in [(LONGEST_KEY, LONGEST), (SHORT_KEY, SHORT)] {

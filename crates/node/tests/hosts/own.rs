@@ -5,7 +5,7 @@ use crate::passthrough::value;
 use crate::pdu;
 use crate::world::{NQN, NSID, World};
 use base::{Buf, BufMut, Key};
-use client::{Association, Host, Pairs, Settings};
+use client::{Association, Host, Pairs, Reads, Settings};
 use nvme_tcp::pdu::Digests;
 use spec::StoreOptions;
 
@@ -17,7 +17,7 @@ pub(crate) async fn session(world: &World, digests: pdu::Digests) {
     let association = association.expect("the target takes it");
     association.kv_namespace(NSID).await.expect("it is of pairs");
     let streams = vec![world.connect().await, world.connect().await];
-    let queue = association.io_queue(streams).await.expect("there are queues");
+    let queue = association.io_queue(streams, Reads::Pairs).await.expect("there are queues");
     let pairs = Pairs::new(queue.clone(), NSID);
     for (seed, len) in [(1, 0), (2, 100), (3, 8_192), (4, 8_193), (5, 300_000), (6, 2 << 20)] {
         let key = Key::new(format!("key {seed}").as_bytes()).expect("a key of a few bytes");

@@ -64,7 +64,8 @@ async fn stay(visit: Visit, load: Load, done: &Sender<SocketAddr>, left: &Receiv
     for _ in 0..visit.queues {
         streams.push(dial().await);
     }
-    let queue = association.io_queue(streams).await.unwrap();
+    let reads = association.namespace(1).await.unwrap().reads();
+    let queue = association.io_queue(streams, reads).await.unwrap();
     match load {
         Load::Pairs { stores, retrieves, missing, len } => {
             pairs(&queue, [stores, retrieves, missing], len).await;
@@ -92,14 +93,13 @@ async fn pairs(queue: &IoQueue<TcpStream>, [stores, retrieves, missing]: [u64; 3
     }
 }
 
-/// Of block 4,096: the client's queue is for pairs, and takes the first block of a Read for the
-/// bytes that its host has room for.
+/// Of block 0.
 async fn blocks(queue: &IoQueue<TcpStream>, writes: u64, reads: u64) {
     for number in 0..writes + reads {
         let (command, data) = if number < writes {
-            (Command::write(1, 4_096, 1), Buf::copy_from(&[2; 4_096]))
+            (Command::write(1, 0, 1), Buf::copy_from(&[2; 4_096]))
         } else {
-            (Command::read(1, 4_096, 1), Buf::phantom(0, 0))
+            (Command::read(1, 0, 1), Buf::phantom(0, 0))
         };
         queue.submit(Submission { command, long_key: None, data });
         assert_eq!(queue.next().await.status, Status::SUCCESS);
