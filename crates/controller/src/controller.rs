@@ -3,6 +3,7 @@ use crate::completion::Outcome;
 use crate::firmware::{Firmware, FirmwareCosts};
 use crate::inventory::Inventory;
 use crate::link::{Link, LinkTiming};
+use crate::logical_blocks::LogicalBlocks as _;
 use crate::namespace::Namespace;
 use crate::queue::{QueuePair, Submission};
 use crate::sanitizing::Sanitizing;
@@ -27,6 +28,9 @@ pub struct Config {
     pub cores: Cores,
     /// What every command passes first: a collector that blocks the whole controller closes it.
     pub gate: Arc<Gate>,
+    /// Whether a loss of power may take what was answered and not flushed: a volatile write cache
+    /// (Base 2.1, Volatile Write Cache), which is always on.
+    pub has_volatile_cache: bool,
 }
 
 /// A controller of some namespaces, which may come and go.
@@ -39,6 +43,7 @@ pub struct Controller {
     kv: Option<Arc<Store>>,
     cores: Cores,
     gate: Arc<Gate>,
+    has_volatile_cache: bool,
     delete_reports_missing: AtomicBool,
 }
 
@@ -58,6 +63,7 @@ impl Controller {
             firmware: Firmware::new(config.group, config.handlers, config.costs),
             cores: config.cores,
             gate: config.gate,
+            has_volatile_cache: config.has_volatile_cache,
             delete_reports_missing: AtomicBool::new(false),
         })
     }
@@ -92,6 +98,22 @@ impl Controller {
     /// As it was set last.
     pub fn delete_reports_missing(&self) -> bool {
         self.delete_reports_missing.load(Ordering::Relaxed)
+    }
+
+    /// Whether a loss of power may take what was answered and not flushed.
+    pub fn has_volatile_cache(&self) -> bool {
+        self.has_volatile_cache
+    }
+
+    /// Flushes all namespaces. What of that fails is not durable, and nobody can help it.
+    pub(crate) async fn flush_all(&self) {
+        for namespace in self.namespace_ids().into_iter().filter_map(|id| self.namespace(id)) {
+            match &*namespace {
+                Namespace::Kv(store) => drop(store.flush().await),
+                Namespace::Block(blocks) => drop(blocks.make_durable().await),
+                Namespace::Zoned(zones) => zones.flush().await,
+            }
+        }
     }
 
     /// A new queue pair.

@@ -65,6 +65,8 @@ pub(crate) async fn device() -> (Arc<Controller>, Arc<Gate>) {
         costs: FirmwareCosts::default(),
         cores: Cores::new(group, 1, CodeCosts::default()),
         gate: gate.clone(),
+        // So that hosts can ask for all that there is to be asked for.
+        has_volatile_cache: true,
     };
     (Controller::new(namespaces, config), gate)
 }

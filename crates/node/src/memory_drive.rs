@@ -72,6 +72,7 @@ impl MemoryDrive {
             costs: FirmwareCosts::default(),
             cores: Cores::new(group, 1, CodeCosts::default()),
             gate: Arc::new(Gate::new()),
+            has_volatile_cache: false,
         };
         Ok(Self { controller: Controller::new(vec![namespace], config) })
     }

@@ -21,7 +21,7 @@ impl Feature {
     pub const TEMPERATURE_THRESHOLD: Self = Self(0x04);
     /// How long errors are fought.
     pub const ERROR_RECOVERY: Self = Self(0x05);
-    /// Bit 0: whether the volatile write cache is enabled.
+    /// The volatile write cache: [`Feature::WRITE_CACHE_ENABLED`].
     pub const VOLATILE_WRITE_CACHE: Self = Self(0x06);
     /// How many I/O queues there are: see [`QueueCounts`].
     pub const NUMBER_OF_QUEUES: Self = Self(0x07);
@@ -38,6 +38,8 @@ impl Feature {
     /// The host's identifier, which comes as data.
     pub const HOST_IDENTIFIER: Self = Self(0x81);
 
+    /// Of [`Feature::VOLATILE_WRITE_CACHE`]: it is enabled (WCE).
+    pub const WRITE_CACHE_ENABLED: u32 = 1 << 0;
     /// Of [`Feature::KEY_VALUE_CONFIGURATION`]: a Delete of a key that is not there fails (EDNEK).
     pub const DELETE_NEEDS_KEY: u32 = 1 << 0;
     /// Of [`Feature::HOST_IDENTIFIER`]: it has 16 bytes and not 8 (EXHID).

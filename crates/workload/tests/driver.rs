@@ -92,6 +92,7 @@ async fn device_on(
         costs,
         cores: Cores::new(group, 1, CodeCosts::default()),
         gate: Arc::new(Gate::new()),
+        has_volatile_cache: false,
     };
     let controller = Controller::new(vec![Namespace::Kv(store)], config);
     controller.set_delete_reports_missing(true);

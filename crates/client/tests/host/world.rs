@@ -89,6 +89,7 @@ async fn serve(network: &Network) {
         costs: FirmwareCosts::default(),
         cores: Cores::new(group, 1, CodeCosts::default()),
         gate: Arc::new(Gate::new()),
+        has_volatile_cache: false,
     };
     let subsystem = SubsystemConfig {
         nqn: NQN.to_owned(),

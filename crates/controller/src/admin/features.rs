@@ -94,6 +94,7 @@ pub(super) fn set(association: &Association, command: &Command) -> Executed {
         Feature::COMMAND_SET_PROFILE if value & COMBINATION != 0 => {
             return Err(Status::COMMAND_SET_COMBINATION_REJECTED);
         }
+        Feature::VOLATILE_WRITE_CACHE if value & Feature::WRITE_CACHE_ENABLED != 0 => {}
         // There is power state 0 alone, and combination 0 of command sets.
         Feature::POWER_MANAGEMENT | Feature::COMMAND_SET_PROFILE => {}
         Feature::KEY_VALUE_CONFIGURATION => {
@@ -102,6 +103,7 @@ pub(super) fn set(association: &Association, command: &Command) -> Executed {
         }
         // A host of a fabric has said who it is when it connected.
         Feature::HOST_IDENTIFIER => return Err(Status::COMMAND_SEQUENCE_ERROR),
+        // A device answers from its buffer by its making: nothing turns that off.
         _ => return Err(Status::FEATURE_NOT_CHANGEABLE),
     }
     Ok(Outcome::done())
@@ -135,6 +137,9 @@ fn current(association: &Association, command: &Command) -> Result<u32, Status> 
         Feature::TEMPERATURE_THRESHOLD => {
             of_direction(features.temperatures.get(), command.feature_value())
         }
+        Feature::VOLATILE_WRITE_CACHE if subsystem(association)?.device.has_volatile_cache() => {
+            Ok(Feature::WRITE_CACHE_ENABLED)
+        }
         Feature::NUMBER_OF_QUEUES => Ok(queues(features.io_queues.get())),
         Feature::KEY_VALUE_CONFIGURATION => {
             let subsystem = subsystem(association)?;
@@ -153,6 +158,7 @@ fn current(association: &Association, command: &Command) -> Result<u32, Status> 
 fn default(association: &Association, command: &Command) -> u32 {
     match command.feature_id() {
         Feature::NUMBER_OF_QUEUES => queues(association.features.io_queues_max),
+        Feature::VOLATILE_WRITE_CACHE => Feature::WRITE_CACHE_ENABLED,
         Feature::TEMPERATURE_THRESHOLD => {
             of_direction(TEMPERATURES, command.feature_value()).unwrap_or(0)
         }
@@ -162,7 +168,7 @@ fn default(association: &Association, command: &Command) -> u32 {
 
 fn capabilities(feature: Feature) -> FeatureCapabilities {
     match feature {
-        Feature::HOST_IDENTIFIER => FeatureCapabilities::default(),
+        Feature::HOST_IDENTIFIER | Feature::VOLATILE_WRITE_CACHE => FeatureCapabilities::default(),
         Feature::KEY_VALUE_CONFIGURATION => {
             FeatureCapabilities::CHANGEABLE.with(FeatureCapabilities::NAMESPACE_SPECIFIC)
         }

@@ -9,6 +9,7 @@ use spec::{
     ShutdownStatus, Status, Version,
 };
 use std::cell::Cell;
+use std::rc::Rc;
 
 /// The version of the specification that controllers keep to.
 pub(crate) const VERSION: Version = Version::V2_1;
@@ -82,7 +83,7 @@ pub(crate) fn get(association: &Association, command: &Command) -> Outcome {
 }
 
 /// Answers a Property Set.
-pub(crate) fn set(association: &Association, command: &Command) -> Outcome {
+pub(crate) fn set(association: &Rc<Association>, command: &Command) -> Outcome {
     // None of 8 bytes can be written.
     if command.property_is_8_bytes() {
         return Outcome::of(Status::INVALID_FIELD);
@@ -113,7 +114,7 @@ fn subsystem(association: &Association) -> Option<&Subsystem> {
     }
 }
 
-fn configure(association: &Association, new: Configuration) {
+fn configure(association: &Rc<Association>, new: Configuration) {
     let registers = &association.registers;
     let old = registers.configuration.replace(new);
     match (old.is_enabled(), new.is_enabled()) {
@@ -132,9 +133,30 @@ fn configure(association: &Association, new: Configuration) {
         matches!(configuration.shutdown(), Shutdown::Normal | Shutdown::Abrupt)
     };
     if asks(new) && !asks(old) {
-        // What a host was told is stored outlives a loss of power, so nothing is left to be done.
-        registers.status.set(registers.status.get().with_shutdown(ShutdownStatus::Complete));
+        shut_down(association);
     }
+}
+
+/// Ends in order. Where all that hosts were told outlives a loss of power nothing is left to be
+/// done; a volatile cache is flushed first.
+fn shut_down(association: &Rc<Association>) {
+    let set = |association: &Association, status| {
+        let old = &association.registers.status;
+        old.set(old.get().with_shutdown(status));
+    };
+    let device = subsystem(association).map(|subsystem| subsystem.device.clone());
+    let Some(device) = device.filter(|device| device.has_volatile_cache()) else {
+        return set(association, ShutdownStatus::Complete);
+    };
+    set(association, ShutdownStatus::Occurring);
+    let association = association.clone();
+    clock::spawn(async move {
+        device.flush_all().await;
+        // A reset meanwhile has made an end of the shutdown.
+        if association.registers.status.get().shutdown() == ShutdownStatus::Occurring {
+            set(&association, ShutdownStatus::Complete);
+        }
+    });
 }
 
 fn is_valid(association: &Association, configuration: Configuration) -> bool {

@@ -75,7 +75,15 @@ pub(crate) fn run_on(reactor: &mut Reactor, costs: FirmwareCosts, test: impl Asy
             Namespace::Zoned(Zones::format(medium.clone(), LIMITS)),
         ];
         let cores = Cores::new(group, 1, CodeCosts::default());
-        let config = Config { group, link: LINK, handlers: 1, costs, cores, gate: gate.clone() };
+        let config = Config {
+            group,
+            link: LINK,
+            handlers: 1,
+            costs,
+            cores,
+            gate: gate.clone(),
+            has_volatile_cache: false,
+        };
         let controller = Controller::new(namespaces, config);
         let queue = controller.queue_pair();
         test(Host { controller, queue, gate, blocks, medium }).await;

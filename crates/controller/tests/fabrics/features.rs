@@ -1,7 +1,7 @@
 //! Set Features and Get Features (Base 2.1 and KV 1.0d, Features).
 
-use crate::host::{BLOCK, HOST_ID, KV, Line, run};
-use spec::{Command, Feature, FeatureSelect, QualifiedName, Status};
+use crate::host::{BLOCK, HOST_ID, KV, Line, run, run_volatile};
+use spec::{Cns, Command, Feature, FeatureSelect, IdentifyController, QualifiedName, Status};
 
 async fn get(admin: &Line, feature: Feature) -> u64 {
     admin.result(Command::get_features(feature, 0, FeatureSelect::Current)).await
@@ -107,6 +107,38 @@ fn a_host_is_who_it_said_it_was() {
         assert_eq!(admin.read(get).await, HOST_ID);
         let status = set(&admin, Feature::HOST_IDENTIFIER, 1).await;
         assert_eq!(status, Status::COMMAND_SEQUENCE_ERROR);
+    });
+}
+
+/// Base 2.1, Volatile Write Cache: bit 0 of VWC and WCE.
+#[test]
+fn a_volatile_cache_is_told_of_and_stays_on() {
+    let vwc = async |admin: &Line| {
+        let identity: IdentifyController =
+            admin.structure(Command::identify(Cns::CONTROLLER, 0)).await;
+        identity.volatile_write_cache
+    };
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        assert_eq!(vwc(&admin).await, 0b100, "none, and no Flush of all namespaces");
+    });
+    run_volatile(async |world| {
+        let feature = Feature::VOLATILE_WRITE_CACHE;
+        let (admin, id) = world.admin().await;
+        assert_eq!(vwc(&admin).await, 0b101);
+        for select in [FeatureSelect::Current, FeatureSelect::Default] {
+            assert_eq!(admin.result(Command::get_features(feature, 0, select)).await, 1);
+        }
+        let can = Command::get_features(feature, 0, FeatureSelect::Capabilities);
+        assert_eq!(admin.result(can).await, 0, "not changeable, nor saveable");
+        assert_eq!(set(&admin, feature, 0).await, Status::FEATURE_NOT_CHANGEABLE);
+        assert_eq!(set(&admin, feature, 1).await, Status::SUCCESS, "it is so");
+        let io = world.io(id, 1).await;
+        assert_eq!(io.status(Command::flush(BLOCK)).await, Status::SUCCESS);
+        let all = Command::flush(u32::MAX);
+        assert_eq!(io.status(all).await, Status::INVALID_NAMESPACE, "as VWC says");
+        let (discovery, _) = world.admin_of(QualifiedName::DISCOVERY, 0).await;
+        assert_eq!(set(&discovery, feature, 1).await, Status::INVALID_FIELD);
     });
 }
 

@@ -56,11 +56,16 @@ pub(crate) fn run(test: impl AsyncFnOnce(World)) {
 
 /// The same, with ties at one instant broken by a seed.
 pub(crate) fn run_shuffled(shuffle: Option<u64>, test: impl AsyncFnOnce(World)) {
-    Reactor::new(shuffle).run(async { test(World::new().await).await });
+    Reactor::new(shuffle).run(async { test(World::new(false).await).await });
+}
+
+/// The same with a device that may forget what was not flushed.
+pub(crate) fn run_volatile(test: impl AsyncFnOnce(World)) {
+    Reactor::new(None).run(async { test(World::new(true).await).await });
 }
 
 impl World {
-    async fn new() -> Self {
+    async fn new(has_volatile_cache: bool) -> Self {
         let group = Group::new();
         let gate = Arc::new(Gate::new());
         let blocks = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
@@ -79,6 +84,7 @@ impl World {
             costs: FirmwareCosts::default(),
             cores: Cores::new(group, 1, CodeCosts::default()),
             gate: gate.clone(),
+            has_volatile_cache,
         };
         let device = Controller::new(namespaces, config);
         let flash = Rc::new(Cell::new(FlashFigures::NEW));

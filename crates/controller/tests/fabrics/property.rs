@@ -1,12 +1,13 @@
 //! Properties: enable, reset, shutdown (Base 2.1, Controller Properties).
 
-use crate::host::{World, entry, pass, run};
+use crate::host::{World, entry, pass, run, run_volatile};
 use base::Nanos;
 use spec::{Command, Configuration, ConnectData, Feature, FeatureSelect, Property, Status};
 
 /// CSTS: ready, failed, shut down.
 const READY: u64 = 1;
 const FATAL: u64 = 2;
+const SHUTTING_DOWN: u64 = 4;
 const SHUT_DOWN: u64 = 8;
 /// The subsystem was reset.
 const WAS_RESET: u64 = 16;
@@ -101,6 +102,24 @@ fn a_shutdown_is_complete_at_once_and_ends_all_but_property_commands() {
             admin.set_configuration(Configuration::ENABLE_ALL_COMMAND_SETS).await;
             assert_eq!(admin.property(Property::CSTS).await, READY);
         }
+    });
+}
+
+#[test]
+fn a_shutdown_flushes_a_volatile_cache_first() {
+    run_volatile(async |world| {
+        let (admin, _) = world.admin().await;
+        admin.set_configuration(Configuration(0x0046_4061)).await;
+        while admin.property(Property::CSTS).await == READY | SHUTTING_DOWN {}
+        assert_eq!(admin.property(Property::CSTS).await, READY | SHUT_DOWN);
+        assert_eq!(world.blocks.flushes(), 1);
+        admin.set_configuration(Configuration(0x0046_0060)).await;
+        assert_eq!(admin.property(Property::CSTS).await, 0);
+    });
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        admin.set_configuration(Configuration(0x0046_4061)).await;
+        assert_eq!(world.blocks.flushes(), 0, "nothing needs it");
     });
 }
 

@@ -1,6 +1,6 @@
 //! A scene for every status that a controller answers with: what a host does to be told so.
 
-use crate::host::{BLOCK, HOST_ID, HOST_NQN, KV, Line, NQN, World, ZONED, run};
+use crate::host::{BLOCK, HOST_ID, HOST_NQN, KV, Line, NQN, World, ZONED, run_volatile};
 use controller::Rules;
 use media::{Error, ExtentId, PageId};
 use spec::{
@@ -11,7 +11,7 @@ use spec::{
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Those that no host of a controller here is told, and why.
-const ELSEWHERE: [(Status, &str); 16] = [
+const ELSEWHERE: [(Status, &str); 15] = [
     (Status::COMMAND_ID_CONFLICT, "ids are not compared: a host that uses one twice harms itself"),
     (Status::DATA_TRANSFER_ERROR, "the transport ends the connection when data does not come"),
     (Status::ABORTED_WITH_QUEUE, "a queue of a fabric ends with its connection, and says nothing"),
@@ -24,7 +24,6 @@ const ELSEWHERE: [(Status, &str); 16] = [
     (Status::INVALID_QUEUE_ID, "queues are made by Connect, which has a status of its own"),
     (Status::INVALID_QUEUE_SIZE, "queues are made by Connect, which has a status of its own"),
     (Status::ABORT_LIMIT_EXCEEDED, "each Abort is done at once"),
-    (Status::FEATURE_NOT_CHANGEABLE, "every feature that is there can be changed"),
     (Status::FEATURE_NOT_NAMESPACE_SPECIFIC, "the id of a namespace is not looked at"),
     (Status::COMMAND_SET_NOT_ENABLED, "every command set is enabled"),
     (Status::INVALID_COMMAND_SET, "SPDK gives a controller up for it: an Invalid Field is told"),
@@ -48,7 +47,7 @@ fn every_status_has_a_scene_or_a_reason_why_it_has_none() {
     for status in Status::all() {
         let reason = ELSEWHERE.iter().find(|(other, _)| *other == status);
         let is_elsewhere = reason.is_some() || OF_HOSTS.contains(&status);
-        run(async |world| {
+        run_volatile(async |world| {
             let (admin, id) = world.admin().await;
             let io = world.io(id, 1).await;
             let scene = Scene { world, admin, id, io };
@@ -158,6 +157,9 @@ impl Scene {
             }
             Status::FEATURE_NOT_SAVEABLE => {
                 admin.status(Command::set_features(Feature::ARBITRATION, 0, 0).with_save()).await
+            }
+            Status::FEATURE_NOT_CHANGEABLE => {
+                admin.status(Command::set_features(Feature::VOLATILE_WRITE_CACHE, 0, 0)).await
             }
             Status::COMMAND_SET_COMBINATION_REJECTED => {
                 admin.status(Command::set_features(Feature::COMMAND_SET_PROFILE, 0, 1)).await

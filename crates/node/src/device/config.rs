@@ -129,6 +129,19 @@ fn saves_buffer(profile: &Profile, shape: &Shape, may_fail: bool) -> bool {
     is_bounded && power.pages() >= buffered_pages_max(shape, bytes)
 }
 
+/// Whether a loss of power may take what was answered and not flushed: where there is a limit to
+/// what the capacitors save, and a namespace answers from memory that may need more. `log` is the
+/// medium of the store, if there is one.
+pub(super) fn may_forget(profile: &Profile, log: Option<&Shape>, may_fail: bool) -> bool {
+    let forgets = |namespace: &profile::Namespace| match &namespace.kind {
+        NamespaceKind::Kv => log.is_some_and(|shape| !saves_buffer(profile, shape, may_fail)),
+        // How many pages these need has no bound that is known here.
+        NamespaceKind::Block(block) => matches!(block.ack, profile::Ack::Buffer { .. }),
+        NamespaceKind::Zoned(_) => true,
+    };
+    profile.power.is_some() && profile.namespaces.iter().any(forgets)
+}
+
 /// The page-mapped layer of a namespace of `size_bytes`.
 pub(super) fn blocks(
     block: &profile::Block,
@@ -191,12 +204,18 @@ pub(super) fn zones(zoned: &profile::Zoned, size_bytes: u64, extent_bytes: u64) 
     }
 }
 
-pub(super) fn controller(profile: &Profile, shared: &Shared) -> controller::Config {
+/// `has_volatile_cache` is what [`may_forget`] says.
+pub(super) fn controller(
+    profile: &Profile,
+    shared: &Shared,
+    has_volatile_cache: bool,
+) -> controller::Config {
     let (firmware, core) = (&profile.firmware, &profile.core);
     let costs = CodeCosts { parse: core.parse, probe: core.probe, complete: core.complete };
     controller::Config {
         group: shared.group,
         gate: shared.gate.clone(),
+        has_volatile_cache,
         link: LinkTiming {
             bytes_per_second: profile.link.bytes_per_second,
             transfer: profile.link.transfer,
@@ -268,5 +287,43 @@ mod tests {
             assert!(!with(Some(1 << 40), change, false));
         }
         assert!(!with(Some(1 << 40), &nothing, true), "a program may fail");
+    }
+
+    #[test]
+    fn a_device_may_forget_what_it_answers_from_memory_beyond_its_capacitors() {
+        let none = Power { capacitor_nj: 0, program_nj: 50 };
+        let ample = Power { capacitor_nj: 50 << 40, program_nj: 50 };
+        let shape = Shape {
+            page_bytes: 16_384,
+            spare_bytes: 64,
+            pages_per_extent: 32,
+            extents: 16,
+            parallelism: 4,
+        };
+        let forgets = |name: &str, answers: Option<profile::Ack>, power: Option<Power>| {
+            let mut profile = Profile::load(name).expect("a built-in profile");
+            profile.power = power;
+            for namespace in &mut profile.namespaces {
+                if let (NamespaceKind::Block(block), Some(ack)) = (&mut namespace.kind, answers) {
+                    block.ack = ack;
+                }
+            }
+            if let (Some(log), Some(ack)) = (&mut profile.log, answers) {
+                log.ack = ack;
+            }
+            let log = profile.log.is_some().then_some(&shape);
+            may_forget(&profile, log, false)
+        };
+        let buffer = Some(profile::Ack::Buffer { bytes: 4 << 20 });
+        let program = Some(profile::Ack::Program);
+        for name in ["moke", "970pro", "zn540"] {
+            assert!(!forgets(name, buffer, None), "{name}: all that was answered is saved");
+            assert!(forgets(name, buffer, Some(none)), "{name}");
+        }
+        for name in ["moke", "970pro"] {
+            assert!(!forgets(name, program, Some(none)), "{name}: it is on the flash");
+        }
+        assert!(!forgets("moke", buffer, Some(ample)), "there is enough for the whole buffer");
+        assert!(forgets("970pro", buffer, Some(ample)), "nobody knows how much is enough");
     }
 }

@@ -92,9 +92,11 @@ impl<'p> Maker<'p> {
 
     /// Puts a controller in front of all namespaces.
     pub(super) fn finish(self, namespaces: Vec<Namespace>, log: Option<LogMedium>) -> Device {
+        let shape = log.as_ref().map(|log| log.media().shape());
+        let forgets = config::may_forget(self.profile, shape.as_ref(), self.nand.may_fail());
         let controller = Controller::new(
             namespaces.iter().map(Namespace::of_controller).collect(),
-            config::controller(self.profile, &self.shared),
+            config::controller(self.profile, &self.shared, forgets),
         );
         let capacitor_pages = self.profile.power.map(Power::pages);
         let part = self.part.end();

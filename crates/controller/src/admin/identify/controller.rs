@@ -59,7 +59,11 @@ pub(super) fn of_storage(subsystem: &Subsystem, association: &Association) -> Id
             | IdentifyController::COPY)
             .into(),
         copy_formats: COPY_FORMATS.into(),
-        volatile_write_cache: NO_FLUSH_ALL,
+        volatile_write_cache: if subsystem.device.has_volatile_cache() {
+            NO_FLUSH_ALL | IdentifyController::WRITE_CACHE
+        } else {
+            NO_FLUSH_ALL
+        },
         subsystem: QualifiedName::new(subsystem.nqn()),
         command_capsule_size: ((64 + IN_CAPSULE_BYTES_MAX) / 16).into(),
         response_capsule_size: 1.into(),
