@@ -10,6 +10,9 @@ on_each_kernel! {
     a_reset_in_the_middle_of_io_loses_nothing
     blocks_are_discarded_zeroed_compared_and_copied
     namespaces_come_and_go_under_load
+    a_volatile_cache_is_written_back_and_no_other
+    a_sanitize_leaves_zeros
+    a_reset_of_the_subsystem_keeps_the_data
 }
 
 /// The block namespace.
@@ -132,4 +135,49 @@ fn namespaces_come_and_go_under_load(guest: &mut Guest, target: &mut Target) {
     assert!(said.contains("err= 0"), "{said}");
     let formatted = format!("nvme format {device} --ses=1 --force && cmp -n 65536 {device}");
     guest.succeed(&format!("{formatted} /dev/zero"));
+}
+
+/// Without capacitors what the buffer holds is lost with the power.
+fn a_volatile_cache_is_written_back_and_no_other(guest: &mut Guest, target: &mut Target) {
+    for (power, mode) in
+        [("", "write through\n"), ("[power]\ncapacitor_mj = 0\nprogram_uj = 50\n", "write back\n")]
+    {
+        target.become_drive_with(power);
+        let device = target.connect_block(guest, NSID);
+        let name = device.trim_start_matches("/dev/");
+        assert_eq!(guest.succeed(&format!("cat /sys/block/{name}/queue/write_cache")), mode);
+        guest.succeed(&format!("dd if=/dev/zero of={device} bs=65536 count=1 conv=fsync"));
+        guest.succeed("nvme disconnect-all");
+        guest.wait_for("[ -z \"$(ls /sys/class/nvme)\" ]");
+    }
+}
+
+/// A block erase, and what the sanitize log says then: all of it is done, and nothing was written
+/// since (Base 2.1, Sanitize Status log page: SPROG `FFFFh`, SSTAT `101h`).
+fn a_sanitize_leaves_zeros(guest: &mut Guest, target: &mut Target) {
+    let device = connect(guest, target);
+    guest.make("/tmp/in", 65_536);
+    guest.succeed(&format!("dd if=/tmp/in of={device} bs=65536 oflag=direct"));
+    guest.succeed("nvme sanitize /dev/nvme[0-9] --sanact=2");
+    let log = "nvme get-log /dev/nvme[0-9] --log-id=0x81 --log-len=4 --raw-binary | xxd -p";
+    guest.wait_for(&format!("[ $({log}) = ffff0101 ]"));
+    let said = guest.succeed("nvme sanitize-log /dev/nvme[0-9]");
+    assert!(said.contains("(SPROG) :  65535"), "{said}");
+    guest.succeed(&format!(
+        "dd if={device} of=/tmp/out bs=65536 count=1 iflag=direct &&
+         head -c 65536 /dev/zero | cmp - /tmp/out"
+    ));
+}
+
+/// The host loses its I/O queues, and connects them again.
+fn a_reset_of_the_subsystem_keeps_the_data(guest: &mut Guest, target: &mut Target) {
+    let device = connect(guest, target);
+    guest.make("/tmp/in", 65_536);
+    guest.succeed(&format!("dd if=/tmp/in of={device} bs=65536 oflag=direct"));
+    guest.succeed("dmesg -c");
+    guest.succeed("nvme subsystem-reset /dev/nvme[0-9]");
+    guest.wait_for("dmesg | grep -q 'creating 2 I/O queues'");
+    guest.wait_for("grep -q live /sys/class/nvme/nvme*/state");
+    let read = format!("dd if={device} of=/tmp/out bs=65536 count=1 iflag=direct");
+    guest.succeed(&format!("{read} && cmp /tmp/in /tmp/out"));
 }

@@ -1,10 +1,13 @@
 use crate::guest::Guest;
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// Many times what the program takes to start on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -12,11 +15,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A profile with a namespace of keys and values, one of blocks and one of zones.
 const DRIVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vm/drive.toml");
 
+/// In the folder of a server.
+const CONFIGURATION: &str = "server.toml";
+
 /// A `kvasir serve` on this machine. It is gone when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Target {
     program: Child,
-    device: &'static str,
+    /// What it writes to standard error.
+    errors: Receiver<String>,
+    /// Has the profile or the configuration that it was started with, if a test has made one.
+    folder: Option<TempDir>,
+    device: String,
     pub(crate) port: u16,
     /// The subsystem's NVMe Qualified Name.
     pub(crate) name: String,
@@ -33,24 +43,56 @@ impl Target {
         *self = Self::start_on(0, DRIVE);
     }
 
-    fn start_on(port: u16, device: &'static str) -> Self {
+    /// The same of a profile with these lines more.
+    pub(crate) fn become_drive_with(&mut self, lines: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drive.toml");
+        fs::write(&path, format!("{}\n{lines}", fs::read_to_string(DRIVE).unwrap())).unwrap();
+        *self = Self::start_on(0, path.to_str().expect("its name is text"));
+        self.folder = Some(folder);
+    }
+
+    /// One as a configuration says, with one subsystem.
+    pub(crate) fn become_server(&mut self, configuration: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(CONFIGURATION);
+        fs::write(&path, configuration).unwrap();
+        *self = Self::launch([OsStr::new("--config"), path.as_os_str()]);
+        self.folder = Some(folder);
+    }
+
+    /// Has a server read another configuration.
+    pub(crate) fn change(&self, configuration: &str) {
+        let folder = self.folder.as_ref().expect("it is a server of a configuration");
+        fs::write(folder.path().join(CONFIGURATION), configuration).unwrap();
+        kill_process(Pid::from_child(&self.program), Signal::HUP).unwrap();
+        let said = self.errors.recv_timeout(PATIENCE).expect("the target says what it has read");
+        assert!(said.contains("was read again"), "{said}");
+    }
+
+    fn start_on(port: u16, device: &str) -> Self {
+        let address = format!("127.0.0.1:{port}");
+        let mut target = Self::launch(["--device", device, "--nvme-tcp", &address]);
+        device.clone_into(&mut target.device);
+        target
+    }
+
+    fn launch(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         let mut program = Command::new(env!("CARGO_BIN_EXE_kvasir"))
-            .args(["serve", "--device", device, "--nvme-tcp", &format!("127.0.0.1:{port}")])
+            .arg("serve")
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let output = BufReader::new(program.stdout.take().expect("its output is piped"));
-        let (sender, receiver) = channel();
-        thread::spawn(move || {
-            // The program goes on printing, so this goes on reading.
-            for line in output.lines().map_while(Result::ok) {
-                let _ = sender.send(line);
-            }
-        });
-        let mut target = Self { program, device, port, name: String::new() };
+        let output = lines(program.stdout.take().expect("its output is piped"), |_| ());
+        let errors =
+            lines(program.stderr.take().expect("its errors are piped"), |line| eprintln!("{line}"));
+        let (folder, device, name) = (None, String::new(), String::new());
+        let mut target = Self { program, errors, folder, device, port: 0, name };
         while target.name.is_empty() {
-            let line = receiver.recv_timeout(PATIENCE).expect("the target says where it is");
+            let line = output.recv_timeout(PATIENCE).expect("the target says where it is");
             if let Some((_, place)) = line.split_once("nvme-tcp://127.0.0.1:") {
                 let (port, name) = place.split_once('/').expect("a port and a name");
                 target.port = port.parse().unwrap();
@@ -91,7 +133,9 @@ impl Target {
 
     /// Starts it on the port that it had before it was killed.
     pub(crate) fn start_again(&mut self) {
-        *self = Self::start_on(self.port, self.device);
+        let folder = self.folder.take();
+        *self = Self::start_on(self.port, &self.device);
+        self.folder = folder;
     }
 
     /// How many connections to it are established.
@@ -105,6 +149,21 @@ impl Target {
         };
         table.lines().skip(1).filter(is_own).count()
     }
+}
+
+/// The lines of what the program goes on printing, which is read to its end.
+fn lines(
+    output: impl Read + Send + 'static,
+    show: impl Fn(&str) + Send + 'static,
+) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            show(&line);
+            let _ = sender.send(line);
+        }
+    });
+    receiver
 }
 
 impl Drop for Target {
