@@ -94,7 +94,7 @@ pub(crate) fn say_aside(sentence: &str) {
 }
 
 /// `sentence` without what would move a terminal's cursor.
-fn in_one_line(sentence: &str) -> String {
+pub(crate) fn in_one_line(sentence: &str) -> String {
     let mut line = String::with_capacity(sentence.len());
     for character in sentence.chars() {
         if character.is_control() {

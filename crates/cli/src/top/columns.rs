@@ -2,6 +2,7 @@
 
 use super::sample::{DeviceSample, HostSample, Rates, ReactorSample, Sample};
 use crate::number::{grouped, ratio, rounded};
+use crate::output::in_one_line;
 use base::human_bytes;
 
 /// A column: its name, the columns of a terminal that it takes, and what it has of a row.
@@ -27,7 +28,9 @@ const WITH_ADDRESS: u16 = 121;
 pub(super) fn of_hosts(width: u16) -> Vec<Column<HostSample>> {
     let mut columns = vec![column("host", HOST_WIDTH, |it: &HostSample| end(&it.host, HOST_WIDTH))];
     if width >= WITH_ADDRESS {
-        columns.push(column("address", 21, |it| it.address.clone().unwrap_or_default()));
+        columns.push(column("address", 21, |it| {
+            in_one_line(it.address.as_deref().unwrap_or_default())
+        }));
     }
     if width >= WITH_SUBSYSTEM {
         columns
@@ -69,7 +72,11 @@ pub(super) fn head(sample: &Sample) -> [String; 2] {
         refused => format!(", {} refused", grouped(refused)),
     };
     [
-        format!("kvasir {version} at {server}, up {}", uptime(sample.uptime_seconds)),
+        format!(
+            "kvasir {} at {server}, up {}",
+            in_one_line(version),
+            uptime(sample.uptime_seconds)
+        ),
         format!(
             "{} operations/s, {} MB/s read, {} MB/s written, {} connections{refused}",
             rounded(rates.operations),
@@ -88,11 +95,13 @@ fn tenths(value: f64) -> String {
     format!("{value:.1}")
 }
 
-/// The last `width` columns of `name`, which says so if that is not all.
+/// The last `width` columns of `name`, which says so if that is not all. A host gives itself a name
+/// of any characters, and is not to move the cursor of whoever looks.
 fn end(name: &str, width: u16) -> String {
+    let name = in_one_line(name);
     let (count, width) = (name.chars().count(), usize::from(width));
     if count <= width {
-        return name.to_owned();
+        return name;
     }
     ["..", &name.chars().skip(count - width + 2).collect::<String>()].concat()
 }
@@ -113,6 +122,12 @@ mod tests {
     fn a_long_name_is_its_end() {
         assert_eq!(end("nqn.2026-11.com.example:host", 9), "..le:host");
         assert_eq!((end("host", 4), end("host", 5)), ("host".to_owned(), "host".to_owned()));
+    }
+
+    #[test]
+    fn what_others_say_of_themselves_moves_no_cursor() {
+        assert_eq!(end("nqn.x:\u{1b}[2J\nrow", 40), "nqn.x:\\u{1b}[2J\\nrow");
+        assert_eq!(end("nqn.x:\u{1b}[2J\nrow", 9), "..2J\\nrow");
     }
 
     #[test]
