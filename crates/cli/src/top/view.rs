@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::Stylize;
 use ratatui::text::{Line, Text};
-use ratatui::widgets::{Cell, Paragraph, Row, Table};
+use ratatui::widgets::{Cell, Paragraph, Row, Table, Wrap};
 
 /// Lines that a table of devices or reactors takes at most, so that hosts have room.
 const ROWS_MAX: u16 = 8;
@@ -32,7 +32,7 @@ impl View {
             Constraint::Length(1),
         ];
         let [top, hosts, devices, reactors, keys] = Layout::vertical(parts).areas(frame.area());
-        frame.render_widget(Paragraph::new(self.head()), top);
+        frame.render_widget(Paragraph::new(self.head()).wrap(Wrap { trim: true }), top);
         frame.render_widget(Line::from("q quits").dim(), keys);
         let Some(sample) = sample else { return };
         draw_table(frame, hosts, &of_hosts(hosts.width), &sample.hosts);

@@ -64,6 +64,14 @@ fn trouble_is_said_and_what_was_known_stays() {
 }
 
 #[test]
+fn trouble_is_said_to_its_end_on_80_columns() {
+    let trouble = "nothing answers at 192.0.2.1:8420 (Connection refused (os error 111)): start \
+                   kvasir serve with --http, or say where it answers";
+    let shown = squeezed(&lines(&showing(Some(trouble)), 80, 20));
+    assert_eq!(shown[2..4].join(" "), format!("{trouble}; it is asked again"));
+}
+
+#[test]
 fn before_the_first_interval_is_over_that_is_said() {
     assert_eq!(
         squeezed(&lines(&View::default(), 80, 20)),
