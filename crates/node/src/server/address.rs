@@ -4,33 +4,46 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 /// The address that `text` names: `HOST:PORT`, or `:PORT` on this machine only. Otherwise a
 /// sentence that says what is wrong.
 pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
-    let whole = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
-    let is_whole = whole.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    if !is_whole {
+    if !is_whole(text) {
         return Err(format!(
             "{text:?} is no address: use HOST:PORT, as 127.0.0.1:4420, [::1]:4420 or :4420"
         ));
     }
-    let found = whole.to_socket_addrs().map(|mut addresses| addresses.next());
-    found.ok().flatten().ok_or_else(|| format!("there is no host of {text:?}"))
+    found(text).ok_or_else(|| format!("there is no host of {text:?}"))
 }
 
 /// The same of the HTTP of a server: without a port that is [`HTTP_PORT`], and what a server says
 /// of where it answers is one too.
 pub fn parse_http_address(text: &str) -> Result<SocketAddr, String> {
     let place = text.strip_prefix("http://").unwrap_or(text);
-    let place = place.strip_suffix(STATUS_PATH).unwrap_or(place);
-    if let Ok(address) = place.parse::<IpAddr>() {
+    let place = place.strip_suffix(STATUS_PATH).or(place.strip_suffix('/')).unwrap_or(place);
+    let bracketed = place.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
+    if let Ok(address) = bracketed.unwrap_or(place).parse::<IpAddr>() {
         return Ok(SocketAddr::new(address, HTTP_PORT));
     }
-    let has_port = place.is_empty() || place.contains(':');
-    let whole = if has_port { place.to_owned() } else { format!("{place}:{HTTP_PORT}") };
-    parse_address(&whole).map_err(|_| {
-        format!(
-            "{text:?} is no address: use HOST:PORT, HOST or :PORT, as 127.0.0.1:{HTTP_PORT}, \
-             [::1]:{HTTP_PORT} or :{HTTP_PORT}"
-        )
-    })
+    let whole = if place.contains([':', '/']) || place.is_empty() {
+        place.to_owned()
+    } else {
+        format!("{place}:{HTTP_PORT}")
+    };
+    if is_whole(&whole) {
+        return found(&whole).ok_or_else(|| format!("there is no host of {text:?}"));
+    }
+    Err(format!(
+        "{text:?} is no address: use HOST:PORT, HOST or :PORT, as 127.0.0.1:{HTTP_PORT}, \
+         [::1]:{HTTP_PORT} or :{HTTP_PORT}"
+    ))
+}
+
+/// Whether `text` has a port behind what may be a host.
+fn is_whole(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
+}
+
+/// The first address of `text`, or of this machine where that has no host.
+fn found(text: &str) -> Option<SocketAddr> {
+    let whole = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
+    whole.to_socket_addrs().ok()?.next()
 }
 
 #[cfg(test)]
@@ -53,6 +66,16 @@ mod tests {
     }
 
     #[test]
+    fn a_host_that_there_is_not_is_said_to_be_none() {
+        // A label has at most 63 bytes (RFC 1035, section 2.3.4), so that nobody is asked.
+        let host = "x".repeat(64);
+        for text in [host.clone(), format!("{host}:1"), format!("http://{host}/status")] {
+            let sentence = format!("there is no host of {text:?}");
+            assert_eq!(parse_http_address(&text), Err(sentence));
+        }
+    }
+
+    #[test]
     fn an_address_of_http_can_do_without_a_port() {
         for (text, address) in [
             ("127.0.0.1", "127.0.0.1:8420"),
@@ -60,11 +83,14 @@ mod tests {
             (":9000", "127.0.0.1:9000"),
             ("0.0.0.0:1", "0.0.0.0:1"),
             ("[::1]:7", "[::1]:7"),
+            ("[::1]", "[::1]:8420"),
             ("http://127.0.0.1:8420/status", "127.0.0.1:8420"),
+            ("http://127.0.0.1:8420/", "127.0.0.1:8420"),
+            ("http://[::1]/status", "[::1]:8420"),
         ] {
             assert_eq!(parse_http_address(text), Ok(address.parse().unwrap()), "{text}");
         }
-        for text in ["", ":", ":x", "127.0.0.1:", "[::1:1", "https://127.0.0.1:1"] {
+        for text in ["", ":", ":x", "127.0.0.1:", "[::1:1", "[::1", "https://127.0.0.1:1", "a/b"] {
             assert!(parse_http_address(text).is_err(), "{text}");
         }
     }
