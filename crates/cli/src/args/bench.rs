@@ -40,6 +40,7 @@ Examples:
   kvasir bench mixed --target 'sim:moke?payload=full' --read-percent 95
   kvasir bench ycsb-b --target emu:moke --seconds 5 --plot ycsb-b.svg
   kvasir bench randread --target sim:970pro --block-size 16KiB
+  kvasir bench randread --target nvme-tcp://127.0.0.1:4420/NQN --queue-depth 32 --seconds 10
   kvasir bench randwrite --target sim:mine.toml --precondition 90%
   kvasir bench mixed --faults examples/faults/worn.toml --cut-at 20ms
   kvasir bench ycsb-a --state a.state --pause-after 50000
