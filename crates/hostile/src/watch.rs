@@ -18,11 +18,19 @@ struct Asked {
     room: u32,
 }
 
+/// The commands of one id, which a host may use more than once at a time.
+#[derive(Default)]
+struct Same {
+    asked: Vec<Asked>,
+    /// Whether there was more than one at a time: which of them is answered cannot be told.
+    is_shared: bool,
+}
+
 /// What a queue was asked and has answered.
 #[derive(Default)]
 pub(crate) struct Ledger {
-    /// By command id, which a host may use more than once at a time.
-    asked: RefCell<BTreeMap<u16, Vec<Asked>>>,
+    /// By command id.
+    asked: RefCell<BTreeMap<u16, Same>>,
     /// Whether a Connect has made it an I/O queue.
     is_io: Cell<bool>,
     is_closed: Cell<bool>,
@@ -36,7 +44,10 @@ impl Ledger {
             _ => 0,
         };
         let asked = Asked { command: *command, room };
-        self.asked.borrow_mut().entry(command.command_id()).or_default().push(asked);
+        let mut all = self.asked.borrow_mut();
+        let same = all.entry(command.command_id()).or_default();
+        same.is_shared |= !same.asked.is_empty();
+        same.asked.push(asked);
     }
 
     fn answer(&self, response: &Response) {
@@ -48,15 +59,17 @@ impl Ledger {
         assert!(len == 0 || status.is_success(), "command {id} failed with {status}, and has data");
         let mut asked = self.asked.borrow_mut();
         let same = asked.get_mut(&id).unwrap_or_else(|| panic!("nobody asked command {id}"));
-        // Which of an id is answered cannot be told: the one with the least room leaves room for
-        // all that may come. A request for an event may wait for ever.
-        let fitting = same.iter().enumerate().filter(|(_, one)| len <= one.room);
+        // The one with the least room leaves room for all that may come. A request for an event may
+        // wait for ever.
+        let fitting = same.asked.iter().enumerate().filter(|(_, one)| len <= one.room);
         let least = fitting.min_by_key(|(_, one)| (self.may_wait(&one.command), one.room));
-        let Some((at, _)) = least else { panic!("{len} bytes for {same:?}") };
-        let one = same.remove(at);
-        if same.is_empty() {
-            asked.remove(&id);
+        let Some((at, _)) = least else { panic!("{len} bytes for {:?}", same.asked) };
+        let one = same.asked.remove(at);
+        if !same.is_shared {
             refuses_pointers(&one.command, status);
+        }
+        if same.asked.is_empty() {
+            asked.remove(&id);
         }
         if is_connect(&one.command) && status.is_success() {
             self.is_io.set(one.command.queue_id() > 0);
@@ -74,8 +87,11 @@ impl Ledger {
             return;
         }
         let asked = self.asked.borrow();
-        let owed: Vec<_> =
-            asked.values().flatten().filter(|one| !self.may_wait(&one.command)).collect();
+        let owed: Vec<_> = asked
+            .values()
+            .flat_map(|same| &same.asked)
+            .filter(|one| !self.may_wait(&one.command))
+            .collect();
         assert!(owed.is_empty(), "nobody has answered {owed:?}");
     }
 }
