@@ -20,6 +20,21 @@ pub fn crc32c_append(crc: u32, more: &[u8]) -> u32 {
     crc
 }
 
+/// The polynomial of CRC-32C, its bits in the order in which messages have theirs.
+const CASTAGNOLI: u32 = 0x82F6_3B78;
+
+/// Which bit, if turned over, makes the CRC-32C of a message of `len` bytes differ from another by
+/// `difference`: counted from the message's last one backwards. No two bits of less than 256 MiB
+/// make the same difference.
+pub fn crc32c_flipped_bit(difference: u32, len: u64) -> Option<u64> {
+    let mut of_bit = CASTAGNOLI;
+    (0..8 * len).find(|_| {
+        let is_it = of_bit == difference;
+        of_bit = (of_bit >> 1) ^ if of_bit & 1 == 1 { CASTAGNOLI } else { 0 };
+        is_it
+    })
+}
+
 /// XXH3, 64 bits, seed 0.
 #[inline]
 pub fn hash64(bytes: &[u8]) -> u64 {
@@ -75,6 +90,27 @@ mod tests {
         for cut in [0, 1, 8, 100, 2_999, 3_000] {
             let (head, tail) = bytes.split_at(cut);
             assert_eq!(crc32c_append(crc32c(head), tail), crc32c(&bytes), "{cut}");
+        }
+    }
+
+    #[test]
+    fn the_bit_is_found_that_was_turned_over_and_none_where_two_were() {
+        for len in [1, 7, 300] {
+            let message: Vec<u8> = (0..=255).cycle().take(len).collect();
+            let bits = 8 * len as u64;
+            let of = |flips: &[u64]| {
+                let mut flipped = message.clone();
+                for bit in flips {
+                    let at = usize::try_from(bits - 1 - bit).unwrap();
+                    flipped[at / 8] ^= 1 << (at % 8);
+                }
+                crc32c_flipped_bit(crc32c(&message) ^ crc32c(&flipped), len as u64)
+            };
+            for bit in 0..bits {
+                assert_eq!(of(&[bit]), Some(bit));
+                assert_eq!(of(&[bit, (bit + 1) % bits]), None);
+            }
+            assert_eq!(of(&[]), None);
         }
     }
 

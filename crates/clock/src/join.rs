@@ -39,7 +39,7 @@ where
             let result = future.await;
             finish(&joined, index, result);
         };
-        spawn_child(Box::pin(child), held);
+        spawn_child(child, held);
     }
     let waited = park_unaccounted(Rank::Core).await;
     let mut joined = joined.borrow_mut();

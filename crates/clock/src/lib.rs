@@ -22,7 +22,9 @@
 //!    has had the clock [`catch_up`] with the wall. While nothing is due the owner of the futures
 //!    may [`move_on`] to the wall: what it lets go on for the sake of something outside
 //!    happens at the instant at which that was seen.
-//! 7. A trace, if wanted, is told of each [`Span`] for which a unit of a resource was held.
+//! 7. Tasks of several schedules, each on a thread of its own, share a device inside of its
+//!    [`Monitor`], where one of them at a time goes on; such fellows wake one another's tasks.
+//! 8. A trace, if wanted, is told of each [`Span`] for which a unit of a resource was held.
 //!
 //! # Guarantees
 //! - Equal inputs give equal runs: ties at one instant break by submission order, or by a seed.
@@ -46,6 +48,7 @@ mod charge;
 mod class;
 mod gate;
 mod join;
+mod monitor;
 mod park;
 mod party;
 mod power;
@@ -68,6 +71,7 @@ pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
 pub use gate::{Closed, Gate};
 pub use join::join_all;
+pub use monitor::{Inside, Monitor};
 pub use park::{Held, Park, park, park_unaccounted, wake};
 pub use power::{lose_power, was_at_work};
 pub use promotion::Promotion;
@@ -75,13 +79,13 @@ pub use rank::Rank;
 pub use resource::{Acquire, Group, Hold, Resource, Serve};
 pub use saved::{Part, SavedClock, restore, save};
 pub use schedule::{
-    LocalFuture, Schedule, Turn, Wall, end_task, install, is_installed, move_on, stuck, turn,
-    turn_by_the_wall, uninstall,
+    Abroad, LocalFuture, Schedule, Turn, Wall, end_task, install, is_installed, move_on, stuck,
+    turn, turn_by_the_wall, uninstall,
 };
 pub use stage::{Stage, Stages};
 pub use station::{Operate, Station, Suspension};
 pub use task::{
-    Sleep, TaskId, account, begin_account, current, host_now, now, sleep, sleep_until, spawn,
+    Sleep, TaskId, account, begin_account, current, home, host_now, now, sleep, sleep_until, spawn,
     spawn_at, stages,
 };
 pub use trace::{ResourceInfo, Span, TraceSink, label, resources};

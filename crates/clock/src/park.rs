@@ -21,18 +21,22 @@ pub fn park_unaccounted(rank: Rank) -> Park {
     Park { rank, stage: None, waiting: false }
 }
 
-/// Lets a parked task go on at this instant, after the tasks that are ready now. Does nothing when
-/// the schedule is gone, so that guards can wake others from their destructors.
+/// Lets a parked task go on at this instant, after the tasks that are ready now; one of a fellow's
+/// schedule as soon as that one hears of it. Does nothing when the schedule is gone, so that guards
+/// can wake others from their destructors.
 #[inline]
 pub fn wake(task: TaskId) {
     with_installed(|schedule| {
-        let parked = schedule.task(task.0);
+        if task.home != schedule.home {
+            return schedule.wake_abroad(task);
+        }
+        let parked = schedule.task(task.index);
         assert!(
             matches!(parked.wait, Wait::Parked(_)) && !parked.fired,
             "only a parked task can be woken, and only once"
         );
         parked.fired = true;
-        schedule.make_ready(task.0);
+        schedule.make_ready(task.index);
     });
 }
 
@@ -104,7 +108,7 @@ impl Held {
             let held = &mut schedule.task(current).held;
             assert!(rank.may_follow(*held), "ranks are taken in order, {rank:?} was not");
             *held |= rank.bit();
-            Self { rank, task: TaskId(current) }
+            Self { rank, task: schedule.id(current) }
         })
     }
 }
@@ -112,6 +116,6 @@ impl Held {
 impl Drop for Held {
     #[inline]
     fn drop(&mut self) {
-        with_installed(|schedule| schedule.task(self.task.0).held &= !self.rank.bit());
+        with_installed(|schedule| schedule.task(self.task.index).held &= !self.rank.bit());
     }
 }

@@ -22,8 +22,9 @@ pub fn was_at_work(task: TaskId) -> bool {
 
 impl Schedule {
     fn is_served(&self, task: TaskId) -> bool {
-        let Wait::Serve(queue) = self.tasks[task.0 as usize].wait else { return false };
-        let waits_for_station = self.stations.iter().any(|place| place.has_waiter(queue, task.0));
-        !waits_for_station && !self.waiters(queue).any(|waiter| waiter == task.0)
+        let Wait::Serve(queue) = self.tasks[task.index as usize].wait else { return false };
+        let waits_for_station =
+            self.stations.iter().any(|place| place.has_waiter(queue, task.index));
+        !waits_for_station && !self.waiters(queue).any(|waiter| waiter == task.index)
     }
 }

@@ -1,3 +1,4 @@
+use crate::monitor::Monitor;
 use crate::party::Place;
 use crate::resource::{GroupOrder, Queue};
 use crate::task::{Task, TaskId};
@@ -9,12 +10,17 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::pin::Pin;
+use std::sync::Arc;
 
 /// A boxed future of the device: it need not be `Send`, since it never leaves its reactor.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// Reads the wall clock, as the time of this clock.
 pub type Wall = Box<dyn Fn() -> Nanos>;
+
+/// Lets a task of a fellow's schedule go on. Calls nothing of this crate itself: the fellow calls
+/// [`wake`](crate::wake).
+pub type Abroad = Box<dyn Fn(TaskId)>;
 
 /// What there is to do next in real time: see [`turn_by_the_wall`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +51,12 @@ pub struct Schedule {
     pub(crate) groups: Vec<GroupOrder>,
     pub(crate) spawned: Vec<(TaskId, LocalFuture<'static, ()>)>,
     pub(crate) tracer: Option<Box<Tracer>>,
+    /// Its number among schedules whose tasks wait for one another.
+    pub(crate) home: u32,
+    /// Where the tasks of the others are let go on.
+    abroad: Option<Abroad>,
+    /// What the task that is polled is inside of.
+    pub(crate) monitor: Option<Arc<Monitor>>,
     wall: Option<Wall>,
     /// How late the clock came to where it stands.
     late: Nanos,
@@ -132,7 +144,7 @@ pub fn move_on(to: Nanos) {
 
 /// Ends a task that its owner polled itself: the root of a run.
 pub fn end_task(task: TaskId) {
-    with(|schedule| schedule.end(task.0));
+    with(|schedule| schedule.end(task.index));
 }
 
 /// Who waits for what, one line each: for the message when a run can go no further.
@@ -158,6 +170,34 @@ impl Schedule {
         self.wall = wall;
     }
 
+    /// Makes this the schedule `home` of fellows, whose tasks may wait for one another's: those of
+    /// other numbers are woken by `abroad`. Called before there are tasks.
+    pub fn join_fellows(&mut self, home: u32, abroad: Abroad) {
+        assert!(self.tasks.is_empty(), "a task keeps the number of its schedule");
+        (self.home, self.abroad) = (home, Some(abroad));
+    }
+
+    /// Its number among fellows.
+    pub fn home(&self) -> u32 {
+        self.home
+    }
+
+    #[inline]
+    pub(crate) const fn id(&self, index: u32) -> TaskId {
+        TaskId { index, home: self.home }
+    }
+
+    #[cold]
+    pub(crate) fn wake_abroad(&self, task: TaskId) {
+        let abroad = self.abroad.as_ref().expect("a task of another schedule is one of a fellow's");
+        abroad(task);
+    }
+
+    /// When something happens next, if nothing comes from elsewhere.
+    pub fn next_event(&self) -> Option<Nanos> {
+        if self.ready.is_empty() { self.timers.earliest() } else { Some(self.now) }
+    }
+
     /// Tells `sink` of every span of work from here on.
     pub fn set_trace(&mut self, sink: Option<TraceSink>) {
         self.tracer = sink.map(|sink| Box::new(Tracer::new(sink)));
@@ -167,7 +207,7 @@ impl Schedule {
     pub fn add_task(&mut self) -> TaskId {
         let index = self.new_task();
         self.ready.push_back(index);
-        TaskId(index)
+        self.id(index)
     }
 
     pub(crate) fn add_task_at(&mut self, at: Nanos) -> TaskId {
@@ -176,7 +216,7 @@ impl Schedule {
         }
         let index = self.new_task();
         self.set_timer(at, index, Timer::ARRIVAL);
-        TaskId(index)
+        self.id(index)
     }
 
     fn new_task(&mut self) -> u32 {
@@ -214,7 +254,7 @@ impl Schedule {
         spawned: &mut Vec<(TaskId, LocalFuture<'static, ()>)>,
     ) {
         if let Some(task) = finished {
-            self.end(task.0);
+            self.end(task.index);
         }
         spawned.append(&mut self.spawned);
     }
@@ -270,13 +310,13 @@ impl Schedule {
             },
         };
         self.current = index;
-        Some(TaskId(index))
+        Some(self.id(index))
     }
 
     fn next_by_the_wall(&mut self) -> Option<Turn> {
         if let Some(index) = self.ready.pop_front() {
             self.current = index;
-            return Some(Turn::Ready(TaskId(index)));
+            return Some(Turn::Ready(self.id(index)));
         }
         let due = self.timers.earliest()?;
         if due > self.now {
@@ -291,7 +331,7 @@ impl Schedule {
             return Some(Turn::Wait(due));
         }
         self.current = timer.task;
-        let task = TaskId(timer.task);
+        let task = self.id(timer.task);
         // What arrives was stamped by the wall itself and can hardly be late.
         let is_arrival = timer.resource == Timer::ARRIVAL;
         Some(if is_arrival { Turn::Ready(task) } else { Turn::Due { task, late: self.late } })

@@ -1,22 +1,34 @@
 use crate::class::Class;
+use crate::monitor::in_its_place;
 use crate::rank::Rank;
 use crate::resource::Queue;
-use crate::schedule::{LocalFuture, with};
+use crate::schedule::with;
 use crate::stage::{Stage, Stages};
 use crate::timer::Timer;
 use base::Nanos;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A running task of the installed schedule. Ids are used again after a task ends.
+/// A running task of the installed schedule, or of a fellow's. Ids are used again after a task
+/// ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct TaskId(pub(crate) u32);
+pub struct TaskId {
+    pub(crate) index: u32,
+    /// The number of its schedule among fellows.
+    pub(crate) home: u32,
+}
 
 impl TaskId {
+    /// The number of its schedule among fellows.
+    #[inline]
+    pub const fn home(self) -> usize {
+        self.home as usize
+    }
+
     /// The task's place in its owner's table of futures.
     #[inline]
     pub const fn index(self) -> usize {
-        self.0 as usize
+        self.index as usize
     }
 }
 
@@ -154,13 +166,22 @@ pub fn host_now() -> Nanos {
 /// The task being polled.
 #[inline]
 pub fn current() -> TaskId {
-    with(|schedule| TaskId(schedule.current))
+    with(|schedule| schedule.id(schedule.current))
+}
+
+/// The number of the installed schedule among fellows: see [`Schedule::join_fellows`]. 0 of one
+/// without.
+///
+/// [`Schedule::join_fellows`]: crate::Schedule::join_fellows
+#[inline]
+pub fn home() -> u32 {
+    with(|schedule| schedule.home)
 }
 
 /// Starts `future` as a task of its own at this instant, after the tasks that are ready now.
 #[inline]
 pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
-    let future = Box::pin(future);
+    let future = in_its_place(future);
     with(|schedule| {
         let task = schedule.add_task();
         schedule.spawned.push((task, future));
@@ -172,7 +193,7 @@ pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
 /// that arrives from outside.
 #[inline]
 pub fn spawn_at(at: Nanos, future: impl Future<Output = ()> + 'static) -> TaskId {
-    let future = Box::pin(future);
+    let future = in_its_place(future);
     with(|schedule| {
         let task = schedule.add_task_at(at);
         schedule.spawned.push((task, future));
@@ -181,14 +202,15 @@ pub fn spawn_at(at: Nanos, future: impl Future<Output = ()> + 'static) -> TaskId
 }
 
 /// Starts a task on behalf of the current one, which holds `inherited` meanwhile.
-pub(crate) fn spawn_child(future: LocalFuture<'static, ()>, inherited: u16) -> TaskId {
+pub(crate) fn spawn_child(future: impl Future<Output = ()> + 'static, inherited: u16) -> TaskId {
+    let future = in_its_place(future);
     with(|schedule| {
         let task = schedule.add_task();
-        let child = schedule.task(task.0);
+        let child = schedule.task(task.index);
         (child.held, child.inherited) = (inherited, inherited);
         let current = schedule.current;
         if let Some(tracer) = &mut schedule.tracer {
-            tracer.begin_child(task.0, current);
+            tracer.begin_child(task.index, current);
         }
         schedule.spawned.push((task, future));
         task

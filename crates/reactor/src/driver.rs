@@ -1,5 +1,6 @@
+use crate::operation::Operation;
 use crate::remote::Remote;
-use crate::ring::{Ring, RingError};
+use crate::ring::{Event, Ring, RingError, TOKENS};
 use clock::{Rank, Stage, TaskId};
 use rustix::event::PollFlags;
 use std::cell::{Cell, RefCell};
@@ -43,7 +44,7 @@ const HOT_MAX: usize = 4;
 const MISSES_MAX: u32 = 256;
 
 /// The token of the event by which other threads wake the reactor.
-const EVENT: u64 = u64::MAX;
+const EVENT: u64 = TOKENS - 1;
 
 thread_local! {
     static INSTALLED: RefCell<Option<Box<Driver>>> = const { RefCell::new(None) };
@@ -53,7 +54,9 @@ thread_local! {
 #[inline]
 pub(crate) fn with<T>(f: impl FnOnce(&mut Driver) -> T) -> T {
     INSTALLED.with_borrow_mut(|installed| {
-        f(installed.as_mut().expect("sockets and messages are waited for inside `Reactor::serve`"))
+        f(installed
+            .as_mut()
+            .expect("sockets, files and messages are waited for inside `Reactor::serve`"))
     })
 }
 
@@ -157,19 +160,37 @@ impl Driver {
     pub(crate) fn look(&mut self) -> bool {
         let mut is_news = self.look_at_letterboxes();
         self.ring.pass();
-        while let Some(token) = self.ring.next() {
-            if token == EVENT {
-                self.remote.clear_event();
-                self.event_is_watched = false;
-                continue;
+        while let Some(event) = self.ring.next() {
+            match event {
+                Event::Ready(EVENT) => {
+                    self.remote.clear_event();
+                    self.event_is_watched = false;
+                    continue;
+                }
+                Event::Ready(token) => {
+                    let token = usize::try_from(token).expect("tokens are places");
+                    let task = self.watched[token].take();
+                    self.free.push(token);
+                    clock::wake(task.expect("a token comes back once"));
+                }
+                Event::Ended(task) => clock::wake(task),
             }
-            let token = usize::try_from(token).expect("tokens are places");
-            let task = self.watched[token].take();
-            self.free.push(token);
-            clock::wake(task.expect("a token comes back once"));
             is_news = true;
         }
         is_news
+    }
+
+    /// Has the kernel do `operation`, at whose end `task` goes on and takes it from the place that
+    /// this returns.
+    #[inline]
+    pub(crate) fn start(&mut self, operation: Operation, task: TaskId) -> usize {
+        self.ring.start(operation, task)
+    }
+
+    /// The operation of `place`, which has ended, and what the kernel said.
+    #[inline]
+    pub(crate) fn take(&mut self, place: usize) -> (Operation, i32) {
+        self.ring.take(place)
     }
 
     /// Lets the hot sockets be tried, and says whether there are any.

@@ -14,14 +14,18 @@
 //!    sleeps in an `io_uring` until a socket is ready, another thread rings, or 100 us before the
 //!    next timer. Where that was soon it looks for 200 us the next time, until nothing comes for as
 //!    long. Bytes go by plain calls that do not block, one for each read and one for each gathered
-//!    write; the ring holds nothing but the question which sockets are ready.
+//!    write; of sockets the ring is asked only which are ready.
 //! 5. While a reactor looks, up to four sockets are simply tried again; the others are watched by
 //!    the ring, so that they cost nothing until something comes. Asleep, the ring watches all.
-//! 6. A [`mailbox`] carries messages one way between two reactors, and threads without a reactor
+//! 6. A [`File`] is read and written by the ring itself: what tasks ask for in a turn goes to the
+//!    kernel in calls for several, which also bring what has ended.
+//! 7. A [`mailbox`] carries messages one way between two reactors, and threads without a reactor
 //!    put up [`notices`]. A [`Remote`] is what other threads hold of a reactor: they stop it and
 //!    read its [`Load`]. Whoever has news for a reactor rings, which is a system call only if it
 //!    sleeps (`remote.rs` says why none is lost).
-//! 7. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one
+//! 8. [`fellows`] share a device inside of a [`clock::Monitor`] and let one another's tasks go on;
+//!    in virtual time a [`Fellowship`] is several of them on one thread.
+//! 9. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one
 //!    that waits for a waker is reported like any task that waits for ever.
 //!
 //! # Guarantees
@@ -32,7 +36,7 @@
 //! - Messages arrive in order, and sending them never waits, so that two reactors cannot stop each
 //!   other.
 //! - Dropping a reactor drops its tasks where they stand, like a power cut, and ends its
-//!   connections.
+//!   connections. It returns when the kernel is done with what they asked of files.
 //!
 //! # Trusts
 //! Tasks yield; a future that never returns from `poll` hangs the run. The kernel has `io_uring`,
@@ -45,9 +49,13 @@
 
 mod brake;
 mod driver;
+mod fellows;
+mod fellowship;
+mod file;
 mod lateness;
 mod mailbox;
 mod notice;
+mod operation;
 mod reactor;
 mod remote;
 mod ring;
@@ -55,6 +63,9 @@ mod serve;
 mod tcp;
 
 pub use driver::stopped;
+pub use fellows::{Fellow, fellows};
+pub use fellowship::{Fellowship, Places};
+pub use file::File;
 pub use lateness::{LATE, Lateness};
 pub use mailbox::{Inbox, Outbox, ReceiveEnd, SendEnd, mailbox};
 pub use notice::{NoticeEnd, NoticeReader, NoticeWriter, notices};

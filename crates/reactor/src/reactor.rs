@@ -1,6 +1,8 @@
 use crate::brake::Brake;
 use crate::driver::Driver;
+use crate::fellows::Fellow;
 use crate::lateness::Lateness;
+use base::Nanos;
 use clock::{LocalFuture, Schedule, TaskId, TraceSink, Turn};
 use std::pin::pin;
 use std::rc::Rc;
@@ -16,6 +18,8 @@ pub struct Reactor {
     schedule: Option<Box<Schedule>>,
     /// From when it is first served; then `None` only while it is installed.
     pub(crate) driver: Option<Box<Driver>>,
+    /// Its place among others, if its tasks may wait for theirs.
+    pub(crate) fellow: Option<Fellow>,
 }
 
 /// Takes the schedule back into its reactor and the wall out of it, also when a task panics.
@@ -33,7 +37,16 @@ impl Reactor {
     /// A reactor whose clock stands at zero; see [`Schedule::new`] for `shuffle`.
     pub fn new(shuffle: Option<u64>) -> Self {
         let schedule = Some(Box::new(Schedule::new(shuffle)));
-        Self { futures: Vec::new(), schedule, driver: None }
+        Self { futures: Vec::new(), schedule, driver: None, fellow: None }
+    }
+
+    /// A reactor whose clock stands at zero, in its place among others. What they share is used
+    /// once they are served, under the remotes that the places are for.
+    pub fn among(fellow: Fellow, shuffle: Option<u64>) -> Self {
+        let mut schedule = Schedule::new(shuffle);
+        schedule.join_fellows(fellow.number(), fellow.abroad());
+        let schedule = Some(Box::new(schedule));
+        Self { futures: Vec::new(), schedule, driver: None, fellow: Some(fellow) }
     }
 
     /// Runs `root` to its end in virtual time, and everything else as far as that takes.
@@ -91,6 +104,55 @@ impl Reactor {
     /// Tells `sink` of each span for which a resource is held in the runs from here on.
     pub fn set_trace(&mut self, sink: Option<TraceSink>) {
         self.schedule.as_mut().expect("a reactor is not run from within itself").set_trace(sink);
+    }
+
+    /// A task that the caller polls.
+    pub(crate) fn add_task(&mut self) -> TaskId {
+        self.schedule.as_mut().expect("a reactor is not run from within itself").add_task()
+    }
+
+    /// When something happens in it next, which `now` at least is when others have woken a task.
+    pub(crate) fn next_event(&self, now: Nanos) -> Option<Nanos> {
+        let schedule = self.schedule.as_ref().expect("a reactor is not run from within itself");
+        let is_woken = self.fellow.as_ref().is_some_and(Fellow::has_news);
+        schedule.next_event().into_iter().chain(is_woken.then_some(now)).min()
+    }
+
+    /// Lets others' tasks of it go on at `now`, before which nothing is left to happen in it, and
+    /// polls the next one: by `poll_root`, unless that says that it is not the root.
+    pub(crate) fn step(
+        &mut self,
+        now: Nanos,
+        poll_root: impl FnOnce(TaskId, &mut Context<'_>) -> bool,
+    ) {
+        let schedule = self.schedule.take().expect("a reactor is not run from within itself");
+        clock::install(schedule);
+        let _installed = Installed(&mut self.schedule);
+        clock::move_on(now);
+        if let Some(fellow) = &self.fellow {
+            fellow.wake_all();
+        }
+        let mut spawned = Spawned::new();
+        let next = clock::turn(None, &mut spawned);
+        for (task, future) in spawned {
+            adopt(&mut self.futures, task, future);
+        }
+        let Some(task) = next else { return };
+        let mut context = Context::from_waker(Waker::noop());
+        if poll_root(task, &mut context) {
+            return;
+        }
+        if let Some(finished) = poll(&mut self.futures, task, &mut context) {
+            clock::end_task(finished);
+        }
+    }
+
+    /// Starts `future` in it.
+    pub(crate) fn spawn(&mut self, future: LocalFuture<'static, ()>) {
+        let schedule = self.schedule.take().expect("a reactor is not run from within itself");
+        clock::install(schedule);
+        let _installed = Installed(&mut self.schedule);
+        clock::spawn(future);
     }
 
     /// Lets the clock go by the wall from here on, in the next run.

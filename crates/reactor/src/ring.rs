@@ -1,65 +1,105 @@
+use crate::operation::{Operation, Operations};
+use clock::TaskId;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io;
+use std::mem::{self, ManuallyDrop};
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-/// What a reactor sleeps on: an `io_uring` in which nothing but readiness is asked for.
+/// What a reactor sleeps on: an `io_uring` that is asked which sockets are ready, and to read and
+/// write files.
 pub(crate) struct Ring {
-    ring: IoUring,
-    /// Asked for and not yet given to the kernel.
+    uring: IoUring,
+    /// Asked for and not yet given to the kernel. Each was made by [`Self::watch`], or of an
+    /// operation in `operations`.
     asked: VecDeque<squeue::Entry>,
+    operations: Operations,
 }
+
+/// What has come out of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// What was watched with this token is ready.
+    Ready(u64),
+    /// The operation for which this task waits has ended.
+    Ended(TaskId),
+}
+
+/// Tokens of what is watched are below this. Those of operations are their places, and this.
+pub(crate) const TOKENS: u64 = 1 << 63;
 
 /// The kernel gives a reactor no ring to sleep on.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "this machine gives no io_uring to wait for sockets with: it takes Linux 6.1 or later, and \
-     neither /proc/sys/kernel/io_uring_disabled nor the seccomp profile of a container may forbid \
-     it ({0})"
+    "this machine gives no io_uring to wait for sockets and files with: it takes Linux 6.1 or \
+     later, and neither /proc/sys/kernel/io_uring_disabled nor the seccomp profile of a container \
+     may forbid it ({0})"
 )]
 pub struct RingError(#[source] pub(crate) io::Error);
 
 /// Entries given to the kernel in one call. More wait for the next.
 const ENTRIES: u32 = 256;
 
+/// Operations that are given to the kernel in one call while a turn still asks for more: the disk
+/// would stand still until all of a turn are made, and a call for each costs more than it wins.
+const TOGETHER: usize = 8;
+
 impl Ring {
     /// A ring for this thread alone. Completions are worked on only when the thread asks for them,
     /// and a flag in memory says when that is worth a call.
     pub(crate) fn new() -> Result<Self, RingError> {
-        let ring = IoUring::builder()
+        let uring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
             .setup_coop_taskrun()
             .setup_taskrun_flag()
             .build(ENTRIES)
             .map_err(RingError)?;
-        if !ring.params().is_feature_ext_arg() {
+        if !uring.params().is_feature_ext_arg() {
             return Err(RingError(io::ErrorKind::Unsupported.into()));
         }
-        Ok(Self { ring, asked: VecDeque::new() })
+        Ok(Self { uring, asked: VecDeque::new(), operations: Operations::default() })
     }
 
     /// Has `token` come out of [`Self::next`] once, when `fd` is ready for `what` or broken. It
     /// stays open until then.
     pub(crate) fn watch(&mut self, fd: RawFd, what: PollFlags, token: u64) {
+        assert!(token < TOKENS, "other tokens are of operations");
         let poll = opcode::PollAdd::new(Fd(fd), u32::from(what.bits()));
         self.asked.push_back(poll.build().user_data(token));
+    }
+
+    /// Has the kernel do `operation`, whose end comes out of [`Self::next`] once, for `task`.
+    /// Returns the place from where it is taken then.
+    pub(crate) fn start(&mut self, operation: Operation, task: TaskId) -> usize {
+        let (place, entry) = self.operations.start(operation, task);
+        self.asked.push_back(entry.user_data(TOKENS | place as u64));
+        if self.asked.len() >= TOGETHER {
+            self.fill();
+            accept(self.uring.submit());
+        }
+        place
+    }
+
+    /// The operation of `place`, which has ended, and what the kernel said.
+    pub(crate) fn take(&mut self, place: usize) -> (Operation, i32) {
+        self.operations.take(place)
     }
 
     /// Gives the kernel what was asked for and takes what it has; no system call if there is
     /// neither.
     pub(crate) fn pass(&mut self) {
-        let queue = self.ring.submission();
+        let queue = self.uring.submission();
         if self.asked.is_empty() && queue.is_empty() && !queue.taskrun() && !queue.cq_overflow() {
             return;
         }
         drop(queue);
         self.fill();
-        accept(self.ring.submit());
+        accept(self.uring.submit());
     }
 
     /// As [`Self::pass`], and returns when something has come or after `limit`; sooner when the
@@ -67,30 +107,42 @@ impl Ring {
     pub(crate) fn sleep(&mut self, limit: Option<Duration>) {
         self.fill();
         if !self.asked.is_empty() {
-            accept(self.ring.submit());
+            accept(self.uring.submit());
             return;
         }
         let result = match limit.map(Timespec::from) {
             Some(limit) => {
-                self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit))
+                self.uring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit))
             }
-            None => self.ring.submit_and_wait(1),
+            None => self.uring.submit_and_wait(1),
         };
         accept(result);
     }
 
-    /// The next token that has come.
+    /// What has come next.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<u64> {
-        self.ring.completion().next().map(|entry| entry.user_data())
+    pub(crate) fn next(&mut self) -> Option<Event> {
+        let entry = self.uring.completion().next()?;
+        let token = entry.user_data();
+        if token < TOKENS {
+            return Some(Event::Ready(token));
+        }
+        let place = usize::try_from(token - TOKENS).expect("it is a place");
+        Some(Event::Ended(self.operations.end(place, entry.result())))
     }
 
     fn fill(&mut self) {
-        let mut queue = self.ring.submission();
+        let mut queue = self.uring.submission();
         while let Some(entry) = self.asked.front() {
-            // SAFETY: what must outlive the operation is all that the entry points to, and a
-            // PollAdd points to nothing: it holds a number of a file, bits and a token. Were the
-            // file closed too early the kernel would report that, or watch another one.
+            // SAFETY: all that an entry points to must stay, unchanged by others, until the kernel
+            // is done with it. A PollAdd points to nothing: it holds a number of a file, bits and
+            // a token; were the file closed too early the kernel would report that, or watch
+            // another one. Every other entry was made of an `Operation` in `self.operations`, and
+            // points to the heap memory that this owns: the list of its parts, bytes of `Buf`s,
+            // which never change while somebody holds them, and those of a `BufMut`, which is its
+            // only owner and is not touched there. `Operations::take` gives an operation away only
+            // after its end has come out of the ring, nothing else removes one, and `Ring::drop`
+            // waits for all of them or lets none go.
             #[expect(unsafe_code, reason = "the one entry that a ring is given")]
             let pushed = unsafe { queue.push(entry) };
             if pushed.is_err() {
@@ -98,6 +150,23 @@ impl Ring {
             }
             self.asked.pop_front();
         }
+    }
+}
+
+impl Drop for Ring {
+    /// Returns when the kernel is done with all operations. It would go on with them without the
+    /// ring, in memory that is others' by then.
+    fn drop(&mut self) {
+        // Memory that is lost for good, should the ring break meanwhile, is the lesser evil.
+        let operations = ManuallyDrop::new(mem::take(&mut self.operations));
+        let mut left = operations.under_way();
+        while left > 0 {
+            self.sleep(None);
+            while let Some(entry) = self.uring.completion().next() {
+                left -= usize::from(entry.user_data() >= TOKENS);
+            }
+        }
+        drop(ManuallyDrop::into_inner(operations));
     }
 }
 
@@ -129,7 +198,8 @@ mod tests {
         let mut seen = Vec::new();
         while seen.len() < usize::try_from(count).unwrap() {
             ring.pass();
-            while let Some(token) = ring.next() {
+            while let Some(event) = ring.next() {
+                let Event::Ready(token) = event else { panic!("nothing else was asked for") };
                 seen.push(token);
             }
         }
@@ -139,7 +209,7 @@ mod tests {
         assert_eq!(ring.next(), None);
         rustix::io::write(&other, &1u64.to_ne_bytes()).unwrap();
         ring.sleep(None);
-        assert_eq!((ring.next(), ring.next()), (Some(count), None));
+        assert_eq!((ring.next(), ring.next()), (Some(Event::Ready(count)), None));
     }
 
     #[test]
@@ -150,9 +220,9 @@ mod tests {
         for token in 0..u64::from(ENTRIES) {
             ring.watch(other.as_raw_fd(), PollFlags::IN, token);
         }
-        ring.watch(ready.as_raw_fd(), PollFlags::IN, u64::MAX);
+        ring.watch(ready.as_raw_fd(), PollFlags::IN, TOKENS - 1);
         ring.sleep(None);
         ring.sleep(None);
-        assert_eq!((ring.next(), ring.next()), (Some(u64::MAX), None));
+        assert_eq!((ring.next(), ring.next()), (Some(Event::Ready(TOKENS - 1)), None));
     }
 }

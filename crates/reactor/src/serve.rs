@@ -35,7 +35,14 @@ impl Reactor {
     ) -> Result<(T, Lateness), RingError> {
         let driver = match self.driver.take() {
             Some(driver) => driver,
-            None => Box::new(Driver::new(remote)?),
+            None => {
+                let mut driver = Driver::new(remote)?;
+                if let Some(fellow) = self.fellow.clone() {
+                    assert!(fellow.is_under(remote), "a place is for the reactor under its remote");
+                    driver.add_letterbox(Rc::new(fellow));
+                }
+                Box::new(driver)
+            }
         };
         assert!(driver.remote().is(remote), "a reactor is served under one remote");
         let brake = self.set_wall();
