@@ -7,6 +7,7 @@ use std::ffi::OsString;
 mod bench;
 mod demo;
 mod device;
+mod drive;
 mod kv;
 mod reproduce;
 mod serve;
@@ -17,6 +18,7 @@ pub(crate) use bench::{
 };
 pub(crate) use demo::{Clock, DemoArgs};
 pub(crate) use device::{CalibrateArgs, DeviceArgs, DeviceCommand, SensitivityArgs};
+pub(crate) use drive::{CheckArgs, FormatArgs, InspectArgs};
 pub(crate) use kv::{KvArgs, KvCommand, StoreArgs};
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use serve::{ServeArgs, ServeClock};
@@ -51,6 +53,9 @@ enum Command {
     Bench(Box<BenchArgs>),
     Reproduce(ReproduceArgs),
     Device(DeviceArgs),
+    Format(FormatArgs),
+    Inspect(InspectArgs),
+    Check(CheckArgs),
 }
 
 /// Does what `arguments`, the first of which is the program's name, ask.
@@ -71,6 +76,9 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<Outpu
         Command::Kv(args) => crate::kv::run(&args.command),
         Command::Bench(args) => crate::bench::run(&args),
         Command::Reproduce(args) => crate::reproduce::run(&args),
+        Command::Format(args) => crate::drive::format(&args),
+        Command::Inspect(args) => crate::drive::inspect(&args),
+        Command::Check(args) => crate::drive::check(&args),
         Command::Device(DeviceArgs { command }) => match command {
             DeviceCommand::List { json } => crate::device::list(json),
             DeviceCommand::Show { profile, json } => crate::device::show(&profile, json),
@@ -139,6 +147,9 @@ mod tests {
             "device show",
             "device sensitivity",
             "device calibrate",
+            "format",
+            "inspect",
+            "check",
         ] {
             let arguments = format!("kvasir {arguments} --help");
             let words = arguments.split_whitespace().map(OsString::from);

@@ -10,8 +10,10 @@
 
 mod faults;
 mod figure;
+mod file;
 mod fitted;
 mod index_table;
+mod outside;
 mod plan;
 mod power;
 mod remote;
@@ -19,6 +21,7 @@ mod replay;
 mod report;
 mod room;
 mod space;
+mod spread;
 mod state;
 
 use crate::args::{BenchArgs, BenchCommand, Clock, MeasureArgs};
@@ -41,6 +44,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Output, Failure> {
     match &args.command {
         Some(BenchCommand::Replay(args)) => replay::run(args),
         None if Uri::is_meant(&args.measure.target) => remote::run(args),
+        None if file::is_meant(&args.measure.target) => file::run(args),
         None => run_plan(args),
     }
 }

@@ -11,6 +11,7 @@ mod breakdown;
 mod calibrate;
 mod demo;
 mod device;
+mod drive;
 mod flash;
 mod kv;
 mod lateness;

@@ -13,6 +13,7 @@ mod core_pair;
 mod criteria;
 mod filebench;
 mod flash_delay;
+mod fresh;
 mod gc_blocking;
 mod grid;
 mod handlers;

@@ -10,11 +10,12 @@ mod report;
 mod signals;
 
 use crate::args::ServeArgs;
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Output, say_aside};
 use node::server::{Server, ServerError};
 use report::{Listening, Stopped};
 use signals::Waiting;
 use std::io::{self, Write};
+use std::thread;
 
 /// Serves what `args` name until a signal ends it.
 pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
@@ -29,10 +30,13 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
     }
     // Before the threads start, so that all leave signals to one.
     let signals = signals::catch()?;
-    let server = Server::start(config.server()).map_err(failure)?;
+    let mut server = Server::start(config.server()).map_err(failure)?;
     let listening = Listening::new(args, &config, (server.addresses(), server.http_address()));
     let listening = listening.with_states(&server);
     listening.warn();
+    if let Some(told) = server.listen() {
+        thread::spawn(move || told.iter().for_each(|sentence| say_aside(&sentence)));
+    }
     say(&listening, args.json)?;
     let pace = config.pace;
     let waiting = Waiting::begin(signals, &server, args.config.clone().zip(Some(config)));
@@ -44,16 +48,19 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
 
 fn failure(error: ServerError) -> Failure {
     match error {
-        ServerError::Name(_) | ServerError::Listen { .. } | ServerError::NoState => {
-            Failure::refused(error)
-        }
+        ServerError::Name(_)
+        | ServerError::Listen { .. }
+        | ServerError::NoState
+        | ServerError::NoDisk(_)
+        | ServerError::Disk { failure: None, .. } => Failure::refused(error),
         ServerError::State { path, problem } => {
             Failure::Refused(crate::rig::sentence(&path, &problem))
         }
         ServerError::Device(error) => crate::rig::device_failure(error),
-        ServerError::Unsaved { .. } | ServerError::Reactor(_) | ServerError::Machine(_) => {
-            Failure::Broken(error.to_string())
-        }
+        ServerError::Unsaved { .. }
+        | ServerError::Disk { .. }
+        | ServerError::Reactor(_)
+        | ServerError::Machine(_) => Failure::Broken(error.to_string()),
     }
 }
 

@@ -7,11 +7,14 @@ use crate::logical_blocks::LogicalBlocks as _;
 use crate::namespace::Namespace;
 use crate::queue::{QueuePair, Submission};
 use crate::sanitizing::Sanitizing;
-use clock::{Code, Cores, Gate, Group};
+use clock::{Code, Cores, Gate, Group, Monitor};
 use engine::Store;
 use spec::Status;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
 /// What the controller is made of.
 #[derive(Clone, Debug)]
@@ -28,6 +31,9 @@ pub struct Config {
     pub cores: Cores,
     /// What every command passes first: a collector that blocks the whole controller closes it.
     pub gate: Arc<Gate>,
+    /// Inside of which everything is done that others may do at the same time in other reactors;
+    /// `None` where there are none.
+    pub monitor: Option<Arc<Monitor>>,
     /// Whether a loss of power may take what was answered and not flushed: a volatile write cache
     /// (Base 2.1, Volatile Write Cache), which is always on.
     pub has_volatile_cache: bool,
@@ -37,14 +43,24 @@ pub struct Config {
 pub struct Controller {
     pub(crate) link: Link,
     pub(crate) firmware: Firmware,
-    pub(crate) inventory: Inventory,
-    pub(crate) attachments: Attachments,
-    pub(crate) sanitizing: Sanitizing,
+    pub(crate) inventory: Arc<Inventory>,
+    pub(crate) attachments: Arc<Attachments>,
+    pub(crate) sanitizing: Arc<Sanitizing>,
+    delete_reports_missing: Arc<AtomicBool>,
     kv: Option<Arc<Store>>,
     cores: Cores,
     gate: Arc<Gate>,
+    monitor: Option<Arc<Monitor>>,
     has_volatile_cache: bool,
-    delete_reports_missing: AtomicBool,
+}
+
+/// What the controllers of a device in several reactors have in common.
+struct Common {
+    inventory: Arc<Inventory>,
+    attachments: Arc<Attachments>,
+    sanitizing: Arc<Sanitizing>,
+    delete_reports_missing: Arc<AtomicBool>,
+    kv: Option<Arc<Store>>,
 }
 
 impl Controller {
@@ -54,17 +70,43 @@ impl Controller {
             Namespace::Kv(store) => Some(store.clone()),
             Namespace::Block(_) | Namespace::Zoned(_) => None,
         });
+        let common = Common {
+            inventory: Arc::new(Inventory::new(namespaces)),
+            attachments: Arc::default(),
+            sanitizing: Arc::default(),
+            delete_reports_missing: Arc::default(),
+            kv,
+        };
+        Self::of(common, config)
+    }
+
+    /// A controller of the same namespaces in another reactor, whose resources those of `config`
+    /// are.
+    pub fn beside(&self, config: Config) -> Arc<Self> {
+        let common = Common {
+            inventory: self.inventory.clone(),
+            attachments: self.attachments.clone(),
+            sanitizing: self.sanitizing.clone(),
+            delete_reports_missing: self.delete_reports_missing.clone(),
+            kv: self.kv.clone(),
+        };
+        Self::of(common, config)
+    }
+
+    fn of(common: Common, config: Config) -> Arc<Self> {
+        let Common { inventory, attachments, sanitizing, delete_reports_missing, kv } = common;
         Arc::new(Self {
-            inventory: Inventory::new(namespaces),
-            attachments: Attachments::default(),
-            sanitizing: Sanitizing::default(),
+            inventory,
+            attachments,
+            sanitizing,
+            delete_reports_missing,
             kv,
             link: Link::new(config.group, config.link),
             firmware: Firmware::new(config.group, config.handlers, config.costs),
             cores: config.cores,
             gate: config.gate,
+            monitor: config.monitor,
             has_volatile_cache: config.has_volatile_cache,
-            delete_reports_missing: AtomicBool::new(false),
         })
     }
 
@@ -105,8 +147,29 @@ impl Controller {
         self.has_volatile_cache
     }
 
+    /// Does `work` inside of the monitor.
+    pub(crate) async fn inside<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|context| self.poll_inside(work.as_mut(), context)).await
+    }
+
+    /// Polls `work` inside of the monitor: as [`Self::inside`], which holds it twice, for what is
+    /// large.
+    pub(crate) fn poll_inside<F: Future>(
+        &self,
+        work: Pin<&mut F>,
+        context: &mut Context<'_>,
+    ) -> Poll<F::Output> {
+        let _inside = self.monitor.as_ref().map(Monitor::inside);
+        work.poll(context)
+    }
+
     /// Flushes all namespaces. What of that fails is not durable, and nobody can help it.
     pub(crate) async fn flush_all(&self) {
+        self.inside(self.flush_each()).await;
+    }
+
+    async fn flush_each(&self) {
         for namespace in self.namespace_ids().into_iter().filter_map(|id| self.namespace(id)) {
             match &*namespace {
                 Namespace::Kv(store) => drop(store.flush().await),
@@ -121,7 +184,7 @@ impl Controller {
         QueuePair::new(self.clone())
     }
 
-    /// Executes a command of a namespace, which ends no sooner.
+    /// Executes a command of a namespace, which ends no sooner. Polled inside.
     pub(crate) async fn execute(
         &self,
         namespace: Option<Arc<Namespace>>,

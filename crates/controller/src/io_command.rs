@@ -75,12 +75,13 @@ const CHANGES: Effects = Effects::CHANGES_DATA;
 const NO_EFFECT: Effects = Effects(0);
 
 /// The most used first.
-static KEY_VALUE: [IoCommand; 5] = [
+static KEY_VALUE: [IoCommand; 6] = [
     IoCommand::new(Opcode::RETRIEVE, NO_EFFECT, nothing, Counted::Read),
     IoCommand::new(Opcode::STORE, CHANGES, size, Counted::Write),
     IoCommand::new(Opcode::EXIST, NO_EFFECT, nothing, Counted::Neither),
     IoCommand::new(Opcode::DELETE, CHANGES, nothing, Counted::Neither),
     IoCommand::new(Opcode::LIST, NO_EFFECT, size, Counted::Neither),
+    FLUSH,
 ];
 
 static NVM: [IoCommand; 8] = [READ, WRITE, FLUSH, WRITE_ZEROES, DATASET, COPY, COMPARE, VERIFY];

@@ -20,6 +20,7 @@ impl Controller {
             Opcode::DELETE => self.delete(store, submission).await,
             Opcode::EXIST => self.exist(store, submission).await,
             Opcode::LIST => Box::pin(self.list(store, submission)).await,
+            Opcode::FLUSH => Box::pin(flush(store)).await,
             _ => Err(Status::INVALID_OPCODE),
         }
     }
@@ -127,6 +128,11 @@ pub(crate) fn expect(store: &Store, command: &Command) {
     if let (Ok(space), Ok(key)) = (key_space(command), key(command, None, Status::SUCCESS)) {
         store.expect(space, &key);
     }
+}
+
+/// Flush (NVM Express Base 2.0, section 7.1): all that was answered outlives a loss of power.
+async fn flush(store: &Store) -> Executed {
+    store.flush().await.map(|()| Outcome::done()).map_err(status_of)
 }
 
 /// A namespace is the key space of the same number.

@@ -33,7 +33,7 @@ impl Controller {
     /// bytes of pairs. Returns its id.
     pub(crate) async fn create_namespace(&self, set: CommandSet, size: u64) -> Result<u32, Status> {
         let nsid = self.inventory.reserve()?;
-        match self.make(nsid, set, size).await {
+        match self.inside(self.make(nsid, set, size)).await {
             Ok(namespace) => {
                 self.inventory.put(nsid, Arc::new(namespace));
                 Ok(nsid)
@@ -65,12 +65,7 @@ impl Controller {
     pub(crate) async fn delete_namespace(&self, nsid: u32) -> Result<(), Status> {
         let namespace = self.inventory.begin_end(nsid)?;
         until_unused(&namespace, 1).await;
-        let wiped = match &*namespace {
-            Namespace::Kv(store) => {
-                store.delete_key_space(key_space(nsid)).await.map_err(status_of)
-            }
-            Namespace::Block(_) | Namespace::Zoned(_) => wipe(nsid, &namespace).await,
-        };
+        let wiped = self.inside(end(nsid, &namespace)).await;
         match wiped {
             Ok(()) => self.inventory.end(nsid, &namespace),
             Err(_) => self.inventory.put(nsid, namespace),
@@ -83,7 +78,7 @@ impl Controller {
     pub(crate) async fn format_namespace(&self, nsid: u32) -> Result<(), Status> {
         let namespace = self.inventory.begin_format(nsid)?;
         until_unused(&namespace, 2).await;
-        let wiped = wipe(nsid, &namespace).await;
+        let wiped = self.inside(wipe(nsid, &namespace)).await;
         self.inventory.put(nsid, namespace);
         wiped
     }
@@ -97,6 +92,14 @@ const LOOK: Nanos = Nanos::from_micros(100);
 async fn until_unused(namespace: &Arc<Namespace>, holders: usize) {
     while Arc::strong_count(namespace) > holders {
         clock::sleep(LOOK, Stage::Queue).await;
+    }
+}
+
+/// Leaves nothing of a namespace.
+async fn end(nsid: u32, namespace: &Namespace) -> Result<(), Status> {
+    match namespace {
+        Namespace::Kv(store) => store.delete_key_space(key_space(nsid)).await.map_err(status_of),
+        Namespace::Block(_) | Namespace::Zoned(_) => wipe(nsid, namespace).await,
     }
 }
 

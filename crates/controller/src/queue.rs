@@ -5,6 +5,8 @@ use clock::{Rank, Stage, TaskId};
 use spec::Command;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -82,7 +84,9 @@ impl QueuePair {
             clock::label(id);
             let submitted = clock::now();
             let opcode = submission.command.opcode();
-            let outcome = shared.controller.execute(namespace, submission).await;
+            let controller = &shared.controller;
+            let mut work = pin!(controller.execute(namespace, submission));
+            let outcome = poll_fn(|context| controller.poll_inside(work.as_mut(), context)).await;
             let (completed, stages) = (clock::now(), clock::stages());
             assert_eq!(stages.total(), completed - submitted, "stages add up to the latency");
             shared.post(Completion {

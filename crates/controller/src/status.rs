@@ -10,6 +10,7 @@ pub(crate) const fn status_of(error: Error) -> Status {
         Error::ValueTooLong { .. } => Status::INVALID_VALUE_SIZE,
         Error::CapacityExceeded => Status::CAPACITY_EXCEEDED,
         Error::Unrecovered => Status::UNRECOVERED_ERROR,
+        Error::Unwritten => Status::WRITE_FAULT,
         Error::NoKeySpace | Error::KeySpaceReserved => Status::INVALID_NAMESPACE,
         Error::KeySpaceExists
         | Error::NoCheckpoint
@@ -21,9 +22,12 @@ pub(crate) const fn status_of(error: Error) -> Status {
 /// The status that tells a host why blocks could not be read.
 pub(crate) const fn status_of_read(error: media::Error) -> Status {
     match error {
-        media::Error::NoFreeExtent | media::Error::PowerLost | media::Error::ReadOnly => {
-            Status::INTERNAL_ERROR
-        }
+        media::Error::NoFreeExtent
+        | media::Error::PowerLost
+        | media::Error::ReadOnly
+        | media::Error::UnwrittenBlock(_)
+        | media::Error::NoSpace
+        | media::Error::NotFlushed => Status::INTERNAL_ERROR,
         media::Error::Unrecovered(_) | media::Error::UnrecoveredBlock(_) => {
             Status::UNRECOVERED_READ_ERROR
         }
@@ -33,10 +37,14 @@ pub(crate) const fn status_of_read(error: media::Error) -> Status {
 /// The status that tells a host why blocks could not be written.
 pub(crate) const fn status_of_write(error: media::Error) -> Status {
     match error {
-        media::Error::NoFreeExtent | media::Error::ReadOnly => Status::CAPACITY_EXCEEDED,
+        media::Error::NoFreeExtent | media::Error::NoSpace | media::Error::ReadOnly => {
+            Status::CAPACITY_EXCEEDED
+        }
         media::Error::PowerLost
         | media::Error::Unrecovered(_)
-        | media::Error::UnrecoveredBlock(_) => Status::WRITE_FAULT,
+        | media::Error::UnrecoveredBlock(_)
+        | media::Error::UnwrittenBlock(_)
+        | media::Error::NotFlushed => Status::WRITE_FAULT,
     }
 }
 

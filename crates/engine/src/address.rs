@@ -2,8 +2,8 @@ use crate::record::HEADER_ALIGN;
 use media::{ExtentId, PageId};
 use serde::{Deserialize, Serialize};
 
-/// Where a record's header lies, in 48 bits: a page number in 32, an offset in the page's headers,
-/// in units of 8 bytes, in 16.
+/// Where a record's header lies, in 48 bits: a page number in 32, and in 16 an offset in the page's
+/// headers, in units of 8 bytes; or, where the record has a frame to itself, how long that is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Address(u64);
 
@@ -33,9 +33,20 @@ impl Address {
     #[inline]
     pub(crate) fn new(page: PageNumber, offset: usize) -> Self {
         debug_assert!(offset.is_multiple_of(HEADER_ALIGN), "headers are aligned");
-        let unit = offset / HEADER_ALIGN;
-        assert!(unit < 1 << 16, "the headers of a page take less than 512 KiB");
-        Self((u64::from(page.0) << 16) | unit as u64)
+        let unit = u16::try_from(offset / HEADER_ALIGN);
+        Self::with_unit(page, unit.expect("the headers of a page take less than 512 KiB"))
+    }
+
+    /// An address whose lower 16 bits say something else than an offset.
+    #[inline]
+    pub(crate) fn with_unit(page: PageNumber, unit: u16) -> Self {
+        Self((u64::from(page.0) << 16) | u64::from(unit))
+    }
+
+    /// The lower 16 bits.
+    #[inline]
+    pub(crate) const fn unit(self) -> u16 {
+        (self.0 & 0xFFFF) as u16
     }
 
     #[inline]
@@ -46,7 +57,7 @@ impl Address {
 
     #[inline]
     pub(crate) const fn offset(self) -> usize {
-        (self.0 & 0xFFFF) as usize * HEADER_ALIGN
+        self.unit() as usize * HEADER_ALIGN
     }
 }
 

@@ -2,14 +2,16 @@
 
 use crate::address::Address;
 use crate::extent::{Extent, class_of};
-use crate::log::{Appended, Frontier, Log, NewRecord, NoRoom, State, reserve};
+use crate::layout::PROLOGUE_BYTES;
+use crate::log::{Appended, Frontier, Log, NewRecord, NoRoom, Pin, Program, State, reserve};
 use crate::page_builder::PageBuilder;
 use crate::page_view::PageView;
-use crate::pending::Pending;
+use crate::pending::{Pending, durable};
 use crate::rebuild::Listing;
 use crate::record::{Header, Kind, header_len};
-use crate::summary::{SUMMARY_ENTRY_BYTES, Summary, summary_page_count};
+use crate::summary::{SUMMARY_ENTRY_BYTES, Summary, summary_numbers};
 use base::{Buf, Key};
+use clock::{Rank, Stage};
 use media::{ExtentId, Label, Page, PageId, Stream};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -45,9 +47,27 @@ impl Log {
         };
         if on_one_page {
             let (address, page) = self.push(state, stream, header, record.value.clone());
+            // None joins it. The cleaner's pages go out together, so it waits for the next one.
+            if self.layout.is_alone(record.value.len()) && stream != Stream::Gc {
+                self.next_page(state, stream);
+            }
             return Ok(Appended { address, pages: smallvec![page] });
         }
         Ok(self.append_long(state, stream, header, record.value))
+    }
+
+    /// Gives the stream's open page, which is empty, the place that it keeps; a record may have it
+    /// to itself. For a page of hosts that others join those before it had better not wait, and
+    /// must not where nobody closes it for them.
+    fn place(&self, state: &mut State, stream: Stream, is_alone: bool) {
+        let frontier = frontier(state, stream);
+        let before = PageId { extent: frontier.extent, page: frontier.page };
+        let holds = stream != Stream::Host || is_alone;
+        let may_wait = holds || !self.answers_early;
+        let least = if may_wait { before.page } else { self.layout.aligned(before.page) };
+        frontier.page = self.media.place(PageId { page: least, ..before }, holds);
+        let page = frontier.page;
+        self.expect_at(state, before, page);
     }
 
     /// Adds a record, or its first part, to the stream's open page.
@@ -58,9 +78,16 @@ impl Log {
         header: Header<'_>,
         part: Buf,
     ) -> (Address, Arc<Pending>) {
+        if frontier(state, stream).builder.is_empty() {
+            self.place(state, stream, self.layout.is_alone(part.len()));
+        }
         let frontier = frontier(state, stream);
         let offset = frontier.builder.push(header, part);
-        let address = Address::new(self.number(frontier.extent, frontier.page), offset);
+        let number = self.number(frontier.extent, frontier.page);
+        let address = self.layout.address(number, offset, header.len(), header.value_len);
+        if stream != Stream::Index {
+            self.headers.note(address, frontier.builder.header(offset, header.len()));
+        }
         let pending = frontier.pending.clone();
         if stream == Stream::Host && header.kind == Kind::Tombstone {
             let key = Key::new(header.key).expect("it is that of a host's command");
@@ -109,6 +136,13 @@ impl Log {
             };
             let room = frontier.builder.room(header_len);
             let fits = match room {
+                Some(room) if self.layout.frames.is_some() && value_len <= room => {
+                    if !self.has_units(frontier, header_len, value_len) {
+                        self.seal(state, stream);
+                        continue;
+                    }
+                    true
+                }
                 Some(room) if on_one_page => value_len <= room,
                 Some(room) if room > 0 => {
                     let more = (value_len - room.min(value_len)).div_ceil(self.layout.bare_room());
@@ -128,14 +162,32 @@ impl Log {
         panic!("an empty extent has room for the longest record");
     }
 
-    /// True when the extent has `more` pages after the open one, and room for their summary.
+    /// True when the open page, with a record that joins it, and then a summary fit the extent,
+    /// where pages are frames.
+    fn has_units(&self, frontier: &Frontier, header_len: usize, value_len: u32) -> bool {
+        let page = if self.layout.is_alone(value_len) {
+            self.layout.numbers(PROLOGUE_BYTES + header_len, value_len)
+        } else {
+            self.layout.shared_numbers()
+        };
+        let entry = SUMMARY_ENTRY_BYTES + self.layout.headers_max();
+        let reserved = summary_numbers(self.layout, frontier.summary.bytes() + entry);
+        let end = self.layout.aligned(self.layout.aligned(frontier.page) + page);
+        end + reserved <= self.shape.pages_per_extent
+    }
+
+    /// True when the extent has `more` pages after the open one, and room for their summary. Where
+    /// pages are frames, when that one may be of any size that records share.
     fn has_pages(&self, frontier: &Frontier, more: u32) -> bool {
+        if self.layout.frames.is_some() {
+            return self.has_units(frontier, 0, 0);
+        }
         // The open page's headers, at most a page and its spare area, are not yet in the summary;
         // nor are those on the last of `more` pages, which other records join.
-        let page = SUMMARY_ENTRY_BYTES + (self.shape.page_bytes + self.shape.spare_bytes) as usize;
+        let page = SUMMARY_ENTRY_BYTES + self.layout.headers_max();
         let open_pages = if more == 0 { 1 } else { 2 };
         let summary = frontier.summary.bytes() + open_pages * page;
-        let reserved = summary_page_count(self.layout, summary);
+        let reserved = summary_numbers(self.layout, summary);
         frontier.page + more + reserved < self.shape.pages_per_extent
     }
 
@@ -187,6 +239,16 @@ impl Log {
         pending
     }
 
+    /// A page that was expected at `before` is now at number `page`.
+    fn expect_at(&self, state: &mut State, before: PageId, page: u32) {
+        if page != before.page {
+            let pending = state.pending.remove(&self.number(before.extent, before.page));
+            let pending = pending.expect("it was expected");
+            state.pending.insert(self.number(before.extent, page), pending);
+            state.extents.get(before.extent).pages = page + 1;
+        }
+    }
+
     /// Closes the stream's open page, starts its program, and opens the next one. Seals the extent
     /// when that leaves no room for a page and the summary.
     pub(crate) fn turn_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
@@ -200,11 +262,12 @@ impl Log {
     fn next_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
         let frontier = frontier(state, stream);
         let (extent, page, pending) = (frontier.extent, frontier.page, frontier.pending.clone());
+        let numbers = frontier.builder.numbers();
         let content = frontier.builder.close(page, &mut frontier.summary);
         self.program(state, PageId { extent, page }, stream, pending, content);
-        let next = self.expect_page(state, extent, page + 1);
+        let next = self.expect_page(state, extent, page + numbers);
         let frontier = state.frontiers[stream as usize].as_mut().expect("it was there above");
-        frontier.page += 1;
+        frontier.page += numbers;
         frontier.pending = next;
     }
 
@@ -215,29 +278,74 @@ impl Log {
         let mut page = frontier.page;
         let mut pending = frontier.pending;
         if !frontier.builder.is_empty() {
+            let numbers = frontier.builder.numbers();
             let content = frontier.builder.close(page, &mut frontier.summary);
             self.program(state, PageId { extent, page }, stream, pending, content);
-            page += 1;
+            page += numbers;
             pending = self.expect_page(state, extent, page);
         }
-        let first = page;
+        let first = self.layout.aligned(page);
         let pages = frontier.summary.into_pages(self.layout, first);
         let last = pages.len().saturating_sub(1);
         if pages.is_empty() {
             self.unexpect_page(state, extent, page);
+        } else {
+            self.expect_at(state, PageId { extent, page }, first);
+            page = first;
         }
         for (number, content) in pages.into_iter().enumerate() {
             let at = PageId { extent, page };
+            let placed = self.media.place(at, true);
+            assert_eq!(placed, page, "a place that begins a block is to be had");
+            let numbers = self.numbers_of(&content);
             self.program(state, at, stream, pending.clone(), content);
             if number < last {
-                page += 1;
+                page += numbers;
                 pending = self.expect_page(state, extent, page);
             }
         }
-        assert!(page < self.shape.pages_per_extent, "an extent keeps room for its summary");
-        let extent = state.extents.get(extent);
+        let id = extent;
+        let extent = state.extents.get(id);
+        let end = extent.pages;
+        assert!(end <= self.shape.pages_per_extent, "an extent keeps room for its summary");
         extent.sealed = true;
-        extent.summary = Some(first).filter(|first| *first < extent.pages);
+        extent.summary = Some(first).filter(|first| *first < end);
+        if self.layout.frames.is_some() && extent.summary.is_some() {
+            extent.pins += 1;
+            state.sealing += 1;
+            clock::spawn(self.clone().note_sealed(id, first, pending));
+        }
+    }
+
+    /// Tells the medium that an extent is full, once the last page of its summary has landed. The
+    /// caller has pinned it.
+    async fn note_sealed(self: Arc<Self>, extent: ExtentId, summary: u32, last: Arc<Pending>) {
+        let _pin = Pin::taken(&self, extent);
+        if durable(&[last]).await.is_ok() {
+            // Without the note the extent is looked through after a start, which finds the same.
+            let _ = self.media.seal(extent, summary).await;
+        }
+        let mut state = self.state();
+        state.sealing -= 1;
+        if state.sealing == 0 {
+            state.sealing_waiters.drain(..).for_each(clock::wake);
+        }
+    }
+
+    /// Waits until the medium knows of all extents that they are full.
+    pub(crate) async fn all_sealed(&self) {
+        {
+            let mut state = self.state();
+            if state.sealing == 0 {
+                return;
+            }
+            state.sealing_waiters.push(clock::current());
+        }
+        clock::park(Rank::Free, Stage::Batch).await;
+    }
+
+    fn numbers_of(&self, page: &Page) -> u32 {
+        self.layout.numbers(page.spare().len(), page.data_bytes())
     }
 
     /// The page at `at` has not landed, and nothing more is appended to its extent. It is a hole,
@@ -303,13 +411,26 @@ impl Log {
     ) {
         pending.close(page.clone());
         state.host_pages_in_flight += u32::from(stream == Stream::Host);
-        state.pages_since += u64::from(stream != Stream::Index);
-        let log = self.clone();
-        clock::spawn(async move {
-            let result = log.media.append(at, page, class_of(stream)).await;
-            log.landed(at, stream, result);
-            pending.land(clock::stages(), result);
-        });
+        let numbers = self.numbers_of(&page);
+        let extent = state.extents.get(at.extent);
+        extent.pages = extent.pages.max(at.page + numbers);
+        if stream != Stream::Index {
+            state.numbers_since += u64::from(numbers);
+        }
+        state.programs.push_back(Program { at, stream, pending, page });
+        clock::spawn(self.clone().program_next());
+    }
+
+    /// Programs the page that has waited longest. The task that was started for it need not be this
+    /// one: those of several reactors begin in any order, and pages of an extent are appended in
+    /// theirs.
+    async fn program_next(self: Arc<Self>) {
+        let next = self.state().programs.pop_front();
+        let Program { at, stream, pending, page } = next.expect("there is one for each task");
+        pending.begin();
+        let result = self.media.append(at, page, class_of(stream)).await;
+        self.landed(at, stream, result);
+        pending.land(clock::stages(), result);
     }
 }
 

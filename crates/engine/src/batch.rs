@@ -25,7 +25,7 @@ use crate::permit::Permit;
 use crate::put::Announced;
 use crate::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::store::{Ack, Found, Store};
-use crate::summary::{SUMMARY_ENTRY_BYTES, summary_page_count};
+use crate::summary::{SUMMARY_ENTRY_BYTES, summary_numbers};
 use crate::undo::{Failed, FailedValue};
 use crate::write::Write;
 use base::{Buf, Key};
@@ -96,14 +96,14 @@ struct Size {
     kind: Kind,
     headers: usize,
     values: u64,
-    /// Pages after the one that is open.
+    /// Page numbers after the page that is open.
     pages: u32,
 }
 
 impl Size {
     fn new(layout: Layout, writes: &[BatchWrite]) -> Self {
         // Those already in the open page may take all of it, so the batch begins on the next.
-        let mut size = Self { kind: Kind::Tombstone, headers: 0, values: 0, pages: 1 };
+        let mut size = Self { kind: Kind::Tombstone, headers: 0, values: 0, pages: 0 };
         let mut page = PageBuilder::new(layout);
         for write in writes {
             let (header_len, value_len) = (write.header_len(), write.value_len());
@@ -115,19 +115,20 @@ impl Size {
             let on_one_page = layout.fits_page(header_len, value_len);
             let least = if on_one_page { value_len } else { 1 };
             if page.room(header_len).is_none_or(|room| room < least) {
-                size.pages += 1;
+                size.pages += layout.aligned(page.numbers());
                 page = PageBuilder::new(layout);
             }
             let room = page.room(header_len).expect("an empty page has room for a header");
             let mut done = room.min(value_len);
             page.push(write.header(), Buf::phantom(done, 0));
             while done < value_len {
-                size.pages += 1;
+                size.pages += layout.aligned(page.numbers());
                 let part = layout.bare_room().min(value_len - done);
                 done += part;
                 page = PageBuilder::continuing(layout, Buf::phantom(part, 0));
             }
         }
+        size.pages += layout.aligned(page.numbers());
         size
     }
 
@@ -213,8 +214,15 @@ impl Store {
     pub fn batch_bytes_max(&self) -> u64 {
         // Pages may stay half empty, so the records take at most half of the extent, and their
         // headers a quarter of it once more in its summary.
-        let pages = u64::from(self.log.shape.pages_per_extent).saturating_sub(12);
-        let extent = pages * u64::from(self.log.layout.bare_room()) / 4;
+        let extent = match self.log.shape.frames {
+            // A frame's headers take a unit at least, and two values that do not fit one frame fill
+            // more than half of what they could.
+            Some(_) => self.log.shape.extent_bytes() / 8,
+            None => {
+                let pages = u64::from(self.log.shape.pages_per_extent).saturating_sub(12);
+                pages * u64::from(self.log.layout.bare_room()) / 4
+            }
+        };
         match self.config.ack {
             Ack::Program => extent,
             Ack::Buffer { bytes } => extent.min(bytes),
@@ -292,12 +300,21 @@ impl Store {
     ) -> Result<(), Error> {
         let room = u32::try_from(size.bytes()).expect("a batch fits an extent");
         let entries = u32::try_from(writes.len()).expect("a batch is short");
+        let mut are_undone = false;
         let (members, appended, _kept) = loop {
-            self.wait_for_room(&mut announced, size.kind, room).await?;
+            let _turn = self.wait_for_room(&mut announced, size.kind, room).await?;
             let permit = self.index.admit(entries).await;
             let hashes = writes.iter().map(|write| write.key.hash()).collect();
             let latches = self.latches.latch_all(hashes).await;
-            let members = self.members(writes, &permit).await?;
+            let members = match self.members(writes, &permit).await {
+                Err(Error::Unrecovered) if !are_undone && self.undoes() => {
+                    drop((latches, permit));
+                    announced.pause();
+                    are_undone = self.are_undone(writes).await?;
+                    continue;
+                }
+                members => members?,
+            };
             let refused = members.iter().find_map(|member| {
                 let refused = member.of.write().condition.check(member.exists()).err()?;
                 Some((refused, member))
@@ -325,6 +342,17 @@ impl Store {
         self.land(&members, &appended).await?;
         self.forget_deleted(&members, &appended).await;
         Ok(())
+    }
+
+    /// As [`Self::is_undone`], of all keys of a batch.
+    async fn are_undone(&self, writes: &[BatchWrite]) -> Result<bool, Error> {
+        for write in writes {
+            let (table, key) = (self.spaces.table(write.space)?, HashedKey::new(&write.key));
+            if !self.is_undone(table, key).await {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// What there is of each key. Latches of all are held.
@@ -522,10 +550,12 @@ impl Log {
         let Some(frontier) = &state.frontiers[Stream::Host as usize] else { return false };
         // The headers of the open page are not in the summary yet, and as for a long record two
         // more pages are kept for what others add.
-        let page = SUMMARY_ENTRY_BYTES + (self.shape.page_bytes + self.shape.spare_bytes) as usize;
+        let page = SUMMARY_ENTRY_BYTES + self.layout.headers_max();
         let entries = size.pages as usize * SUMMARY_ENTRY_BYTES;
         let summary = frontier.summary.bytes() + 3 * page + entries + size.headers;
-        let reserved = summary_page_count(self.layout, summary);
-        frontier.page + size.pages + reserved < self.shape.pages_per_extent
+        let reserved = summary_numbers(self.layout, summary);
+        let open = frontier.builder.numbers().max(self.layout.shared_numbers());
+        let next = self.layout.aligned(self.layout.aligned(frontier.page) + open);
+        next + size.pages + reserved <= self.shape.pages_per_extent
     }
 }

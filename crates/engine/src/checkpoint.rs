@@ -4,7 +4,8 @@
 //!    the extents, of which all open pages are closed.
 //! 2. The index writes its table pages to extents of their own; stores go on meanwhile.
 //! 3. When every page that the image speaks of has landed, the image is written, in pieces, and at
-//!    last the root, which names them. With the root the checkpoint is complete.
+//!    last, when all of that outlives a loss of power, the root, which names them. With the root
+//!    the checkpoint is complete.
 //! 4. Extents that neither this checkpoint nor the index needs are reset: those of the one before.
 //!
 //! `docs/internals/checkpoints.md` says why a loss of power may come between any two of these.
@@ -80,6 +81,8 @@ impl Store {
         if root.len() > self.tables.page_bytes_max() as usize {
             return Err(Error::CapacityExceeded);
         }
+        // Where the medium answers before it has flushed: the root must not outlive what it names.
+        self.log.media.flush().await?;
         if self.tables.gives_way() {
             return Err(Error::CapacityExceeded);
         }
@@ -96,7 +99,7 @@ impl Store {
         let mut state = self.log.state();
         self.log.pad(&mut state, Stream::Host);
         self.log.pad(&mut state, Stream::Gc);
-        state.pages_since = 0;
+        state.numbers_since = 0;
         let pages = state.pending.values().filter(|pages| pages.page().is_some());
         let pages = pages.cloned().collect();
         let deleting = state.deleting.iter();
@@ -108,8 +111,15 @@ impl Store {
             deleted: state.deleted.clone(),
             spaces: self.spaces.known(),
             index: Vec::new(),
+            scrubbed: self.scrubber.place(),
         };
         (image, pages)
+    }
+
+    /// What the newest checkpoint says of a store with these extents, if it is whole.
+    pub(crate) async fn newest_image(&self, found: &[ExtentInfo]) -> Option<Image> {
+        let (_, root) = self.tables.newest_root(found).await?;
+        self.tables.read_image(&root, found).await
     }
 
     /// Resets the extents of table pages that nobody needs.
@@ -155,7 +165,7 @@ impl Store {
     /// True when enough has been written since the last checkpoint.
     pub(crate) fn checkpoint_is_due(&self) -> bool {
         let interval = self.config.checkpoint_bytes;
-        let written = || self.log.state().pages_since * u64::from(self.log.shape.page_bytes);
+        let written = || self.log.state().numbers_since * u64::from(self.log.shape.number_bytes());
         interval > 0 && written() >= interval
     }
 }

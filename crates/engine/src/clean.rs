@@ -37,6 +37,11 @@ pub(crate) struct Record {
     pub(crate) footprint: u64,
 }
 
+/// Where pages are frames: tasks that copy, and the part of an extent that each has in memory. A
+/// few of them keep a disk busy, and leave it to others too.
+const COPIERS: u32 = 8;
+const CHUNK_BYTES: u32 = 1 << 20;
+
 struct Moved {
     record: Record,
     copy: Appended,
@@ -169,12 +174,8 @@ impl Store {
         if let Some(records) = self.summary_of(id, class).await {
             return (records, 0);
         }
-        let (pages, summary, holes) = {
-            let mut state = self.log.state();
-            let extent = state.extents.get(id);
-            (extent.pages, extent.summary, extent.holes.clone())
-        };
-        let written = (from..summary.unwrap_or(pages)).filter(|page| !holes.contains(page));
+        let written = self.log.written_pages(id).await;
+        let written = written.into_iter().filter(|page| *page >= from);
         let reads: Vec<_> = written
             .map(|page| {
                 let store = self.clone();
@@ -192,21 +193,22 @@ impl Store {
         id: ExtentId,
         class: Class,
     ) -> Option<Vec<Record>> {
-        let pages = {
+        let (first, end) = {
             let mut state = self.log.state();
             let extent = state.extents.get(id);
             let is_whole =
                 |first: &u32| extent.in_flight == 0 && extent.holes.iter().all(|hole| hole < first);
-            extent.summary.filter(is_whole)?..extent.pages
+            (extent.summary.filter(is_whole)?, extent.pages)
         };
-        let reads: Vec<_> = pages
-            .map(|page| {
+        let first = PageId { extent: id, page: first };
+        let spans = self.log.layout.summary_spans(first, end);
+        let reads: Vec<_> = spans
+            .map(|span| {
                 let store = self.clone();
                 let everything = |page: &Page| page.data_bytes();
                 async move {
                     store.counters.count_gc_reads(1);
-                    let at = PageId { extent: id, page };
-                    store.log.media.read(at, &everything, class).await
+                    store.log.media.read(span, &everything, class).await
                 }
             })
             .collect();
@@ -238,7 +240,7 @@ impl Store {
         self.counters.count_gc_reads(1);
         let headers =
             |page: &Page| PageView::new(layout, page).map_or(0, |view| view.prologue.front_len);
-        let page = self.log.media.read(at, &headers, class).await.ok()?;
+        let page = self.log.media.read(layout.headers_span(at), &headers, class).await.ok()?;
         self.records_of_page(at, &readable(layout, &page)?)
     }
 
@@ -270,15 +272,17 @@ impl Store {
         }
         let oldest = self.oldest_epoch_but(victim);
         let pages = Rc::new(RefCell::new(pages));
-        let workers: Vec<_> = (0..self.log.shape.parallelism)
+        let workers: Vec<_> = (0..self.log.copiers())
             .map(|_| {
                 let (store, pages) = (self.clone(), pages.clone());
                 async move {
                     let mut moved = Vec::new();
                     loop {
-                        let page = pages.borrow_mut().pop_front();
-                        let Some(page) = page else { return (moved, Ok(())) };
-                        if store.copy_page(page, oldest, &mut moved).await.is_err() {
+                        let chunk = store.log.take_chunk(&mut pages.borrow_mut());
+                        if chunk.is_empty() {
+                            return (moved, Ok(()));
+                        }
+                        if store.copy_chunk(chunk, oldest, &mut moved).await.is_err() {
                             return (moved, Err(NoRoom));
                         }
                     }
@@ -289,45 +293,83 @@ impl Store {
         (moved.into_iter().flatten().collect(), copied.into_iter().collect())
     }
 
-    /// When the oldest extent that stays was opened. What lies in the victim goes as a whole.
+    /// When the oldest extent that stays was opened. What lies in the victim goes as a whole. One
+    /// that the medium could not erase is there again after the next start.
     fn oldest_epoch_but(&self, victim: ExtentId) -> u64 {
         let state = self.log.state();
         let others = state.extents.iter().filter(|(id, _)| *id != victim);
-        others.map(|(_, extent)| extent.label.epoch).min().unwrap_or(u64::MAX)
+        let others = others.map(|(_, extent)| extent.label.epoch);
+        let erasing = state.erasing.iter().map(|(_, label)| label.epoch);
+        others.chain(erasing).min().unwrap_or(u64::MAX)
     }
 
-    async fn copy_page(
+    async fn copy_chunk(
         self: &Arc<Self>,
-        records: Vec<Record>,
+        pages: Vec<Vec<Record>>,
         oldest: u64,
         moved: &mut Vec<Moved>,
     ) -> Result<(), NoRoom> {
-        let mut kept = Vec::new();
-        for record in records {
-            if let Some(kind) = self.kept_as(&record, oldest).await {
-                kept.push((record, kind));
+        let mut kept = Vec::with_capacity(pages.len());
+        for records in pages {
+            let mut of_page = Vec::new();
+            for record in records {
+                if let Some(kind) = self.kept_as(&record, oldest).await {
+                    of_page.push((record, kind));
+                }
             }
+            kept.push(of_page);
         }
-        let room = self.log.layout.page_bytes;
-        let part_len = |record: &Record, kind: Kind| match kind {
-            Kind::Value => record.part_len(room),
-            _ => 0,
+        let pages = self.pages_of_kept(&kept).await;
+        for (records, page) in kept.into_iter().zip(pages) {
+            let page = match page {
+                None | Some(Err(media::Error::Unrecovered(_))) => None,
+                Some(Ok(page)) => Some(page),
+                Some(Err(_)) => return Ok(()),
+            };
+            self.copy_records(records, page.as_ref(), moved).await?;
+        }
+        Ok(())
+    }
+
+    /// For each page the page, if something of its data is needed.
+    async fn pages_of_kept(
+        &self,
+        kept: &[Vec<(Record, Kind)>],
+    ) -> Vec<Option<Result<Page, media::Error>>> {
+        let wanted = |records: &[(Record, Kind)]| -> u32 {
+            records.iter().map(|(record, kind)| self.log.moved_part(record, *kind)).sum()
         };
-        let wanted: u32 = kept.iter().map(|(record, kind)| part_len(record, *kind)).sum();
-        let page = if wanted == 0 {
-            None
-        } else {
-            let at = self.log.page_id(kept[0].0.address);
-            self.counters.count_gc_reads(1);
-            match self.log.media.read(at, &|_| wanted, Class::Gc).await {
-                Ok(page) => Some(page),
-                Err(media::Error::Unrecovered(_)) => None,
-                Err(_) => return Ok(()),
+        let span = |records: &[(Record, Kind)]| self.log.layout.span(records[0].0.address);
+        let needed: Vec<_> = kept.iter().filter(|records| wanted(records) > 0).collect();
+        self.counters.count_gc_reads(needed.len() as u64);
+        let found = match (self.log.layout.frames, &needed[..]) {
+            (_, []) => Vec::new(),
+            (Some(_), _) => {
+                let spans = needed.iter().map(|records| span(records)).collect();
+                self.log.media.read_all(spans, Class::Gc).await
+            }
+            (None, _) => {
+                let mut found = Vec::with_capacity(needed.len());
+                for records in needed {
+                    let wanted = wanted(records);
+                    found.push(self.log.media.read(span(records), &|_| wanted, Class::Gc).await);
+                }
+                found
             }
         };
-        for (record, kind) in kept {
-            let len = part_len(&record, kind);
-            let part = page.as_ref().filter(|_| len > 0);
+        let mut found = found.into_iter();
+        kept.iter().map(|records| (wanted(records) > 0).then(|| found.next()).flatten()).collect()
+    }
+
+    async fn copy_records(
+        self: &Arc<Self>,
+        records: Vec<(Record, Kind)>,
+        page: Option<&Page>,
+        moved: &mut Vec<Moved>,
+    ) -> Result<(), NoRoom> {
+        for (record, kind) in records {
+            let len = self.log.moved_part(&record, kind);
+            let part = page.filter(|_| len > 0);
             let part = part.and_then(|page| page.data_at(record.value_start, len));
             let value = match (part, len) {
                 (_, 0) => Some(Buf::phantom(0, 0)),
@@ -462,6 +504,7 @@ impl Store {
             self.end_expired(&record).await;
         } else if self.index.replace(header.table, key, record.address, copy.address).await {
             self.note_left(&record);
+            self.log.headers.forget(record.address);
             let mut state = self.log.state();
             let to = self.log.page_id(copy.address).extent;
             state.uncount_value(victim, header.table, record.footprint);
@@ -474,6 +517,43 @@ impl Store {
 }
 
 impl Log {
+    /// How many tasks copy what lives in a victim.
+    fn copiers(&self) -> u32 {
+        match self.layout.frames {
+            Some(_) => COPIERS.min(self.shape.parallelism),
+            None => self.shape.parallelism,
+        }
+    }
+
+    /// Takes the pages that one of them copies next: one, or those that a disk reads together.
+    fn take_chunk(&self, pages: &mut VecDeque<Vec<Record>>) -> Vec<Vec<Record>> {
+        let number = |page: &Vec<Record>| self.page_id(page[0].address).page;
+        let Some(first) = pages.front().map(number) else { return Vec::new() };
+        let units = self.layout.frames.map_or(1, |frames| CHUNK_BYTES / frames.unit_bytes);
+        let count = pages.iter().take_while(|page| number(page) < first + units).count();
+        pages.drain(..count.max(1)).collect()
+    }
+
+    /// Bytes of its value that cleaning needs of a record's own page.
+    fn moved_part(&self, record: &Record, kind: Kind) -> u32 {
+        if kind == Kind::Value { record.part_len(self.layout.page_bytes) } else { 0 }
+    }
+
+    /// The numbers of the pages of records in an extent, those cut off left out.
+    pub(crate) async fn written_pages(&self, id: ExtentId) -> Vec<u32> {
+        let (end, holes) = {
+            let mut state = self.state();
+            let extent = state.extents.get(id);
+            (extent.summary.unwrap_or(extent.pages), extent.holes.clone())
+        };
+        // What of a frame cannot be found is damaged, and what lies in it cannot be known.
+        let pages = match self.layout.frames {
+            Some(_) => self.media.pages(id).await.unwrap_or_default(),
+            None => (0..end).collect(),
+        };
+        pages.into_iter().filter(|page| *page < end && !holes.contains(page)).collect()
+    }
+
     /// The records of an extent by its summary, if that is whole.
     pub(crate) fn listed(&self, id: ExtentId, summary: &[u8]) -> Option<Vec<Record>> {
         let mut records = Vec::new();
@@ -488,7 +568,12 @@ impl Log {
         let number = PageNumber::new(at, self.shape.pages_per_extent);
         Record {
             header: OwnedHeader::new(&listed.header),
-            address: Address::new(number, listed.offset),
+            address: self.layout.address(
+                number,
+                listed.offset,
+                listed.header.len(),
+                listed.header.value_len,
+            ),
             value_start: listed.values_start + u32::from(listed.header.value_offset),
             footprint: self.layout.footprint_of(&listed.header),
         }

@@ -17,6 +17,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// collection passes over lines with less than that invalid).
 const WORTH_CLEANING: u64 = 8;
 
+/// Stores that wait for space and go on at once when there is some. Each lets the next one go on
+/// when it has taken what it needs, so that what all wait for is not looked for by all.
+const TURNS: usize = 64;
+
 /// What the background tasks of a store do first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begins {
@@ -39,6 +43,9 @@ struct State {
     idle: Option<TaskId>,
     /// Stores that wait for space, and what they are told when they are woken.
     waiters: VecDeque<TaskId>,
+    /// Who waits for values that have expired to be cleaned away: what they need is not space of
+    /// the medium, so that they have no turn.
+    expiry_waiters: Vec<TaskId>,
     full: bool,
     /// Somebody waits for what has expired to go, and it has not all been seen to.
     wants_expired: bool,
@@ -46,6 +53,10 @@ struct State {
     round: Round,
     /// Of the log, when the task had nothing to do last.
     rested: Sequence,
+    /// It takes no victim any more.
+    is_ending: bool,
+    /// Who waits for it to have ended.
+    enders: Vec<TaskId>,
 }
 
 /// A cleaner that has nothing to do, in a saved state.
@@ -59,16 +70,26 @@ pub(crate) struct SavedCleaner {
     is_promoted: bool,
 }
 
+impl State {
+    /// Whether anybody waits for what the cleaner does.
+    fn is_awaited(&self) -> bool {
+        !self.waiters.is_empty() || !self.expiry_waiters.is_empty()
+    }
+}
+
 impl Cleaner {
     pub(crate) fn new(seed: u64, group: Group) -> Self {
         let state = State {
             idle: None,
             waiters: VecDeque::new(),
+            expiry_waiters: Vec::new(),
             full: false,
             wants_expired: false,
             rng: Rng::fork(seed, 0x636C_6561_6E65_7221),
             round: Round::first(Sequence::default()),
             rested: Sequence::default(),
+            is_ending: false,
+            enders: Vec::new(),
         };
         Self { state: Mutex::new(state), promotion: group.promotion() }
     }
@@ -76,7 +97,7 @@ impl Cleaner {
     /// `None` while it is at work, or somebody waits for it.
     pub(crate) fn save(&self) -> Option<SavedCleaner> {
         let state = self.state();
-        let is_quiet = state.idle.is_some() && state.waiters.is_empty();
+        let is_quiet = state.idle.is_some() && !state.is_awaited();
         is_quiet.then(|| SavedCleaner {
             full: state.full,
             wants_expired: state.wants_expired,
@@ -105,12 +126,37 @@ impl Cleaner {
         }
     }
 
-    /// Lets everybody who waits for space look again, or fail.
-    fn release(&self, full: bool) {
+    /// Some who wait for space look again, the others behind them.
+    fn release(&self) {
         let mut state = self.state();
-        state.full = full;
-        for waiter in state.waiters.drain(..) {
-            clock::wake(waiter);
+        state.full = false;
+        let count = state.waiters.len().min(TURNS);
+        state.waiters.drain(..count).for_each(clock::wake);
+    }
+
+    /// Everybody who waits for space looks again, and fails if there is none.
+    fn refuse(&self) {
+        let mut state = self.state();
+        state.full = true;
+        state.waiters.drain(..).for_each(clock::wake);
+    }
+
+    /// A victim was cleaned, or there is none: who waits for values that have expired looks again.
+    fn has_looked(&self) {
+        self.state().expiry_waiters.drain(..).for_each(clock::wake);
+    }
+}
+
+/// The right to what space there is, of a store that may have waited for it: when it drops the next
+/// one gets it.
+#[must_use = "it is over when it drops"]
+pub(crate) struct Turn<'a>(&'a Store);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if self.0.is_room_awaited() && self.0.log.shortage(Ack::Program, Kind::Value, 0).is_none() {
+            let next = self.0.cleaner.state().waiters.pop_front();
+            next.into_iter().for_each(clock::wake);
         }
     }
 }
@@ -140,11 +186,32 @@ impl Store {
         }
     }
 
+    /// Whether somebody waits for space.
+    #[inline]
+    pub(crate) fn is_room_awaited(&self) -> bool {
+        !self.cleaner.state().waiters.is_empty()
+    }
+
+    /// What one of those has when there is some.
+    pub(crate) const fn turn(&self) -> Turn<'_> {
+        Turn(self)
+    }
+
     /// Waits for an extent to become free for a record of this kind; an error when cleaning cannot
     /// free one.
-    pub(crate) async fn cleaner_makes_room(&self, kind: Kind) -> Result<(), Error> {
+    /// Whoever `was_there`, and found that others had taken what there was, waits before those who
+    /// were not.
+    pub(crate) async fn cleaner_makes_room(
+        &self,
+        kind: Kind,
+        was_there: bool,
+    ) -> Result<(), Error> {
         self.cleaner.wake();
-        self.cleaner.state().waiters.push_back(clock::current());
+        {
+            let waiters = &mut self.cleaner.state().waiters;
+            let task = clock::current();
+            if was_there { waiters.push_front(task) } else { waiters.push_back(task) }
+        }
         clock::park(Rank::Credit, Stage::Gc).await;
         let short = self.log.shortage(Ack::Program, kind, 0).is_some();
         if self.cleaner.state().full && short {
@@ -157,17 +224,31 @@ impl Store {
     /// there are none that it could clean away.
     pub(crate) async fn cleaner_drops_expired(&self) -> Result<(), Error> {
         let any = self.cleaner.state().wants_expired || self.expired_victim().is_some();
-        if !any {
+        if !any || self.cleaner.state().is_ending {
             return Err(Error::CapacityExceeded);
         }
         self.cleaner.wake();
         {
             let mut state = self.cleaner.state();
             state.wants_expired = true;
-            state.waiters.push_back(clock::current());
+            state.expiry_waiters.push(clock::current());
         }
         clock::park(Rank::Credit, Stage::Gc).await;
         Ok(())
+    }
+
+    /// Ends cleaning, after the victim that is being cleaned: from here on nothing is written but
+    /// for who asks for it. Stores that need space fail.
+    pub async fn end_cleaning(&self) {
+        {
+            let mut cleaner = self.cleaner.state();
+            cleaner.is_ending = true;
+            if cleaner.idle.is_some() {
+                return;
+            }
+            cleaner.enders.push(clock::current());
+        }
+        clock::park(Rank::Free, Stage::Gc).await;
     }
 
     /// The background task of a store.
@@ -177,7 +258,11 @@ impl Store {
             self.clean_while_worth().await;
         }
         loop {
-            self.cleaner.state().idle = Some(clock::current());
+            {
+                let mut cleaner = self.cleaner.state();
+                cleaner.idle = Some(clock::current());
+                cleaner.enders.drain(..).for_each(clock::wake);
+            }
             clock::park(Rank::Free, Stage::Gc).await;
             // What was written since may have left something to win.
             let now = self.log.state().sequence;
@@ -194,24 +279,29 @@ impl Store {
     /// Cleans until there is nothing to do.
     async fn clean_while_worth(self: &Arc<Self>) {
         loop {
+            if self.cleaner.state().is_ending {
+                self.cleaner.has_looked();
+                return self.cleaner.refuse();
+            }
             let free = self.free_extents();
             self.cleaner.promotion.want(free <= RESERVED_EXTENTS);
             if free > RESERVED_EXTENTS {
                 self.cleaner.state().round = Round::first(self.log.state().sequence);
-                self.cleaner.release(false);
+                self.cleaner.release();
             }
             let round = self.cleaner.state().round;
-            let hosts_wait = !self.cleaner.state().waiters.is_empty();
+            let hosts_wait = self.cleaner.state().is_awaited();
             let goes_on = match self.choose_victim(free, round) {
                 Some(victim) => self.clean(victim).await.is_ok(),
                 None if hosts_wait && self.wait_for_landings().await => true,
                 None => hosts_wait && self.next_round(),
             };
+            self.cleaner.has_looked();
             if !goes_on && hosts_wait && self.give_up_checkpoint().await {
                 continue;
             }
             if !goes_on {
-                self.cleaner.release(true);
+                self.cleaner.refuse();
                 self.cleaner.state().rested = self.log.state().sequence;
                 return;
             }
@@ -294,10 +384,12 @@ impl Store {
         if free > self.extents_low() {
             return None;
         }
-        let page_bytes = self.log.shape.page_bytes;
+        let page_bytes = self.log.shape.number_bytes();
         let extent_bytes = self.log.shape.extent_bytes();
         let forced = free <= RESERVED_EXTENTS;
-        let worth = if forced { u64::from(page_bytes) } else { extent_bytes / WORTH_CLEANING };
+        // What is copied may end amid a block.
+        let least = self.log.layout.aligned(1) * page_bytes;
+        let worth = if forced { u64::from(least) } else { extent_bytes / WORTH_CLEANING };
         let state = self.log.state();
         let of_round = || state.extents.iter().filter(|(_, extent)| round.is_for(extent));
         let spare = extent_bytes * u64::from(self.log.shape.extents);

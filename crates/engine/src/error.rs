@@ -34,6 +34,9 @@ pub enum Error {
     /// What the medium returned is not what was stored.
     #[error("the medium could not return the record")]
     Unrecovered,
+    /// The medium did not take what was to be stored.
+    #[error("the medium could not keep the record")]
+    Unwritten,
     /// There is no such key space.
     #[error("the key space does not exist")]
     NoKeySpace,
@@ -45,13 +48,23 @@ pub enum Error {
     KeySpaceReserved,
 }
 
+impl Error {
+    /// Whether a reader that is told this has met a record that did not land: whoever wrote it
+    /// takes it back.
+    pub(crate) const fn is_of_writing(&self) -> bool {
+        matches!(self, Self::Unwritten | Self::CapacityExceeded)
+    }
+}
+
 impl From<media::Error> for Error {
     fn from(error: media::Error) -> Self {
         match error {
             media::Error::Unrecovered(_) | media::Error::UnrecoveredBlock(_) => Self::Unrecovered,
-            media::Error::NoFreeExtent | media::Error::ReadOnly | media::Error::PowerLost => {
-                Self::CapacityExceeded
-            }
+            media::Error::NoFreeExtent
+            | media::Error::NoSpace
+            | media::Error::ReadOnly
+            | media::Error::PowerLost => Self::CapacityExceeded,
+            media::Error::UnwrittenBlock(_) | media::Error::NotFlushed => Self::Unwritten,
         }
     }
 }

@@ -112,7 +112,8 @@ impl Extent {
     /// An extent as it was found on the medium. It is never appended to again.
     pub(crate) fn recovered(info: &ExtentInfo) -> Self {
         let (pages, holes) = (info.pages, info.holes.clone());
-        Self { pages, holes, sealed: true, ..Self::new(info.label) }
+        let summary = info.summary;
+        Self { pages, holes, summary, sealed: true, ..Self::new(info.label) }
     }
 
     /// A value that expires lies in it.

@@ -12,7 +12,7 @@ use crate::sabotage::Sabotage;
 use crate::store::{Ack, Store};
 use base::{Buf, Key, Nanos};
 use clock::{Class, Stage, UnixMillis};
-use media::Page;
+use media::{Page, Span};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -56,6 +56,10 @@ impl Store {
         let mut is_undone = false;
         loop {
             let found = self.try_get(table, key).await;
+            if found.as_ref().is_err_and(Error::is_of_writing) {
+                clock::sleep(UNDOING, Stage::Latch).await;
+                continue;
+            }
             if !matches!(found, Err(Error::Unrecovered)) || is_undone || !self.undoes() {
                 return found;
             }
@@ -83,11 +87,22 @@ impl Store {
 
     /// True when `key` exists. Reads the record's header: the index alone cannot tell.
     pub async fn exist(self: &Arc<Self>, space: KeySpaceId, key: &Key) -> Result<bool, Error> {
-        let table = self.table(space)?;
+        self.exist_in(self.table(space)?, key).await
+    }
+
+    pub(crate) async fn exist_in(
+        self: &Arc<Self>,
+        table: TableId,
+        key: &Key,
+    ) -> Result<bool, Error> {
         let key = HashedKey::new(key);
         let mut is_undone = false;
         loop {
             let exists = self.try_exist(table, key).await;
+            if exists.as_ref().is_err_and(Error::is_of_writing) {
+                clock::sleep(UNDOING, Stage::Latch).await;
+                continue;
+            }
             if exists != Err(Error::Unrecovered) || is_undone || !self.undoes() {
                 return exists;
             }
@@ -107,13 +122,18 @@ impl Store {
 
     /// False, after some time, while the index has a record of the key that did not land, which is
     /// taken back by whoever wrote it: a reader looks again then, and once more after that.
-    async fn is_undone(&self, table: TableId, key: HashedKey<'_>) -> bool {
+    pub(crate) async fn is_undone(&self, table: TableId, key: HashedKey<'_>) -> bool {
         let candidates = self.index.lookup(table, key).await;
-        if !candidates.iter().any(|at| self.did_not_land(*at)) {
+        let failed: Vec<_> = candidates.into_iter().filter(|at| self.did_not_land(*at)).collect();
+        if failed.is_empty() {
             return true;
         }
         clock::sleep(UNDOING, Stage::Latch).await;
-        false
+        // With nothing left to take back it is lost, on a page before one that did not land.
+        let state = self.log.state();
+        let is_of = |id| failed.iter().any(|at| self.log.page_id(*at).extent == id);
+        let mut extents = state.extents.iter().filter(|(id, _)| is_of(*id));
+        extents.all(|(_, extent)| extent.in_flight == 0) && state.undoing == 0
     }
 
     /// True for a record of which a page has not landed since the store was opened.
@@ -126,7 +146,7 @@ impl Store {
     }
 
     /// True when records that did not land may be taken back.
-    fn undoes(&self) -> bool {
+    pub(crate) fn undoes(&self) -> bool {
         let state = self.log.state();
         let mount = state.sequence.mount();
         let gave_up = state.extents.iter().any(|(_, extent)| extent.gave_up_in(mount));
@@ -146,8 +166,8 @@ impl Store {
             return Box::pin(self.unlanded_content(address, key, unlanded)).await;
         }
         self.counters.count_retrieve_read();
-        let at = self.log.page_id(address);
-        let (layout, offset) = (self.log.layout, address.offset());
+        let layout = self.log.layout;
+        let offset = layout.offset(address);
         let select = |page: &Page| {
             let Some(view) = PageView::new(layout, page) else { return 0 };
             let wanted = match view.header(offset) {
@@ -158,7 +178,7 @@ impl Store {
             };
             view.front_wanted(offset) + wanted
         };
-        let read = self.log.media.read(at, &select, Class::HostRead).await;
+        let read = self.log.media.read(layout.span(address), &select, Class::HostRead).await;
         let page = self.noticed(read)?;
         let whole = PageView::new(layout, &page);
         let Some((view, header)) = whole.and_then(|view| Some((view, view.header(offset)?))) else {
@@ -195,7 +215,8 @@ impl Store {
         let part_len = record.part_len(self.log.layout.page_bytes);
         self.counters.count_retrieve_read();
         let wanted = |_: &Page| part_len;
-        let read = self.log.media.read(self.log.page_id(address), &wanted, Class::HostRead).await;
+        let read =
+            self.log.media.read(self.log.layout.span(address), &wanted, Class::HostRead).await;
         let part = self.noticed(read)?.data_at(record.value_start, part_len);
         let part = part.ok_or(Error::Unrecovered)?;
         let first = First { part, value_len: header.value_len, value_crc: header.value_crc };
@@ -280,7 +301,7 @@ impl Store {
         }
         let select = |page: &Page| PageView::new(layout, page).map_or(0, |view| view.continues());
         let at = number.id(self.log.shape.pages_per_extent);
-        let read = self.log.media.read(at, &select, class).await;
+        let read = self.log.media.read(Span::of(at), &select, class).await;
         let mut page = self.noticed(read)?;
         if PageView::new(layout, &page).is_none() {
             page = repaired(layout, &page).ok_or(Error::Unrecovered)?;

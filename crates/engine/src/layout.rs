@@ -7,11 +7,18 @@
 //! On a medium without spare area the prologue and all headers stand at the front of the data. A
 //! record that fits a page does not cross one; a longer value fills this page and goes on in the
 //! next.
+//!
+//! Where pages are frames all headers are spare, and every record fits a page. A value of a logical
+//! block or more has one to itself, so that one read gets it and its header and nothing else: its
+//! address says how long that is. Smaller ones share a page of a block of data.
 
-use crate::record::Header;
+use crate::address::{Address, PageNumber};
+use crate::record::{Header, header_len};
 use crate::summary::SUMMARY_ENTRY_BYTES;
 use base::checksum::{crc32c, crc32c_append};
-use media::Shape;
+use base::limits::{BLOCK_BYTES, KEY_BYTES_MAX};
+use clock::UnixMillis;
+use media::{Frames, PageId, Shape, Span};
 use std::ops::Range;
 
 const MAGIC: u16 = 0x564B;
@@ -91,14 +98,143 @@ pub(crate) struct Layout {
     /// Spare bytes used for headers; 0 when the area could not even hold a prologue.
     pub(crate) spare_bytes: u32,
     pages_per_extent: u32,
+    pub(crate) frames: Option<Frames>,
 }
+
+/// Where pages are frames: values below this share them, and have less than this on each.
+pub(crate) const SHARED_BYTES: u32 = BLOCK_BYTES;
+
+/// Set in an address where the record has a page to itself, whose units the other bits are.
+const ALONE: u16 = 1 << 15;
 
 impl Layout {
     pub(crate) fn new(shape: &Shape) -> Self {
         let usable = shape.spare_bytes & !7;
         let spare_bytes = if (usable as usize) < PROLOGUE_BYTES { 0 } else { usable };
-        let Shape { page_bytes, pages_per_extent, .. } = *shape;
-        Self { page_bytes, spare_bytes, pages_per_extent }
+        let Shape { page_bytes, pages_per_extent, frames, .. } = *shape;
+        Self { page_bytes, spare_bytes, pages_per_extent, frames }
+    }
+
+    /// Whether a value of this length has a page to itself.
+    #[inline]
+    pub(crate) const fn is_alone(self, value_len: u32) -> bool {
+        self.frames.is_some() && value_len >= SHARED_BYTES
+    }
+
+    /// Page numbers that a page takes with so many bytes of headers, prologue included, and data.
+    pub(crate) fn numbers(self, spare_len: usize, data_len: u32) -> u32 {
+        match self.frames {
+            Some(frames) => frames.units(len32(spare_len), data_len),
+            None => 1,
+        }
+    }
+
+    /// The number of the page after one that ends before `number`, at most: see
+    /// [`media::Media::place`].
+    pub(crate) fn aligned(self, number: u32) -> u32 {
+        self.frames.map_or(number, |frames| frames.aligned(number))
+    }
+
+    /// The same at most, of pages that records share.
+    pub(crate) fn shared_numbers(self) -> u32 {
+        self.numbers(self.spare_bytes as usize, SHARED_BYTES)
+    }
+
+    /// Bytes of headers on a page, prologue included, at most.
+    pub(crate) const fn headers_max(self) -> usize {
+        match self.frames {
+            Some(_) => self.spare_bytes as usize,
+            None => (self.page_bytes + self.spare_bytes) as usize,
+        }
+    }
+
+    /// The address of the record whose header is at `offset` of a page.
+    #[inline]
+    pub(crate) fn address(
+        self,
+        page: PageNumber,
+        offset: usize,
+        header_len: usize,
+        value_len: u32,
+    ) -> Address {
+        if !self.is_alone(value_len) {
+            return Address::new(page, offset);
+        }
+        let units = self.numbers(PROLOGUE_BYTES + header_len, value_len);
+        let units = u16::try_from(units).ok().filter(|units| units & ALONE == 0);
+        Address::with_unit(page, ALONE | units.expect("a page has far fewer units"))
+    }
+
+    /// The units of the page at `address`, if a record has it to itself.
+    #[inline]
+    fn units_alone(self, address: Address) -> Option<u32> {
+        let unit = address.unit();
+        (self.frames.is_some() && unit & ALONE != 0).then_some(u32::from(unit & !ALONE))
+    }
+
+    /// Where in its page's headers the record at `address` has its own.
+    #[inline]
+    pub(crate) fn offset(self, address: Address) -> usize {
+        match self.units_alone(address) {
+            Some(_) => PROLOGUE_BYTES,
+            None => address.offset(),
+        }
+    }
+
+    /// What to read for the record at `address`.
+    #[inline]
+    pub(crate) fn span(self, address: Address) -> Span {
+        let at = address.page().id(self.pages_per_extent);
+        let units = match (self.frames, self.units_alone(address)) {
+            (Some(_), Some(units)) => units,
+            (Some(_), None) => self.shared_numbers(),
+            (None, _) => 1,
+        };
+        Span { at, units }
+    }
+
+    /// What to read for its header alone.
+    #[inline]
+    pub(crate) fn header_span(self, address: Address) -> Span {
+        let at = address.page().id(self.pages_per_extent);
+        match (self.frames, self.units_alone(address)) {
+            (Some(frames), Some(_)) => {
+                let header = header_len(KEY_BYTES_MAX, Some(UnixMillis::MAX));
+                Span { at, units: frames.head_units(len32(PROLOGUE_BYTES + header)) }
+            }
+            _ => self.headers_span(at),
+        }
+    }
+
+    /// What to read for all headers of a page.
+    pub(crate) fn headers_span(self, at: PageId) -> Span {
+        let units = self.frames.map_or(1, |frames| frames.head_units(self.spare_bytes));
+        Span { at, units }
+    }
+
+    /// Page numbers of the summary pages before the last, which are full. Where pages are frames
+    /// they end with a block, so that the next one is sure to lie right behind.
+    pub(crate) fn full_numbers(self) -> u32 {
+        let most = self.numbers(PROLOGUE_BYTES, self.page_bytes);
+        self.frames.map_or(most, |frames| most / frames.block_units * frames.block_units)
+    }
+
+    /// Bytes of the summary on each of these.
+    pub(crate) fn full_room(self) -> u32 {
+        match self.frames {
+            Some(frames) => {
+                let head = frames.head_units(PROLOGUE_LEN);
+                (self.full_numbers() - head) * frames.unit_bytes
+            }
+            None => self.bare_room(),
+        }
+    }
+
+    /// What to read for the pages of a summary that begins on page `first` and ends before `end`.
+    pub(crate) fn summary_spans(self, at: PageId, end: u32) -> impl Iterator<Item = Span> + use<> {
+        let full = self.full_numbers();
+        let starts = (at.page..end).step_by(full as usize);
+        starts.map(move |page| Span { at: PageId { page, ..at }, units: full.min(end - page) })
     }
 
     /// Bytes at the front of a page without headers.
@@ -132,6 +268,9 @@ impl Layout {
 
     /// True when a record of this size goes on one page.
     pub(crate) fn fits_page(self, header_len: usize, value_len: u32) -> bool {
+        if self.frames.is_some() {
+            return value_len <= self.page_bytes;
+        }
         let header = u64::try_from(header_len).expect("a header is a few hundred bytes");
         let is_spare = u64::from(PROLOGUE_LEN) + header <= u64::from(self.spare_bytes);
         let front = if is_spare { 0 } else { header };
@@ -154,6 +293,13 @@ impl Layout {
     pub(crate) fn footprint(self, header_len: usize, value_len: u32) -> u64 {
         let header = header_len as u64;
         let entry = SUMMARY_ENTRY_BYTES as u64;
+        if let Some(frames) = self.frames {
+            let records = self.records_of_frame(header_len, value_len);
+            let spare = PROLOGUE_BYTES + records as usize * header_len;
+            let bytes = self.numbers(spare, records * value_len) * frames.unit_bytes;
+            let records = u64::from(records);
+            return u64::from(bytes).div_ceil(records) + header + entry.div_ceil(records);
+        }
         if !self.fits_page(header_len, value_len) {
             let records = (self.extent_room() / u64::from(value_len)).max(1);
             let share = self.extent_bytes().div_ceil(records);
@@ -169,8 +315,22 @@ impl Layout {
         page.div_ceil(records) + header + entry.div_ceil(records)
     }
 
+    /// How many records of a size share a frame.
+    fn records_of_frame(self, header_len: usize, value_len: u32) -> u32 {
+        if self.is_alone(value_len) {
+            return 1;
+        }
+        let in_spare = (self.spare_bytes - PROLOGUE_LEN) / len32(header_len);
+        let in_data = (SHARED_BYTES - 1).checked_div(value_len).unwrap_or(u32::MAX);
+        in_spare.min(in_data).max(1)
+    }
+
     /// The footprint of the record that `header` heads.
     pub(crate) fn footprint_of(self, header: &Header<'_>) -> u64 {
         self.footprint(header.len(), header.value_len)
     }
+}
+
+fn len32(len: usize) -> u32 {
+    u32::try_from(len).expect("headers are far smaller than 4 GiB")
 }

@@ -16,6 +16,7 @@
 //! | a retrieve | `get`, `index`, `hash`, `page_view` |
 //! | cleaning | `cleaner`, `clean` |
 //! | opening | `recover` |
+//! | checking | `verify` |
 //!
 //! # Guarantees
 //! - What was acknowledged is found again, in the durability mode of [`Ack`].
@@ -44,7 +45,9 @@ mod expiry;
 mod extent;
 mod get;
 mod hash;
+mod headers;
 mod index;
+mod inspect;
 mod key_space;
 mod latch;
 mod layout;
@@ -62,11 +65,13 @@ mod recover;
 mod repair;
 mod sabotage;
 mod saved;
+mod scrub;
 mod store;
 mod summary;
 mod survivors;
 mod tables;
 mod undo;
+mod verify;
 mod write;
 
 pub use address::Address;
@@ -78,6 +83,7 @@ pub use error::Error;
 pub use extent::Live;
 pub use hash::HashIndex;
 pub use index::{Answer, Candidates, HashedKey, Index, IndexConfig, IndexCounts, MakeIndex, Saved};
+pub use inspect::{ExtentFacts, PageContent, PageFacts, RecordFacts, RecordKind};
 pub use key_space::{KeySpaceId, TableId};
 pub use list::{Iteration, KeyFilter};
 pub use log::SPARE_EXTENTS_MIN;
@@ -87,7 +93,9 @@ pub use put::Announced;
 pub use recover::{How, Recovery};
 pub use sabotage::Sabotage;
 pub use saved::{NotSaved, SavedStore};
+pub use scrub::{ScrubFinding, Scrubbed, ScrubbedPart};
 pub use store::{Ack, Config, Store};
 pub use survivors::Survivors;
 pub use tables::{TableExtent, TablePageName, Tables};
+pub use verify::{Finding, Verified, Wrong};
 pub use write::{Condition, Stored, Write};

@@ -118,7 +118,7 @@ impl Store {
         loop {
             let found = self.index.scan(table, last.as_ref().map(HashedKey::new), limit).await;
             let (count, may_be_more) = (found.len(), found.len() >= limit);
-            let mut keys = self.live_keys(found).await?;
+            let mut keys = self.live_keys(table, found).await?;
             let some_are_lost = keys.len() < count;
             let is_new = |key: &Key| {
                 last.as_ref().is_none_or(|last| self.index.compare(key, last) == Ordering::Greater)
@@ -146,6 +146,7 @@ impl Store {
     /// cannot be read, and whose key nothing else tells, is left out.
     async fn live_keys(
         self: &Arc<Self>,
+        table: TableId,
         addresses: Vec<crate::address::Address>,
     ) -> Result<Vec<(Key, bool)>, Error> {
         // Pinned here, at the instant of the scan, so that no extent is reset before it is read.
@@ -156,8 +157,12 @@ impl Store {
             let on_its_way = std::mem::take(&mut visit.on_its_way);
             async move {
                 let found = store.header(address, on_its_way).await?;
-                found.settled(&store.log, store.config.ack).await?;
-                Ok((found.header.key.clone(), found.exists()))
+                let key = found.header.key.clone();
+                let exists = match found.settled(&store.log, store.config.ack).await {
+                    Err(error) if error.is_of_writing() => store.exist_in(table, &key).await?,
+                    settled => settled.map(|()| found.exists())?,
+                };
+                Ok((key, exists))
             }
         };
         let keys = clock::join_all(visits.iter_mut().map(read).collect()).await;

@@ -3,6 +3,7 @@
 
 use crate::address::{Address, PageNumber};
 use crate::extent::{Extents, Live};
+use crate::headers::Headers;
 use crate::key_space::TableId;
 use crate::layout::Layout;
 use crate::page_builder::PageBuilder;
@@ -14,9 +15,9 @@ use crate::summary::Summary;
 use base::{Buf, Key};
 use clock::{Class, Rank, Stage, TaskId, UnixMillis};
 use hashbrown::HashMap;
-use media::{ExtentId, Label, Media, PageId, Shape, Stream};
+use media::{ExtentId, Label, Media, Page, PageId, Shape, Stream};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +28,7 @@ pub(crate) struct Log {
     pub(crate) media: Arc<dyn Media>,
     pub(crate) shape: Shape,
     pub(crate) layout: Layout,
+    pub(crate) headers: Headers,
     /// Hosts are answered before their pages have landed.
     pub(crate) answers_early: bool,
     /// Extents that are kept for the index's table pages.
@@ -39,6 +41,8 @@ pub(crate) struct State {
     pub(crate) extents: Extents,
     pub(crate) frontiers: [Option<Frontier>; Stream::COUNT],
     pub(crate) pending: HashMap<PageNumber, Arc<Pending>, Hasher>,
+    /// Closed pages whose programs are about to begin, in the order of their closing.
+    pub(crate) programs: VecDeque<Program>,
     pub(crate) sequence: Sequence,
     /// Batches of which some page has not landed.
     pub(crate) batches: Vec<crate::batch::Unlanded>,
@@ -51,6 +55,8 @@ pub(crate) struct State {
     pub(crate) needless_bytes: u64,
     /// Stores that have been accepted and are about to join a page.
     pub(crate) joining: u32,
+    /// Stores, deletes and batches that did not land and are being taken back.
+    pub(crate) undoing: u32,
     /// Pages of hosts that are being programmed, and who waits for one to land.
     pub(crate) host_pages_in_flight: u32,
     pub(crate) buffer_waiters: Vec<TaskId>,
@@ -66,8 +72,11 @@ pub(crate) struct State {
     pub(crate) copying: Option<Copying>,
     /// Extents that are out of use and not erased yet.
     pub(crate) erasing: Vec<(ExtentId, Label)>,
-    /// Pages of records written since the last checkpoint.
-    pub(crate) pages_since: u64,
+    /// Page numbers that records were written to since the last checkpoint.
+    pub(crate) numbers_since: u64,
+    /// Extents of which the medium is being told that they are full, and who waits for that.
+    pub(crate) sealing: u32,
+    pub(crate) sealing_waiters: Vec<TaskId>,
     /// An extent is to be cleaned before others, and its cleaner does not know yet.
     pub(crate) cleans_soon: bool,
     /// What the medium says of itself: see [`Media::shares_space`].
@@ -93,6 +102,14 @@ pub(crate) struct Frontier {
     pub(crate) builder: PageBuilder,
     pub(crate) pending: Arc<Pending>,
     pub(crate) summary: Summary,
+}
+
+/// A closed page on its way to the medium.
+pub(crate) struct Program {
+    pub(crate) at: PageId,
+    pub(crate) stream: Stream,
+    pub(crate) pending: Arc<Pending>,
+    pub(crate) page: Page,
 }
 
 /// A record to append.
@@ -310,6 +327,13 @@ pub(crate) struct Pin<'a> {
     extent: ExtentId,
 }
 
+impl<'a> Pin<'a> {
+    /// For an extent that has been pinned already.
+    pub(crate) const fn taken(log: &'a Log, extent: ExtentId) -> Self {
+        Self { log, extent }
+    }
+}
+
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
         let mut state = self.log.state();
@@ -333,6 +357,7 @@ impl Log {
             extents,
             frontiers: [const { None }; Stream::COUNT],
             pending: HashMap::with_hasher(Hasher::with_seed(0)),
+            programs: VecDeque::new(),
             sequence,
             batches: Vec::new(),
             cleaning_since: sequence,
@@ -340,6 +365,7 @@ impl Log {
             tombstones: Live::default(),
             needless_bytes: 0,
             joining: 0,
+            undoing: 0,
             host_pages_in_flight: 0,
             buffer_waiters: Vec::new(),
             padded_pages: 0,
@@ -348,14 +374,17 @@ impl Log {
             deleted: Vec::new(),
             copying: None,
             erasing: Vec::new(),
-            pages_since: 0,
+            numbers_since: 0,
+            sealing: 0,
+            sealing_waiters: Vec::new(),
             cleans_soon: false,
             shares_space: media.shares_space(),
             is_saving: false,
         };
         let (layout, table_extents) = (Layout::new(&shape), AtomicU32::new(0));
         let state = Mutex::new(state);
-        Self { media, shape, layout, answers_early: false, table_extents, state }
+        let headers = Headers::new(0);
+        Self { media, shape, layout, headers, answers_early: false, table_extents, state }
     }
 
     #[inline]
@@ -421,7 +450,7 @@ impl Log {
         let pages = state.pending.get(&address.page())?;
         if let Some(page) = pages.page() {
             let view = PageView::new(self.layout, page)?;
-            let header = view.header(address.offset())?;
+            let header = view.header(self.layout.offset(address))?;
             let part = view.part(&header, self.layout)?;
             return Some(Unlanded {
                 pages: pages.clone(),
@@ -430,7 +459,7 @@ impl Log {
             });
         }
         let filling = state.frontiers.iter().flatten().find(|f| Arc::ptr_eq(&f.pending, pages));
-        let (header, part) = filling?.builder.record(address.offset())?;
+        let (header, part) = filling?.builder.record(self.layout.offset(address))?;
         Some(Unlanded { pages: pages.clone(), header: OwnedHeader::new(&header), part })
     }
 
@@ -518,6 +547,17 @@ impl Log {
         }
     }
 
+    /// Nobody is told any more of what stands on the page at `at`, which has not landed.
+    fn forget_headers(&self, state: &State, at: PageId) {
+        let number = self.number(at.extent, at.page);
+        let page = state.pending.get(&number).and_then(|pages| pages.page());
+        let Some(view) = page.and_then(|page| PageView::new(self.layout, page)) else { return };
+        for (offset, header) in view.headers(self.layout) {
+            let address = self.layout.address(number, offset, header.len(), header.value_len);
+            self.headers.forget(address);
+        }
+    }
+
     /// The page at `at` is on the medium, or lost.
     pub(crate) fn landed(
         self: &Arc<Self>,
@@ -527,6 +567,7 @@ impl Log {
     ) {
         let mut state = self.state();
         if result.is_err_and(|error| error != media::Error::PowerLost) && stream != Stream::Index {
+            self.forget_headers(&state, at);
             self.give_up(&mut state, at, stream);
         }
         state.pending.remove(&self.number(at.extent, at.page));

@@ -1,4 +1,4 @@
-use crate::layout::{Layout, PROLOGUE_BYTES, PageKind, Prologue};
+use crate::layout::{Layout, PROLOGUE_BYTES, PageKind, Prologue, SHARED_BYTES};
 use crate::record::Header;
 use crate::summary::{Summary, len32};
 use base::Buf;
@@ -74,9 +74,26 @@ impl PageBuilder {
             && self.spare.len() + header_len <= self.layout.spare_bytes as usize
     }
 
+    /// As [`Self::room`], where pages are frames.
+    fn room_of_frame(&self, header_len: usize) -> Option<u32> {
+        if self.is_empty() {
+            return Some(self.layout.page_bytes);
+        }
+        let is_shared = !self.layout.is_alone(self.value_bytes);
+        (is_shared && self.goes_to_spare(header_len)).then(|| SHARED_BYTES - 1 - self.value_bytes)
+    }
+
+    /// Page numbers that it takes as it is.
+    pub(crate) fn numbers(&self) -> u32 {
+        self.layout.numbers(self.spare.len(), self.continuation_len() + self.value_bytes)
+    }
+
     /// Value bytes that still fit together with a header of `header_len` bytes; `None` when not
     /// even the header does.
     pub(crate) fn room(&self, header_len: usize) -> Option<u32> {
+        if self.layout.frames.is_some() {
+            return self.room_of_frame(header_len);
+        }
         // The header says in 16 bits where the value begins.
         u16::try_from(self.value_bytes).ok()?;
         let front = if self.goes_to_spare(header_len) { 0 } else { header_len };
@@ -110,14 +127,23 @@ impl PageBuilder {
         offset
     }
 
+    /// The bytes from `offset` on of the headers.
+    fn headers(&self, offset: usize) -> Option<&[u8]> {
+        match offset.checked_sub(self.layout.spare_bytes as usize) {
+            Some(offset) => self.front.get(offset..),
+            None => self.spare.get(offset..),
+        }
+    }
+
+    /// The header of `len` bytes that was pushed to `offset`, as it is on the page.
+    pub(crate) fn header(&self, offset: usize, len: usize) -> &[u8] {
+        let header = self.headers(offset).and_then(|bytes| bytes.get(..len));
+        header.expect("it was pushed")
+    }
+
     /// The header at `offset` and the part of its value on this page.
     pub(crate) fn record(&self, offset: usize) -> Option<(Header<'_>, Buf)> {
-        let spare_bytes = self.layout.spare_bytes as usize;
-        let bytes = match offset.checked_sub(spare_bytes) {
-            Some(offset) => self.front.get(offset..)?,
-            None => self.spare.get(offset..)?,
-        };
-        let header = Header::decode(bytes)?;
+        let header = Header::decode(self.headers(offset)?)?;
         let mut at = 0;
         for value in &self.values {
             if at == u32::from(header.value_offset) {

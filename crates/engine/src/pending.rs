@@ -14,6 +14,8 @@ pub(crate) struct Pending {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Where it was closed, if its program began there at that instant.
+    home: Option<u32>,
     closed_at: Nanos,
     landed: Option<Landed>,
     waiters: SmallVec<[TaskId; 4]>,
@@ -21,6 +23,8 @@ struct State {
 
 #[derive(Clone, Copy, Debug)]
 struct Landed {
+    /// The reactor of whose clock these times are, if they are of one.
+    home: Option<u32>,
     closed_at: Nanos,
     at: Nanos,
     stages: Stages,
@@ -34,7 +38,9 @@ impl Pending {
 
     /// Nothing more joins the page; its program starts at this instant.
     pub(crate) fn close(&self, page: Page) {
-        self.state().closed_at = clock::now();
+        let mut state = self.state();
+        (state.home, state.closed_at) = (Some(clock::home()), clock::now());
+        drop(state);
         self.page.set(page).expect("a page is closed once");
     }
 
@@ -43,12 +49,22 @@ impl Pending {
         self.page.get()
     }
 
+    /// The current task begins its program.
+    pub(crate) fn begin(&self) {
+        let mut state = self.state();
+        let is_here = state.home == Some(clock::home()) && state.closed_at == clock::now();
+        state.home = state.home.filter(|_| is_here);
+    }
+
     /// The program is over; `stages` is what it took since the page was closed.
     pub(crate) fn land(&self, stages: Stages, result: Result<(), media::Error>) {
         let mut state = self.state();
         let (closed_at, at) = (state.closed_at, clock::now());
-        assert_eq!(stages.total(), at - closed_at, "a program's stages add up to its time");
-        state.landed = Some(Landed { closed_at, at, stages, result });
+        let home = state.home;
+        if home.is_some() {
+            assert_eq!(stages.total(), at - closed_at, "a program's stages add up to its time");
+        }
+        state.landed = Some(Landed { home, closed_at, at, stages, result });
         for waiter in state.waiters.drain(..) {
             clock::wake(waiter);
         }
@@ -74,17 +90,26 @@ impl Pending {
 }
 
 /// Waits until all `pages` are durable. Up to the closing of the page that landed last the time is
-/// waiting for companions; from there on it is what that page's program spent.
+/// waiting for companions; from there on it is what that page's program spent. Where other reactors
+/// program some of them, of whose clocks this one knows nothing, all of it is the array's.
 pub(crate) async fn durable(pages: &[Arc<Pending>]) -> Result<(), media::Error> {
     let arrival = clock::now();
     let mut last: Option<Landed> = None;
     let mut result = Ok(());
+    let mut is_by_one_clock = true;
     for page in pages {
         let landed = page.wait().await;
         result = result.and(landed.result);
+        is_by_one_clock &= landed.home == Some(clock::home());
         if last.is_none_or(|last| last.at <= landed.at) {
             last = Some(landed);
         }
+    }
+    if !is_by_one_clock {
+        let mut spent = Stages::default();
+        spent.add(Stage::Array, clock::now() - arrival);
+        clock::account(&spent);
+        return result;
     }
     let Some(last) = last.filter(|last| last.at > arrival) else { return result };
     let mut spent = Stages::default();

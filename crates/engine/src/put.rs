@@ -1,4 +1,5 @@
 use crate::address::Address;
+use crate::cleaner::Turn;
 use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
@@ -19,11 +20,13 @@ use std::sync::Arc;
 pub struct Announced {
     store: Arc<Store>,
     counted: bool,
+    /// It has waited for space, and had its turn.
+    has_waited: bool,
 }
 
 impl Announced {
     /// While this one waits for space the others do not wait for it.
-    fn pause(&mut self) {
+    pub(crate) fn pause(&mut self) {
         if std::mem::take(&mut self.counted) {
             self.store.log.retract(self.store.config.ack == Ack::Program);
         }
@@ -44,11 +47,23 @@ impl Drop for Announced {
     }
 }
 
+/// What a store writes.
+fn value_record<'a>(
+    table: TableId,
+    key: HashedKey<'a>,
+    value: &'a Buf,
+    value_crc: u32,
+    expires: Option<clock::UnixMillis>,
+) -> NewRecord<'a> {
+    let (sequence, kind, batch) = (None, Kind::Value, InBatch::default());
+    NewRecord { sequence, kind, table, key: key.key.as_bytes(), value, value_crc, expires, batch }
+}
+
 impl Store {
     /// Announces a store or delete: call it when the command is accepted, before any other wait.
     pub fn announce(self: &Arc<Self>) -> Announced {
         self.log.announce();
-        Announced { store: self.clone(), counted: true }
+        Announced { store: self.clone(), counted: true, has_waited: false }
     }
 
     /// Stores `value` under `key`, and says whether that took the place of another.
@@ -80,27 +95,27 @@ impl Store {
     ) -> Result<Stored, Error> {
         let key = HashedKey::new(key);
         let value_crc = self.log.value_crc(value);
+        let mut is_undone = false;
         let (table, found, appended, _kept) = loop {
-            self.wait_for_room(&mut announced, Kind::Value, value.len()).await?;
+            let _turn = self.wait_for_room(&mut announced, Kind::Value, value.len()).await?;
             let table = self.spaces.table(space)?;
             let entry = self.enter(table, key).await;
-            let found = self.find(table, key).await?;
+            let found = match self.find(table, key).await {
+                Ok(found) => found,
+                Err(error) => {
+                    drop(entry);
+                    announced.pause();
+                    is_undone = Box::pin(self.look_again(table, key, error, is_undone)).await?;
+                    continue;
+                }
+            };
             let exists = found.as_ref().is_some_and(Found::exists);
             if let Err(refused) = write.condition.check(exists) {
                 drop((entry, announced));
                 Box::pin(self.settle(found.as_ref())).await?;
                 return Err(refused);
             }
-            let record = NewRecord {
-                sequence: None,
-                kind: Kind::Value,
-                table,
-                key: key.key.as_bytes(),
-                value,
-                value_crc,
-                expires: write.expires,
-                batch: InBatch::default(),
-            };
+            let record = value_record(table, key, value, value_crc, write.expires);
             let appended = match found {
                 None if !self.index_has_room(table, key) => Err(Error::CapacityExceeded),
                 _ => self.append_value(&record, found.as_ref()),
@@ -132,6 +147,22 @@ impl Store {
             return Err(error.into());
         }
         Ok(if existed { Stored::Overwrote } else { Stored::Anew })
+    }
+
+    /// Returns after a while where the record of a key could not be read for `error` since it did
+    /// not land and is to be taken back: then it is looked at again, and once more after that, when
+    /// this is true. Otherwise that error.
+    async fn look_again(
+        self: &Arc<Self>,
+        table: TableId,
+        key: HashedKey<'_>,
+        error: Error,
+        is_undone: bool,
+    ) -> Result<bool, Error> {
+        if error == Error::Unrecovered && !is_undone && self.undoes() {
+            return Ok(self.is_undone(table, key).await);
+        }
+        Err(error)
     }
 
     /// Appends a value if it fits the capacity, counts it in, and keeps its predecessor.
@@ -191,6 +222,7 @@ impl Store {
                 let replaced =
                     self.index.replace(table, key, found.address, appended.address).await;
                 assert!(replaced, "a latched key's entry stays where it was found");
+                self.log.headers.forget(found.address);
                 if found.is_value() {
                     let (key_len, value_len) = (key.key.as_bytes().len(), found.header.value_len);
                     let extent = self.log.page_id(found.address).extent;
@@ -202,23 +234,33 @@ impl Store {
         }
     }
 
-    /// Waits until the log takes a value of `value_len` bytes. Cleaning makes room, or finds that
-    /// there is none to make.
+    /// Waits until the log takes a value of `value_len` bytes, behind those that wait already; a
+    /// tombstone waits for no value. Cleaning makes room, or finds that there is none to make. An
+    /// error also when the medium takes nothing any more.
     pub(crate) async fn wait_for_room(
         self: &Arc<Self>,
         announced: &mut Announced,
         kind: Kind,
         value_len: u32,
-    ) -> Result<(), Error> {
-        while let Some(shortage) = self.log.shortage(self.config.ack, kind, value_len) {
+    ) -> Result<Turn<'_>, Error> {
+        self.log.media.writable()?;
+        let mut is_behind = kind.is_value() && !announced.has_waited && self.is_room_awaited();
+        loop {
+            let short = || self.log.shortage(self.config.ack, kind, value_len);
+            let shortage = if is_behind { Some(Shortage::Extent) } else { short() };
+            let Some(shortage) = shortage else { break };
             announced.pause();
             match shortage {
-                Shortage::Extent => self.cleaner_makes_room(kind).await?,
+                Shortage::Extent => {
+                    let was_there = std::mem::replace(&mut announced.has_waited, true);
+                    self.cleaner_makes_room(kind, was_there).await?;
+                }
                 Shortage::Buffer => self.log.landing().await,
             }
+            is_behind = false;
         }
         announced.resume();
-        Ok(())
+        Ok(self.turn())
     }
 
     /// Live values take all of the capacity: waits until the cleaner has looked after those of them
@@ -239,14 +281,26 @@ impl Store {
     ) -> Result<(), Error> {
         self.table(space)?;
         let (key, missing) = (HashedKey::new(key), Error::KeyNotFound);
+        let mut is_undone = false;
         let (table, found, appended, _kept) = loop {
-            if let Err(full) = self.wait_for_room(&mut announced, Kind::Tombstone, 0).await {
+            let _turn = match self.wait_for_room(&mut announced, Kind::Tombstone, 0).await {
+                Ok(turn) => turn,
                 // A key that is not there needs no room to be deleted.
-                return Err(if self.exist(space, key.key).await? { full } else { missing });
-            }
+                Err(full) => {
+                    return Err(if self.exist(space, key.key).await? { full } else { missing });
+                }
+            };
             let table = self.spaces.table(space)?;
             let entry = self.enter(table, key).await;
-            let found = self.find(table, key).await?;
+            let found = match self.find(table, key).await {
+                Ok(found) => found,
+                Err(error) => {
+                    drop(entry);
+                    announced.pause();
+                    is_undone = Box::pin(self.look_again(table, key, error, is_undone)).await?;
+                    continue;
+                }
+            };
             if !found.as_ref().is_some_and(Found::exists) {
                 drop((entry, announced));
                 return Box::pin(self.absent(found)).await;

@@ -186,15 +186,10 @@ impl Store {
             return listing;
         }
         let keeps = self.index.table_extents(&self.log.shape) > 0;
-        let pages = {
-            let mut state = self.log.state();
-            let extent = state.extents.get(extent);
-            let is_written = |page: &u32| !extent.holes.contains(page);
-            let first = if keeps { 0 } else { from };
-            let pages = (first..extent.summary.unwrap_or(extent.pages)).filter(is_written);
-            pages.collect::<Vec<_>>()
-        };
-        let reads = pages.into_iter().map(|page| {
+        let first = if keeps { 0 } else { from };
+        let pages = self.log.written_pages(extent).await;
+        let pages = pages.into_iter().filter(|page| *page >= first);
+        let reads = pages.map(|page| {
             let (store, at) = (self.clone(), PageId { extent, page });
             async move { store.records_on(at, Class::HostRead).await.ok_or(at) }
         });

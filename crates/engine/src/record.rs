@@ -38,7 +38,7 @@ pub(crate) const HEADER_ALIGN: usize = 8;
 pub(crate) struct Sequence(pub(crate) u64);
 
 impl Sequence {
-    const COUNT_BITS: u32 = 48;
+    pub(crate) const COUNT_BITS: u32 = 48;
 
     /// Which mount has given it out, from the first of the store.
     pub(crate) const fn mount(self) -> u64 {

@@ -23,7 +23,7 @@ use crate::sabotage::Sabotage;
 use crate::store::{Config, Store};
 use base::{Key, Nanos};
 use clock::Class;
-use media::{ExtentId, ExtentInfo, Media, Page, PageId, Stream};
+use media::{ExtentId, ExtentInfo, Media, Page, PageId, Span, Stream};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -49,6 +49,14 @@ enum By {
     Scan,
     /// The headers of all records stay in memory.
     Memory,
+}
+
+/// What a store is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Use,
+    /// The medium stays as it is.
+    Looks,
 }
 
 /// What opening a store took.
@@ -102,6 +110,25 @@ impl Store {
         media: Arc<dyn Media>,
         config: Config,
     ) -> Result<(Arc<Self>, Recovery), Error> {
+        let (store, recovery) = Self::open_for(Purpose::Use, media, config).await?;
+        store.start(Begins::AtWork);
+        Ok((store, recovery))
+    }
+
+    /// The same to look at, as it would be opened: nothing goes on in the background, nothing is
+    /// written or reset, and nothing may be stored.
+    pub async fn look(
+        media: Arc<dyn Media>,
+        config: Config,
+    ) -> Result<(Arc<Self>, Recovery), Error> {
+        Self::open_for(Purpose::Looks, media, config).await
+    }
+
+    async fn open_for(
+        purpose: Purpose,
+        media: Arc<dyn Media>,
+        config: Config,
+    ) -> Result<(Arc<Self>, Recovery), Error> {
         let start = clock::now();
         let mut pages_read = 0;
         for by in [By::Checkpoint, By::Scan, By::Memory] {
@@ -122,6 +149,9 @@ impl Store {
                 }
             };
             store.tables.while_opening(|entered| entered.keeps_all = by == By::Memory);
+            if purpose == Purpose::Use {
+                store.reset_tables().await;
+            }
             let entered = store.enter_all(&replays, &mut scan).await;
             pages_read += store.pages_read();
             // A scan passes over records that cannot be read; a checkpoint points to them.
@@ -131,7 +161,6 @@ impl Store {
                 continue;
             }
             entered?;
-            store.start(Begins::AtWork);
             let recovery = Recovery {
                 how,
                 extents: found.len() as u64,
@@ -149,7 +178,6 @@ impl Store {
 
     /// Enters what the log has beyond a checkpoint, or all of it.
     async fn enter_all(self: &Arc<Self>, all: &[Replay], scan: &mut Scan) -> Result<(), Error> {
-        self.reset_tables().await;
         for replay in all {
             self.replay(*replay, scan).await?;
         }
@@ -181,7 +209,10 @@ impl Store {
     async fn replay(self: &Arc<Self>, replay: Replay, scan: &mut Scan) -> Result<(), Error> {
         let Replay { extent, from } = replay;
         let pages = self.log.state().extents.get(extent).pages;
-        if let Some(last) = pages.checked_sub(1) {
+        if self.log.layout.frames.is_some() {
+            let summary = self.log.state().extents.get(extent).summary;
+            scan.summaries += u64::from(summary.is_some());
+        } else if let Some(last) = pages.checked_sub(1) {
             scan.summaries += u64::from(self.find_summary(PageId { extent, page: last }).await);
         }
         let Listing { records, mut lost } = self.listing(replay).await;
@@ -205,7 +236,7 @@ impl Store {
         let front =
             |page: &Page| PageView::new(layout, page).map_or(0, |view| view.prologue.front_len);
         self.counters.count_gc_reads(1);
-        let Ok(page) = self.log.media.read(last, &front, Class::HostRead).await else {
+        let Ok(page) = self.log.media.read(Span::of(last), &front, Class::HostRead).await else {
             return false;
         };
         let Some(view) = PageView::new(layout, &page) else { return false };
@@ -357,6 +388,7 @@ impl Store {
     /// The index points to a record from here on.
     fn count_entry(&self, record: &Record) {
         let header = &record.header;
+        self.log.headers.note_found(record.address, header);
         let extent = self.log.page_id(record.address).extent;
         let mut state = self.log.state();
         if header.kind.is_value() {

@@ -137,6 +137,7 @@ mod tests {
                 pages_per_extent: 8,
                 extents: 8,
                 parallelism: 1,
+                frames: None,
             };
             let layout = Layout::new(&shape);
             let whole = page(layout);
@@ -160,6 +161,7 @@ mod tests {
             pages_per_extent: 8,
             extents: 8,
             parallelism: 1,
+            frames: None,
         };
         let layout = Layout::new(&shape);
         let whole = page(layout);

@@ -51,7 +51,7 @@ struct SavedLog {
     deleting: BTreeMap<Address, (TableId, Key)>,
     deleted: Vec<(TableId, Key, Address)>,
     erasing: Vec<(ExtentId, Label)>,
-    pages_since: u64,
+    numbers_since: u64,
 }
 
 impl Store {
@@ -112,7 +112,7 @@ impl Log {
             deleting: state.deleting.clone(),
             deleted: state.deleted.clone(),
             erasing: state.erasing.clone(),
-            pages_since: state.pages_since,
+            numbers_since: state.numbers_since,
         })
     }
 
@@ -136,7 +136,7 @@ impl Log {
             state.deleting = saved.deleting;
             state.deleted = saved.deleted;
             state.erasing = saved.erasing;
-            state.pages_since = saved.pages_since;
+            state.numbers_since = saved.numbers_since;
             state.padded_pages = padded_pages;
         }
         log

@@ -4,6 +4,7 @@ use crate::counters::{Counters, Usage};
 use crate::error::Error;
 use crate::expiry::has_expired;
 use crate::extent::{Extents, Live};
+use crate::headers::Headers;
 use crate::index::{HashedKey, Index, IndexConfig, IndexCounts, MakeIndex};
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::latch::Latches;
@@ -12,6 +13,7 @@ use crate::page_view::PageView;
 use crate::pending::{Pending, durable};
 use crate::record::Sequence;
 use crate::sabotage::Sabotage;
+use crate::scrub::Scrubber;
 use crate::tables::Tables;
 use base::Key;
 use base::limits::VALUE_BYTES_MAX;
@@ -48,6 +50,9 @@ pub struct Config {
     /// A checkpoint is made whenever this many bytes of pages have been written since the last one;
     /// 0 makes none but those that are asked for.
     pub checkpoint_bytes: u64,
+    /// Bytes of memory in which headers of records are kept, so that the key of what is replaced,
+    /// deleted or asked for need not be read: 64 for each. 0 keeps none, as firmware does.
+    pub headers_bytes: u64,
     /// Whether all that [`Ack::Buffer`] has in memory outlives a loss of power. If not, what was
     /// overwritten there is not erased before that is on the medium.
     pub saves_buffer: bool,
@@ -70,6 +75,7 @@ pub struct Store {
     pub(crate) cleaner: Cleaner,
     pub(crate) counters: Counters,
     pub(crate) spaces: KeySpaces,
+    pub(crate) scrubber: Scrubber,
 }
 
 /// A key's record, as found by way of the index.
@@ -135,6 +141,7 @@ impl Store {
 
     pub(crate) fn new(mut log: Log, config: Config) -> Arc<Self> {
         log.answers_early = config.ack != Ack::Program;
+        log.headers = Headers::new(config.headers_bytes);
         let index = (config.index)(&config.index_config);
         let table_extents = index.table_extents(&log.shape);
         log.keep_extents(table_extents);
@@ -156,6 +163,7 @@ impl Store {
             cleaner: Cleaner::new(config.seed, config.group),
             counters: Counters::default(),
             spaces: KeySpaces::default(),
+            scrubber: Scrubber::default(),
         });
         store.tables.belong_to(&store);
         store
@@ -191,6 +199,10 @@ impl Store {
     /// extent.
     pub fn value_bytes_max(&self) -> u32 {
         let shape = &self.log.shape;
+        if shape.frames.is_some() {
+            let half = u32::try_from(shape.extent_bytes() / 2).unwrap_or(u32::MAX);
+            return self.log.layout.page_bytes.min(half).min(VALUE_BYTES_MAX);
+        }
         let room = u64::from(self.log.layout.bare_room())
             * u64::from(shape.pages_per_extent.saturating_sub(5));
         if room >= u64::from(VALUE_BYTES_MAX) {
@@ -238,10 +250,13 @@ impl Store {
         state.extents.iter().map(|(id, extent)| (id, sum(extent))).collect()
     }
 
-    /// Programs every page that is still being filled, and waits until all are durable.
+    /// Programs every page that is still being filled, and waits until all are durable, also where
+    /// the medium answers before they are.
     pub async fn flush(&self) -> Result<(), Error> {
         let pages = self.log.close_all();
-        Ok(durable(&pages).await?)
+        durable(&pages).await?;
+        self.log.all_sealed().await;
+        Ok(self.log.media.flush().await?)
     }
 
     /// The header of a record that is being visited.
@@ -254,13 +269,17 @@ impl Store {
         if let Some(Unlanded { pages, header, .. }) = record {
             return Ok(Found { address, header, pages: Some(pages), batch });
         }
-        let (layout, offset) = (self.log.layout, address.offset());
+        if let Some(header) = self.log.headers.get(address) {
+            return Ok(Found { address, header, pages: None, batch });
+        }
+        let layout = self.log.layout;
+        let offset = layout.offset(address);
         let select = |page: &media::Page| {
             PageView::new(layout, page).map_or(0, |view| view.front_wanted(offset))
         };
         self.counters.count_lookup_read();
-        let at = self.log.page_id(address);
-        let read = self.log.media.read(at, &select, clock::Class::HostRead).await;
+        let span = layout.header_span(address);
+        let read = self.log.media.read(span, &select, clock::Class::HostRead).await;
         let page = match self.noticed(read) {
             Err(media::Error::Unrecovered(_)) => None,
             read => Some(read?),
@@ -273,6 +292,7 @@ impl Store {
                 record.ok_or(Error::Unrecovered)?.header
             }
         };
+        self.log.headers.note_found(address, &header);
         Ok(Found { address, header, pages: None, batch })
     }
 

@@ -54,7 +54,8 @@ impl Summary {
         SUMMARY_HEAD_BYTES + self.len as usize
     }
 
-    /// Cuts the summary into pages, the first of which is number `page` of the extent. Each says in
+    /// Cuts the summary into pages, the first of which is number `page` of the extent and begins a
+    /// block where pages are frames. Each says in
     /// its prologue which of them it is. An empty summary has none.
     pub(crate) fn into_pages(self, layout: Layout, mut page: u32) -> Vec<Page> {
         if self.entries.is_empty() {
@@ -62,14 +63,14 @@ impl Summary {
         }
         let head = [self.len.to_le_bytes(), self.crc.to_le_bytes()];
         let head = Buf::copy_from(head.as_flattened());
-        let (mut pages, mut data, mut room) = (Vec::new(), Segments::new(), layout.bare_room());
+        let (mut pages, mut data, mut room) = (Vec::new(), Segments::new(), layout.full_room());
         for mut part in std::iter::once(head).chain(self.entries) {
             while part.len() > room {
                 data.extend((room > 0).then(|| part.slice(0..room)));
                 part = part.slice(room..part.len());
                 pages.push(summary_page(layout, page, &pages, std::mem::take(&mut data)));
-                room = layout.bare_room();
-                page += 1;
+                room = layout.full_room();
+                page += layout.full_numbers();
             }
             room -= part.len();
             data.push(part);
@@ -96,11 +97,12 @@ fn summary_page(layout: Layout, page: u32, before: &[Page], data: Segments) -> P
     }
 }
 
-/// Pages that a summary of `bytes` bytes takes.
-pub(crate) const fn summary_page_count(layout: Layout, bytes: usize) -> u32 {
-    #[expect(clippy::cast_possible_truncation, reason = "a summary is smaller than its extent")]
-    let bytes = bytes as u32;
-    bytes.div_ceil(layout.bare_room())
+/// Page numbers that a summary of `bytes` bytes takes at most.
+pub(crate) fn summary_numbers(layout: Layout, bytes: usize) -> u32 {
+    let bytes = u32::try_from(bytes).expect("a summary is smaller than its extent");
+    let (full, rest) = (bytes / layout.full_room(), bytes % layout.full_room());
+    let rest = if rest == 0 { 0 } else { layout.numbers(PROLOGUE_BYTES, rest) };
+    full * layout.full_numbers() + rest
 }
 
 /// A record as an extent's summary, or its page, tells of it.
@@ -160,7 +162,14 @@ mod tests {
 
     fn layout(spare_bytes: u32) -> Layout {
         let (page_bytes, pages_per_extent) = (4_096, 64);
-        let shape = Shape { page_bytes, spare_bytes, pages_per_extent, extents: 8, parallelism: 1 };
+        let shape = Shape {
+            page_bytes,
+            spare_bytes,
+            pages_per_extent,
+            extents: 8,
+            parallelism: 1,
+            frames: None,
+        };
         Layout::new(&shape)
     }
 
@@ -206,7 +215,7 @@ mod tests {
                 let (pages, summary, pushed) = pages(layout, count);
                 let len = summary.bytes();
                 let on_pages = summary.into_pages(layout, count);
-                assert_eq!(on_pages.len(), summary_page_count(layout, len) as usize);
+                assert_eq!(on_pages.len(), summary_numbers(layout, len) as usize);
                 let mut read = Vec::new();
                 for (number, page) in (0..).zip(&on_pages) {
                     let view = PageView::new(layout, page).expect("a whole prologue");

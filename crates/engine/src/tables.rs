@@ -280,21 +280,22 @@ impl Tables {
             let (name, _) = split_key(unlanded.header.key.as_bytes()).ok_or(Error::Unrecovered)?;
             return Ok(TablePage { name, value: unlanded.part });
         }
-        let (layout, offset) = (self.log.layout, at.offset());
+        let layout = self.log.layout;
+        let (offset, span) = (layout.offset(at), layout.span(at));
         let wanted = |page: &Page| {
             let Some(view) = PageView::new(layout, page) else { return 0 };
             let part = view.header(offset).map_or(0, |header| view.part_len(&header, layout));
             view.front_wanted(offset) + part
         };
         self.state().pages_read += 1;
-        let page = self.log.media.read(self.log.page_id(at), &wanted, class).await?;
+        let page = self.log.media.read(span, &wanted, class).await?;
         if let Some(found) = TablePage::on(layout, &page, offset) {
             return Ok(found);
         }
         // What is wanted can be seen only when the header is whole.
         self.state().pages_read += 1;
         let everything = |page: &Page| page.data_bytes();
-        let page = self.log.media.read(self.log.page_id(at), &everything, class).await?;
+        let page = self.log.media.read(span, &everything, class).await?;
         let page = readable(layout, &page).ok_or(Error::Unrecovered)?;
         TablePage::on(layout, &page, offset).ok_or(Error::Unrecovered)
     }
@@ -305,18 +306,20 @@ impl Tables {
         let headers =
             |page: &Page| PageView::new(layout, page).map_or(0, |view| view.prologue.front_len);
         self.state().pages_read += 1;
-        let read = self.log.media.read(at, &headers, Class::Index).await;
+        let read = self.log.media.read(layout.headers_span(at), &headers, Class::Index).await;
         let Some(page) = read.ok().and_then(|page| readable(layout, &page)) else {
             return Named::Nothing;
         };
         let Some(view) = PageView::new(layout, &page) else { return Named::Nothing };
         if view.prologue.kind == PageKind::Summary {
-            return Named::Summary(at.page.saturating_sub(view.prologue.continuation));
+            let before = view.prologue.continuation.saturating_mul(layout.full_numbers());
+            return Named::Summary(at.page.saturating_sub(before));
         }
         let Some((offset, header)) = view.headers(layout).last() else { return Named::Nothing };
         match split_key(header.key) {
             Some((TablePageName::ROOT, _)) => {
-                Named::Root(Some(Address::new(self.log.number(at.extent, at.page), offset)))
+                let number = self.log.number(at.extent, at.page);
+                Named::Root(Some(layout.address(number, offset, header.len(), header.value_len)))
             }
             Some((_, root)) => Named::Root(root),
             None => Named::Nothing,
@@ -469,6 +472,12 @@ impl Tables {
     /// True when the last complete checkpoint needs the extent.
     pub(crate) fn of_checkpoint(&self, extent: ExtentId) -> bool {
         self.state().complete.contains(&extent)
+    }
+
+    /// True when there is a complete checkpoint and it does not need the extent.
+    pub(crate) fn is_needless(&self, extent: ExtentId) -> bool {
+        let state = self.state();
+        !state.complete.is_empty() && !state.complete.contains(&extent)
     }
 
     /// Tells the checkpoint that is being written to give way; false when there is none.

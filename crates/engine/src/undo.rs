@@ -50,6 +50,17 @@ impl Store {
 
     /// Gives the key of a record that did not land what it had before, which is kept.
     pub(crate) async fn undo(self: &Arc<Self>, failed: Failed<'_>, before: Option<&Found>) {
+        // Its extent has nothing that lives, and is counted to the end.
+        let _counted = {
+            let mut state = self.log.state();
+            state.undoing += 1;
+            self.log.pin(&mut state, self.log.page_id(failed.at).extent)
+        };
+        self.take_back(failed, before).await;
+        self.log.state().undoing -= 1;
+    }
+
+    async fn take_back(self: &Arc<Self>, failed: Failed<'_>, before: Option<&Found>) {
         let Failed { table, key, at, .. } = failed;
         loop {
             let entry = self.enter(table, key).await;

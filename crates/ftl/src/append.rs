@@ -13,7 +13,7 @@ use crate::scan::scan;
 use crate::stripe::{Sets, Stripe};
 use crate::tag::Tag;
 use clock::{Class, LocalFuture, join_all};
-use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape, Starts};
+use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape, Span, Starts};
 use nand::{BlockId, DieId, Nand, Ppa, TAG_BYTES};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -85,6 +85,7 @@ impl AppendFtl {
             pages_per_extent: sets.width * geometry.pages_per_block,
             extents: blocks.extents_in_all(),
             parallelism: geometry.dies() * geometry.planes_per_die,
+            frames: None,
         };
         Self {
             nand,
@@ -244,10 +245,11 @@ impl Media for AppendFtl {
 
     fn read<'a>(
         &'a self,
-        at: PageId,
+        span: Span,
         select: Select<'a>,
         class: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
+        let at = span.at;
         let ppa = self.place(&self.blocks(), at);
         Box::pin(async move {
             if self.has_gaps.load(Relaxed) && self.is_missing(ppa) {

@@ -426,7 +426,7 @@ impl Blocks {
             let InUse { epoch, pages, stream } = (*extent)?;
             let holes = self.holes.get(&id).cloned().unwrap_or_default();
             let label = Label { stream, epoch };
-            Some(ExtentInfo { id: ExtentId(id), label, pages, holes })
+            Some(ExtentInfo { id: ExtentId(id), label, pages, holes, summary: None })
         });
         extents.collect()
     }

@@ -19,7 +19,7 @@ use base::limits::BLOCK_BYTES;
 use buffer::Buffer;
 use clock::{Class, Rank, Stage, TaskId, join_all};
 use content::{Content, Pages, Part, Unlanded};
-use media::{ExtentId, Label, Media, Page, PageId, Segments, Stream};
+use media::{ExtentId, Label, Media, Page, PageId, Segments, Span, Stream};
 use spare::{Kind, Spare};
 use states::States;
 use std::collections::VecDeque;
@@ -595,7 +595,7 @@ impl Zones {
             Part::InMemory(data) => Ok(data.clone()),
             Part::Landed { extent, page, start, len } => {
                 let at = PageId { extent: *extent, page: *page };
-                let page = self.media.read(at, &|_: &Page| *len, class).await?;
+                let page = self.media.read(Span::of(at), &|_: &Page| *len, class).await?;
                 let found = spare::verified(&page, *start, *len);
                 Ok(found.ok_or(media::Error::Unrecovered(at))?)
             }

@@ -3,7 +3,7 @@
 use base::{Buf, Nanos, Rng};
 use clock::{Class, Group, Stage, now, sleep_until};
 use ftl::{AppendFtl, Region, Stripe};
-use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Stream};
+use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Span, Stream};
 use nand::{
     BlockId, Cells, DieId, FaultKind, FaultPlan, FaultRule, Geometry, Model as Timekeeping, Nand,
     Registers, Timing, When,
@@ -168,7 +168,7 @@ fn start_reset(ftl: &Arc<AppendFtl>, model: &Shared, extent: ExtentId) {
 /// Reads a page that is known; it is as it was, or lost from here on.
 async fn check(ftl: &AppendFtl, model: &Shared, at: PageId) {
     let known = *model.borrow_mut().page(at);
-    let read = ftl.read(at, &Page::data_bytes, Class::HostRead).await;
+    let read = ftl.read(Span::of(at), &Page::data_bytes, Class::HostRead).await;
     match (known, read) {
         (Known::Durable(content), Ok(page)) => {
             assert_eq!(*page.spare(), content.to_le_bytes(), "{at}");
@@ -257,7 +257,9 @@ async fn reopened(ftl: &AppendFtl, model: &Shared) {
             let at = PageId { extent: id, page };
             if !matches!(known, Known::Started | Known::Refused) {
                 check(ftl, model, at).await;
-            } else if let Ok(page) = ftl.read(at, &Page::data_bytes, Class::HostRead).await {
+            } else if let Ok(page) =
+                ftl.read(Span::of(at), &Page::data_bytes, Class::HostRead).await
+            {
                 // It landed, and nobody was told.
                 *model.borrow_mut().page(at) = Known::Durable(page.segments()[0].checksum());
             } else {
@@ -408,7 +410,7 @@ async fn append(ftl: &AppendFtl, extent: ExtentId, pages: std::ops::Range<u32>) 
 
 async fn content(ftl: &AppendFtl, extent: ExtentId, number: u32) -> Result<u64, Error> {
     let at = PageId { extent, page: number };
-    let page = ftl.read(at, &Page::data_bytes, Class::HostRead).await?;
+    let page = ftl.read(Span::of(at), &Page::data_bytes, Class::HostRead).await?;
     Ok(page.segments()[0].checksum())
 }
 

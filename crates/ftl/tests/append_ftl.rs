@@ -3,7 +3,7 @@
 use base::{Buf, Nanos, Rng};
 use clock::{Class, Group, Stage, join_all, now, sleep_until};
 use ftl::{AppendFtl, Region, Stripe};
-use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Stream};
+use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Span, Stream};
 use nand::{BlockId, Cells, DieId, FaultPlan, Geometry, Model, Nand, Ppa, Registers, Timing};
 use reactor::Reactor;
 use std::cell::RefCell;
@@ -78,7 +78,8 @@ async fn append(ftl: &Arc<AppendFtl>, extent: ExtentId, first: u32, contents: &[
 }
 
 async fn content(ftl: &AppendFtl, at: PageId) -> u64 {
-    let page = ftl.read(at, &Page::data_bytes, Class::HostRead).await.expect("nothing fails");
+    let page =
+        ftl.read(Span::of(at), &Page::data_bytes, Class::HostRead).await.expect("nothing fails");
     let content = page.segments()[0].checksum();
     assert_eq!(*page.spare(), content.to_le_bytes());
     content
@@ -151,7 +152,7 @@ impl Expected {
         assert_eq!(ftl.free_extents(), ftl.shape().extents - used);
         let info = |(id, (label, contents)): (&ExtentId, &(Label, Vec<u64>))| {
             let pages = u32::try_from(contents.len()).expect("few pages");
-            ExtentInfo { id: *id, label: *label, pages, holes: Vec::new() }
+            ExtentInfo { id: *id, label: *label, pages, holes: Vec::new(), summary: None }
         };
         let expected: Vec<ExtentInfo> = self.extents.iter().map(info).collect();
         assert_eq!(ftl.extents(), expected);
@@ -510,7 +511,7 @@ fn infos(pages: &BTreeSet<PageId>, found: &[ExtentInfo]) -> Vec<ExtentInfo> {
         let of_found = found.iter().find(|info| info.id == id).map_or(0, |info| info.pages);
         let end = of_found.max(last + 1);
         let holes = (0..end).filter(is_missing).collect();
-        ExtentInfo { id, label: label(epoch), pages: end, holes }
+        ExtentInfo { id, label: label(epoch), pages: end, holes, summary: None }
     });
     infos.collect()
 }

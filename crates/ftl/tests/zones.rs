@@ -383,6 +383,7 @@ fn zones_in_memory_are_as_the_model() {
             pages_per_extent: 3,
             extents: ZONES + Zones::SPARE_EXTENTS,
             parallelism: 1,
+            frames: None,
         };
         Reactor::new((seed % 2 == 1).then_some(seed))
             .run(async { run(Arc::new(Memory::new(shape)), seed).await });

@@ -5,7 +5,7 @@ use base::{Buf, Nanos, Rng};
 use clock::{Class, Group, LocalFuture, Stage, join_all, now, stages};
 use ftl::{AppendFtl, Region, Stripe, ZoneAction, ZoneError, ZoneState, Zones, ZonesConfig};
 use media::{
-    Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Segments, Select, Shape,
+    Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Segments, Select, Shape, Span,
 };
 use nand::{Cells, FaultPlan, Geometry, Model, Nand, Registers, Timing};
 use reactor::Reactor;
@@ -306,12 +306,13 @@ impl Media for Failing {
 
     fn read<'a>(
         &'a self,
-        at: PageId,
+        span: Span,
         select: Select<'a>,
         class: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
+        let at = span.at;
         assert_ne!(at, self.page, "what the medium did not take is not read from it");
-        self.medium.read(at, select, class)
+        self.medium.read(span, select, class)
     }
 
     fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>> {
@@ -333,6 +334,7 @@ fn on_failing(page: PageId, resets: bool, body: impl AsyncFnOnce(Arc<Zones>)) {
         pages_per_extent: 4,
         extents: 3 + Zones::SPARE_EXTENTS,
         parallelism: 1,
+        frames: None,
     };
     Reactor::new(None).run(async {
         let medium = Failing { medium: Memory::new(shape), page, resets };

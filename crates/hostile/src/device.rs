@@ -31,6 +31,7 @@ const ZONES: Shape = Shape {
     pages_per_extent: 3,
     extents: 8 + Zones::SPARE_EXTENTS,
     parallelism: 4,
+    frames: None,
 };
 
 /// A log that a few long values fill, so that it is cleaned.
@@ -40,6 +41,7 @@ const LOG: Shape = Shape {
     pages_per_extent: 16,
     extents: 24,
     parallelism: 4,
+    frames: None,
 };
 
 /// Bytes of pairs that the store takes.
@@ -66,6 +68,7 @@ pub(crate) async fn device() -> (Arc<Controller>, Arc<Gate>) {
         cores: Cores::new(group, 1, CodeCosts::default()),
         gate: gate.clone(),
         // So that hosts can ask for all that there is to be asked for.
+        monitor: None,
         has_volatile_cache: true,
     };
     (Controller::new(namespaces, config), gate)
@@ -79,6 +82,7 @@ async fn store(group: Group) -> Arc<Store> {
         index: |_| Box::new(HashIndex::default()),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
+        headers_bytes: 0,
         saves_buffer: true,
         group,
         seed: 1,

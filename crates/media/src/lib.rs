@@ -15,6 +15,7 @@
 //! | append FTL on emulated NAND | `ftl::AppendFtl` | as the profile says | that of the NAND |
 //! | memory | [`Memory`] | as asked | none |
 //! | any [`Blocks`] | [`LogOnBlocks`] | most of a block for each page | that of the blocks |
+//! | those of a disk | [`FramesOnBlocks`] | as much as is used | that of the blocks |
 //!
 //! # Guarantees
 //! A page that was appended reads back as it was until its extent is reset, or the read fails.
@@ -28,22 +29,30 @@
 mod blocks;
 mod error;
 mod extent;
+mod frames_on_blocks;
 mod log_on_blocks;
 mod medium;
 mod memory;
 mod memory_blocks;
 mod packed;
 mod page;
+mod sabotage;
 mod starts;
+mod sweep;
 mod victim;
 
 pub use blocks::{Blocks, BlocksShape, Segments, cut};
 pub use error::Error;
-pub use extent::{ExtentId, ExtentInfo, Label, PageId, Shape, Stream};
+pub use extent::{ExtentId, ExtentInfo, Frames, Label, PageId, Shape, Span, Stream};
+pub use frames_on_blocks::{
+    Damage, DamagedPart, DriveInfo, Durability, Format, FramesOnBlocks, OpenError,
+};
 pub use log_on_blocks::{LogOnBlocks, SavedLogOnBlocks};
 pub use medium::{Media, Select};
 pub use memory::Memory;
 pub use memory_blocks::MemoryBlocks;
 pub use page::Page;
+pub use sabotage::Sabotage;
 pub use starts::Starts;
+pub use sweep::{Swept, SweptPage};
 pub use victim::{Candidate, Victims};

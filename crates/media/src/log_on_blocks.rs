@@ -5,7 +5,7 @@ mod scan;
 
 use crate::blocks::{Blocks, Segments, cut};
 use crate::error::Error;
-use crate::extent::{ExtentId, ExtentInfo, Label, PageId, Shape};
+use crate::extent::{ExtentId, ExtentInfo, Label, PageId, Shape, Span};
 use crate::medium::{Media, Select};
 use crate::page::Page;
 use crate::starts::Starts;
@@ -190,6 +190,7 @@ fn shape(blocks: &dyn Blocks) -> Shape {
         pages_per_extent: u32::try_from(pages_per_extent).expect("it is bounded"),
         extents,
         parallelism: of_blocks.parallelism,
+        frames: None,
     }
 }
 
@@ -228,10 +229,11 @@ impl Media for LogOnBlocks {
     /// first would take a second read.
     fn read<'a>(
         &'a self,
-        at: PageId,
+        span: Span,
         _: Select<'a>,
         class: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
+        let at = span.at;
         Box::pin(async move {
             let opening = in_use(&mut self.extents(), at.extent).0;
             let blocks = self.blocks_of(at, class).await.map_err(|error| match error {
@@ -254,7 +256,7 @@ impl Media for LogOnBlocks {
         let extents = self.extents();
         let used = (0..).zip(&*extents).filter_map(|(id, extent)| {
             let InUse { label, pages, holes, .. } = extent.in_use.clone()?;
-            Some(ExtentInfo { id: ExtentId(id), label, pages, holes })
+            Some(ExtentInfo { id: ExtentId(id), label, pages, holes, summary: None })
         });
         used.collect()
     }

@@ -1,5 +1,5 @@
 use crate::error::Error;
-use crate::extent::{ExtentId, ExtentInfo, Label, PageId, Shape};
+use crate::extent::{ExtentId, ExtentInfo, Label, PageId, Shape, Span};
 use crate::medium::{Media, Select};
 use crate::page::Page;
 use clock::{Class, LocalFuture};
@@ -22,7 +22,23 @@ struct Extents {
 #[derive(Debug)]
 struct Extent {
     label: Label,
-    pages: Vec<Page>,
+    /// In the order of their numbers.
+    pages: Vec<(u32, Page)>,
+    /// The number of the next page.
+    end: u32,
+}
+
+impl Extent {
+    fn page(&self, number: u32) -> &Page {
+        // Where every number is that of a page it stands in its place.
+        match self.pages.get(number as usize) {
+            Some((there, page)) if *there == number => page,
+            _ => {
+                let at = self.pages.binary_search_by_key(&number, |(number, _)| *number);
+                &self.pages[at.expect("the log reads pages that it wrote")].1
+            }
+        }
+    }
 }
 
 impl Memory {
@@ -56,7 +72,7 @@ impl Media for Memory {
     fn open(&self, label: Label) -> Result<ExtentId, Error> {
         let mut extents = self.extents();
         let free = extents.all.iter().position(Option::is_none).ok_or(Error::NoFreeExtent)?;
-        extents.all[free] = Some(Extent { label, pages: Vec::new() });
+        extents.all[free] = Some(Extent { label, pages: Vec::new(), end: 0 });
         extents.free -= 1;
         Ok(ExtentId(u32::try_from(free).expect("extents are counted in 32 bits")))
     }
@@ -64,21 +80,25 @@ impl Media for Memory {
     fn append(&self, at: PageId, page: Page, _: Class) -> LocalFuture<'_, Result<(), Error>> {
         assert!(page.data_bytes() <= self.shape.page_bytes, "the data of {at} fits its page");
         assert!(page.spare().len() <= self.shape.spare_bytes as usize, "{at} fits its spare area");
+        let spare_bytes = u32::try_from(page.spare().len()).expect("it fits the spare area");
+        let numbers = self.shape.numbers(spare_bytes, page.data_bytes());
         let mut extents = self.extents();
         let extent = extents.get(at.extent);
-        assert_eq!(extent.pages.len(), at.page as usize, "pages are appended in order");
-        assert!(at.page < self.shape.pages_per_extent, "{at} lies within its extent");
-        extent.pages.push(page);
+        let aligned = self.shape.frames.map_or(extent.end, |frames| frames.aligned(extent.end));
+        assert!([extent.end, aligned].contains(&at.page), "pages are appended in order");
+        extent.end = at.page + numbers;
+        assert!(extent.end <= self.shape.pages_per_extent, "{at} lies within its extent");
+        extent.pages.push((at.page, page));
         Box::pin(ready(Ok(())))
     }
 
     fn read<'a>(
         &'a self,
-        at: PageId,
+        span: Span,
         _: Select<'a>,
         _: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
-        let page = self.extents().get(at.extent).pages[at.page as usize].clone();
+        let page = self.extents().get(span.at.extent).page(span.at.page).clone();
         Box::pin(ready(Ok(page)))
     }
 
@@ -94,10 +114,16 @@ impl Media for Memory {
         let extents = self.extents();
         let used = extents.all.iter().zip(0..).filter_map(|(extent, id)| {
             let extent = extent.as_ref()?;
-            let pages = u32::try_from(extent.pages.len()).expect("pages are counted in 32 bits");
-            Some(ExtentInfo { id: ExtentId(id), label: extent.label, pages, holes: Vec::new() })
+            let (label, pages) = (extent.label, extent.end);
+            let id = ExtentId(id);
+            Some(ExtentInfo { id, label, pages, holes: Vec::new(), summary: None })
         });
         used.collect()
+    }
+
+    fn pages(&self, extent: ExtentId) -> LocalFuture<'_, Result<Vec<u32>, Error>> {
+        let pages = self.extents().get(extent).pages.iter().map(|(number, _)| *number).collect();
+        Box::pin(ready(Ok(pages)))
     }
 
     fn shares_space(&self) -> bool {
@@ -115,8 +141,14 @@ mod tests {
     use crate::extent::Stream;
     use base::Buf;
 
-    const SHAPE: Shape =
-        Shape { page_bytes: 4096, spare_bytes: 0, pages_per_extent: 2, extents: 2, parallelism: 1 };
+    const SHAPE: Shape = Shape {
+        page_bytes: 4096,
+        spare_bytes: 0,
+        pages_per_extent: 2,
+        extents: 2,
+        parallelism: 1,
+        frames: None,
+    };
 
     fn page(tag: u64) -> Page {
         Page::new(&[], [Buf::phantom(4096, tag)])

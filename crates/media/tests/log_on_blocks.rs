@@ -4,7 +4,7 @@ use base::{Buf, Nanos, Rng};
 use clock::{Class, LocalFuture, Stage, join_all, now, sleep, sleep_until};
 use media::{
     Blocks, BlocksShape, Error, ExtentId, ExtentInfo, Label, LogOnBlocks, Media, MemoryBlocks,
-    Page, PageId, Segments, Shape, Stream,
+    Page, PageId, Segments, Shape, Span, Stream,
 };
 use reactor::Reactor;
 use std::cell::RefCell;
@@ -156,7 +156,7 @@ fn bytes(page: &Page) -> Vec<u64> {
 }
 
 async fn assert_holds(medium: &LogOnBlocks, at: PageId, content: u64) {
-    let found = medium.read(at, &|_| 0, Class::HostRead).await.expect("nothing fails");
+    let found = medium.read(Span::of(at), &|_| 0, Class::HostRead).await.expect("nothing fails");
     let expected = page(content);
     assert!(bytes(&found) == bytes(&expected), "{at} holds what was appended");
     assert_eq!((found.spare(), found.data_bytes()), (expected.spare(), expected.data_bytes()));
@@ -179,7 +179,7 @@ type Expected = BTreeMap<ExtentId, (Label, Vec<u64>)>;
 fn infos(expected: &Expected) -> Vec<ExtentInfo> {
     let info = |(id, (label, contents)): (&ExtentId, &(Label, Vec<u64>))| {
         let pages = u32::try_from(contents.len()).expect("a small number");
-        ExtentInfo { id: *id, label: *label, pages, holes: Vec::new() }
+        ExtentInfo { id: *id, label: *label, pages, holes: Vec::new(), summary: None }
     };
     expected.iter().map(info).collect()
 }
@@ -255,6 +255,7 @@ fn extents_are_cut_from_the_blocks_and_pages_from_extents() {
         pages_per_extent: 32,
         extents: 1,
         parallelism: 3,
+        frames: None,
     };
     assert_eq!((shape(256), shape(511)), (small, small));
     assert_eq!(shape(1 << 18), Shape { pages_per_extent: 128, extents: 256, ..small });
@@ -317,7 +318,7 @@ fn infos_of(pages: &BTreeSet<PageId>) -> Vec<ExtentInfo> {
         let last = pages.iter().rfind(|at| at.extent == id).expect("it is there").page;
         let is_missing = |page: &u32| !pages.contains(&PageId { extent: id, page: *page });
         let holes = (0..last).filter(is_missing).collect();
-        ExtentInfo { id, label: label(id.0.into()), pages: last + 1, holes }
+        ExtentInfo { id, label: label(id.0.into()), pages: last + 1, holes, summary: None }
     };
     ids.into_iter().map(info).collect()
 }
@@ -413,7 +414,7 @@ fn a_flipped_bit_loses_no_extent_and_two_are_told_of() {
         assert_is(&medium, &expected).await;
         flip(&memory, PAGE_BLOCKS, 56 * 8).await;
         let at = PageId { extent: ExtentId(0), page: 1 };
-        let read = medium.read(at, &|_| 0, Class::HostRead).await.map(|_| ());
+        let read = medium.read(Span::of(at), &|_| 0, Class::HostRead).await.map(|_| ());
         assert_eq!(read, Err(Error::Unrecovered(at)));
     });
 }

@@ -25,6 +25,8 @@
 //! the device (`workload`, `cli`).
 
 mod device;
+mod disk_drive;
+mod disk_look;
 pub mod faults;
 mod indexes;
 mod memory_drive;
@@ -33,6 +35,11 @@ pub mod server;
 pub mod state;
 
 pub use device::{Device, DeviceError, Figures, Opened, PowerLoss, SavedDevice};
+pub use disk_drive::{
+    CHECKPOINT_BYTES, DISK_DRIVE_EXTENTS_MIN, DURABILITIES, DiskDrive, DiskDriveShare, DiskError,
+    DiskOptions, SCRUB_RATE, capacity_bytes, durability, no_durability, scrub_rate,
+};
+pub use disk_look::DiskLook;
 pub use indexes::INDEXES;
 pub use memory_drive::{MEMORY_DRIVE_BYTES_MIN, MemoryDrive, MemoryKind};
 pub use nand::{Fault, FaultCounts, FaultPlan, FaultReport};

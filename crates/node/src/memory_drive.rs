@@ -72,6 +72,7 @@ impl MemoryDrive {
             costs: FirmwareCosts::default(),
             cores: Cores::new(group, 1, CodeCosts::default()),
             gate: Arc::new(Gate::new()),
+            monitor: None,
             has_volatile_cache: false,
         };
         Ok(Self { controller: Controller::new(vec![namespace], config) })
@@ -97,6 +98,7 @@ async fn store(size_bytes: u64, group: Group, seed: u64) -> Result<Arc<Store>, e
         index: INDEXES[0].1,
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
+        headers_bytes: 0,
         saves_buffer: true,
         group,
         seed,
@@ -118,6 +120,7 @@ fn shape(size_bytes: u64) -> Shape {
         pages_per_extent: EXTENT_PAGES,
         extents: extents + SPARE_EXTENTS_MIN,
         parallelism: 8,
+        frames: None,
     }
 }
 

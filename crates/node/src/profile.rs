@@ -137,6 +137,11 @@ impl Profile {
         is_toml || name_or_path.contains('/')
     }
 
+    /// Whether a profile of this name is built in.
+    pub(crate) fn is_built_in(name: &str) -> bool {
+        BUILTIN.iter().any(|(known, _)| *known == name)
+    }
+
     /// The TOML of a profile, with its comments. Whatever contains a `/` or ends in `.toml` is the
     /// path of a file, anything else the name of a built-in profile.
     pub fn text(name_or_path: &str) -> Result<Cow<'static, str>, ProfileError> {

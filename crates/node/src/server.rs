@@ -37,14 +37,15 @@ pub use self::report::{Moved, ReactorReport, ServerReport};
 pub use self::served::{NotServed, Pace, Served};
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 pub use self::status::{
-    AssociationStatus, DeviceStatus, NamespaceStatus, QueueStatus, ReactorStatus, ServerStatus,
-    Status, SubsystemStatus, WorkStatus,
+    AssociationStatus, DeviceStatus, NamespaceStatus, QueueStatus, ReactorStatus, ScrubStatus,
+    ServerStatus, Status, SubsystemStatus, WorkStatus,
 };
 
 use self::desk::{Desk, Facts};
 use self::http::HttpDoor;
 use self::places::Places;
 use self::reactors::{Plan, Ready, Reins, RuleWriters, start};
+use crate::DiskError;
 use crate::state::Problem;
 use controller::Rules;
 use reactor::{Load, Remote, RingError};
@@ -94,11 +95,28 @@ pub enum ServerError {
         problem: Problem,
     },
     /// Only emulated drives are kept in files.
-    #[error("a drive in memory is not kept in a file: serve a profile, or leave the state out")]
+    #[error("only an emulated drive is kept in a file: serve a profile, or leave the state out")]
     NoState,
+    /// There is no disk to be had at the path of a drive.
+    #[error("{0}; kvasir format makes a drive")]
+    NoDisk(#[from] disk::OpenError),
+    /// The drive on a disk cannot be used.
+    #[error("{}: {problem}{}", path.display(), because(failure.as_deref()))]
+    Disk {
+        /// The file or device.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: DiskError,
+        /// What the disk said, if it failed.
+        failure: Option<String>,
+    },
     /// The device cannot be put together.
     #[error(transparent)]
     Device(#[from] crate::DeviceError),
+}
+
+fn because(failure: Option<&str>) -> String {
+    failure.map_or_else(String::new, |failure| format!(" ({failure})"))
 }
 
 /// Devices that hosts can use.
@@ -110,6 +128,7 @@ pub struct Server {
     remotes: Vec<Remote>,
     reins: Reins,
     http: Option<HttpDoor>,
+    told: Option<mpsc::Receiver<String>>,
 }
 
 impl Server {
@@ -134,11 +153,13 @@ impl Server {
             remotes: remotes.clone(),
         };
         let (ready, is_ready) = mpsc::channel();
-        let plan = Plan { config, remotes: remotes.clone(), places: places.clone() };
+        let (tell, told) = mpsc::channel();
+        let plan = Plan { config, remotes: remotes.clone(), places: places.clone(), tell };
         let reins = start(plan, &ready)?;
         drop(ready);
         let (addresses, began) = Default::default();
-        let mut server = Self { addresses, began, places, remotes, reins, http: None };
+        let mut server =
+            Self { addresses, began, places, remotes, reins, http: None, told: Some(told) };
         if !server.wait_until_ready(&is_ready) {
             return Err(server.stop().expect_err("a reactor that is not ready has failed"));
         }
@@ -167,6 +188,12 @@ impl Server {
     pub fn began(&self, device: usize) -> Option<Began> {
         let mut began = self.began.iter();
         began.find(|(place, _)| *place == device).map(|(_, began)| *began)
+    }
+
+    /// What whoever serves the devices has to know, from here on until the server has ended: which
+    /// of their content is damaged, in sentences. There is one listener.
+    pub fn listen(&mut self) -> Option<mpsc::Receiver<String>> {
+        self.told.take()
     }
 
     /// Where hosts connect, in the order of [`ServerConfig::nvme_tcp`].

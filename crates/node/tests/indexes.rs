@@ -50,6 +50,7 @@ fn each(test: &impl AsyncFn(&str, &dyn Index)) {
                 pages_per_extent: 64,
                 extents: 64,
                 parallelism: 4,
+                frames: None,
             };
             let tables = Tables::on(Arc::new(Memory::new(shape)), index.table_extents(&shape));
             index.attach(&tables);

@@ -62,7 +62,7 @@ impl BatchHost {
     pub(crate) const SPACES: u16 = 3;
 
     /// Groups that fill a bit more than half of `capacity_bytes`.
-    pub(crate) fn new(seed: u64, capacity_bytes: u64) -> Self {
+    pub(crate) fn new(seed: u64, capacity_bytes: u64, payload: Payload) -> Self {
         let groups = capacity_bytes * 6 / 10 / (MEMBER_BYTES * MEMBERS as u64);
         let groups = usize::try_from(groups).expect("a small device");
         let lengths = [8, 16, 17, 60, 200];
@@ -81,7 +81,7 @@ impl BatchHost {
             may_be_parts: false,
             parts: BTreeSet::new(),
         };
-        let values = ValueGenerator::new(seed, Payload::None);
+        let values = ValueGenerator::new(seed, payload);
         Self { keys: keys.collect(), values, state: RefCell::new(state) }
     }
 
@@ -163,6 +163,7 @@ impl BatchHost {
             Err(Error::KeyExists) => Outcome::Exists,
             Err(Error::CapacityExceeded | Error::BatchTooLong { .. }) => Outcome::Full,
             Err(Error::Unrecovered) => return state.leave_open(started),
+            Err(Error::Unwritten) => Outcome::Unwritten,
             Err(error) => panic!("a batch: {error}"),
         };
         state.groups.respond(started.group.0, started.group.1, outcome);
@@ -251,6 +252,12 @@ impl BatchHost {
         let state = &mut *self.state.borrow_mut();
         state.members.end_flush();
         state.groups.end_flush();
+    }
+
+    pub(crate) fn opened(&self) {
+        let state = &mut *self.state.borrow_mut();
+        state.members.opened();
+        state.groups.opened();
     }
 
     pub(crate) fn cut_off(&self, loss: Loss) {

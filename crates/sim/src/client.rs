@@ -3,6 +3,7 @@ use crate::history::{Call, Condition, Open, Outcome};
 use crate::ledger::{Content, Excuses, Ledger, Seen};
 use crate::power::{Loss, Power};
 use crate::tally::Tally;
+use crate::target::Target;
 use base::{Buf, Key};
 use controller::{Completion, Queue, QueuePair, Submission};
 use node::Device;
@@ -41,7 +42,7 @@ pub(crate) struct Asked {
     room: u32,
 }
 
-/// Notes of each key what hosts asked for and were told. It is a host itself too.
+/// Notes of each key what hosts asked for and were told.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) keys: Vec<Key>,
@@ -54,16 +55,27 @@ struct State {
     /// Of each key by its number.
     ledger: Ledger,
     stores: u32,
-    /// What is behind each command of its own that is outstanding.
-    asked: BTreeMap<u64, Asked>,
     stored_bytes: u64,
+}
+
+/// A host with a queue of its own.
+pub(crate) struct Session<'a, Q> {
+    client: &'a Client,
+    queue: &'a Q,
+    /// What is behind each command that is outstanding.
+    asked: RefCell<BTreeMap<u64, Asked>>,
 }
 
 impl Client {
     pub(crate) fn new(keys: Vec<Key>, values: ValueGenerator) -> Self {
         let ledger = Ledger::new("key", keys.len());
-        let state = State { ledger, stores: 0, asked: BTreeMap::new(), stored_bytes: 0 };
+        let state = State { ledger, stores: 0, stored_bytes: 0 };
         Self { keys, values, state: RefCell::new(state) }
+    }
+
+    /// A host that works by `queue`.
+    pub(crate) fn session<'a, Q: Queue>(&'a self, queue: &'a Q) -> Session<'a, Q> {
+        Session { client: self, queue, asked: RefCell::default() }
     }
 
     pub(crate) fn ledger(&self) -> Ref<'_, Ledger> {
@@ -82,40 +94,17 @@ impl Client {
         Tally { operations, stored_bytes, unanswered, digest, ..Tally::default() }
     }
 
-    /// Submits requests, with [`OUTSTANDING`] commands at a time, until there are no more.
-    pub(crate) async fn submit_all(
-        &self,
-        queue: &impl Queue,
-        power: &Power,
-        requests: impl Iterator<Item = (usize, Request)>,
-    ) {
-        for (subject, request) in requests {
-            while self.outstanding() >= OUTSTANDING {
-                self.complete(queue, power).await;
-            }
-            self.submit(queue, subject, request);
-        }
-    }
-
-    /// Waits for the answers to all that was submitted.
-    pub(crate) async fn finish_all(&self, queue: &impl Queue, power: &Power) {
-        while self.outstanding() > 0 {
-            self.complete(queue, power).await;
-        }
-    }
-
-    /// As [`Self::finish_all`], of a queue that counts what is outstanding.
-    pub(crate) async fn finish(&self, queue: &QueuePair, power: &Power) {
-        self.finish_all(queue, power).await;
-        assert_eq!(queue.outstanding(), 0, "an answered command is not outstanding");
-    }
-
     /// Makes durable what was answered.
-    pub(crate) async fn flush(&self, device: &Device, power: &Power) {
+    pub(crate) async fn flush(&self, target: &dyn Target, power: &Power) {
         self.state.borrow_mut().ledger.start_flush();
-        if flush(device, power).await {
+        if flush(target, power).await {
             self.state.borrow_mut().ledger.end_flush();
         }
+    }
+
+    /// The device is open.
+    pub(crate) fn opened(&self) {
+        self.state.borrow_mut().ledger.opened();
     }
 
     /// Of what the device held some may be lost.
@@ -125,26 +114,7 @@ impl Client {
 
     /// Gives up what is outstanding: the device has lost its power.
     pub(crate) fn cut_off(&self, loss: Loss) {
-        let mut state = self.state.borrow_mut();
-        state.asked.clear();
-        state.ledger.cut_off(loss);
-    }
-
-    fn outstanding(&self) -> usize {
-        self.state.borrow().asked.len()
-    }
-
-    fn submit(&self, queue: &impl Queue, subject: usize, request: Request) {
-        let (asked, submission) = self.ask(subject, request);
-        let before = self.state.borrow_mut().asked.insert(queue.submit(submission), asked);
-        assert!(before.is_none(), "a queue numbers its commands");
-    }
-
-    async fn complete(&self, queue: &impl Queue, power: &Power) {
-        let completion = queue.next().await;
-        power.on().await;
-        let asked = self.state.borrow_mut().asked.remove(&completion.id);
-        self.note(asked.expect("a command is completed once"), &completion);
+        self.state.borrow_mut().ledger.cut_off(loss);
     }
 
     /// Notes a request of a host, which submits it now.
@@ -221,6 +191,50 @@ impl Client {
     }
 }
 
+impl<Q: Queue> Session<'_, Q> {
+    /// Submits requests, with [`OUTSTANDING`] commands at a time, until there are no more.
+    pub(crate) async fn submit_all(
+        &self,
+        power: &Power,
+        requests: impl Iterator<Item = (usize, Request)>,
+    ) {
+        for (subject, request) in requests {
+            while self.asked.borrow().len() >= OUTSTANDING {
+                self.complete(power).await;
+            }
+            self.submit(subject, request);
+        }
+    }
+
+    /// Waits for the answers to all that was submitted.
+    pub(crate) async fn finish_all(&self, power: &Power) {
+        while !self.asked.borrow().is_empty() {
+            self.complete(power).await;
+        }
+    }
+
+    fn submit(&self, subject: usize, request: Request) {
+        let (asked, submission) = self.client.ask(subject, request);
+        let before = self.asked.borrow_mut().insert(self.queue.submit(submission), asked);
+        assert!(before.is_none(), "a queue numbers its commands");
+    }
+
+    async fn complete(&self, power: &Power) {
+        let completion = self.queue.next().await;
+        power.on().await;
+        let asked = self.asked.borrow_mut().remove(&completion.id);
+        self.client.note(asked.expect("a command is completed once"), &completion);
+    }
+}
+
+impl Session<'_, QueuePair> {
+    /// As [`Self::finish_all`], of a queue that counts what is outstanding.
+    pub(crate) async fn finish(&self, power: &Power) {
+        self.finish_all(power).await;
+        assert_eq!(self.queue.outstanding(), 0, "an answered command is not outstanding");
+    }
+}
+
 fn options(condition: Condition) -> StoreOptions {
     match condition {
         Condition::None => StoreOptions::NONE,
@@ -247,6 +261,7 @@ fn outcome(
         Status::KEY_EXISTS => Outcome::Exists,
         Status::CAPACITY_EXCEEDED => Outcome::Full,
         Status::UNRECOVERED_ERROR => Outcome::Lost,
+        Status::WRITE_FAULT => Outcome::Unwritten,
         status => panic!("{} of {key:?}: {status}", completion.opcode),
     }
 }

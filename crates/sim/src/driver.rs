@@ -114,7 +114,7 @@ impl Driver {
         let pages = usize::try_from(self.pages_hit).expect("a few faults");
         let hit = pages * self.load.subjects_on_page();
         let is_worn = self.happened.borrow().retire_blocks();
-        let mut tally = self.load.check(Excuses { hit, is_worn });
+        let mut tally = self.load.check(Excuses { hit, is_worn, disk_failed: false });
         tally += self.tally;
         tally
     }
@@ -161,7 +161,7 @@ impl Driver {
         let power = Power::default();
         let (is_last, may_be_cut) = (number == LIVES - 1, false);
         let rng = Rng::new(self.rng.next_u64());
-        let life = Life { number, is_last, power: power.clone(), may_be_cut, rng };
+        let life = Life { number, is_last, finishes: false, power: power.clone(), may_be_cut, rng };
         let (saves, checkpoints) = (self.rng.below(4) == 0, Rng::new(self.rng.next_u64()));
         let erased = erases(&self.cells);
         let shuffle = (self.seed % 2 == 1).then_some(self.seed ^ self.mounts as u64);
@@ -176,7 +176,7 @@ impl Driver {
             trace::event(format_args!("the power is cut"));
             let at = clock::now();
             let forgets = self.save(&mount, saves).await;
-            Loss { at, forgets }
+            Loss { at, forgets, is_lasting: true }
         });
         self.count(&mount, number, erased);
         drop(reactor);

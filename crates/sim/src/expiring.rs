@@ -1,5 +1,6 @@
 use crate::client::tag_of;
 use crate::power::{Loss, Power};
+use crate::trace;
 use base::{Key, Nanos, Rng};
 use clock::{Stage, UnixMillis};
 use engine::{Condition, Error, KeySpaceId, Store, Write};
@@ -40,9 +41,11 @@ struct Subject {
     possible: Vec<Holding>,
     /// What it may also be again after a loss of power.
     shadows: Vec<Holding>,
+    /// What could not be written since the store was opened, and the next start may find.
+    unwritten: Vec<Holding>,
     /// What it ever was.
     all: Vec<Holding>,
-    /// Changes so far.
+    /// Changes that were asked for and answered so far.
     changes: u64,
 }
 
@@ -50,14 +53,21 @@ struct Subject {
 type Holding = Option<(u32, u64, UnixMillis)>;
 
 impl Expiring {
-    pub(crate) fn new(seed: u64, keys: u64) -> Self {
+    pub(crate) fn new(seed: u64, keys: u64, payload: Payload) -> Self {
         let keys = (0..keys).map(|number| {
             let key = Key::new(format!("expires{number:02}").as_bytes()).expect("a short key");
-            Subject { key, possible: vec![None], shadows: Vec::new(), all: Vec::new(), changes: 0 }
+            Subject {
+                key,
+                possible: vec![None],
+                shadows: Vec::new(),
+                unwritten: Vec::new(),
+                all: Vec::new(),
+                changes: 0,
+            }
         });
         let (versions, operations) = (0, 0);
         let state = State { keys: keys.collect(), versions, operations, before: Nanos::ZERO };
-        let values = ValueGenerator::new(seed ^ 1, Payload::None);
+        let values = ValueGenerator::new(seed ^ 1, payload);
         Self { values, state: RefCell::new(state) }
     }
 
@@ -131,12 +141,17 @@ impl Expiring {
     fn end(&self, number: usize, holding: Holding, outcome: Result<(), Error>) {
         let mut state = self.state.borrow_mut();
         state.operations += 1;
+        trace::event(format_args!("{:?}: {outcome:?}", state.keys[number].key));
         match outcome {
             Ok(()) => state.keys[number].changed(holding),
             // What is not there may also have expired just now.
             Err(Error::KeyNotFound) => {}
             Err(Error::CapacityExceeded | Error::Unrecovered) => {
                 state.keys[number].take_back(holding);
+            }
+            Err(Error::Unwritten) => {
+                state.keys[number].take_back(holding);
+                state.keys[number].unwritten.push(holding);
             }
             Err(error) => panic!("{:?}: {error}", state.keys[number].key),
         }
@@ -173,6 +188,7 @@ impl Expiring {
         state.operations += 1;
         let subject = &mut state.keys[number];
         let before = subject.possible.clone();
+        trace::event(format_args!("{:?}: one of {before:?} is looked at", subject.key));
         subject.possible.retain(|holding| match *holding {
             None => explains(None),
             Some((len, tag, expires)) => {
@@ -211,13 +227,25 @@ impl Expiring {
         }
     }
 
+    /// The store is open: what its keys are now they are for good.
+    pub(crate) fn opened(&self) {
+        let mut state = self.state.borrow_mut();
+        for subject in &mut state.keys {
+            subject.shadows.clear();
+            subject.unwritten.clear();
+        }
+    }
+
     pub(crate) fn cut_off(&self, loss: Loss) {
         let mut state = self.state.borrow_mut();
         state.before += loss.at;
         for subject in &mut state.keys {
-            let shadows = std::mem::take(&mut subject.shadows);
+            subject.possible.extend(&subject.unwritten);
             if loss.forgets {
-                subject.possible.extend(shadows);
+                subject.possible.extend(&subject.shadows);
+            }
+            if loss.is_lasting {
+                subject.shadows.clear();
             }
         }
     }
@@ -227,12 +255,17 @@ impl Subject {
     /// A change is asked for: until it is answered the key may be either.
     fn start(&mut self, holding: Holding) {
         self.changes += 1;
+        trace::event(format_args!("{:?}: to {holding:?}", self.key));
         self.all.push(holding);
         self.possible.push(holding);
     }
 
     fn changed(&mut self, holding: Holding) {
+        // A flush that began before this answer need not cover it.
+        self.changes += 1;
         self.shadows.extend(self.possible.iter().filter(|other| **other != holding));
+        // After a later change it comes only if that is lost.
+        self.shadows.append(&mut self.unwritten);
         self.possible = vec![holding];
     }
 

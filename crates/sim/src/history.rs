@@ -87,6 +87,8 @@ pub enum Outcome {
     Full,
     /// The flash has lost the value, and nothing was changed.
     Lost,
+    /// It could not be written, and nothing was changed; but the next start may find it.
+    Unwritten,
 }
 
 /// A call with its answer.
@@ -156,6 +158,34 @@ impl History {
         self.operations.extend(reverts);
     }
 
+    /// Notes that what holds the values ended at `at`, after [`Self::cut_off`]: the next start may
+    /// find what could not be written since `opened`. It does not where a later change is there
+    /// for good: of those that were answered before `durable` all are.
+    pub fn resurface(&mut self, opened: Moment, durable: Moment, at: Nanos) {
+        let (from, to) = (self.moment(at), self.moment(at));
+        // A delete that need not have found anything may have left nothing.
+        let lasting = self.operations.iter().filter(|op| {
+            op.is_change()
+                && op.call != Call::Clear
+                && op.outcome == Some(Outcome::Done)
+                && op.returned < durable
+        });
+        let last = lasting.map(|op| op.invoked).max();
+        let is_found = |op: &&Operation| {
+            op.outcome == Some(Outcome::Unwritten)
+                && op.invoked > opened
+                && last.is_none_or(|last| op.returned > last)
+        };
+        let found = self.operations.iter().filter(is_found).map(|op| Operation {
+            call: Call::Revert(op.call.leaves()),
+            invoked: from,
+            returned: to,
+            outcome: None,
+        });
+        let found: Vec<_> = found.collect();
+        self.operations.extend(found);
+    }
+
     /// What may have happened between `invoked` and `returned` instead of the changes since
     /// `since`: that the last one before, or any of them, was the last.
     fn reverts(&self, since: Moment, invoked: Moment, returned: Moment) -> Vec<Operation> {
@@ -209,6 +239,28 @@ impl History {
                     .is_changed_during(&operation)
                     .then_some(Operation { outcome: None, ..operation }),
                 _ => Some(operation),
+            }
+        });
+        Self { operations: operations.collect(), moments: self.moments }
+    }
+
+    /// The same history as a disk that fails may have it. A read that failed tells nothing: the
+    /// next one may succeed. A change that failed changed nothing; but another one that went on
+    /// meanwhile may have been made to what that had left, and then it is decided by that one.
+    #[must_use]
+    pub fn on_failing_disk(&self) -> Self {
+        let operations = self.operations.iter().filter_map(|&operation| {
+            let failed = matches!(
+                operation.outcome,
+                Some(Outcome::Lost | Outcome::Unwritten | Outcome::Full)
+            );
+            let is_change = matches!(operation.call, Call::Store(..) | Call::Delete);
+            match (failed, is_change) {
+                (false, _) => Some(operation),
+                (true, true) => self
+                    .is_changed_during(&operation)
+                    .then_some(Operation { outcome: None, ..operation }),
+                (true, false) => None,
             }
         });
         Self { operations: operations.collect(), moments: self.moments }
@@ -296,6 +348,7 @@ impl fmt::Display for Outcome {
             Self::Exists => f.write_str("exists"),
             Self::Full => f.write_str("no space"),
             Self::Lost => f.write_str("unrecovered"),
+            Self::Unwritten => f.write_str("unwritten"),
         }
     }
 }

@@ -1,20 +1,18 @@
-//! Keys and values by the KV command set: 64 operations outstanding on a few hot keys and many
-//! others, on a small and nearly full device, which cleans all the time.
+//! Keys and values by the KV command set: 64 operations outstanding of each host on a few hot keys
+//! and many others, on a small and nearly full device, which cleans all the time.
 
 use crate::client::{Client, ROOM, Request, list_all};
-use crate::faults::pages_hit;
 use crate::history::{Condition, Operation, Outcome};
+use crate::hosts::Hosts;
 use crate::ledger::{Excuses, Seen};
-use crate::load::{Life, Load};
+use crate::load::Life;
 use crate::power::{Loss, Power};
 use crate::seeds::is_quiet;
-use crate::small_drive::{PAGES_PER_BLOCK, RECORDS_ON_PAGE, is_buffered, small_drive};
 use crate::tally::Tally;
+use crate::target::Target;
 use base::{Nanos, Rng};
 use clock::{LocalFuture, Stage};
 use engine::Live;
-use node::profile::{Log, Stripe};
-use node::{Device, FaultPlan, Profile};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use workload::{Keys, Payload, ValueGenerator};
@@ -25,36 +23,26 @@ const HOT_KEYS: usize = 16;
 /// Of so many other keys one is stored once and left alone.
 const LEFT_ALONE: usize = 8;
 
-/// Operations between two power cuts, after the device was filled.
-const OPERATIONS: usize = 1_200;
-
-/// What a seed stands for.
-struct Plan {
-    seed: u64,
-    profile: Profile,
-    payload: Payload,
+/// Commands and values of some hosts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KvPlan {
+    pub(crate) seed: u64,
+    /// Bytes of pairs that the device takes.
+    pub(crate) capacity_bytes: u64,
+    pub(crate) payload: Payload,
     /// How full the device is with all background keys there, in percent of its capacity.
-    fill_percent: u64,
+    pub(crate) fill_percent: u64,
     /// Of 100 operations, how many are on hot keys.
-    hot_percent: u64,
+    pub(crate) hot_percent: u64,
     /// Longest value in bytes that is usual.
-    value_bytes_max: u64,
+    pub(crate) value_bytes_max: u64,
+    /// Hosts, each with a queue of its own.
+    pub(crate) hosts: usize,
+    /// Operations between two power cuts, after the device was filled.
+    pub(crate) operations: usize,
 }
 
-impl Plan {
-    fn new(seed: u64) -> Self {
-        let mut rng = Rng::new(seed);
-        let profile = small_drive(seed, PAGES_PER_BLOCK, &mut rng);
-        let payload = if rng.below(4) == 0 { Payload::Full } else { Payload::None };
-        let fill_percent = 60 + rng.below(32);
-        let value_bytes_max = match profile.log.as_ref().and_then(Log::stripe) {
-            Some(Stripe::Die) => 6_000,
-            _ => 10_000,
-        };
-        let hot_percent = [50, 50, 80, 100][usize::try_from(rng.below(4)).expect("below 4")];
-        Self { seed, profile, payload, fill_percent, hot_percent, value_bytes_max }
-    }
-
+impl KvPlan {
     /// Sizes of all kinds: nothing, too short for a tag, within a page, longer than one.
     fn value_len(&self, rng: &mut Rng) -> u32 {
         let len = match rng.below(20) {
@@ -69,7 +57,7 @@ impl Plan {
 
     fn client(&self) -> Client {
         let lengths = [8, 12, 16, 17, 40, 255];
-        let capacity = self.profile.kv_bytes();
+        let capacity = self.capacity_bytes;
         // A value takes 2.2 KB on average, and half as many bytes with its header and padding.
         let background = usize::try_from(capacity * self.fill_percent / 100 / 2_600);
         let count = HOT_KEYS + background.expect("a small device");
@@ -121,135 +109,119 @@ fn is_left_alone(subject: usize) -> bool {
     subject > HOT_KEYS && subject.is_multiple_of(LEFT_ALONE)
 }
 
-impl Drop for Plan {
-    /// Says what a seed that fails stands for.
-    fn drop(&mut self) {
-        if std::thread::panicking() && !is_quiet() {
-            let Self { seed, profile, payload, fill_percent, hot_percent, .. } = self;
-            let (log, nand, handlers) = (&profile.log, &profile.nand, profile.firmware.handlers);
-            eprintln!(
-                "seed {seed}: {} index, {log:?}, {:?} model, {} registers, {} spare bytes, \
-                 handlers {handlers:?}, payload {payload:?}, {fill_percent} % full, \
-                 {hot_percent} % hot",
-                profile.index.map_or("no", |index| index.kind),
-                nand.model,
-                nand.registers,
-                nand.spare_bytes
-            );
-        }
-    }
-}
-
-/// A client, its keys and a device for them.
-pub(crate) struct KvLoad {
-    plan: Plan,
+/// Hosts, their keys, and what they know of them.
+pub(crate) struct KvHosts {
+    plan: KvPlan,
     client: Client,
 }
 
-impl KvLoad {
-    pub(crate) fn new(seed: u64) -> Self {
-        let plan = Plan::new(seed);
-        let client = plan.client();
-        Self { plan, client }
+impl KvHosts {
+    pub(crate) fn new(plan: KvPlan) -> Self {
+        Self { client: plan.client(), plan }
     }
 
     /// Fills a new device, or reads what is on an old one; then works on it.
-    async fn work(&self, device: &Rc<Device>, life: Life) {
+    async fn work(self: Rc<Self>, target: Rc<dyn Target>, life: Life) {
         let Life { power, mut rng, .. } = life;
         if life.may_be_cut {
             self.client.faults_may_revert();
         }
-        let queue = device.controller().queue_pair();
         let subjects = self.client.keys.len();
-        device.controller().set_delete_reports_missing(true);
+        target.controller().set_delete_reports_missing(true);
         if life.number == 0 {
+            let queue = target.controller().queue_pair();
             let fill = (HOT_KEYS..subjects)
                 .map(|subject| (subject, self.plan.store(Condition::None, &mut rng)));
-            self.client.submit_all(&queue, &power, fill).await;
-            self.client.finish(&queue, &power).await;
+            let session = self.client.session(&queue);
+            session.submit_all(&power, fill).await;
+            session.finish(&power).await;
         } else {
-            self.check_content(device, &power, 1_024 << rng.below(3)).await;
+            self.check_content(&*target, &power, 1_024 << rng.below(3)).await;
         }
         if life.is_last {
             return;
         }
         let left_alone = left_alone(&self.client);
-        clock::spawn(list_meanwhile(device.clone(), left_alone));
-        let requests = (0..OPERATIONS).map(|_| self.plan.request(subjects, &mut rng));
+        clock::spawn(list_meanwhile(target.clone(), left_alone));
+        let requests = (0..self.plan.operations).map(|_| self.plan.request(subjects, &mut rng));
         let requests: Vec<_> = requests.collect();
-        for part in requests.chunks(OPERATIONS / 3) {
-            self.client.submit_all(&queue, &power, part.iter().copied()).await;
+        let shares = requests.chunks(self.plan.operations.div_ceil(self.plan.hosts));
+        let finishes = rng.below(2) == 0 || life.finishes;
+        let hosts = shares
+            .map(|share| -> LocalFuture<'static, ()> {
+                let (hosts, target, power) = (self.clone(), target.clone(), power.clone());
+                let (share, rng) = (share.to_vec(), Rng::new(rng.next_u64()));
+                Box::pin(async move { hosts.ask(&*target, &power, &share, rng, finishes).await })
+            })
+            .collect();
+        target.serve_all(hosts).await;
+        if finishes {
+            self.check_content(&*target, &power, 4_096).await;
+        }
+    }
+
+    /// One host submits `requests`, with flushes in between, and waits for all answers or not.
+    async fn ask(
+        &self,
+        target: &dyn Target,
+        power: &Power,
+        requests: &[(usize, Request)],
+        mut rng: Rng,
+        finishes: bool,
+    ) {
+        let queue = target.controller().queue_pair();
+        let session = self.client.session(&queue);
+        for part in requests.chunks((requests.len() / 3).max(1)) {
+            session.submit_all(power, part.iter().copied()).await;
             if rng.below(2) == 0 {
-                self.client.flush(device, &power).await;
+                self.client.flush(target, power).await;
             }
         }
-        if rng.below(2) == 0 {
-            self.client.finish(&queue, &power).await;
-            self.check_content(device, &power, 4_096).await;
+        if finishes {
+            session.finish(power).await;
         }
     }
 
     /// Retrieves everything: that is also what the device lists and counts.
-    async fn check_content(&self, device: &Device, power: &Power, buffer_bytes: u32) {
-        let queue = device.controller().queue_pair();
+    async fn check_content(&self, target: &dyn Target, power: &Power, buffer_bytes: u32) {
+        let queue = target.controller().queue_pair();
         let subjects = 0..self.client.keys.len();
         let everything = subjects.map(|subject| (subject, Request::Retrieve { room: ROOM }));
-        self.client.submit_all(&queue, power, everything).await;
-        self.client.finish(&queue, power).await;
+        let session = self.client.session(&queue);
+        session.submit_all(power, everything).await;
+        session.finish(power).await;
         let listed = list_all(&queue, buffer_bytes).await;
         power.on().await;
         let (there, lost) = (self.client.seen(Seen::There), self.client.seen(Seen::Lost));
         let differing = listed.symmetric_difference(&there).filter(|key| !lost.contains(*key));
         let differing = differing.count();
         // A fault may strike between the two.
-        let hit = records_hit(device);
+        let hit = target.records_hit();
         assert!(
             differing <= hit,
             "of {} keys listed and {} retrieved, {differing} are not the same",
             listed.len(),
             there.len()
         );
-        check_counts(device, there.len() as u64, (lost.len() + hit) as u64);
+        check_counts(target, there.len() as u64, (lost.len() + hit) as u64);
     }
 }
 
-/// Holds what the device counts to what is `there`, and `lost`.
-pub(crate) fn check_counts(device: &Device, there: u64, lost: u64) {
-    let usage = device.store().usage();
-    // The namespace has two records of its own.
-    let records = usage.values.records - 2;
-    assert!(records.abs_diff(there) <= lost, "{records} live values, not {there}");
-    let by_extent = device.store().live_by_extent().into_iter();
-    let sum = by_extent.fold(Live::default(), |sum, (_, live)| Live {
-        records: sum.records + live.records,
-        bytes: sum.bytes + live.bytes,
-    });
-    assert_eq!(sum, usage.values, "what lives in all extents is what lives in all");
-}
-
-impl Load for KvLoad {
-    fn profile(&self) -> &Profile {
-        &self.plan.profile
-    }
-
-    fn is_buffered(&self) -> bool {
-        is_buffered(&self.plan.profile)
-    }
-
-    fn subjects_on_page(&self) -> usize {
-        RECORDS_ON_PAGE
+impl Hosts for KvHosts {
+    fn live(self: Rc<Self>, target: Rc<dyn Target>, life: Life) -> LocalFuture<'static, ()> {
+        Box::pin(self.work(target, life))
     }
 
     fn operations_in_life(&self) -> u64 {
-        (OPERATIONS + self.client.keys.len()) as u64
-    }
-
-    fn live(self: Rc<Self>, device: Rc<Device>, life: Life) -> LocalFuture<'static, ()> {
-        Box::pin(async move { self.work(&device, life).await })
+        (self.plan.operations + self.client.keys.len()) as u64
     }
 
     fn operations(&self) -> u64 {
         self.client.ledger().operations
+    }
+
+    fn opened(&self) {
+        self.client.opened();
     }
 
     fn cut_off(&self, loss: Loss) {
@@ -259,6 +231,29 @@ impl Load for KvLoad {
     fn check(&self, excuses: Excuses) -> Tally {
         self.client.check(excuses)
     }
+}
+
+impl Drop for KvHosts {
+    /// Says what a seed that fails stands for.
+    fn drop(&mut self) {
+        if std::thread::panicking() && !is_quiet() {
+            eprintln!("{:?}", self.plan);
+        }
+    }
+}
+
+/// Holds what the device counts to what is `there`, and `lost`.
+pub(crate) fn check_counts(target: &dyn Target, there: u64, lost: u64) {
+    let usage = target.store().usage();
+    // The namespace has two records of its own.
+    let records = usage.values.records - 2;
+    assert!(records.abs_diff(there) <= lost, "{records} live values, not {there}");
+    let by_extent = target.store().live_by_extent().into_iter();
+    let sum = by_extent.fold(Live::default(), |sum, (_, live)| Live {
+        records: sum.records + live.records,
+        bytes: sum.bytes + live.bytes,
+    });
+    assert_eq!(sum, usage.values, "what lives in all extents is what lives in all");
 }
 
 /// The keys that were stored and are never touched again.
@@ -273,20 +268,14 @@ fn left_alone(client: &Client) -> BTreeSet<Vec<u8>> {
     left.map(|subject| client.keys[subject].as_bytes().to_vec()).collect()
 }
 
-/// Records that faults may have taken, at most.
-fn records_hit(device: &Device) -> usize {
-    let pages = pages_hit(&FaultPlan::default(), Some(&device.faults()));
-    usize::try_from(pages).expect("a few") * RECORDS_ON_PAGE
-}
-
 /// Lists the device again and again while others change it: what is there all the time, and can be
 /// read, is met once.
-async fn list_meanwhile(device: Rc<Device>, left_alone: BTreeSet<Vec<u8>>) {
-    let queue = device.controller().queue_pair();
+async fn list_meanwhile(target: Rc<dyn Target>, left_alone: BTreeSet<Vec<u8>>) {
+    let queue = target.controller().queue_pair();
     loop {
         let listed = list_all(&queue, 2_048).await;
         let missing = left_alone.difference(&listed).count();
-        let hit = records_hit(&device);
+        let hit = target.records_hit();
         assert!(missing <= hit, "{missing} keys were there all the time and not listed");
         clock::sleep(Nanos::from_millis(50), Stage::Core).await;
     }

@@ -32,6 +32,8 @@ struct Subject {
     versions: Vec<Content>,
     /// Before it, all changes are durable.
     flushed: Option<Moment>,
+    /// What could not be written before was found then, or never will be.
+    opened: Option<Moment>,
     /// When power was lost.
     cuts: Vec<Moment>,
     /// When faults may have brought back something older.
@@ -48,6 +50,8 @@ pub(crate) type Content = (u32, u64);
 pub(crate) struct Excuses {
     /// Subjects whose value may be lost, or be an older one, at most.
     pub(crate) hit: usize,
+    /// The disk has failed to read, write or flush.
+    pub(crate) disk_failed: bool,
     /// Blocks have gone bad: not even a delete may find room, and a program no other block.
     pub(crate) is_worn: bool,
 }
@@ -125,10 +129,19 @@ impl Ledger {
         }
     }
 
+    /// Notes that the device is open: what it holds outlives a loss of power.
+    pub(crate) fn opened(&mut self) {
+        let at = self.now();
+        for subject in &mut self.subjects {
+            let now = subject.history.now(at);
+            (subject.opened, subject.flushed) = (Some(now), Some(now));
+        }
+    }
+
     /// Gives up what is not answered: the device has lost its power.
     pub(crate) fn cut_off(&mut self, loss: Loss) {
         self.before += loss.at;
-        for Subject { history, flushed, flushing, cuts, .. } in &mut self.subjects {
+        for Subject { history, flushed, flushing, opened, cuts, .. } in &mut self.subjects {
             history.cut_off(self.before);
             let since = flushed.unwrap_or(Moment::FIRST);
             if loss.forgets {
@@ -138,8 +151,12 @@ impl Ledger {
                 history.forget(now, self.before);
             }
             *flushing = None;
+            let durable = if loss.forgets { since } else { Moment::NEVER };
+            history.resurface(opened.unwrap_or(Moment::FIRST), durable, self.before);
             let now = history.now(self.before);
-            *flushed = Some(now);
+            if loss.is_lasting {
+                *flushed = Some(now);
+            }
             cuts.push(now);
         }
     }
@@ -191,6 +208,12 @@ impl Ledger {
         let mut hit = Vec::new();
         for (number, subject) in self.subjects.iter().enumerate() {
             let mut history = Cow::Borrowed(&subject.history);
+            if excuses.disk_failed {
+                if history.lost_answers() > 0 {
+                    hit.push(name(number));
+                }
+                history = Cow::Owned(history.on_failing_disk());
+            }
             if excuses.is_worn {
                 history = Cow::Owned(history.on_bad_blocks());
             }
@@ -205,6 +228,7 @@ impl Ledger {
             }
             panic!("{}: {}", name(number), with_contents(&violation, subject));
         }
+        hit.dedup();
         assert!(
             hit.len() <= excuses.hit,
             "{} are hit, but the faults reach no more than {}: {hit:?}",

@@ -18,6 +18,10 @@
 //! 5. `tests/sabotage.rs` runs the same on stores that make mistakes on purpose, and demands that
 //!    each is found. `tests/model.rs` compares the engine with an ordered map, one operation at a
 //!    time; `tests/determinism.rs` compares digests of runs.
+//! 6. [`SimDisk`] is a disk whose cache forgets what was not flushed, or writes it in any order,
+//!    and that fails. In [`Scenario::Disk`] and [`Scenario::DiskBatches`] the store lives on it;
+//!    [`cut_at_change`] cuts it at each write and flush. `tests/drive` does that with the drive
+//!    alone.
 //!
 //! # Guarantees
 //! - Equal seeds are equal runs, and a failure is one command away.
@@ -38,11 +42,18 @@ mod block;
 mod block_host;
 mod client;
 mod content;
+mod disk;
+mod disk_driver;
+mod disk_plan;
+mod disk_scenarios;
+mod disk_target;
 mod driver;
+mod emulated;
 mod expiring;
 mod faults;
 mod flush;
 mod history;
+mod hosts;
 mod kv;
 mod ledger;
 mod linearizable;
@@ -56,12 +67,15 @@ mod seeds;
 mod shorten;
 mod small_drive;
 mod tally;
+mod target;
 mod trace;
 mod violation;
 mod zone_host;
 mod zone_model;
 mod zoned;
 
+pub use disk::{DiskConditions, DiskCounts, DiskFaults, Left, SimDisk};
+pub use disk_scenarios::cut_at_change;
 pub use history::{Call, Condition, History, Moment, Open, Operation, Outcome, Version};
 pub use linearizable::check;
 pub use scenario::Scenario;

@@ -113,7 +113,8 @@ impl Step {
             }
             (Call::Lose, None) => (Needs::Nothing, Some(written(Version::LOST))),
             (_, Some(Outcome::Lost)) => (Needs::State(written(Version::LOST)), None),
-            (Call::Store(..), Some(Outcome::Full)) => (Needs::Nothing, None),
+            (Call::Store(..), Some(Outcome::Full))
+            | (Call::Store(..) | Call::Delete, Some(Outcome::Unwritten)) => (Needs::Nothing, None),
             (Call::Store(_, Condition::MustNotExist), Some(Outcome::Exists))
             | (Call::Exist, Some(Outcome::Done)) => (Needs::Presence, None),
             (

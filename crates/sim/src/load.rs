@@ -43,6 +43,8 @@ pub(crate) struct Life {
     pub(crate) number: u64,
     /// Whether nothing comes after.
     pub(crate) is_last: bool,
+    /// Whether all is to be answered at the end of the work.
+    pub(crate) finishes: bool,
     pub(crate) power: Power,
     /// Whether faults of the flash may have cut off the end of what the device held.
     pub(crate) may_be_cut: bool,

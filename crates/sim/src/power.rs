@@ -29,4 +29,6 @@ pub(crate) struct Loss {
     pub(crate) at: Nanos,
     /// Whether something was in memory that nothing saved.
     pub(crate) forgets: bool,
+    /// Whether what is left outlives another loss of power too.
+    pub(crate) is_lasting: bool,
 }

@@ -214,8 +214,9 @@ async fn fill(plan: &Plan, client: &Client, device: &Device, rng: &mut Rng) {
     let stores =
         (HOT_KEYS..plan.subjects).map(|subject| (subject, plan.store(Condition::None, rng)));
     let power = Power::default();
-    client.submit_all(&queue, &power, stores).await;
-    client.finish(&queue, &power).await;
+    let session = client.session(&queue);
+    session.submit_all(&power, stores).await;
+    session.finish(&power).await;
 }
 
 /// Cuts some connection again and again, whatever it is at.
@@ -241,8 +242,9 @@ async fn check_content(network: &Network, client: &Client, device: &Device) {
     let everything =
         (0..client.keys.len()).map(|subject| (subject, Request::Retrieve { room: ROOM }));
     let power = Power::default();
-    client.submit_all(&queue, &power, everything).await;
-    client.finish_all(&queue, &power).await;
+    let session = client.session(&queue);
+    session.submit_all(&power, everything).await;
+    session.finish_all(&power).await;
     let listed = list_all(&queue, 4_096).await;
     let there = client.seen(Seen::There);
     assert!(listed == there, "{} keys are listed, and {} are there", listed.len(), there.len());

@@ -1,8 +1,8 @@
-use crate::batches::BatchLoad;
 use crate::block::BlockLoad;
+use crate::disk_scenarios;
 use crate::driver::Driver;
+use crate::emulated::Emulated;
 use crate::faults::RunFaults;
-use crate::kv::KvLoad;
 use crate::load::Load;
 use crate::remote;
 use crate::tally::Tally;
@@ -20,6 +20,11 @@ pub enum Scenario {
     Remote,
     /// Batches, and values that expire, by the engine.
     Batches,
+    /// Keys and values by two hosts, on a drive on a disk that drops, reorders and tears what was
+    /// not flushed, and fails. It loses its power, or its process is killed.
+    Disk,
+    /// Batches, and values that expire, on such a drive.
+    DiskBatches,
     /// Logical blocks, by the NVM command set.
     Block,
     /// Zones, by the ZNS command set.
@@ -45,9 +50,11 @@ impl Scenario {
         happened: &Rc<RefCell<RunFaults>>,
     ) -> Tally {
         let load: Rc<dyn Load> = match self {
-            Self::Kv => Rc::new(KvLoad::new(seed)),
+            Self::Kv => Rc::new(Emulated::kv(seed)),
             Self::Remote => return remote::run(seed),
-            Self::Batches => Rc::new(BatchLoad::new(seed)),
+            Self::Batches => Rc::new(Emulated::batches(seed)),
+            Self::Disk => return disk_scenarios::kv(seed).run(),
+            Self::DiskBatches => return disk_scenarios::batches(seed).run(),
             Self::Block => Rc::new(BlockLoad::new(seed)),
             Self::Zoned => Rc::new(ZonedLoad::new(seed)),
         };

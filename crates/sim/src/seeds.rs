@@ -115,6 +115,9 @@ impl Failure {
     /// What a reader needs to run it again.
     fn report(&self, test: &str, seed: u64) -> String {
         let Self { faults, plan, .. } = self;
+        if *faults == 0 {
+            return rerun_traced(test, seed);
+        }
         if plan.is_empty() {
             return format!(
                 "It needs none of its {faults} faults.\n{TRACE}=1 {FAULTS}=/dev/null {}",
@@ -131,6 +134,10 @@ impl Failure {
             rerun(test, seed)
         )
     }
+}
+
+fn rerun_traced(test: &str, seed: u64) -> String {
+    format!("{TRACE}=1 {}", rerun(test, seed))
 }
 
 /// The command that runs a seed again.

@@ -73,6 +73,7 @@ fn fit(profile: &mut Profile, stripe: Stripe, rng: &mut Rng) {
         pages_per_extent: nand.pages_per_block * stripe.units(nand),
         extents: u32::try_from(extents).expect("a few"),
         parallelism: nand.units(),
+        frames: None,
     };
     let all = u64::from(shape.extents - SPARE_EXTENTS_MIN) * shape.extent_bytes();
     let index = profile.index.as_mut().expect("it was just chosen");

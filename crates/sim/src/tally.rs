@@ -17,7 +17,7 @@ pub struct Tally {
     pub scans: u64,
     /// The same, by what was kept for that.
     pub checkpoints: u64,
-    /// Faults of the flash.
+    /// Faults of the flash, or the disk.
     pub faults: u64,
     /// Bytes of keys and values that were stored.
     pub stored_bytes: u64,

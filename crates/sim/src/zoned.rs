@@ -36,7 +36,7 @@ impl ZonedLoad {
         let zones = device.zones(Device::NAMESPACE).expect("it is a namespace of zones");
         let shape = zones.shape();
         let page_blocks = u64::from(self.profile.nand.page_bytes / BLOCK_BYTES);
-        let Life { power, mut rng, is_last, number, may_be_cut } = life;
+        let Life { power, mut rng, is_last, number, may_be_cut, .. } = life;
         let writers = (0..self.host.zones()).map(|zone| {
             let (host, power) = (self.host.clone(), power.clone());
             let queue = device.controller().queue_pair();

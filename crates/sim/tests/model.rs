@@ -8,11 +8,14 @@ use engine::{
     KeyFilter, KeySpaceId, Live, MakeIndex, SPARE_EXTENTS_MIN, Store, Write,
 };
 use ftl::{AppendFtl, Region, Stripe};
-use media::{BlocksShape, LogOnBlocks, Media, Memory, MemoryBlocks, Shape, Victims};
+use media::{
+    BlocksShape, Durability, Format, Frames, FramesOnBlocks, LogOnBlocks, Media, Memory,
+    MemoryBlocks, Shape, Victims,
+};
 use nand::{Cells, Geometry, Model as Timekeeping, Nand, Registers, Timing};
 use node::INDEXES;
 use reactor::Reactor;
-use sim::{Tally, sweep};
+use sim::{DiskConditions, SimDisk, Tally, sweep};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -53,6 +56,8 @@ const BUFFER: Ack = Ack::Buffer { bytes: 16 << 10 };
 enum Remains {
     Memory(Arc<Memory>),
     Blocks(Arc<MemoryBlocks>),
+    /// A drive on a disk.
+    Drive(Arc<SimDisk>),
     Flash(Arc<Cells>, Stripe),
 }
 
@@ -64,6 +69,21 @@ impl Remains {
             pages_per_extent: 32,
             extents: 20,
             parallelism: 4,
+            frames: None,
+        };
+        Self::Memory(Arc::new(Memory::new(shape)))
+    }
+
+    /// Extents of frames, as on a disk with logical blocks of this size.
+    fn frames(unit_bytes: u32, extent_bytes: u32) -> Self {
+        let (head_bytes, block_units) = (64, 4_096 / unit_bytes);
+        let shape = Shape {
+            page_bytes: extent_bytes / 4,
+            spare_bytes: 4_096 - head_bytes,
+            pages_per_extent: extent_bytes / unit_bytes,
+            extents: 20,
+            parallelism: 4,
+            frames: Some(Frames { unit_bytes, block_units, head_bytes }),
         };
         Self::Memory(Arc::new(Memory::new(shape)))
     }
@@ -72,6 +92,19 @@ impl Remains {
     fn blocks() -> Self {
         let shape = BlocksShape { block_bytes: 4_096, blocks: 20 * 32 * 8, parallelism: 4 };
         Self::Blocks(Arc::new(MemoryBlocks::new(shape)))
+    }
+
+    /// A drive of twenty extents on a disk with logical blocks of this size.
+    fn drive(block_bytes: u32) -> Self {
+        let extent_bytes: u64 = 128 << 10;
+        let blocks = (20 * extent_bytes + (12 << 10)) / u64::from(block_bytes);
+        let shape = BlocksShape { block_bytes, blocks, parallelism: 4 };
+        let disk = Arc::new(SimDisk::new(shape, DiskConditions::new(512), 1));
+        let format = Format { id: [1; 16], secret: [2; 16], extent_bytes: Some(extent_bytes) };
+        let blocks = disk.clone();
+        let formatted = async move { FramesOnBlocks::format(blocks, format).await };
+        Reactor::new(None).run(formatted).expect("nothing fails");
+        Self::Drive(disk)
     }
 
     fn flash(stripe: Stripe) -> Self {
@@ -83,6 +116,10 @@ impl Remains {
             Self::Memory(memory) => memory.clone(),
             Self::Blocks(blocks) => {
                 Arc::new(LogOnBlocks::open(blocks.clone()).await.expect("nothing fails"))
+            }
+            Self::Drive(disk) => {
+                let drive = FramesOnBlocks::open(disk.clone(), Durability::Group).await;
+                Arc::new(drive.expect("nothing fails"))
             }
             Self::Flash(cells, stripe) => {
                 let nand = Nand::new(
@@ -134,11 +171,11 @@ fn refusal(condition: Condition, exists: bool) -> Result<(), Error> {
 }
 
 /// Bytes that a value may need beyond its own, at most: a header, its copy in the summary, and a
-/// page's share of padding. Of values of half an extent only one fits an extent that also keeps a
-/// summary.
-fn wanted(value: &Buf) -> u64 {
+/// page's share of padding, which is `grain`. Of values of half an extent only one fits an extent
+/// that also keeps a summary.
+fn wanted(value: &Buf, grain: u64) -> u64 {
     let share = if value.len() > GEOMETRY.page_bytes { 5 } else { 2 };
-    u64::from(value.len()) * share / 2 + 2 * 320 + u64::from(GEOMETRY.page_bytes)
+    u64::from(value.len()) * share / 2 + 2 * 320 + grain
 }
 
 /// What the store should hold.
@@ -161,6 +198,8 @@ struct Run {
     expires: bool,
     ack: Ack,
     versions: u64,
+    /// Bytes that a record may need for padding.
+    grain: u64,
     tally: Tally,
 }
 
@@ -172,7 +211,7 @@ impl Run {
         let ack = if rng.below(4) == 0 { BUFFER } else { Ack::Program };
         let expires = rng.below(2) == 0;
         let (model, tally) = (Model::default(), Tally::default());
-        Self { index, rng, model, keys, full_payload, expires, ack, versions: 0, tally }
+        Self { index, rng, model, keys, full_payload, expires, ack, versions: 0, grain: 0, tally }
     }
 
     fn below(&mut self, bound: u64) -> usize {
@@ -208,6 +247,7 @@ impl Run {
             index: self.index.1,
             index_config,
             checkpoint_bytes: [0, 300_000][self.below(2)],
+            headers_bytes: [0, 20_000][self.below(2)],
             saves_buffer: true,
             group: clock::Group::new(),
             seed: self.rng.next_u64(),
@@ -279,7 +319,10 @@ impl Run {
             (None, _) => Err(Error::NoKeySpace),
             (Some(_), _) if put == Err(Error::CapacityExceeded) => {
                 let room = store.capacity_bytes().saturating_sub(usage.bytes);
-                assert!(wanted(&value) > room, "no space for {value:?} beside {usage:?}");
+                assert!(
+                    wanted(&value, self.grain) > room,
+                    "no space for {value:?} beside {usage:?}"
+                );
                 return;
             }
             (_, Err(refused)) => Err(refused),
@@ -300,8 +343,9 @@ impl Run {
             Ok(()) | Err(Error::KeyNotFound | Error::KeyExists)
                 if done == Err(Error::CapacityExceeded) =>
             {
+                let grain = self.grain;
                 let values = writes.iter().filter_map(|write| match &write.op {
-                    BatchOp::Put { value, .. } => Some(wanted(value)),
+                    BatchOp::Put { value, .. } => Some(wanted(value, grain)),
                     BatchOp::Delete => None,
                 });
                 let more: u64 = values.sum();
@@ -621,6 +665,8 @@ fn random_filter(rng: &mut Rng) -> (u32, u32) {
 /// store is opened by the index that filled it, and by another.
 fn run(seed: u64, first: usize, remains: &Remains) -> Tally {
     let mut run = Run::new(seed, INDEXES[first]);
+    // A disk holds bytes, and nothing that stands for some.
+    run.full_payload |= matches!(remains, Remains::Drive(_));
     let mut before = None;
     let mut date = UnixMillis::START;
     for life in 0..LIVES {
@@ -629,7 +675,10 @@ fn run(seed: u64, first: usize, remains: &Remains) -> Tally {
         Reactor::new(shuffle).run(async {
             set_unix_now(UnixMillis(date.0 + run.rng.below(2 * EPOCH)));
             let medium = remains.medium().await;
-            let config = run.config(medium.shape());
+            let shape = medium.shape();
+            let padded = shape.frames.map_or(shape.page_bytes, |frames| 2 * frames.unit_bytes);
+            run.grain = u64::from(padded);
+            let config = run.config(shape);
             let store = if life == 0 {
                 Store::format(medium, config)
             } else {
@@ -682,6 +731,26 @@ fn a_store_in_memory_with_a_spare_area_is_a_map() {
 #[test]
 fn a_store_in_memory_without_a_spare_area_is_a_map() {
     check(|| Remains::memory(0));
+}
+
+#[test]
+fn a_store_of_short_frames_is_a_map() {
+    check(|| Remains::frames(512, 64 << 10));
+}
+
+#[test]
+fn a_store_of_long_frames_is_a_map() {
+    check(|| Remains::frames(4_096, 128 << 10));
+}
+
+#[test]
+fn a_store_on_a_disk_is_a_map() {
+    check(|| Remains::drive(4_096));
+}
+
+#[test]
+fn a_store_on_a_disk_of_small_blocks_is_a_map() {
+    check(|| Remains::drive(512));
 }
 
 #[test]

@@ -21,9 +21,12 @@ const POOL_CLASS_BYTES_MAX: usize = 64 << 20;
 
 /// Makes the value of each version of each key.
 ///
-/// A value is its tag, little endian, followed by what [`Rng::new`] of the tag fills: so that a
-/// value can be checked without knowing which it should be. A value of less than 8 bytes is as much
-/// of the tag as fits, and its tag is that, in every payload mode.
+/// A value is its tag, little endian, followed by what the tag expands to: so that a value can be
+/// checked without knowing which it should be. Each 4 KiB of that are the same random words, but
+/// each time exclusive-or another word that follows from the tag and the number of the 4 KiB: which
+/// costs less than a generator of each word does, and looks as random to a disk that
+/// compresses. A value of less than 8 bytes is as much of the tag as fits, and its tag is that, in
+/// every payload mode.
 #[derive(Clone, Debug)]
 pub struct ValueGenerator {
     seed: u64,
@@ -96,29 +99,51 @@ const fn masked(tag: u64, len: u32) -> u64 {
     if len as usize >= TAG_BYTES { tag } else { tag & ((1 << (len * 8)) - 1) }
 }
 
+/// What values are made of.
+static PAD: [u64; PAD_WORDS] = pad();
+
+const PAD_WORDS: usize = 512;
+
+const fn pad() -> [u64; PAD_WORDS] {
+    let mut rng = Rng::new(0);
+    let mut pad = [0; PAD_WORDS];
+    let mut at = 0;
+    while at < PAD_WORDS {
+        pad[at] = rng.next_u64();
+        at += 1;
+    }
+    pad
+}
+
+/// What the pad is combined with, the first time, the second, and so on.
+fn keys(tag: u64) -> impl Iterator<Item = u64> {
+    (0..).map(move |number| mix(tag ^ mix(number)))
+}
+
 fn expand(tag: u64, value: &mut [u8]) {
     let (head, rest) = value.split_at_mut(value.len().min(TAG_BYTES));
     head.copy_from_slice(&tag.to_le_bytes()[..head.len()]);
-    // As Rng::fill, but in whole words, which is several times as fast.
-    let mut rng = Rng::new(tag);
-    let (words, tail) = rest.as_chunks_mut::<TAG_BYTES>();
-    for word in words {
-        *word = rng.next_u64().to_le_bytes();
+    for (part, key) in rest.chunks_mut(PAD_WORDS * TAG_BYTES).zip(keys(tag)) {
+        let (words, tail) = part.as_chunks_mut::<TAG_BYTES>();
+        let next = PAD[words.len() % PAD_WORDS];
+        for (word, pad) in words.iter_mut().zip(&PAD) {
+            *word = (pad ^ key).to_le_bytes();
+        }
+        tail.copy_from_slice(&(next ^ key).to_le_bytes()[..tail.len()]);
     }
-    rng.fill(tail);
 }
 
 fn is_expansion(tag: u64, rest: &[u8]) -> bool {
-    let mut rng = Rng::new(tag);
-    let (words, tail) = rest.as_chunks::<TAG_BYTES>();
-    // Differences are gathered and not left at the first: without a branch for each word this is as
-    // fast as the generator.
-    let difference = words
-        .iter()
-        .fold(0, |difference, word| difference | (u64::from_le_bytes(*word) ^ rng.next_u64()));
-    let mut last = [0; TAG_BYTES];
-    rng.fill(&mut last[..tail.len()]);
-    difference == 0 && *tail == last[..tail.len()]
+    rest.chunks(PAD_WORDS * TAG_BYTES).zip(keys(tag)).all(|(part, key)| {
+        let (words, tail) = part.as_chunks::<TAG_BYTES>();
+        let next = PAD[words.len() % PAD_WORDS];
+        // Differences are gathered and not left at the first: without a branch for each word this
+        // is as fast as memory.
+        let difference = words.iter().zip(&PAD).fold(0, |difference, (word, pad)| {
+            difference | (u64::from_le_bytes(*word) ^ pad ^ key)
+        });
+        difference == 0 && *tail == (next ^ key).to_le_bytes()[..tail.len()]
+    })
 }
 
 #[cfg(test)]
@@ -132,12 +157,38 @@ mod tests {
         let values = ValueGenerator::new(5, Payload::Full);
         for len in LENGTHS {
             let value = values.value(3, 2, len);
-            let mut model = mix(mix(mix(5) ^ 3) ^ 2).to_le_bytes().to_vec();
-            model.resize((len as usize).max(8), 0);
-            Rng::new(mix(mix(mix(5) ^ 3) ^ 2)).fill(&mut model[8..]);
+            let tag = mix(mix(mix(5) ^ 3) ^ 2);
+            let mut model = tag.to_le_bytes().to_vec();
+            let mut pad = [0; 4_096];
+            Rng::new(0).fill(&mut pad);
+            for at in 0..len as usize {
+                let key = mix(tag ^ mix(at as u64 / 4_096)).to_le_bytes();
+                model.push(pad[at % 4_096] ^ key[at % 8]);
+            }
             model.truncate(len as usize);
             assert_eq!(value.bytes().unwrap(), model, "{len} bytes");
         }
+    }
+
+    /// All bytes are as frequent, and four in a row are repeated as seldom, as in random ones, also
+    /// where a compressor sees one value after the other.
+    #[test]
+    fn values_cannot_be_compressed() {
+        let values = ValueGenerator::new(9, Payload::Full);
+        let all: Vec<u8> = (0..64)
+            .flat_map(|key| values.value(key, 0, 16_384).bytes().unwrap().to_vec())
+            .collect();
+        let mut counts = [0_u32; 256];
+        for byte in &all {
+            counts[usize::from(*byte)] += 1;
+        }
+        let mean = u32::try_from(all.len()).unwrap() / 256;
+        assert!(counts.iter().all(|count| count.abs_diff(mean) < mean / 10), "{counts:?}");
+        let mut fours: Vec<&[u8]> = all.windows(4).collect();
+        fours.sort_unstable();
+        let repeated = fours.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        // Of so many random ones, n^2 / 2^33 are.
+        assert!(repeated < 4 * (all.len().pow(2) >> 33), "{repeated} repeated");
     }
 
     #[test]

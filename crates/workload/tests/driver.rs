@@ -9,7 +9,7 @@ use controller::{
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{
-    Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape, Victims,
+    Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape, Span, Victims,
 };
 use reactor::Reactor;
 use spec::Status;
@@ -62,6 +62,7 @@ async fn device_on(
         pages_per_extent: 16,
         extents,
         parallelism: 1,
+        frames: None,
     };
     let group = Group::new();
     let config = engine::Config {
@@ -71,6 +72,7 @@ async fn device_on(
         index: |_| Box::new(HashIndex::default()),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
+        headers_bytes: 0,
         saves_buffer: true,
         group,
         seed: 1,
@@ -92,6 +94,7 @@ async fn device_on(
         costs,
         cores: Cores::new(group, 1, CodeCosts::default()),
         gate: Arc::new(Gate::new()),
+        monitor: None,
         has_volatile_cache: false,
     };
     let controller = Controller::new(vec![Namespace::Kv(store)], config);
@@ -352,7 +355,7 @@ impl Media for Stalling {
 
     fn read<'a>(
         &'a self,
-        at: PageId,
+        span: Span,
         select: Select<'a>,
         class: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
@@ -360,7 +363,7 @@ impl Media for Stalling {
             if clock::now() >= self.from {
                 clock::sleep_until(self.to, Stage::Array).await;
             }
-            self.memory.read(at, select, class).await
+            self.memory.read(span, select, class).await
         })
     }
 

@@ -17,6 +17,10 @@ Targets:
                Pairs or blocks of a namespace over NVMe/TCP, which are overwritten;
                options as in kvasir kv --help
 
+  file:PATH    The drive that kvasir format made there, used in this process, which
+               overwrites pairs; ?durability= is group, everysec or capacitor,
+               &reactors= how many execute
+
 Options of a device here, after a ? and joined by &:
   payload=full|checksum|none  What is kept of values [default: none]
   seed=N                      The device's own seed [default: as --seed]

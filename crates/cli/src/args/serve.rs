@@ -1,4 +1,5 @@
 use crate::number::parse_count;
+use base::parse_size;
 use clap::ValueEnum;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -11,6 +12,8 @@ then, and the flash is gone with the program, unless there is a --state.
 Devices:
   PROFILE    A name from kvasir device list
   FILE.toml  The path of a profile
+  PATH       A drive on a file or a block device, made by kvasir format, as
+             ./drive.kv; it keeps what it holds
   mem:SIZE   Keys and values in memory, without flash, as mem:1GiB;
              mem:SIZE?kind=block is blocks
 
@@ -28,6 +31,7 @@ Examples:
   kvasir serve --device mem:1GiB --nvme-tcp :0 --clock none
   kvasir serve --device moke --nvme-tcp :4420 --state moke.state
   kvasir serve --device mem:1GiB --nvme-tcp :4420 --http
+  kvasir serve --device ./drive.kv --nvme-tcp :4420 --durability everysec
   kvasir serve --config server.toml --check";
 
 /// Offer devices to NVMe hosts on a network
@@ -60,12 +64,26 @@ pub(crate) struct ServeArgs {
     /// Keep an emulated device in this file from one start to the next
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
+    /// When a drive on a disk answers: group (after a flush, which all wait for that came
+    /// meanwhile), everysec (after the write, with a flush each second) or capacitor (after the
+    /// write: the disk keeps what it took) [default: group]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) durability: Option<String>,
+    /// Log of a drive on a disk between two checkpoints, which is read again after a crash, as
+    /// 10GB [default: 10GB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) checkpoint: Option<u64>,
+    /// What of a drive on a disk is read in the background to see whether it is whole: so much each
+    /// second at most, or off [default: 32MiB]
+    #[arg(long, value_name = "RATE", value_parser = node::scrub_rate)]
+    pub(crate) scrub: Option<u64>,
     /// A TOML file that says all of that
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "device", "nvme_tcp", "http", "clock", "cores", "nqn", "seed", "state"
+            "device", "nvme_tcp", "http", "clock", "cores", "nqn", "seed", "state",
+            "durability", "checkpoint", "scrub"
         ]
     )]
     pub(crate) config: Option<PathBuf>,

@@ -80,6 +80,7 @@ impl Bench {
             pages_per_extent: 1_024,
             extents: 64,
             parallelism: 8,
+            frames: None,
         };
         let kept = self.index.table_extents(&shape);
         self.index.attach(&Tables::on(Arc::new(Memory::new(shape)), kept));

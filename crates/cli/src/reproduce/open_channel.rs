@@ -7,14 +7,14 @@
 //! there (pblk-cache.c), and one with `REQ_PREFLUSH` when all that was written before is on the
 //! flash (`pblk_rb_may_write_flush`), for which the last page is padded (`pblk_rb_read_to_bio`).
 
+use super::fresh::fresh;
 use crate::device;
 use crate::output::Failure;
-use crate::rig::device_failure;
 use base::limits::BLOCK_BYTES;
 use base::{Buf, Nanos, human_bytes};
 use controller::{Completion, QueuePair, Submission};
 use node::profile::{Ack, Block, GcBlocking, GcFrontier, GcVictims, Namespace, NamespaceKind};
-use node::{Device, FaultPlan, Profile};
+use node::{Device, Profile};
 use reactor::Reactor;
 use spec::{Command, Status};
 
@@ -150,11 +150,7 @@ const SHARED_ASSUMPTIONS: [&str; 5] = [
 impl Drive {
     /// A drive as `profile` describes it.
     pub(super) fn new(profile: &Profile) -> Result<Self, Failure> {
-        let mut reactor = Reactor::new(None);
-        let cells = Device::manufacture(profile, SEED);
-        let device = reactor
-            .run(Device::format(profile, cells, SEED, FaultPlan::default()))
-            .map_err(device_failure)?;
+        let (reactor, device) = fresh(profile, SEED)?;
         let blocks = profile.namespaces[0].size_bytes / u64::from(BLOCK_BYTES);
         let mut drive = Self { reactor, device, blocks, flushes: false };
         drive.fill()?;

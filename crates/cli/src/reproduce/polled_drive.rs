@@ -2,17 +2,17 @@
 //! own.
 
 use super::core_pair::CorePair;
+use super::fresh::fresh;
 use super::open_channel;
 use super::read_threads::{self, Layout, Reads, Sample};
 use crate::output::Failure;
 use crate::remote;
-use crate::rig::device_failure;
 use base::Nanos;
 use base::limits::BLOCK_BYTES;
 use client::Uri;
 use node::profile::{Levels, Model};
 use node::server::{Served, Server, ServerConfig};
-use node::{Device, FaultPlan, Profile};
+use node::{Device, Profile};
 use reactor::Reactor;
 use rustix::time::{ClockId, clock_gettime};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -79,11 +79,7 @@ pub(super) struct Inside {
 impl Inside {
     /// Filled, in virtual time.
     pub(super) fn new(profile: &Profile) -> Result<Self, Failure> {
-        let mut reactor = Reactor::new(None);
-        let cells = Device::manufacture(profile, SEED);
-        let device = reactor
-            .run(Device::format(profile, cells, SEED, FaultPlan::default()))
-            .map_err(device_failure)?;
+        let (mut reactor, device) = fresh(profile, SEED)?;
         let queue = device.controller().queue_pair();
         reactor.run(read_threads::fill(&queue, layout(profile)))?;
         Ok(Self { reactor, device })

@@ -1,6 +1,8 @@
 use crate::args::{ServeArgs, ServeClock};
+use crate::drive;
 use crate::output::Failure;
 use controller::Limits;
+use node::DiskOptions;
 use node::server::{
     Config, ConnectionLimits, DeviceConfig, Pace, Served, ServedSubsystem, SubsystemConfig,
     check_nqn, default_nqn, default_serial, parse_address, parse_http_address,
@@ -23,6 +25,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         ServeClock::None => Pace::None,
     };
     let served = Served::named(device, Path::new(""), pace).map_err(Failure::refused)?;
+    let served = served.with_options(options(args)?).map_err(Failure::refused)?;
     let nqn = args.nqn.clone().unwrap_or_else(|| default_nqn(device, args.seed));
     check_nqn(&nqn).map_err(Failure::refused)?;
     let served_subsystem =
@@ -44,4 +47,15 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         subsystems: vec![SubsystemConfig { served: served_subsystem, hosts: None }],
         referrals: Vec::new(),
     })
+}
+
+/// How a drive on a disk is to be used.
+fn options(args: &ServeArgs) -> Result<DiskOptions, Failure> {
+    let mut options = DiskOptions::default();
+    if let Some(name) = &args.durability {
+        options.durability = drive::durability(name)?;
+    }
+    options.checkpoint_bytes = args.checkpoint.unwrap_or(options.checkpoint_bytes);
+    options.scrub_rate = args.scrub.unwrap_or(options.scrub_rate);
+    Ok(options)
 }

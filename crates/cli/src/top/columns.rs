@@ -71,9 +71,13 @@ pub(super) fn head(sample: &Sample) -> [String; 2] {
         0 => String::new(),
         refused => format!(", {} refused", grouped(refused)),
     };
+    let damaged = match sample.damaged_pages {
+        0 => String::new(),
+        damaged => format!(", {} damaged pages", grouped(damaged)),
+    };
     [
         format!(
-            "kvasir {} at {server}, up {}",
+            "kvasir {} at {server}, up {}{damaged}",
             in_one_line(version),
             uptime(sample.uptime_seconds)
         ),

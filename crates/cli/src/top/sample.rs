@@ -13,6 +13,8 @@ pub(super) struct Sample {
     pub(super) interval_seconds: f64,
     pub(super) connections: u64,
     pub(super) connections_refused: u64,
+    /// Pages that were found damaged in the background since the server started.
+    pub(super) damaged_pages: u64,
     /// Of all devices.
     #[serde(flatten)]
     pub(super) rates: Rates,
@@ -98,6 +100,12 @@ impl Sample {
             interval_seconds: interval,
             connections: after.server.connections,
             connections_refused: after.server.connections_refused,
+            damaged_pages: after
+                .devices
+                .iter()
+                .filter_map(|it| it.scrub)
+                .map(|it| it.damaged)
+                .sum(),
             rates: devices.iter().fold(Rates::default(), |sum, device| sum.and(device.rates)),
             hosts,
             devices,

@@ -89,6 +89,7 @@ async fn serve(network: &Network) {
         costs: FirmwareCosts::default(),
         cores: Cores::new(group, 1, CodeCosts::default()),
         gate: Arc::new(Gate::new()),
+        monitor: None,
         has_volatile_cache: false,
     };
     let subsystem = SubsystemConfig {
@@ -122,6 +123,7 @@ async fn store(group: Group) -> Arc<Store> {
         pages_per_extent: 256,
         extents: 30,
         parallelism: 4,
+        frames: None,
     };
     let config = engine::Config {
         capacity_bytes: CAPACITY,
@@ -130,6 +132,7 @@ async fn store(group: Group) -> Arc<Store> {
         index: |_| Box::new(HashIndex::default()),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
+        headers_bytes: 0,
         saves_buffer: true,
         group,
         seed: 1,

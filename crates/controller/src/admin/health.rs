@@ -51,7 +51,7 @@ pub(super) fn page(subsystem: &Subsystem, association: &Association) -> SmartLog
         busy_minutes: count(tally.busy(now).0 / MINUTE.0),
         power_cycles: count(1),
         power_on_hours: count(now.0 / (60 * MINUTE.0)),
-        media_errors: count(tally.media_errors()),
+        media_errors: count(tally.media_errors() + flash.damaged_pages),
         error_entries: count(association.errors.count()),
         ..SmartLog::default()
     }

@@ -23,6 +23,8 @@ pub struct FlashFigures {
     pub spare_percent: u8,
     /// How much of its life the flash has used up, in percent; 255 for 255 and more.
     pub used_percent: u8,
+    /// Pages found damaged that no host had asked for.
+    pub damaged_pages: u64,
 }
 
 impl FlashFigures {
@@ -34,6 +36,7 @@ impl FlashFigures {
         erases: 0,
         spare_percent: 100,
         used_percent: 0,
+        damaged_pages: 0,
     };
 }
 

@@ -3,6 +3,8 @@ use crate::fabrics::queue::Queue;
 use crate::fabrics::slots::Ticket;
 use clock::Bell;
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 
 /// Tasks that wait for the next command at most. Those of more commands at a time end with them, so
@@ -59,7 +61,10 @@ async fn work(queue: Rc<Queue>, desk: Rc<Desk>) {
     while let Some((ticket, job)) = desk.job.take() {
         let (namespace, submission, begun) = job.begin(ticket);
         let device = &begun.subsystem.device;
-        let outcome = device.execute(Some(namespace), submission).await;
+        let outcome = {
+            let mut work = pin!(device.execute(Some(namespace), submission));
+            poll_fn(|context| device.poll_inside(work.as_mut(), context)).await
+        };
         queue.done(ticket, begun, outcome);
         if queue.is_over() || !queue.workers.keep(&desk) {
             return;

@@ -3,7 +3,7 @@
 use clock::{Class, LocalFuture};
 use media::{
     Blocks, BlocksShape, Error, ExtentId, ExtentInfo, Label, Media, Memory, MemoryBlocks, Page,
-    PageId, Segments, Select, Shape,
+    PageId, Segments, Select, Shape, Span,
 };
 use std::future::ready;
 use std::sync::Mutex;
@@ -92,11 +92,11 @@ impl Media for Fragile<Memory> {
 
     fn read<'a>(
         &'a self,
-        at: PageId,
+        span: Span,
         select: Select<'a>,
         class: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
-        self.or_fail(|inner| inner.read(at, select, class))
+        self.or_fail(|inner| inner.read(span, select, class))
     }
 
     fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>> {

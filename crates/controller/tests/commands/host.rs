@@ -34,6 +34,7 @@ const ZONES: Shape = Shape {
     pages_per_extent: 3,
     extents: 8 + Zones::SPARE_EXTENTS,
     parallelism: 4,
+    frames: None,
 };
 
 const LIMITS: ZonesConfig =
@@ -82,6 +83,7 @@ pub(crate) fn run_on(reactor: &mut Reactor, costs: FirmwareCosts, test: impl Asy
             costs,
             cores,
             gate: gate.clone(),
+            monitor: None,
             has_volatile_cache: false,
         };
         let controller = Controller::new(namespaces, config);
@@ -97,6 +99,7 @@ async fn store(group: Group) -> Arc<Store> {
         pages_per_extent: 256,
         extents: 16,
         parallelism: 4,
+        frames: None,
     };
     let config = engine::Config {
         capacity_bytes: 16 << 20,
@@ -105,6 +108,7 @@ async fn store(group: Group) -> Arc<Store> {
         index: |_| Box::new(HashIndex::default()),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
+        headers_bytes: 0,
         saves_buffer: true,
         group,
         seed: 1,

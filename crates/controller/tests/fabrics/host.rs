@@ -84,6 +84,7 @@ impl World {
             costs: FirmwareCosts::default(),
             cores: Cores::new(group, 1, CodeCosts::default()),
             gate: gate.clone(),
+            monitor: None,
             has_volatile_cache,
         };
         let device = Controller::new(namespaces, config);
@@ -156,6 +157,7 @@ const LOG: Shape = Shape {
     pages_per_extent: 256,
     extents: 16,
     parallelism: 4,
+    frames: None,
 };
 
 async fn store(group: Group, medium: Arc<Fragile<Memory>>) -> Arc<Store> {
@@ -166,6 +168,7 @@ async fn store(group: Group, medium: Arc<Fragile<Memory>>) -> Arc<Store> {
         index: |_| Box::new(HashIndex::default()),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
+        headers_bytes: 0,
         saves_buffer: true,
         group,
         seed: 1,
@@ -182,6 +185,7 @@ const ZONES: Shape = Shape {
     pages_per_extent: 3,
     extents: 8 + Zones::SPARE_EXTENTS,
     parallelism: 4,
+    frames: None,
 };
 
 fn zoned(medium: Arc<Fragile<Memory>>) -> Arc<Zones> {

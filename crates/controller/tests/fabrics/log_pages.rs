@@ -156,7 +156,7 @@ fn effects_are_told_for_every_command_set_or_linux_shows_no_namespace() {
             (Opcode::LIST, Effects::SUPPORTED),
             (Opcode::DELETE, changes),
             (Opcode::EXIST, Effects::SUPPORTED),
-            (Opcode::FLUSH, Effects::default()),
+            (Opcode::FLUSH, Effects::SUPPORTED),
             (Opcode::ZONE_APPEND, Effects::default()),
         ] {
             assert_eq!(kv.io(opcode), effects, "{opcode}");

@@ -8,7 +8,7 @@ use base::Key;
 use clock::UnixMillis;
 use media::{ExtentId, Label, Stream};
 
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// A store at one instant, but for the entries of its index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub(crate) struct Image {
     pub(crate) spaces: Vec<KeySpaceId>,
     /// What the index says of its table.
     pub(crate) index: Vec<u8>,
+    /// The extent at which scrubbing goes on, and how often it has come to the end.
+    pub(crate) scrubbed: (u32, u64),
 }
 
 /// An extent of records at that instant.
@@ -57,6 +59,8 @@ impl Image {
         out.list(&self.deleted, Out::tombstone);
         out.list(&self.spaces, |out, space| out.u32(space.0.into()));
         out.bytes(&self.index);
+        out.u32(self.scrubbed.0);
+        out.u64(self.scrubbed.1);
         out.0
     }
 
@@ -74,6 +78,7 @@ impl Image {
             deleted: from.list(In::tombstone)?,
             spaces: from.list(|from| Some(KeySpaceId(u16::try_from(from.u32()?).ok()?)))?,
             index: from.bytes()?.to_vec(),
+            scrubbed: (from.u32()?, from.u64()?),
         };
         from.0.is_empty().then_some(image)
     }
@@ -243,6 +248,7 @@ mod tests {
             deleted: vec![(table, Key::new(b"too").unwrap(), Address::MAX); 2],
             spaces: vec![KeySpaceId(3), KeySpaceId(u16::MAX)],
             index: vec![1, 2, 3],
+            scrubbed: (0x0102_0304, 0x1112_1314_1516_1718),
         }
     }
 

@@ -66,6 +66,7 @@ impl Store {
             self.log.state().deleting.insert(*address, (*table, key.clone()));
         }
         self.bring_back(&image).await;
+        self.scrubber.go_on_at(image.scrubbed);
         scan.begin_at(image);
         Some(replays)
     }

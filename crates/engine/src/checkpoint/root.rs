@@ -6,6 +6,7 @@
 //! before that one name the root before it.
 
 use crate::address::Address;
+use crate::log::Log;
 use crate::tables::{Named, Tables};
 use base::checksum::crc32c;
 use media::{ExtentInfo, PageId, Stream};
@@ -66,44 +67,55 @@ impl Root {
 
 /// A place before which pages have not been looked at.
 struct Walk<'a> {
+    log: &'a Log,
     extents: Vec<&'a ExtentInfo>,
-    /// The extent in `extents`, and the page after the next one to look at.
+    /// The extent in `extents`, the last page of it that was looked at, and those before that.
     at: usize,
     page: u32,
+    before: Vec<u32>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(found: &'a [ExtentInfo]) -> Self {
+    async fn new(log: &'a Log, found: &'a [ExtentInfo]) -> Self {
         let tables = found.iter().filter(|info| info.label.stream == Stream::Index);
         let mut extents: Vec<&ExtentInfo> = tables.collect();
         extents.sort_unstable_by_key(|info| Reverse(info.label.epoch));
-        let page = extents.first().map_or(0, |info| info.pages);
-        Self { extents, at: 0, page }
+        let mut walk = Self { log, extents, at: 0, page: 0, before: Vec::new() };
+        walk.enter(0).await;
+        walk
+    }
+
+    /// Goes to the end of an extent.
+    async fn enter(&mut self, at: usize) {
+        self.at = at;
+        let Some(info) = self.extents.get(at) else { return };
+        self.page = info.pages;
+        self.before = self.log.written_pages(info.id).await;
     }
 
     /// The page before, that is not a hole.
-    fn next(&mut self) -> Option<PageId> {
+    async fn next(&mut self) -> Option<PageId> {
         loop {
             let info = *self.extents.get(self.at)?;
-            if self.page == 0 {
-                self.at += 1;
-                self.page = self.extents.get(self.at).map_or(0, |info| info.pages);
-                continue;
+            if let Some(page) = self.before.pop() {
+                self.page = page;
+                return Some(PageId { extent: info.id, page });
             }
-            self.page -= 1;
-            if !info.holes.contains(&self.page) {
-                return Some(PageId { extent: info.id, page: self.page });
-            }
+            self.enter(self.at + 1).await;
         }
     }
 
     /// Goes on before `page`; false when it cannot be there.
-    fn go_before(&mut self, page: PageId) -> bool {
+    async fn go_before(&mut self, page: PageId) -> bool {
         let at = self.extents.iter().position(|info| info.id == page.extent);
         let Some(at) = at.filter(|at| page.page < self.extents[*at].pages) else { return false };
         let is_before = at > self.at || (at == self.at && page.page <= self.page);
         if is_before {
-            (self.at, self.page) = (at, page.page);
+            if at > self.at {
+                self.enter(at).await;
+            }
+            self.page = page.page;
+            self.before.retain(|before| *before < page.page);
         }
         is_before
     }
@@ -113,10 +125,10 @@ impl Tables {
     /// The root of the newest complete checkpoint on a medium with these extents, and where it
     /// lies, if one can be found. The stream is idle.
     pub(super) async fn newest_root(&self, found: &[ExtentInfo]) -> Option<(Address, Root)> {
-        let mut walk = Walk::new(found);
+        let mut walk = Walk::new(&self.log, found).await;
         let mut unreadable = 0;
         while unreadable < UNREADABLE_MAX {
-            let at = walk.next()?;
+            let at = walk.next().await?;
             let before = match self.named_on(at).await {
                 // No page before this one knows of any.
                 Named::Root(None) => return None,
@@ -131,7 +143,7 @@ impl Tables {
                 Named::Summary(page) => PageId { page, ..at },
                 Named::Nothing => at,
             };
-            unreadable += u32::from(!walk.go_before(before) || before == at);
+            unreadable += u32::from(!walk.go_before(before).await || before == at);
         }
         None
     }

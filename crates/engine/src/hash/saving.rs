@@ -204,9 +204,9 @@ fn fill(
 }
 
 impl Filling {
-    /// Room for `entries`, two thirds full.
+    /// Room for `entries`, four fifths full.
     fn new(entries: usize) -> Self {
-        Self { table: Table::new(Table::BUCKETS_MIN.max(entries + entries / 2)), next: 0 }
+        Self { table: Table::new(Table::BUCKETS_MIN.max(entries + entries / 4)), next: 0 }
     }
 
     fn push(&mut self, slot: Slot) {

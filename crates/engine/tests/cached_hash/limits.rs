@@ -29,6 +29,7 @@ fn one_key_more_than_the_index_holds_is_refused_until_another_is_deleted() {
         pages_per_extent: 64,
         extents: 30,
         parallelism: 4,
+        frames: None,
     };
     Reactor::new(None).run(async {
         let config = Config {
@@ -38,6 +39,7 @@ fn one_key_more_than_the_index_holds_is_refused_until_another_is_deleted() {
             index: |config| Box::new(CachedHashIndex::new(config)),
             index_config: IndexConfig { dram_bytes: 0, keys_max: 50 },
             checkpoint_bytes: 0,
+            headers_bytes: 0,
             saves_buffer: true,
             group: clock::Group::new(),
             seed: 1,

@@ -3,7 +3,7 @@
 use base::{Nanos, Rng};
 use clock::{Class, LocalFuture, Stage};
 use media::{
-    Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape, Stream,
+    Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape, Span, Stream,
 };
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -54,7 +54,7 @@ impl Slow {
             assert_eq!(copy.memory.open(label), Ok(id));
             for page in 0..info.map_or(0, |info| info.pages) {
                 let at = PageId { extent: id, page };
-                let page = self.memory.read(at, &|_| 0, Class::HostRead).await.unwrap();
+                let page = self.memory.read(Span::of(at), &|_| 0, Class::HostRead).await.unwrap();
                 copy.memory.append(at, page, Class::HostWrite).await.unwrap();
             }
         }
@@ -151,10 +151,11 @@ impl Media for Slow {
 
     fn read<'a>(
         &'a self,
-        at: PageId,
+        span: Span,
         select: Select<'a>,
         class: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
+        let at = span.at;
         Box::pin(async move {
             self.takes(50).await;
             if self.is_lost_now(at) {
@@ -163,7 +164,7 @@ impl Media for Slow {
             if self.state.lock().unwrap().1.contains(&at) {
                 return Err(Error::Unrecovered(at));
             }
-            self.memory.read(at, select, class).await
+            self.memory.read(span, select, class).await
         })
     }
 

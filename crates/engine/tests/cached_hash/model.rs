@@ -20,7 +20,14 @@ pub(crate) const SPACE: KeySpaceId = KeySpaceId(1);
 const SMALL: MakeIndex = |config| Box::new(CachedHashIndex::with_leaves_of(8, config));
 
 pub(crate) const fn shape(spare_bytes: u32) -> Shape {
-    Shape { page_bytes: 2_048, spare_bytes, pages_per_extent: 32, extents: 40, parallelism: 4 }
+    Shape {
+        page_bytes: 2_048,
+        spare_bytes,
+        pages_per_extent: 32,
+        extents: 40,
+        parallelism: 4,
+        frames: None,
+    }
 }
 
 /// A run's device and load.
@@ -60,6 +67,7 @@ impl Plan {
             index: SMALL,
             index_config: IndexConfig { dram_bytes: self.dram_bytes, keys_max },
             checkpoint_bytes: self.checkpoint_bytes,
+            headers_bytes: 0,
             saves_buffer: true,
             group: clock::Group::new(),
             seed: self.seed,

@@ -59,6 +59,7 @@ pub(crate) fn shape(rng: &mut Rng) -> Shape {
         pages_per_extent: pick(rng, [12, 16, 32]),
         extents: pick(rng, [18, 22, 28]),
         parallelism: 4,
+        frames: None,
     }
 }
 
@@ -72,6 +73,7 @@ pub(crate) fn config(rng: &mut Rng, shape: &Shape) -> Config {
         index: |_| Box::new(HashIndex::default()),
         index_config: IndexConfig::default(),
         checkpoint_bytes: [0, 0, 100_000][usize::try_from(rng.below(3)).expect("few")],
+        headers_bytes: 0,
         saves_buffer: true,
         group: clock::Group::new(),
         seed: rng.next_u64(),

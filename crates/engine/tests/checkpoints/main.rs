@@ -95,6 +95,7 @@ const SHAPE: Shape = Shape {
     pages_per_extent: 32,
     extents: 40,
     parallelism: 4,
+    frames: None,
 };
 
 #[test]

@@ -3,7 +3,7 @@
 use base::{Nanos, Rng};
 use clock::{Class, LocalFuture, Stage};
 use media::{
-    Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape, Starts, Stream,
+    Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape, Span, Starts, Stream,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -155,10 +155,11 @@ impl Media for Slow {
 
     fn read<'a>(
         &'a self,
-        at: PageId,
+        span: Span,
         _: Select<'a>,
         _: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
+        let at = span.at;
         Box::pin(async move {
             *lock(&self.reads) += 1;
             self.cells.pass_time(60_000).await;
@@ -191,7 +192,7 @@ impl Media for Slow {
             let pages = u32::try_from(extent.pages.len()).expect("few pages");
             let holes = extent.pages.iter().zip(0..).filter(|(page, _)| page.is_none());
             let holes = holes.map(|(_, number)| number).collect();
-            Some(ExtentInfo { id: ExtentId(id), label: extent.label, pages, holes })
+            Some(ExtentInfo { id: ExtentId(id), label: extent.label, pages, holes, summary: None })
         });
         used.collect()
     }

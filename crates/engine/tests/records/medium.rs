@@ -1,7 +1,7 @@
 //! A medium on which the test says which pages land, and which can be read.
 
 use clock::{Class, LocalFuture, Rank, Stage, TaskId};
-use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape, Stream};
+use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape, Span, Stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
@@ -165,10 +165,11 @@ impl Media for Wary {
 
     fn read<'a>(
         &'a self,
-        at: PageId,
+        span: Span,
         _: Select<'a>,
         _: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
+        let at = span.at;
         let state = self.state();
         let page = state.extents[&at.extent].pages[at.page as usize].clone();
         let is_readable = !state.unreadable.contains(&at);
@@ -192,7 +193,7 @@ impl Media for Wary {
             let pages = extent.pages.iter().zip(0..);
             let holes = pages.filter_map(|(page, at)| page.is_none().then_some(at)).collect();
             let pages = u32::try_from(extent.pages.len()).expect("there are few");
-            ExtentInfo { id: *id, label: extent.label, pages, holes }
+            ExtentInfo { id: *id, label: extent.label, pages, holes, summary: None }
         };
         state.extents.iter().map(info).collect()
     }

@@ -15,7 +15,14 @@ use std::sync::Arc;
 pub(crate) const SPACES: [KeySpaceId; 3] = [KeySpaceId(1), KeySpaceId(2), KeySpaceId(3)];
 
 pub(crate) const fn shape(page_bytes: u32, spare_bytes: u32) -> Shape {
-    Shape { page_bytes, spare_bytes, pages_per_extent: 32, extents: 16, parallelism: 4 }
+    Shape {
+        page_bytes,
+        spare_bytes,
+        pages_per_extent: 32,
+        extents: 16,
+        parallelism: 4,
+        frames: None,
+    }
 }
 
 pub(crate) fn config(shape: Shape, ack: Ack) -> Config {
@@ -27,6 +34,7 @@ pub(crate) fn config(shape: Shape, ack: Ack) -> Config {
         index: |_| Box::new(HashIndex::default()),
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
+        headers_bytes: 0,
         saves_buffer: true,
         group: clock::Group::new(),
         seed: 1,

@@ -16,7 +16,7 @@ use crate::zones::state::ZoneState;
 use crate::zones::{Zones, ZonesConfig, label};
 use base::limits::BLOCK_BYTES;
 use clock::{Class, join_all};
-use media::{Error, ExtentId, ExtentInfo, Media, Page, PageId, Segments};
+use media::{Error, ExtentId, ExtentInfo, Media, Page, PageId, Segments, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ impl Zones {
         found.pages_read = reads.len() as u64;
         let reads = reads.into_iter().map(|at| {
             let zones = self.clone();
-            async move { zones.media.read(at, &Page::data_bytes, CLASS).await.ok() }
+            async move { zones.media.read(Span::of(at), &Page::data_bytes, CLASS).await.ok() }
         });
         for page in join_all(reads.collect()).await {
             let is_whole = page.is_some_and(|page| self.sort_saved(&mut found, page));
@@ -214,7 +214,7 @@ impl Zones {
                 }
                 let at = PageId { extent: extent.id, page };
                 reads += 1;
-                let read = self.media.read(at, &|_| 0, CLASS).await.ok();
+                let read = self.media.read(Span::of(at), &|_| 0, CLASS).await.ok();
                 let spare = read.as_ref().and_then(Spare::of);
                 top = spare
                     .filter(|spare| (spare.zone, spare.fill, spare.page) == (zone, number, page));
@@ -318,7 +318,7 @@ impl Zones {
             Source::Saved => saved.get(&page)?.clone(),
             Source::Flash => {
                 let at = PageId { extent: extent?, page };
-                self.media.read(at, &Page::data_bytes, CLASS).await.ok()?
+                self.media.read(Span::of(at), &Page::data_bytes, CLASS).await.ok()?
             }
         };
         let spare = Spare::of(&found)?;

@@ -111,6 +111,7 @@ pub(super) fn store(
         index: index.make,
         index_config: index.config(profile.kv_bytes()),
         checkpoint_bytes: log.checkpoint_bytes,
+        headers_bytes: 0,
         saves_buffer: saves_buffer(profile, &media.shape(), nand.may_fail()),
         group: shared.group,
         seed: shared.seed,
@@ -215,6 +216,7 @@ pub(super) fn controller(
     controller::Config {
         group: shared.group,
         gate: shared.gate.clone(),
+        monitor: None,
         has_volatile_cache,
         link: LinkTiming {
             bytes_per_second: profile.link.bytes_per_second,
@@ -250,6 +252,7 @@ mod tests {
             pages_per_extent: 32,
             extents: 16,
             parallelism: 4,
+            frames: None,
         };
         let mut profile = Profile::load("moke").expect("a built-in profile");
         let mut with = |pages: Option<u64>, change: &dyn Fn(&mut Profile), may_fail: bool| {
@@ -299,6 +302,7 @@ mod tests {
             pages_per_extent: 32,
             extents: 16,
             parallelism: 4,
+            frames: None,
         };
         let forgets = |name: &str, answers: Option<profile::Ack>, power: Option<Power>| {
             let mut profile = Profile::load(name).expect("a built-in profile");

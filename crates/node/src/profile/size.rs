@@ -180,6 +180,7 @@ pub(super) fn log_on_flash(stripe: Stripe, nand: &Nand, region: Region) -> Shape
         pages_per_extent: nand.pages_per_block * stripe.units(nand),
         extents: u32::try_from(stripe.log_extents(nand, region.count)).unwrap_or(u32::MAX),
         parallelism: nand.units(),
+        frames: None,
     }
 }
 

@@ -6,6 +6,7 @@ use super::house::House;
 use super::report::Moved;
 use base::Nanos;
 use controller::{AssociationCensus, Subsystems, Work};
+use engine::Scrubbed;
 use reactor::{NoticeEnd, NoticeWriter};
 use spec::CommandSet;
 use std::rc::Rc;
@@ -30,6 +31,7 @@ pub(super) struct DeviceCensus {
     pub(super) work: Work,
     /// Bytes programmed, where there is flash.
     pub(super) programmed: Option<u64>,
+    pub(super) scrubbed: Option<Scrubbed>,
 }
 
 #[derive(Debug)]
@@ -57,6 +59,7 @@ impl DeviceCensus {
             namespaces: namespaces.collect(),
             work: subsystems.work_of(controller),
             programmed: drive.programmed_bytes(),
+            scrubbed: drive.scrubbed(),
         }
     }
 }

@@ -1,15 +1,30 @@
+use super::ServerError;
 use crate::memory_drive::{MemoryDrive, MemoryKind};
 use crate::state::{Origin, Problem};
-use crate::{Device, DeviceError, FaultPlan, Profile, SavedDevice};
+use crate::{
+    Device, DeviceError, DiskDrive, DiskError, DiskOptions, FaultPlan, Profile, SavedDevice,
+};
 use controller::{Controller, FlashFigures};
+use engine::Scrubbed;
 use std::io::Write;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 /// A device that is served.
 pub(super) enum Drive {
     Emulated(Rc<Emulated>),
     Memory(MemoryDrive),
+    Disk(OpenDisk),
+}
+
+/// A drive on a disk, and the disk.
+pub(super) struct OpenDisk {
+    path: PathBuf,
+    drive: DiskDrive,
+    file: Arc<disk::File>,
 }
 
 /// With the profile that it was made from, for what is said of its flash.
@@ -37,6 +52,26 @@ impl Drive {
         Ok(Self::Memory(MemoryDrive::format(kind, size_bytes, seed).await?))
     }
 
+    /// The drive on the disk at `path`. Runs inside a reactor that serves.
+    /// `tell` hears what whoever serves it has to know.
+    pub(super) async fn on_disk(
+        path: &Path,
+        options: DiskOptions,
+        tell: &Sender<String>,
+    ) -> Result<Self, ServerError> {
+        let file = Arc::new(disk::File::open(path, disk::Access::Write, None)?);
+        let opened = DiskDrive::open(file.clone(), options).await;
+        let drive = opened.map_err(|error| disk_error(path, &file, error))?;
+        let (name, tell) = (path.display().to_string(), tell.clone());
+        // Nobody listens any more once the server ends.
+        let tell = move |sentence: String| drop(tell.send(format!("{name}: {sentence}")));
+        drive.losses().into_iter().for_each(&tell);
+        if let Some(rate) = NonZero::new(options.scrub_rate) {
+            drive.scrub(rate, tell);
+        }
+        Ok(Self::Disk(OpenDisk { path: path.to_owned(), drive, file }))
+    }
+
     /// The emulated drive that was saved. `None` when its parts are not of one device.
     pub(super) fn restore(profile: Box<Profile>, seed: u64, saved: SavedDevice) -> Option<Self> {
         let device = Device::restore(origin(&profile, seed), saved)?;
@@ -45,7 +80,7 @@ impl Drive {
 
     /// Writes an emulated drive to `out`, when it was flushed and nothing is left to happen.
     pub(super) fn save(&self, seed: u64, out: &mut dyn Write) -> Result<(), Problem> {
-        let Self::Emulated(drive) = self else { unreachable!("a drive in memory is not kept") };
+        let Self::Emulated(drive) = self else { unreachable!("others are not kept") };
         let Emulated { device, profile, .. } = &**drive;
         // Of its load nobody knows more than the drive itself.
         device.save(origin(profile, seed), &[], out)
@@ -55,6 +90,7 @@ impl Drive {
         match self {
             Self::Emulated(drive) => drive.device.controller(),
             Self::Memory(drive) => drive.controller(),
+            Self::Disk(disk) => disk.drive.controller(),
         }
     }
 
@@ -66,23 +102,42 @@ impl Drive {
                 Box::new(move || drive.flash())
             }
             Self::Memory(_) => Box::new(|| FlashFigures::NEW),
+            Self::Disk(disk) => {
+                let store = disk.drive.store().clone();
+                let damaged = move || store.scrubbed().damaged;
+                Box::new(move || FlashFigures { damaged_pages: damaged(), ..FlashFigures::NEW })
+            }
         }
     }
 
-    /// Bytes of data that were programmed since it is served, if it has flash.
+    /// Bytes that were programmed since it is served, or written to its disk.
     pub(super) fn programmed_bytes(&self) -> Option<u64> {
         match self {
             Self::Emulated(drive) => Some(drive.flash().programmed_bytes),
             Self::Memory(_) => None,
+            Self::Disk(disk) => Some(disk.file.counters().written_bytes),
         }
     }
 
-    /// Writes to the flash what was answered from memory.
-    pub(super) async fn flush(&self) -> Result<(), DeviceError> {
+    /// What reading all of a disk in the background has come to.
+    pub(super) fn scrubbed(&self) -> Option<Scrubbed> {
         match self {
-            Self::Emulated(drive) => Ok(drive.device.flush().await?),
+            Self::Disk(disk) => Some(disk.drive.store().scrubbed()),
+            Self::Emulated(_) | Self::Memory(_) => None,
+        }
+    }
+
+    /// Ends its use: writes to the flash what was answered from memory, and to a disk what opens it
+    /// again at once.
+    pub(super) async fn close(&self) -> Result<(), ServerError> {
+        match self {
+            Self::Disk(OpenDisk { path, drive, file }) => {
+                let closed = drive.close().await;
+                closed.map_err(|error| disk_error(path, file, error))
+            }
+            Self::Emulated(drive) => Ok(drive.device.flush().await.map_err(DeviceError::from)?),
             Self::Memory(drive) => match drive.kv() {
-                Some(store) => Ok(store.flush().await?),
+                Some(store) => Ok(store.flush().await.map_err(DeviceError::from)?),
                 None => Ok(()),
             },
         }
@@ -111,6 +166,7 @@ impl Emulated {
             erases: counters.erases,
             spare_percent: percent(spares.saturating_sub(retired), spares).min(100),
             used_percent: endurance.map_or(0, |endurance| percent(cycles, endurance)),
+            damaged_pages: 0,
         }
     }
 }
@@ -129,4 +185,9 @@ fn programmed(device: &Device, profile: &Profile) -> u64 {
 fn percent(part: u64, whole: u64) -> u8 {
     let percent = (part * 100).checked_div(whole).unwrap_or(0);
     u8::try_from(percent).unwrap_or(u8::MAX)
+}
+
+/// What is wrong with the drive on `file`, with what the disk said if it failed.
+fn disk_error(path: &Path, file: &disk::File, problem: DiskError) -> ServerError {
+    ServerError::Disk { path: path.to_owned(), problem, failure: file.failure() }
 }

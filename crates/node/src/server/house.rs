@@ -2,9 +2,12 @@ use super::census::DeviceCensus;
 use super::drive::Drive;
 use super::kept::{Began, Kept};
 use super::{Served, ServedDevice, ServedSubsystem, ServerConfig, ServerError};
+use crate::DiskOptions;
 use controller::{Rules, Subsystem, SubsystemConfig, Subsystems};
 use reactor::Reactor;
+use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::mpsc::Sender;
 
 /// What a reactor is to have of a server's devices.
 pub(super) struct HousePlan {
@@ -15,6 +18,8 @@ pub(super) struct HousePlan {
     /// The names of those in other reactors.
     elsewhere: Vec<String>,
     rules: Rules,
+    /// Takes what whoever serves them has to know.
+    tell: Sender<String>,
 }
 
 /// The devices of a reactor, and everything that hosts see of them.
@@ -28,14 +33,15 @@ pub(super) struct House {
 }
 
 /// Deals `config`'s devices out to `count` reactors in turn, each with its subsystems.
-pub(super) fn deal(config: ServerConfig, count: usize) -> Vec<HousePlan> {
+pub(super) fn deal(config: ServerConfig, count: usize, tell: &Sender<String>) -> Vec<HousePlan> {
     let ServerConfig { devices, subsystems, rules, .. } = config;
     let mut plans: Vec<HousePlan> = (0..count)
         .map(|house| {
             let is_here = |subsystem: &ServedSubsystem| subsystem.device % count == house;
             let (here, elsewhere): (Vec<_>, Vec<_>) = subsystems.iter().cloned().partition(is_here);
             let elsewhere = elsewhere.into_iter().map(|subsystem| subsystem.nqn).collect();
-            HousePlan { devices: Vec::new(), here, elsewhere, rules: rules.clone() }
+            let (rules, tell) = (rules.clone(), tell.clone());
+            HousePlan { devices: Vec::new(), here, elsewhere, rules, tell }
         })
         .collect();
     for (place, device) in devices.into_iter().enumerate() {
@@ -55,64 +61,100 @@ impl HousePlan {
 #[derive(Default)]
 pub(super) struct Household(Vec<(usize, Kept)>);
 
-impl House {
-    /// Puts the devices together, before the clock of `reactor` goes by the wall.
+/// The devices of a reactor as far as they are put together before it serves.
+pub(super) struct Shell {
+    rooms: Vec<Room>,
+    places: Vec<usize>,
+    here: Vec<ServedSubsystem>,
+    elsewhere: Vec<String>,
+    rules: Rules,
+    tell: Sender<String>,
+    began: Vec<(usize, Began)>,
+}
+
+/// A device, or what becomes one.
+enum Room {
+    Ready(Drive),
+    /// Its background tasks read and write files from the first moment on.
+    Disk(PathBuf, DiskOptions),
+}
+
+impl Shell {
+    /// Puts the devices together that have no disk, before the clock of `reactor` goes by the wall.
     pub(super) fn build(
         reactor: &mut Reactor,
         plan: HousePlan,
     ) -> Result<(Self, Household), ServerError> {
-        let HousePlan { devices, here, elsewhere, rules } = plan;
-        let (mut drives, mut places) = (Vec::new(), Vec::new());
+        let HousePlan { devices, here, elsewhere, rules, tell } = plan;
+        let (mut rooms, mut places) = (Vec::new(), Vec::new());
         let (mut household, mut began) = (Household::default(), Vec::new());
         for (place, ServedDevice { served, seed, state, .. }) in devices {
-            drives.push(match (served, state) {
-                (Served::Memory { .. }, Some(_)) => return Err(ServerError::NoState),
-                (Served::Memory { size_bytes, kind }, None) => {
-                    reactor.run(Drive::in_memory(kind, size_bytes, seed))?
+            rooms.push(match (served, state) {
+                (Served::Memory { .. } | Served::Disk { .. }, Some(_)) => {
+                    return Err(ServerError::NoState);
                 }
-                (Served::Emulated(profile), None) => reactor.run(Drive::format(profile, seed))?,
+                (Served::Disk { path, options }, None) => Room::Disk(path, options),
+                (Served::Memory { size_bytes, kind }, None) => {
+                    Room::Ready(reactor.run(Drive::in_memory(kind, size_bytes, seed))?)
+                }
+                (Served::Emulated(profile), None) => {
+                    Room::Ready(reactor.run(Drive::format(profile, seed))?)
+                }
                 (Served::Emulated(profile), Some(path)) => {
                     let (kept, drive) = Kept::open(path, (profile, seed), reactor)?;
                     began.push((place, kept.began));
-                    household.0.push((drives.len(), kept));
-                    drive
+                    household.0.push((rooms.len(), kept));
+                    Room::Ready(drive)
                 }
             });
             // No timer of one is in the way of the next one's clock.
             reactor.settle();
             places.push(place);
         }
-        let subsystems = Subsystems::new();
-        reactor.run(async {
-            for subsystem in here {
-                let at = places.iter().position(|&place| place == subsystem.device);
-                let drive = &drives[at.expect("a subsystem is where its device is")];
-                let config = SubsystemConfig {
-                    nqn: subsystem.nqn,
-                    serial: subsystem.serial,
-                    firmware: env!("CARGO_PKG_VERSION").to_owned(),
-                    flash: drive.flash(),
-                };
-                subsystems.add(Subsystem::new(config, drive.controller().clone()));
-            }
-            for nqn in &elsewhere {
-                subsystems.add_elsewhere(nqn);
-            }
-            subsystems.set_rules(rules);
-        });
-        Ok((Self { drives, places, subsystems, began }, household))
+        Ok((Self { rooms, places, here, elsewhere, rules, tell, began }, household))
     }
 
+    /// Opens the disks. Runs inside the reactor, which serves.
+    pub(super) async fn finish(self) -> Result<House, ServerError> {
+        let Self { rooms, places, here, elsewhere, rules, tell, began } = self;
+        let mut drives = Vec::new();
+        for room in rooms {
+            drives.push(match room {
+                Room::Ready(drive) => drive,
+                Room::Disk(path, options) => Drive::on_disk(&path, options, &tell).await?,
+            });
+        }
+        let subsystems = Subsystems::new();
+        for subsystem in here {
+            let at = places.iter().position(|&place| place == subsystem.device);
+            let drive = &drives[at.expect("a subsystem is where its device is")];
+            let config = SubsystemConfig {
+                nqn: subsystem.nqn,
+                serial: subsystem.serial,
+                firmware: env!("CARGO_PKG_VERSION").to_owned(),
+                flash: drive.flash(),
+            };
+            subsystems.add(Subsystem::new(config, drive.controller().clone()));
+        }
+        for nqn in &elsewhere {
+            subsystems.add_elsewhere(nqn);
+        }
+        subsystems.set_rules(rules);
+        Ok(House { drives, places, subsystems, began })
+    }
+}
+
+impl House {
     /// What the devices are and have done.
     pub(super) fn census(&self) -> Vec<DeviceCensus> {
         let drives = self.places.iter().zip(&self.drives);
         drives.map(|(&place, drive)| DeviceCensus::of(place, drive, &self.subsystems)).collect()
     }
 
-    /// Writes to the flash what was answered from memory.
-    pub(super) async fn flush(&self) -> Result<(), ServerError> {
+    /// Ends the use of the devices: see [`Drive::close`].
+    pub(super) async fn close(&self) -> Result<(), ServerError> {
         for drive in &self.drives {
-            drive.flush().await?;
+            drive.close().await?;
         }
         Ok(())
     }

@@ -81,7 +81,11 @@ impl Inquirer {
         let connection = self.runtime.spawn(connection);
         let request = Request::get(STATUS_PATH).header(HOST, address.to_string());
         let request = request.body(Empty::<Bytes>::new()).expect("all parts of it are right");
-        let response = sender.send_request(request).await.map_err(|error| strange(&error))?;
+        let response =
+            sender.send_request(request).await.map_err(|error| match hung_up(&error) {
+                Some(error) => NoStatus::Unreachable { address, error },
+                None => strange(&error),
+            })?;
         let status = response.status();
         let body = Limited::new(response.into_body(), DOCUMENT_BYTES_MAX).collect().await;
         connection.abort();
@@ -92,5 +96,41 @@ impl Inquirer {
         }
         let body = body.map_err(|error| strange(&error))?.to_bytes();
         serde_json::from_slice(&body).map_err(|error| strange(&error))
+    }
+}
+
+/// What the system says of a connection that ended before there was an answer, as that of a server
+/// that is just being stopped does.
+fn hung_up(error: &hyper::Error) -> Option<io::Error> {
+    use std::error::Error;
+    if error.is_incomplete_message() {
+        return Some(io::ErrorKind::UnexpectedEof.into());
+    }
+    let system: &io::Error = error.source()?.downcast_ref()?;
+    Some(io::Error::new(system.kind(), system.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    /// With the question unread it is a reset, and otherwise an end.
+    #[test]
+    fn who_hangs_up_before_the_answer_is_not_there() {
+        for reads in [false, true] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let inquirer = Inquirer::new(listener.local_addr().unwrap()).unwrap();
+            let host = std::thread::spawn(move || {
+                let mut stream = listener.accept().unwrap().0;
+                let mut question = [0; 1_024];
+                let wanted = if reads { question.len() } else { 1 };
+                assert!(stream.read(&mut question[..wanted]).unwrap() > 0);
+            });
+            let asked = inquirer.ask();
+            host.join().unwrap();
+            assert!(matches!(asked, Err(NoStatus::Unreachable { .. })), "{asked:?}");
+        }
     }
 }

@@ -91,7 +91,7 @@ fn save(
     out: &mut dyn Write,
 ) -> Result<(), Problem> {
     reactor.settle();
-    reactor.run(drive.flush()).map_err(|error| Problem::Io {
+    reactor.run(drive.close()).map_err(|error| Problem::Io {
         done: "written",
         reason: format!("the device cannot be flushed: {error}"),
     })?;

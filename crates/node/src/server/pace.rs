@@ -4,8 +4,8 @@ use clock::Stage;
 /// Connections that a listener lets in at once. A host with many cores opens one for each.
 const BURST: u64 = 64;
 
-/// How far apart they are from there on. Each costs a reactor some 40 us, which the hosts that are
-/// there would miss.
+/// How far apart they are from there on, so that a flood of them takes a small part of a reactor:
+/// `experiments/tcp` (`peers`) measures what the hosts that are there keep of their rate.
 const INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// How fast a listener lets connections in: [`BURST`] at once, and one each [`INTERVAL`] for as

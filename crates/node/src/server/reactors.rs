@@ -3,7 +3,7 @@
 use super::bridge::{FarDevice, FarQueues, FromDevice, MESSAGES, ToDevice};
 use super::census::{Question, Questions, answer};
 use super::connections::{Arrival, Connections, accept_all, transport_address};
-use super::house::{House, HousePlan, deal};
+use super::house::{House, HousePlan, Shell, deal};
 use super::kept::Began;
 use super::places::Places;
 use super::report::ReactorReport;
@@ -29,6 +29,8 @@ pub(super) struct Plan {
     /// A reactor's each, those of devices first.
     pub(super) remotes: Vec<Remote>,
     pub(super) places: Places,
+    /// Takes what whoever serves it has to know.
+    pub(super) tell: Sender<String>,
 }
 
 /// What a running server takes new rules by: a writer for each reactor of devices.
@@ -87,13 +89,13 @@ pub(super) fn device_reactors(reactors: usize, devices: usize) -> usize {
 
 /// Starts a thread for each reactor; each says once when it is ready.
 pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerError> {
-    let Plan { config, remotes, places } = plan;
+    let Plan { config, remotes, places, tell } = plan;
     let listeners = config.nvme_tcp.iter().map(|&address| {
         TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
     });
     let gates = Gates { listeners: listeners.collect::<Result<_, _>>()?, places };
     let houses = device_reactors(remotes.len(), config.devices.len());
-    let plans = deal(config, houses);
+    let plans = deal(config, houses, &tell);
     let stopper = Stopper(remotes.clone());
     let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper };
     let (devices, doors) = remotes.split_at(houses);
@@ -226,23 +228,23 @@ where
     W: Future<Output = Result<Connections, ServerError>>,
 {
     let mut reactor = Reactor::new(None);
-    let (house, mut household) = House::build(&mut reactor, plan)?;
-    let house = Rc::new(house);
-    let marked = household.mark();
-    let subsystems = house.subsystems.clone();
-    let working = work(house.clone());
+    let (shell, mut household) = Shell::build(&mut reactor, plan)?;
+    let mut built = None;
     let working = async {
-        let rules = rules.open();
+        let house = Rc::new(shell.finish().await?);
+        built = Some(house.clone());
+        household.mark()?;
+        let (rules, subsystems) = (rules.open(), house.subsystems.clone());
         clock::spawn(async move {
             loop {
                 subsystems.set_rules(rules.read().await);
             }
         });
-        working.await
+        work(house).await
     };
-    let report = marked.and_then(|()| run(remote, &mut reactor, working));
+    let report = run(remote, &mut reactor, working);
     // Also when it could not be served: its file says that it is in use.
-    let saved = household.save(&mut reactor, &house);
+    let saved = built.map_or(Ok(()), |house| household.save(&mut reactor, &house));
     report.and_then(|report| saved.map(|()| report))
 }
 
@@ -273,7 +275,7 @@ async fn alone(
         listener.close();
     }
     connections.end().await;
-    house.flush().await?;
+    house.close().await?;
     Ok(connections)
 }
 
@@ -297,7 +299,7 @@ async fn device_side(
     for queues in bridges {
         queues.end();
     }
-    house.flush().await?;
+    house.close().await?;
     Ok(Connections::new())
 }
 

@@ -1,7 +1,7 @@
 use crate::memory_drive::{MEMORY_DRIVE_BYTES_MIN, MemoryKind};
-use crate::{Profile, ProfileError};
+use crate::{DiskOptions, Profile, ProfileError};
 use base::{human_bytes, parse_size};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The largest drive in memory, which is more than machines have.
 const MEMORY_BYTES_MAX: u64 = 1 << 44;
@@ -11,6 +11,13 @@ const MEMORY_BYTES_MAX: u64 = 1 << 44;
 pub enum Served {
     /// An emulated drive.
     Emulated(Box<Profile>),
+    /// A drive on a file or a block device.
+    Disk {
+        /// The file or device.
+        path: PathBuf,
+        /// How it is used.
+        options: DiskOptions,
+    },
     /// A drive in memory.
     Memory {
         /// Bytes that hosts see.
@@ -42,14 +49,25 @@ pub enum NotServed {
         least = human_bytes(MEMORY_DRIVE_BYTES_MIN)
     )]
     Memory(String),
+    /// It has no durability and no checkpoints.
+    #[error(
+        "durability, checkpoint and scrub are of a drive on a file or a block device: name the \
+         path of one"
+    )]
+    NotADisk,
 }
 
 impl Served {
-    /// The device that `name` is the name of: `mem:SIZE[?kind=KIND]`, or that of a profile, whose
-    /// path begins in `folder` if it is not absolute.
+    /// The device that `name` is the name of: `mem:SIZE[?kind=KIND]`, that of a profile, or the
+    /// path of a drive. Paths begin in `folder` if they are not absolute.
     pub fn named(name: &str, folder: &Path, pace: Pace) -> Result<Self, NotServed> {
         if let Some(memory) = name.strip_prefix("mem:") {
             return Self::in_memory(memory).ok_or_else(|| NotServed::Memory(memory.to_owned()));
+        }
+        let path = folder.join(name);
+        let is_toml = path.extension().is_some_and(|end| end == "toml");
+        if !is_toml && !Profile::is_built_in(name) && (name.contains('/') || path.exists()) {
+            return Ok(Self::Disk { path, options: DiskOptions::default() });
         }
         let profile = if Profile::is_path(name) {
             Profile::load(&folder.join(name).to_string_lossy())?
@@ -78,10 +96,20 @@ impl Served {
         Some(Self::Memory { size_bytes, kind })
     }
 
+    /// The same drive, used in another way, if it is on a disk.
+    pub fn with_options(self, options: DiskOptions) -> Result<Self, NotServed> {
+        match self {
+            Self::Disk { path, .. } => Ok(Self::Disk { path, options }),
+            _ if options == DiskOptions::default() => Ok(self),
+            _ => Err(NotServed::NotADisk),
+        }
+    }
+
     /// What it is, in a line.
     pub fn description(&self) -> &str {
         match self {
             Self::Emulated(profile) => &profile.description,
+            Self::Disk { .. } => "keys and values on a disk",
             Self::Memory { kind: MemoryKind::Kv, .. } => "keys and values in memory",
             Self::Memory { kind: MemoryKind::Block, .. } => "blocks in memory",
         }

@@ -5,6 +5,7 @@ use super::connections::ConnectionCensus;
 use super::desk::Facts;
 use base::Nanos;
 use controller::{AssociationCensus, Work};
+use engine::Scrubbed;
 use reactor::Load;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -76,6 +77,28 @@ pub struct DeviceStatus {
     pub flash_bytes_programmed: Option<u64>,
     /// The same for each byte that hosts wrote; none before they have.
     pub write_amplification: Option<f64>,
+    /// What reading all of it in the background has come to; none but for a disk.
+    #[serde(default)]
+    pub scrub: Option<ScrubStatus>,
+}
+
+/// What reading a disk in the background has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScrubStatus {
+    /// How often all was read, also before the server started.
+    pub passes: u64,
+    /// Bytes read since the server started.
+    pub bytes: u64,
+    /// Damaged pages that were found since.
+    pub damaged: u64,
+    /// The extent that is being read.
+    pub extent: u32,
+}
+
+impl From<Scrubbed> for ScrubStatus {
+    fn from(Scrubbed { passes, bytes, damaged, extent }: Scrubbed) -> Self {
+        Self { passes, bytes, damaged, extent }
+    }
 }
 
 /// A namespace.
@@ -192,6 +215,7 @@ impl DeviceStatus {
             work,
             flash_bytes_programmed: device.programmed,
             write_amplification: programmed.map(|bytes| bytes as f64 / work.bytes_written as f64),
+            scrub: device.scrubbed.map(ScrubStatus::from),
         }
     }
 }

@@ -99,6 +99,7 @@ fn with_energy_for_all_pages_that_stores_may_have_in_memory_none_is_lost() {
         pages_per_extent: planes * nand.pages_per_block,
         extents: nand.blocks_per_plane,
         parallelism: planes,
+        frames: None,
     };
     let enough = buffered_pages_max(&shape, BUFFER_BYTES);
     let (mut lost, mut most) = (0, 0);

@@ -1,13 +1,15 @@
 //! A device that is full, or nearly so, for a long time.
 
 use crate::client::{Client, Refused};
-use crate::host::{Host, ROOM, exist, key};
+use crate::host::{Host, ROOM, exist, key, store};
 use crate::machine::{extents, moke, on};
 use crate::model::{Model, footprint};
-use base::{Key, Rng};
+use base::{Buf, Key, Rng};
 use engine::SPARE_EXTENTS_MIN;
+use node::profile::Handlers;
 use node::{Device, Profile};
-use std::collections::BTreeMap;
+use spec::Status;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The policies that choose what is cleaned.
 const VICTIMS: [&str; 5] = ["greedy", "cost-benefit", "random", "fifo", "d-choices"];
@@ -298,4 +300,39 @@ fn a_long_value_fits_the_end_of_an_extent_whatever_stands_before_it() {
             });
         }
     }
+}
+
+/// More stores at a time than the device has space for until it has cleaned, without end: none is
+/// overtaken by as many as fill the device, which is what happens where each takes what it finds.
+#[test]
+fn stores_that_wait_for_space_are_not_overtaken_by_others() {
+    const KEYS: u64 = 14_000;
+    let device_full = usize::try_from(KEYS).expect("some thousands");
+    let mut profile = small(STRIPES[0], "greedy");
+    profile.firmware.handlers = Handlers::Count(u32::MAX);
+    on(&profile, async |device| {
+        let host = Host::new(device);
+        let stores = |numbers: Vec<u64>| {
+            numbers.into_iter().map(|number| store(&key(number, 16), &Buf::phantom(4_096, 1)))
+        };
+        host.all(stores((0..KEYS).collect()), 64).await;
+        let mut rng = Rng::new(1);
+        let mut overwrites = stores((0..4 * KEYS).map(|_| rng.below(KEYS)).collect());
+        let first = host.queue.submit(overwrites.next().expect("there are many"));
+        let (mut behind, mut most) = (BTreeSet::from([first]), 0);
+        loop {
+            // Faster than any device that cleans.
+            for submission in overwrites.by_ref().take(3) {
+                behind.insert(host.queue.submit(submission));
+            }
+            if behind.is_empty() {
+                break;
+            }
+            let completion = host.queue.next().await;
+            assert_eq!(completion.status, Status::SUCCESS);
+            behind.remove(&completion.id);
+            most = most.max(behind.range(..completion.id).count());
+        }
+        assert!(most < device_full, "{most} stores overtook one that waited");
+    });
 }

@@ -3,14 +3,13 @@
 use super::host_ftl::{Batch, Cleaning, HostFtl, Place, Shape};
 use crate::device;
 use crate::output::Failure;
-use crate::rig::device_failure;
+use crate::reproduce::fresh::fresh;
 use base::limits::BLOCK_BYTES;
 use base::{Buf, BufMut, Nanos, Rng};
 use controller::{Completion, QueuePair, Submission};
 use ftl::Zones;
 use node::profile::{NamespaceKind, Stripe};
-use node::{Device, FaultPlan, Profile};
-use reactor::Reactor;
+use node::{Device, Profile};
 use spec::{COPY_RANGE_BYTES, Command, CopyRange, Status, ZoneSendAction};
 use std::collections::{HashMap, HashSet, VecDeque};
 use zerocopy::IntoBytes;
@@ -122,11 +121,7 @@ pub(super) fn measure(
     moves: Moves,
     load: Load,
 ) -> Result<Went, Failure> {
-    let mut reactor = Reactor::new(None);
-    let cells = Device::manufacture(profile, SEED);
-    let device = reactor
-        .run(Device::format(profile, cells, SEED, FaultPlan::default()))
-        .map_err(device_failure)?;
+    let (mut reactor, device) = fresh(profile, SEED)?;
     let queue = device.controller().queue_pair();
     let zone_blocks = device.zones(Device::NAMESPACE).expect("it is zoned").shape().zone_blocks;
     let mut host = Host::new(queue, ftl.clone(), moves, zone_blocks, profile.nand.page_bytes);

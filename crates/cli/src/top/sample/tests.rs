@@ -43,6 +43,7 @@ fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>
             work,
             flash_bytes_programmed: None,
             write_amplification: None,
+            scrub: None,
         }],
         associations,
         reactors: vec![ReactorStatus {

@@ -1,11 +1,16 @@
-use crate::ProfileError;
+use crate::disk_drive::{durability, no_durability, scrub_rate};
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
-use crate::server::{Pace, Served, ServerError};
+use crate::server::{NotServed, Pace, Served, ServerError};
+use crate::{DiskOptions, ProfileError};
+use base::parse_size;
 use std::path::{Path, PathBuf};
 
-pub(super) const SCHEMA: Schema =
-    Schema { name: "device", title: "[[device]]", keys: &["name", "device", "seed", "state"] };
+pub(super) const SCHEMA: Schema = Schema {
+    name: "device",
+    title: "[[device]]",
+    keys: &["name", "device", "seed", "state", "durability", "checkpoint", "scrub"],
+};
 
 /// A device of a server.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,10 +43,11 @@ pub(super) fn read_all(
         let device = field.line_of_text()?;
         let served = Served::named(&device, folder, pace);
         let served = served.map_err(|problem| field.wrong(problem.to_string()))?;
+        let served = with_options(section, served)?;
         let seed = section.optional("seed").map_or(Ok(1), |field| field.count(0..=u64::MAX))?;
         let state = section.optional("state").map(|field| {
             let path = folder.join(field.line_of_text()?);
-            if matches!(served, Served::Memory { .. }) {
+            if !matches!(served, Served::Emulated(_)) {
                 return Err(field.wrong(ServerError::NoState.to_string()));
             }
             if devices.iter().any(|device| device.state.as_ref() == Some(&path)) {
@@ -53,4 +59,33 @@ pub(super) fn read_all(
         devices.push(DeviceConfig { name, device, served, seed, state });
     }
     Ok(devices)
+}
+
+/// How a drive on a disk is used.
+fn with_options(section: Section<'_>, served: Served) -> Result<Served, ProfileError> {
+    let mut options = DiskOptions::default();
+    let mut last = None;
+    if let Some(field) = section.optional("durability") {
+        let name = field.line_of_text()?;
+        options.durability = durability(&name).ok_or_else(|| field.wrong(no_durability(&name)))?;
+        last = Some(field);
+    }
+    if let Some(field) = section.optional("checkpoint") {
+        let text = field.line_of_text()?;
+        options.checkpoint_bytes =
+            parse_size(&text).map_err(|error| field.wrong(error.to_string()))?;
+        last = Some(field);
+    }
+    if let Some(field) = section.optional("scrub") {
+        let text = field.line_of_text()?;
+        options.scrub_rate = scrub_rate(&text).map_err(|problem| field.wrong(problem))?;
+        last = Some(field);
+    }
+    let Some(field) = last else { return Ok(served) };
+    match served {
+        Served::Disk { .. } => {
+            served.with_options(options).map_err(|problem| field.wrong(problem.to_string()))
+        }
+        _ => Err(field.wrong(NotServed::NotADisk.to_string())),
+    }
 }

@@ -293,8 +293,26 @@ fn a_device_that_cannot_be_served_is_named() {
         (
             "seed = 7",
             "state = \"fast.state\"",
-            "line 17: a drive in memory is not kept in a file: serve a profile, or leave the state \
-             out",
+            "line 17: only an emulated drive is kept in a file: serve a profile, or leave the \
+             state out",
+        ),
+        (
+            "seed = 7",
+            "durability = \"group\"",
+            "line 17: durability, checkpoint and scrub are of a drive on a file or a block \
+             device: name the path of one",
+        ),
+        (
+            "\"mem:1GiB\"\nseed = 7",
+            "\"./a.kv\"\ndurability = \"often\"",
+            "line 17: the durability of a drive is one of group, everysec, capacitor, not \
+             \"often\"",
+        ),
+        (
+            "\"mem:1GiB\"\nseed = 7",
+            "\"./a.kv\"\nstate = \"a.state\"",
+            "line 17: only an emulated drive is kept in a file: serve a profile, or leave the \
+             state out",
         ),
         (
             "\"mem:1GiB\"\nseed = 7",

@@ -1,0 +1,237 @@
+//! `kvasir bench` on a drive of keys and values on a file or a block device, used in this process.
+
+use super::outside::{self, Asked, More};
+use super::plan::{self, Place};
+use super::spread::{Crew, Spread};
+use crate::args::BenchArgs;
+use crate::drive;
+use crate::number::{grouped, seconds};
+use crate::output::{Failure, Output};
+use crate::path::shown;
+use base::limits::KEY_BYTES_INLINE;
+use base::{Nanos, human_bytes};
+use disk::{Access, Counters, File};
+use engine::{Counts, How};
+use node::{DiskDrive, DiskOptions};
+use serde::Serialize;
+use std::cell::Cell;
+use std::path::PathBuf;
+use workload::{DeviceFigures, Kind, Outcome, Payload, Plan, Space, Tally};
+
+/// What a target on a file begins with.
+const SCHEME: &str = "file:";
+
+const NSID: u32 = 1;
+
+/// A drive, as a target's URI names it.
+struct Target {
+    path: PathBuf,
+    options: DiskOptions,
+    reactors: u8,
+}
+
+/// Whether `uri` names a drive on a file.
+pub(super) fn is_meant(uri: &str) -> bool {
+    uri.starts_with(SCHEME)
+}
+
+impl Target {
+    fn parse(uri: &str) -> Result<Self, Failure> {
+        let rest = uri.strip_prefix(SCHEME).expect("it is of this scheme");
+        let (path, options) = match rest.split_once('?') {
+            Some((path, options)) => (path, Some(options)),
+            None => (rest, None),
+        };
+        if path.is_empty() {
+            return Err(Failure::refused("a target on a file is file:PATH, as file:drive.kv"));
+        }
+        let mut target = Self { path: path.into(), options: DiskOptions::default(), reactors: 1 };
+        for option in options.into_iter().flat_map(|options| options.split('&')) {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            match key {
+                "durability" => target.options.durability = drive::durability(value)?,
+                "reactors" => target.reactors = reactors(value)?,
+                _ => {
+                    return Err(Failure::Refused(format!(
+                        "a target on a file has no option {key:?}, only durability and reactors"
+                    )));
+                }
+            }
+        }
+        Ok(target)
+    }
+}
+
+/// Measures what `args` ask for.
+pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
+    let Target { path, options, reactors } = Target::parse(&args.measure.target)?;
+    outside::check(args, "on a file or a block device")?;
+    let operation = plan::operation(args)?;
+    let place = Place { nsid: NSID, space: Space::Pairs, keys: None };
+    let plan = plan::of(args, operation, place, Payload::Full)?;
+    check_keys(&plan)?;
+    let file = drive::open(&path, Access::Write)?;
+    let (measured, device, figures) = drive::serve_among(reactors, async |others| {
+        let said = |error| drive::failure(&path, &file, &error);
+        let opened = DiskDrive::open(file.clone(), options).await.map_err(said)?;
+        check_room(&plan, &opened)?;
+        let before = Cell::new(None);
+        let begin = || before.set(Some(Usage::of(&file, &opened)));
+        let (here, mut crew) = (opened.controller(), None);
+        let measured = if others.is_empty() {
+            outside::measure(args, &plan, &here.queue_pair(), || None, begin).await?
+        } else {
+            let (queue, others) = Spread::new(&opened.share(), here, others)?;
+            crew = Some(others);
+            outside::measure(args, &plan, &queue, || None, begin).await?
+        };
+        let before = before.take().expect("it has begun");
+        let figures = Figures::new(options, &before, &Usage::of(&file, &opened), &opened);
+        opened.close().await.map_err(said)?;
+        crew.map_or(Ok(()), Crew::end)?;
+        Ok((measured, describe(&path, &opened), figures))
+    })?;
+    let asked = Asked { args, plan: &plan, target: &args.measure.target, device };
+    outside::report(asked, &measured, &figures.of_report(&measured.outcome), figures)
+}
+
+/// How many reactors `text` asks for.
+fn reactors(text: &str) -> Result<u8, Failure> {
+    let refused = || Failure::Refused(format!("reactors are 1 to 64, not {text:?}"));
+    text.parse().ok().filter(|count| (1..=64).contains(count)).ok_or_else(refused)
+}
+
+/// Refuses keys that no command of NVMe carries itself.
+fn check_keys(plan: &Plan) -> Result<(), Failure> {
+    if plan.key_bytes <= KEY_BYTES_INLINE {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "on a drive a key has 1 to {KEY_BYTES_INLINE} bytes here, and not {}",
+        plan.key_bytes
+    )))
+}
+
+/// Refuses pairs that the drive has no room for.
+fn check_room(plan: &Plan, drive: &DiskDrive) -> Result<(), Failure> {
+    let (stored, size) = (plan::stored(plan, None), drive.store().capacity_bytes());
+    if stored.items <= stored.items_in(size) {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "{} pairs do not fit the drive, which takes {}: fewer are --keys or --ops",
+        grouped(stored.items),
+        human_bytes(size)
+    )))
+}
+
+fn describe(path: &std::path::Path, drive: &DiskDrive) -> String {
+    format!("{}, {}", shown(path), human_bytes(drive.info().size_bytes))
+}
+
+/// What disk and store have done up to an instant.
+#[derive(Clone, Copy)]
+struct Usage {
+    disk: Counters,
+    store: Counts,
+}
+
+impl Usage {
+    fn of(file: &File, drive: &DiskDrive) -> Self {
+        Self { disk: file.counters(), store: drive.store().counters() }
+    }
+}
+
+/// What a load took of the disk.
+#[derive(Debug, Serialize)]
+struct Figures {
+    durability: &'static str,
+    /// Bytes written to the disk for each byte of keys and values.
+    disk_write_amplification: Option<f64>,
+    /// Bytes that the log's extents in use have for each byte of live records.
+    space_amplification: Option<f64>,
+    disk_reads: u64,
+    disk_read_bytes: u64,
+    disk_written_bytes: u64,
+    disk_flushes: u64,
+    /// Bytes that were copied because of how they lay in memory.
+    disk_copied_bytes: u64,
+    records_moved: u64,
+    index_bytes_per_pair: Option<f64>,
+    /// How the drive was opened, and what that took.
+    opened_by: &'static str,
+    opened_ns: Nanos,
+    #[serde(skip)]
+    retrieve_reads: u64,
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a ratio of what was counted")]
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+impl Figures {
+    fn new(options: DiskOptions, before: &Usage, after: &Usage, drive: &DiskDrive) -> Self {
+        let (disk, was) = (after.disk, before.disk);
+        let host_bytes = after.store.host_bytes - before.store.host_bytes;
+        let written = disk.written_bytes - was.written_bytes;
+        let (usage, info) = (drive.store().usage(), drive.info());
+        let used = u64::from(info.extents - usage.extents_free) * info.extent_bytes;
+        Self {
+            durability: drive::durability_name(options.durability),
+            disk_write_amplification: ratio(written, host_bytes),
+            space_amplification: ratio(used, usage.values.bytes),
+            disk_reads: disk.reads - was.reads,
+            disk_read_bytes: disk.read_bytes - was.read_bytes,
+            disk_written_bytes: written,
+            disk_flushes: disk.flushes - was.flushes,
+            disk_copied_bytes: disk.copied_bytes - was.copied_bytes,
+            records_moved: after.store.records_moved - before.store.records_moved,
+            index_bytes_per_pair: ratio(usage.index_bytes, usage.values.records),
+            opened_by: match drive.recovery().how {
+                How::Scan => "scan",
+                How::Checkpoint => "checkpoint",
+            },
+            opened_ns: drive.recovery().time,
+            retrieve_reads: after.store.retrieve_page_reads - before.store.retrieve_page_reads,
+        }
+    }
+
+    fn of_report(&self, outcome: &Outcome) -> DeviceFigures {
+        let retrieves = outcome.tally(Kind::Retrieve).map_or(0, Tally::count);
+        DeviceFigures {
+            write_amplification: self.disk_write_amplification,
+            flash_reads_per_retrieve: ratio(self.retrieve_reads, retrieves),
+            counters: Vec::new(),
+        }
+    }
+}
+
+impl More for Figures {
+    const TELLS_STAGES: bool = true;
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![
+            ("durability", self.durability.to_owned()),
+            (
+                "opened",
+                format!("by {} in {}", self.opened_by, seconds(self.opened_ns.as_secs_f64())),
+            ),
+            (
+                "disk",
+                format!(
+                    "{} read in {} reads, {} written, {} flushes",
+                    human_bytes(self.disk_read_bytes),
+                    grouped(self.disk_reads),
+                    human_bytes(self.disk_written_bytes),
+                    grouped(self.disk_flushes)
+                ),
+            ),
+        ];
+        let amplification = |name, value: Option<f64>| Some((name, format!("{:.2}", value?)));
+        facts.extend(amplification("write amplif.", self.disk_write_amplification));
+        facts.extend(amplification("space amplif.", self.space_amplification));
+        facts.extend(amplification("index, bytes a pair", self.index_bytes_per_pair));
+        facts
+    }
+}

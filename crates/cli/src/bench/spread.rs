@@ -1,0 +1,199 @@
+//! A queue of commands of which each is executed by whichever of several reactors is free.
+
+use crate::output::Failure;
+use base::Nanos;
+use clock::{Rank, Stage, Stages, TaskId};
+use controller::{Completion, Controller, Queue, Submission};
+use node::DiskDriveShare;
+use reactor::{Fellow, Reactor, Remote, RingError, stopped};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// Commands that a reactor executes at a time: more than a disk has to do for one.
+const TASKS: usize = 1_024;
+
+/// The reactors beside the one that asks, each on a thread of its own. They end when this drops.
+pub(super) struct Crew {
+    remotes: Vec<Remote>,
+    threads: Vec<JoinHandle<Result<(), RingError>>>,
+}
+
+/// What all of them look at.
+#[derive(Default)]
+struct Board(Mutex<Posted>);
+
+#[derive(Default)]
+struct Posted {
+    commands: VecDeque<(u64, Submission)>,
+    /// By reactor: tasks that wait for a command.
+    idle: Vec<Vec<TaskId>>,
+    /// With the numbers of their commands.
+    done: VecDeque<(u64, Completion)>,
+    waiters: VecDeque<TaskId>,
+}
+
+impl Board {
+    fn posted(&self) -> MutexGuard<'_, Posted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The queue, in the reactor that asks.
+#[derive(Clone)]
+pub(super) struct Spread {
+    board: Arc<Board>,
+    asked: Rc<RefCell<Asked>>,
+}
+
+#[derive(Default)]
+struct Asked {
+    next_id: u64,
+    /// When what is under way was submitted.
+    since: BTreeMap<u64, Nanos>,
+}
+
+impl Spread {
+    /// A queue to the drive of `share`, whose commands are executed in this reactor and in
+    /// `others`.
+    pub(super) fn new(
+        share: &DiskDriveShare,
+        here: &Arc<Controller>,
+        others: Vec<(Fellow, Remote)>,
+    ) -> Result<(Self, Crew), Failure> {
+        let board = Arc::new(Board::default());
+        board.posted().idle.resize_with(others.len() + 1, Vec::new);
+        let mut crew = Crew { remotes: Vec::new(), threads: Vec::new() };
+        for (fellow, remote) in others {
+            let (board, share) = (board.clone(), share.clone());
+            let thread = Builder::new().name(format!("kvasir-{}", fellow.number()));
+            crew.remotes.push(remote.clone());
+            let spawned = thread.spawn(move || {
+                let work = async {
+                    start(&board, &share.controller());
+                    stopped().await;
+                };
+                Reactor::among(fellow, None).serve(&remote, work).map(drop)
+            });
+            let broken = |error: io::Error| Failure::Broken(format!("no thread starts: {error}"));
+            crew.threads.push(spawned.map_err(broken)?);
+        }
+        start(&board, here);
+        Ok((Self { board, asked: Rc::default() }, crew))
+    }
+}
+
+impl Crew {
+    /// Ends them, once nothing is asked any more and the drive is closed.
+    pub(super) fn end(mut self) -> Result<(), Failure> {
+        self.remotes.iter().for_each(Remote::stop);
+        for thread in self.threads.drain(..) {
+            match thread.join() {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    let sentence = format!("this machine gives not as many reactors: {error}");
+                    return Err(Failure::Broken(sentence));
+                }
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.remotes.iter().for_each(Remote::stop);
+        for thread in self.threads.drain(..) {
+            // Something else is wrong that is told instead.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts tasks in this reactor that execute what is on the board.
+fn start(board: &Arc<Board>, controller: &Arc<Controller>) {
+    for _ in 0..TASKS {
+        clock::spawn(execute_all(board.clone(), controller.clone()));
+    }
+}
+
+async fn execute_all(board: Arc<Board>, controller: Arc<Controller>) {
+    let queue = controller.queue_pair();
+    loop {
+        let next = {
+            let mut posted = board.posted();
+            let next = posted.commands.pop_front();
+            if next.is_none() {
+                let task = clock::current();
+                posted.idle[task.home()].push(task);
+            }
+            next
+        };
+        let Some((id, submission)) = next else {
+            clock::park(Rank::Free, Stage::Queue).await;
+            continue;
+        };
+        queue.submit(submission);
+        let completion = queue.next().await;
+        let waiter = {
+            let mut posted = board.posted();
+            posted.done.push_back((id, completion));
+            posted.waiters.pop_front()
+        };
+        waiter.into_iter().for_each(clock::wake);
+    }
+}
+
+impl Queue for Spread {
+    fn submit(&self, submission: Submission) -> u64 {
+        let id = {
+            let asked = &mut *self.asked.borrow_mut();
+            asked.next_id += 1;
+            asked.since.insert(asked.next_id - 1, clock::host_now());
+            asked.next_id - 1
+        };
+        let free = {
+            let mut posted = self.board.posted();
+            posted.commands.push_back((id, submission));
+            posted.idle.iter_mut().max_by_key(|idle| idle.len()).and_then(Vec::pop)
+        };
+        free.into_iter().for_each(clock::wake);
+        id
+    }
+
+    async fn next(&self) -> Completion {
+        loop {
+            let done = {
+                let mut posted = self.board.posted();
+                let done = posted.done.pop_front();
+                if done.is_none() {
+                    posted.waiters.push_back(clock::current());
+                }
+                done
+            };
+            if let Some((id, completion)) = done {
+                return self.seen_here(id, completion);
+            }
+            clock::park(Rank::Free, Stage::Queue).await;
+        }
+    }
+}
+
+impl Spread {
+    /// A completion as the reactor that asked sees it: what it took to get there and back is
+    /// waiting.
+    fn seen_here(&self, id: u64, completion: Completion) -> Completion {
+        let submitted = self.asked.borrow_mut().since.remove(&id).expect("it was submitted");
+        let completed = clock::host_now();
+        let (latency, mut stages) = (completed - submitted, completion.stages);
+        if stages.total() > latency {
+            stages = Stages::default();
+        }
+        stages.add(Stage::Queue, latency - stages.total());
+        Completion { id, submitted, completed, stages, ..completion }
+    }
+}

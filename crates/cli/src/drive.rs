@@ -1,0 +1,69 @@
+//! A drive on a file or a block device: made and looked at here, used by `bench` and `serve`.
+
+mod check;
+mod content;
+mod format;
+mod inspect;
+mod look;
+mod report;
+mod shares;
+
+pub(crate) use check::run as check;
+pub(crate) use format::run as format;
+pub(crate) use inspect::run as inspect;
+
+use crate::output::Failure;
+use disk::{Access, File};
+use media::Durability;
+use node::{DURABILITIES, DiskError};
+use reactor::{Fellow, Reactor, Remote, fellows};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The file or block device at `path`.
+pub(crate) fn open(path: &Path, access: Access) -> Result<Arc<File>, Failure> {
+    File::open(path, access, None).map(Arc::new).map_err(Failure::refused)
+}
+
+/// Does `act` in a reactor of its own, in real time.
+pub(crate) fn serve<T>(act: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    serve_among(1, async |_| act.await)
+}
+
+/// The same, with the places of others, so that there can be so many `reactors`.
+pub(crate) fn serve_among<T>(
+    reactors: u8,
+    act: impl AsyncFnOnce(Vec<(Fellow, Remote)>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let broken = |error: &dyn std::fmt::Display| {
+        Failure::Broken(format!("this machine gives no reactor: {error}"))
+    };
+    let remotes: io::Result<Vec<_>> = (0..reactors).map(|_| Remote::new()).collect();
+    let remotes = remotes.map_err(|error| broken(&error))?;
+    let mut places = fellows(&remotes).into_iter().zip(remotes);
+    let (here, remote) = places.next().expect("there is one at least");
+    let act = act(places.collect());
+    let (done, _) =
+        Reactor::among(here, None).serve(&remote, act).map_err(|error| broken(&error))?;
+    done
+}
+
+/// What is wrong with the drive on `file`, with what the disk said if it failed.
+pub(crate) fn failure(path: &Path, file: &File, error: &DiskError) -> Failure {
+    let of = path.display();
+    match file.failure() {
+        Some(failure) => Failure::Broken(format!("{of}: {error}: {failure}")),
+        None => Failure::Refused(format!("{of}: {error}")),
+    }
+}
+
+/// The durability of this name.
+pub(crate) fn durability(name: &str) -> Result<Durability, Failure> {
+    node::durability(name).ok_or_else(|| Failure::Refused(node::no_durability(name)))
+}
+
+pub(crate) fn durability_name(durability: Durability) -> &'static str {
+    let named = DURABILITIES.iter().find(|(_, known)| *known == durability);
+    named.map(|(name, _)| *name).expect("all have names")
+}

@@ -1,0 +1,62 @@
+use super::report::DriveReport;
+use super::{failure, open, serve};
+use crate::args::FormatArgs;
+use crate::output::{Failure, Output};
+use crate::path::shown;
+use disk::{Access, Found, create, probe};
+use media::Format;
+use node::DiskDrive;
+use std::fs;
+use std::path::Path;
+
+/// Where Linux has random bytes.
+const RANDOM: &str = "/dev/urandom";
+
+/// Makes the drive that `args` describe.
+pub(crate) fn run(args: &FormatArgs) -> Result<Output, Failure> {
+    let path = &args.path;
+    let found = probe(path).map_err(Failure::refused)?;
+    prepare(args, &found)?;
+    let file = open(path, Access::Write)?;
+    let format = Format { id: random()?, secret: random()?, extent_bytes: None };
+    let info = serve(async {
+        let made = DiskDrive::format(file.clone(), format).await;
+        made.map_err(|error| failure(path, &file, &error))
+    })?;
+    let report = DriveReport::new(path, &info);
+    Ok(if args.json { Output::json(&report) } else { Output::new(report.formatted()) })
+}
+
+/// Makes the file, or sees to it that what is there may be overwritten.
+fn prepare(args: &FormatArgs, found: &Found) -> Result<(), Failure> {
+    let path = &args.path;
+    match (found, args.size) {
+        (Found::Absent, Some(bytes)) => create(path, bytes).map_err(Failure::refused),
+        (Found::Absent, None) => Err(Failure::Refused(format!(
+            "{} does not exist: --size says how large a file to make",
+            shown(path)
+        ))),
+        (_, Some(_)) => Err(Failure::Refused(format!(
+            "{} is there and has a size: leave --size out",
+            shown(path)
+        ))),
+        (Found::Empty, None) => Ok(()),
+        (Found::Used(_) | Found::NotADisk, None) => {
+            Err(refusal(path, found, "name another file or block device"))
+        }
+        (_, None) if args.force => Ok(()),
+        (_, None) => Err(refusal(path, found, "--force overwrites it")),
+    }
+}
+
+fn refusal(path: &Path, found: &Found, advice: &str) -> Failure {
+    Failure::Refused(format!("{} {found}: {advice}", shown(path)))
+}
+
+fn random() -> Result<[u8; 16], Failure> {
+    use std::io::Read;
+    let mut bytes = [0; 16];
+    let read = fs::File::open(RANDOM).and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(|error| Failure::Broken(format!("{RANDOM} gives no random bytes: {error}")))?;
+    Ok(bytes)
+}

@@ -1,0 +1,152 @@
+use super::content::Content;
+use super::failure;
+use super::look::look;
+use super::report::DriveReport;
+use super::shares::{Shares, name};
+use crate::args::InspectArgs;
+use crate::number::{counted, grouped, quotient, ratio};
+use crate::output::{Failure, Output};
+use crate::path::shown;
+use crate::table;
+use base::human_bytes;
+use engine::{ExtentFacts, How, Recovery};
+use media::{DriveInfo, ExtentId};
+use node::DiskLook;
+use serde::Serialize;
+use std::path::Path;
+
+/// A drive and what lies on it.
+#[derive(Debug, Serialize)]
+struct Report {
+    #[serde(flatten)]
+    drive: DriveReport,
+    /// How it would be opened now: by a checkpoint, or by a scan of all of its log.
+    opens_by: &'static str,
+    /// Extents of log that are read for it, and records in them.
+    log_extents: u64,
+    log_records: u64,
+    pairs: u64,
+    /// Bytes of live pairs, headers and padding included.
+    live_bytes: u64,
+    tombstones: u64,
+    /// Bytes of extents with records for each byte of live pairs.
+    space_amplification: Option<f64>,
+    index_bytes_per_pair: Option<f64>,
+    #[serde(flatten)]
+    shares: Shares,
+    in_use: Vec<Extent>,
+}
+
+/// An extent in use.
+#[derive(Debug, Serialize)]
+struct Extent {
+    #[serde(rename = "extent")]
+    number: u32,
+    stream: &'static str,
+    has_summary: bool,
+    used_bytes: u64,
+    live_records: u64,
+    live_bytes: u64,
+    tombstones: u64,
+    /// False where all of it is about to be erased.
+    is_needed: bool,
+}
+
+/// Says what lies where on the drive that `args` name.
+pub(crate) fn run(args: &InspectArgs) -> Result<Output, Failure> {
+    let path = &args.path;
+    look(path, async |file, drive| match args.extent {
+        None => {
+            let report = Report::new(path, &drive);
+            Ok(if args.json { Output::json(&report) } else { Output::new(report.text()) })
+        }
+        Some(number) => {
+            let facts = extent(path, &drive, number)?;
+            let content = drive.store().extent_content(facts.id).await;
+            let pages = content.map_err(|error| failure(path, &file, &error.into()))?;
+            let content = Content::new(&drive, &facts, &pages);
+            Ok(if args.json { Output::json(&content) } else { Output::new(content.text()) })
+        }
+    })
+}
+
+/// The extent of this number, if there is something in it.
+fn extent(path: &Path, drive: &DiskLook, number: u32) -> Result<ExtentFacts, Failure> {
+    let extents = drive.info().extents;
+    if number >= extents {
+        return Err(Failure::Refused(format!(
+            "{} has extents 0 to {}, not {number}",
+            shown(path),
+            extents - 1
+        )));
+    }
+    let found = drive.store().extent_facts();
+    let found = found.into_iter().find(|facts| facts.id == ExtentId(number));
+    found.ok_or_else(|| {
+        Failure::Refused(format!("extent {number} of {} is free: nothing lies in it", shown(path)))
+    })
+}
+
+impl Report {
+    fn new(path: &Path, drive: &DiskLook) -> Self {
+        let (usage, info) = (drive.store().usage(), drive.info());
+        let Recovery { how, replayed_extents, records, .. } = drive.recovery();
+        let extents = drive.store().extent_facts();
+        let shares = Shares::new(&info, &extents);
+        Self {
+            drive: DriveReport::new(path, &info),
+            opens_by: match how {
+                How::Checkpoint => "checkpoint",
+                How::Scan => "scan",
+            },
+            log_extents: replayed_extents,
+            log_records: records,
+            pairs: usage.values.records,
+            live_bytes: usage.values.bytes,
+            tombstones: usage.tombstones.records,
+            space_amplification: quotient(
+                shares.of_records() * info.extent_bytes,
+                usage.values.bytes,
+            ),
+            index_bytes_per_pair: quotient(usage.index_bytes, usage.values.records),
+            shares,
+            in_use: extents.iter().map(|facts| Extent::new(&info, facts)).collect(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let log = format!(
+            "{} in {}",
+            counted(self.log_records, "record"),
+            counted(self.log_extents, "extent")
+        );
+        let opens = match self.opens_by {
+            "checkpoint" => format!("by a checkpoint and {log} written since"),
+            _ => format!("by all of its log: {log}"),
+        };
+        let holds = table::facts(&[
+            ("opens", opens),
+            ("pairs", grouped(self.pairs)),
+            ("live bytes", human_bytes(self.live_bytes)),
+            ("tombstones", grouped(self.tombstones)),
+            ("space amplif.", ratio(self.space_amplification)),
+            ("index, bytes a pair", ratio(self.index_bytes_per_pair)),
+        ]);
+        format!("{}\n{holds}\n{}", self.drive.described(), self.shares.text())
+    }
+}
+
+impl Extent {
+    fn new(info: &DriveInfo, facts: &ExtentFacts) -> Self {
+        Self {
+            number: facts.id.0,
+            stream: name(facts.label.stream),
+            has_summary: facts.has_summary,
+            used_bytes: u64::from(facts.pages) * u64::from(info.unit_bytes),
+            live_records: facts.values.records,
+            live_bytes: facts.values.bytes,
+            tombstones: facts.tombstones.records,
+            is_needed: facts.is_needed,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+use super::{failure, serve};
+use crate::output::Failure;
+use crate::path::shown;
+use base::Key;
+use disk::{Access, File, Found, OpenError, Usage, probe};
+use node::{DiskError, DiskLook};
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What the program is called in the table of processes.
+const PROGRAM: &str = "kvasir";
+
+/// Does `act` with the drive at `path`, of which nothing is written, in a reactor.
+pub(super) fn look<T, F>(
+    path: &Path,
+    act: impl FnOnce(Arc<File>, DiskLook) -> F,
+) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    // What is there, before it is locked here.
+    let found = probe(path).map_err(Failure::refused)?;
+    let file = match File::open(path, Access::Read, None) {
+        Ok(file) => Arc::new(file),
+        Err(error) => return Err(not_opened(path, &error)),
+    };
+    serve(async {
+        let opened = DiskLook::open(file.clone()).await;
+        let drive = opened.map_err(|error| match error {
+            DiskError::Medium(media::OpenError::NotADrive) => not_a_drive(path, &found),
+            error => failure(path, &file, &error),
+        })?;
+        act(file, drive).await
+    })
+}
+
+fn not_opened(path: &Path, error: &OpenError) -> Failure {
+    match error {
+        OpenError::InUse { usage: Some(Usage::Locked(holder)), .. }
+            if holder.program.as_deref() == Some(PROGRAM) =>
+        {
+            Failure::Refused(format!(
+                "{} is in use by process {} ({PROGRAM}): stop that first; what a server does, \
+                 kvasir top shows",
+                shown(path),
+                holder.process
+            ))
+        }
+        error => Failure::refused(error),
+    }
+}
+
+fn not_a_drive(path: &Path, found: &Found) -> Failure {
+    let path = shown(path);
+    Failure::Refused(match found {
+        // Its first superblock says so, and neither is one.
+        Found::Kvasir | Found::Used(_) | Found::Absent | Found::NotADisk => {
+            format!("{path} holds no drive of kvasir that can be read")
+        }
+        found => format!("{path} {found}: it is no drive of kvasir"),
+    })
+}
+
+/// `key` as people read it: text if it is, else two digits for each byte.
+pub(super) fn readable(key: &Key) -> String {
+    let bytes = key.as_bytes();
+    if bytes.iter().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(byte)) {
+        format!("\"{}\"", bytes.escape_ascii())
+    } else {
+        format!("0x{}", hex(bytes))
+    }
+}
+
+/// Two digits for each byte.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes any text");
+        text
+    })
+}

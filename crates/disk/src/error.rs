@@ -1,0 +1,74 @@
+use crate::probe::Usage;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a path cannot be a drive's disk.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The system does not open it, or says nothing of it.
+    #[error("cannot open {}: {source}", path.display())]
+    Failed {
+        /// What was to be opened.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A folder, a terminal and so on.
+    #[error("{} is neither a file nor a block device: name one of these", path.display())]
+    NotADisk {
+        /// What was to be opened.
+        path: PathBuf,
+    },
+    /// Its file system has nothing but cached I/O.
+    #[error(
+        "the file system of {} has no direct I/O, without which nothing is known to be on the \
+         disk: put the file on another one, such as ext4, xfs or btrfs, or name a block device",
+        path.display()
+    )]
+    NoDirect {
+        /// What was to be opened.
+        path: PathBuf,
+    },
+    /// Somebody else has it.
+    #[error("{} is in use{}: end that first, or use another", path.display(), by(usage.as_ref()))]
+    InUse {
+        /// What was to be opened.
+        path: PathBuf,
+        /// Who has it, if that can be known.
+        usage: Option<Usage>,
+    },
+    /// Its sectors are larger than the blocks asked for, or than any that there are.
+    #[error(
+        "{} is read and written in whole {sector} bytes, and its blocks cannot have {asked}: {}",
+        path.display(),
+        instead(*sector)
+    )]
+    BlockBytes {
+        /// What was to be opened.
+        path: PathBuf,
+        /// Bytes of its sectors.
+        sector: u32,
+        /// Bytes that a block was to have.
+        asked: u32,
+    },
+    /// It has no block at all.
+    #[error("{} has {bytes} bytes, less than a block of it: a drive is larger", path.display())]
+    TooSmall {
+        /// What was to be opened.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+    },
+}
+
+fn by(usage: Option<&Usage>) -> String {
+    usage.map_or_else(|| " by another program".into(), |usage| format!(": it {usage}"))
+}
+
+fn instead(sector: u32) -> String {
+    match sector {
+        0..=512 => "ask for 512 or 4096".into(),
+        513..=4_096 => "ask for 4096".into(),
+        _ => "use another disk".into(),
+    }
+}

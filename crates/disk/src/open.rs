@@ -1,0 +1,140 @@
+use crate::error::OpenError;
+use crate::lock::{holder, lock};
+use crate::patience::patiently;
+use crate::probe::{Usage, usage};
+use crate::sectors::Sectors;
+use rustix::fs::{FileType, Mode, OFlags, SeekFrom, fstat, ioctl_blkpbszget, open, seek};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// What a disk is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nobody writes to it meanwhile; others may read.
+    Read,
+    /// Nobody else has it.
+    Write,
+}
+
+/// A disk that was opened and locked.
+pub(crate) struct Opened {
+    pub(crate) fd: OwnedFd,
+    pub(crate) sectors: Sectors,
+    /// Of a block of the drive.
+    pub(crate) block_bytes: u32,
+    pub(crate) blocks: u64,
+}
+
+/// Bytes of a block that NVMe hosts and Linux know what to do with.
+const BLOCK_BYTES: [u32; 2] = [512, 4_096];
+
+/// Opens `path` for direct I/O and locks it.
+pub(crate) fn open_disk(
+    path: &Path,
+    access: Access,
+    block_bytes: Option<u32>,
+) -> Result<Opened, OpenError> {
+    let failed = |source: io::Error| OpenError::Failed { path: path.into(), source };
+    let is_taken = |result: &Result<_, _>| matches!(result, Err(OpenError::InUse { .. }));
+    let fd = patiently(|| open_locked(path, access), is_taken)?;
+    let sectors = Sectors::of(fd.as_fd()).map_err(failed)?;
+    let sectors = sectors.ok_or_else(|| OpenError::NoDirect { path: path.into() })?;
+    let best = best_block_bytes(fd.as_fd()).map_err(failed)?;
+    let block_bytes = choose(sectors.bytes, best, block_bytes).map_err(|asked| {
+        OpenError::BlockBytes { path: path.into(), sector: sectors.bytes, asked }
+    })?;
+    let bytes = seek(&fd, SeekFrom::End(0)).map_err(|error| failed(error.into()))?;
+    let blocks = bytes / u64::from(block_bytes);
+    if blocks == 0 {
+        return Err(OpenError::TooSmall { path: path.into(), bytes });
+    }
+    Ok(Opened { fd, sectors, block_bytes, blocks })
+}
+
+fn open_locked(path: &Path, access: Access) -> Result<OwnedFd, OpenError> {
+    let failed = |source: io::Error| OpenError::Failed { path: path.into(), source };
+    let kind = std::fs::metadata(path).map_err(failed)?.file_type();
+    if !kind.is_file() && !kind.is_block_device() {
+        return Err(OpenError::NotADisk { path: path.into() });
+    }
+    let fd = match open(path, flags(access, kind.is_block_device()), Mode::empty()) {
+        Ok(fd) => fd,
+        Err(Errno::INVAL) => return Err(OpenError::NoDirect { path: path.into() }),
+        // Whoever cannot be named is another program all the same.
+        Err(Errno::BUSY) => {
+            let usage = usage(path).ok().flatten();
+            return Err(OpenError::InUse { path: path.into(), usage });
+        }
+        Err(error) => return Err(failed(error.into())),
+    };
+    if lock(fd.as_fd(), access).map_err(failed)? {
+        return Ok(fd);
+    }
+    let usage = holder(fd.as_fd()).map(Usage::Locked);
+    Err(OpenError::InUse { path: path.into(), usage })
+}
+
+/// A block device that is opened exclusively cannot be mounted, nor become swap or a part of
+/// another one, and none of these can be opened so (open(2), `O_EXCL`).
+fn flags(access: Access, is_device: bool) -> OFlags {
+    let flags = OFlags::DIRECT | OFlags::CLOEXEC;
+    match access {
+        Access::Read => flags | OFlags::RDONLY,
+        Access::Write if is_device => flags | OFlags::RDWR | OFlags::EXCL,
+        Access::Write => flags | OFlags::RDWR,
+    }
+}
+
+/// Bytes of the blocks that a disk is best read and written in, 512 or 4096: those that it has
+/// inside, or those of its file system. Smaller ones may be possible, but two of them that are
+/// written one after the other then cost a disk one that is read and written twice.
+fn best_block_bytes(fd: BorrowedFd<'_>) -> io::Result<u32> {
+    let known = fstat(fd)?;
+    let bytes = if FileType::from_raw_mode(known.st_mode) == FileType::BlockDevice {
+        i64::from(ioctl_blkpbszget(fd)?)
+    } else {
+        known.st_blksize
+    };
+    Ok(if bytes <= i64::from(BLOCK_BYTES[0]) { BLOCK_BYTES[0] } else { BLOCK_BYTES[1] })
+}
+
+/// Bytes of a block: those asked for, or the best that a disk with these sectors takes.
+fn choose(sector: u32, best: u32, asked: Option<u32>) -> Result<u32, u32> {
+    let fits = |bytes: &u32| sector > 0 && bytes.is_multiple_of(sector);
+    match asked {
+        Some(bytes) if BLOCK_BYTES.contains(&bytes) && fits(&bytes) => Ok(bytes),
+        Some(bytes) => Err(bytes),
+        None => {
+            let mut large = BLOCK_BYTES.into_iter().filter(|bytes| *bytes >= best);
+            large.find(fits).ok_or(BLOCK_BYTES[1])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_the_best_that_sectors_allow_and_never_smaller() {
+        let of = [(512, 512), (1_024, 4_096), (4_096, 4_096), (1, 512)];
+        assert!(of.into_iter().all(|(sector, bytes)| choose(sector, 512, None) == Ok(bytes)));
+        assert!(of.into_iter().all(|(sector, _)| choose(sector, 4_096, None) == Ok(4_096)));
+        assert_eq!(choose(8_192, 512, None), Err(4_096));
+        assert_eq!(choose(512, 512, Some(4_096)), Ok(4_096));
+        assert_eq!(choose(512, 4_096, Some(512)), Ok(512));
+        assert_eq!(choose(4_096, 4_096, Some(512)), Err(512));
+        assert_eq!(choose(512, 512, Some(1_024)), Err(1_024), "hosts know no such blocks");
+    }
+
+    /// A file of procfs is a plain file to stat(2), and has no direct I/O on any kernel.
+    #[test]
+    fn a_file_system_without_direct_io_is_named() {
+        let error = open_disk(Path::new("/proc/self/comm"), Access::Write, None).err().unwrap();
+        let sentence = error.to_string();
+        assert!(sentence.starts_with("the file system of /proc/self/comm has no"), "{sentence}");
+    }
+}

@@ -1,0 +1,94 @@
+use super::Found;
+use super::partitions::partitions;
+use super::signature::{SIGNATURES, Signature};
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+
+/// The first bytes of Kvasir's own superblock, which is at [`KVASIR_MAGIC_AT`].
+pub const KVASIR_MAGIC: [u8; 8] = *b"KVASIRD\0";
+
+/// Where on a disk [`KVASIR_MAGIC`] is, in bytes. What lies before is left to zeros: what others
+/// write there shows that they have taken the disk since.
+pub const KVASIR_MAGIC_AT: u64 = 4_096;
+
+/// Bytes at the start that are zeros if a disk is empty.
+const FRONT_BYTES: u64 = 1 << 20;
+
+/// What a file or a block device holds.
+pub(super) fn content(mut file: &File) -> io::Result<Found> {
+    let len = file.seek(SeekFrom::End(0))?;
+    let disk = Disk { file, len };
+    let kvasir = Signature { at: &[KVASIR_MAGIC_AT], magic: &KVASIR_MAGIC, what: "" };
+    let mut found = disk.find(&kvasir)?.map(|at| (at, Found::Kvasir));
+    let mut note = |at: u64, what: Found| {
+        if found.as_ref().is_none_or(|(first, _)| at < *first) {
+            found = Some((at, what));
+        }
+    };
+    for signature in SIGNATURES {
+        if let Some(at) = disk.find(signature)? {
+            note(at, Found::Known(signature.what));
+        }
+    }
+    if let Some((at, table)) = partitions(&disk)? {
+        note(at, Found::Partitions(table));
+    }
+    match found {
+        Some((_, found)) => Ok(found),
+        None if disk.is_zero(FRONT_BYTES)? => Ok(Found::Empty),
+        None => Ok(Found::Unknown),
+    }
+}
+
+/// A file or a block device that is read here and there.
+pub(super) struct Disk<'a> {
+    file: &'a File,
+    pub(super) len: u64,
+}
+
+impl Disk<'_> {
+    /// The bytes from `at` on, if there are so many.
+    pub(super) fn bytes<const LEN: usize>(&self, at: u64) -> io::Result<Option<[u8; LEN]>> {
+        if at.checked_add(LEN as u64).is_none_or(|end| end > self.len) {
+            return Ok(None);
+        }
+        let mut bytes = [0; LEN];
+        self.file.read_exact_at(&mut bytes, at)?;
+        Ok(Some(bytes))
+    }
+
+    pub(super) fn has(&self, at: u64, magic: &[u8]) -> io::Result<bool> {
+        let mut bytes = [0; 32];
+        let bytes = &mut bytes[..magic.len()];
+        if at.checked_add(magic.len() as u64).is_none_or(|end| end > self.len) {
+            return Ok(false);
+        }
+        self.file.read_exact_at(bytes, at)?;
+        Ok(bytes == magic)
+    }
+
+    /// The first place at which the signature is.
+    fn find(&self, signature: &Signature) -> io::Result<Option<u64>> {
+        for at in signature.places(self.len) {
+            if self.has(at, signature.magic)? {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the first `len` bytes are zeros, as far as there are so many.
+    fn is_zero(&self, len: u64) -> io::Result<bool> {
+        const STEP: u64 = 64 << 10;
+        let mut bytes = vec![0; usize::try_from(STEP).expect("it is small")];
+        for at in (0..len.min(self.len)).step_by(bytes.len()) {
+            let here = usize::try_from((self.len - at).min(STEP)).expect("it is small");
+            self.file.read_exact_at(&mut bytes[..here], at)?;
+            if bytes[..here].iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

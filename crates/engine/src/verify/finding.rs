@@ -1,0 +1,151 @@
+use crate::extent::Live;
+use base::Key;
+use media::ExtentId;
+use std::fmt;
+
+/// Something that is not as it should be, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The extent, unless it is about all of them.
+    pub extent: Option<ExtentId>,
+    /// The page, if it is about one.
+    pub page: Option<u32>,
+    /// The key, if it is about one that is known.
+    pub key: Option<Key>,
+    /// What is wrong.
+    pub wrong: Wrong,
+}
+
+/// What is wrong somewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// A page cannot be read, with so many live pairs on it. What else was on it is not known.
+    Page {
+        /// Pairs that the index says are there.
+        live: u64,
+    },
+    /// A page cannot be read, and nothing on it is needed.
+    DeadPage,
+    /// Headers of a page are damaged.
+    Headers,
+    /// A live value is not what was stored.
+    Value,
+    /// A live value was lost before it could be moved.
+    Lost,
+    /// A value that was overwritten or deleted is not what was stored.
+    DeadValue,
+    /// Bytes of a page are damaged that belong to no value.
+    Filling,
+    /// A page of the newest checkpoint is damaged.
+    Table,
+    /// A page of a table is damaged that nobody needs.
+    DeadTable,
+    /// A summary cannot be read.
+    Summary,
+    /// A summary lists other records than there are.
+    SummaryDiffers,
+    /// The newest record of a key is not in the index.
+    NotIndexed,
+    /// The index points to an older record of a key.
+    Stale,
+    /// A key was deleted and is in the index.
+    Deleted,
+    /// Entries of the index point to what is no record of their key.
+    Astray {
+        /// How many.
+        entries: u64,
+    },
+    /// The index counts more or fewer entries than it has.
+    Entries {
+        /// What it counts.
+        counted: u64,
+        /// What it has.
+        found: u64,
+    },
+    /// Live pairs are counted wrong.
+    Values {
+        /// What is counted.
+        counted: Live,
+        /// What there is.
+        found: Live,
+    },
+    /// Tombstones are counted wrong.
+    Tombstones {
+        /// What is counted.
+        counted: Live,
+        /// What there is.
+        found: Live,
+    },
+    /// An old copy of the extent lies there. What is missing cannot be read.
+    Outdated {
+        /// Pairs of that to which the index leads.
+        live: u64,
+    },
+    /// The checkpoint knows a later content of the extent, or that it was erased.
+    OldCopy,
+    /// The extent ends before what the checkpoint knows of it.
+    CutShort,
+}
+
+impl Wrong {
+    /// True for damage to what nobody will ask for.
+    pub const fn is_harmless(self) -> bool {
+        matches!(self, Self::DeadPage | Self::DeadValue | Self::DeadTable | Self::Filling)
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sentence = match self {
+            Self::Page { live: 0 } => "the page cannot be read, and what was on it is not known",
+            Self::Page { live } => {
+                return write!(f, "the page cannot be read: live pairs on it are {live}");
+            }
+            Self::DeadPage => "the page cannot be read, and nothing on it is needed",
+            Self::Headers => "headers of the page are damaged",
+            Self::Value => "the value is not what was stored: reading it fails",
+            Self::Lost => "the value was lost before it could be moved: reading it fails",
+            Self::DeadValue => "a value that is not needed any more is damaged",
+            Self::Filling => "bytes between values are damaged",
+            Self::Table => "a page of the checkpoint is damaged: the drive opens by its log",
+            Self::DeadTable => "a page of an earlier checkpoint is damaged",
+            Self::Summary => {
+                "the summary cannot be read: the extent is read page by page in its place"
+            }
+            Self::SummaryDiffers => "the summary lists other records than the extent has",
+            Self::NotIndexed => "the newest record of the key is not in the index",
+            Self::Stale => "the index has an older record of the key",
+            Self::Deleted => "the key was deleted and is in the index",
+            Self::Astray { entries } => {
+                return write!(f, "entries of the index that lead to no record here: {entries}");
+            }
+            Self::Entries { counted, found } => {
+                return write!(f, "the index counts {counted} entries and has {found}");
+            }
+            Self::Values { counted, found } => return miscounted(f, "live pairs", counted, found),
+            Self::Tombstones { counted, found } => {
+                return miscounted(f, "tombstones", counted, found);
+            }
+            Self::Outdated { live } => {
+                return write!(
+                    f,
+                    "an old copy of the extent, or its end is gone: live pairs that came later, \
+                     and cannot be read, are {live}"
+                );
+            }
+            Self::OldCopy => {
+                "an old copy of the extent: the checkpoint knows what came after it, which is lost"
+            }
+            Self::CutShort => "the extent ends before what the checkpoint knows to be there",
+        };
+        f.write_str(sentence)
+    }
+}
+
+fn miscounted(f: &mut fmt::Formatter<'_>, what: &str, counted: &Live, found: &Live) -> fmt::Result {
+    write!(
+        f,
+        "{what} are counted as {} of {} bytes, and there are {} of {} bytes",
+        counted.records, counted.bytes, found.records, found.bytes
+    )
+}

@@ -1,0 +1,169 @@
+use super::FramesOnBlocks;
+use super::drive::Drive;
+use super::format::superblocks;
+use super::layout::NOTE_BYTES;
+use super::ledger::ENTRY_BYTES;
+use super::ledger_copies::NOTE_ENTRIES;
+use super::note::{Footer, Mark};
+use super::superblock::{Copy, Superblock};
+use super::walk::CLASS;
+use super::workers::each;
+use crate::error::Error;
+use crate::extent::ExtentId;
+use base::Buf;
+use std::fmt;
+
+/// Something beside the pages of a drive that is not as it was written. The drive does without it:
+/// each of these is there twice, or can be found in another way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where it lies on the blocks.
+    pub byte: u64,
+    /// What it is.
+    pub part: DamagedPart,
+}
+
+/// What of a drive is damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamagedPart {
+    /// A superblock cannot be read.
+    Superblock,
+    /// A superblock is whole, and not the other one, nor that of the start before.
+    OtherSuperblock,
+    /// A mark, which says that an extent is free until a later page has landed.
+    Mark(ExtentId),
+    /// A footer, which says where an extent ends.
+    Footer(ExtentId),
+    /// A copy of the ledger's entry, which says what an extent held at least.
+    Ledger(ExtentId),
+    /// An old copy of an extent that was reset since, and holds nothing any more.
+    OldCopy(ExtentId),
+}
+
+impl fmt::Display for DamagedPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Superblock => f.write_str("the superblock there is damaged; the other is used"),
+            Self::OtherSuperblock => {
+                f.write_str("the superblock there is not that of the last start; the other is used")
+            }
+            Self::Mark(extent) => write!(f, "a mark of extent {} is damaged", extent.0),
+            Self::Footer(extent) => write!(f, "the footer of extent {} is damaged", extent.0),
+            Self::Ledger(extent) => {
+                write!(f, "the ledger's entry of extent {} is damaged; the other is used", extent.0)
+            }
+            Self::OldCopy(extent) => {
+                write!(f, "extent {} is an old copy, and free: nothing of it is used", extent.0)
+            }
+        }
+    }
+}
+
+impl FramesOnBlocks {
+    /// What is damaged of superblocks, marks, footers and ledger, and old copies of free extents,
+    /// in the order of the blocks. What a loss of power may have left is no damage.
+    pub async fn damage(&self) -> Result<Vec<Damage>, Error> {
+        let mut damage = self.drive.damaged_superblocks().await;
+        let drive = self.drive.clone();
+        let look = move |extent| {
+            let drive = drive.clone();
+            async move { drive.damaged_notes(extent).await }
+        };
+        for found in each(self.drive.layout.extents, look).await {
+            damage.extend(found?);
+        }
+        damage.extend(self.drive.damaged_ledger().await?);
+        let outdated = self.drive.state().outdated.clone();
+        damage.extend(outdated.into_iter().map(|extent| Damage {
+            byte: self.drive.layout.extent_start(extent),
+            part: DamagedPart::OldCopy(extent),
+        }));
+        damage.sort_unstable_by_key(|damage| damage.byte);
+        Ok(damage)
+    }
+}
+
+impl Drive {
+    async fn damaged_superblocks(&self) -> Vec<Damage> {
+        let mut damage = Vec::new();
+        let copies = superblocks(&*self.blocks).await;
+        let whole = copies.iter().filter_map(|(_, copy)| match copy {
+            Ok(Copy::Whole(superblock)) => Some(*superblock),
+            _ => None,
+        });
+        let newest = whole.max_by_key(|superblock| superblock.mount);
+        for (byte, copy) in copies {
+            // A start that was cut off between them leaves one of the start before.
+            let is_known = |superblock: Superblock| {
+                newest.is_some_and(|newest| {
+                    Superblock { mount: superblock.mount, ..newest } == superblock
+                        && superblock.mount + 1 >= newest.mount
+                })
+            };
+            let part = match copy {
+                Ok(Copy::Whole(superblock)) if is_known(superblock) => continue,
+                Ok(Copy::Whole(_)) => DamagedPart::OtherSuperblock,
+                _ => DamagedPart::Superblock,
+            };
+            damage.push(Damage { byte, part });
+        }
+        damage
+    }
+
+    async fn damaged_notes(&self, extent: ExtentId) -> Result<Vec<Damage>, Error> {
+        let [first, second] = [self.layout.extent_start(extent), self.layout.second_mark(extent)];
+        let footer = self.layout.footer(extent);
+        let mut damage = Vec::new();
+        for byte in [first, second] {
+            let mark = self.note(byte).await?;
+            let mark = mark.as_ref().and_then(Buf::bytes).and_then(Mark::decode);
+            if mark.and_then(|mark| mark.ends(self.secret, extent)).is_none() {
+                damage.push(Damage { byte, part: DamagedPart::Mark(extent) });
+            }
+        }
+        let note = self.note(footer).await?;
+        let bytes = note.as_ref().and_then(Buf::bytes);
+        let is_ours = |footer: &Footer| {
+            footer.origin == self.origin(extent, footer.origin.opening)
+                && footer.pages <= self.layout.pages()
+        };
+        // Of an extent that was never ended there is none.
+        let is_fine = bytes.is_some_and(|bytes| {
+            bytes.iter().all(|byte| *byte == 0)
+                || Footer::decode(bytes).is_some_and(|f| is_ours(&f))
+        });
+        if !is_fine {
+            damage.push(Damage { byte: footer, part: DamagedPart::Footer(extent) });
+        }
+        Ok(damage)
+    }
+
+    async fn damaged_ledger(&self) -> Result<Vec<Damage>, Error> {
+        let mut damage = Vec::new();
+        for (copy, note) in
+            (0..self.layout.ledger_notes()).flat_map(|note| [0, 1].map(|copy| (copy, note)))
+        {
+            let start = self.layout.ledger_note(copy, note);
+            let first = note * NOTE_ENTRIES;
+            let Some(entries) = self.copied(copy, note).await? else {
+                damage.push(Damage { byte: start, part: DamagedPart::Ledger(ExtentId(first)) });
+                continue;
+            };
+            for (number, _) in (0..).zip(entries).filter(|(_, entry)| entry.is_err()) {
+                let byte = start + u64::from(number * ENTRY_BYTES);
+                let part = DamagedPart::Ledger(ExtentId(first + number));
+                damage.push(Damage { byte, part });
+            }
+        }
+        Ok(damage)
+    }
+
+    /// The 4 KiB at `byte`; `None` when they cannot be read.
+    async fn note(&self, byte: u64) -> Result<Option<Buf>, Error> {
+        match self.read_bytes(byte, NOTE_BYTES, CLASS).await {
+            Ok(found) => Ok(Buf::join(&found)),
+            Err(Error::UnrecoveredBlock(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

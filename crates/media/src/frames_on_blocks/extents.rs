@@ -1,0 +1,119 @@
+use super::origin::Opening;
+use super::tail::Tail;
+use crate::error::Error;
+use crate::extent::{ExtentId, ExtentInfo, Label};
+use std::collections::BTreeSet;
+
+/// What is known of all extents.
+#[derive(Debug, Default)]
+pub(super) struct Extents {
+    all: Vec<Extent>,
+    /// How often each free extent was opened, so that the least used one comes first.
+    free: BTreeSet<(u32, ExtentId)>,
+}
+
+/// What is known of one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Extent {
+    /// The last one, or how often it was opened before.
+    pub(super) opening: Opening,
+    pub(super) used: Option<Used>,
+}
+
+/// An extent that holds something, or is to.
+#[derive(Clone, Debug)]
+pub(super) struct Used {
+    pub(super) label: Label,
+    /// One more than the number of the last unit.
+    pub(super) end: u32,
+    /// The numbers of all pages; `None` where the medium has to be asked.
+    pub(super) pages: Option<Vec<u32>>,
+    pub(super) summary: Option<u32>,
+    /// Where it goes on, while it is appended to.
+    pub(super) tail: Option<Box<Tail>>,
+    /// More of it is known to have been there.
+    pub(super) is_outdated: bool,
+}
+
+impl Extents {
+    /// Those that were found, in order.
+    pub(super) fn found(all: Vec<Extent>) -> Self {
+        let free = (0..).zip(&all).filter(|(_, extent)| extent.used.is_none());
+        let free = free.map(|(id, extent)| (extent.opening.count, ExtentId(id))).collect();
+        Self { all, free }
+    }
+
+    pub(super) fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Opens the free extent that was least often opened.
+    pub(super) fn open(&mut self, mount: u32, label: Label) -> Result<ExtentId, Error> {
+        let (count, id) = self.free.pop_first().ok_or(Error::NoFreeExtent)?;
+        let extent = &mut self.all[id.0 as usize];
+        extent.opening = Opening { mount, count: count.wrapping_add(1) };
+        let (pages, tail) = (Some(Vec::new()), Some(Box::default()));
+        extent.used = Some(Used { label, end: 0, pages, summary: None, tail, is_outdated: false });
+        Ok(id)
+    }
+
+    /// Makes an extent free.
+    pub(super) fn release(&mut self, id: ExtentId) {
+        let extent = &mut self.all[id.0 as usize];
+        assert!(extent.used.take().is_some(), "only an extent in use is reset");
+        self.free.insert((extent.opening.count, id));
+    }
+
+    /// The last opening of an extent.
+    pub(super) fn opening(&self, id: ExtentId) -> Opening {
+        self.all[id.0 as usize].opening
+    }
+
+    /// The opening of an extent in use, and what is known of it.
+    pub(super) fn used(&mut self, id: ExtentId) -> (Opening, &mut Used) {
+        let Extent { opening, used } = &mut self.all[id.0 as usize];
+        (*opening, used.as_mut().unwrap_or_else(|| panic!("extent {} is not in use", id.0)))
+    }
+
+    /// The tail of an extent, if this opening of it is still appended to.
+    pub(super) fn tail(&mut self, id: ExtentId, opening: Opening) -> Option<&mut Tail> {
+        let extent = &mut self.all[id.0 as usize];
+        let used = extent.used.as_mut().filter(|_| extent.opening == opening);
+        used?.tail.as_deref_mut()
+    }
+
+    /// The tails of all extents that are appended to.
+    pub(super) fn tails(&mut self) -> impl Iterator<Item = &mut Tail> {
+        self.all.iter_mut().filter_map(|extent| extent.used.as_mut()?.tail.as_deref_mut())
+    }
+
+    /// Extents that hold something and are appended to.
+    pub(super) fn open_ones(&self) -> Vec<ExtentId> {
+        let is_open = |used: &Used| used.end > 0 && used.tail.is_some();
+        let open =
+            (0..).zip(&self.all).filter(|(_, extent)| extent.used.as_ref().is_some_and(is_open));
+        open.map(|(id, _)| ExtentId(id)).collect()
+    }
+
+    /// Extents in use of which more is known to have been there.
+    pub(super) fn outdated(&self) -> Vec<ExtentId> {
+        let is_outdated = |extent: &Extent| extent.used.as_ref().is_some_and(|u| u.is_outdated);
+        let outdated = (0..).zip(&self.all).filter(|(_, extent)| is_outdated(extent));
+        outdated.map(|(id, _)| ExtentId(id)).collect()
+    }
+
+    pub(super) fn infos(&self) -> Vec<ExtentInfo> {
+        let used = (0..).zip(&self.all).filter_map(|(id, extent)| {
+            let used = extent.used.as_ref()?;
+            let end = used.tail.as_ref().and_then(|tail| tail.failed()).unwrap_or(used.end);
+            Some(ExtentInfo {
+                id: ExtentId(id),
+                label: used.label,
+                pages: end,
+                holes: Vec::new(),
+                summary: used.summary,
+            })
+        });
+        used.collect()
+    }
+}

@@ -1,0 +1,329 @@
+use super::layout::{HEAD_BYTES, Layout, SPARE_BYTES};
+use super::origin::{Kind, ORIGIN_BYTES, Origin, word};
+use crate::blocks::Segments;
+use crate::extent::{Label, Stream};
+use crate::page::Page;
+use base::checksum::{crc32c, crc32c_append, crc32c_flipped_bit};
+use base::{Buf, BufMut};
+
+/// What stands before the spare bytes of a page:
+///
+/// | bytes | what |
+/// |---|---|
+/// | 0..36 | as all, kind 1; the checksum covers the spare bytes too |
+/// | 36..40 | number of the page |
+/// | 40..44 | landed: all pages below this one outlived any loss of power when this was written |
+/// | 44..48 | bytes of data |
+/// | 48..50 | spare bytes |
+/// | 50 | stream of the label |
+/// | 51 | units of padding right before the frame |
+/// | 52..56 | CRC-32C of the data |
+/// | 56..64 | epoch of the label |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) origin: Origin,
+    pub(super) label: Label,
+    pub(super) page: u32,
+    pub(super) landed: u32,
+    pub(super) padding: u8,
+    pub(super) spare_len: u32,
+    pub(super) data_len: u32,
+    pub(super) data_crc: u32,
+}
+
+const HEAD_LEN: usize = HEAD_BYTES as usize;
+
+impl Head {
+    fn encode(&self, bytes: &mut [u8]) {
+        self.origin.encode(Kind::Frame, bytes);
+        let spare_len = u16::try_from(self.spare_len).expect("it fits a unit");
+        bytes[ORIGIN_BYTES..40].copy_from_slice(&self.page.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.landed.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.data_len.to_le_bytes());
+        bytes[48..50].copy_from_slice(&spare_len.to_le_bytes());
+        bytes[50] = self.label.stream as u8;
+        bytes[51] = self.padding;
+        bytes[52..56].copy_from_slice(&self.data_crc.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.label.epoch.to_le_bytes());
+    }
+
+    /// Bytes of the head that begins here with its spare bytes, if it looks like one.
+    pub(super) fn len_of(bytes: &[u8]) -> Option<u32> {
+        Origin::decode(Kind::Frame, bytes)?;
+        let bytes = bytes.first_chunk::<HEAD_LEN>()?;
+        let spare_len = u32::from(u16::from_le_bytes([bytes[48], bytes[49]]));
+        (spare_len <= SPARE_BYTES).then_some(HEAD_BYTES + spare_len)
+    }
+
+    /// The head of `bytes`, which end with its spare bytes, if it is whole.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let spare_len = Self::len_of(bytes)? - HEAD_BYTES;
+        let whole = bytes.get(..HEAD_LEN + spare_len as usize)?;
+        if word(whole, 0) != crc32c(&whole[4..]) {
+            return None;
+        }
+        let stream = Stream::from_number(whole[50])?;
+        let epoch = u64::from(word(whole, 56)) | u64::from(word(whole, 60)) << 32;
+        Some(Self {
+            origin: Origin::decode(Kind::Frame, whole)?,
+            label: Label { stream, epoch },
+            page: word(whole, ORIGIN_BYTES),
+            landed: word(whole, 40),
+            padding: whole[51],
+            spare_len,
+            data_len: word(whole, 44),
+            data_crc: word(whole, 52),
+        })
+    }
+
+    /// The head of `bytes`, which have as much as may be of it, if one bit was turned over and
+    /// `is_right` of what it was before.
+    pub(super) fn repair(bytes: &[u8], is_right: impl Fn(&Self) -> bool) -> Option<Self> {
+        let decode = |bytes: &[u8]| Self::decode(bytes).filter(&is_right);
+        let mut bytes = bytes.to_vec();
+        for bit in 0..(8 * HEAD_LEN).min(8 * bytes.len()) {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            if let Some(head) = decode(&bytes) {
+                return Some(head);
+            }
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        let len = Self::len_of(&bytes)? as usize;
+        let checked = bytes.get(4..len)?;
+        let difference = word(&bytes, 0) ^ crc32c(checked);
+        let bit = crc32c_flipped_bit(difference, checked.len() as u64)?;
+        let bit = 8 * len - 1 - usize::try_from(bit).expect("there are few");
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        decode(&bytes)
+    }
+
+    /// Units of the whole frame.
+    pub(super) fn units(&self, layout: &Layout) -> u32 {
+        layout.frames().units(self.spare_len, self.data_len)
+    }
+
+    /// Where what lies before the frame ends, its padding left out.
+    pub(super) const fn end_before(&self) -> u32 {
+        self.page.saturating_sub(self.padding as u32)
+    }
+
+    /// Puts the frame of `page` with this head, whose lengths and checksum are set from it, behind
+    /// `frames`. `zeros` are at least as many as a unit has.
+    pub(super) fn push(mut self, layout: &Layout, page: &Page, zeros: &Buf, frames: &mut Segments) {
+        let spare = page.spare();
+        self.spare_len = u32::try_from(spare.len()).expect("it fits a unit");
+        self.data_len = page.data_bytes();
+        let data = page.segments();
+        let mut crc = DataCrc::default();
+        data.iter().for_each(|segment| crc.add(segment));
+        self.data_crc = crc.value();
+        let units = layout.frames().head_units(self.spare_len);
+        let mut head = BufMut::unpooled(layout.units_bytes(units) as usize);
+        let bytes = head.as_mut();
+        self.encode(&mut bytes[..HEAD_LEN]);
+        let end = HEAD_LEN + spare.len();
+        bytes[HEAD_LEN..end].copy_from_slice(spare);
+        let crc = crc32c(&bytes[4..end]);
+        bytes[..4].copy_from_slice(&crc.to_le_bytes());
+        frames.push(head.freeze());
+        frames.extend(data.into_iter().filter(|segment| segment.len() > 0));
+        let padding = self.data_len.next_multiple_of(layout.unit_bytes) - self.data_len;
+        if padding > 0 {
+            frames.push(zeros.slice(0..padding));
+        }
+    }
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Whole,
+    /// It cannot be read, or one bit was turned over: a write that is cut off leaves no such thing.
+    Damaged,
+    /// It is not whole, or there was none.
+    Torn,
+}
+
+/// The checksum of data that comes in pieces, however it is cut: CRC-32C of the bytes, where for a
+/// phantom stand its length and its tag.
+#[derive(Debug, Default)]
+pub(super) struct DataCrc {
+    crc: u32,
+    /// Bytes that it is of.
+    len: u64,
+    phantom: Option<Buf>,
+}
+
+impl DataCrc {
+    pub(super) fn add(&mut self, piece: &Buf) {
+        if piece.len() == 0 {
+            return;
+        }
+        if let Some(bytes) = piece.bytes() {
+            self.end_phantom();
+            self.append(bytes);
+            return;
+        }
+        let longer = self.phantom.as_ref().and_then(|p| Buf::join(&[p.clone(), piece.clone()]));
+        if longer.is_none() {
+            self.end_phantom();
+        }
+        self.phantom = Some(longer.unwrap_or_else(|| piece.clone()));
+    }
+
+    fn end_phantom(&mut self) {
+        if let Some(phantom) = self.phantom.take() {
+            self.append(&phantom.len().to_le_bytes());
+            self.append(&phantom.checksum().to_le_bytes());
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        self.crc = crc32c_append(self.crc, bytes);
+        self.len += bytes.len() as u64;
+    }
+
+    /// What became of data that had the checksum `expected`.
+    pub(super) fn judge(mut self, expected: u32) -> State {
+        self.end_phantom();
+        match self.crc ^ expected {
+            0 => State::Whole,
+            difference if crc32c_flipped_bit(difference, self.len).is_some() => State::Damaged,
+            _ => State::Torn,
+        }
+    }
+
+    pub(super) fn value(mut self) -> u32 {
+        self.end_phantom();
+        self.crc
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::cut;
+    use crate::extent::ExtentId;
+    use crate::frames_on_blocks::origin::Opening;
+
+    const HEAD: Head = Head {
+        origin: Origin {
+            secret: [0xC3; 16],
+            extent: ExtentId(0x0102_0304),
+            opening: Opening { mount: 0x1112_1314, count: 0x2122_2324 },
+        },
+        label: Label { stream: Stream::Index, epoch: 0x5152_5354_5556_5758 },
+        page: 0x3132_3334,
+        landed: 0x4142_4344,
+        padding: 7,
+        spare_len: 0,
+        data_len: 0,
+        data_crc: 0,
+    };
+
+    fn layout(unit_bytes: u32) -> Layout {
+        let extent_bytes = 64 << 10;
+        Layout { block_bytes: 512, unit_bytes, extent_bytes, extents: 1, size_bytes: 1 << 20 }
+    }
+
+    fn frame(unit_bytes: u32, page: &Page) -> Vec<u8> {
+        let mut frames = Segments::new();
+        HEAD.push(&layout(unit_bytes), page, &Buf::copy_from(&[0; 4_096]), &mut frames);
+        frames.iter().flat_map(|part| part.bytes().unwrap().to_vec()).collect()
+    }
+
+    #[test]
+    fn a_frame_lies_as_its_table_says() {
+        let data = [Buf::copy_from(b"12345"), Buf::copy_from(b"6789")];
+        for unit_bytes in [512, 4_096] {
+            let found = frame(unit_bytes, &Page::new(b"spare", data.clone()));
+            let mut rest = vec![0x56, 0x44, 1, 1];
+            rest.extend([0xC3; 16]);
+            rest.extend([4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0x24, 0x23, 0x22, 0x21]);
+            rest.extend([0x34, 0x33, 0x32, 0x31, 0x44, 0x43, 0x42, 0x41, 9, 0, 0, 0, 5, 0, 2, 7]);
+            // The check value of CRC-32C, of the digits from 1 to 9.
+            rest.extend([0x83, 0x92, 0x06, 0xE3]);
+            rest.extend([0x58, 0x57, 0x56, 0x55, 0x54, 0x53, 0x52, 0x51]);
+            rest.extend(b"spare");
+            let mut expected = crc32c(&rest).to_le_bytes().to_vec();
+            expected.extend(rest);
+            expected.resize(unit_bytes as usize, 0);
+            expected.extend(b"123456789");
+            expected.resize(2 * unit_bytes as usize, 0);
+            assert_eq!(found, expected);
+            let (spare_len, data_len, data_crc) = (5, 9, 0xE306_9283);
+            let head = Head { spare_len, data_len, data_crc, ..HEAD };
+            assert_eq!(Head::decode(&found), Some(head));
+            assert_eq!(head.units(&layout(unit_bytes)), 2);
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_of_head_or_spare_bytes_is_seen() {
+        let whole = frame(512, &Page::new(&[7; 600], [Buf::copy_from(b"data")]));
+        assert_eq!(whole.len(), 1_536);
+        for bit in 0..8 * 664 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Head::decode(&bytes), None, "bit {bit}");
+        }
+        let head = Head::decode(&whole).unwrap();
+        for bit in 0..8 * 664 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Head::repair(&bytes, |found| *found == head), Some(head), "bit {bit}");
+            bytes[(bit / 8 + 1) % 664] ^= 1;
+            assert_eq!(Head::repair(&bytes, |found| *found == head), None, "bit {bit} and more");
+        }
+        for len in 0..664 {
+            assert_eq!(Head::decode(&whole[..len]), None, "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn values_are_written_by_reference() {
+        let value = Buf::copy_from(&[5; 1_000]);
+        let mut frames = Segments::new();
+        let page = Page::new(b"", [value.clone()]);
+        HEAD.push(&layout(512), &page, &Buf::copy_from(&[0; 512]), &mut frames);
+        assert_eq!(frames.iter().map(Buf::len).collect::<Vec<_>>(), [512, 1_000, 24]);
+        assert_eq!(frames[1].bytes().unwrap().as_ptr(), value.bytes().unwrap().as_ptr());
+    }
+
+    #[test]
+    fn the_checksum_of_data_knows_content_and_not_how_it_is_cut() {
+        let bytes: Vec<u8> = (0..100).collect();
+        let data = [
+            Buf::copy_from(&bytes),
+            Buf::phantom(70, 5),
+            Buf::phantom(30, 6),
+            Buf::copy_from(b"x"),
+            Buf::phantom(1, 0),
+        ];
+        let crc = |data: &[Buf]| {
+            let mut crc = DataCrc::default();
+            for piece in data {
+                crc.add(piece);
+            }
+            crc.value()
+        };
+        let whole = crc(&data);
+        for len in 1..80 {
+            let starts = (0..202).step_by(len as usize);
+            let pieces = starts.flat_map(|start| cut(&data, start, len.min(202 - start)).unwrap());
+            assert_eq!(crc(&pieces.collect::<Vec<_>>()), whole);
+        }
+        for segment in 0..data.len() {
+            let mut damaged = data.clone();
+            damaged[segment] = data[segment].with_flipped_bit(7);
+            assert_ne!(crc(&damaged), whole);
+            let mut crc = DataCrc::default();
+            for piece in &damaged {
+                crc.add(piece);
+            }
+            assert_eq!(crc.judge(whole), State::Damaged);
+        }
+        assert_eq!(DataCrc::default().judge(whole), State::Torn);
+        assert_ne!(crc(&data[..4]), whole);
+    }
+}

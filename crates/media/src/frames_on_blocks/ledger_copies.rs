@@ -1,0 +1,111 @@
+//! The two places in which the ledger lies on the blocks.
+
+use super::drive::{Drive, State};
+use super::layout::NOTE_BYTES;
+use super::ledger::{Damaged, ENTRY_BYTES, Entry, Fill, Ledger};
+use super::origin::Opening;
+use super::walk::CLASS;
+use super::workers::each;
+use crate::blocks::Segments;
+use crate::error::Error;
+use crate::extent::ExtentId;
+use base::Buf;
+use clock::{Class, Rank, Stage};
+use std::sync::Arc;
+
+/// Entries of a note.
+pub(super) const NOTE_ENTRIES: u32 = NOTE_BYTES / ENTRY_BYTES;
+
+/// The entries of a note as one copy has them, `None` where that cannot be read.
+type Copied = Option<Vec<Result<Option<Entry>, Damaged>>>;
+
+impl Drive {
+    /// The ledger, of each entry the later one of the two copies.
+    pub(super) async fn read_ledger(self: &Arc<Self>) -> Ledger {
+        let drive = self.clone();
+        let read = move |note: ExtentId| {
+            let drive = drive.clone();
+            async move { [drive.copied(0, note.0).await, drive.copied(1, note.0).await] }
+        };
+        let notes = each(self.layout.ledger_notes(), read).await;
+        let mut ledger = Ledger::default();
+        for (first, copies) in (0..).step_by(NOTE_ENTRIES as usize).zip(notes) {
+            for entries in copies.into_iter().flatten().flatten() {
+                let whole = (first..)
+                    .zip(entries)
+                    .filter_map(|(extent, entry)| Some((ExtentId(extent), entry.ok().flatten()?)));
+                for (extent, entry) in whole {
+                    ledger.found(extent, entry);
+                }
+            }
+        }
+        ledger
+    }
+
+    /// A note of a copy; `None` where it cannot be read.
+    pub(super) async fn copied(&self, copy: u64, note: u32) -> Result<Copied, Error> {
+        let start = self.layout.ledger_note(copy, note);
+        let found = match self.read_bytes(start, NOTE_BYTES, CLASS).await {
+            Ok(found) => Buf::join(&found),
+            Err(Error::UnrecoveredBlock(_)) => None,
+            Err(error) => return Err(error),
+        };
+        let Some(bytes) = found.as_ref().and_then(Buf::bytes) else { return Ok(None) };
+        let entries = (note * NOTE_ENTRIES..).zip(bytes.chunks(ENTRY_BYTES as usize));
+        let entries = entries
+            .map(|(extent, bytes)| Entry::decode(self.secret, ExtentId(extent), bytes))
+            .collect();
+        Ok(Some(entries))
+    }
+
+    /// Enters that so many units of an extent in use have landed, for good; all of them once
+    /// nothing is appended to it any more.
+    pub(super) fn enter_landed(
+        self: &Arc<Self>,
+        state: &mut State,
+        extent: ExtentId,
+        opening: Opening,
+        units: u32,
+    ) {
+        let (present, used) = state.extents.used(extent);
+        if present == opening {
+            let is_over = used.tail.is_none();
+            let fill = Fill::Used { label: used.label, units, is_over };
+            self.enter(state, extent, Entry { opening, fill });
+        }
+    }
+
+    /// Enters what is on the blocks of an extent, for good.
+    pub(super) fn enter(self: &Arc<Self>, state: &mut State, extent: ExtentId, entry: Entry) {
+        if state.ledger.enter(extent, entry) {
+            let drive = self.clone();
+            clock::spawn(async move { drive.write_ledger().await });
+        }
+    }
+
+    /// Writes what was entered, both copies of each note.
+    async fn write_ledger(self: Arc<Self>) {
+        loop {
+            let Some((first, entries)) = self.state().ledger.take(NOTE_ENTRIES) else { return };
+            let mut bytes = Vec::with_capacity(NOTE_BYTES as usize);
+            for (extent, entry) in (first..).zip(entries) {
+                let blank = [0; ENTRY_BYTES as usize];
+                let entry = entry.map(|entry| entry.encode(self.secret, ExtentId(extent)));
+                bytes.extend(entry.unwrap_or(blank));
+            }
+            let note = Segments::from_iter([Buf::copy_from(&bytes)]);
+            for copy in 0..2 {
+                let start = self.layout.ledger_note(copy, first / NOTE_ENTRIES);
+                // What is there is true as well, and tells less.
+                let _ = self.write_bytes(start, note.clone(), Class::HostWrite).await;
+            }
+        }
+    }
+
+    /// Waits until all that was entered is written.
+    pub(super) async fn ledger_written(&self) {
+        while !self.state().ledger.is_idle() {
+            clock::park(Rank::Array, Stage::Array).await;
+        }
+    }
+}

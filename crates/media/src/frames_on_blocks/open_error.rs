@@ -1,0 +1,50 @@
+use crate::error::Error;
+
+/// Why blocks could not be formatted or opened as a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// There is no superblock.
+    #[error("there is no Kvasir drive: format it first")]
+    NotADrive,
+    /// The format is of a later version.
+    #[error(
+        "the drive has format {found}, and this version knows {known}: use a version that knows it"
+    )]
+    Newer {
+        /// The drive's format.
+        found: u32,
+        /// The last that is known here.
+        known: u32,
+    },
+    /// There are fewer blocks, or more, than when the drive was formatted.
+    #[error(
+        "the drive was formatted on {formatted} bytes and is on {found} now: a copy was cut off, \
+         or a disk or file resized; give it its size back"
+    )]
+    OtherSize {
+        /// Bytes as the superblock says.
+        formatted: u64,
+        /// Bytes of the blocks.
+        found: u64,
+    },
+    /// Neither superblock is whole.
+    #[error("both superblocks of the drive are damaged: restore it from a copy")]
+    Damaged,
+    /// There is no room for one extent.
+    #[error("{found} bytes are too few for a drive: it needs {needed}")]
+    TooSmall {
+        /// Bytes of the blocks.
+        found: u64,
+        /// The least that would do.
+        needed: u64,
+    },
+    /// The sizes asked for cannot be had.
+    #[error(
+        "a drive has blocks of 512 to 4096 bytes, a power of two, and extents of whole 4 KiB, from \
+         32 KiB to 1 GiB"
+    )]
+    Sizes,
+    /// The blocks failed.
+    #[error(transparent)]
+    Media(#[from] Error),
+}

@@ -1,0 +1,167 @@
+use super::drive::Drive;
+use super::frame::Head;
+use super::layout::HEAD_BYTES;
+use super::origin::Opening;
+use crate::blocks::{Segments, cut};
+use crate::error::Error;
+use crate::extent::{PageId, Span};
+use crate::page::Page;
+use crate::sabotage::Sabotage;
+use base::Buf;
+use clock::Class;
+
+/// Bytes between two frames that are read with them rather than left out: what a disk reads while
+/// it would begin another read.
+const GAP_BYTES: u32 = 32 << 10;
+
+/// Bytes that are read in one piece, unless a page alone is longer.
+const RUN_BYTES: u32 = 1 << 20;
+
+impl Drive {
+    /// See [`crate::Media::read`].
+    pub(super) async fn read(&self, span: Span, class: Class) -> Result<Page, Error> {
+        let at = span.at;
+        let (opening, failed) = {
+            let mut state = self.state();
+            let (opening, used) = state.extents.used(at.extent);
+            (opening, used.tail.as_ref().and_then(|tail| tail.failed()))
+        };
+        // Of a page whose append has failed all may be there, and was never stored.
+        if failed.is_some_and(|from| at.page >= from) {
+            return Err(Error::Unrecovered(at));
+        }
+        let room = self.layout.pages().checked_sub(at.page).filter(|room| *room > 0);
+        let room = room.unwrap_or_else(|| panic!("{at} lies within its extent"));
+        let units = span.units.clamp(1, room);
+        let mut found = self.units(at, 0, units, class).await?;
+        let len = self.head_len(&found).ok_or(Error::Unrecovered(at))?;
+        let head_units = len.div_ceil(self.layout.unit_bytes);
+        if head_units > units {
+            let more = head_units.min(room) - units;
+            found.extend(self.units(at, units, more, class).await?);
+        }
+        self.page(at, opening, &found)
+    }
+
+    /// The page at `at`, with as much of its data as was found.
+    fn page(&self, at: PageId, opening: Opening, found: &[Buf]) -> Result<Page, Error> {
+        let len = self.head_len(found).ok_or(Error::Unrecovered(at))?;
+        let head_units = len.div_ceil(self.layout.unit_bytes);
+        let bytes = joined(found, 0, len).ok_or(Error::Unrecovered(at))?;
+        let bytes = bytes.bytes().unwrap_or_default();
+        let head = Head::decode(bytes).filter(|head| self.is_at(head, at, opening));
+        let head = head.ok_or(Error::Unrecovered(at))?;
+        let start = self.layout.units_bytes(head_units);
+        let have: u32 = found.iter().map(Buf::len).sum();
+        let data = cut(found, start, head.data_len.min(have - start));
+        let data = data.expect("there is as much");
+        Ok(Page::new(&bytes[HEAD_BYTES as usize..], whole_front(data)))
+    }
+
+    /// See [`crate::Media::read_all`].
+    pub(super) async fn read_all(
+        &self,
+        spans: Vec<Span>,
+        class: Class,
+    ) -> Vec<Result<Page, Error>> {
+        let mut pages = Vec::with_capacity(spans.len());
+        for run in self.runs(&spans) {
+            let found = self.read_run(run, class).await;
+            for (number, span) in run.iter().enumerate() {
+                // Where one of them cannot be read, or what lies in between, the others may be.
+                pages.push(match found.as_ref().map(|found| &found[number]) {
+                    Ok(Ok(page)) => Ok(page.clone()),
+                    _ => self.read(*span, class).await,
+                });
+            }
+        }
+        pages
+    }
+
+    /// Spans that are read in one piece.
+    fn runs<'a>(&self, spans: &'a [Span]) -> impl Iterator<Item = &'a [Span]> {
+        let [gap, most] = [GAP_BYTES, RUN_BYTES].map(|bytes| bytes / self.layout.unit_bytes);
+        let mut rest = spans;
+        std::iter::from_fn(move || {
+            let first = rest.first()?.at.page;
+            let mut end = first;
+            let joins = |span: &&Span| {
+                let (start, last) = (span.at.page, span.at.page.saturating_add(span.units));
+                let is_near = start == first || start <= end + gap && last - first <= most;
+                end = last;
+                is_near
+            };
+            let count = rest.iter().take_while(joins).count();
+            let (run, after) = rest.split_at(count);
+            rest = after;
+            Some(run)
+        })
+    }
+
+    async fn read_run(
+        &self,
+        run: &[Span],
+        class: Class,
+    ) -> Result<Vec<Result<Page, Error>>, Error> {
+        let (first, last) = (run[0].at, run[run.len() - 1]);
+        let opening = self.state().extents.used(first.extent).0;
+        let end = last.at.page.saturating_add(last.units).min(self.layout.pages());
+        let units = end.checked_sub(first.page).filter(|units| *units > 0);
+        let units = units.unwrap_or_else(|| panic!("{first} lies within its extent"));
+        let found = self.units(first, 0, units, class).await?;
+        let page = |span: &Span| {
+            let start = self.layout.units_bytes(span.at.page - first.page);
+            let len = self.layout.units_bytes(span.units.min(end - span.at.page));
+            let part = cut(&found, start, len).ok_or(Error::Unrecovered(span.at))?;
+            self.page(span.at, opening, &part)
+        };
+        Ok(run.iter().map(page).collect())
+    }
+
+    /// `count` units of a page from its unit `first` on.
+    async fn units(
+        &self,
+        at: PageId,
+        first: u32,
+        count: u32,
+        class: Class,
+    ) -> Result<Segments, Error> {
+        let start = self.layout.frame_start(PageId { page: at.page + first, ..at });
+        let read = self.read_bytes(start, self.layout.units_bytes(count), class).await;
+        read.map_err(|error| match error {
+            Error::UnrecoveredBlock(_) => Error::Unrecovered(at),
+            other => other,
+        })
+    }
+
+    /// Bytes of head and spare bytes of the frame that begins here.
+    fn head_len(&self, found: &[Buf]) -> Option<u32> {
+        Head::len_of(joined(found, 0, HEAD_BYTES.min(self.layout.unit_bytes))?.bytes()?)
+    }
+
+    /// Whether a head is that of `at` in this opening of its extent.
+    pub(super) fn is_at(&self, head: &Head, at: PageId, opening: Opening) -> bool {
+        let is_ours = head.origin == self.origin(at.extent, opening)
+            || Sabotage::FormerFrames.is_on()
+                && head.origin == self.origin(at.extent, head.origin.opening);
+        is_ours
+            && head.page == at.page
+            && at.page.saturating_add(head.units(&self.layout)) <= self.layout.pages()
+    }
+}
+
+/// `len` bytes from `start` in one piece.
+pub(super) fn joined(found: &[Buf], start: u32, len: u32) -> Option<Buf> {
+    Buf::join(&cut(found, start, len)?)
+}
+
+/// The data with its first bytes in one piece, up to the first phantom: a log may keep something
+/// there that it reads as one. Of a disk they are.
+pub(super) fn whole_front(data: Segments) -> Segments {
+    let real = data.iter().take_while(|segment| segment.bytes().is_some()).count();
+    if real < 2 {
+        return data;
+    }
+    let front = Buf::join(&data[..real]).expect("bytes join");
+    std::iter::once(front).chain(data.into_iter().skip(real)).collect()
+}
