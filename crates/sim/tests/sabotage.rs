@@ -11,16 +11,50 @@ const SEEDS: u64 = 60;
 /// The mistake of this process is one for all its tests.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// A mistake of the store, or of the drive below it.
+#[derive(Clone, Copy, Debug)]
+enum Mistake {
+    Store(Sabotage),
+    Drive(media::Sabotage),
+}
+
+impl From<Sabotage> for Mistake {
+    fn from(mistake: Sabotage) -> Self {
+        Self::Store(mistake)
+    }
+}
+
+impl From<media::Sabotage> for Mistake {
+    fn from(mistake: media::Sabotage) -> Self {
+        Self::Drive(mistake)
+    }
+}
+
+impl Mistake {
+    fn choose(self) {
+        match self {
+            Self::Store(mistake) => Sabotage::choose(Some(mistake)),
+            Self::Drive(mistake) => media::Sabotage::choose(Some(mistake)),
+        }
+    }
+
+    fn choose_none() {
+        Sabotage::choose(None);
+        media::Sabotage::choose(None);
+    }
+}
+
 /// The first seed that finds `mistake`, and how.
-fn found_by(mistake: Sabotage, scenario: Scenario) -> Option<(u64, Failure)> {
-    Sabotage::choose(Some(mistake));
+fn found_by(mistake: Mistake, scenario: Scenario) -> Option<(u64, Failure)> {
+    mistake.choose();
     let found = (0..SEEDS).find_map(|seed| Some((seed, failure(scenario, seed)?)));
-    Sabotage::choose(None);
+    Mistake::choose_none();
     found
 }
 
-fn assert_found(mistake: Sabotage, scenario: Scenario) {
+fn assert_found(mistake: impl Into<Mistake>, scenario: Scenario) {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mistake = mistake.into();
     let (seed, failure) = found_by(mistake, scenario)
         .unwrap_or_else(|| panic!("{mistake:?} is not found by {SEEDS} seeds of {scenario:?}"));
     assert!(!failure.message.is_empty(), "it is said what is wrong");
@@ -59,12 +93,42 @@ fn a_store_that_takes_parts_of_values_is_found() {
     assert_found(Sabotage::TornRecords, Scenario::Kv);
 }
 
+#[test]
+fn a_drive_that_answers_before_it_has_flushed_is_found() {
+    assert_found(media::Sabotage::AnswerBeforeFlush, Scenario::Disk);
+}
+
+#[test]
+fn a_drive_that_takes_what_an_extent_held_before_is_found() {
+    assert_found(media::Sabotage::FormerFrames, Scenario::Disk);
+}
+
+#[test]
+fn a_store_on_a_disk_that_answers_before_the_data_is_written_is_found() {
+    assert_found(Sabotage::AnswerBeforeData, Scenario::Disk);
+}
+
+#[test]
+fn a_store_on_a_disk_that_tells_of_headers_before_the_data_is_written_is_found() {
+    assert_found(Sabotage::IndexBeforeData, Scenario::Disk);
+}
+
+#[test]
+fn a_store_on_a_disk_that_does_not_look_at_sequences_is_found() {
+    assert_found(Sabotage::NoSequences, Scenario::Disk);
+}
+
+#[test]
+fn a_store_on_a_disk_that_takes_parts_of_batches_is_found() {
+    assert_found(Sabotage::TornBatches, Scenario::DiskBatches);
+}
+
 /// It shows only where a fault strikes, so of all faults of a run few are left.
 #[test]
 fn the_faults_of_a_failing_run_are_shortened_to_those_that_it_needs() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let (seed, failure) =
-        found_by(Sabotage::LostIsAbsent, Scenario::Kv).expect("some seed has such a fault");
+        found_by(Sabotage::LostIsAbsent.into(), Scenario::Kv).expect("some seed has such a fault");
     let needed = failure.plan.matches("[[fault]]").count();
     println!("seed {seed}: {needed} of {} faults:\n{}", failure.faults, failure.plan);
     assert!((1..=3).contains(&needed), "{failure:?}");

@@ -9,7 +9,7 @@ use base::{Buf, Key};
 use controller::Submission;
 use node::{Device, FaultPlan, Profile};
 use reactor::Reactor;
-use sim::{Scenario, Tally, sweep_scenario};
+use sim::{Scenario, Tally, sweep, sweep_scenario};
 use spec::{Command, Status, StoreOptions};
 
 fn run(scenario: Scenario, seeds: u64) -> Tally {
@@ -41,6 +41,24 @@ fn hosts_on_a_network_that_cuts_see_one_device() {
 #[test]
 fn batches_are_whole_or_absent_and_values_expire_on_time() {
     run(Scenario::Batches, 200);
+}
+
+#[test]
+fn keys_and_values_on_a_disk_outlive_its_faults_and_losses_of_power() {
+    let sum = run(Scenario::Disk, 40);
+    assert!(sum.victims > sum.cuts || sum.cuts < 100, "hardly anything was cleaned: {sum}");
+}
+
+#[test]
+fn batches_on_a_disk_are_whole_or_absent_and_values_expire_on_time() {
+    run(Scenario::DiskBatches, 40);
+}
+
+#[test]
+fn power_of_a_disk_is_lost_at_each_write_and_flush() {
+    // All of one disk.
+    let sum = sweep("scenarios", 600, sim::cut_at_change);
+    assert!(sum.victims > 10 || sum.cuts < 1_000, "hardly anything was cleaned: {sum}");
 }
 
 #[test]
