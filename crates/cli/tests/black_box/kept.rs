@@ -150,8 +150,8 @@ fn a_drive_in_memory_has_no_state() {
     let (_folder, state) = place();
     let words = ["serve", "--device", "mem:64MiB", "--nvme-tcp", ":0", "--state"];
     let ran = kvasir(words.into_iter().chain([state.to_str().unwrap()]));
-    let sentence = "kvasir: a drive in memory is not kept in a file: serve a profile, or leave the \
-                    state out\n";
+    let sentence = "kvasir: only an emulated drive is kept in a file: serve a profile, or leave \
+                    the state out\n";
     assert_eq!((ran.code, &ran.stderr[..]), (Some(2), sentence));
     assert!(!state.exists());
 }

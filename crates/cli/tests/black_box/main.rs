@@ -15,6 +15,10 @@ mod demo;
 #[cfg(test)]
 mod device;
 #[cfg(test)]
+mod drive;
+#[cfg(test)]
+mod drive_damage;
+#[cfg(test)]
 mod femu;
 #[cfg(test)]
 mod femu_gc;
@@ -24,6 +28,8 @@ mod figures;
 mod guide;
 #[cfg(test)]
 mod kept;
+#[cfg(test)]
+mod killed;
 #[cfg(test)]
 mod kv;
 #[cfg(test)]

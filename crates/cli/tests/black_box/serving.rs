@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Many times what the program takes for anything on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// How long somebody who fails may take from one word to the next.
+const SAYING: Duration = Duration::from_secs(2);
+
 /// It is gone when this is dropped.
 pub(crate) struct Serving {
     child: Child,
@@ -54,7 +57,10 @@ impl Serving {
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
         let ready = serde_json::from_str(&line);
-        let ready = ready.unwrap_or_else(|_| panic!("{:?}", stderr.recv_timeout(PATIENCE)));
+        let ready = ready.unwrap_or_else(|_| {
+            let said = std::iter::from_fn(|| stderr.recv_timeout(SAYING).ok());
+            panic!("it is not ready: {:?}", said.collect::<Vec<_>>())
+        });
         Self { child, stdout, stderr, ready }
     }
 
@@ -77,8 +83,13 @@ impl Serving {
         SocketAddr::new(ip, listener["port"].as_u64().unwrap().try_into().unwrap())
     }
 
+    /// Its process, which is there until this is dropped.
+    pub(crate) fn process(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        kill_process(self.process(), signal).unwrap();
     }
 
     /// The next line of its standard error.

@@ -1,0 +1,192 @@
+//! `kvasir format`, `inspect` and `check`: drives on files.
+
+use crate::program::{Ran, json, kvasir};
+use crate::serving::{Serving, store};
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::{TempDir, tempdir};
+
+/// A drive of the fewest extents, in a folder that goes when it is dropped.
+pub(crate) const SIZE: &str = "72MiB";
+
+/// Bytes of its superblock's place.
+const SUPERBLOCK: u64 = 4_096;
+
+pub(crate) fn formatted() -> (TempDir, PathBuf) {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("drive.kv");
+    let made = kvasir(["format", shown(&path), "--size", SIZE]);
+    assert_eq!((made.code, &made.stderr[..]), (Some(0), ""));
+    (folder, path)
+}
+
+pub(crate) fn shown(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn refused(arguments: &[&str]) -> String {
+    let Ran { code, stdout, stderr } = kvasir(arguments);
+    assert_eq!((code, &stdout[..]), (Some(2), ""), "{stderr}");
+    stderr
+}
+
+#[test]
+fn a_path_that_holds_something_is_formatted_only_by_force() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("data");
+    fs::write(&path, vec![7; 80 << 20]).unwrap();
+    let sentence = refused(&["format", shown(&path)]);
+    let expected = "holds data that kvasir does not know: --force overwrites it\n";
+    assert!(sentence.ends_with(expected), "{sentence}");
+    assert!(fs::read(&path).unwrap().iter().all(|byte| *byte == 7), "nothing is written");
+    assert!(refused(&["format", shown(&path), "--size", SIZE]).ends_with("leave --size out\n"));
+    assert_eq!(kvasir(["format", shown(&path), "--force"]).code, Some(0));
+    let sentence = refused(&["format", shown(&path)]);
+    assert!(sentence.contains("holds a drive of kvasir"), "{sentence}");
+    let none = folder.path().join("none");
+    assert!(refused(&["format", shown(&none)]).contains("--size says how large"));
+    assert!(refused(&["format", shown(&none), "--size", "1MiB"]).contains("too few"));
+}
+
+/// Where `mkfs.ext4` is not installed a file system cannot be made.
+#[test]
+fn a_file_system_is_named_and_stays() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("image");
+    fs::File::create(&path).unwrap().set_len(80 << 20).unwrap();
+    let made = ["mkfs.ext4", "/sbin/mkfs.ext4", "/usr/sbin/mkfs.ext4"].into_iter().any(|tool| {
+        let made = Command::new(tool).args(["-q", "-F"]).arg(&path).status();
+        made.is_ok_and(|status| status.success())
+    });
+    if !made {
+        return;
+    }
+    let before = fs::read(&path).unwrap();
+    let sentence = refused(&["format", shown(&path)]);
+    assert!(sentence.contains("ext4 file system: --force overwrites it"), "{sentence}");
+    for command in ["check", "inspect"] {
+        let sentence = refused(&[command, shown(&path)]);
+        assert!(sentence.contains("ext4 file system: it is no drive of kvasir"), "{sentence}");
+    }
+    assert!(fs::read(&path).unwrap() == before);
+}
+
+#[test]
+fn a_drive_in_use_is_neither_formatted_nor_looked_at() {
+    let (_folder, path) = formatted();
+    let device = path.to_str().unwrap();
+    let served = Serving::start(["--device", device, "--nvme-tcp", ":0"]);
+    store("key", &served.uri(0));
+    let process = served.process().as_raw_nonzero();
+    for command in ["check", "inspect"] {
+        let sentence = refused(&[command, device]);
+        let expected = format!("is in use by process {process} (kvasir): stop that first");
+        assert!(sentence.contains(&expected) && sentence.contains("kvasir top"), "{sentence}");
+    }
+    let sentence = refused(&["format", device, "--force"]);
+    assert!(sentence.contains(&process.to_string()), "{sentence}");
+    served.stop();
+    assert_eq!(kvasir(["check", device]).code, Some(0));
+}
+
+#[test]
+fn looking_writes_nothing_and_says_what_is_there() {
+    let (_folder, path) = formatted();
+    let device = path.to_str().unwrap();
+    let served = Serving::start(["--device", device, "--nvme-tcp", ":0"]);
+    for number in 0..20 {
+        store(&format!("key{number}"), &served.uri(0));
+    }
+    served.stop();
+    let before = fs::read(&path).unwrap();
+    let checked = json(["check", device, "--json"]);
+    assert_eq!((&checked["is_whole"], &checked["found"]), (&true.into(), &0.into()));
+    // Two records keep the namespace.
+    assert_eq!((&checked["records"], &checked["values"]), (&22.into(), &22.into()));
+    let facts = json(["inspect", device, "--json"]);
+    assert_eq!((&facts["pairs"], &facts["tombstones"]), (&22.into(), &0.into()));
+    assert_eq!(facts["size_bytes"], before.len());
+    let (mut keys, mut free) = (Vec::new(), 0);
+    let manifest = fs::read("Cargo.toml").unwrap();
+    for extent in 0..facts["extents"].as_u64().unwrap() {
+        let number = extent.to_string();
+        let arguments = ["inspect", device, "--extent", &number, "--json"];
+        let listed = kvasir(arguments);
+        if listed.code == Some(2) {
+            assert!(listed.stderr.ends_with("is free: nothing lies in it\n"), "{}", listed.stderr);
+            free += 1;
+            continue;
+        }
+        let pages = listed.json()["pages"].as_array().unwrap().clone();
+        for record in pages.iter().flat_map(|page| page["records"].as_array().into_iter().flatten())
+        {
+            if record["space"] == 1 {
+                assert_eq!((&record["kind"], &record["is_live"]), (&"value".into(), &true.into()));
+                let at = usize::try_from(record["value_byte"].as_u64().unwrap()).unwrap();
+                assert!(before[at..at + manifest.len()] == manifest, "{record}");
+                keys.push(record["key"].as_str().unwrap().to_owned());
+            }
+        }
+    }
+    keys.sort();
+    let mut expected: Vec<_> = (0..20).map(|number| format!("\"key{number}\"")).collect();
+    expected.sort();
+    assert_eq!((keys, &facts["free_extents"]), (expected, &free.into()));
+    let text = kvasir(["inspect", device]).stdout;
+    assert!(text.contains("by a checkpoint and 0 records"), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 80 || line.contains(device)), "{text}");
+    assert!(refused(&["inspect", device, "--extent", "99"]).contains("has extents 0 to"));
+    assert!(fs::read(&path).unwrap() == before, "nothing is written");
+}
+
+#[test]
+fn reactors_on_threads_of_their_own_use_one_drive() {
+    let (_folder, path) = formatted();
+    let device = path.to_str().unwrap();
+    let target = format!("file:{device}?reactors=3");
+    let bench = ["bench", "mixed", "--keys", "1000", "--ops", "20000", "--queue-depth", "64"];
+    let report = json(bench.into_iter().chain(["--json", "--target", &target]));
+    assert_eq!((&report["ops"], &report["errors"]), (&20_000.into(), &0.into()));
+    assert_eq!(json(["check", device, "--json"])["is_whole"], true);
+    for count in ["0", "65", "some"] {
+        let target = format!("file:{device}?reactors={count}");
+        let said = refused(&["bench", "store", "--ops", "1", "--target", &target]);
+        assert!(said.contains("reactors are 1 to 64"), "{said}");
+    }
+}
+
+#[test]
+fn what_is_no_drive_is_named() {
+    let (_folder, path) = formatted();
+    let device = path.to_str().unwrap();
+    let file = fs::File::options().read(true).write(true).open(&path).unwrap();
+    for command in ["check", "inspect"] {
+        assert!(refused(&[command, "/dev/null/none"]).starts_with("kvasir: cannot"));
+        assert!(refused(&[command, "src/rig.rs"]).contains("it is no drive of kvasir"));
+        assert!(refused(&[command, "Cargo.toml"]).contains("less than a block of it"));
+    }
+    let size = file.metadata().unwrap().len();
+    file.set_len(size / 2).unwrap();
+    for command in ["check", "inspect"] {
+        let sentence = refused(&[command, device]);
+        assert!(sentence.contains("a copy was cut off"), "{sentence}");
+    }
+    file.set_len(size).unwrap();
+    // Of a later format, whose checksum is right in both places.
+    let (mut bytes, mut places) = (vec![0; 4_096], vec![SUPERBLOCK]);
+    file.read_exact_at(&mut bytes, SUPERBLOCK).unwrap();
+    places.push(size / 4_096 * 4_096 - 4_096);
+    bytes[8] += 1;
+    bytes[12..16].fill(0);
+    let crc = base::checksum::crc32c(&bytes).to_le_bytes();
+    bytes[12..16].copy_from_slice(&crc);
+    for place in places {
+        file.write_all_at(&bytes, place).unwrap();
+    }
+    for command in ["check", "inspect"] {
+        let sentence = refused(&[command, device]);
+        assert!(sentence.contains("use a version that knows it"), "{sentence}");
+    }
+}
