@@ -1,0 +1,97 @@
+//! The drive under test, by the program's own commands.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A drive in a file, and the program that uses it.
+pub(crate) struct Kvasir {
+    program: PathBuf,
+    file: PathBuf,
+}
+
+/// A load on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub(crate) workload: &'static str,
+    pub(crate) durability: &'static str,
+    pub(crate) keys: u64,
+    pub(crate) ops: u64,
+    pub(crate) depth: u32,
+    pub(crate) more: &'static [&'static str],
+    /// Operations due in a second, if they come at a rate.
+    pub(crate) rate: Option<u64>,
+}
+
+/// How it went.
+#[derive(Clone, Debug)]
+pub(crate) struct Figures(Value);
+
+impl Kvasir {
+    /// `file` is made by [`Self::format`]. The program lies where this one does.
+    pub(crate) fn new(file: PathBuf) -> Result<Self, String> {
+        let here = std::env::current_exe().map_err(|error| error.to_string())?;
+        let program = here.with_file_name("kvasir");
+        if !program.exists() {
+            return Err("build the program first: cargo build --release -p kvasir-cli".into());
+        }
+        Ok(Self { program, file })
+    }
+
+    /// An empty drive of so many bytes.
+    pub(crate) fn format(&self, bytes: u64) -> Result<(), String> {
+        let (file, size) = (self.file.display().to_string(), bytes.to_string());
+        let made = !self.file.exists();
+        let size = if made { vec!["--size", &size] } else { vec!["--force"] };
+        self.run(&[&["format", &file][..], &size].concat()).map(drop)
+    }
+
+    /// What `inspect` says.
+    pub(crate) fn inspect(&self) -> Result<Value, String> {
+        let file = self.file.display().to_string();
+        let printed = self.run(&["inspect", &file, "--json"])?;
+        serde_json::from_slice(&printed).map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn bench(&self, load: &Load) -> Result<Figures, String> {
+        let target = format!("file:{}?durability={}", self.file.display(), load.durability);
+        let (keys, ops) = (load.keys.to_string(), load.ops.to_string());
+        let (depth, rate) = (load.depth.to_string(), load.rate.map(|rate| rate.to_string()));
+        let mut words = vec!["bench", load.workload, "--json", "--target", &target];
+        words.extend(["--value-size", "8KiB", "--key-size", "16", "--keys", &keys, "--ops", &ops]);
+        match &rate {
+            Some(rate) => words.extend(["--rate", rate]),
+            None => words.extend(["--queue-depth", &depth]),
+        }
+        words.extend(load.more);
+        let printed = self.run(&words)?;
+        serde_json::from_slice(&printed).map(Figures).map_err(|error| error.to_string())
+    }
+
+    fn run(&self, words: &[&str]) -> Result<Vec<u8>, String> {
+        let output = Command::new(&self.program).args(words).output();
+        let output = output.map_err(|error| format!("kvasir does not run: {error}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("kvasir {}: {said}", words.join(" ")));
+        }
+        Ok(output.stdout)
+    }
+}
+
+impl Figures {
+    /// A figure of the report, by its name.
+    pub(crate) fn of(&self, name: &str) -> f64 {
+        self.0[name].as_f64().unwrap_or(f64::NAN)
+    }
+
+    /// Operations a second.
+    pub(crate) fn rate(&self) -> f64 {
+        self.of("ops_per_wall_second")
+    }
+
+    /// A latency of one kind of operation, in microseconds.
+    pub(crate) fn latency(&self, kind: &str, name: &str) -> f64 {
+        self.0["latency_ns"][kind][name].as_f64().unwrap_or(f64::NAN) / 1e3
+    }
+}

@@ -1,0 +1,258 @@
+//! A drive on a disk beside `RocksDB` on the same disk, and beside fio for what the disk gives:
+//! pairs of 16 B and 8 KiB, five times the memory that `RocksDB` has.
+//!
+//! `cargo run --release -p experiments --bin drive -- FOLDER [ROUNDS]`, on an idle machine with fio
+//! and `db_bench`. The folder is made and removed, and takes some 20 GiB meanwhile.
+
+mod kvasir;
+mod rocksdb;
+mod row;
+
+use experiments::fio;
+use kvasir::{Figures, Kvasir, Load};
+use rocksdb::RocksDb;
+use row::{Bar, Row, print_medians};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+const ROUNDS: usize = 3;
+
+/// Of the drive.
+const BYTES: u64 = 8 << 30;
+
+/// Of its room for pairs, what they take.
+const FILL: f64 = 0.7;
+
+const VALUE_BYTES: f64 = 8_192.0;
+const PAIR_BYTES: f64 = 16.0 + VALUE_BYTES;
+
+/// For how long fio does what it does.
+const TIME: Duration = Duration::from_secs(8);
+
+/// Clients of `group`, and what is outstanding wherever depth is not what is asked about.
+const DEPTH: u32 = 64;
+
+/// Outstanding where the disk alone decides: a round trip of the disk is in nobody's way.
+const DEEP: u32 = 256;
+
+/// Where everything lies, and how many pairs there are.
+struct Bench {
+    plain: PathBuf,
+    kvasir: Kvasir,
+    rocksdb: RocksDb,
+    keys: u64,
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments.next();
+    let rounds = arguments.next().map_or(Ok(ROUNDS), |text| text.parse());
+    let (Some(folder), Ok(rounds @ 1..)) = (folder, rounds) else {
+        eprintln!("drive: name a folder to be made, as in `drive /var/tmp/drive 3`");
+        return ExitCode::from(2);
+    };
+    let folder = Path::new(&folder);
+    if let Err(error) = fs::create_dir(folder) {
+        eprintln!("drive: {} cannot be made: {error}", folder.display());
+        return ExitCode::FAILURE;
+    }
+    let result = Bench::new(folder).and_then(|bench| bench.measure(rounds));
+    // Whatever came of it, the folder was ours.
+    let removed = fs::remove_dir_all(folder).map_err(|error| error.to_string());
+    match result.and(removed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("drive: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Bench {
+    fn new(folder: &Path) -> Result<Self, String> {
+        let kvasir = Kvasir::new(folder.join("drive"))?;
+        // What a pair takes depends on the disk's blocks.
+        kvasir.format(BYTES)?;
+        kvasir.bench(&Load { ops: 10_000, keys: 10_000, ..store("capacitor") })?;
+        let seen = kvasir.inspect()?;
+        let of = |name: &str| seen[name].as_f64().ok_or(format!("inspect does not say {name}"));
+        let pair = of("live_bytes")? / of("pairs")?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        let keys = (of("capacity_bytes")? * FILL / pair) as u64;
+        let rocksdb = RocksDb { folder: folder.join("rocksdb"), keys };
+        println!(
+            "{keys} pairs, each {pair:.0} bytes on a drive of blocks of {}",
+            of("block_bytes")?
+        );
+        println!("RocksDB: {}", rocksdb::OPTIONS.join(" "));
+        Ok(Self { plain: folder.join("plain"), kvasir, rocksdb, keys })
+    }
+
+    fn measure(&self, rounds: usize) -> Result<(), String> {
+        let mut found = Vec::new();
+        for round in 1..=rounds {
+            let mut rows = Vec::new();
+            for part in [Self::loads, Self::overwrites, Self::gets, Self::mix, Self::group] {
+                rows.extend(part(self)?);
+                eprint!("round {round} of {rounds}, {} figures\r", rows.len());
+            }
+            found.push(rows);
+        }
+        println!("\nmedians of {rounds} rounds:");
+        print_medians(&found);
+        Ok(())
+    }
+
+    fn all(&self, load: Load) -> Load {
+        Load { keys: self.keys, ops: self.keys, ..load }
+    }
+
+    fn loads(&self) -> Result<Vec<Row>, String> {
+        let sequential = Load { more: &["--distribution", "sequential"], ..store("capacitor") };
+        self.kvasir.format(BYTES)?;
+        let in_order = self.kvasir.bench(&self.all(sequential))?.rate();
+        self.kvasir.format(BYTES)?;
+        let random = self.kvasir.bench(&self.all(store("capacitor")))?.rate();
+        let theirs = self.rocksdb("fillrandom", self.keys, 1, &[])?;
+        Ok(vec![
+            row("random load", random, in_order, "sequential load", Bar::AtLeast(0.9)),
+            row("random load", random, theirs, "RocksDB", Bar::AtLeast(1.0)),
+        ])
+    }
+
+    /// Four for each key.
+    fn overwrites(&self) -> Result<Vec<Row>, String> {
+        let more = &["--read-percent", "0"];
+        let load = Load { workload: "mixed", more, ..store("capacitor") };
+        let steady = self.kvasir.bench(&Load { ops: 4 * self.keys, ..self.all(load) })?;
+        let theirs = self.rocksdb("overwrite", 4 * self.keys, 1, &[])?;
+        let limit = self.write_bytes()? / steady.of("disk_write_amplification") / PAIR_BYTES;
+        let rate = steady.rate();
+        let index = steady.of("index_bytes_per_pair");
+        let mut rows = vec![
+            row("random overwrite", rate, theirs, "RocksDB", Bar::AtLeast(4.0)),
+            row("random overwrite", rate, limit, "bandwidth by amplification", Bar::AtLeast(0.6)),
+            row("index, bytes a pair", index, 1.0, "one", Bar::AtMost(16.0)),
+        ];
+        rows.push(self.open_loop(rate)?);
+        Ok(rows)
+    }
+
+    /// Overwrites at four fifths of the rate at which they come at most.
+    fn open_loop(&self, most: f64) -> Result<Row, String> {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        let rate = (most * 0.8) as u64;
+        let more = &["--read-percent", "0"];
+        let load = Load { workload: "mixed", more, rate: Some(rate), ..store("capacitor") };
+        let load = Load { ops: 3 * self.keys, ..self.all(load) };
+        let ours = self.kvasir.bench(&load)?.latency("store", "p999");
+        let theirs = self.fio("randwrite", 8 << 10, DEPTH, &[&format!("--rate_iops={rate}")])?;
+        let of = "fio's writes of 8 KiB at that rate, us";
+        Ok(row("p99.9 of a store at 0.8 of that, us", ours, theirs.p999, of, Bar::AtMost(3.0)))
+    }
+
+    fn gets(&self) -> Result<Vec<Row>, String> {
+        let deep = Load { workload: "retrieve", depth: DEPTH, ..self.all(store("capacitor")) };
+        let alone = Load { depth: 1, ops: self.keys / 10, ..deep };
+        let (deep, alone) = (self.kvasir.bench(&deep)?, self.kvasir.bench(&alone)?);
+        let bytes = deep.of("disk_read_bytes") / deep.of("disk_reads");
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole blocks")]
+        let bytes = bytes.round() as u32;
+        let theirs = self.rocksdb("readrandom", self.keys / 32, 32, &[])?;
+        let reads = |depth, bytes| self.fio("randread", bytes, depth, &[]);
+        let (same, value) = (reads(DEPTH, bytes)?, reads(DEPTH, 8 << 10)?);
+        let (same_alone, value_alone) = (reads(1, bytes)?, reads(1, 8 << 10)?);
+        let each = |figures: &Figures, name| figures.of(name) / figures.of("ops");
+        let mean = alone.latency("retrieve", "mean");
+        let (rate, what) = (deep.rate(), "random get, 64 at a time");
+        Ok(vec![
+            row(what, rate, same.rate, "fio, the same bytes", Bar::AtLeast(0.9)),
+            row(what, rate, value.rate, "fio, 8 KiB", Bar::AtLeast(0.9)),
+            row(what, rate, theirs, "RocksDB, 32 threads", Bar::AtLeast(1.0)),
+            row("get alone, us", mean, same_alone.mean, "fio, the same bytes", Bar::AtMost(1.15)),
+            row("get alone, us", mean, value_alone.mean, "fio, 8 KiB", Bar::AtMost(1.15)),
+            row("reads of the disk", each(&deep, "disk_reads"), 1.0, "a get", Bar::AtMost(1.05)),
+            row(
+                "bytes read",
+                each(&deep, "disk_read_bytes"),
+                VALUE_BYTES,
+                "bytes got",
+                Bar::AtMost(1.55),
+            ),
+        ])
+    }
+
+    /// Nine gets to a store.
+    fn mix(&self) -> Result<Vec<Row>, String> {
+        let more = &["--read-percent", "90"];
+        let load = Load { workload: "mixed", depth: 32, more, ..store("capacitor") };
+        let ours = self.kvasir.bench(&self.all(load))?.rate();
+        let share = &["--readwritepercent=90"];
+        let theirs = self.rocksdb("readrandomwriterandom", self.keys / 32, 32, share)?;
+        Ok(vec![row(
+            "nine gets to a store, 32 at a time",
+            ours,
+            theirs,
+            "RocksDB",
+            Bar::AtLeast(1.5),
+        )])
+    }
+
+    fn group(&self) -> Result<Vec<Row>, String> {
+        let load = Load { depth: DEPTH, ops: self.keys / 2, keys: self.keys, ..store("group") };
+        let ours = self.kvasir.bench(&load)?;
+        let theirs = self.fio("write", 8 << 10, 1, &["--fdatasync=1"])?;
+        let of = "fio, a flush for each";
+        Ok(vec![row("group, 64 clients", ours.rate(), theirs.rate, of, Bar::AtLeast(20.0))])
+    }
+
+    fn rocksdb(
+        &self,
+        benchmark: &'static str,
+        ops: u64,
+        threads: u32,
+        more: &'static [&'static str],
+    ) -> Result<f64, String> {
+        self.rocksdb.bench(&rocksdb::Load { benchmark, ops, threads, more })
+    }
+
+    /// On a file that is as large as the drive and written all over.
+    fn fio(
+        &self,
+        mode: &'static str,
+        bytes: u32,
+        depth: u32,
+        more: &[&str],
+    ) -> Result<fio::Figures, String> {
+        if !self.plain.exists() {
+            self.fill_plain()?;
+        }
+        let more = more.iter().map(|option| (*option).to_owned()).collect();
+        fio::Job { file: &self.plain, mode, bytes, depth, time: TIME, more }.run()
+    }
+
+    /// By fio itself: what is new to a file system costs it more.
+    fn fill_plain(&self) -> Result<(), String> {
+        let more = ["--time_based=0", "--runtime=600"].map(str::to_owned);
+        let more = more.into_iter().chain([format!("--size={BYTES}")]).collect();
+        let (file, mode, bytes, depth, time) = (&self.plain, "write", 1 << 20, 8, TIME);
+        fio::Job { file, mode, bytes, depth, time, more }.run().map(drop)
+    }
+
+    /// Bytes a second in writes of 1 MiB, one after the other.
+    fn write_bytes(&self) -> Result<f64, String> {
+        let bytes = 1 << 20;
+        Ok(self.fio("write", bytes, 8, &[])?.rate * f64::from(bytes))
+    }
+}
+
+fn store(durability: &'static str) -> Load {
+    let workload = "store";
+    Load { workload, durability, keys: 0, ops: 0, depth: DEEP, more: &[], rate: None }
+}
+
+fn row(what: &'static str, ours: f64, other: f64, of: &'static str, bar: Bar) -> Row {
+    Row { what, ours, other, of, bar }
+}

@@ -1,0 +1,44 @@
+/// A figure beside what it is compared with.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) what: &'static str,
+    pub(crate) ours: f64,
+    /// What it is divided by, and what that is of.
+    pub(crate) other: f64,
+    pub(crate) of: &'static str,
+    pub(crate) bar: Bar,
+}
+
+/// What the ratio has to be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bar {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Row {
+    fn ratio(&self) -> f64 {
+        self.ours / self.other
+    }
+
+    fn print(&self) {
+        let Self { what, ours, other, of, bar } = self;
+        let ratio = self.ratio();
+        let (words, holds) = match bar {
+            Bar::AtLeast(bar) => (format!("at least {bar}"), ratio >= *bar),
+            Bar::AtMost(bar) => (format!("at most {bar}"), ratio <= *bar),
+        };
+        let holds = if holds { "met" } else { "NOT met" };
+        println!("{what}: {ours:.2}; {of}: {other:.2}; ratio {ratio:.3} (bar: {words}, {holds})");
+    }
+}
+
+/// Prints each row as the median of what the rounds found.
+pub(crate) fn print_medians(rounds: &[Vec<Row>]) {
+    for (place, row) in rounds[0].iter().enumerate() {
+        let mut of_row: Vec<&Row> = rounds.iter().map(|rows| &rows[place]).collect();
+        of_row.sort_by(|one, other| one.ratio().total_cmp(&other.ratio()));
+        let middle = of_row[of_row.len() / 2];
+        Row { what: row.what, ..middle.clone() }.print();
+    }
+}

@@ -1,0 +1,3 @@
+//! What several experiments compare themselves with.
+
+pub mod fio;
