@@ -3,8 +3,8 @@ use super::origin::{Kind, ORIGIN_BYTES, Origin, word};
 use crate::blocks::Segments;
 use crate::extent::{Label, Stream};
 use crate::page::Page;
+use base::Buf;
 use base::checksum::{crc32c, crc32c_append, crc32c_flipped_bit};
-use base::{Buf, BufMut};
 
 /// What stands before the spare bytes of a page:
 ///
@@ -107,30 +107,37 @@ impl Head {
         self.page.saturating_sub(self.padding as u32)
     }
 
-    /// Puts the frame of `page` with this head, whose lengths and checksum are set from it, behind
-    /// `frames`. `zeros` are at least as many as a unit has.
-    pub(super) fn push(mut self, layout: &Layout, page: &Page, zeros: &Buf, frames: &mut Segments) {
+    /// Fills `head`, which has zeros, with this one of `page`, whose lengths and checksum are set
+    /// from it.
+    pub(super) fn fill(mut self, page: &Page, head: &mut [u8]) {
         let spare = page.spare();
         self.spare_len = u32::try_from(spare.len()).expect("it fits a unit");
         self.data_len = page.data_bytes();
-        let data = page.segments();
         let mut crc = DataCrc::default();
-        data.iter().for_each(|segment| crc.add(segment));
+        page.segments().iter().for_each(|segment| crc.add(segment));
         self.data_crc = crc.value();
-        let units = layout.frames().head_units(self.spare_len);
-        let mut head = BufMut::unpooled(layout.units_bytes(units) as usize);
-        let bytes = head.as_mut();
-        self.encode(&mut bytes[..HEAD_LEN]);
+        self.encode(&mut head[..HEAD_LEN]);
         let end = HEAD_LEN + spare.len();
-        bytes[HEAD_LEN..end].copy_from_slice(spare);
-        let crc = crc32c(&bytes[4..end]);
-        bytes[..4].copy_from_slice(&crc.to_le_bytes());
-        frames.push(head.freeze());
-        frames.extend(data.into_iter().filter(|segment| segment.len() > 0));
-        let padding = self.data_len.next_multiple_of(layout.unit_bytes) - self.data_len;
-        if padding > 0 {
-            frames.push(zeros.slice(0..padding));
-        }
+        head[HEAD_LEN..end].copy_from_slice(spare);
+        let crc = crc32c(&head[4..end]);
+        head[..4].copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// Bytes that the head of `page` takes with its spare bytes, to the end of a unit.
+pub(super) fn head_bytes(layout: &Layout, page: &Page) -> u32 {
+    let spare_len = u32::try_from(page.spare().len()).expect("it fits a unit");
+    layout.units_bytes(layout.frames().head_units(spare_len))
+}
+
+/// Puts the frame of `page` behind `frames`. `zeros` are at least as many as a unit has.
+pub(super) fn push(layout: &Layout, head: Buf, page: &Page, zeros: &Buf, frames: &mut Segments) {
+    let data_len = page.data_bytes();
+    frames.push(head);
+    frames.extend(page.segments().into_iter().filter(|segment| segment.len() > 0));
+    let padding = data_len.next_multiple_of(layout.unit_bytes) - data_len;
+    if padding > 0 {
+        frames.push(zeros.slice(0..padding));
     }
 }
 
@@ -205,6 +212,7 @@ mod tests {
     use crate::blocks::cut;
     use crate::extent::ExtentId;
     use crate::frames_on_blocks::origin::Opening;
+    use base::BufMut;
 
     const HEAD: Head = Head {
         origin: Origin {
@@ -226,9 +234,16 @@ mod tests {
         Layout { block_bytes: 512, unit_bytes, extent_bytes, extents: 1, size_bytes: 1 << 20 }
     }
 
+    fn segments(unit_bytes: u32, page: &Page) -> Segments {
+        let (layout, mut frames) = (layout(unit_bytes), Segments::new());
+        let mut head = BufMut::unpooled(head_bytes(&layout, page) as usize);
+        HEAD.fill(page, head.as_mut());
+        push(&layout, head.freeze(), page, &Buf::copy_from(&[0; 4_096]), &mut frames);
+        frames
+    }
+
     fn frame(unit_bytes: u32, page: &Page) -> Vec<u8> {
-        let mut frames = Segments::new();
-        HEAD.push(&layout(unit_bytes), page, &Buf::copy_from(&[0; 4_096]), &mut frames);
+        let frames = segments(unit_bytes, page);
         frames.iter().flat_map(|part| part.bytes().unwrap().to_vec()).collect()
     }
 
@@ -283,9 +298,7 @@ mod tests {
     #[test]
     fn values_are_written_by_reference() {
         let value = Buf::copy_from(&[5; 1_000]);
-        let mut frames = Segments::new();
-        let page = Page::new(b"", [value.clone()]);
-        HEAD.push(&layout(512), &page, &Buf::copy_from(&[0; 512]), &mut frames);
+        let frames = segments(512, &Page::new(b"", [value.clone()]));
         assert_eq!(frames.iter().map(Buf::len).collect::<Vec<_>>(), [512, 1_000, 24]);
         assert_eq!(frames[1].bytes().unwrap().as_ptr(), value.bytes().unwrap().as_ptr());
     }

@@ -1,13 +1,13 @@
 use super::drive::Drive;
 use super::durability::Durability;
-use super::frame::Head;
+use super::frame::{Head, head_bytes, push};
 use super::origin::Opening;
 use super::tail::Queued;
 use crate::blocks::Segments;
 use crate::error::Error;
 use crate::extent::{ExtentId, Label, PageId};
 use crate::page::Page;
-use base::Buf;
+use base::{Buf, BufMut};
 use clock::{Class, Rank, Stage};
 use std::sync::Arc;
 
@@ -133,27 +133,42 @@ impl Drive {
     }
 
     fn frames(&self, extent: ExtentId, gathered: &Gathered) -> Segments {
-        let Gathered { pages, opening, label, landed, .. } = gathered;
-        let origin = self.origin(extent, *opening);
-        let mut frames = Segments::new();
-        let mut end = gathered.start;
-        for Queued { number, padding, end: page_end, page, .. } in pages {
+        let heads = self.heads(extent, gathered);
+        let (mut frames, mut end, mut at) = (Segments::new(), gathered.start, 0);
+        for Queued { number, end: page_end, page, .. } in &gathered.pages {
             frames.extend(self.padding(end, *number));
             end = *page_end;
+            let head = heads.slice(at..at + head_bytes(&self.layout, page));
+            at += head.len();
+            push(&self.layout, head, page, &self.zeros, &mut frames);
+        }
+        frames.extend(self.padding(end, self.layout.first_of_block(end)));
+        frames
+    }
+
+    /// The heads of all pages, one behind the other.
+    fn heads(&self, extent: ExtentId, gathered: &Gathered) -> Buf {
+        let Gathered { pages, opening, label, landed, .. } = gathered;
+        let origin = self.origin(extent, *opening);
+        let len = |queued: &Queued| head_bytes(&self.layout, &queued.page) as usize;
+        let mut heads = BufMut::unpooled(pages.iter().map(len).sum());
+        let mut rest = heads.as_mut();
+        for queued in pages {
+            let (bytes, more) = rest.split_at_mut(len(queued));
+            rest = more;
             let head = Head {
                 origin,
                 label: *label,
-                page: *number,
+                page: queued.number,
                 landed: *landed,
-                padding: *padding,
+                padding: queued.padding,
                 spare_len: 0,
                 data_len: 0,
                 data_crc: 0,
             };
-            head.push(&self.layout, page, &self.zeros, &mut frames);
+            head.fill(&queued.page, bytes);
         }
-        frames.extend(self.padding(end, self.layout.first_of_block(end)));
-        frames
+        heads.freeze()
     }
 
     /// What lies between frames, from unit `start` to `end`.
