@@ -29,7 +29,7 @@ struct Report {
     /// Bytes of live pairs, headers and padding included.
     live_bytes: u64,
     tombstones: u64,
-    /// Bytes of extents with records for each byte of live pairs.
+    /// Bytes of extents in use for each byte of live pairs.
     space_amplification: Option<f64>,
     index_bytes_per_pair: Option<f64>,
     #[serde(flatten)]
@@ -105,7 +105,7 @@ impl Report {
             live_bytes: usage.values.bytes,
             tombstones: usage.tombstones.records,
             space_amplification: quotient(
-                shares.of_records() * info.extent_bytes,
+                extents.len() as u64 * info.extent_bytes,
                 usage.values.bytes,
             ),
             index_bytes_per_pair: quotient(usage.index_bytes, usage.values.records),

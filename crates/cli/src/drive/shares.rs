@@ -56,12 +56,6 @@ impl Shares {
         }
     }
 
-    /// Extents that hold records.
-    pub(super) fn of_records(&self) -> u64 {
-        let records = self.streams.iter().filter(|of| of.stream != name(Stream::Index));
-        records.map(|of| of.extents).sum()
-    }
-
     pub(super) fn text(&self) -> String {
         let rows = self.streams.iter().map(|of| {
             let share = |bytes: u64| share(bytes, of.all_bytes);

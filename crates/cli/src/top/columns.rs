@@ -45,13 +45,16 @@ pub(super) fn of_hosts(width: u16) -> Vec<Column<HostSample>> {
     columns
 }
 
+/// With the factors of write, read and space amplification.
 pub(super) fn of_devices() -> Vec<Column<DeviceSample>> {
     vec![
         column("device", HOST_WIDTH, |it: &DeviceSample| end(&it.name, HOST_WIDTH)),
         column("operations/s", 12, |it| rounded(it.rates.operations)),
         column("MB/s read", 10, |it| tenths(it.rates.bytes_read / 1e6)),
         column("MB/s written", 12, |it| tenths(it.rates.bytes_written / 1e6)),
-        column("write amplification", 19, |it| ratio(it.write_amplification)),
+        column("WAF", 6, |it| ratio(it.write_amplification)),
+        column("RAF", 6, |it| ratio(it.read_amplification)),
+        column("SAF", 6, |it| ratio(it.space_amplification)),
     ]
 }
 

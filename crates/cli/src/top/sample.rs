@@ -60,6 +60,8 @@ pub(super) struct DeviceSample {
     #[serde(flatten)]
     pub(super) rates: Rates,
     pub(super) write_amplification: Option<f64>,
+    pub(super) read_amplification: Option<f64>,
+    pub(super) space_amplification: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -167,6 +169,8 @@ impl DeviceSample {
             name: after.name.clone(),
             rates: Rates::of(before.map(|it| it.work), after.work, interval),
             write_amplification: after.write_amplification,
+            read_amplification: after.read_amplification,
+            space_amplification: after.space_amplification,
         }
     }
 }

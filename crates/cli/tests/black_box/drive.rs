@@ -157,6 +157,31 @@ fn reactors_on_threads_of_their_own_use_one_drive() {
     }
 }
 
+/// 1,000 values of 16 KiB in extents of 8 MiB, of which each is read twice.
+#[test]
+fn a_server_says_what_its_disk_does_for_a_byte_of_hosts() {
+    let (_folder, path) = formatted();
+    let words = ["--device", shown(&path), "--nvme-tcp", ":0", "--http", ":0", "--scrub", "off"];
+    let served = Serving::start(words);
+    let factors = || {
+        let sample = json(["top", served.ready["http"].as_str().unwrap(), "--once", "--json"]);
+        let device = sample["devices"][0].clone();
+        ["write", "read", "space"].map(|of| device[format!("{of}_amplification")].as_f64())
+    };
+    let [write, read, space] = factors();
+    assert_eq!((write, read, space), (None, None, None), "nobody wrote or read");
+    for (load, ops) in [("store", "1000"), ("retrieve", "2000")] {
+        let size = ["--keys", "1000", "--value-size", "16384", "--ops", ops];
+        let bench = ["bench", load, "--json", "--target", &served.uri(0)];
+        assert_eq!(json(bench.into_iter().chain(size))["errors"], 0);
+    }
+    let [write, read, space] = factors().map(Option::unwrap);
+    // A head of 512 bytes at least, and at most 24 KiB in blocks of 4 KiB; a little to open it.
+    assert!((1.03..1.6).contains(&write), "{write}");
+    assert!((1.03..1.6).contains(&read), "{read}");
+    assert!((1.0..4.0).contains(&space), "{space}");
+}
+
 #[test]
 fn what_is_no_drive_is_named() {
     let (_folder, path) = formatted();

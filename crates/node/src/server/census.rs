@@ -1,7 +1,7 @@
 //! What there is in a reactor at an instant, and how a thread that is none asks for it.
 
 use super::connections::{ConnectionCensus, Connections};
-use super::drive::Drive;
+use super::drive::{Drive, Space};
 use super::house::House;
 use super::report::Moved;
 use base::Nanos;
@@ -29,8 +29,10 @@ pub(super) struct DeviceCensus {
     pub(super) place: usize,
     pub(super) namespaces: Vec<NamespaceCensus>,
     pub(super) work: Work,
-    /// Bytes programmed, where there is flash.
+    /// Bytes programmed and read, where there is flash.
     pub(super) programmed: Option<u64>,
+    pub(super) read: Option<u64>,
+    pub(super) space: Option<Space>,
     pub(super) scrubbed: Option<Scrubbed>,
 }
 
@@ -59,6 +61,8 @@ impl DeviceCensus {
             namespaces: namespaces.collect(),
             work: subsystems.work_of(controller),
             programmed: drive.programmed_bytes(),
+            read: drive.read_bytes(),
+            space: drive.space(),
             scrubbed: drive.scrubbed(),
         }
     }

@@ -31,8 +31,19 @@ pub(super) struct OpenDisk {
 pub(super) struct Emulated {
     device: Device,
     profile: Box<Profile>,
-    /// What had been programmed before it was served. What hosts write is counted from there on.
+    /// What had been programmed and read before it was served. What hosts do is counted from there
+    /// on.
     programmed_before: u64,
+    read_before: u64,
+}
+
+/// What pairs take of a drive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Space {
+    /// Bytes of its extents in use.
+    pub(super) taken_bytes: u64,
+    /// Bytes of live pairs, headers and padding included.
+    pub(super) live_bytes: u64,
 }
 
 impl Drive {
@@ -119,6 +130,24 @@ impl Drive {
         }
     }
 
+    /// Bytes that were read of the flash or the disk since it is served.
+    pub(super) fn read_bytes(&self) -> Option<u64> {
+        match self {
+            Self::Emulated(drive) => Some(drive.read_bytes()),
+            Self::Memory(_) => None,
+            Self::Disk(disk) => Some(disk.file.counters().read_bytes),
+        }
+    }
+
+    /// What the pairs on a disk take of it, once they are more than an extent has.
+    pub(super) fn space(&self) -> Option<Space> {
+        let Self::Disk(disk) = self else { return None };
+        let (usage, info) = (disk.drive.store().usage(), disk.drive.info());
+        let taken_bytes = u64::from(info.extents - usage.extents_free) * info.extent_bytes;
+        let live_bytes = usage.values.bytes;
+        (live_bytes > info.extent_bytes).then_some(Space { taken_bytes, live_bytes })
+    }
+
     /// What reading all of a disk in the background has come to.
     pub(super) fn scrubbed(&self) -> Option<Scrubbed> {
         match self {
@@ -147,7 +176,12 @@ impl Drive {
 impl Emulated {
     fn new(device: Device, profile: Box<Profile>) -> Self {
         let programmed_before = programmed(&device, &profile);
-        Self { device, profile, programmed_before }
+        let read_before = device.figures().nand.bytes_read;
+        Self { device, profile, programmed_before, read_before }
+    }
+
+    fn read_bytes(&self) -> u64 {
+        self.device.figures().nand.bytes_read - self.read_before
     }
 
     fn flash(&self) -> FlashFigures {

@@ -73,10 +73,20 @@ pub struct DeviceStatus {
     /// What all hosts have had it do, by all of its subsystems.
     #[serde(flatten)]
     pub work: WorkStatus,
-    /// Bytes of data programmed into its flash; none where it has no flash.
+    /// Bytes of data programmed into its flash, or written to its disk; none where it has neither.
     pub flash_bytes_programmed: Option<u64>,
     /// The same for each byte that hosts wrote; none before they have.
     pub write_amplification: Option<f64>,
+    /// Bytes of data read from its flash or disk, for whatever reason; none where it has neither.
+    #[serde(default)]
+    pub flash_bytes_read: Option<u64>,
+    /// The same for each byte that hosts read; none before they have.
+    #[serde(default)]
+    pub read_amplification: Option<f64>,
+    /// Bytes of extents in use for each byte of live pairs, headers and padding included; none but
+    /// for a disk with more of them than an extent has.
+    #[serde(default)]
+    pub space_amplification: Option<f64>,
     /// What reading all of it in the background has come to; none but for a disk.
     #[serde(default)]
     pub scrub: Option<ScrubStatus>,
@@ -200,7 +210,6 @@ impl From<Work> for WorkStatus {
 }
 
 impl DeviceStatus {
-    #[expect(clippy::cast_precision_loss, reason = "for people, for whom 53 bits are plenty")]
     fn of(name: &str, device: &DeviceCensus) -> Self {
         let namespaces = device.namespaces.iter().map(|namespace| NamespaceStatus {
             nsid: namespace.id,
@@ -208,16 +217,24 @@ impl DeviceStatus {
             bytes: namespace.bytes,
         });
         let work = WorkStatus::from(device.work);
-        let programmed = device.programmed.filter(|_| work.bytes_written > 0);
         Self {
             name: name.to_owned(),
             namespaces: namespaces.collect(),
             work,
             flash_bytes_programmed: device.programmed,
-            write_amplification: programmed.map(|bytes| bytes as f64 / work.bytes_written as f64),
+            write_amplification: device.programmed.and_then(|all| ratio(all, work.bytes_written)),
+            flash_bytes_read: device.read,
+            read_amplification: device.read.and_then(|all| ratio(all, work.bytes_read)),
+            space_amplification: device.space.and_then(|it| ratio(it.taken_bytes, it.live_bytes)),
             scrub: device.scrubbed.map(ScrubStatus::from),
         }
     }
+}
+
+/// How many of `all` there are for each of `of`; none where there are none of these.
+#[expect(clippy::cast_precision_loss, reason = "for people, for whom 53 bits are plenty")]
+fn ratio(all: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| all as f64 / of as f64)
 }
 
 impl AssociationStatus {

@@ -132,6 +132,7 @@ fn flash_has_programmed_more_than_hosts_wrote_and_memory_nothing() {
     let status = scene.status();
     let [pairs, _, flash] = &status.devices[..] else { panic!("there are three") };
     assert_eq!((pairs.flash_bytes_programmed, pairs.write_amplification), (None, None));
+    assert_eq!((pairs.flash_bytes_read, flash.read_amplification), (None, None));
     let programmed = flash.flash_bytes_programmed.unwrap();
     assert!(programmed >= 40 * 1_000, "{programmed}");
     #[expect(clippy::cast_precision_loss, reason = "it is small")]

@@ -27,8 +27,8 @@ host                  queues in flight   reads/s  writes/s      MB/s     memory
 ..0-8000-000000000001      3        12     2,000     1,000       8.3    3.0 MiB
 nqn.quiet                  3        12         0         0       0.0        0 B
 
-device                 operations/s  MB/s read MB/s written write amplification
-fast                          3,100        8.2          0.1                   -
+device                 operations/s  MB/s read MB/s written    WAF    RAF    SAF
+fast                          3,100        8.2          0.1   1.25   1.50      -
 
 reactor                        busy connections
 0                            25.0 %           6
