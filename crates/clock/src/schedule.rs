@@ -177,11 +177,6 @@ impl Schedule {
         (self.home, self.abroad) = (home, Some(abroad));
     }
 
-    /// Its number among fellows.
-    pub fn home(&self) -> u32 {
-        self.home
-    }
-
     #[inline]
     pub(crate) const fn id(&self, index: u32) -> TaskId {
         TaskId { index, home: self.home }

@@ -168,7 +168,8 @@ impl DiskDrive {
         &self.controller
     }
 
-    /// The store of its pairs.
+    /// The store of its pairs. Beside other reactors it is used through a controller alone, which
+    /// goes inside the monitor for each poll.
     pub const fn store(&self) -> &Arc<Store> {
         &self.store
     }

@@ -61,10 +61,10 @@ pub(crate) struct DiskDriver {
 struct Mount {
     target: RefCell<Option<Rc<DiskTarget>>>,
     how: Cell<How>,
-    /// The drive could not be opened.
-    has_failed: Cell<bool>,
     is_done: Cell<bool>,
     is_closed: Cell<bool>,
+    /// It could not be opened, or was asked to close and has.
+    is_over: Cell<bool>,
 }
 
 impl DiskDriver {
@@ -215,7 +215,7 @@ impl DiskDriver {
                     let counts = disk.counts();
                     let faults = counts.failed_reads + counts.failed_changes;
                     assert!(faults > 0, "nothing has failed, and it does not open: {error}");
-                    mount.has_failed.set(true);
+                    mount.is_over.set(true);
                     return;
                 }
             };
@@ -232,7 +232,7 @@ impl DiskDriver {
 
     /// Waits while `goes_on`, a life at most.
     async fn wait_while(&self, mount: &Mount, mut goes_on: impl FnMut() -> bool) {
-        while goes_on() && !mount.has_failed.get() && !self.disk.is_cut() {
+        while goes_on() && !mount.is_over.get() && !self.disk.is_cut() {
             assert!(clock::now() < LIFE_MAX, "nothing goes on: {:?}", self.disk.counts());
             clock::sleep(STEP, Stage::Core).await;
         }
@@ -261,11 +261,11 @@ impl DiskDriver {
                     let excused = target.may_fail_to_flush() || target.records_hit() > 0;
                     assert!(closed.is_ok() || excused, "{closed:?}");
                     closing.is_closed.set(closed.is_ok());
-                    closing.has_failed.set(true);
+                    closing.is_over.set(true);
                 });
                 match after {
                     Some(after) => after,
-                    None => return self.wait_while(mount, || true).await,
+                    None => return self.wait_while(mount, || !mount.is_over.get()).await,
                 }
             }
         };

@@ -19,7 +19,7 @@ Targets:
 
   file:PATH    The drive that kvasir format made there, used in this process, which
                overwrites pairs; ?durability= is group, everysec or capacitor,
-               &reactors= how many execute
+               &reactors= threads that execute, 1 to 64 [default: 1]
 
 Options of a device here, after a ? and joined by &:
   payload=full|checksum|none  What is kept of values [default: none]
