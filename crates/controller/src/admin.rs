@@ -56,6 +56,9 @@ pub(crate) fn execute(
     {
         return Some(sanitize::execute(association, subsystem, command).into());
     }
+    if command.admin_opcode() == AdminOpcode::ABORT && is_storage(association) {
+        return abort::abort(queue, association, ticket, command);
+    }
     Some(answer(queue, association, command).into())
 }
 
@@ -68,7 +71,6 @@ fn answer(queue: &Queue, association: &Association, command: &Command) -> Execut
         AdminOpcode::SET_FEATURES => features::set(association, command),
         AdminOpcode::GET_FEATURES => features::get(association, command),
         AdminOpcode::KEEP_ALIVE => Ok(Outcome::done()),
-        AdminOpcode::ABORT if is_storage(association) => Ok(abort::abort(association, command)),
         _ => Err(Status::INVALID_OPCODE),
     }
 }

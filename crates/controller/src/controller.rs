@@ -9,7 +9,7 @@ use crate::queue::{QueuePair, Submission};
 use crate::sanitizing::Sanitizing;
 use clock::{Code, Cores, Gate, Group, Monitor};
 use engine::Store;
-use spec::Status;
+use spec::{QualifiedName, Status};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -114,6 +114,12 @@ impl Controller {
     #[inline]
     pub fn namespace(&self, nsid: u32) -> Option<Arc<Namespace>> {
         self.inventory.get(nsid)
+    }
+
+    /// The namespace of this id, if there is one and `host` has it.
+    #[inline]
+    pub(crate) fn namespace_of(&self, nsid: u32, host: &QualifiedName) -> Option<Arc<Namespace>> {
+        self.namespace(nsid).filter(|_| self.attachments.are_of(nsid, host))
     }
 
     /// The ids of the namespaces, in ascending order.

@@ -5,14 +5,16 @@
 //! 1. A door asks an [`Entrance`] for a queue for each connection. The queue is nobody's until a
 //!    Connect (`connect`) binds it: as an admin queue it makes an association (`association`), as
 //!    an I/O queue it joins one.
-//! 2. A command that arrives takes a slot of its queue (`slots`, `queue`). An I/O command goes to a
-//!    task (`workers`) that has the device execute it (`io`); others become tasks of their own and
-//!    go to `admin`.
+//! 2. A command that arrives takes a slot of its queue (`slots`, `pair`). An I/O command goes to a
+//!    task (`workers`) that has the device execute it (`io`); others become tasks of their own
+//!    (`queue`) and go to `admin`.
 //! 3. What an association is to its host, its properties say (`property`). It ends with its admin
 //!    queue, or when the host was silent for too long (`keep_alive`).
 //! 4. What each host has had done is counted as it is answered (`work`), and told with all else
 //!    that there is to whoever serves it (`census`).
-//! 5. The discovery subsystem (`discovery`) tells hosts of the others. Who may connect to which,
+//! 5. Where a queue's connection is in another reactor that can use the device too, its I/O
+//!    commands are executed there, by a `lease`, in the same way; `lent` is what is left here.
+//! 6. The discovery subsystem (`discovery`) tells hosts of the others. Who may connect to which,
 //!    and how much a host may have, are rules that change at any time (`rules`).
 //!
 //! # Guarantees
@@ -26,15 +28,21 @@
 mod association;
 mod census;
 mod connect;
+mod count;
 mod discovery;
 mod error_log;
 mod io;
 mod keep_alive;
+mod lease;
+mod lent;
+mod member;
+mod pair;
 mod port;
 mod property;
 mod queue;
 mod rules;
 mod slots;
+mod standing;
 mod subsystem;
 mod tally;
 mod work;
@@ -47,8 +55,10 @@ pub(crate) use discovery::discovery_log;
 pub(crate) use error_log::ERRORS_KEPT;
 pub(crate) use io::{brought, room};
 pub(crate) use keep_alive::GRANULARITY as KEEP_ALIVE_GRANULARITY;
+pub use lease::{Lease, LeasedQueue, Tenant};
 pub use port::{Entrance, Subsystems};
 pub(crate) use property::VERSION;
+pub use queue::FabricQueue;
 pub(crate) use queue::{Bound, Queue};
 pub use rules::{Limits, Rules};
 pub(crate) use slots::Ticket;

@@ -63,8 +63,8 @@ pub use admin::EngineFigures;
 pub use completion::Completion;
 pub use controller::{Config, Controller};
 pub use fabrics::{
-    AssociationCensus, Entrance, FlashFigures, Limits, QueueCensus, Rules, Subsystem,
-    SubsystemConfig, Subsystems, TransportAddress, Work,
+    AssociationCensus, Entrance, FabricQueue, FlashFigures, Lease, LeasedQueue, Limits,
+    QueueCensus, Rules, Subsystem, SubsystemConfig, Subsystems, Tenant, TransportAddress, Work,
 };
 pub use firmware::FirmwareCosts;
 pub use host_queue::{Capsule, HostQueue, IN_CAPSULE_BYTES_MAX, Port, Response, Responses};

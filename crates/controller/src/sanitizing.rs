@@ -50,14 +50,15 @@ impl Sanitizing {
             Phase::UnderWay(_) => Status::SANITIZE_IN_PROGRESS,
             Phase::Failed => Status::SANITIZE_FAILED,
         };
-        self.refusal.store(refusal.0, Ordering::Relaxed);
         self.is_blank.store(matches!(phase, Phase::Done), Ordering::Relaxed);
+        // Who is not refused any more, in whatever reactor, knows that all is blank.
+        self.refusal.store(refusal.0, Ordering::Release);
     }
 
     /// Why a command is refused now that could see or change data, or what there is of it.
     #[inline]
     pub(crate) fn refusal(&self) -> Option<Status> {
-        let status = Status(self.refusal.load(Ordering::Relaxed));
+        let status = Status(self.refusal.load(Ordering::Acquire));
         (!status.is_success()).then_some(status)
     }
 

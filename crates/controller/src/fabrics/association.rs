@@ -1,10 +1,13 @@
 use crate::admin::{Changes, Events, Features};
+use crate::fabrics::count::PerReactor;
 use crate::fabrics::error_log::ErrorLog;
 use crate::fabrics::keep_alive::{KeepAlive, TICK};
+use crate::fabrics::member::Rights;
 use crate::fabrics::port::Entrance;
 use crate::fabrics::property::Registers;
 use crate::fabrics::queue::Queue;
 use crate::fabrics::rules::Limits;
+use crate::fabrics::standing::Standing;
 use crate::fabrics::subsystem::Subsystem;
 use crate::fabrics::work::WorkCount;
 use crate::namespace::Namespace;
@@ -42,12 +45,14 @@ pub(crate) struct Association {
     pub(crate) limits: Limits,
     /// When it came, by the clock.
     pub(crate) since: Nanos,
-    pub(crate) work: WorkCount,
+    pub(crate) work: PerReactor<WorkCount>,
+    /// What its I/O queues ask and say, wherever they are.
+    pub(crate) standing: Arc<Standing>,
     pub(crate) registers: Registers,
     pub(crate) keep_alive: KeepAlive,
     pub(crate) features: Features,
     pub(crate) events: Events,
-    pub(crate) errors: ErrorLog,
+    pub(crate) errors: Arc<ErrorLog>,
     pub(crate) changes: Changes,
     siblings: Weak<Associations>,
     queues: RefCell<BTreeMap<u16, Weak<Queue>>>,
@@ -60,6 +65,19 @@ impl Association {
         match &self.service {
             Service::Storage(subsystem) => subsystem.namespace(nsid, &self.host),
             Service::Discovery(_) => None,
+        }
+    }
+
+    /// What an I/O queue has of this, which is the association of a host with `subsystem`, in the
+    /// tenant of this number or in this reactor.
+    pub(crate) fn rights(&self, subsystem: &Subsystem, tenant: Option<u32>) -> Rights {
+        Rights {
+            host: self.host,
+            value_bytes: self.limits.value_bytes,
+            standing: self.standing.clone(),
+            errors: self.errors.clone(),
+            tally: subsystem.tally.of(tenant),
+            work: self.work.of(tenant),
         }
     }
 
@@ -163,6 +181,7 @@ impl Associations {
         if self.list.borrow().len() >= usize::from(limits.associations) {
             return None;
         }
+        let standing = Arc::<Standing>::default();
         let association = Rc::new(Association {
             id: self.next_id(),
             host_id,
@@ -170,12 +189,13 @@ impl Associations {
             service,
             limits,
             since: clock::now(),
-            work: WorkCount::default(),
-            registers: Registers::new(self.was_reset.get()),
-            keep_alive: KeepAlive::default(),
+            work: PerReactor::default(),
+            registers: Registers::new(standing.clone(), self.was_reset.get()),
+            keep_alive: KeepAlive::new(standing.clone()),
+            standing,
             features: Features::new(limits.io_queues),
             events: Events::default(),
-            errors: ErrorLog::default(),
+            errors: Arc::default(),
             changes: Changes::default(),
             siblings: Rc::downgrade(self),
             queues: RefCell::default(),

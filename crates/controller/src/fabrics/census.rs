@@ -6,6 +6,7 @@ use crate::fabrics::port::Subsystems;
 use crate::fabrics::work::Work;
 use base::Nanos;
 use spec::QualifiedName;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A host that has connected to a subsystem.
@@ -51,6 +52,17 @@ impl Subsystems {
         let subsystems = self.of_device(device);
         subsystems.iter().fold(Work::default(), |sum, subsystem| sum + subsystem.tally.work())
     }
+
+    /// What hosts had the devices of this reactor do that was done in it, and what tenants did, by
+    /// their numbers.
+    pub fn work_by_reactor(&self) -> (Work, BTreeMap<u32, Work>) {
+        let (mut here, mut elsewhere) = (Work::default(), BTreeMap::<u32, Work>::new());
+        for (number, tally) in self.all().iter().flat_map(|subsystem| subsystem.tally.all()) {
+            let sum = number.map_or(&mut here, |number| elsewhere.entry(number).or_default());
+            *sum = *sum + tally.work();
+        }
+        (here, elsewhere)
+    }
 }
 
 impl Association {
@@ -61,7 +73,7 @@ impl Association {
         };
         let queues = self.queues().into_iter().map(|(id, queue)| QueueCensus {
             id,
-            entries: queue.bound().map_or(0, |bound| bound.entries),
+            entries: queue.bound().map_or(0, |bound| bound.terms.entries),
             in_flight: queue.in_flight(),
             connection: queue.entrance.connection(),
         });
@@ -70,7 +82,7 @@ impl Association {
             controller: self.id,
             host: self.host.as_str().unwrap_or_default().to_owned(),
             since: self.since,
-            work: self.work.get(),
+            work: self.work.all().iter().fold(Work::default(), |sum, (_, work)| sum + work.get()),
             queues: queues.collect(),
         }
     }

@@ -2,8 +2,9 @@ use crate::completion::Outcome;
 use crate::fabrics::association::{Association, Service};
 use crate::fabrics::io::brought;
 use crate::fabrics::keep_alive::DISCOVERY_MS;
+use crate::fabrics::pair::Terms;
 use crate::fabrics::port::Subsystems;
-use crate::fabrics::queue::{Bound, Queue};
+use crate::fabrics::queue::Queue;
 use crate::fabrics::rules::Limits;
 use crate::fabrics::subsystem::Subsystem;
 use crate::host_queue::Capsule;
@@ -58,12 +59,12 @@ fn connected(queue: &Rc<Queue>, capsule: &Capsule) -> Result<u16, Refusal> {
         return Err(Status::COMMAND_SEQUENCE_ERROR.into());
     }
     let id = association.id;
-    queue.bind(Bound {
-        association,
+    let terms = Terms {
         id: command.queue_id(),
         entries: command.queue_size() + 1,
         has_flow_control: !command.connect_attributes().disables_flow_control(),
-    });
+    };
+    queue.bind(association, terms);
     Ok(id)
 }
 

@@ -1,8 +1,7 @@
 use crate::completion::Outcome;
-use crate::fabrics::association::{Association, Service};
-use crate::fabrics::queue::{Bound, Queue};
+use crate::fabrics::member::Member;
+use crate::fabrics::pair::Pair;
 use crate::fabrics::slots::Ticket;
-use crate::fabrics::subsystem::Subsystem;
 use crate::host_queue::{Capsule, IN_CAPSULE_BYTES_MAX};
 use crate::io_command::{self, Counted};
 use crate::namespace::Namespace;
@@ -13,34 +12,38 @@ use spec::{Command, DataPointer, Opcode, Status, Transfer};
 use std::rc::Rc;
 use std::sync::Arc;
 
-impl Queue {
+impl Pair {
     /// Has the device execute an I/O command.
-    pub(crate) fn start(self: &Rc<Self>, bound: &Bound, ticket: Ticket, capsule: Capsule) {
-        bound.association.keep_alive.heard();
-        match decode(&bound.association, capsule) {
+    pub(crate) fn start(self: &Rc<Self>, member: &Member, ticket: Ticket, capsule: Capsule) {
+        member.rights.standing.hear();
+        match decode(member, capsule) {
             Ok(job) => self.workers.give(self, ticket, job),
             Err(status) => {
-                let queue = self.clone();
-                clock::spawn(async move { queue.answer(ticket, Outcome::of(status)) });
+                let pair = self.clone();
+                clock::spawn(async move { pair.answer(ticket, Outcome::of(status)) });
             }
         }
     }
 
     /// Answers an I/O command that the device has executed.
-    pub(crate) fn done(&self, ticket: Ticket, begun: Begun, mut outcome: Outcome) {
-        let Begun { at, bytes, subsystem, counted, room } = begun;
+    pub(crate) fn done(
+        &self,
+        Member { rights, device }: &Member,
+        ticket: Ticket,
+        begun: Begun,
+        mut outcome: Outcome,
+    ) {
+        let Begun { at, bytes, counted, room } = begun;
         if outcome.data.len() > room {
             outcome = Outcome::of(Status::DATA_SGL_LENGTH_INVALID);
         }
         let ended = clock::now();
         assert_eq!(clock::stages().total(), ended - at, "stages add up to the latency");
         let bytes = bytes + u64::from(outcome.data.len());
-        subsystem.tally.end(ended, counted, bytes, outcome.status);
-        if let Some(bound) = self.bound() {
-            bound.association.work.count(counted, bytes, outcome.status);
-        }
+        rights.tally.end(ended, counted, bytes, outcome.status);
+        rights.work.count(counted, bytes, outcome.status);
         if counted.is_write() {
-            subsystem.device.sanitizing.written();
+            device.sanitizing.written();
         }
         self.answer(ticket, outcome);
     }
@@ -48,7 +51,6 @@ impl Queue {
 
 /// An I/O command that is to be executed.
 pub(crate) struct Job {
-    subsystem: Rc<Subsystem>,
     namespace: Arc<Namespace>,
     counted: Counted,
     /// What counts of it beside the bytes that it returns.
@@ -59,38 +61,39 @@ pub(crate) struct Job {
 }
 
 /// What is kept of it meanwhile.
+#[derive(Clone, Copy)]
 pub(crate) struct Begun {
     at: Nanos,
     /// What counts of it beside the bytes that it returns.
     bytes: u64,
-    pub(crate) subsystem: Rc<Subsystem>,
     counted: Counted,
     room: u32,
 }
 
 impl Job {
     /// Begins it in the task that executes it: what the device is given, and what is kept.
-    pub(crate) fn begin(self, ticket: Ticket) -> (Arc<Namespace>, Submission, Begun) {
-        let Self { subsystem, namespace, counted, bytes, room, submission } = self;
+    pub(crate) fn begin(
+        self,
+        member: &Member,
+        ticket: Ticket,
+    ) -> (Arc<Namespace>, Submission, Begun) {
+        let Self { namespace, counted, bytes, room, submission } = self;
         clock::label(ticket.command_id.into());
         clock::begin_account();
         let at = clock::now();
-        subsystem.tally.begin(at);
-        (namespace, submission, Begun { at, bytes, subsystem, counted, room })
+        member.rights.tally.begin(at);
+        (namespace, submission, Begun { at, bytes, counted, room })
     }
 }
 
 /// Decodes an I/O command as far as the fabric is concerned.
 #[inline]
-fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
-    let Service::Storage(subsystem) = &association.service else {
-        return Err(Status::INVALID_OPCODE);
-    };
-    if !association.registers.takes_commands() {
+fn decode(Member { rights, device }: &Member, capsule: Capsule) -> Result<Job, Status> {
+    if !rights.standing.takes_commands() {
         return Err(Status::COMMAND_SEQUENCE_ERROR);
     }
     let Capsule { command, data } = capsule;
-    let namespace = subsystem.namespace(command.nsid(), &association.host);
+    let namespace = device.namespace_of(command.nsid(), &rights.host);
     let Some(namespace) = namespace else {
         let is_known = io_command::is_known(command.opcode());
         return Err(if is_known { Status::INVALID_NAMESPACE } else { Status::INVALID_OPCODE });
@@ -100,13 +103,13 @@ fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
     if command.is_fused() {
         return Err(Status::INVALID_FIELD);
     }
-    if is_store(&namespace, &command) && command.size() > association.limits.value_bytes {
+    if is_store(&namespace, &command) && command.size() > rights.value_bytes {
         return Err(Status::INVALID_VALUE_SIZE);
     }
-    if let Some(status) = subsystem.device.sanitizing.refusal() {
+    if let Some(status) = device.sanitizing.refusal() {
         return Err(status);
     }
-    if subsystem.device.inventory.is_formatting(command.nsid()) {
+    if device.inventory.is_formatting(command.nsid()) {
         return Err(Status::FORMAT_IN_PROGRESS);
     }
     // More than any command may move is left to the device to refuse.
@@ -125,8 +128,7 @@ fn decode(association: &Association, capsule: Capsule) -> Result<Job, Status> {
     let counted = what.counted;
     let bytes = counted.bytes(&command, &data, namespace.block_bytes());
     let submission = Submission { command, long_key: None, data };
-    let subsystem = subsystem.clone();
-    Ok(Job { subsystem, namespace, counted, bytes, room, submission })
+    Ok(Job { namespace, counted, bytes, room, submission })
 }
 
 /// Whether it stores a value; an opcode alone does not say so.

@@ -1,5 +1,7 @@
+use crate::fabrics::standing::Standing;
 use base::Nanos;
 use std::cell::Cell;
+use std::sync::Arc;
 
 /// The granularity of keep alive times in units of 100 ms: what Identify says as KAS.
 pub(crate) const GRANULARITY: u16 = 10;
@@ -15,18 +17,17 @@ pub(crate) const DISCOVERY_MS: u32 = 120_000;
 ///
 /// Silence is counted in ticks and not by the clock. So a machine that stood still has not been
 /// silent, and a command costs no look at the time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct KeepAlive {
+    standing: Arc<Standing>,
     timeout_ms: Cell<u32>,
-    heard: Cell<bool>,
     silent_ticks: Cell<u32>,
 }
 
 impl KeepAlive {
-    /// The host has sent a command.
-    #[inline]
-    pub(crate) fn heard(&self) {
-        self.heard.set(true);
+    /// That of a host that `standing` knows to have been heard.
+    pub(crate) fn new(standing: Arc<Standing>) -> Self {
+        Self { standing, timeout_ms: Cell::new(0), silent_ticks: Cell::new(0) }
     }
 
     /// How long the host may be silent in milliseconds; 0 is for ever.
@@ -36,13 +37,13 @@ impl KeepAlive {
 
     pub(crate) fn set_timeout_ms(&self, timeout_ms: u32) {
         self.timeout_ms.set(timeout_ms);
-        self.heard();
+        self.standing.hear();
     }
 
     /// Counts a tick, and says whether the host was silent for too long: between its time and a
     /// tick more.
     pub(crate) fn expires(&self) -> bool {
-        if self.heard.take() {
+        if self.standing.take_heard() {
             self.silent_ticks.set(0);
             return false;
         }

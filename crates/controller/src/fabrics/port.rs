@@ -1,7 +1,8 @@
 use crate::controller::Controller;
 use crate::fabrics::association::{Association, Associations, Service};
 use crate::fabrics::discovery::{TransportAddress, discovery_entries};
-use crate::fabrics::queue::Handle;
+use crate::fabrics::lease::Tenant;
+use crate::fabrics::queue::FabricQueue;
 use crate::fabrics::rules::Rules;
 use crate::fabrics::subsystem::Subsystem;
 use crate::host_queue::{HostQueue, Port, Responses};
@@ -150,6 +151,11 @@ impl Entrance {
         Self { connection: Some(number), ..self }
     }
 
+    /// A new queue, whose connection is in another reactor, which may execute its I/O commands.
+    pub fn queue_of(&self, tenant: Rc<dyn Tenant>, responses: Rc<dyn Responses>) -> FabricQueue {
+        FabricQueue::new(self.clone(), responses, Some(tenant))
+    }
+
     pub(crate) fn subsystems(&self) -> &Rc<Subsystems> {
         &self.subsystems
     }
@@ -165,6 +171,6 @@ impl Entrance {
 
 impl Port for Entrance {
     fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
-        Rc::new(Handle::new(self.clone(), responses))
+        Rc::new(FabricQueue::new(self.clone(), responses, None))
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::completion::Outcome;
 use crate::fabrics::association::{Association, Service};
+use crate::fabrics::standing::Standing;
 use crate::fabrics::subsystem::Subsystem;
 use spec::{
     Capabilities, Command, Configuration, ControllerStatus, Property, ReadyTimeouts, Shutdown,
@@ -10,6 +11,7 @@ use spec::{
 };
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// The version of the specification that controllers keep to.
 pub(crate) const VERSION: Version = Version::V2_1;
@@ -19,29 +21,40 @@ pub(crate) const VERSION: Version = Version::V2_1;
 const READY_HALF_SECONDS: u8 = 15;
 
 /// The properties that change.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Registers {
     configuration: Cell<Configuration>,
     status: Cell<ControllerStatus>,
+    /// Which says whether commands are taken, of all that these say.
+    standing: Arc<Standing>,
     /// NSSRO, which stays until the host clears it.
     was_subsystem_reset: Cell<bool>,
 }
 
 impl Registers {
     /// Those of a controller of a subsystem that was reset before, or was not.
-    pub(crate) fn new(was_subsystem_reset: bool) -> Self {
-        Self { was_subsystem_reset: Cell::new(was_subsystem_reset), ..Self::default() }
+    pub(crate) fn new(standing: Arc<Standing>, was_subsystem_reset: bool) -> Self {
+        Self {
+            configuration: Cell::default(),
+            status: Cell::default(),
+            standing,
+            was_subsystem_reset: Cell::new(was_subsystem_reset),
+        }
     }
 
     /// Enabled, and neither failed nor shut down.
-    #[inline]
     pub(crate) fn takes_commands(&self) -> bool {
-        self.status.get() == ControllerStatus::READY
+        self.standing.takes_commands()
     }
 
     /// The controller has failed for good.
     pub(crate) fn fail(&self) {
-        self.status.set(ControllerStatus::FATAL);
+        self.set_status(ControllerStatus::FATAL);
+    }
+
+    fn set_status(&self, status: ControllerStatus) {
+        self.status.set(status);
+        self.standing.set_takes_commands(status == ControllerStatus::READY);
     }
 
     fn status(&self) -> ControllerStatus {
@@ -120,7 +133,7 @@ fn configure(association: &Rc<Association>, new: Configuration) {
     match (old.is_enabled(), new.is_enabled()) {
         (false, true) => {
             let can = is_valid(association, new);
-            registers.status.set(if can {
+            registers.set_status(if can {
                 ControllerStatus::READY
             } else {
                 ControllerStatus::FATAL
@@ -141,8 +154,8 @@ fn configure(association: &Rc<Association>, new: Configuration) {
 /// done; a volatile cache is flushed first.
 fn shut_down(association: &Rc<Association>) {
     let set = |association: &Association, status| {
-        let old = &association.registers.status;
-        old.set(old.get().with_shutdown(status));
+        let registers = &association.registers;
+        registers.set_status(registers.status.get().with_shutdown(status));
     };
     let device = subsystem(association).map(|subsystem| subsystem.device.clone());
     let Some(device) = device.filter(|device| device.has_volatile_cache()) else {
@@ -176,8 +189,9 @@ fn is_valid(association: &Association, configuration: Configuration) -> bool {
 /// Controller Level Reset: I/O queues end, requests for events are given up, and what the host has
 /// set is as at the start. The admin queue stays.
 fn reset(association: &Association) {
-    association.registers.status.set(ControllerStatus::default());
+    // In this order: whoever sees that no command is taken any more answers nothing either.
     association.end_io_queues();
+    association.registers.set_status(ControllerStatus::default());
     association.events.reset(association);
     association.features.reset();
 }

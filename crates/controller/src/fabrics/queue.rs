@@ -1,81 +1,76 @@
 use crate::admin;
 use crate::completion::Outcome;
-use crate::fabrics::Association;
+use crate::fabrics::association::{Association, Service};
 use crate::fabrics::connect::connect;
+use crate::fabrics::lease::{Lease, Tenant};
+use crate::fabrics::lent::Lent;
+use crate::fabrics::member::Member;
+use crate::fabrics::pair::{Binding, Gauge, Pair, Terms, is_fabrics};
 use crate::fabrics::port::Entrance;
 use crate::fabrics::property;
-use crate::fabrics::slots::{Slots, Ticket};
-use crate::fabrics::workers::Workers;
-use crate::host_queue::{Capsule, HostQueue, Response, Responses};
-use crate::status::may_pass;
-use spec::{AdminOpcode, Completion, FabricsType, Status};
-use std::cell::{Cell, OnceCell, RefCell};
+use crate::fabrics::slots::Ticket;
+use crate::fabrics::subsystem::Subsystem;
+use crate::host_queue::{Capsule, HostQueue, Responses};
+use spec::{FabricsType, Status};
+use std::cell::OnceCell;
+use std::fmt;
 use std::rc::Rc;
-
-/// Commands that may be under way on a queue that is nobody's yet: its Connect, and a few of a host
-/// that does not wait for the answer.
-const UNBOUND_COMMANDS: u16 = 32;
-
-/// SQHD in the response to a Connect that turns flow control off (Base 2.1, Connect response).
-const NO_FLOW_CONTROL: u16 = 0xffff;
+use std::sync::Arc;
 
 /// A queue pair of a host: nobody's, an admin queue, or an I/O queue.
 pub(crate) struct Queue {
-    responses: Rc<dyn Responses>,
+    pair: Rc<Pair>,
     pub(crate) entrance: Entrance,
+    /// Who has its connection, if another reactor has.
+    tenant: Option<Rc<dyn Tenant>>,
     bound: OnceCell<Bound>,
-    /// Closed by the door or ended by the controller: nothing is answered any more.
-    over: Cell<bool>,
-    head: Cell<u16>,
-    slots: RefCell<Slots>,
-    pub(crate) workers: Workers,
 }
 
-/// What a Connect has made of a queue.
+/// Whose a queue is.
 pub(crate) struct Bound {
     pub(crate) association: Rc<Association>,
-    /// 0 for the admin queue.
-    pub(crate) id: u16,
-    pub(crate) entries: u16,
-    pub(crate) has_flow_control: bool,
-}
-
-impl Bound {
-    /// The submission queue's head after one more command; it means nothing without flow control.
-    #[inline]
-    fn head_after(&self, head: u16) -> u16 {
-        if !self.has_flow_control || head + 1 == self.entries { 0 } else { head + 1 }
-    }
+    pub(crate) terms: Terms,
+    /// Where its I/O commands are executed elsewhere.
+    lent: Option<Lent>,
 }
 
 /// A door's handle on a queue.
-pub(crate) struct Handle(Rc<Queue>);
+pub struct FabricQueue(Rc<Queue>);
 
-impl Handle {
-    pub(crate) fn new(entrance: Entrance, responses: Rc<dyn Responses>) -> Self {
-        Self(Rc::new(Queue {
-            responses,
-            entrance,
-            bound: OnceCell::new(),
-            over: Cell::new(false),
-            head: Cell::new(0),
-            slots: RefCell::default(),
-            workers: Workers::default(),
-        }))
+impl FabricQueue {
+    pub(crate) fn new(
+        entrance: Entrance,
+        responses: Rc<dyn Responses>,
+        tenant: Option<Rc<dyn Tenant>>,
+    ) -> Self {
+        let pair = Pair::new(responses, Arc::default());
+        Self(Rc::new(Queue { pair, entrance, tenant, bound: OnceCell::new() }))
+    }
+
+    /// What became of the first [`Tenant::abort`] of which this was not said: whether there was a
+    /// command to abort.
+    pub fn aborted(&self, was_there: bool) {
+        if let Some(lent) = self.0.lent() {
+            lent.aborted(was_there);
+        }
     }
 }
 
-impl HostQueue for Handle {
+impl fmt::Debug for FabricQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FabricQueue with {} commands", self.0.in_flight())
+    }
+}
+
+impl HostQueue for FabricQueue {
     fn submit(&self, capsule: Capsule) {
-        let queue = &self.0;
-        if queue.over.get() {
+        let (queue, pair) = (&self.0, &self.0.pair);
+        if pair.is_over() {
             return;
         }
-        let Some(ticket) = queue.admit(&capsule) else { return queue.overrun() };
-        match queue.bound.get() {
-            Some(bound) if bound.id > 0 && !is_fabrics(&capsule) => {
-                queue.start(bound, ticket, capsule);
-            }
+        let Some(ticket) = pair.admit(&capsule.command) else { return queue.overrun() };
+        match pair.member() {
+            Some(member) if !is_fabrics(&capsule) => pair.start(member, ticket, capsule),
             _ => {
                 let queue = queue.clone();
                 clock::spawn(async move { queue.run(ticket, &capsule) });
@@ -87,24 +82,12 @@ impl HostQueue for Handle {
         if self.0.finish()
             && let Some(bound) = self.0.bound.get()
         {
-            bound.association.queue_closed(bound.id);
+            bound.association.queue_closed(bound.terms.id);
         }
     }
 }
 
 impl Queue {
-    #[inline]
-    fn admit(&self, capsule: &Capsule) -> Option<Ticket> {
-        let most = match self.bound.get() {
-            Some(bound) => {
-                self.head.set(bound.head_after(self.head.get()));
-                bound.entries
-            }
-            None => UNBOUND_COMMANDS,
-        };
-        self.slots.borrow_mut().take(&capsule.command, most)
-    }
-
     /// The host has sent more than the queue has entries. The door is told by a task, for it is in
     /// the middle of a [`HostQueue::submit`].
     fn overrun(self: &Rc<Self>) {
@@ -112,9 +95,9 @@ impl Queue {
         let queue = self.clone();
         clock::spawn(async move {
             if let Some(bound) = queue.bound.get() {
-                bound.association.queue_closed(bound.id);
+                bound.association.queue_closed(bound.terms.id);
             }
-            queue.responses.end();
+            queue.pair.responses.end();
         });
     }
 
@@ -134,28 +117,28 @@ impl Queue {
         let Some(bound) = bound else {
             let is_connect = is_fabrics(capsule)
                 && capsule.command.fabrics_type() == FabricsType::CONNECT
-                && !self.over.get();
+                && !self.pair.is_over();
             let early = Outcome::of(Status::COMMAND_SEQUENCE_ERROR);
             return Some(if is_connect { connect(self, capsule) } else { early });
         };
-        bound.association.keep_alive.heard();
+        bound.association.standing.hear();
         if !is_fabrics(capsule) {
             // An I/O command is only seen here if it did not wait for the answer to the Connect.
             let early = Outcome::of(Status::COMMAND_SEQUENCE_ERROR);
-            return if bound.id > 0 {
+            return if bound.terms.id > 0 {
                 Some(early)
             } else {
                 admin::execute(self, bound, ticket, capsule)
             };
         }
-        Some(match (capsule.command.fabrics_type(), bound.id) {
+        Some(match (capsule.command.fabrics_type(), bound.terms.id) {
             (FabricsType::CONNECT, _) => Outcome::of(Status::COMMAND_SEQUENCE_ERROR),
             (FabricsType::PROPERTY_GET, 0) => property::get(&bound.association, &capsule.command),
             (FabricsType::PROPERTY_SET, 0) => property::set(&bound.association, &capsule.command),
             (FabricsType::DISCONNECT, 0) => Outcome::of(Status::INVALID_QUEUE_TYPE),
             (FabricsType::DISCONNECT, _) => {
                 self.answer(ticket, Outcome::done());
-                bound.association.queue_closed(bound.id);
+                bound.association.queue_closed(bound.terms.id);
                 self.end();
                 return None;
             }
@@ -163,12 +146,34 @@ impl Queue {
         })
     }
 
-    /// Makes this the queue of an association, as its Connect asked. That was the first of its
-    /// entries.
-    pub(crate) fn bind(&self, bound: Bound) {
-        self.head.set(if bound.has_flow_control { 1 } else { NO_FLOW_CONTROL });
-        let first = self.bound.set(bound).is_ok();
+    /// Makes this a queue of `association`.
+    pub(crate) fn bind(&self, association: Rc<Association>, terms: Terms) {
+        let errors = association.errors.clone();
+        let (lent, member) = match &association.service {
+            Service::Storage(subsystem) if terms.id > 0 => {
+                let lent = self.lend(&association, subsystem, terms);
+                let member = || Member {
+                    rights: association.rights(subsystem, None),
+                    device: subsystem.device.clone(),
+                };
+                let member = lent.is_none().then(member);
+                (lent, member)
+            }
+            _ => (None, None),
+        };
+        self.pair.bind(Binding { terms, errors, member });
+        let first = self.bound.set(Bound { association, terms, lent }).is_ok();
         assert!(first, "a queue that is bound takes no Connect");
+    }
+
+    /// Has the reactor of the connection execute the commands of an I/O queue, if it can.
+    fn lend(&self, association: &Association, subsystem: &Subsystem, terms: Terms) -> Option<Lent> {
+        let tenant = self.tenant.as_ref()?;
+        let gauge = Arc::<Gauge>::default();
+        let rights = association.rights(subsystem, Some(tenant.number()));
+        let is_lent =
+            tenant.lease(&subsystem.device, Lease { terms, gauge: gauge.clone(), rights });
+        is_lent.then(|| Lent::new(tenant.clone(), gauge))
     }
 
     /// What a Connect has made of it, if one has.
@@ -177,77 +182,51 @@ impl Queue {
         self.bound.get()
     }
 
+    fn lent(&self) -> Option<&Lent> {
+        self.bound.get()?.lent.as_ref()
+    }
+
     /// Commands that are under way, those that nobody awaits any more included.
     pub(crate) fn in_flight(&self) -> usize {
-        self.slots.borrow().taken()
+        self.pair.in_flight() + self.lent().map_or(0, Lent::in_flight)
     }
 
     /// Answers a command, if somebody still awaits that.
     pub(crate) fn answer(&self, ticket: Ticket, outcome: Outcome) {
-        let is_awaited = self.slots.borrow_mut().give_back(ticket);
-        if is_awaited {
-            self.respond(ticket, outcome);
-        }
+        self.pair.answer(ticket, outcome);
     }
 
-    /// Ends the wait for the command of this id, which runs to its end. True if there is one.
-    pub(crate) fn abort(&self, command_id: u16) -> bool {
-        let Some(bound) = self.bound.get() else { return false };
-        let Some(aborted) = self.slots.borrow_mut().detach(command_id, bound.entries) else {
-            return false;
-        };
-        self.respond(aborted, Outcome::of(Status::ABORT_REQUESTED));
-        true
+    /// Ends the wait for the command of this id, which runs to its end. Whether there is one; where
+    /// another reactor knows that, `None`: the Abort, which is that of `ticket` on `admin`, is
+    /// answered when that has said so.
+    pub(crate) fn abort(&self, command_id: u16, admin: &Rc<Self>, ticket: Ticket) -> Option<bool> {
+        match self.lent() {
+            Some(lent) if !self.pair.is_over() => {
+                lent.abort(command_id, admin, ticket);
+                None
+            }
+            _ => Some(self.pair.abort(command_id)),
+        }
     }
 
     /// Gives up a command that no task works on.
     pub(crate) fn forget(&self, ticket: Ticket) {
-        self.slots.borrow_mut().give_back(ticket);
+        self.pair.forget(ticket);
     }
 
     /// The controller has done with the queue.
     pub(crate) fn end(&self) {
         if self.finish() {
-            self.responses.end();
+            self.pair.responses.end();
         }
     }
 
     /// From here on nothing is answered. True for who says so first.
     fn finish(&self) -> bool {
-        let is_first = !self.over.replace(true);
-        if is_first {
-            self.workers.dismiss();
+        let is_first = self.pair.finish();
+        if let Some(lent) = self.lent() {
+            lent.end();
         }
         is_first
     }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.over.get()
-    }
-
-    fn respond(&self, ticket: Ticket, outcome: Outcome) {
-        if self.over.get() {
-            return;
-        }
-        let Outcome { status, result, data } = outcome;
-        let bound = self.bound.get();
-        let has_flow_control = bound.is_none_or(|bound| bound.has_flow_control);
-        let mut entry =
-            Completion::new(ticket.command_id, status, result).with_queue(self.head.get(), 0);
-        if !status.is_success() {
-            if !may_pass(status) {
-                entry = entry.with_do_not_retry();
-            }
-            if let Some(bound) = bound {
-                bound.association.errors.record(bound.id, Some(ticket), entry);
-            }
-        }
-        let may_elide = !has_flow_control && status.is_success() && result == 0;
-        self.responses.respond(Response { entry, data, may_elide });
-    }
-}
-
-#[inline]
-fn is_fabrics(capsule: &Capsule) -> bool {
-    capsule.command.admin_opcode() == AdminOpcode::FABRICS
 }

@@ -1,5 +1,6 @@
 use crate::controller::Controller;
 use crate::fabrics::association::{Association, Associations};
+use crate::fabrics::count::PerReactor;
 use crate::fabrics::tally::Tally;
 use crate::namespace::Namespace;
 use base::checksum::hash64;
@@ -61,7 +62,7 @@ pub struct Subsystem {
     flash: Box<dyn Fn() -> FlashFigures>,
     pub(crate) device: Arc<Controller>,
     pub(crate) associations: Rc<Associations>,
-    pub(crate) tally: Tally,
+    pub(crate) tally: PerReactor<Tally>,
 }
 
 impl Subsystem {
@@ -81,7 +82,7 @@ impl Subsystem {
             flash: config.flash,
             device,
             associations: Rc::default(),
-            tally: Tally::default(),
+            tally: PerReactor::default(),
         })
     }
 
@@ -102,7 +103,7 @@ impl Subsystem {
     /// The namespace of this id, if there is one and `host` has it.
     #[inline]
     pub(crate) fn namespace(&self, nsid: u32, host: &QualifiedName) -> Option<Arc<Namespace>> {
-        self.device.namespace(nsid).filter(|_| self.device.attachments.are_of(nsid, host))
+        self.device.namespace_of(nsid, host)
     }
 
     /// The controllers whose hosts have this namespace.

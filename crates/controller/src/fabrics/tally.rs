@@ -1,17 +1,17 @@
+use crate::fabrics::count::{Count, PerReactor};
 use crate::fabrics::work::{Work, WorkCount};
 use crate::io_command::Counted;
 use base::Nanos;
 use spec::Status;
-use std::cell::Cell;
 
-/// What hosts have had a subsystem do, as its SMART / Health Information tells it.
+/// What hosts have had a subsystem do in a reactor, as its SMART / Health Information tells it.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     work: WorkCount,
-    media_errors: Cell<u64>,
-    under_way: Cell<u64>,
-    busy_since: Cell<Nanos>,
-    busy: Cell<Nanos>,
+    media_errors: Count,
+    under_way: Count,
+    busy_since_ns: Count,
+    busy_ns: Count,
 }
 
 impl Tally {
@@ -19,9 +19,9 @@ impl Tally {
     #[inline]
     pub(crate) fn begin(&self, now: Nanos) {
         if self.under_way.get() == 0 {
-            self.busy_since.set(now);
+            self.busy_since_ns.set(now.0);
         }
-        self.under_way.set(self.under_way.get() + 1);
+        self.under_way.add(1);
     }
 
     /// An I/O command has ended that read or wrote `bytes`.
@@ -29,14 +29,14 @@ impl Tally {
     pub(crate) fn end(&self, now: Nanos, counted: Counted, bytes: u64, status: Status) {
         self.under_way.set(self.under_way.get() - 1);
         if self.under_way.get() == 0 {
-            self.busy.set(self.busy.get() + (now - self.busy_since.get()));
+            self.busy_ns.add(now.0 - self.busy_since_ns.get());
         }
         if !status.is_success() {
             let is_of_media = matches!(
                 status,
                 Status::UNRECOVERED_ERROR | Status::UNRECOVERED_READ_ERROR | Status::WRITE_FAULT
             );
-            self.media_errors.set(self.media_errors.get() + u64::from(is_of_media));
+            self.media_errors.add(u64::from(is_of_media));
         }
         self.work.count(counted, bytes, status);
     }
@@ -46,15 +46,31 @@ impl Tally {
         self.work.get()
     }
 
-    /// Commands that failed because the medium did not give or take data.
-    pub(crate) fn media_errors(&self) -> u64 {
-        self.media_errors.get()
+    /// The time until `now` in which commands were under way. Another reactor's clock is a little
+    /// off, and its numbers are read one after the other.
+    fn busy(&self, now: Nanos) -> Nanos {
+        let since = self.busy_since_ns.get();
+        let current = if self.under_way.get() > 0 { now.0.saturating_sub(since) } else { 0 };
+        Nanos(self.busy_ns.get() + current)
+    }
+}
+
+impl PerReactor<Tally> {
+    /// What the commands of all have done.
+    pub(crate) fn work(&self) -> Work {
+        self.all().iter().fold(Work::default(), |sum, (_, tally)| sum + tally.work())
     }
 
-    /// The time until `now` in which commands were under way.
+    /// Commands that failed because the medium did not give or take data.
+    pub(crate) fn media_errors(&self) -> u64 {
+        self.all().iter().map(|(_, tally)| tally.media_errors.get()).sum()
+    }
+
+    /// The time until `now` in which commands were under way in the reactor that had most to do.
+    /// How much of the others' time was the same nobody knows, who does not make them wait for one
+    /// another.
     pub(crate) fn busy(&self, now: Nanos) -> Nanos {
-        let current =
-            if self.under_way.get() > 0 { now - self.busy_since.get() } else { Nanos::ZERO };
-        self.busy.get() + current
+        let all = self.all().into_iter();
+        all.map(|(_, tally)| tally.busy(now)).max().expect("this reactor is there")
     }
 }

@@ -1,6 +1,6 @@
+use crate::fabrics::count::Count;
 use crate::io_command::Counted;
 use spec::Status;
-use std::cell::Cell;
 use std::ops::Add;
 
 /// What I/O commands have done that the device executed, up to an instant. All only grow.
@@ -36,28 +36,27 @@ impl Add for Work {
 /// Counts it: two additions for each command.
 #[derive(Debug, Default)]
 pub(crate) struct WorkCount {
-    reads: Cell<u64>,
-    writes: Cell<u64>,
-    others: Cell<u64>,
-    bytes_read: Cell<u64>,
-    bytes_written: Cell<u64>,
+    reads: Count,
+    writes: Count,
+    others: Count,
+    bytes_read: Count,
+    bytes_written: Count,
 }
 
 impl WorkCount {
     /// A command has ended that read or wrote `bytes` if it succeeded.
     #[inline]
     pub(crate) fn count(&self, counted: Counted, bytes: u64, status: Status) {
-        let add = |cell: &Cell<u64>, more: u64| cell.set(cell.get() + more);
         match counted {
             Counted::Read | Counted::ReadInside if status.is_success() => {
-                add(&self.reads, 1);
-                add(&self.bytes_read, bytes);
+                self.reads.add(1);
+                self.bytes_read.add(bytes);
             }
             Counted::Write | Counted::WriteInside if status.is_success() => {
-                add(&self.writes, 1);
-                add(&self.bytes_written, bytes);
+                self.writes.add(1);
+                self.bytes_written.add(bytes);
             }
-            _ => add(&self.others, 1),
+            _ => self.others.add(1),
         }
     }
 

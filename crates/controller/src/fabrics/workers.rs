@@ -1,5 +1,5 @@
 use crate::fabrics::io::Job;
-use crate::fabrics::queue::Queue;
+use crate::fabrics::pair::Pair;
 use crate::fabrics::slots::Ticket;
 use clock::Bell;
 use std::cell::{Cell, RefCell};
@@ -25,9 +25,9 @@ struct Desk {
 }
 
 impl Workers {
-    /// Has a task execute `job`, which is of `queue`.
+    /// Has a task execute `job`, which is of `pair`.
     #[inline]
-    pub(crate) fn give(&self, queue: &Rc<Queue>, ticket: Ticket, job: Job) {
+    pub(crate) fn give(&self, pair: &Rc<Pair>, ticket: Ticket, job: Job) {
         match self.idle.borrow_mut().pop() {
             Some(desk) => {
                 desk.job.set(Some((ticket, job)));
@@ -36,7 +36,7 @@ impl Workers {
             None => {
                 let job = Cell::new(Some((ticket, job)));
                 let desk = Rc::new(Desk { job, bell: Bell::new() });
-                clock::spawn(work(queue.clone(), desk));
+                clock::spawn(work(pair.clone(), desk));
             }
         }
     }
@@ -57,16 +57,17 @@ impl Workers {
     }
 }
 
-async fn work(queue: Rc<Queue>, desk: Rc<Desk>) {
+async fn work(pair: Rc<Pair>, desk: Rc<Desk>) {
+    let member = pair.member().expect("a pair that is given jobs executes them");
     while let Some((ticket, job)) = desk.job.take() {
-        let (namespace, submission, begun) = job.begin(ticket);
-        let device = &begun.subsystem.device;
+        let (namespace, submission, begun) = job.begin(member, ticket);
+        let device = &member.device;
         let outcome = {
             let mut work = pin!(device.execute(Some(namespace), submission));
             poll_fn(|context| device.poll_inside(work.as_mut(), context)).await
         };
-        queue.done(ticket, begun, outcome);
-        if queue.is_over() || !queue.workers.keep(&desk) {
+        pair.done(member, ticket, begun, outcome);
+        if pair.is_over() || !pair.workers.keep(&desk) {
             return;
         }
         desk.bell.wait().await;

@@ -1,6 +1,7 @@
 //! A device with a namespace of each kind behind a port, and hosts that connect to it.
 
 use crate::fragile::Fragile;
+use crate::tenant::LeasingQueue;
 use base::{Buf, Nanos};
 use clock::{CodeCosts, Cores, Gate, Group, Rank, Stage, TaskId};
 use controller::{
@@ -47,25 +48,47 @@ pub(crate) struct World {
     /// Of the zones.
     pub(crate) zones: Arc<Fragile<Memory>>,
     entrance: Entrance,
+    place: Place,
 }
 
-/// Runs `test` in virtual time.
-pub(crate) fn run(test: impl AsyncFnOnce(World)) {
+/// Where the I/O commands of queues are executed.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Here,
+    /// Where their connections are.
+    Leased,
+}
+
+/// Runs `test` in virtual time: once with a device of this reactor, and once with one whose queues
+/// are leased. Hosts see no difference.
+pub(crate) fn run(test: impl AsyncFnMut(World)) {
     run_shuffled(None, test);
 }
 
 /// The same, with ties at one instant broken by a seed.
-pub(crate) fn run_shuffled(shuffle: Option<u64>, test: impl AsyncFnOnce(World)) {
-    Reactor::new(shuffle).run(async { test(World::new(false).await).await });
+pub(crate) fn run_shuffled(shuffle: Option<u64>, test: impl AsyncFnMut(World)) {
+    run_with(shuffle, false, test);
 }
 
 /// The same with a device that may forget what was not flushed.
-pub(crate) fn run_volatile(test: impl AsyncFnOnce(World)) {
-    Reactor::new(None).run(async { test(World::new(true).await).await });
+pub(crate) fn run_volatile(test: impl AsyncFnMut(World)) {
+    run_with(None, true, test);
+}
+
+/// The same with a device whose queues are leased, alone.
+pub(crate) fn run_leased(mut test: impl AsyncFnMut(World)) {
+    Reactor::new(None).run(async { test(World::new(false, Place::Leased).await).await });
+}
+
+fn run_with(shuffle: Option<u64>, has_volatile_cache: bool, mut test: impl AsyncFnMut(World)) {
+    for place in [Place::Here, Place::Leased] {
+        let world = World::new(has_volatile_cache, place);
+        Reactor::new(shuffle).run(async { test(world.await).await });
+    }
 }
 
 impl World {
-    async fn new(has_volatile_cache: bool) -> Self {
+    async fn new(has_volatile_cache: bool, place: Place) -> Self {
         let group = Group::new();
         let gate = Arc::new(Gate::new());
         let blocks = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
@@ -98,13 +121,16 @@ impl World {
             port: 4420,
         };
         let entrance = Entrance::new(subsystems.clone(), address);
-        Self { subsystems, subsystem, device, gate, flash, blocks, log, zones, entrance }
+        Self { subsystems, subsystem, device, gate, flash, blocks, log, zones, entrance, place }
     }
 
     /// A new connection, whose queue is nobody's.
     pub(crate) fn line(&self) -> Line {
         let door = Rc::<Door>::default();
-        let queue = self.entrance.queue(door.clone());
+        let queue: Rc<dyn HostQueue> = match self.place {
+            Place::Here => self.entrance.queue(door.clone()),
+            Place::Leased => Rc::new(LeasingQueue::new(&self.entrance, door.clone())),
+        };
         Line { door, queue, next_id: Cell::new(1), attributes: ConnectAttributes::NONE }
     }
 

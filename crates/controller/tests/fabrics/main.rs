@@ -24,3 +24,4 @@ mod rules;
 mod sanitize;
 mod spdk;
 mod statuses;
+mod tenant;

@@ -118,6 +118,8 @@ fn more_commands_than_entries_end_the_connection_alone() {
         assert!(!greedy.is_ended(), "as many as there are entries");
         greedy.send(Command::exist(KV, b"key"), &[], 0);
         assert!(greedy.next().await.is_none());
+        // As a door does whose connection is ended.
+        greedy.queue.close();
         drop(closed);
         assert_eq!(other.status(Command::exist(KV, b"key")).await, Status::KEY_DOES_NOT_EXIST);
         assert_eq!(admin.status(Command::keep_alive()).await, Status::SUCCESS);

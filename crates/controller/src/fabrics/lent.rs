@@ -1,0 +1,51 @@
+use crate::completion::Outcome;
+use crate::fabrics::lease::Tenant;
+use crate::fabrics::pair::Gauge;
+use crate::fabrics::queue::Queue;
+use crate::fabrics::slots::Ticket;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What is left here of a queue whose I/O commands its connection's reactor executes.
+pub(crate) struct Lent {
+    tenant: Rc<dyn Tenant>,
+    gauge: Arc<Gauge>,
+    /// The Aborts that the tenant has not answered, with their admin queues, in order.
+    aborts: RefCell<VecDeque<(Rc<Queue>, Ticket)>>,
+}
+
+impl Lent {
+    pub(crate) fn new(tenant: Rc<dyn Tenant>, gauge: Arc<Gauge>) -> Self {
+        Self { tenant, gauge, aborts: RefCell::default() }
+    }
+
+    /// Commands that are under way there.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.gauge.in_flight()
+    }
+
+    /// Has the command of this id aborted, which answers the Abort on `admin`.
+    pub(crate) fn abort(&self, command_id: u16, admin: &Rc<Queue>, ticket: Ticket) {
+        self.aborts.borrow_mut().push_back((admin.clone(), ticket));
+        self.tenant.abort(command_id);
+    }
+
+    /// What the tenant says of the command that it was asked first to abort.
+    pub(crate) fn aborted(&self, was_there: bool) {
+        // Once the queue has ended, all is answered.
+        let first = self.aborts.borrow_mut().pop_front();
+        if let Some((admin, ticket)) = first {
+            admin.answer(ticket, Outcome::of_abort(was_there));
+        }
+    }
+
+    /// Nothing is answered on the queue any more, and so nothing aborted either.
+    pub(crate) fn end(&self) {
+        self.gauge.end();
+        for (admin, ticket) in self.aborts.take() {
+            admin.answer(ticket, Outcome::of_abort(false));
+        }
+    }
+}
