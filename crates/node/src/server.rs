@@ -3,7 +3,8 @@
 //! With one reactor, devices and connections share it, and no command leaves its core. With more,
 //! devices have reactors of their own, the first ones, as long as one is left for connections,
 //! which are dealt out to the others; their commands go over by [`bridge`], each queue's to the
-//! device that its Connect names ([`router`]).
+//! device that its Connect names ([`router`]). Only the I/O commands of a drive on a disk stay: the
+//! connection's reactor executes them itself.
 
 mod address;
 mod bridge;

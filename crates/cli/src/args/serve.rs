@@ -52,7 +52,8 @@ pub(crate) struct ServeArgs {
     /// Whether the device keeps the latencies of its profile
     #[arg(long, value_name = "CLOCK", default_value = "real")]
     pub(crate) clock: ServeClock,
-    /// Reactors: 1 for device and connections together; more, and the device has one of its own
+    /// Reactors: 1 for device and connections together; more, and the device has one of its own,
+    /// and the others, of a drive on a disk, execute the commands of their connections
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_cores)]
     pub(crate) cores: NonZero<u16>,
     /// The subsystem's name, as hosts ask for it [default: made of the device and the seed]

@@ -6,6 +6,8 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 use tempfile::{TempDir, tempdir};
 
 /// A drive of the fewest extents, in a folder that goes when it is dropped.
@@ -180,6 +182,40 @@ fn a_server_says_what_its_disk_does_for_a_byte_of_hosts() {
     assert!((1.03..1.6).contains(&write), "{write}");
     assert!((1.03..1.6).contains(&read), "{read}");
     assert!((1.0..4.0).contains(&space), "{space}");
+}
+
+/// Two hosts at a time, whose keys are of different lengths.
+fn bench_twice(target: &str, how_long: [&'static str; 2]) -> [Ran; 2] {
+    let target = format!("{target}?queues=3");
+    let hosts = ["12", "16"].map(|key_size| {
+        let target = target.clone();
+        thread::spawn(move || {
+            let bench = ["bench", "mixed", "--keys", "1000", "--key-size", key_size, "--json"];
+            let load = ["--queue-depth", "48", "--target", &target];
+            kvasir(bench.into_iter().chain(how_long).chain(load))
+        })
+    });
+    hosts.map(|host| host.join().unwrap())
+}
+
+#[test]
+fn a_served_drive_is_whole_also_when_it_was_stopped_amid_the_work_of_all_reactors() {
+    let (_folder, path) = formatted();
+    let device = path.to_str().unwrap();
+    let words = ["--device", device, "--nvme-tcp", ":0", "--cores", "3", "--checkpoint", "4MiB"];
+    let served = Serving::start(words);
+    for ran in bench_twice(&served.uri(0), ["--ops", "10000"]) {
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(ran.json()["errors"], 0);
+    }
+    let target = served.uri(0);
+    let hosts = thread::spawn(move || bench_twice(&target, ["--seconds", "60"]));
+    thread::sleep(Duration::from_secs(2));
+    served.stop();
+    for ran in hosts.join().unwrap() {
+        assert_ne!(ran.code, Some(0), "its target has gone");
+    }
+    assert_eq!(json(["check", device, "--json"])["is_whole"], true);
 }
 
 #[test]

@@ -2,12 +2,26 @@
 //!
 //! Connections number them. A place is given again only with another life, so that a response that
 //! was on its way to a connection that is gone reaches nobody.
+//!
+//! A drive on a disk is every reactor's: what its I/O queues' commands take comes over once as a
+//! lease, and the connection's reactor executes them. The drive is closed when no reactor does any
+//! more ([`FarDevice::leave`], [`FarQueues::left`]), and until it is ([`FarDevice::gone`]) all go
+//! on, for their tasks wait for one another.
 
 use super::connections::{Way, transport_address};
-use controller::{Capsule, Entrance, HostQueue, Port, Response, Responses, Subsystems};
+use super::house::House;
+use crate::DiskDriveShare;
+use base::Nanos;
+use clock::{Bell, Stage};
+use controller::{
+    Capsule, Controller, Entrance, FabricQueue, HostQueue, Lease, LeasedQueue, Port, Response,
+    Responses, Tenant,
+};
 use reactor::{Inbox, Outbox};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Messages of a mailbox: as many commands as a busy connection has at a time.
 pub(super) const MESSAGES: usize = 1_024;
@@ -25,27 +39,61 @@ pub(super) enum ToDevice {
     /// A host has come in.
     Open(QueueId, Way),
     Submit(QueueId, Capsule),
+    /// Whether there was a command to abort, of the first [`FromDevice::Abort`] of the queue of
+    /// which this was not said.
+    Aborted(QueueId, bool),
     Close(QueueId),
+    /// No command of a lease is under way, and none comes any more.
+    Left,
 }
 
 /// And back.
 #[derive(Debug)]
 pub(super) enum FromDevice {
     Respond(QueueId, Response),
+    Lease(QueueId, Box<Leased>),
+    /// The command of this id is to be aborted, of a queue that was leased.
+    Abort(QueueId, u16),
     End(QueueId),
+}
+
+/// A lease of a queue, with what it is of.
+#[derive(Debug)]
+pub(super) struct Leased {
+    lease: Lease,
+    /// The device, by its place in the server's list.
+    place: usize,
+    share: DiskDriveShare,
+}
+
+/// How often it is looked whether commands have ended that are under way when a server stops.
+const LOOK: Nanos = Nanos::from_micros(100);
+
+/// A queue of a connection.
+struct Connection {
+    responses: Rc<dyn Responses>,
+    /// Where its I/O commands are executed here.
+    leased: RefCell<Option<Rc<LeasedQueue>>>,
+}
+
+impl Connection {
+    #[inline]
+    fn leased(&self) -> Option<Rc<LeasedQueue>> {
+        self.leased.borrow().clone()
+    }
 }
 
 /// The connections of one reactor by the places that their queues have.
 #[derive(Default)]
 struct Connected {
     /// With how often each was given.
-    places: Vec<(u32, Option<Rc<dyn Responses>>)>,
+    places: Vec<(u32, Option<Rc<Connection>>)>,
     free: Vec<u32>,
 }
 
 impl Connected {
     /// Gives `it` a free place.
-    fn add(&mut self, it: Rc<dyn Responses>) -> QueueId {
+    fn add(&mut self, it: Rc<Connection>) -> QueueId {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push((0, None));
             u32::try_from(self.places.len() - 1).expect("far fewer than 2^32 connections")
@@ -56,9 +104,13 @@ impl Connected {
     }
 
     #[inline]
-    fn get(&self, id: QueueId) -> Option<Rc<dyn Responses>> {
+    fn get(&self, id: QueueId) -> Option<Rc<Connection>> {
         let (life, it) = self.places.get(id.place as usize)?;
         it.as_ref().filter(|_| *life == id.life).cloned()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Rc<Connection>> {
+        self.places.iter().filter_map(|(_, it)| it.as_ref())
     }
 
     fn remove(&mut self, id: QueueId) {
@@ -72,38 +124,108 @@ impl Connected {
 /// The device, to the connections of another reactor.
 pub(super) struct FarDevice {
     commands: Outbox<ToDevice>,
-    queues: Rc<RefCell<Connected>>,
+    queues: RefCell<Connected>,
+    /// By their places in the server's list, the controllers that drives on disks have here.
+    drives: RefCell<BTreeMap<usize, Arc<Controller>>>,
+    is_leaving: Cell<bool>,
+    /// Whether the device's reactor is: it ends when its devices are closed.
+    is_gone: Cell<bool>,
+    gone: Bell,
 }
 
 impl FarDevice {
-    /// Behind `commands`; hands on what comes by `responses` until the device is gone.
+    /// Behind `commands`; does what comes by `responses` until the device is gone.
     pub(super) fn new(commands: Outbox<ToDevice>, responses: Inbox<FromDevice>) -> Rc<Self> {
-        let queues: Rc<RefCell<Connected>> = Rc::default();
-        let answered = queues.clone();
+        let device = Rc::new(Self {
+            commands,
+            queues: RefCell::default(),
+            drives: RefCell::default(),
+            is_leaving: Cell::new(false),
+            is_gone: Cell::new(false),
+            gone: Bell::new(),
+        });
+        let it = device.clone();
         clock::spawn(async move {
             while let Some(message) = responses.receive().await {
-                match message {
-                    FromDevice::Respond(id, response) => {
-                        let queue = answered.borrow().get(id);
-                        if let Some(queue) = queue {
-                            queue.respond(response);
-                        }
-                    }
-                    FromDevice::End(id) => {
-                        let queue = answered.borrow().get(id);
-                        if let Some(queue) = queue {
-                            queue.end();
-                        }
-                    }
+                it.hear(message);
+            }
+            it.is_gone.set(true);
+            it.gone.ring();
+        });
+        device
+    }
+
+    fn hear(&self, message: FromDevice) {
+        let connection = |id| self.queues.borrow().get(id);
+        match message {
+            FromDevice::Respond(id, response) => {
+                let Some(connection) = connection(id) else { return };
+                match connection.leased() {
+                    Some(queue) => queue.relay(response),
+                    None => connection.responses.respond(response),
                 }
             }
-        });
-        Rc::new(Self { commands, queues })
+            FromDevice::Lease(id, leased) => {
+                if let Some(connection) = connection(id).filter(|_| !self.is_leaving.get()) {
+                    let queue = self.take(*leased, connection.responses.clone());
+                    *connection.leased.borrow_mut() = Some(Rc::new(queue));
+                }
+            }
+            FromDevice::Abort(id, command_id) => {
+                // Of a queue that is closed the device's reactor hears otherwise.
+                if let Some(connection) = connection(id) {
+                    let was_there =
+                        connection.leased().is_some_and(|queue| queue.abort(command_id));
+                    self.commands.send(ToDevice::Aborted(id, was_there));
+                }
+            }
+            FromDevice::End(id) => {
+                let Some(connection) = connection(id) else { return };
+                match connection.leased() {
+                    Some(queue) => queue.end(),
+                    None => connection.responses.end(),
+                }
+            }
+        }
+    }
+
+    fn take(&self, leased: Leased, responses: Rc<dyn Responses>) -> LeasedQueue {
+        let Leased { lease, place, share } = leased;
+        let mut drives = self.drives.borrow_mut();
+        let drive = drives.entry(place).or_insert_with(|| share.controller());
+        LeasedQueue::new(lease, drive.clone(), responses)
     }
 
     /// The device, to a host that came in by `way`.
     pub(super) fn port(self: &Rc<Self>, way: Way) -> Rc<dyn Port> {
         Rc::new(FarPort { device: self.clone(), way })
+    }
+
+    /// Begins no command on leases any more.
+    pub(super) fn end_leases(&self) {
+        self.is_leaving.set(true);
+        let connections: Vec<_> = self.queues.borrow().all().cloned().collect();
+        for queue in connections.iter().filter_map(|connection| connection.leased.take()) {
+            queue.close();
+        }
+    }
+
+    /// Says that this reactor has left, when those commands have ended that are under way.
+    pub(super) async fn leave(&self) {
+        let drives = self.drives.take();
+        // Queues have one for as long as a command of them is under way.
+        let is_in_use = || drives.values().any(|drive| Arc::strong_count(drive) > 1);
+        while is_in_use() && !self.is_gone.get() {
+            clock::sleep(LOOK, Stage::Queue).await;
+        }
+        self.commands.send(ToDevice::Left);
+    }
+
+    /// Returns when the device's reactor has closed its devices, or is gone for another reason.
+    pub(super) async fn gone(&self) {
+        while !self.is_gone.get() {
+            self.gone.wait().await;
+        }
     }
 }
 
@@ -115,72 +237,109 @@ struct FarPort {
 impl Port for FarPort {
     fn queue(&self, responses: Rc<dyn Responses>) -> Rc<dyn HostQueue> {
         let device = self.device.clone();
-        let id = device.queues.borrow_mut().add(responses);
+        let connection = Rc::new(Connection { responses, leased: RefCell::default() });
+        let id = device.queues.borrow_mut().add(connection.clone());
         device.commands.send(ToDevice::Open(id, self.way));
-        Rc::new(FarQueue { device, id })
+        Rc::new(FarQueue { device, id, connection })
     }
 }
 
 struct FarQueue {
     device: Rc<FarDevice>,
     id: QueueId,
+    connection: Rc<Connection>,
 }
 
 impl HostQueue for FarQueue {
     fn submit(&self, capsule: Capsule) {
-        self.device.commands.send(ToDevice::Submit(self.id, capsule));
+        let left = match &*self.connection.leased.borrow() {
+            Some(queue) => queue.submit(capsule),
+            None => Some(capsule),
+        };
+        if let Some(capsule) = left {
+            self.device.commands.send(ToDevice::Submit(self.id, capsule));
+        }
     }
 
     fn close(&self) {
+        if let Some(queue) = self.connection.leased.take() {
+            queue.close();
+        }
         self.device.commands.send(ToDevice::Close(self.id));
         self.device.queues.borrow_mut().remove(self.id);
     }
 }
 
-/// The connections of another reactor, to the device.
+/// A connection of another reactor, to the device.
 struct FarConnection {
     id: QueueId,
-    responses: Rc<Outbox<FromDevice>>,
+    queues: Rc<FarQueues>,
 }
 
 impl Responses for FarConnection {
     fn respond(&self, response: Response) {
-        self.responses.send(FromDevice::Respond(self.id, response));
+        self.queues.responses.send(FromDevice::Respond(self.id, response));
     }
 
     fn end(&self) {
-        self.responses.send(FromDevice::End(self.id));
+        self.queues.responses.send(FromDevice::End(self.id));
+    }
+}
+
+impl Tenant for FarConnection {
+    fn number(&self) -> u32 {
+        self.queues.reactor
+    }
+
+    fn lease(&self, device: &Arc<Controller>, lease: Lease) -> bool {
+        let Some((place, share)) = self.queues.house.share(device) else { return false };
+        let leased = Box::new(Leased { lease, place, share });
+        self.queues.responses.send(FromDevice::Lease(self.id, leased));
+        true
+    }
+
+    fn abort(&self, command_id: u16) {
+        self.queues.responses.send(FromDevice::Abort(self.id, command_id));
     }
 }
 
 /// The queues of another reactor's connections, at the devices.
 pub(super) struct FarQueues {
-    subsystems: Rc<Subsystems>,
+    house: Rc<House>,
+    /// The number of the other reactor.
+    reactor: u32,
+    responses: Outbox<FromDevice>,
     /// By place alone: the messages of a queue come in order.
-    queues: RefCell<Vec<Option<Rc<dyn HostQueue>>>>,
+    queues: RefCell<Vec<Option<FabricQueue>>>,
     is_over: Cell<bool>,
+    /// Whether the other reactor executes nothing any more.
+    has_left: Cell<bool>,
+    left: Bell,
 }
 
 impl FarQueues {
-    /// To `subsystems`.
-    pub(super) fn new(subsystems: Rc<Subsystems>) -> Rc<Self> {
-        Rc::new(Self { subsystems, queues: RefCell::default(), is_over: Cell::new(false) })
+    /// Of the reactor of this number, which hears by `responses`.
+    pub(super) fn new(house: Rc<House>, reactor: u32, responses: Outbox<FromDevice>) -> Rc<Self> {
+        Rc::new(Self {
+            house,
+            reactor,
+            responses,
+            queues: RefCell::default(),
+            is_over: Cell::new(false),
+            has_left: Cell::new(false),
+            left: Bell::new(),
+        })
     }
 
-    /// Does what comes by `commands`, until this is ended or the other reactor is gone.
-    pub(super) async fn serve(&self, commands: Inbox<ToDevice>, responses: Outbox<FromDevice>) {
-        let responses = Rc::new(responses);
+    /// Does what comes by `commands`, until the other reactor has left or is gone.
+    pub(super) async fn serve(self: Rc<Self>, commands: Inbox<ToDevice>) {
         while let Some(message) = commands.receive().await {
-            if self.is_over.get() {
-                return;
-            }
             match message {
-                ToDevice::Open(id, way) => self.open(id, way, &responses),
-                ToDevice::Submit(id, capsule) => {
-                    let queues = self.queues.borrow();
-                    let queue = queues[id.place as usize].as_ref();
-                    queue.expect("a queue is open until it is closed").submit(capsule);
-                }
+                ToDevice::Left => break,
+                _ if self.is_over.get() => {}
+                ToDevice::Open(id, way) => self.open(id, way),
+                ToDevice::Submit(id, capsule) => self.with(id, |queue| queue.submit(capsule)),
+                ToDevice::Aborted(id, was_there) => self.with(id, |queue| queue.aborted(was_there)),
                 ToDevice::Close(id) => {
                     let queue = self.queues.borrow_mut()[id.place as usize].take();
                     queue.expect("a queue is closed once").close();
@@ -188,13 +347,21 @@ impl FarQueues {
             }
         }
         self.end();
+        self.has_left.set(true);
+        self.left.ring();
     }
 
-    fn open(&self, id: QueueId, way: Way, responses: &Rc<Outbox<FromDevice>>) {
-        let entrance = Entrance::new(self.subsystems.clone(), transport_address(way.address));
+    fn with(&self, id: QueueId, does: impl FnOnce(&FabricQueue)) {
+        let queues = self.queues.borrow();
+        does(queues[id.place as usize].as_ref().expect("a queue is open until it is closed"));
+    }
+
+    fn open(self: &Rc<Self>, id: QueueId, way: Way) {
+        let subsystems = self.house.subsystems.clone();
+        let entrance = Entrance::new(subsystems, transport_address(way.address));
         let entrance = entrance.of_connection(way.number);
-        let connection = FarConnection { id, responses: responses.clone() };
-        let queue = entrance.queue(Rc::new(connection));
+        let connection = Rc::new(FarConnection { id, queues: self.clone() });
+        let queue = entrance.queue_of(connection.clone(), connection);
         let place = id.place as usize;
         let mut queues = self.queues.borrow_mut();
         let places = queues.len().max(place + 1);
@@ -207,6 +374,13 @@ impl FarQueues {
         self.is_over.set(true);
         for queue in self.queues.take().into_iter().flatten() {
             queue.close();
+        }
+    }
+
+    /// Returns when the other reactor executes nothing any more.
+    pub(super) async fn left(&self) {
+        while !self.has_left.get() {
+            self.left.wait().await;
         }
     }
 }

@@ -9,6 +9,7 @@ use controller::{AssociationCensus, Subsystems, Work};
 use engine::Scrubbed;
 use reactor::{NoticeEnd, NoticeWriter};
 use spec::CommandSet;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What a reactor knows of itself. It counts all of that in plain fields while it works, and looks
@@ -21,6 +22,9 @@ pub(super) struct Census {
     pub(super) associations: Vec<AssociationCensus>,
     pub(super) connections: Vec<ConnectionCensus>,
     pub(super) moved: Moved,
+    /// What hosts had this reactor's devices do: what was done in it, and in others by their
+    /// numbers.
+    pub(super) work: (Work, BTreeMap<u32, Work>),
 }
 
 #[derive(Debug)]
@@ -88,6 +92,7 @@ pub(super) fn answer(
             if let Some(house) = &house {
                 census.devices = house.census();
                 census.associations = house.subsystems.census();
+                census.work = house.subsystems.work_by_reactor();
             }
             if let Some(connections) = &connections {
                 census.connections = connections.census();

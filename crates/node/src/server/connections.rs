@@ -65,6 +65,8 @@ struct Shared {
     connections: Cell<u64>,
     /// Those that are there, by number.
     open: RefCell<BTreeMap<u64, Open>>,
+    /// Whether those that come are closed at once.
+    is_over: Cell<bool>,
     /// Rings when there are none any more.
     is_empty: Bell,
 }
@@ -82,12 +84,16 @@ impl Connections {
             counters: Rc::default(),
             connections: Cell::new(0),
             open: RefCell::default(),
+            is_over: Cell::new(false),
             is_empty: Bell::new(),
         }))
     }
 
     /// Serves the host that has come, from `port`, in a task of its own.
     pub(super) fn serve(&self, arrival: Arrival, port: Rc<dyn Port>) {
+        if self.0.is_over.get() {
+            return;
+        }
         self.0.connections.set(self.0.connections.get() + 1);
         let Arrival { stream, host, place, .. } = arrival;
         let (stream, number) = (Rc::new(stream), place.number);
@@ -107,8 +113,9 @@ impl Connections {
         });
     }
 
-    /// Ends all, and returns when they are over.
+    /// Ends all, and returns when they are over. No other is served any more.
     pub(super) async fn end(&self) {
+        self.0.is_over.set(true);
         for open in self.0.open.borrow().values() {
             open.stream.shut_down();
         }

@@ -2,7 +2,8 @@ use super::ServerError;
 use crate::memory_drive::{MemoryDrive, MemoryKind};
 use crate::state::{Origin, Problem};
 use crate::{
-    Device, DeviceError, DiskDrive, DiskError, DiskOptions, FaultPlan, Profile, SavedDevice,
+    Device, DeviceError, DiskDrive, DiskDriveShare, DiskError, DiskOptions, FaultPlan, Profile,
+    SavedDevice,
 };
 use controller::{Controller, FlashFigures};
 use engine::Scrubbed;
@@ -102,6 +103,14 @@ impl Drive {
             Self::Emulated(drive) => drive.device.controller(),
             Self::Memory(drive) => drive.controller(),
             Self::Disk(disk) => disk.drive.controller(),
+        }
+    }
+
+    /// What other reactors need to have it too. A drive that is emulated or in memory is of one.
+    pub(super) fn share(&self) -> Option<DiskDriveShare> {
+        match self {
+            Self::Disk(disk) => Some(disk.drive.share()),
+            Self::Emulated(_) | Self::Memory(_) => None,
         }
     }
 

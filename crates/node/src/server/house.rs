@@ -2,11 +2,12 @@ use super::census::DeviceCensus;
 use super::drive::Drive;
 use super::kept::{Began, Kept};
 use super::{Served, ServedDevice, ServedSubsystem, ServerConfig, ServerError};
-use crate::DiskOptions;
-use controller::{Rules, Subsystem, SubsystemConfig, Subsystems};
+use crate::{DiskDriveShare, DiskOptions};
+use controller::{Controller, Rules, Subsystem, SubsystemConfig, Subsystems};
 use reactor::Reactor;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 /// What a reactor is to have of a server's devices.
@@ -149,6 +150,14 @@ impl House {
     pub(super) fn census(&self) -> Vec<DeviceCensus> {
         let drives = self.places.iter().zip(&self.drives);
         drives.map(|(&place, drive)| DeviceCensus::of(place, drive, &self.subsystems)).collect()
+    }
+
+    /// What other reactors need to have `device` too, if they can, and its place in the server's
+    /// list.
+    pub(super) fn share(&self, device: &Arc<Controller>) -> Option<(usize, DiskDriveShare)> {
+        let mut drives = self.places.iter().zip(&self.drives);
+        let (&place, drive) = drives.find(|(_, it)| Arc::ptr_eq(it.controller(), device))?;
+        Some((place, drive.share()?))
     }
 
     /// Ends the use of the devices: see [`Drive::close`].

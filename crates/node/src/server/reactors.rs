@@ -8,11 +8,11 @@ use super::kept::Began;
 use super::places::Places;
 use super::report::ReactorReport;
 use super::router::{Homes, Router};
-use super::{ServerConfig, ServerError, Stopper};
+use super::{Served, ServedDevice, ServerConfig, ServerError, Stopper};
 use controller::{Entrance, Port, Rules};
 use reactor::{
-    Inbox, NoticeEnd, NoticeWriter, Outbox, Reactor, ReceiveEnd, Remote, SendEnd, TcpListener,
-    mailbox, notices, stopped,
+    Fellow, NoticeEnd, NoticeWriter, Outbox, Reactor, ReceiveEnd, Remote, SendEnd, TcpListener,
+    fellows, mailbox, notices, stopped,
 };
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -77,6 +77,8 @@ struct Doorway {
 
 /// What a reactor of devices has of one of connections.
 struct Bridgehead {
+    /// The other reactor's number.
+    reactor: u32,
     commands: ReceiveEnd<ToDevice>,
     responses: SendEnd<FromDevice>,
 }
@@ -95,6 +97,8 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerEr
     });
     let gates = Gates { listeners: listeners.collect::<Result<_, _>>()?, places };
     let houses = device_reactors(remotes.len(), config.devices.len());
+    let mut seats = seats(&config, &remotes).into_iter();
+    let mut seat = || seats.next().expect("there is one for each remote");
     let plans = deal(config, houses, &tell);
     let stopper = Stopper(remotes.clone());
     let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper };
@@ -105,9 +109,9 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerEr
     let mut question = || questions.next().expect("each reactor is asked");
     if doors.is_empty() {
         let plan = plans.into_iter().zip(rules).next().expect("a server has a reactor");
-        let question = question();
+        let (seat, question) = (seat(), question());
         spawner.spawn(&devices[0], move |remote, ready| {
-            live(remote, plan, |house| alone(house, gates, question, ready))
+            live(remote, seat, plan, |house| alone(house, gates, question, ready))
         })?;
         let threads = spawner.threads;
         return Ok(Reins { threads, rules: rule_writers, questions: askers });
@@ -117,20 +121,43 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerEr
     let (bridgeheads, doorways) = connect(devices, doors, &Homes::new(homes.collect()));
     let plans = plans.into_iter().zip(rules);
     for ((remote, plan), bridgeheads) in devices.iter().zip(plans).zip(bridgeheads) {
-        let question = question();
+        let (seat, question) = (seat(), question());
         spawner.spawn(remote, move |remote, ready| {
-            live(remote, plan, |house| device_side(house, bridgeheads, question, ready))
+            live(remote, seat, plan, |house| device_side(house, bridgeheads, question, ready))
         })?;
     }
     let mut gates = Some(gates);
     for (remote, doorway) in doors.iter().zip(doorways) {
-        let (gates, question) = (gates.take(), question());
+        let (seat, gates, question) = (seat(), gates.take(), question());
         spawner.spawn(remote, move |remote, ready| {
-            let mut reactor = Reactor::new(None);
+            let mut reactor = seat.reactor();
             run(remote, &mut reactor, door_side(doorway, gates, question, ready))
         })?;
     }
     Ok(Reins { threads: spawner.threads, rules: rule_writers, questions: askers })
+}
+
+/// A reactor's place among the others.
+struct Seat(Option<Fellow>);
+
+impl Seat {
+    fn reactor(self) -> Reactor {
+        match self.0 {
+            Some(fellow) => Reactor::among(fellow, None),
+            None => Reactor::new(None),
+        }
+    }
+}
+
+/// A seat for each of `remotes`. Only a drive on a disk has tasks in several reactors, which wait
+/// for one another.
+fn seats(config: &ServerConfig, remotes: &[Remote]) -> Vec<Seat> {
+    let is_on_disk = |device: &ServedDevice| matches!(device.served, Served::Disk { .. });
+    if config.devices.iter().any(is_on_disk) {
+        fellows(remotes).into_iter().map(|fellow| Seat(Some(fellow))).collect()
+    } else {
+        remotes.iter().map(|_| Seat(None)).collect()
+    }
 }
 
 /// Mailboxes between the reactors of devices and those of connections, and from the first of these
@@ -142,12 +169,13 @@ fn connect(
 ) -> (Vec<Vec<Bridgehead>>, Vec<Doorway>) {
     let mut bridgeheads: Vec<Vec<Bridgehead>> = devices.iter().map(|_| Vec::new()).collect();
     let mut doorways = Vec::new();
-    for door in doors {
+    for (number, door) in (devices.len()..).zip(doors) {
+        let reactor = u32::try_from(number).expect("a reactor has a thread");
         let mut ends = Vec::new();
         for (device, bridgeheads) in devices.iter().zip(&mut bridgeheads) {
             let (to_device, commands) = mailbox(MESSAGES, door, device);
             let (responses, from_device) = mailbox(MESSAGES, device, door);
-            bridgeheads.push(Bridgehead { commands, responses });
+            bridgeheads.push(Bridgehead { reactor, commands, responses });
             ends.push((to_device, from_device));
         }
         let homes = homes.clone();
@@ -221,13 +249,14 @@ fn run(
 /// A reactor that has devices, from their beginning to their end.
 fn live<W>(
     remote: &Remote,
+    seat: Seat,
     (plan, rules): (HousePlan, NoticeEnd<Rules>),
     work: impl FnOnce(Rc<House>) -> W,
 ) -> Result<ReactorReport, ServerError>
 where
     W: Future<Output = Result<Connections, ServerError>>,
 {
-    let mut reactor = Reactor::new(None);
+    let mut reactor = seat.reactor();
     let (shell, mut household) = Shell::build(&mut reactor, plan)?;
     let mut built = None;
     let working = async {
@@ -287,17 +316,19 @@ async fn device_side(
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
     let mut bridges = Vec::new();
-    for Bridgehead { commands, responses } in bridgeheads {
-        let (commands, responses): (Inbox<_>, Outbox<_>) = (commands.open(), responses.open());
-        let queues = FarQueues::new(house.subsystems.clone());
-        bridges.push(queues.clone());
-        clock::spawn(async move { queues.serve(commands, responses).await });
+    for Bridgehead { reactor, commands, responses } in bridgeheads {
+        let queues = FarQueues::new(house.clone(), reactor, responses.open());
+        clock::spawn(queues.clone().serve(commands.open()));
+        bridges.push(queues);
     }
     answer(questions, Some(house.clone()), None);
     say(ready, Ready::Up { addresses: Vec::new(), began: house.began.clone() });
     stopped().await;
-    for queues in bridges {
+    for queues in &bridges {
         queues.end();
+    }
+    for queues in &bridges {
+        queues.left().await;
     }
     house.close().await?;
     Ok(Connections::new())
@@ -315,7 +346,7 @@ async fn door_side(
     let router = Router::new(devices.collect(), homes);
     let connections = Connections::new();
     answer(questions, None, Some(connections.clone()));
-    let serving = connections.clone();
+    let (serving, leaving) = (connections.clone(), router.clone());
     let serve = move |arrival: Arrival| {
         let port = router.port(arrival.way());
         serving.serve(arrival, port);
@@ -345,6 +376,9 @@ async fn door_side(
         }
     }
     stopped().await;
+    leaving.leave().await;
+    connections.end().await;
+    leaving.gone().await;
     Ok(connections)
 }
 

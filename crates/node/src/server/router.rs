@@ -37,6 +37,23 @@ impl Router {
         }
     }
 
+    /// Ends what this reactor does on the devices.
+    pub(super) async fn leave(&self) {
+        for device in &self.devices {
+            device.end_leases();
+        }
+        for device in &self.devices {
+            device.leave().await;
+        }
+    }
+
+    /// Returns when all devices are closed.
+    pub(super) async fn gone(&self) {
+        for device in &self.devices {
+            device.gone().await;
+        }
+    }
+
     /// Where `capsule` has to go if it connects a queue to a subsystem.
     fn home(&self, capsule: &Capsule) -> Option<usize> {
         let command = &capsule.command;

@@ -169,6 +169,9 @@ pub struct ReactorStatus {
     pub bytes_received: u64,
     /// Bytes that went.
     pub bytes_sent: u64,
+    /// I/O commands that devices executed in it.
+    #[serde(default)]
+    pub commands: u64,
 }
 
 impl Status {
@@ -183,7 +186,8 @@ impl Status {
             each.map(|it| AssociationStatus::of(it, census.now, &connections))
         });
         let loads = facts.remotes.iter().map(reactor::Remote::load);
-        let reactors = censuses.iter().zip(loads);
+        let reactors = censuses.iter().zip(loads).zip(executed(censuses));
+        let reactors = reactors.map(|((census, load), work)| ReactorStatus::of(census, load, work));
         Self {
             server: ServerStatus {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -197,9 +201,18 @@ impl Status {
                 .map(|device| DeviceStatus::of(&facts.devices[device.place], device))
                 .collect(),
             associations: associations.collect(),
-            reactors: reactors.map(|(census, load)| ReactorStatus::of(census, load)).collect(),
+            reactors: reactors.collect(),
         }
     }
+}
+
+/// What each reactor executed, of its own devices and of others'.
+fn executed(censuses: &[Census]) -> Vec<Work> {
+    let mut all: Vec<Work> = censuses.iter().map(|census| census.work.0).collect();
+    for (&number, &work) in censuses.iter().flat_map(|census| &census.work.1) {
+        all[number as usize] = all[number as usize] + work;
+    }
+    all
 }
 
 impl From<Work> for WorkStatus {
@@ -267,13 +280,14 @@ impl AssociationStatus {
 }
 
 impl ReactorStatus {
-    fn of(census: &Census, load: Load) -> Self {
+    fn of(census: &Census, load: Load, work: Work) -> Self {
         Self {
             busy_ns: load.busy.0,
             idle_ns: load.idle.0,
             connections: census.connections.len() as u64,
             bytes_received: census.moved.received,
             bytes_sent: census.moved.sent,
+            commands: WorkStatus::from(work).commands,
         }
     }
 }

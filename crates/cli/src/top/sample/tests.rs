@@ -55,6 +55,7 @@ fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>
             connections: 6,
             bytes_received: 0,
             bytes_sent: 0,
+            commands: 0,
         }],
     }
 }

@@ -1,0 +1,11 @@
+//! A drive on a disk that is served by several reactors, each of which executes the commands of its
+//! own connections, while the first one answers all that is not of an I/O queue.
+
+#[cfg(test)]
+mod end;
+#[cfg(test)]
+mod peer;
+#[cfg(test)]
+mod queues;
+#[cfg(test)]
+mod scene;

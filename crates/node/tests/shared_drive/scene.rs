@@ -1,0 +1,61 @@
+use media::Format;
+use node::server::{Inquirer, Served, Server, ServerConfig, Status};
+use node::{DiskDrive, DiskOptions};
+use reactor::{Reactor, Remote};
+use std::net::SocketAddr;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+pub(crate) const NQN: &str = "nqn.2026-11.com.example:shared";
+
+/// About the fewest that a drive can have.
+const DRIVE_BYTES: u64 = 72 << 20;
+
+const FORMAT: Format = Format { id: [1; 16], secret: [2; 16], extent_bytes: Some(1 << 20) };
+
+/// A drive in a file.
+pub(crate) struct File {
+    _folder: TempDir,
+    path: PathBuf,
+}
+
+impl File {
+    pub(crate) fn formatted() -> Self {
+        // A system's own folder for such files is often in memory.
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let path = folder.path().join("drive.kv");
+        disk::create(&path, DRIVE_BYTES).unwrap();
+        let file = Arc::new(disk::File::open(&path, disk::Access::Write, None).unwrap());
+        let format = async { DiskDrive::format(file, FORMAT).await.unwrap() };
+        Reactor::new(None).serve(&Remote::new().unwrap(), format).unwrap();
+        Self { _folder: folder, path }
+    }
+
+    /// Serves it in so many reactors.
+    pub(crate) fn serve(&self, reactors: u16) -> Scene {
+        let served = Served::Disk { path: self.path.clone(), options: DiskOptions::default() };
+        let reactors = NonZero::new(reactors).unwrap();
+        let any = ([127, 0, 0, 1], 0).into();
+        let config = ServerConfig::of_one(served, NQN, any, reactors);
+        let server = Server::start(ServerConfig { http: Some(any), ..config }).unwrap();
+        let inquirer = Inquirer::new(server.http_address().unwrap()).unwrap();
+        Scene { server, inquirer }
+    }
+}
+
+pub(crate) struct Scene {
+    pub(crate) server: Server,
+    inquirer: Inquirer,
+}
+
+impl Scene {
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.addresses()[0]
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.inquirer.ask().unwrap()
+    }
+}
