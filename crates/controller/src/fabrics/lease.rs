@@ -2,6 +2,7 @@ use crate::controller::Controller;
 use crate::fabrics::member::{Member, Rights};
 use crate::fabrics::pair::{Binding, Gauge, Pair, Terms, is_fabrics};
 use crate::host_queue::{Capsule, Response, Responses};
+use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,7 +31,11 @@ pub trait Tenant {
 }
 
 /// A queue whose I/O commands are executed in the reactor of its connection.
-pub struct LeasedQueue(Rc<Pair>);
+pub struct LeasedQueue {
+    pair: Rc<Pair>,
+    /// Whether the connection is told nothing any more, not what is on its way either.
+    has_ended: Cell<bool>,
+}
 
 impl LeasedQueue {
     /// By the terms of `lease`, on `device`, which is the device's controller in this reactor.
@@ -39,13 +44,13 @@ impl LeasedQueue {
         let pair = Pair::new(responses, gauge);
         let errors = rights.errors.clone();
         pair.bind(Binding { terms, errors, member: Some(Member { rights, device }) });
-        Self(pair)
+        Self { pair, has_ended: Cell::new(false) }
     }
 
     /// As [`crate::HostQueue::submit`]. Returns what is for the device's reactor.
     #[must_use]
     pub fn submit(&self, capsule: Capsule) -> Option<Capsule> {
-        let pair = &self.0;
+        let pair = &self.pair;
         if pair.is_over() {
             return None;
         }
@@ -63,36 +68,41 @@ impl LeasedQueue {
     /// The host has sent more than the queue has entries. The door is told by a task, for it is in
     /// the middle of a [`Self::submit`], and then closes the queue.
     fn overrun(&self) {
-        let pair = self.0.clone();
-        pair.finish();
+        let pair = self.pair.clone();
+        self.close();
         clock::spawn(async move { pair.responses.end() });
     }
 
     /// Hands on what the device's reactor responds.
     pub fn relay(&self, response: Response) {
-        let entry = self.0.with_head(response.entry);
-        self.0.responses.respond(Response { entry, ..response });
+        if !self.has_ended.get() {
+            let entry = self.pair.with_head(response.entry);
+            self.pair.responses.respond(Response { entry, ..response });
+        }
     }
 
     /// Ends the wait for the command of this id, which runs to its end. True if there is one.
     pub fn abort(&self, command_id: u16) -> bool {
-        !self.0.is_over() && self.0.abort(command_id)
+        !self.pair.is_over() && self.pair.abort(command_id)
     }
 
     /// The controller has done with the queue.
     pub fn end(&self) {
-        self.0.finish();
-        self.0.responses.end();
+        if !self.has_ended.get() {
+            self.close();
+            self.pair.responses.end();
+        }
     }
 
     /// The connection is gone. What was started runs to its end, and nothing is responded any more.
     pub fn close(&self) {
-        self.0.finish();
+        self.has_ended.set(true);
+        self.pair.finish();
     }
 }
 
 impl fmt::Debug for LeasedQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LeasedQueue with {} commands", self.0.in_flight())
+        write!(f, "LeasedQueue with {} commands", self.pair.in_flight())
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::host::{KV, pass, run};
 use base::Nanos;
-use spec::{Command, Configuration, ConnectAttributes, ConnectData, Status, StoreOptions};
+use spec::{
+    Command, Configuration, ConnectAttributes, ConnectData, Property, Status, StoreOptions,
+};
 
 #[test]
 fn the_head_counts_commands_and_goes_round_at_the_size_of_the_queue() {
@@ -124,6 +126,25 @@ fn more_commands_than_entries_end_the_connection_alone() {
         assert_eq!(other.status(Command::exist(KV, b"key")).await, Status::KEY_DOES_NOT_EXIST);
         assert_eq!(admin.status(Command::keep_alive()).await, Status::SUCCESS);
         assert_eq!(world.line().connect(id, 1, 3).await, Ok(id), "its id is free");
+    });
+}
+
+#[test]
+fn a_connection_that_was_ended_hears_nothing_of_what_was_under_way() {
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        let greedy = world.line();
+        greedy.connect(id, 1, 3).await.unwrap();
+        let closed = world.gate.close();
+        // Which is refused on this queue, wherever its commands are executed.
+        greedy.send(Command::property_get(Property::CSTS), &[], 0);
+        for _ in 0..5 {
+            greedy.send(Command::exist(KV, b"key"), &[], 0);
+        }
+        assert!(greedy.next().await.is_none());
+        drop(closed);
+        pass(Nanos::from_millis(1)).await;
+        assert_eq!(greedy.waiting(), 0);
     });
 }
 

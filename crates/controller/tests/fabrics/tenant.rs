@@ -1,5 +1,7 @@
 //! A queue whose I/O commands are executed where its connection is, all in one reactor.
 
+use crate::host::pass;
+use base::Nanos;
 use controller::{
     Capsule, Controller, Entrance, FabricQueue, HostQueue, Lease, LeasedQueue, Response, Responses,
     Tenant,
@@ -10,6 +12,9 @@ use std::sync::Arc;
 
 /// The number of the one that there is.
 pub(crate) const TENANT: u32 = 7;
+
+/// How long it takes to ask the other reactor.
+const AWAY: Nanos = Nanos(100);
 
 /// Both ends of the connection between the reactors.
 pub(crate) struct Leasing {
@@ -99,9 +104,13 @@ impl Tenant for End {
     }
 
     fn abort(&self, command_id: u16) {
-        self.with(|leasing| {
-            let leased = leasing.leased.get().expect("what is not leased is aborted there");
-            leasing.queue().aborted(leased.abort(command_id));
+        let end = Self(self.0.clone());
+        clock::spawn(async move {
+            pass(AWAY).await;
+            end.with(|leasing| {
+                let leased = leasing.leased.get().expect("what is not leased is aborted there");
+                leasing.queue().aborted(leased.abort(command_id));
+            });
         });
     }
 }

@@ -254,6 +254,9 @@ impl HostQueue for FarQueue {
     fn submit(&self, capsule: Capsule) {
         let left = match &*self.connection.leased.borrow() {
             Some(queue) => queue.submit(capsule),
+            // The device's reactor may not have heard that all ends, and would say that it does not
+            // execute commands of this queue.
+            None if self.device.is_leaving.get() => None,
             None => Some(capsule),
         };
         if let Some(capsule) = left {
