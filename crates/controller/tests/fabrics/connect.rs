@@ -1,6 +1,7 @@
 //! Connect: what binds a queue to a controller, and what does not (Base 2.1, Connect command).
 
-use crate::host::{HOST_ID, HOST_NQN, NQN, World, run, run_shuffled};
+use crate::host::{HOST_ID, HOST_NQN, NQN, World, pass, run, run_shuffled};
+use base::Nanos;
 use spec::{
     Cns, Command, Configuration, ConnectAttributes, ConnectData, DataPointer, Feature, Property,
     QualifiedName, Status, Transfer,
@@ -254,6 +255,7 @@ fn the_admin_queue_takes_the_io_queues_along_and_an_io_queue_nobody() {
         assert_eq!(second.store(b"key", b"value").await, Status::SUCCESS);
         assert_eq!(admin.status(Command::keep_alive()).await, Status::SUCCESS);
         admin.queue.close();
+        pass(Nanos::from_millis(1)).await;
         assert!(second.is_ended() && !first.is_ended() && !admin.is_ended());
         assert_eq!(failure(&world, connect(3, 127), &data(NQN, id)).await, in_data(16));
     });

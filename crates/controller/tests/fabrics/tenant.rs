@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// The number of the one that there is.
 pub(crate) const TENANT: u32 = 7;
 
-/// How long it takes to ask the other reactor.
-const AWAY: Nanos = Nanos(100);
+/// How long it takes until the other reactor is asked, and until it hears that a queue has ended.
+const AWAY: Nanos = Nanos::from_micros(100);
 
 /// Both ends of the connection between the reactors.
 pub(crate) struct Leasing {
@@ -72,6 +72,14 @@ impl End {
             does(&leasing);
         }
     }
+
+    fn with_later(&self, does: impl FnOnce(&Leasing) + 'static) {
+        let end = Self(self.0.clone());
+        clock::spawn(async move {
+            pass(AWAY).await;
+            end.with(does);
+        });
+    }
 }
 
 impl Responses for End {
@@ -83,7 +91,7 @@ impl Responses for End {
     }
 
     fn end(&self) {
-        self.with(|leasing| match leasing.leased.get() {
+        self.with_later(|leasing| match leasing.leased.get() {
             Some(leased) => leased.end(),
             None => leasing.responses.end(),
         });
@@ -104,13 +112,9 @@ impl Tenant for End {
     }
 
     fn abort(&self, command_id: u16) {
-        let end = Self(self.0.clone());
-        clock::spawn(async move {
-            pass(AWAY).await;
-            end.with(|leasing| {
-                let leased = leasing.leased.get().expect("what is not leased is aborted there");
-                leasing.queue().aborted(leased.abort(command_id));
-            });
+        self.with_later(move |leasing| {
+            let leased = leasing.leased.get().expect("what is not leased is aborted there");
+            leasing.queue().aborted(leased.abort(command_id));
         });
     }
 }
