@@ -26,6 +26,7 @@ mod router;
 mod served;
 mod setup;
 mod status;
+mod turns;
 
 pub use self::address::{parse_address, parse_http_address};
 pub use self::config::{Config, DeviceConfig, SubsystemConfig};

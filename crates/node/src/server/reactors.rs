@@ -8,13 +8,13 @@ use super::kept::Began;
 use super::places::Places;
 use super::report::ReactorReport;
 use super::router::{Homes, Router};
+use super::turns::Turns;
 use super::{Served, ServedDevice, ServerConfig, ServerError, Stopper};
 use controller::{Entrance, Port, Rules};
 use reactor::{
     Fellow, NoticeEnd, NoticeWriter, Outbox, Reactor, ReceiveEnd, Remote, SendEnd, TcpListener,
     fellows, mailbox, notices, stopped,
 };
-use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
@@ -364,13 +364,10 @@ async fn door_side(
         (None, gates) => {
             let gates = gates.expect("who gets no connections from others listens");
             let deals: Vec<Outbox<Arrival>> = deals.into_iter().map(SendEnd::open).collect();
-            let next = Cell::new(0);
-            let (addresses, _) = gates.open(move |arrival| {
-                let turn = next.replace((next.get() + 1) % (deals.len() + 1));
-                match deals.get(turn) {
-                    Some(other) => other.send(arrival),
-                    None => serve(arrival),
-                }
+            let turns = Turns::among(deals.len() + 1);
+            let (addresses, _) = gates.open(move |arrival| match deals.get(turns.take()) {
+                Some(other) => other.send(arrival),
+                None => serve(arrival),
             })?;
             say(ready, Ready::Up { addresses, began: Vec::new() });
         }

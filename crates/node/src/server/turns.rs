@@ -1,0 +1,66 @@
+use base::Rng;
+use std::cell::RefCell;
+
+/// Who of several takes what comes: each once a round, in an order of its own each round.
+///
+/// A host connects an admin queue and then its I/O queues, which have all the work. Were all rounds
+/// alike, two reactors would have the admin queues of hosts with one I/O queue, and the work.
+#[derive(Debug)]
+pub(super) struct Turns {
+    count: usize,
+    round: RefCell<Round>,
+}
+
+#[derive(Debug)]
+struct Round {
+    rng: Rng,
+    left: Vec<usize>,
+}
+
+impl Turns {
+    /// Among so many.
+    pub(super) fn among(count: usize) -> Self {
+        assert!(count > 0, "somebody takes what comes");
+        Self { count, round: RefCell::new(Round { rng: Rng::new(1), left: Vec::new() }) }
+    }
+
+    /// Whose turn it is.
+    pub(super) fn take(&self) -> usize {
+        let Round { rng, left } = &mut *self.round.borrow_mut();
+        if left.is_empty() {
+            left.extend(0..self.count);
+        }
+        let at = usize::try_from(rng.below(left.len() as u64)).expect("it is below a length");
+        left.swap_remove(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn work_is_even_however_many_queues_a_host_has() {
+        for (count, io_queues) in (1..=6).flat_map(|count| (1..=5).map(move |io| (count, io))) {
+            let turns = Turns::among(count);
+            let mut work = vec![0_u32; count];
+            for _ in 0..2_000 {
+                turns.take();
+                (0..io_queues).for_each(|_| work[turns.take()] += 1);
+            }
+            let even = 2_000 * io_queues / u32::try_from(count).unwrap();
+            let bounds = even * 9 / 10..=even * 11 / 10;
+            assert!(work.iter().all(|it| bounds.contains(it)), "{io_queues} of each: {work:?}");
+        }
+    }
+
+    #[test]
+    fn each_has_one_turn_a_round() {
+        let turns = Turns::among(5);
+        for _ in 0..20 {
+            let round: BTreeSet<usize> = (0..5).map(|_| turns.take()).collect();
+            assert_eq!(round.len(), 5);
+        }
+    }
+}
