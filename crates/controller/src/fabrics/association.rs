@@ -148,10 +148,11 @@ impl Association {
     /// A tick has passed.
     fn tick(&self) {
         if self.keep_alive.expires() {
-            self.registers.fail();
             let expired = Completion::new(NO_QUEUE, Status::KEEP_ALIVE_EXPIRED, 0);
             self.errors.record(NO_QUEUE, None, expired);
+            // Queues in other reactors answer nothing any more before they refuse commands.
             self.end();
+            self.registers.fail();
             return;
         }
         self.events.notice_health(self);

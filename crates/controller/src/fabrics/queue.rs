@@ -137,6 +137,10 @@ impl Queue {
             (FabricsType::PROPERTY_SET, 0) => property::set(&bound.association, &capsule.command),
             (FabricsType::DISCONNECT, 0) => Outcome::of(Status::INVALID_QUEUE_TYPE),
             (FabricsType::DISCONNECT, _) => {
+                // This answer is the queue's last.
+                if let Some(lent) = &bound.lent {
+                    lent.end();
+                }
                 self.answer(ticket, Outcome::done());
                 bound.association.queue_closed(bound.terms.id);
                 self.end();

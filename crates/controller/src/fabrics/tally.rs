@@ -46,8 +46,9 @@ impl Tally {
         self.work.get()
     }
 
-    /// The time until `now` in which commands were under way. Another reactor's clock is a little
-    /// off, and its numbers are read one after the other.
+    /// The time until `now` in which commands were under way. Another reactor's clock began at
+    /// another instant, and its numbers are read one after the other: in the minutes that hosts are
+    /// told that is nothing.
     fn busy(&self, now: Nanos) -> Nanos {
         let since = self.busy_since_ns.get();
         let current = if self.under_way.get() > 0 { now.0.saturating_sub(since) } else { 0 };

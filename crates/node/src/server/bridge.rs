@@ -201,12 +201,16 @@ impl FarDevice {
         Rc::new(FarPort { device: self.clone(), way })
     }
 
-    /// Begins no command on leases any more.
-    pub(super) fn end_leases(&self) {
+    /// Begins no command any more, and has connections end: one that waits for the answer to a
+    /// command would wait for ever.
+    pub(super) fn end(&self) {
         self.is_leaving.set(true);
         let connections: Vec<_> = self.queues.borrow().all().cloned().collect();
-        for queue in connections.iter().filter_map(|connection| connection.leased.take()) {
-            queue.close();
+        for connection in connections {
+            if let Some(queue) = connection.leased.take() {
+                queue.close();
+            }
+            connection.responses.end();
         }
     }
 

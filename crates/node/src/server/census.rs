@@ -12,8 +12,8 @@ use spec::CommandSet;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a reactor knows of itself. It counts all of that in plain fields while it works, and looks
-/// at them only when it is asked.
+/// What a reactor knows of itself. It counts all of that while it works, where no other one counts,
+/// and looks at it only when it is asked.
 #[derive(Debug, Default)]
 pub(super) struct Census {
     /// The instant, by its clock.

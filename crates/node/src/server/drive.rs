@@ -151,7 +151,7 @@ impl Drive {
     /// What the pairs on a disk take of it, once they are more than an extent has.
     pub(super) fn space(&self) -> Option<Space> {
         let Self::Disk(disk) = self else { return None };
-        let (usage, info) = (disk.drive.store().usage(), disk.drive.info());
+        let (usage, info) = (disk.drive.usage(), disk.drive.info());
         let taken_bytes = u64::from(info.extents - usage.extents_free) * info.extent_bytes;
         let live_bytes = usage.values.bytes;
         (live_bytes > info.extent_bytes).then_some(Space { taken_bytes, live_bytes })

@@ -16,9 +16,10 @@ use reactor::{
     fellows, mailbox, notices, stopped,
 };
 use std::net::SocketAddr;
+use std::process::abort;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
-use std::thread::{Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle, panicking};
 
 /// Sockets that may be on their way from the reactor that accepts them to another.
 const SOCKETS: usize = 64;
@@ -97,11 +98,12 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerEr
     });
     let gates = Gates { listeners: listeners.collect::<Result<_, _>>()?, places };
     let houses = device_reactors(remotes.len(), config.devices.len());
-    let mut seats = seats(&config, &remotes).into_iter();
+    let shares = remotes.len() > 1 && has_disk(&config);
+    let mut seats = seats(shares, &remotes).into_iter();
     let mut seat = || seats.next().expect("there is one for each remote");
     let plans = deal(config, houses, &tell);
     let stopper = Stopper(remotes.clone());
-    let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper };
+    let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper, shares };
     let (devices, doors) = remotes.split_at(houses);
     let (rule_writers, rules): (RuleWriters, Vec<_>) = devices.iter().map(notices).unzip();
     let (askers, questions): (Questions, Vec<_>) = remotes.iter().map(notices).unzip();
@@ -149,11 +151,15 @@ impl Seat {
     }
 }
 
-/// A seat for each of `remotes`. Only a drive on a disk has tasks in several reactors, which wait
-/// for one another.
-fn seats(config: &ServerConfig, remotes: &[Remote]) -> Vec<Seat> {
+/// Only a drive on a disk has tasks in several reactors, which wait for one another.
+fn has_disk(config: &ServerConfig) -> bool {
     let is_on_disk = |device: &ServedDevice| matches!(device.served, Served::Disk { .. });
-    if config.devices.iter().any(is_on_disk) {
+    config.devices.iter().any(is_on_disk)
+}
+
+/// A seat for each of `remotes`, which may have a drive together.
+fn seats(shares: bool, remotes: &[Remote]) -> Vec<Seat> {
+    if shares {
         fellows(remotes).into_iter().map(|fellow| Seat(Some(fellow))).collect()
     } else {
         remotes.iter().map(|_| Seat(None)).collect()
@@ -193,14 +199,25 @@ struct Spawner {
     threads: Vec<Thread>,
     ready: Sender<Ready>,
     stopper: Stopper,
+    /// Whether reactors have a drive together.
+    shares: bool,
 }
 
 /// Stops the other reactors when one is over, for whatever reason.
-struct StopOthers(Stopper);
+struct StopOthers {
+    stopper: Stopper,
+    /// Whether they have a drive together.
+    shares: bool,
+}
 
 impl Drop for StopOthers {
     fn drop(&mut self) {
-        self.0.stop();
+        // Others would wait for what its tasks had begun, or go on amid a change. A drive on a disk
+        // outlives the end of a process at any instant.
+        if self.shares && panicking() {
+            abort();
+        }
+        self.stopper.stop();
     }
 }
 
@@ -214,7 +231,7 @@ impl Spawner {
         + 'static,
     ) -> Result<(), ServerError> {
         let (remote, ready) = (remote.clone(), self.ready.clone());
-        let stop_others = StopOthers(self.stopper.clone());
+        let stop_others = StopOthers { stopper: self.stopper.clone(), shares: self.shares };
         let name = format!("kvasir-{}", self.threads.len());
         let thread = Builder::new().name(name).spawn(move || {
             let _stop_others = stop_others;

@@ -40,7 +40,7 @@ impl Router {
     /// Ends what this reactor does on the devices.
     pub(super) async fn leave(&self) {
         for device in &self.devices {
-            device.end_leases();
+            device.end();
         }
         for device in &self.devices {
             device.leave().await;

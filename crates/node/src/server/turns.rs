@@ -1,7 +1,7 @@
 use base::Rng;
 use std::cell::RefCell;
 
-/// Who of several takes what comes: each once a round, in an order of its own each round.
+/// Who of several takes what comes: each once a round, in another order each round.
 ///
 /// A host connects an admin queue and then its I/O queues, which have all the work. Were all rounds
 /// alike, two reactors would have the admin queues of hosts with one I/O queue, and the work.
