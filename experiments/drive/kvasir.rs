@@ -1,8 +1,10 @@
 //! The drive under test, by the program's own commands.
 
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// A drive in a file, and the program that uses it.
 pub(crate) struct Kvasir {
@@ -54,6 +56,11 @@ impl Kvasir {
     }
 
     pub(crate) fn bench(&self, load: &Load) -> Result<Figures, String> {
+        let printed = self.run(&self.words(load))?;
+        serde_json::from_slice(&printed).map(Figures).map_err(|error| error.to_string())
+    }
+
+    fn words(&self, load: &Load) -> Vec<String> {
         let target = format!("file:{}?durability={}", self.file.display(), load.durability);
         let (keys, ops) = (load.keys.to_string(), load.ops.to_string());
         let (depth, rate) = (load.depth.to_string(), load.rate.map(|rate| rate.to_string()));
@@ -64,15 +71,35 @@ impl Kvasir {
             None => words.extend(["--queue-depth", &depth]),
         }
         words.extend(load.more);
-        let printed = self.run(&words)?;
-        serde_json::from_slice(&printed).map(Figures).map_err(|error| error.to_string())
+        words.into_iter().map(str::to_owned).collect()
     }
 
-    fn run(&self, words: &[&str]) -> Result<Vec<u8>, String> {
+    /// Seconds that it takes to open it. Its checkpoint is made anew after that.
+    pub(crate) fn open(&self) -> Result<f64, String> {
+        let (workload, durability) = ("exist", "capacitor");
+        let load = Load { workload, durability, keys: 1, ops: 1, depth: 1, more: &[], rate: None };
+        Ok(self.bench(&load)?.of("opened_ns") / 1e9)
+    }
+
+    /// Kills the program amid `load`.
+    pub(crate) fn die(&self, load: &Load, after: Duration) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("kvasir cannot be killed: {error}");
+        let mut running = Command::new(&self.program)
+            .args(self.words(load))
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(failed)?;
+        std::thread::sleep(after);
+        running.kill().map_err(failed)?;
+        running.wait().map(drop).map_err(failed)
+    }
+
+    fn run(&self, words: &[impl AsRef<OsStr>]) -> Result<Vec<u8>, String> {
         let output = Command::new(&self.program).args(words).output();
         let output = output.map_err(|error| format!("kvasir does not run: {error}"))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
+            let words: Vec<_> = words.iter().map(|word| word.as_ref().to_string_lossy()).collect();
             return Err(format!("kvasir {}: {said}", words.join(" ")));
         }
         Ok(output.stdout)

@@ -31,6 +31,9 @@ const PAIR_BYTES: f64 = 16.0 + VALUE_BYTES;
 /// For how long fio does what it does.
 const TIME: Duration = Duration::from_secs(8);
 
+/// For how long it works before it is killed.
+const UNTIL_KILLED: Duration = Duration::from_secs(30);
+
 /// Clients of `group`, and what is outstanding wherever depth is not what is asked about.
 const DEPTH: u32 = 64;
 
@@ -82,10 +85,7 @@ impl Bench {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
         let keys = (of("capacity_bytes")? * FILL / pair) as u64;
         let rocksdb = RocksDb { folder: folder.join("rocksdb"), keys };
-        println!(
-            "{keys} pairs, each {pair:.0} bytes on a drive of blocks of {}",
-            of("block_bytes")?
-        );
+        println!("{keys} pairs, each {pair:.0} bytes on a drive of units of {}", of("unit_bytes")?);
         println!("RocksDB: {}", rocksdb::OPTIONS.join(" "));
         Ok(Self { plain: folder.join("plain"), kvasir, rocksdb, keys })
     }
@@ -94,7 +94,9 @@ impl Bench {
         let mut found = Vec::new();
         for round in 1..=rounds {
             let mut rows = Vec::new();
-            for part in [Self::loads, Self::overwrites, Self::gets, Self::mix, Self::group] {
+            for part in
+                [Self::loads, Self::overwrites, Self::starts, Self::gets, Self::mix, Self::group]
+            {
                 rows.extend(part(self)?);
                 eprint!("round {round} of {rounds}, {} figures\r", rows.len());
             }
@@ -151,6 +153,30 @@ impl Bench {
         let theirs = self.fio("randwrite", 8 << 10, DEPTH, &[&format!("--rate_iops={rate}")])?;
         let of = "fio's writes of 8 KiB at that rate, us";
         Ok(row("p99.9 of a store at 0.8 of that, us", ours, theirs.p999, of, Bar::AtMost(3.0)))
+    }
+
+    /// After a stop and after a crash, when a checkpoint has become old.
+    fn starts(&self) -> Result<Vec<Row>, String> {
+        let seen = self.kvasir.inspect()?;
+        let streams = seen["streams"].as_array().into_iter().flatten();
+        let index = streams.filter(|of| of["stream"] == "index");
+        let checkpoint: f64 = index.filter_map(|of| of["used_bytes"].as_f64()).sum();
+        let part = 1 << 20;
+        let bandwidth = self.fio("read", part, 8, &[])?.rate * f64::from(part);
+        let most = 1.0 + 1.5 * checkpoint / bandwidth;
+        let stopped = self.kvasir.open()?;
+        let more = &["--read-percent", "0"];
+        let load = Load { workload: "mixed", more, ..store("capacitor") };
+        self.kvasir.die(&Load { ops: 99 * self.keys, ..self.all(load) }, UNTIL_KILLED)?;
+        let seen = self.kvasir.inspect()?;
+        let of = |name: &str| seen[name].as_f64().ok_or(format!("inspect does not say {name}"));
+        let log = of("log_extents")? * of("extent_bytes")?;
+        let crashed = self.kvasir.open()?;
+        let (stop, crash) = ("open after a stop, s", "open after a crash, s");
+        Ok(vec![
+            row(stop, stopped, most, "1 s and 1.5 fio's of the checkpoint", Bar::AtMost(1.0)),
+            row(crash, crashed, log / 1e10, "1 s for 10 GB of log", Bar::AtMost(1.0)),
+        ])
     }
 
     fn gets(&self) -> Result<Vec<Row>, String> {

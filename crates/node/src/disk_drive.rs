@@ -143,6 +143,7 @@ impl DiskDrive {
         blocks: Arc<dyn Blocks>,
         options: DiskOptions,
     ) -> Result<Self, DiskError> {
+        let start = clock::host_now();
         let medium = Arc::new(FramesOnBlocks::open(blocks, options.durability).await?);
         let group = Group::new();
         let config = config(&medium.info(), options, group);
@@ -154,6 +155,7 @@ impl DiskDrive {
         if has_volatile_cache {
             clock::spawn(flush_forever(medium.clone()));
         }
+        let recovery = Recovery { time: clock::host_now() - start, ..recovery };
         Ok(Self { controller, store, medium, monitor, recovery })
     }
 
@@ -174,12 +176,18 @@ impl DiskDrive {
         &self.store
     }
 
+    /// What the store holds now.
+    pub fn usage(&self) -> engine::Usage {
+        let _inside = self.monitor.inside();
+        self.store.usage()
+    }
+
     /// What the superblock says.
     pub fn info(&self) -> DriveInfo {
         self.medium.info()
     }
 
-    /// What opening it took.
+    /// What opening it took, with all that the medium was read for.
     pub const fn recovery(&self) -> Recovery {
         self.recovery
     }
