@@ -41,12 +41,13 @@ pub(crate) struct Cleaner {
 struct State {
     /// The cleaner's task while it has nothing to do.
     idle: Option<TaskId>,
-    /// Stores that wait for space, and what they are told when they are woken.
+    /// Stores that wait for space.
     waiters: VecDeque<TaskId>,
+    /// How often there was none to be won. Who waited when this grew, and finds none, fails.
+    refusals: u64,
     /// Who waits for values that have expired to be cleaned away: what they need is not space of
     /// the medium, so that they have no turn.
     expiry_waiters: Vec<TaskId>,
-    full: bool,
     /// Somebody waits for what has expired to go, and it has not all been seen to.
     wants_expired: bool,
     rng: Rng,
@@ -62,7 +63,6 @@ struct State {
 /// A cleaner that has nothing to do, in a saved state.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedCleaner {
-    full: bool,
     wants_expired: bool,
     rng: Rng,
     round: Round,
@@ -82,8 +82,8 @@ impl Cleaner {
         let state = State {
             idle: None,
             waiters: VecDeque::new(),
+            refusals: 0,
             expiry_waiters: Vec::new(),
-            full: false,
             wants_expired: false,
             rng: Rng::fork(seed, 0x636C_6561_6E65_7221),
             round: Round::first(Sequence::default()),
@@ -99,7 +99,6 @@ impl Cleaner {
         let state = self.state();
         let is_quiet = state.idle.is_some() && !state.is_awaited();
         is_quiet.then(|| SavedCleaner {
-            full: state.full,
             wants_expired: state.wants_expired,
             rng: state.rng.clone(),
             round: state.round,
@@ -112,8 +111,8 @@ impl Cleaner {
     pub(crate) fn restore(&self, saved: SavedCleaner) {
         self.promotion.want(saved.is_promoted);
         let mut state = self.state();
-        (state.full, state.wants_expired) = (saved.full, saved.wants_expired);
-        (state.rng, state.round, state.rested) = (saved.rng, saved.round, saved.rested);
+        (state.wants_expired, state.rng) = (saved.wants_expired, saved.rng);
+        (state.round, state.rested) = (saved.round, saved.rested);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -129,7 +128,6 @@ impl Cleaner {
     /// Some who wait for space look again, the others behind them.
     fn release(&self) {
         let mut state = self.state();
-        state.full = false;
         let count = state.waiters.len().min(TURNS);
         state.waiters.drain(..count).for_each(clock::wake);
     }
@@ -137,7 +135,7 @@ impl Cleaner {
     /// Everybody who waits for space looks again, and fails if there is none.
     fn refuse(&self) {
         let mut state = self.state();
-        state.full = true;
+        state.refusals += 1;
         state.waiters.drain(..).for_each(clock::wake);
     }
 
@@ -207,14 +205,19 @@ impl Store {
         was_there: bool,
     ) -> Result<(), Error> {
         self.cleaner.wake();
-        {
-            let waiters = &mut self.cleaner.state().waiters;
-            let task = clock::current();
-            if was_there { waiters.push_front(task) } else { waiters.push_back(task) }
-        }
+        let refusals = {
+            let mut state = self.cleaner.state();
+            let (waiters, task) = (&mut state.waiters, clock::current());
+            if was_there {
+                waiters.push_front(task)
+            } else {
+                waiters.push_back(task)
+            }
+            state.refusals
+        };
         clock::park(Rank::Credit, Stage::Gc).await;
         let short = self.log.shortage(Ack::Program, kind, 0).is_some();
-        if self.cleaner.state().full && short {
+        if self.cleaner.state().refusals > refusals && short {
             return Err(Error::CapacityExceeded);
         }
         Ok(())

@@ -2,6 +2,7 @@
 //! expire, and those whose value the medium lost.
 
 mod batches;
+mod crowded;
 mod expiry;
 mod lost;
 mod medium;
