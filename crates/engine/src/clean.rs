@@ -193,6 +193,15 @@ impl Store {
         id: ExtentId,
         class: Class,
     ) -> Option<Vec<Record>> {
+        self.log.listed(id, &self.summary_bytes_of(id, class).await?)
+    }
+
+    /// The summary of an extent, if it has one and all of its pages can be read.
+    pub(crate) async fn summary_bytes_of(
+        self: &Arc<Self>,
+        id: ExtentId,
+        class: Class,
+    ) -> Option<Vec<u8>> {
         let (first, end) = {
             let mut state = self.log.state();
             let extent = state.extents.get(id);
@@ -217,7 +226,7 @@ impl Store {
             let page = page.ok()?;
             PageView::new(self.log.layout, &page)?.read_summary(&mut summary)?;
         }
-        self.log.listed(id, &summary)
+        Some(summary)
     }
 
     /// The records on the closed pages of an extent that is being filled; `None` when it is not.
@@ -563,17 +572,16 @@ impl Log {
         whole.then_some(records)
     }
 
+    /// Where a record that is listed lies.
+    pub(crate) fn address_of(&self, extent: ExtentId, listed: &Listed<'_>) -> Address {
+        let number = self.number(extent, listed.page);
+        self.layout.address(number, listed.offset, listed.header.len(), listed.header.value_len)
+    }
+
     fn record(&self, extent: ExtentId, listed: &Listed<'_>) -> Record {
-        let at = PageId { extent, page: listed.page };
-        let number = PageNumber::new(at, self.shape.pages_per_extent);
         Record {
             header: OwnedHeader::new(&listed.header),
-            address: self.layout.address(
-                number,
-                listed.offset,
-                listed.header.len(),
-                listed.header.value_len,
-            ),
+            address: self.address_of(extent, listed),
             value_start: listed.values_start + u32::from(listed.header.value_offset),
             footprint: self.layout.footprint_of(&listed.header),
         }

@@ -208,11 +208,8 @@ impl Store {
         let refusals = {
             let mut state = self.cleaner.state();
             let (waiters, task) = (&mut state.waiters, clock::current());
-            if was_there {
-                waiters.push_front(task)
-            } else {
-                waiters.push_back(task)
-            }
+            let place = if was_there { 0 } else { waiters.len() };
+            waiters.insert(place, task);
             state.refusals
         };
         clock::park(Rank::Credit, Stage::Gc).await;

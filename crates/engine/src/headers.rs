@@ -45,6 +45,11 @@ impl Headers {
         Self((0..sets).map(|_| Mutex::new(Set::EMPTY)).collect())
     }
 
+    /// How many can be kept.
+    pub(crate) const fn room(&self) -> usize {
+        self.0.len() * WAYS
+    }
+
     fn set(&self, address: Address) -> Option<(u64, MutexGuard<'_, Set>)> {
         let hash = mix(address.to_bits());
         let at = hash.checked_rem(self.0.len() as u64)?;
@@ -70,12 +75,12 @@ impl Headers {
     }
 
     /// The same of a header that was read.
-    pub(crate) fn note_found(&self, address: Address, header: &OwnedHeader) {
+    pub(crate) fn note_found(&self, address: Address, header: &Header<'_>) {
         if self.0.is_empty() {
             return;
         }
         let mut bytes = Vec::with_capacity(header.len());
-        header.borrowed().encode(&mut bytes);
+        header.encode(&mut bytes);
         self.note(address, &bytes);
     }
 
@@ -96,7 +101,7 @@ impl Headers {
 }
 
 impl OwnedHeader {
-    fn borrowed(&self) -> Header<'_> {
+    pub(crate) fn borrowed(&self) -> Header<'_> {
         let Self { sequence, kind, table, value_len, value_crc, expires, batch, .. } = *self;
         let key = self.key.as_bytes();
         Header { sequence, kind, table, value_len, value_crc, value_offset: 0, expires, batch, key }
@@ -147,7 +152,7 @@ mod tests {
                     let len = usize::try_from(1 + rng.below(40)).unwrap();
                     let expires = (rng.below(3) == 0).then_some(UnixMillis(count));
                     let header = header(count, &vec![7; len], expires);
-                    headers.note_found(address, &header);
+                    headers.note_found(address, &header.borrowed());
                     let is_short = header.len() <= HEADER_BYTES;
                     noted.remove(&address);
                     noted.extend(is_short.then_some((address, count)));
@@ -162,7 +167,7 @@ mod tests {
     #[test]
     fn nothing_is_kept_in_no_memory() {
         let headers = Headers::new(0);
-        headers.note_found(Address::MIN, &header(1, b"key", None));
+        headers.note_found(Address::MIN, &header(1, b"key", None).borrowed());
         headers.forget(Address::MIN);
         assert!(headers.get(Address::MIN).is_none());
     }

@@ -15,7 +15,7 @@
 //! | a batch | `write`, `batch`, `batch/torn` |
 //! | a retrieve | `get`, `index`, `hash`, `page_view` |
 //! | cleaning | `cleaner`, `clean` |
-//! | opening | `recover` |
+//! | opening | `recover`, `recall` |
 //! | checking | `verify` |
 //!
 //! # Guarantees
@@ -60,6 +60,7 @@ mod permit;
 mod power;
 mod put;
 mod rebuild;
+mod recall;
 mod record;
 mod recover;
 mod repair;

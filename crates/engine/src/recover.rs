@@ -97,6 +97,19 @@ pub(crate) struct Scan {
     known_tombstones: Vec<(TableId, Key, Address)>,
 }
 
+/// Extents of frames that are listed side by side. Their records are in memory meanwhile.
+pub(crate) const LISTED_AT_ONCE: usize = 16;
+
+/// What was listed before its turn.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(BTreeMap<ExtentId, Listing>);
+
+impl Seen {
+    pub(crate) fn keep(&mut self, extent: ExtentId, listing: Listing) {
+        self.0.insert(extent, listing);
+    }
+}
+
 /// An extent with records to be found, from this page on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replay {
@@ -152,7 +165,11 @@ impl Store {
             if purpose == Purpose::Use {
                 store.reset_tables().await;
             }
-            let entered = store.enter_all(&replays, &mut scan).await;
+            let seen = match how {
+                How::Checkpoint => store.recall(&replays).await,
+                How::Scan => Seen::default(),
+            };
+            let entered = store.enter_all(&replays, seen, &mut scan).await;
             pages_read += store.pages_read();
             // A scan passes over records that cannot be read; a checkpoint points to them.
             let is_behind_damage = how == How::Checkpoint && entered == Err(Error::Unrecovered);
@@ -176,10 +193,18 @@ impl Store {
         Err(Error::Unrecovered)
     }
 
-    /// Enters what the log has beyond a checkpoint, or all of it.
-    async fn enter_all(self: &Arc<Self>, all: &[Replay], scan: &mut Scan) -> Result<(), Error> {
-        for replay in all {
-            self.replay(*replay, scan).await?;
+    /// Enters what the log has beyond a checkpoint, or all of it; some of it has been `seen`.
+    async fn enter_all(
+        self: &Arc<Self>,
+        all: &[Replay],
+        mut seen: Seen,
+        scan: &mut Scan,
+    ) -> Result<(), Error> {
+        for replays in all.chunks(self.listed_at_once()) {
+            let listings = self.list_extents(replays, &mut seen).await;
+            for (replay, listing) in replays.iter().zip(listings) {
+                self.replay(*replay, listing, scan).await?;
+            }
         }
         self.finish(scan).await
     }
@@ -205,17 +230,50 @@ impl Store {
         counts.host_page_reads + counts.gc_page_reads + self.tables.traffic().0
     }
 
-    /// Enters the records of an extent, those before the first page to look at left out.
-    async fn replay(self: &Arc<Self>, replay: Replay, scan: &mut Scan) -> Result<(), Error> {
-        let Replay { extent, from } = replay;
-        let pages = self.log.state().extents.get(extent).pages;
-        if self.log.layout.frames.is_some() {
-            let summary = self.log.state().extents.get(extent).summary;
-            scan.summaries += u64::from(summary.is_some());
-        } else if let Some(last) = pages.checked_sub(1) {
-            scan.summaries += u64::from(self.find_summary(PageId { extent, page: last }).await);
+    /// How many extents are listed side by side. On flash one keeps all dies busy.
+    fn listed_at_once(&self) -> usize {
+        if self.log.layout.frames.is_some() { LISTED_AT_ONCE } else { 1 }
+    }
+
+    /// The records of extents, in order.
+    pub(crate) async fn list_extents(
+        self: &Arc<Self>,
+        replays: &[Replay],
+        seen: &mut Seen,
+    ) -> Vec<Listing> {
+        let lists = replays.iter().map(|replay| {
+            let (store, replay, seen) = (self.clone(), *replay, seen.0.remove(&replay.extent));
+            async move {
+                match seen {
+                    Some(listing) => listing,
+                    None => store.list_extent(replay).await,
+                }
+            }
+        });
+        clock::join_all(lists.collect()).await
+    }
+
+    async fn list_extent(self: &Arc<Self>, replay: Replay) -> Listing {
+        if self.log.layout.frames.is_none() {
+            let pages = self.log.state().extents.get(replay.extent).pages;
+            if let Some(page) = pages.checked_sub(1) {
+                self.find_summary(PageId { extent: replay.extent, page }).await;
+            }
         }
-        let Listing { records, mut lost } = self.listing(replay).await;
+        self.listing(replay).await
+    }
+
+    /// Enters the records of an extent, those before the first page to look at left out.
+    async fn replay(
+        self: &Arc<Self>,
+        replay: Replay,
+        listing: Listing,
+        scan: &mut Scan,
+    ) -> Result<(), Error> {
+        let Replay { extent, from } = replay;
+        let Listing { records, mut lost } = listing;
+        let has_summary = self.log.state().extents.get(extent).summary.is_some();
+        scan.summaries += u64::from(has_summary);
         lost.retain(|at| at.page >= from);
         scan.lost_pages += lost.len() as u64;
         self.tables.while_opening(|entered| entered.begin(extent, &lost));
@@ -230,21 +288,20 @@ impl Store {
         Ok(())
     }
 
-    /// Looks whether the extent's last page is one of a summary.
-    async fn find_summary(&self, last: PageId) -> bool {
+    /// Notes where the extent's summary begins, if its last page is one of a summary.
+    async fn find_summary(&self, last: PageId) {
         let layout = self.log.layout;
         let front =
             |page: &Page| PageView::new(layout, page).map_or(0, |view| view.prologue.front_len);
         self.counters.count_gc_reads(1);
         let Ok(page) = self.log.media.read(Span::of(last), &front, Class::HostRead).await else {
-            return false;
+            return;
         };
-        let Some(view) = PageView::new(layout, &page) else { return false };
+        let Some(view) = PageView::new(layout, &page) else { return };
         let first = (view.prologue.kind == PageKind::Summary)
             .then(|| last.page.checked_sub(view.prologue.continuation))
             .flatten();
         self.log.state().extents.get(last.extent).summary = first;
-        first.is_some()
     }
 
     /// Enters an extent's records into the index, many side by side. A key's records stay in order:
@@ -388,7 +445,7 @@ impl Store {
     /// The index points to a record from here on.
     fn count_entry(&self, record: &Record) {
         let header = &record.header;
-        self.log.headers.note_found(record.address, header);
+        self.log.headers.note_found(record.address, &header.borrowed());
         let extent = self.log.page_id(record.address).extent;
         let mut state = self.log.state();
         if header.kind.is_value() {

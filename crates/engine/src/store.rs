@@ -292,7 +292,7 @@ impl Store {
                 record.ok_or(Error::Unrecovered)?.header
             }
         };
-        self.log.headers.note_found(address, &header);
+        self.log.headers.note_found(address, &header.borrowed());
         Ok(Found { address, header, pages: None, batch })
     }
 

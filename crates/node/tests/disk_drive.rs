@@ -138,6 +138,45 @@ fn what_was_closed_opens_by_its_checkpoint_and_reads_none_of_its_log() {
     });
 }
 
+/// Each record of the log takes the place of one that the checkpoint knows.
+#[test]
+fn after_a_crash_what_was_overwritten_is_not_read_key_by_key() {
+    const KEYS: u16 = 2_000;
+    let blocks = Counting::new(64);
+    let overwrite = |round: u8| {
+        let blocks = blocks.clone();
+        async move {
+            let drive = open(&blocks, Durability::Group).await;
+            let queue = drive.controller().queue_pair();
+            for key in 0..KEYS {
+                let status = store(&queue, &key.to_be_bytes(), &[round; 4_000]).await;
+                assert_eq!(status, Status::SUCCESS);
+            }
+            drive
+        }
+    };
+    Reactor::new(None).run(async {
+        DiskDrive::format(blocks.clone(), FORMAT).await.expect("it is large enough");
+        overwrite(0).await.close().await.expect("nothing fails");
+    });
+    Reactor::new(None).run(async {
+        overwrite(1).await;
+    });
+    Reactor::new(None).run(async {
+        let before = blocks.reads.load(Relaxed);
+        let drive = open(&blocks, Durability::Group).await;
+        let reads = blocks.reads.load(Relaxed) - before;
+        let recovery = drive.recovery();
+        assert_eq!(recovery.how, How::Checkpoint);
+        assert!(recovery.records >= u64::from(KEYS), "{recovery:?}");
+        assert!(reads < u64::from(KEYS) / 2, "{reads} reads for {KEYS} keys: {recovery:?}");
+        let queue = drive.controller().queue_pair();
+        for key in 0..KEYS {
+            assert_eq!(retrieve(&queue, &key.to_be_bytes()).await, Some(vec![1; 4_000]));
+        }
+    });
+}
+
 #[test]
 fn a_drive_without_room_for_pairs_is_refused() {
     Reactor::new(None).run(async {

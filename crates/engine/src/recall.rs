@@ -1,0 +1,84 @@
+//! What a checkpoint knows of the keys of a replay, recalled before it.
+//!
+//! Each record that is replayed is weighed against the one that the index has of its key, whose
+//! header would have to be read. Where many such headers lie in one extent, its summary tells them
+//! all by one read.
+
+use crate::address::Address;
+use crate::index::HashedKey;
+use crate::recover::{LISTED_AT_ONCE, Replay, Seen};
+use crate::store::Store;
+use crate::summary::read_summary;
+use clock::Class;
+use media::ExtentId;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Headers of an extent from which on its summary is read for them: a summary of 100 KB takes a
+/// disk as long as some such reads of a block.
+const WORTH_A_SUMMARY: usize = 8;
+
+impl Store {
+    /// Notes the headers of what the index has of the keys in `replays`, as far as there is room
+    /// for them. What it had to read page by page it has seen.
+    pub(crate) async fn recall(self: &Arc<Self>, replays: &[Replay]) -> Seen {
+        let room = self.log.headers.room();
+        if room == 0 {
+            return Seen::default();
+        }
+        let (mut wanted, mut seen) = (Vec::new(), Seen::default());
+        for replays in replays.chunks(LISTED_AT_ONCE) {
+            let listings = self.list_extents(replays, &mut Seen::default()).await;
+            for (replay, listing) in replays.iter().zip(listings) {
+                for record in &listing.records {
+                    let key = HashedKey::new(&record.header.key);
+                    wanted.extend(self.index.lookup(record.header.table, key).await);
+                }
+                if self.log.state().extents.get(replay.extent).summary.is_none() {
+                    seen.keep(replay.extent, listing);
+                }
+            }
+            if wanted.len() >= room {
+                wanted.truncate(room);
+                break;
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        self.recall_all(wanted).await;
+        seen
+    }
+
+    /// Notes the headers at these addresses, in order, where many lie in an extent.
+    async fn recall_all(self: &Arc<Self>, wanted: Vec<Address>) {
+        let extent_of = |address: &Address| self.log.page_id(*address).extent;
+        let of_extents: Vec<(ExtentId, Vec<Address>)> = wanted
+            .chunk_by(|one, next| extent_of(one) == extent_of(next))
+            .filter(|wanted| wanted.len() >= WORTH_A_SUMMARY)
+            .map(|wanted| (extent_of(&wanted[0]), wanted.to_vec()))
+            .collect();
+        let of_extents = Rc::new(RefCell::new(of_extents.into_iter()));
+        let workers = (0..self.log.shape.parallelism).map(|_| {
+            let (store, of_extents) = (self.clone(), of_extents.clone());
+            async move {
+                loop {
+                    let Some((id, wanted)) = of_extents.borrow_mut().next() else { return };
+                    store.recall_of(id, &wanted).await;
+                }
+            }
+        });
+        clock::join_all(workers.collect()).await;
+    }
+
+    /// What cannot be read here is read when it is asked for.
+    async fn recall_of(self: &Arc<Self>, id: ExtentId, wanted: &[Address]) {
+        let Some(summary) = self.summary_bytes_of(id, Class::HostRead).await else { return };
+        read_summary(self.log.layout, &summary, |listed| {
+            let address = self.log.address_of(id, &listed);
+            if wanted.binary_search(&address).is_ok() {
+                self.log.headers.note_found(address, &listed.header);
+            }
+        });
+    }
+}
