@@ -12,7 +12,8 @@ pub(crate) const fn status_of(error: Error) -> Status {
         Error::Unrecovered => Status::UNRECOVERED_ERROR,
         Error::Unwritten => Status::WRITE_FAULT,
         Error::NoKeySpace | Error::KeySpaceReserved => Status::INVALID_NAMESPACE,
-        Error::KeySpaceExists
+        Error::KeyChanged
+        | Error::KeySpaceExists
         | Error::NoCheckpoint
         | Error::BatchTooLong { .. }
         | Error::BatchRepeatsKey => Status::INTERNAL_ERROR,

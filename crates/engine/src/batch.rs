@@ -27,7 +27,7 @@ use crate::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::store::{Ack, Found, Store};
 use crate::summary::{SUMMARY_ENTRY_BYTES, summary_numbers};
 use crate::undo::{Failed, FailedValue};
-use crate::write::Write;
+use crate::write::{Condition, Version, Write};
 use base::{Buf, Key};
 use media::Stream;
 use std::sync::Arc;
@@ -58,7 +58,20 @@ pub enum BatchOp {
         write: Write,
     },
     /// Removes the key. One that does not exist needs nothing.
-    Delete,
+    Delete {
+        /// Under which condition.
+        condition: Condition,
+    },
+    /// Leaves the key as it is: others are written only if this is true of it.
+    Keep {
+        /// What must be true of it.
+        condition: Condition,
+    },
+}
+
+impl BatchOp {
+    /// Removes the key, whatever it holds.
+    pub const DELETE: Self = Self::Delete { condition: Condition::Always };
 }
 
 impl BatchWrite {
@@ -66,17 +79,21 @@ impl BatchWrite {
         if matches!(self.op, BatchOp::Put { .. }) { Kind::Value } else { Kind::Tombstone }
     }
 
+    fn is_kept(&self) -> bool {
+        matches!(self.op, BatchOp::Keep { .. })
+    }
+
     fn value(&self) -> Buf {
         match &self.op {
             BatchOp::Put { value, .. } => value.clone(),
-            BatchOp::Delete => Buf::phantom(0, 0),
+            BatchOp::Delete { .. } | BatchOp::Keep { .. } => Buf::phantom(0, 0),
         }
     }
 
     fn write(&self) -> Write {
         match self.op {
             BatchOp::Put { write, .. } => write,
-            BatchOp::Delete => Write::default(),
+            BatchOp::Delete { condition } | BatchOp::Keep { condition } => condition.into(),
         }
     }
 
@@ -165,13 +182,17 @@ struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// False for a delete of what is not there.
+    /// False for a delete of what is not there, and for what only has to be true.
     fn has_record(&self) -> bool {
-        self.of.kind() == Kind::Value || self.exists()
+        match self.of.op {
+            BatchOp::Put { .. } => true,
+            BatchOp::Delete { .. } => self.version().is_some(),
+            BatchOp::Keep { .. } => false,
+        }
     }
 
-    fn exists(&self) -> bool {
-        self.found.as_ref().is_some_and(Found::exists)
+    fn version(&self) -> Option<Version> {
+        self.found.as_ref().and_then(Found::version)
     }
 
     fn record(&self, batch: InBatch) -> NewRecord<'_> {
@@ -235,7 +256,8 @@ impl Store {
     }
 
     /// Does all of `writes`, or none of them: each may be in another key space. A batch of one is a
-    /// [`Self::put`] or a [`Self::delete`], except that nothing need be there to delete.
+    /// [`Self::put`] or a [`Self::delete_if`], except that nothing need be there to delete. One that
+    /// writes nothing tells whether all its conditions are met at one instant.
     ///
     /// Durable on return, in the mode that [`Ack`] names, and all at once. [`Error::BatchTooLong`]
     /// and [`Error::BatchRepeatsKey`] refuse a batch as such; of conditions that are not met the
@@ -264,10 +286,17 @@ impl Store {
             BatchOp::Put { value, write } => {
                 self.put(space, &key, &value, write, announced).await.map(drop)
             }
-            BatchOp::Delete => match self.delete(space, &key, announced).await {
-                Err(Error::KeyNotFound) => Ok(()),
-                deleted => deleted,
-            },
+            BatchOp::Delete { condition } => {
+                match self.delete_if(space, &key, condition, announced).await {
+                    Err(Error::KeyNotFound) if condition != Condition::MustExist => Ok(()),
+                    deleted => deleted,
+                }
+            }
+            BatchOp::Keep { condition } => {
+                drop(announced);
+                let facts = self.examine(space, &key).await?;
+                condition.check(facts.map(|facts| facts.version))
+            }
         }
     }
 
@@ -302,7 +331,10 @@ impl Store {
         let entries = u32::try_from(writes.len()).expect("a batch is short");
         let mut are_undone = false;
         let (members, appended, _kept) = loop {
-            let _turn = self.wait_for_room(&mut announced, size.kind, room).await?;
+            let _turn = match writes.iter().all(BatchWrite::is_kept) {
+                true => None,
+                false => Some(self.wait_for_room(&mut announced, size.kind, room).await?),
+            };
             let permit = self.index.admit(entries).await;
             let hashes = writes.iter().map(|write| write.key.hash()).collect();
             let latches = self.latches.latch_all(hashes).await;
@@ -316,7 +348,7 @@ impl Store {
                 members => members?,
             };
             let refused = members.iter().find_map(|member| {
-                let refused = member.of.write().condition.check(member.exists()).err()?;
+                let refused = member.of.write().condition.check(member.version()).err()?;
                 Some((refused, member))
             });
             if let Some((refused, member)) = refused {

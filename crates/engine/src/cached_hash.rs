@@ -196,6 +196,10 @@ impl Index for CachedHashIndex {
         a.hash().cmp(&b.hash()).then_with(|| a.cmp(b))
     }
 
+    fn is_by_hash(&self) -> bool {
+        true
+    }
+
     fn drop_table(&self, table: TableId) {
         let mut state = self.state();
         state.drop_table(table, |at| self.0.tables().extent_of(at));

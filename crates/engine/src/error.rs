@@ -7,6 +7,9 @@ pub enum Error {
     /// A store was to create the key, and it exists.
     #[error("the key exists")]
     KeyExists,
+    /// A write was to go through only if nobody had written the key since it was read.
+    #[error("the key has changed")]
+    KeyChanged,
     /// The value is longer than the store takes.
     #[error("the value has more than {max} bytes")]
     ValueTooLong {

@@ -3,13 +3,14 @@ use crate::error::Error;
 use crate::expiry::has_expired;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::log::{OnItsWay, Unlanded, Visit};
+use crate::log::{OnItsWay, OwnedHeader, Unlanded, Visit};
 use crate::page_view::PageView;
 use crate::pending::durable;
-use crate::record::Kind;
+use crate::record::{Kind, Sequence};
 use crate::repair::repaired;
 use crate::sabotage::Sabotage;
 use crate::store::{Ack, Store};
+use crate::write::Version;
 use base::{Buf, Key, Nanos};
 use clock::{Class, Stage, UnixMillis};
 use media::{Page, Span};
@@ -19,9 +20,31 @@ use std::sync::Arc;
 /// How often a reader looks whether a record that did not land has been taken back.
 const UNDOING: Nanos = Nanos::from_micros(50);
 
+/// A value with what its record says of it.
+#[derive(Clone, Debug)]
+pub struct Retrieved {
+    /// The value.
+    pub value: Buf,
+    /// When the key ceases to exist.
+    pub expires: Option<UnixMillis>,
+    /// What [`Condition::Unchanged`](crate::Condition::Unchanged) compares.
+    pub version: Version,
+}
+
+/// What the header of a record says of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyFacts {
+    /// The length of the value in bytes.
+    pub value_len: u32,
+    /// When the key ceases to exist.
+    pub expires: Option<UnixMillis>,
+    /// What [`Condition::Unchanged`](crate::Condition::Unchanged) compares.
+    pub version: Version,
+}
+
 /// What a record said of a key.
 pub(crate) enum Content {
-    Value(Buf),
+    Value(Retrieved),
     Absent,
     OtherKey,
 }
@@ -31,6 +54,15 @@ struct First {
     part: Buf,
     value_len: u32,
     value_crc: u32,
+    expires: Option<UnixMillis>,
+    sequence: Sequence,
+}
+
+impl First {
+    fn new(part: Buf, header: &OwnedHeader) -> Self {
+        let OwnedHeader { value_len, value_crc, expires, sequence, .. } = *header;
+        Self { part, value_len, value_crc, expires, sequence }
+    }
 }
 
 /// Whether a record of this kind makes its key exist; an error when its value is lost.
@@ -48,10 +80,23 @@ impl Store {
     ///
     /// [`Error::Unrecovered`] when what the medium returned is not what was stored.
     pub async fn get(self: &Arc<Self>, space: KeySpaceId, key: &Key) -> Result<Buf, Error> {
-        self.get_in(self.table(space)?, key).await
+        Ok(self.retrieve(space, key).await?.value)
     }
 
     pub(crate) async fn get_in(self: &Arc<Self>, table: TableId, key: &Key) -> Result<Buf, Error> {
+        Ok(self.retrieve_in(table, key).await?.value)
+    }
+
+    /// The value of `key`, with when it expires, and its version: a later write may ask for that.
+    pub async fn retrieve(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        key: &Key,
+    ) -> Result<Retrieved, Error> {
+        self.retrieve_in(self.table(space)?, key).await
+    }
+
+    async fn retrieve_in(self: &Arc<Self>, table: TableId, key: &Key) -> Result<Retrieved, Error> {
         let key = HashedKey::new(key);
         let mut is_undone = false;
         loop {
@@ -67,7 +112,11 @@ impl Store {
         }
     }
 
-    async fn try_get(self: &Arc<Self>, table: TableId, key: HashedKey<'_>) -> Result<Buf, Error> {
+    async fn try_get(
+        self: &Arc<Self>,
+        table: TableId,
+        key: HashedKey<'_>,
+    ) -> Result<Retrieved, Error> {
         let candidates = self.index.lookup(table, key).await;
         let mut visits: SmallVec<[_; 2]> =
             candidates.iter().map(|at| self.log.visit(*at)).collect();
@@ -95,29 +144,47 @@ impl Store {
         table: TableId,
         key: &Key,
     ) -> Result<bool, Error> {
+        Ok(self.examine_in(table, key).await?.is_some())
+    }
+
+    /// What the header of `key`'s record says, if the key exists: its value is not read.
+    pub async fn examine(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        key: &Key,
+    ) -> Result<Option<KeyFacts>, Error> {
+        self.examine_in(self.table(space)?, key).await
+    }
+
+    async fn examine_in(
+        self: &Arc<Self>,
+        table: TableId,
+        key: &Key,
+    ) -> Result<Option<KeyFacts>, Error> {
         let key = HashedKey::new(key);
         let mut is_undone = false;
         loop {
-            let exists = self.try_exist(table, key).await;
-            if exists.as_ref().is_err_and(Error::is_of_writing) {
+            let facts = self.try_examine(table, key).await;
+            if facts.as_ref().is_err_and(Error::is_of_writing) {
                 clock::sleep(UNDOING, Stage::Latch).await;
                 continue;
             }
-            if exists != Err(Error::Unrecovered) || is_undone || !self.undoes() {
-                return exists;
+            if facts != Err(Error::Unrecovered) || is_undone || !self.undoes() {
+                return facts;
             }
             is_undone = Box::pin(self.is_undone(table, key)).await;
         }
     }
 
-    async fn try_exist(
+    async fn try_examine(
         self: &Arc<Self>,
         table: TableId,
         key: HashedKey<'_>,
-    ) -> Result<bool, Error> {
-        let Some(found) = self.find(table, key).await? else { return Ok(false) };
+    ) -> Result<Option<KeyFacts>, Error> {
+        let Some(found) = self.find(table, key).await? else { return Ok(None) };
         found.settled(&self.log, self.config.ack).await?;
-        Ok(found.exists())
+        let (value_len, expires) = (found.header.value_len, found.header.expires);
+        Ok(found.version().map(|version| KeyFacts { value_len, expires, version }))
     }
 
     /// False, after some time, while the index has a record of the key that did not land, which is
@@ -192,7 +259,8 @@ impl Store {
         }
         let part = view.part(&header, layout).ok_or(Error::Unrecovered)?;
         let (value_len, value_crc) = (header.value_len, header.value_crc);
-        let first = First { part, value_len, value_crc };
+        let (expires, sequence) = (header.expires, header.sequence);
+        let first = First { part, value_len, value_crc, expires, sequence };
         self.whole(address.page(), first).await.map(Content::Value)
     }
 
@@ -219,7 +287,7 @@ impl Store {
             self.log.media.read(self.log.layout.span(address), &wanted, Class::HostRead).await;
         let part = self.noticed(read)?.data_at(record.value_start, part_len);
         let part = part.ok_or(Error::Unrecovered)?;
-        let first = First { part, value_len: header.value_len, value_crc: header.value_crc };
+        let first = First::new(part, header);
         self.whole(address.page(), first).await.map(Content::Value)
     }
 
@@ -241,12 +309,12 @@ impl Store {
         if !is_there(header.kind, header.expires)? {
             return Ok(Content::Absent);
         }
-        let first = First { part, value_len: header.value_len, value_crc: header.value_crc };
+        let first = First::new(part, &header);
         self.whole(address.page(), first).await.map(Content::Value)
     }
 
     /// Reads what is left of a value, side by side, and checks the whole.
-    async fn whole(self: &Arc<Self>, page: PageNumber, first: First) -> Result<Buf, Error> {
+    async fn whole(self: &Arc<Self>, page: PageNumber, first: First) -> Result<Retrieved, Error> {
         let rest = first.value_len - first.part.len();
         let value = match rest {
             0 => first.part,
@@ -256,7 +324,7 @@ impl Store {
         if !is_whole || self.log.value_crc(&value) != first.value_crc {
             return Err(Error::Unrecovered);
         }
-        Ok(value)
+        Ok(Retrieved { value, expires: first.expires, version: Version::of(first.sequence) })
     }
 
     /// A value of which `first` is on `page`, and `rest` bytes on those that follow.

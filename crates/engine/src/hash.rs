@@ -298,6 +298,10 @@ impl Index for HashIndex {
         a.hash().cmp(&b.hash()).then_with(|| a.cmp(b))
     }
 
+    fn is_by_hash(&self) -> bool {
+        true
+    }
+
     fn drop_table(&self, table: TableId) {
         for lane in 0..LANES {
             let mut lane = self.lane(lane);

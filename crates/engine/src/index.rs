@@ -189,6 +189,12 @@ pub trait Index: Send + Sync {
     /// host may go on listing at a key after years, so it never changes.
     fn compare(&self, a: &Key, b: &Key) -> Ordering;
 
+    /// True when that order is the one of hashes, and a scan looks at no more of `from` than its
+    /// hash.
+    fn is_by_hash(&self) -> bool {
+        false
+    }
+
     /// Forgets all entries of `table`.
     fn drop_table(&self, table: TableId);
 

@@ -144,7 +144,7 @@ impl Store {
 
     /// The keys of the records at `addresses`, read side by side, and whether each exists. One that
     /// cannot be read, and whose key nothing else tells, is left out.
-    async fn live_keys(
+    pub(crate) async fn live_keys(
         self: &Arc<Self>,
         table: TableId,
         addresses: Vec<crate::address::Address>,

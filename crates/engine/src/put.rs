@@ -9,7 +9,7 @@ use crate::record::{InBatch, Kind, header_len};
 use crate::sabotage::Sabotage;
 use crate::store::{Ack, Found, Store};
 use crate::undo::{Failed, FailedValue};
-use crate::write::{Stored, Write};
+use crate::write::{Condition, Stored, Write};
 use base::{Buf, Key};
 use media::Stream;
 use std::sync::Arc;
@@ -109,8 +109,9 @@ impl Store {
                     continue;
                 }
             };
-            let exists = found.as_ref().is_some_and(Found::exists);
-            if let Err(refused) = write.condition.check(exists) {
+            let version = found.as_ref().and_then(Found::version);
+            let exists = version.is_some();
+            if let Err(refused) = write.condition.check(version) {
                 drop((entry, announced));
                 Box::pin(self.settle(found.as_ref())).await?;
                 return Err(refused);
@@ -277,10 +278,23 @@ impl Store {
         self: &Arc<Self>,
         space: KeySpaceId,
         key: &Key,
+        announced: Announced,
+    ) -> Result<(), Error> {
+        self.delete_if(space, key, Condition::MustExist, announced).await
+    }
+
+    /// As [`Self::delete`], under a condition: a key that has to be unchanged and does not exist
+    /// any more has changed.
+    pub async fn delete_if(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        key: &Key,
+        condition: Condition,
         mut announced: Announced,
     ) -> Result<(), Error> {
         self.table(space)?;
-        let (key, missing) = (HashedKey::new(key), Error::KeyNotFound);
+        let key = HashedKey::new(key);
+        let missing = condition.check(None).err().unwrap_or(Error::KeyNotFound);
         let mut is_undone = false;
         let (table, found, appended, _kept) = loop {
             let _turn = match self.wait_for_room(&mut announced, Kind::Tombstone, 0).await {
@@ -301,9 +315,12 @@ impl Store {
                     continue;
                 }
             };
-            if !found.as_ref().is_some_and(Found::exists) {
+            let version = found.as_ref().and_then(Found::version);
+            let refused = condition.check(version).err();
+            if let Some(refused) = refused.or(version.is_none().then_some(missing)) {
                 drop((entry, announced));
-                return Box::pin(self.absent(found)).await;
+                Box::pin(self.settle(found.as_ref())).await?;
+                return Err(refused);
             }
             if let Ok((appended, kept)) = self.append_tombstone(table, key, found.as_ref())? {
                 self.point(table, key, found.as_ref(), &appended).await;
@@ -336,11 +353,6 @@ impl Store {
             Some(found) => found.settled(&self.log, self.config.ack).await,
             None => Ok(()),
         }
-    }
-
-    async fn absent(&self, found: Option<Found>) -> Result<(), Error> {
-        self.settle(found.as_ref()).await?;
-        Err(Error::KeyNotFound)
     }
 
     fn append_tombstone(

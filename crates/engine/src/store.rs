@@ -15,6 +15,7 @@ use crate::record::Sequence;
 use crate::sabotage::Sabotage;
 use crate::scrub::Scrubber;
 use crate::tables::Tables;
+use crate::write::Version;
 use base::Key;
 use base::limits::VALUE_BYTES_MAX;
 use media::{Media, Victims};
@@ -97,6 +98,11 @@ impl Found {
     /// True when it makes its key exist.
     pub(crate) fn exists(&self) -> bool {
         self.is_value() && !has_expired(self.header.expires)
+    }
+
+    /// The version of its key, if it makes that exist.
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.exists().then(|| Version::of(self.header.sequence))
     }
 
     /// Waits until whoever is told of this record may be: until its last page is durable, and its

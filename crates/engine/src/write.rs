@@ -1,7 +1,19 @@
 use crate::error::Error;
+use crate::record::Sequence;
 use clock::UnixMillis;
 
-/// What must be true of the key for a store to go through.
+/// What a key holds at one instant: any later store of it has another version. Cleaning keeps it,
+/// and so does opening the store again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Version(u64);
+
+impl Version {
+    pub(crate) const fn of(sequence: Sequence) -> Self {
+        Self(sequence.0)
+    }
+}
+
+/// What must be true of the key for a write to go through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
     /// Nothing.
@@ -11,13 +23,18 @@ pub enum Condition {
     MustExist,
     /// The key does not exist.
     MustNotExist,
+    /// The key exists, and nobody has written it since it had this version: so what was read is
+    /// still true when the write takes its place.
+    Unchanged(Version),
 }
 
 impl Condition {
-    pub(crate) fn check(self, exists: bool) -> Result<(), Error> {
-        match (self, exists) {
-            (Self::MustExist, false) => Err(Error::KeyNotFound),
-            (Self::MustNotExist, true) => Err(Error::KeyExists),
+    /// Whether it is met by a key of this version, or by none.
+    pub(crate) fn check(self, now: Option<Version>) -> Result<(), Error> {
+        match (self, now) {
+            (Self::MustExist, None) => Err(Error::KeyNotFound),
+            (Self::MustNotExist, Some(_)) => Err(Error::KeyExists),
+            (Self::Unchanged(version), now) if now != Some(version) => Err(Error::KeyChanged),
             _ => Ok(()),
         }
     }

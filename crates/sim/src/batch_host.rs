@@ -140,7 +140,7 @@ impl BatchHost {
                     let write = Write { condition: engine_condition(condition), expires: None };
                     (Call::Store(version, condition), BatchOp::Put { value, write })
                 }
-                Ask::Delete => (Call::Delete, BatchOp::Delete),
+                Ask::Delete => (Call::Delete, BatchOp::DELETE),
             };
             members.push((member, state.members.invoke(member, call)));
             writes.push(BatchWrite { space, key, op });
@@ -150,7 +150,7 @@ impl BatchHost {
 
     fn end(&self, started: &Started, outcome: Result<(), Error>) {
         let state = &mut *self.state.borrow_mut();
-        let is_delete = matches!(started.writes[0].op, BatchOp::Delete);
+        let is_delete = matches!(started.writes[0].op, BatchOp::Delete { .. });
         let outcome = match outcome {
             // Whether there was anything to delete is not said.
             Ok(()) if is_delete => return state.settle_delete(started),

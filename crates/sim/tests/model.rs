@@ -346,7 +346,7 @@ impl Run {
                 let grain = self.grain;
                 let values = writes.iter().filter_map(|write| match &write.op {
                     BatchOp::Put { value, .. } => Some(wanted(value, grain)),
-                    BatchOp::Delete => None,
+                    BatchOp::Delete { .. } | BatchOp::Keep { .. } => None,
                 });
                 let more: u64 = values.sum();
                 assert!(usage.bytes + more > store.capacity_bytes(), "no space beside {usage:?}");
@@ -366,12 +366,13 @@ impl Run {
                     self.tally.stored_bytes += bytes;
                     keys.insert(key, Stored::new(&value, write));
                 }
-                BatchOp::Delete => {
+                BatchOp::Delete { .. } => {
                     // What has expired needs no tombstone, and stays for the cleaner to find.
                     if there(keys, &key).is_some() {
                         keys.remove(&key);
                     }
                 }
+                BatchOp::Keep { .. } => {}
             }
         }
     }
@@ -400,7 +401,7 @@ impl Run {
                 u32::try_from(max).expect("at most 3,000")
             };
             let op = match self.below(4) {
-                0 => BatchOp::Delete,
+                0 => BatchOp::DELETE,
                 _ => BatchOp::Put { value: self.value(max), write },
             };
             writes.push(BatchWrite { space, key, op });
@@ -416,7 +417,7 @@ impl Run {
         for BatchWrite { key, op, .. } in writes {
             let (len, write) = match op {
                 BatchOp::Put { value, write } => (value.len(), *write),
-                BatchOp::Delete => (0, Write::default()),
+                BatchOp::Delete { .. } | BatchOp::Keep { .. } => (0, Write::default()),
             };
             if len > max {
                 return Err(Error::ValueTooLong { max });

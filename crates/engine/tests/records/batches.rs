@@ -59,7 +59,7 @@ fn state_before() -> Vec<Option<(u32, u64)>> {
 fn state_after() -> Vec<Option<(u32, u64)>> {
     let value = |write: &BatchWrite| match &write.op {
         BatchOp::Put { value, .. } => content(value),
-        BatchOp::Delete => None,
+        BatchOp::Delete { .. } | BatchOp::Keep { .. } => None,
     };
     six().iter().map(value).collect()
 }
@@ -151,7 +151,7 @@ fn told_of(store: &Arc<Store>) -> Vec<Box<dyn Fn() -> bool>> {
     let mut told: Vec<Box<dyn Fn() -> bool>> = Vec::new();
     for member in six() {
         let BatchWrite { space, key, op } = member;
-        if matches!(op, BatchOp::Delete) && space == SPACES[2] {
+        if matches!(op, BatchOp::Delete { .. }) && space == SPACES[2] {
             // What is not there is not of the batch.
             continue;
         }
@@ -159,7 +159,7 @@ fn told_of(store: &Arc<Store>) -> Vec<Box<dyn Fn() -> bool>> {
         let get = beside(async move { a.get(space, &key).await.is_ok() });
         let other = name.clone();
         let exist = beside(async move { b.exist(space, &other).await });
-        let is_there = !matches!(op, BatchOp::Delete);
+        let is_there = !matches!(op, BatchOp::Delete { .. });
         let condition = if is_there { Condition::MustNotExist } else { Condition::MustExist };
         let refused = beside(async move {
             let write = condition.into();

@@ -8,3 +8,4 @@ mod lost;
 mod medium;
 mod refused;
 mod rig;
+mod versions;

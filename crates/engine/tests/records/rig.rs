@@ -75,7 +75,7 @@ pub(crate) fn put(space: KeySpaceId, number: u64, value: Buf) -> BatchWrite {
 }
 
 pub(crate) fn delete(space: KeySpaceId, number: u64) -> BatchWrite {
-    BatchWrite { space, key: key(number), op: BatchOp::Delete }
+    BatchWrite { space, key: key(number), op: BatchOp::DELETE }
 }
 
 pub(crate) async fn store_one(store: &Arc<Store>, space: KeySpaceId, number: u64, value: &Buf) {

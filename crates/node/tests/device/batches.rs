@@ -58,7 +58,7 @@ impl Group {
                 0..3 => continue,
                 3 => {
                     state[at] = None;
-                    BatchOp::Delete
+                    BatchOp::DELETE
                 }
                 _ => {
                     let len = [0, 40, 900, 4_000, 9_000][index(rng.below(5))];

@@ -1,0 +1,121 @@
+use crate::error::Error;
+use crate::index::HashedKey;
+use crate::key_space::{KeySpaceId, TableId};
+use crate::store::Store;
+use base::Key;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Some keys of a walk in the order of hashes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// The keys: all of the hashes that were walked over.
+    pub keys: Vec<Key>,
+    /// The greatest of those hashes, from which the walk goes on; `None` at its end.
+    pub last: Option<u64>,
+}
+
+impl Store {
+    /// The keys of `space` whose hashes come after `after`, in the order of hashes: about `count`,
+    /// for those of one hash come together. A number is all that a walk needs to go on, so whoever
+    /// walks may forget the rest. A key that is there throughout is met exactly once.
+    ///
+    /// An index that has another order is listed as a whole, each time.
+    pub async fn walk(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        after: Option<u64>,
+        count: usize,
+    ) -> Result<Walked, Error> {
+        let table = self.table(space)?;
+        if !self.index.is_by_hash() {
+            return self.walk_all(space, after, count).await;
+        }
+        let mut walked = Walked { keys: Vec::new(), last: after };
+        while walked.keys.len() < count {
+            let (keys, last) = self.walk_on(table, walked.last, count).await?;
+            walked.keys.extend(keys);
+            walked.last = last;
+            if last.is_none() {
+                break;
+            }
+        }
+        Ok(walked)
+    }
+
+    /// The keys that exist among the next ones, and the greatest hash of all those; `None` when
+    /// there are no more.
+    async fn walk_on(
+        self: &Arc<Self>,
+        table: TableId,
+        after: Option<u64>,
+        count: usize,
+    ) -> Result<(Vec<Key>, Option<u64>), Error> {
+        let any = Key::new(&[0]).expect("one byte is a key");
+        let from = after.map(|hash| HashedKey { hash, key: &any });
+        let mut limit = count.clamp(2, 64);
+        loop {
+            let found = self.index.scan(table, from, limit).await;
+            let (scanned, may_be_more) = (found.len(), found.len() >= limit);
+            let mut keys = self.live_keys(table, found).await?;
+            let some_are_lost = keys.len() < scanned;
+            keys.retain(|(key, _)| after.is_none_or(|after| key.hash() > after));
+            keys.sort_unstable_by(|a, b| self.index.compare(&a.0, &b.0));
+            keys.dedup_by(|a, b| {
+                // A damaged medium may have two entries of a key.
+                b.1 |= a.0 == b.0 && a.1;
+                a.0 == b.0
+            });
+            let Some((last, _)) = keys.last() else {
+                if some_are_lost && may_be_more {
+                    limit *= 2;
+                    continue;
+                }
+                return Ok((Vec::new(), None));
+            };
+            let last = last.hash();
+            let live = keys.into_iter().filter_map(|(key, exists)| exists.then_some(key));
+            return Ok((live.collect(), Some(last)));
+        }
+    }
+
+    async fn walk_all(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        after: Option<u64>,
+        count: usize,
+    ) -> Result<Walked, Error> {
+        let mut next = BTreeSet::new();
+        let take = |key: &Key| {
+            let hash = key.hash();
+            if after.is_none_or(|after| hash > after) {
+                next.insert((hash, key.clone()));
+                drop_beyond(&mut next, count);
+            }
+            true
+        };
+        self.list(space, None, take).await?;
+        let last = next.last().map(|(hash, _)| *hash);
+        Ok(Walked { keys: next.into_iter().map(|(_, key)| key).collect(), last })
+    }
+
+    /// Live values of a key space, those that have expired and were not cleaned away among them.
+    pub fn key_count(&self, space: KeySpaceId) -> Result<u64, Error> {
+        let table = self.table(space)?;
+        let state = self.log.state();
+        let tables = state.extents.iter().flat_map(|(_, extent)| &extent.values);
+        Ok(tables.filter(|(id, _)| *id == table).map(|(_, live)| live.records).sum())
+    }
+}
+
+/// Keeps the first `count` and all others of the last one's hash.
+fn drop_beyond(next: &mut BTreeSet<(u64, Key)>, count: usize) {
+    while next.len() > count.max(1) {
+        let last = next.last().expect("it is not empty").0;
+        let of_last = next.iter().rev().take_while(|(hash, _)| *hash == last).count();
+        if next.len() - of_last < count.max(1) {
+            return;
+        }
+        next.retain(|(hash, _)| *hash != last);
+    }
+}
