@@ -1,0 +1,171 @@
+use crate::commands::{client, connection, expiry, keys, multi, numbers, scan, server, strings};
+use crate::door::Door;
+use crate::failure::Failure;
+use crate::number::integer;
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::session::Session;
+use crate::transaction::Transaction;
+use base::Key;
+use clock::LocalFuture;
+use engine::KeySpaceId;
+
+/// It may change keys.
+pub(crate) const WRITE: u8 = 1;
+/// It looks at keys.
+pub(crate) const READ: u8 = 2;
+/// It takes the same time, however much there is.
+pub(crate) const FAST: u8 = 4;
+/// It may take space.
+pub(crate) const GROWS: u8 = 8;
+/// It is not executed by EXEC with others, but after them: it looks at all keys at once.
+pub(crate) const APART: u8 = 16;
+/// It is executed at once between MULTI and EXEC.
+pub(crate) const AT_ONCE: u8 = 32;
+/// It is about the server.
+pub(crate) const ADMIN: u8 = 64;
+
+/// What clients call the flags.
+pub(crate) const FLAG_NAMES: [(u8, &str); 5] =
+    [(WRITE, "write"), (READ, "readonly"), (GROWS, "denyoom"), (ADMIN, "admin"), (FAST, "fast")];
+
+/// Which arguments are keys: the first, the last (-1: the last of all), and each how many-th.
+pub(crate) type Keys = (i64, i64, i64);
+/// No argument is.
+pub(crate) const NO_KEYS: Keys = (0, 0, 0);
+/// The first one is.
+pub(crate) const ONE_KEY: Keys = (1, 1, 1);
+/// All are.
+pub(crate) const ALL_KEYS: Keys = (1, -1, 1);
+
+/// What a command comes to.
+pub(crate) type Outcome = Result<Reply, Failure>;
+
+/// A command that clients can send.
+pub(crate) struct Command {
+    /// In small letters.
+    pub(crate) name: &'static str,
+    /// How many arguments it has, its name among them; at least so many, if below 0.
+    pub(crate) arity: i64,
+    pub(crate) flags: u8,
+    pub(crate) keys: Keys,
+    pub(crate) summary: &'static str,
+    pub(crate) run: for<'a> fn(Call<'a>) -> LocalFuture<'a, Outcome>,
+}
+
+/// All commands, by families.
+pub(crate) const FAMILIES: [(&str, &[Command]); 9] = [
+    ("string", strings::COMMANDS),
+    ("string", numbers::COMMANDS),
+    ("generic", keys::COMMANDS),
+    ("generic", expiry::COMMANDS),
+    ("generic", scan::COMMANDS),
+    ("transactions", multi::COMMANDS),
+    ("connection", connection::COMMANDS),
+    ("connection", client::COMMANDS),
+    ("server", server::COMMANDS),
+];
+
+impl Command {
+    /// The command of this name.
+    pub(crate) fn named(name: &[u8]) -> Option<&'static Self> {
+        let all = FAMILIES.iter().flat_map(|(_, commands)| commands.iter());
+        all.into_iter().find(|command| name.eq_ignore_ascii_case(command.name.as_bytes()))
+    }
+
+    pub(crate) const fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Whether it may have so many arguments.
+    pub(crate) fn takes(&self, args: usize) -> bool {
+        fits(self.arity, args)
+    }
+}
+
+/// Whether a command of this arity may have so many arguments.
+pub(crate) fn fits(arity: i64, args: usize) -> bool {
+    let args = i64::try_from(args).unwrap_or(i64::MAX);
+    if arity < 0 { args >= -arity } else { args == arity }
+}
+
+/// What is told when it has more or less.
+pub(crate) fn wrong_number(name: &str) -> String {
+    format!("ERR wrong number of arguments for '{name}' command")
+}
+
+/// A command on its way: what was sent, by whom, and what it reads and writes.
+pub(crate) struct Call<'a> {
+    pub(crate) command: &'static Command,
+    pub(crate) request: Request<'a>,
+    pub(crate) transaction: &'a mut Transaction,
+    pub(crate) session: &'a mut Session,
+    pub(crate) door: &'a Door,
+}
+
+impl Call<'_> {
+    /// The key space of the client's database.
+    pub(crate) fn space(&self) -> KeySpaceId {
+        self.session.space()
+    }
+
+    /// The key that an argument is.
+    pub(crate) fn key(&self, at: usize) -> Result<Key, Failure> {
+        key_of(self.request.arg(at))
+    }
+
+    /// The number that an argument is.
+    pub(crate) fn integer(&self, at: usize) -> Result<i64, Failure> {
+        integer(self.request.arg(at)).ok_or(Failure::NOT_AN_INTEGER)
+    }
+
+    /// Whether an argument is this word, in small or capital letters.
+    pub(crate) fn is_word(&self, at: usize, word: &str) -> bool {
+        self.request.arg(at).eq_ignore_ascii_case(word.as_bytes())
+    }
+
+    /// Which of these words the second argument is, if it may have so many behind it.
+    pub(crate) fn subcommand(
+        &self,
+        words: &'static [(&'static str, i64)],
+    ) -> Result<&'static str, Failure> {
+        let asked = self.request.arg(1);
+        let name = self.command.name;
+        let word = words.iter().find(|(word, _)| asked.eq_ignore_ascii_case(word.as_bytes()));
+        let Some((word, arity)) = word else {
+            let asked = String::from_utf8_lossy(&asked[..asked.len().min(128)]).into_owned();
+            let help = name.to_ascii_uppercase();
+            return Err(Failure::told(format!(
+                "ERR unknown subcommand '{asked}'. Try {help} HELP."
+            )));
+        };
+        if !fits(*arity, self.request.len()) {
+            return Err(Failure::told(wrong_number(&format!("{name}|{word}"))));
+        }
+        Ok(word)
+    }
+
+    /// What is told of a date that is none.
+    pub(crate) fn invalid_expiry(&self) -> Failure {
+        Failure::told(format!("ERR invalid expire time in '{}' command", self.command.name))
+    }
+}
+
+/// The key of these bytes.
+pub(crate) fn key_of(bytes: &[u8]) -> Result<Key, Failure> {
+    Key::new(bytes).map_err(|error| Failure::told(format!("ERR {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_name_is_there_once_and_in_small_letters() {
+        let all: Vec<_> = FAMILIES.iter().flat_map(|(_, commands)| commands.iter()).collect();
+        let names: BTreeSet<_> = all.iter().map(|command| command.name).collect();
+        assert_eq!(names.len(), all.len());
+        assert!(names.iter().all(|name| name.bytes().all(|byte| byte.is_ascii_lowercase())));
+    }
+}

@@ -1,0 +1,12 @@
+//! What commands do, a file for each family of them.
+
+pub(crate) mod client;
+pub(crate) mod connection;
+pub(crate) mod expiry;
+pub(crate) mod keys;
+pub(crate) mod multi;
+pub(crate) mod numbers;
+mod options;
+pub(crate) mod scan;
+pub(crate) mod server;
+pub(crate) mod strings;

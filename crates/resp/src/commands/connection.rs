@@ -1,0 +1,165 @@
+use super::keys::database_of;
+use crate::command::{ADMIN, AT_ONCE, Call, Command, FAST, NO_KEYS, Outcome, wrong_number};
+use crate::failure::Failure;
+use crate::number::integer;
+use crate::reply::{Protocol, Reply};
+
+/// The version of Redis whose commands these are: clients choose by it what they send.
+pub(super) const REDIS_VERSION: &str = "7.0.15";
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command {
+        name: "ping",
+        arity: -1,
+        flags: FAST,
+        keys: NO_KEYS,
+        summary: "Answer",
+        run: |call| Box::pin(ping(call)),
+    },
+    Command {
+        name: "echo",
+        arity: 2,
+        flags: FAST,
+        keys: NO_KEYS,
+        summary: "Answer with an argument",
+        run: |call| Box::pin(echo(call)),
+    },
+    Command {
+        name: "hello",
+        arity: -1,
+        flags: FAST,
+        keys: NO_KEYS,
+        summary: "Choose the protocol",
+        run: |call| Box::pin(hello(call)),
+    },
+    Command {
+        name: "auth",
+        arity: -2,
+        flags: FAST,
+        keys: NO_KEYS,
+        summary: "Say who is there",
+        run: |call| Box::pin(auth(call)),
+    },
+    Command {
+        name: "select",
+        arity: 2,
+        flags: FAST,
+        keys: NO_KEYS,
+        summary: "Choose the database",
+        run: |call| Box::pin(select(call)),
+    },
+    Command {
+        name: "quit",
+        arity: -1,
+        flags: FAST | AT_ONCE,
+        keys: NO_KEYS,
+        summary: "End the connection",
+        run: |call| Box::pin(quit(call)),
+    },
+    Command {
+        name: "reset",
+        arity: 1,
+        flags: FAST | AT_ONCE | ADMIN,
+        keys: NO_KEYS,
+        summary: "Make the connection as it was at first",
+        run: |call| Box::pin(reset(call)),
+    },
+];
+
+async fn ping(call: Call<'_>) -> Outcome {
+    match call.request.len() {
+        1 => Ok(Reply::Status("PONG")),
+        2 => Ok(Reply::Bulk(call.request.value(1))),
+        _ => Err(Failure::told(wrong_number("ping"))),
+    }
+}
+
+async fn echo(call: Call<'_>) -> Outcome {
+    Ok(Reply::Bulk(call.request.value(1)))
+}
+
+async fn select(call: Call<'_>) -> Outcome {
+    call.session.manner.database = database_of(&call, 1)?;
+    Ok(Reply::OK)
+}
+
+async fn quit(call: Call<'_>) -> Outcome {
+    call.session.is_over = true;
+    Ok(Reply::OK)
+}
+
+async fn reset(call: Call<'_>) -> Outcome {
+    call.session.reset();
+    Ok(Reply::Status("RESET"))
+}
+
+async fn auth(call: Call<'_>) -> Outcome {
+    match call.request.len() {
+        2 => Err(Failure::told(
+            "ERR AUTH <password> called without any password configured for the default user. Are \
+             you sure your configuration is correct?",
+        )),
+        3 => admit(call.request.arg(1)).map(|()| Reply::OK),
+        _ => Err(Failure::SYNTAX),
+    }
+}
+
+/// There is one user, whom any password lets in.
+fn admit(user: &[u8]) -> Result<(), Failure> {
+    if user == b"default" {
+        return Ok(());
+    }
+    Err(Failure::told("WRONGPASS invalid username-password pair or user is disabled."))
+}
+
+async fn hello(call: Call<'_>) -> Outcome {
+    let mut protocol = call.session.manner.protocol;
+    if call.request.len() > 1 {
+        protocol = match integer(call.request.arg(1)) {
+            Some(2) => Protocol::Two,
+            Some(3) => Protocol::Three,
+            Some(_) => return Err(Failure::told("NOPROTO unsupported protocol version")),
+            None => {
+                let text = "ERR Protocol version is not an integer or out of range";
+                return Err(Failure::told(text));
+            }
+        };
+    }
+    let mut name = None;
+    let mut at = 2;
+    while at < call.request.len() {
+        let left = call.request.len() - at - 1;
+        if call.is_word(at, "auth") && left >= 2 {
+            admit(call.request.arg(at + 1))?;
+            at += 3;
+        } else if call.is_word(at, "setname") && left >= 1 {
+            name = Some(name_of(call.request.arg(at + 1))?);
+            at += 2;
+        } else {
+            let asked = String::from_utf8_lossy(call.request.arg(at)).into_owned();
+            return Err(Failure::told(format!("ERR Syntax error in HELLO option '{asked}'")));
+        }
+    }
+    let manner = &mut call.session.manner;
+    manner.protocol = protocol;
+    manner.name = name.unwrap_or_else(|| std::mem::take(&mut manner.name));
+    let number = if protocol == Protocol::Two { 2 } else { 3 };
+    Ok(Reply::Map(vec![
+        (Reply::text("server"), Reply::text("redis")),
+        (Reply::text("version"), Reply::text(REDIS_VERSION)),
+        (Reply::text("proto"), Reply::Integer(number)),
+        (Reply::text("id"), Reply::Integer(i64::try_from(call.session.id).unwrap_or(i64::MAX))),
+        (Reply::text("mode"), Reply::text("standalone")),
+        (Reply::text("role"), Reply::text("master")),
+        (Reply::text("modules"), Reply::Array(Vec::new())),
+    ]))
+}
+
+/// A name that a client may give itself.
+pub(super) fn name_of(bytes: &[u8]) -> Result<String, Failure> {
+    if !bytes.iter().all(u8::is_ascii_graphic) {
+        let text = "ERR Client names cannot contain spaces, newlines or special characters.";
+        return Err(Failure::told(text));
+    }
+    Ok(bytes.iter().copied().map(char::from).collect())
+}

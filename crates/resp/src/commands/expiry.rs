@@ -1,0 +1,150 @@
+use super::options::{Unit, date_of, now};
+use crate::command::{Call, Command, FAST, ONE_KEY, Outcome, READ, WRITE};
+use crate::failure::Failure;
+use crate::reply::Reply;
+use clock::UnixMillis;
+
+/// A command that sets a date.
+macro_rules! sets {
+    ($name:literal, $summary:literal, $unit:expr) => {
+        Command {
+            name: $name,
+            arity: -3,
+            flags: WRITE | FAST,
+            keys: ONE_KEY,
+            summary: $summary,
+            run: |call| Box::pin(expire(call, $unit)),
+        }
+    };
+}
+
+/// A command that tells a date.
+macro_rules! tells {
+    ($name:literal, $summary:literal, $unit:expr) => {
+        Command {
+            name: $name,
+            arity: 2,
+            flags: READ | FAST,
+            keys: ONE_KEY,
+            summary: $summary,
+            run: |call| Box::pin(tell(call, $unit)),
+        }
+    };
+}
+
+pub(crate) const COMMANDS: &[Command] = &[
+    sets!("expire", "Set in how many seconds a key expires", Unit::EX),
+    sets!("pexpire", "Set in how many milliseconds a key expires", Unit::PX),
+    sets!("expireat", "Set when a key expires, in seconds since 1970", Unit::EXAT),
+    sets!("pexpireat", "Set when a key expires, in milliseconds since 1970", Unit::PXAT),
+    tells!("ttl", "Say in how many seconds a key expires", Unit::EX),
+    tells!("pttl", "Say in how many milliseconds a key expires", Unit::PX),
+    tells!("expiretime", "Say when a key expires, in seconds since 1970", Unit::EXAT),
+    tells!("pexpiretime", "Say when a key expires, in milliseconds since 1970", Unit::PXAT),
+    Command {
+        name: "persist",
+        arity: 2,
+        flags: WRITE | FAST,
+        keys: ONE_KEY,
+        summary: "Let a key not expire",
+        run: |call| Box::pin(persist(call)),
+    },
+];
+
+/// Under which conditions a date is set.
+#[derive(Clone, Copy, Debug, Default)]
+struct Conditions {
+    has_none: bool,
+    has_one: bool,
+    is_later: bool,
+    is_earlier: bool,
+}
+
+impl Conditions {
+    fn parse(call: &Call<'_>) -> Result<Self, Failure> {
+        let mut conditions = Self::default();
+        for at in 3..call.request.len() {
+            let place = match call.request.arg(at).to_ascii_lowercase().as_slice() {
+                b"nx" => &mut conditions.has_none,
+                b"xx" => &mut conditions.has_one,
+                b"gt" => &mut conditions.is_later,
+                b"lt" => &mut conditions.is_earlier,
+                _ => {
+                    let asked = String::from_utf8_lossy(call.request.arg(at)).into_owned();
+                    return Err(Failure::told(format!("ERR Unsupported option {asked}")));
+                }
+            };
+            *place = true;
+        }
+        let Self { has_none, has_one, is_later, is_earlier } = conditions;
+        if has_none && (has_one || is_later || is_earlier) {
+            return Err(Failure::told(
+                "ERR NX and XX, GT or LT options at the same time are not compatible",
+            ));
+        }
+        if is_later && is_earlier {
+            return Err(Failure::told("ERR GT and LT options at the same time are not compatible"));
+        }
+        Ok(conditions)
+    }
+
+    /// Whether they let this date take the place of the present one. No date is later than all.
+    fn let_pass(self, new: i64, present: Option<UnixMillis>) -> bool {
+        let present = present.map(|date| i64::try_from(date.0).unwrap_or(i64::MAX));
+        let is_refused = (self.has_none && present.is_some())
+            || (self.has_one && present.is_none())
+            || (self.is_later && present.is_none_or(|present| new <= present))
+            || (self.is_earlier && present.is_some_and(|present| new >= present));
+        !is_refused
+    }
+}
+
+async fn expire(call: Call<'_>, unit: Unit) -> Outcome {
+    let conditions = Conditions::parse(&call)?;
+    let number = call.integer(2)?;
+    let factor = if unit.is_seconds { 1_000 } else { 1 };
+    let from = if unit.is_from_now { now() } else { 0 };
+    let millis = number.checked_mul(factor).and_then(|millis| millis.checked_add(from));
+    let millis = millis.ok_or_else(|| call.invalid_expiry())?;
+    let (key, space) = (call.key(1)?, call.space());
+    let Some(facts) = call.transaction.look(space, &key).await? else {
+        return Ok(Reply::flag(false));
+    };
+    if !conditions.let_pass(millis, facts.expires) {
+        return Ok(Reply::flag(false));
+    }
+    if millis <= now() {
+        call.transaction.delete(space, &key);
+        return Ok(Reply::flag(true));
+    }
+    let Some(held) = call.transaction.get(space, &key).await? else {
+        return Err(Failure::Overtaken);
+    };
+    call.transaction.put(space, &key, held.value, Some(date_of(millis)));
+    Ok(Reply::flag(true))
+}
+
+async fn tell(call: Call<'_>, unit: Unit) -> Outcome {
+    let (key, space) = (call.key(1)?, call.space());
+    let Some(facts) = call.transaction.look(space, &key).await? else {
+        return Ok(Reply::Integer(-2));
+    };
+    let Some(date) = facts.expires else { return Ok(Reply::Integer(-1)) };
+    let from = if unit.is_from_now { now() } else { 0 };
+    let millis = i64::try_from(date.0).unwrap_or(i64::MAX).saturating_sub(from).max(0);
+    let rounded = millis.saturating_add(500) / 1_000;
+    Ok(Reply::Integer(if unit.is_seconds { rounded } else { millis }))
+}
+
+async fn persist(call: Call<'_>) -> Outcome {
+    let (key, space) = (call.key(1)?, call.space());
+    let facts = call.transaction.look(space, &key).await?;
+    if facts.is_none_or(|facts| facts.expires.is_none()) {
+        return Ok(Reply::flag(false));
+    }
+    let Some(held) = call.transaction.get(space, &key).await? else {
+        return Err(Failure::Overtaken);
+    };
+    call.transaction.put(space, &key, held.value, None);
+    Ok(Reply::flag(true))
+}

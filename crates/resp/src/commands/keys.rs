@@ -1,0 +1,190 @@
+use crate::command::{
+    ALL_KEYS, APART, Call, Command, FAST, GROWS, Keys, NO_KEYS, ONE_KEY, Outcome, READ, WRITE,
+};
+use crate::door::Door;
+use crate::failure::Failure;
+use crate::reply::Reply;
+use base::Key;
+use engine::{Error, KeySpaceId};
+
+/// The first two arguments are keys.
+const TWO_KEYS: Keys = (1, 2, 1);
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command {
+        name: "del",
+        arity: -2,
+        flags: WRITE,
+        keys: ALL_KEYS,
+        summary: "Delete keys",
+        run: |call| Box::pin(del(call)),
+    },
+    Command {
+        name: "unlink",
+        arity: -2,
+        flags: WRITE | FAST,
+        keys: ALL_KEYS,
+        summary: "Delete keys",
+        run: |call| Box::pin(del(call)),
+    },
+    Command {
+        name: "exists",
+        arity: -2,
+        flags: READ | FAST,
+        keys: ALL_KEYS,
+        summary: "Count the keys that exist",
+        run: |call| Box::pin(exists(call)),
+    },
+    Command {
+        name: "touch",
+        arity: -2,
+        flags: READ | FAST,
+        keys: ALL_KEYS,
+        summary: "Count the keys that exist",
+        run: |call| Box::pin(exists(call)),
+    },
+    Command {
+        name: "type",
+        arity: 2,
+        flags: READ | FAST,
+        keys: ONE_KEY,
+        summary: "Say what kind of value a key has",
+        run: |call| Box::pin(kind(call)),
+    },
+    Command {
+        name: "rename",
+        arity: 3,
+        flags: WRITE,
+        keys: TWO_KEYS,
+        summary: "Give a value another key",
+        run: |call| Box::pin(rename(call, false)),
+    },
+    Command {
+        name: "renamenx",
+        arity: 3,
+        flags: WRITE | FAST,
+        keys: TWO_KEYS,
+        summary: "Give a value another key that does not exist",
+        run: |call| Box::pin(rename(call, true)),
+    },
+    Command {
+        name: "copy",
+        arity: -3,
+        flags: WRITE | GROWS,
+        keys: TWO_KEYS,
+        summary: "Copy a value to another key",
+        run: |call| Box::pin(copy(call)),
+    },
+    Command {
+        name: "randomkey",
+        arity: 1,
+        flags: READ | APART,
+        keys: NO_KEYS,
+        summary: "Return one of the keys",
+        run: |call| Box::pin(randomkey(call)),
+    },
+];
+
+async fn del(call: Call<'_>) -> Outcome {
+    let (mut count, space) = (0, call.space());
+    for at in 1..call.request.len() {
+        let key = call.key(at)?;
+        if call.transaction.look(space, &key).await?.is_some() {
+            call.transaction.delete(space, &key);
+            count += 1;
+        }
+    }
+    Ok(Reply::Integer(count))
+}
+
+async fn exists(call: Call<'_>) -> Outcome {
+    let (mut count, space) = (0, call.space());
+    for at in 1..call.request.len() {
+        let key = call.key(at)?;
+        count += i64::from(call.transaction.look(space, &key).await?.is_some());
+    }
+    Ok(Reply::Integer(count))
+}
+
+async fn kind(call: Call<'_>) -> Outcome {
+    let (key, space) = (call.key(1)?, call.space());
+    let is_there = call.transaction.look(space, &key).await?.is_some();
+    Ok(Reply::Status(if is_there { "string" } else { "none" }))
+}
+
+async fn rename(call: Call<'_>, must_be_new: bool) -> Outcome {
+    let (from, to, space) = (call.key(1)?, call.key(2)?, call.space());
+    let held = call.transaction.get(space, &from).await?.ok_or(Failure::NO_SUCH_KEY)?;
+    let done = if must_be_new { Reply::flag(true) } else { Reply::OK };
+    if from == to {
+        return Ok(if must_be_new { Reply::flag(false) } else { done });
+    }
+    if must_be_new && call.transaction.look(space, &to).await?.is_some() {
+        return Ok(Reply::flag(false));
+    }
+    call.transaction.put(space, &to, held.value, held.expires);
+    call.transaction.delete(space, &from);
+    Ok(done)
+}
+
+async fn copy(call: Call<'_>) -> Outcome {
+    let (mut database, mut replaces) = (call.session.manner.database, false);
+    let mut at = 3;
+    while at < call.request.len() {
+        if call.is_word(at, "replace") {
+            replaces = true;
+        } else if call.is_word(at, "db") && at + 1 < call.request.len() {
+            at += 1;
+            database = database_of(&call, at)?;
+        } else {
+            return Err(Failure::SYNTAX);
+        }
+        at += 1;
+    }
+    let (from, to) = ((call.space(), call.key(1)?), (Door::space(database), call.key(2)?));
+    if from == to {
+        return Err(Failure::told("ERR source and destination objects are the same"));
+    }
+    let Some(held) = call.transaction.get(from.0, &from.1).await? else {
+        return Ok(Reply::flag(false));
+    };
+    if !replaces && call.transaction.look(to.0, &to.1).await?.is_some() {
+        return Ok(Reply::flag(false));
+    }
+    call.transaction.put(to.0, &to.1, held.value, held.expires);
+    Ok(Reply::flag(true))
+}
+
+/// The database that an argument names.
+pub(super) fn database_of(call: &Call<'_>, at: usize) -> Result<u16, Failure> {
+    let number = i32::try_from(call.integer(at)?).map_err(|_| Failure::NOT_AN_INTEGER)?;
+    let database = u16::try_from(number).ok();
+    let database = database.filter(|number| *number < call.door.settings().databases);
+    database.ok_or_else(|| Failure::told("ERR DB index is out of range"))
+}
+
+async fn randomkey(call: Call<'_>) -> Outcome {
+    let start = Key::new(&call.door.random().to_le_bytes()).expect("eight bytes are a key");
+    for start in [Some(&start), None] {
+        if let Some(key) = first_from(&call, call.space(), start).await? {
+            return Ok(Reply::bytes(key.as_bytes()));
+        }
+    }
+    Ok(Reply::Null)
+}
+
+async fn first_from(
+    call: &Call<'_>,
+    space: KeySpaceId,
+    start: Option<&Key>,
+) -> Result<Option<Key>, Failure> {
+    let mut first = None;
+    let take = |key: &Key| {
+        first = Some(key.clone());
+        false
+    };
+    match call.door.store().list(space, start, take).await {
+        Ok(()) | Err(Error::NoKeySpace) => Ok(first),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,100 @@
+use crate::command::{Call, Command, FAST, GROWS, ONE_KEY, Outcome, WRITE};
+use crate::failure::Failure;
+use crate::number::{Decimal, integer};
+use crate::reply::Reply;
+use base::Buf;
+
+const FLAGS: u8 = WRITE | GROWS | FAST;
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command {
+        name: "incr",
+        arity: 2,
+        flags: FLAGS,
+        keys: ONE_KEY,
+        summary: "Add one to a number",
+        run: |call| Box::pin(add(call, 1)),
+    },
+    Command {
+        name: "decr",
+        arity: 2,
+        flags: FLAGS,
+        keys: ONE_KEY,
+        summary: "Take one from a number",
+        run: |call| Box::pin(add(call, -1)),
+    },
+    Command {
+        name: "incrby",
+        arity: 3,
+        flags: FLAGS,
+        keys: ONE_KEY,
+        summary: "Add to a number",
+        run: |call| Box::pin(incrby(call)),
+    },
+    Command {
+        name: "decrby",
+        arity: 3,
+        flags: FLAGS,
+        keys: ONE_KEY,
+        summary: "Take from a number",
+        run: |call| Box::pin(decrby(call)),
+    },
+    Command {
+        name: "incrbyfloat",
+        arity: 3,
+        flags: FLAGS,
+        keys: ONE_KEY,
+        summary: "Add to a decimal number",
+        run: |call| Box::pin(incrbyfloat(call)),
+    },
+];
+
+async fn incrby(call: Call<'_>) -> Outcome {
+    let by = call.integer(2)?;
+    add(call, by).await
+}
+
+async fn decrby(call: Call<'_>) -> Outcome {
+    let by = call.integer(2)?;
+    let Some(by) = by.checked_neg() else {
+        return Err(Failure::told("ERR decrement would overflow"));
+    };
+    add(call, by).await
+}
+
+async fn add(call: Call<'_>, by: i64) -> Outcome {
+    let (key, space) = (call.key(1)?, call.space());
+    let held = call.transaction.get(space, &key).await?;
+    let number = match &held {
+        None => 0,
+        Some(held) => {
+            let number = held.value.bytes().and_then(integer);
+            number.ok_or(Failure::NOT_AN_INTEGER)?
+        }
+    };
+    let Some(sum) = number.checked_add(by) else {
+        return Err(Failure::told("ERR increment or decrement would overflow"));
+    };
+    let value = Buf::copy_from(sum.to_string().as_bytes());
+    call.transaction.put(space, &key, value, held.and_then(|held| held.expires));
+    Ok(Reply::Integer(sum))
+}
+
+async fn incrbyfloat(call: Call<'_>) -> Outcome {
+    const NO_FLOAT: &str = "ERR value is not a valid float";
+    let (key, space) = (call.key(1)?, call.space());
+    let held = call.transaction.get(space, &key).await?;
+    let number = match &held {
+        None => Some(Decimal::Exact(0)),
+        Some(held) => held.value.bytes().and_then(Decimal::parse),
+    };
+    let by = Decimal::parse(call.request.arg(2));
+    let (Some(number), Some(by)) = (number, by) else { return Err(Failure::told(NO_FLOAT)) };
+    let Some(sum) = number.plus(by) else {
+        return Err(Failure::told("ERR increment would produce NaN or Infinity"));
+    };
+    let text = sum.text();
+    let value = Buf::copy_from(text.as_bytes());
+    call.transaction.put(space, &key, value.clone(), held.and_then(|held| held.expires));
+    Ok(Reply::Bulk(value))
+}

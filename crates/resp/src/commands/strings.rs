@@ -1,0 +1,346 @@
+use super::options::{Options, Unit, date};
+use crate::command::{
+    ALL_KEYS, Call, Command, FAST, GROWS, Keys, ONE_KEY, Outcome, READ, WRITE, wrong_number,
+};
+use crate::failure::Failure;
+use crate::reply::Reply;
+use base::{Buf, BufMut, Key};
+use clock::UnixMillis;
+use engine::Error;
+
+/// Every second argument is a key.
+const PAIRS: Keys = (1, -1, 2);
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command {
+        name: "get",
+        arity: 2,
+        flags: READ | FAST,
+        keys: ONE_KEY,
+        summary: "Get the value of a key",
+        run: |call| Box::pin(get(call)),
+    },
+    Command {
+        name: "set",
+        arity: -3,
+        flags: WRITE | GROWS,
+        keys: ONE_KEY,
+        summary: "Set the value of a key",
+        run: |call| Box::pin(set(call)),
+    },
+    Command {
+        name: "setnx",
+        arity: 3,
+        flags: WRITE | GROWS | FAST,
+        keys: ONE_KEY,
+        summary: "Set the value of a key that does not exist",
+        run: |call| Box::pin(setnx(call)),
+    },
+    Command {
+        name: "setex",
+        arity: 4,
+        flags: WRITE | GROWS,
+        keys: ONE_KEY,
+        summary: "Set a value for some seconds",
+        run: |call| Box::pin(set_for(call, Unit::EX)),
+    },
+    Command {
+        name: "psetex",
+        arity: 4,
+        flags: WRITE | GROWS,
+        keys: ONE_KEY,
+        summary: "Set a value for some milliseconds",
+        run: |call| Box::pin(set_for(call, Unit::PX)),
+    },
+    Command {
+        name: "getset",
+        arity: 3,
+        flags: WRITE | GROWS | FAST,
+        keys: ONE_KEY,
+        summary: "Set a value and return the one before",
+        run: |call| Box::pin(getset(call)),
+    },
+    Command {
+        name: "getdel",
+        arity: 2,
+        flags: WRITE | FAST,
+        keys: ONE_KEY,
+        summary: "Return a value and delete its key",
+        run: |call| Box::pin(getdel(call)),
+    },
+    Command {
+        name: "getex",
+        arity: -2,
+        flags: WRITE | FAST,
+        keys: ONE_KEY,
+        summary: "Return a value and set when its key expires",
+        run: |call| Box::pin(getex(call)),
+    },
+    Command {
+        name: "mget",
+        arity: -2,
+        flags: READ | FAST,
+        keys: ALL_KEYS,
+        summary: "Return the values of several keys",
+        run: |call| Box::pin(mget(call)),
+    },
+    Command {
+        name: "mset",
+        arity: -3,
+        flags: WRITE | GROWS,
+        keys: PAIRS,
+        summary: "Set several values as one step",
+        run: |call| Box::pin(mset(call)),
+    },
+    Command {
+        name: "msetnx",
+        arity: -3,
+        flags: WRITE | GROWS,
+        keys: PAIRS,
+        summary: "Set several values if none of their keys exists",
+        run: |call| Box::pin(msetnx(call)),
+    },
+    Command {
+        name: "strlen",
+        arity: 2,
+        flags: READ | FAST,
+        keys: ONE_KEY,
+        summary: "Return the length of a value",
+        run: |call| Box::pin(strlen(call)),
+    },
+    Command {
+        name: "append",
+        arity: 3,
+        flags: WRITE | GROWS | FAST,
+        keys: ONE_KEY,
+        summary: "Make a value longer",
+        run: |call| Box::pin(append(call)),
+    },
+    Command {
+        name: "getrange",
+        arity: 4,
+        flags: READ,
+        keys: ONE_KEY,
+        summary: "Return a part of a value",
+        run: |call| Box::pin(getrange(call)),
+    },
+    Command {
+        name: "substr",
+        arity: 4,
+        flags: READ,
+        keys: ONE_KEY,
+        summary: "Return a part of a value",
+        run: |call| Box::pin(getrange(call)),
+    },
+    Command {
+        name: "setrange",
+        arity: 4,
+        flags: WRITE | GROWS,
+        keys: ONE_KEY,
+        summary: "Overwrite a part of a value",
+        run: |call| Box::pin(setrange(call)),
+    },
+];
+
+async fn value_of(call: &mut Call<'_>, key: &Key) -> Result<Option<Buf>, Failure> {
+    let space = call.space();
+    Ok(call.transaction.get(space, key).await?.map(|held| held.value))
+}
+
+fn put(call: &mut Call<'_>, key: &Key, value: Buf, expires: Option<UnixMillis>) {
+    let space = call.space();
+    call.transaction.put(space, key, value, expires);
+}
+
+async fn get(mut call: Call<'_>) -> Outcome {
+    let key = call.key(1)?;
+    Ok(Reply::optional(value_of(&mut call, &key).await?))
+}
+
+async fn set(mut call: Call<'_>) -> Outcome {
+    let options = Options::parse(&call, 3, true)?;
+    let mut expires = match options.date {
+        Some((unit, at)) => Some(date(&call, unit, at)?),
+        None => None,
+    };
+    let (key, value, space) = (call.key(1)?, call.request.value(2), call.space());
+    let mut before = None;
+    if options.gets {
+        before = value_of(&mut call, &key).await?;
+    }
+    if options.must_exist || options.must_not_exist || options.keeps_date {
+        let facts = call.transaction.look(space, &key).await?;
+        let is_there = facts.is_some();
+        if (options.must_exist && !is_there) || (options.must_not_exist && is_there) {
+            return Ok(Reply::optional(before));
+        }
+        if options.keeps_date {
+            expires = facts.and_then(|facts| facts.expires);
+        }
+    }
+    put(&mut call, &key, value, expires);
+    Ok(if options.gets { Reply::optional(before) } else { Reply::OK })
+}
+
+async fn setnx(mut call: Call<'_>) -> Outcome {
+    let (key, space) = (call.key(1)?, call.space());
+    if call.transaction.look(space, &key).await?.is_some() {
+        return Ok(Reply::flag(false));
+    }
+    let value = call.request.value(2);
+    put(&mut call, &key, value, None);
+    Ok(Reply::flag(true))
+}
+
+async fn set_for(mut call: Call<'_>, unit: Unit) -> Outcome {
+    let expires = date(&call, unit, 2)?;
+    let (key, value) = (call.key(1)?, call.request.value(3));
+    put(&mut call, &key, value, Some(expires));
+    Ok(Reply::OK)
+}
+
+async fn getset(mut call: Call<'_>) -> Outcome {
+    let key = call.key(1)?;
+    let before = value_of(&mut call, &key).await?;
+    let value = call.request.value(2);
+    put(&mut call, &key, value, None);
+    Ok(Reply::optional(before))
+}
+
+async fn getdel(mut call: Call<'_>) -> Outcome {
+    let (key, space) = (call.key(1)?, call.space());
+    let before = value_of(&mut call, &key).await?;
+    if before.is_some() {
+        call.transaction.delete(space, &key);
+    }
+    Ok(Reply::optional(before))
+}
+
+async fn getex(mut call: Call<'_>) -> Outcome {
+    let options = Options::parse(&call, 2, false)?;
+    let (key, space) = (call.key(1)?, call.space());
+    let Some(held) = call.transaction.get(space, &key).await? else { return Ok(Reply::Null) };
+    let expires = match options.date {
+        Some((unit, at)) => Some(date(&call, unit, at)?),
+        None if options.persists => None,
+        None => held.expires,
+    };
+    if expires.is_some_and(|date| date <= clock::unix_now()) {
+        call.transaction.delete(space, &key);
+    } else if expires != held.expires {
+        put(&mut call, &key, held.value.clone(), expires);
+    }
+    Ok(Reply::Bulk(held.value))
+}
+
+async fn mget(mut call: Call<'_>) -> Outcome {
+    let mut values = Vec::new();
+    for at in 1..call.request.len() {
+        let key = call.key(at)?;
+        values.push(Reply::optional(value_of(&mut call, &key).await?));
+    }
+    Ok(Reply::Array(values))
+}
+
+/// The keys of pairs, with where their values stand.
+fn pairs(call: &Call<'_>) -> Result<Vec<(Key, usize)>, Failure> {
+    if call.request.len().is_multiple_of(2) {
+        return Err(Failure::told(wrong_number(call.command.name)));
+    }
+    (1..call.request.len()).step_by(2).map(|at| Ok((call.key(at)?, at + 1))).collect()
+}
+
+async fn mset(mut call: Call<'_>) -> Outcome {
+    for (key, at) in pairs(&call)? {
+        let value = call.request.value(at);
+        put(&mut call, &key, value, None);
+    }
+    Ok(Reply::OK)
+}
+
+async fn msetnx(mut call: Call<'_>) -> Outcome {
+    let (pairs, space) = (pairs(&call)?, call.space());
+    for (key, _) in &pairs {
+        if call.transaction.look(space, key).await?.is_some() {
+            return Ok(Reply::flag(false));
+        }
+    }
+    for (key, at) in pairs {
+        let value = call.request.value(at);
+        put(&mut call, &key, value, None);
+    }
+    Ok(Reply::flag(true))
+}
+
+async fn strlen(call: Call<'_>) -> Outcome {
+    let (key, space) = (call.key(1)?, call.space());
+    let facts = call.transaction.look(space, &key).await?;
+    Ok(Reply::Integer(facts.map_or(0, |facts| i64::from(facts.len))))
+}
+
+/// What `before` becomes with `part` at `at`; zeros fill what lies between.
+fn overwritten(
+    call: &Call<'_>,
+    before: Option<&Buf>,
+    part: &[u8],
+    at: usize,
+) -> Result<Buf, Failure> {
+    let before = before.and_then(Buf::bytes).unwrap_or_default();
+    let max = call.door.store().value_bytes_max();
+    let end = at.saturating_add(part.len());
+    if end > max as usize {
+        return Err(Error::ValueTooLong { max }.into());
+    }
+    let mut value = BufMut::unpooled(end.max(before.len()));
+    let bytes = value.as_mut();
+    bytes[..before.len()].copy_from_slice(before);
+    bytes[at..end].copy_from_slice(part);
+    call.door.counters().count_copy(before.len() + part.len());
+    Ok(value.freeze())
+}
+
+async fn append(mut call: Call<'_>) -> Outcome {
+    let (key, space) = (call.key(1)?, call.space());
+    let held = call.transaction.get(space, &key).await?;
+    let len = held.as_ref().map_or(0, |held| held.value.len());
+    let before = held.as_ref().map(|held| &held.value);
+    let value = overwritten(&call, before, call.request.arg(2), len as usize)?;
+    let len = value.len();
+    put(&mut call, &key, value, held.and_then(|held| held.expires));
+    Ok(Reply::Integer(i64::from(len)))
+}
+
+async fn setrange(mut call: Call<'_>) -> Outcome {
+    let at = call.integer(2)?;
+    let Ok(at) = usize::try_from(at) else {
+        return Err(Failure::told("ERR offset is out of range"));
+    };
+    let (key, space, part) = (call.key(1)?, call.space(), call.request.arg(3));
+    let held = call.transaction.get(space, &key).await?;
+    let before = held.as_ref().map(|held| &held.value);
+    if part.is_empty() {
+        return Ok(Reply::Integer(before.map_or(0, |value| i64::from(value.len()))));
+    }
+    let value = overwritten(&call, before, part, at)?;
+    let len = value.len();
+    put(&mut call, &key, value, held.and_then(|held| held.expires));
+    Ok(Reply::Integer(i64::from(len)))
+}
+
+async fn getrange(mut call: Call<'_>) -> Outcome {
+    let (start, end) = (call.integer(2)?, call.integer(3)?);
+    let key = call.key(1)?;
+    let value = value_of(&mut call, &key).await?;
+    let Some(value) = value else { return Ok(Reply::text("")) };
+    let len = i64::from(value.len());
+    if start < 0 && end < 0 && start > end {
+        return Ok(Reply::text(""));
+    }
+    let from_end = |at: i64| if at < 0 { at.saturating_add(len).max(0) } else { at };
+    let (start, end) = (from_end(start), from_end(end).min(len - 1));
+    if start > end {
+        return Ok(Reply::text(""));
+    }
+    let place = |at: i64| u32::try_from(at).expect("it is within the value");
+    Ok(Reply::Bulk(value.slice(place(start)..place(end + 1))))
+}

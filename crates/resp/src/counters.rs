@@ -1,0 +1,63 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a door has done since it was opened, or since somebody asked to count anew.
+#[derive(Debug, Default)]
+pub struct Counters {
+    commands: AtomicU64,
+    connections: AtomicU64,
+    copied_bytes: AtomicU64,
+    read_bytes: AtomicU64,
+    written_bytes: AtomicU64,
+}
+
+impl Counters {
+    /// Commands that were executed.
+    pub fn commands(&self) -> u64 {
+        self.commands.load(Ordering::Relaxed)
+    }
+
+    /// Connections that were served.
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of values that were copied, beside what the kernel copies.
+    pub fn copied_bytes(&self) -> u64 {
+        self.copied_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that came.
+    pub fn read_bytes(&self) -> u64 {
+        self.read_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that were sent.
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_command(&self) {
+        self.commands.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_connection(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_copy(&self, bytes: usize) {
+        self.copied_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_read(&self, bytes: usize) {
+        self.read_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_write(&self, bytes: usize) {
+        self.written_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn reset(&self) {
+        let all = [&self.commands, &self.connections, &self.read_bytes, &self.written_bytes];
+        all.into_iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
+    }
+}

@@ -1,0 +1,120 @@
+use crate::counters::Counters;
+use crate::inbox::Limits;
+use base::{BufPool, Nanos, Rng};
+use engine::{KeySpaceId, Store};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How a door is to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How many databases clients can select.
+    pub databases: u16,
+    /// Bytes of memory for one request.
+    pub request_bytes_max: usize,
+    /// Bytes of answers that wait for a client to read them, before no more of its requests are
+    /// taken. One answer may be longer.
+    pub output_bytes_max: usize,
+    /// How long a client may take to read what is left when its connection ends.
+    pub patience: Nanos,
+    /// Decides which key is a random one.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    /// 16 databases, as every client expects; 64 MiB for a request, 16 MiB for answers.
+    fn default() -> Self {
+        Self {
+            databases: 16,
+            request_bytes_max: 64 << 20,
+            output_bytes_max: 16 << 20,
+            patience: Nanos(10_000_000_000),
+            seed: 1,
+        }
+    }
+}
+
+/// What others can see of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) since: Nanos,
+    pub(crate) last: Nanos,
+    pub(crate) name: String,
+    pub(crate) database: u16,
+    pub(crate) protocol: u8,
+    pub(crate) queued: Option<usize>,
+    pub(crate) command: &'static str,
+}
+
+/// What all connections share: the store, and each other's names.
+#[derive(Debug)]
+pub struct Door {
+    store: Arc<Store>,
+    settings: Settings,
+    counters: Arc<Counters>,
+    pool: BufPool,
+    started: Nanos,
+    ids: AtomicU64,
+    clients: Mutex<BTreeMap<u64, Client>>,
+    rng: Mutex<Rng>,
+}
+
+impl Door {
+    /// A door to `store`. Values that come get their buffers from `pool`.
+    pub fn new(store: Arc<Store>, settings: Settings, pool: BufPool) -> Self {
+        Self {
+            store,
+            settings,
+            counters: Arc::default(),
+            pool,
+            started: clock::now(),
+            ids: AtomicU64::new(1),
+            clients: Mutex::default(),
+            rng: Mutex::new(Rng::new(settings.seed)),
+        }
+    }
+
+    /// What it has done.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn pool(&self) -> &BufPool {
+        &self.pool
+    }
+
+    pub(crate) fn started(&self) -> Nanos {
+        self.started
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        let (value, request) = (self.store.value_bytes_max(), self.settings.request_bytes_max);
+        Limits { value_bytes_max: value, request_bytes_max: request }
+    }
+
+    pub(crate) fn new_id(&self) -> u64 {
+        self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn clients(&self) -> MutexGuard<'_, BTreeMap<u64, Client>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn random(&self) -> u64 {
+        self.rng.lock().unwrap_or_else(PoisonError::into_inner).next_u64()
+    }
+
+    /// The key space of a database.
+    pub(crate) const fn space(database: u16) -> KeySpaceId {
+        KeySpaceId(database + 1)
+    }
+}

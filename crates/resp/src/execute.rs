@@ -1,0 +1,88 @@
+use crate::command::{AT_ONCE, Call, Command, Outcome, wrong_number};
+use crate::door::Door;
+use crate::failure::Failure;
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::session::Session;
+use crate::transaction::Transaction;
+
+/// Does what a client asks, or queues it for EXEC.
+pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request<'_>) -> Reply {
+    door.counters().count_command();
+    let command = match check(door, request) {
+        Ok(command) => command,
+        Err(failure) => {
+            if let Some(queue) = &mut session.queue {
+                queue.is_spoilt = true;
+            }
+            return failure.reply();
+        }
+    };
+    session.show(door, command.name);
+    if let Some(queue) = &mut session.queue
+        && !command.is(AT_ONCE)
+    {
+        let kept = request.keep();
+        queue.bytes += kept.held_bytes();
+        if queue.bytes > door.settings().request_bytes_max {
+            queue.is_spoilt = true;
+            queue.requests.clear();
+            return Reply::error("ERR the commands of a transaction take too much memory");
+        }
+        queue.requests.push(kept);
+        return Reply::Status("QUEUED");
+    }
+    once(door, session, command, request).await.unwrap_or_else(Failure::reply)
+}
+
+/// The command that is asked for, if there is one, and it may have such arguments.
+pub(crate) fn check(door: &Door, request: Request<'_>) -> Result<&'static Command, Failure> {
+    let Some(command) = Command::named(request.arg(0)) else { return Err(unknown(request)) };
+    if !command.takes(request.len()) {
+        return Err(Failure::told(wrong_number(command.name)));
+    }
+    if request.is_too_long() {
+        let max = door.store().value_bytes_max();
+        return Err(Failure::told(format!("ERR a value has at most {max} bytes")));
+    }
+    Ok(command)
+}
+
+fn unknown(request: Request<'_>) -> Failure {
+    let text = |bytes: &[u8], max: usize| {
+        let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(&bytes[..bytes.len().min(max)]).into_owned()
+    };
+    let mut args = String::new();
+    for arg in request.rest(1) {
+        if args.len() >= 128 {
+            break;
+        }
+        args += &format!("'{}' ", text(arg, 128 - args.len()));
+    }
+    let name = text(request.arg(0), 128);
+    Failure::told(format!("ERR unknown command '{name}', with args beginning with: {args}"))
+}
+
+/// Does a command as one step, again and again until nobody comes between.
+async fn once(
+    door: &Door,
+    session: &mut Session,
+    command: &'static Command,
+    request: Request<'_>,
+) -> Outcome {
+    loop {
+        let before = session.manner.clone();
+        let mut transaction = Transaction::new(door.store().clone());
+        let call = Call { command, request, transaction: &mut transaction, session, door };
+        let done = (command.run)(call).await;
+        let done = match done {
+            Ok(reply) => transaction.commit().await.map(|()| reply),
+            failed => failed,
+        };
+        match done {
+            Err(Failure::Overtaken) => session.manner = before,
+            done => return done,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+use crate::reply::Reply;
+use engine::Error;
+use std::borrow::Cow;
+
+/// Why a command was not done. Nothing has changed then.
+#[derive(Clone, Debug)]
+pub(crate) enum Failure {
+    /// The client is told this.
+    Told(Cow<'static, str>),
+    /// The store did not do it.
+    Store(Error),
+    /// The store holds as it is what was to be changed; somebody else came between.
+    Overtaken,
+}
+
+impl Failure {
+    pub(crate) const SYNTAX: Self = Self::Told(Cow::Borrowed("ERR syntax error"));
+    pub(crate) const NOT_AN_INTEGER: Self =
+        Self::Told(Cow::Borrowed("ERR value is not an integer or out of range"));
+    pub(crate) const NO_SUCH_KEY: Self = Self::Told(Cow::Borrowed("ERR no such key"));
+
+    /// Says what is wrong with a client's request.
+    pub(crate) fn told(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::Told(text.into())
+    }
+
+    pub(crate) fn reply(self) -> Reply {
+        match self {
+            Self::Told(text) => Reply::error(text),
+            Self::Store(error) => Reply::error(text_of(error)),
+            Self::Overtaken => Reply::error("TRYAGAIN others keep changing the same keys"),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::KeyChanged => Self::Overtaken,
+            error => Self::Store(error),
+        }
+    }
+}
+
+/// What a client is told of an error of the store.
+fn text_of(error: Error) -> String {
+    match error {
+        Error::CapacityExceeded => {
+            "OOM command not allowed: the drive has no space left for values".to_owned()
+        }
+        Error::ValueTooLong { max } => format!("ERR a value has at most {max} bytes"),
+        Error::BatchTooLong { max_bytes, max_records } => {
+            format!("ERR what happens at once has at most {max_records} keys and {max_bytes} bytes")
+        }
+        Error::Unrecovered | Error::Unwritten => format!("ERR I/O: {error}"),
+        Error::KeyNotFound
+        | Error::KeyExists
+        | Error::KeyChanged
+        | Error::BatchRepeatsKey
+        | Error::NoCheckpoint
+        | Error::NoKeySpace
+        | Error::KeySpaceExists
+        | Error::KeySpaceReserved => format!("ERR {error}"),
+    }
+}

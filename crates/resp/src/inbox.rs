@@ -1,0 +1,341 @@
+use crate::counters::Counters;
+use crate::inline::words;
+use crate::number::integer;
+use crate::request::{Arg, Request};
+use base::{BufMut, BufPool};
+use net::{Broken, Stream};
+use std::io::IoSliceMut;
+use std::sync::Arc;
+
+/// The most arguments of a request.
+const ARGS_MAX: i64 = 1 << 20;
+/// The longest line: one that somebody types, or the count ahead of what is counted.
+const LINE_BYTES_MAX: usize = 64 << 10;
+/// The longest bulk that is passed over. One that claims more is no request.
+const BULK_BYTES_MAX: i64 = 512 << 20;
+
+/// Bytes that are read while the next request may have a value which belongs elsewhere.
+const READ_BYTES: usize = 1 << 10;
+/// Bytes that are read at once when more and more comes.
+const READ_AHEAD_BYTES: usize = 64 << 10;
+/// A bulk of so many bytes that are not all there yet gets a place of its own.
+const APART_BYTES_MIN: usize = 512;
+
+/// Bytes that end a line and a bulk.
+const END: usize = 2;
+
+/// How much an inbox takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest argument that is kept. Longer ones are passed over.
+    pub value_bytes_max: u32,
+    /// Bytes of memory for one request.
+    pub request_bytes_max: usize,
+}
+
+/// Why what came is no request. Nothing that follows it is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProtocolError {
+    /// The number of arguments is none, or too great.
+    #[error("Protocol error: invalid multibulk length")]
+    Count,
+    /// The length of an argument is none, or too great.
+    #[error("Protocol error: invalid bulk length")]
+    Length,
+    /// The number of arguments has no end.
+    #[error("Protocol error: too big mbulk count string")]
+    LongCount,
+    /// The length of an argument has no end.
+    #[error("Protocol error: too big bulk count string")]
+    LongLength,
+    /// A typed line has no end.
+    #[error("Protocol error: too big inline request")]
+    LongLine,
+    /// Something else stands where an argument should begin.
+    #[error("Protocol error: expected '$', got '{}'", char::from(*.0))]
+    NoArgument(u8),
+    /// A quote has no end.
+    #[error("Protocol error: unbalanced quotes in request")]
+    Quotes,
+    /// The request takes more memory than one may.
+    #[error("Protocol error: a request takes at most {0} bytes")]
+    TooMuch(usize),
+}
+
+/// What [`Inbox::read`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// Something.
+    Some,
+    /// Nothing is there now.
+    Nothing,
+    /// Nothing comes any more.
+    End,
+}
+
+/// What comes next of a request.
+#[derive(Debug)]
+enum Part {
+    /// Its beginning.
+    Start,
+    /// The length of an argument, or nothing if none is missing.
+    Length,
+    /// An argument of this length, which stays in staging.
+    Staged(usize),
+    /// The rest of an argument: so much of it is there.
+    Apart(BufMut, usize, usize),
+    /// So many bytes of an argument that nobody wants.
+    Unwanted(usize),
+    /// The end of an argument that is not in staging.
+    EndOfArg,
+    /// Nothing: it is whole.
+    Whole,
+}
+
+/// The receiving end of a connection: makes requests of what a stream brings.
+///
+/// Call [`Self::next`] until it has no more, then [`Self::read`], and so on. Little is read at a
+/// time while a request is expected, and what is missing of a long argument straight to its place:
+/// so of a value that comes alone no more is copied than came with what stands before it. As long
+/// as reads come back full, much is read at a time, and each value is copied once.
+#[derive(Debug)]
+pub struct Inbox {
+    staging: Vec<u8>,
+    /// The request that comes begins here in staging,
+    start: usize,
+    /// it is understood up to here,
+    at: usize,
+    /// and has come up to here.
+    end: usize,
+    part: Part,
+    args: Vec<Arg>,
+    missing: usize,
+    /// The words of a typed line.
+    typed: Option<Vec<u8>>,
+    /// Bytes of arguments with places of their own.
+    apart_bytes: usize,
+    was_full: bool,
+    reads_ahead: bool,
+    limits: Limits,
+    pool: BufPool,
+    counters: Arc<Counters>,
+}
+
+impl Inbox {
+    /// Of a connection that brings nothing yet. Values get their places from `pool`.
+    pub fn new(limits: Limits, pool: BufPool, counters: Arc<Counters>) -> Self {
+        Self {
+            staging: Vec::new(),
+            start: 0,
+            at: 0,
+            end: 0,
+            part: Part::Start,
+            args: Vec::new(),
+            missing: 0,
+            typed: None,
+            apart_bytes: 0,
+            was_full: false,
+            reads_ahead: false,
+            limits,
+            pool,
+            counters,
+        }
+    }
+
+    /// The next request. `None`: more has to be read.
+    #[expect(clippy::should_implement_trait, reason = "what it gives borrows from the inbox")]
+    pub fn next(&mut self) -> Result<Option<Request<'_>>, ProtocolError> {
+        if matches!(self.part, Part::Whole) {
+            self.begin();
+        }
+        while !matches!(self.part, Part::Whole) {
+            if !self.advance()? {
+                return Ok(None);
+            }
+        }
+        let bytes = match &self.typed {
+            Some(typed) => &typed[..],
+            None => &self.staging[self.start..self.at],
+        };
+        Ok(Some(Request { bytes, args: &self.args, counters: &self.counters }))
+    }
+
+    /// A request begins where the last one ended.
+    fn begin(&mut self) {
+        self.start = self.at;
+        self.args.clear();
+        self.typed = None;
+        self.apart_bytes = 0;
+        self.part = Part::Start;
+    }
+
+    /// Understands one part more; false when that has not come.
+    fn advance(&mut self) -> Result<bool, ProtocolError> {
+        let here = self.end - self.at;
+        match &mut self.part {
+            Part::Start if here == 0 => return Ok(false),
+            Part::Start if self.staging[self.at] == b'*' => return self.take_count(),
+            Part::Start => return self.take_line(),
+            Part::Length if self.missing == 0 => self.part = Part::Whole,
+            Part::Length => return self.take_length(),
+            Part::Staged(len) => {
+                let len = *len;
+                if here < len + END {
+                    return Ok(false);
+                }
+                let from = self.at - self.start;
+                self.args.push(Arg::Staged(from, from + len));
+                self.at += len + END;
+                self.part = Part::Length;
+            }
+            Part::Apart(_, filled, len) if *filled < *len => return Ok(false),
+            Part::Apart(..) => {
+                let Part::Apart(buf, ..) = std::mem::replace(&mut self.part, Part::EndOfArg) else {
+                    return Ok(false);
+                };
+                self.args.push(Arg::Apart(buf.freeze()));
+            }
+            Part::Unwanted(left) => {
+                let passed = here.min(*left);
+                *left -= passed;
+                let is_over = *left == 0;
+                self.staging.copy_within(self.at + passed..self.end, self.at);
+                self.end -= passed;
+                if !is_over {
+                    return Ok(false);
+                }
+                self.args.push(Arg::TooLong);
+                self.part = Part::EndOfArg;
+            }
+            Part::EndOfArg if here < END => return Ok(false),
+            Part::EndOfArg => {
+                self.at += END;
+                self.part = Part::Length;
+            }
+            Part::Whole => {}
+        }
+        Ok(true)
+    }
+
+    /// The line that is next, without its first byte and its end, and where it ends.
+    fn counted_line(&self) -> Option<(&[u8], usize)> {
+        let come = &self.staging[self.at..self.end];
+        let len = come.iter().position(|byte| *byte == b'\r')?;
+        let is_whole = come.len() >= len + END;
+        is_whole.then(|| (&come[1..len.max(1)], self.at + len + END))
+    }
+
+    fn take_count(&mut self) -> Result<bool, ProtocolError> {
+        let Some((line, end)) = self.counted_line() else {
+            let is_long = self.end - self.at > LINE_BYTES_MAX;
+            return if is_long { Err(ProtocolError::LongCount) } else { Ok(false) };
+        };
+        let count = integer(line).filter(|count| *count <= ARGS_MAX);
+        let count = count.ok_or(ProtocolError::Count)?;
+        self.at = end;
+        match usize::try_from(count) {
+            Ok(count @ 1..) => {
+                self.missing = count;
+                self.part = Part::Length;
+            }
+            _ => self.begin(),
+        }
+        Ok(true)
+    }
+
+    fn take_length(&mut self) -> Result<bool, ProtocolError> {
+        let Some((line, end)) = self.counted_line() else {
+            let is_long = self.end - self.at > LINE_BYTES_MAX;
+            return if is_long { Err(ProtocolError::LongLength) } else { Ok(false) };
+        };
+        let first = self.staging[self.at];
+        if first != b'$' {
+            return Err(ProtocolError::NoArgument(first));
+        }
+        let len = integer(line).filter(|len| (0..=BULK_BYTES_MAX).contains(len));
+        let len = usize::try_from(len.ok_or(ProtocolError::Length)?).expect("it is not negative");
+        self.at = end;
+        self.missing -= 1;
+        if len > self.limits.value_bytes_max as usize {
+            self.part = Part::Unwanted(len);
+            return Ok(true);
+        }
+        let here = self.end - self.at;
+        let taken = self.at - self.start + self.apart_bytes + size_of_val(&self.args[..]);
+        if taken + len > self.limits.request_bytes_max {
+            return Err(ProtocolError::TooMuch(self.limits.request_bytes_max));
+        }
+        if len < APART_BYTES_MIN || len <= here {
+            self.part = Part::Staged(len);
+            return Ok(true);
+        }
+        let mut buf = self.pool.take(len);
+        buf.as_mut()[..here].copy_from_slice(&self.staging[self.at..self.end]);
+        self.counters.count_copy(here);
+        self.end = self.at;
+        self.apart_bytes += len;
+        self.part = Part::Apart(buf, here, len);
+        Ok(true)
+    }
+
+    /// Takes a line that somebody has typed.
+    fn take_line(&mut self) -> Result<bool, ProtocolError> {
+        let come = &self.staging[self.at..self.end];
+        let Some(len) = come.iter().position(|byte| *byte == b'\n') else {
+            let is_long = come.len() > LINE_BYTES_MAX;
+            return if is_long { Err(ProtocolError::LongLine) } else { Ok(false) };
+        };
+        let line = come[..len].strip_suffix(b"\r").unwrap_or(&come[..len]);
+        let mut typed = Vec::new();
+        let words = words(line, &mut typed).ok_or(ProtocolError::Quotes)?;
+        self.at += len + 1;
+        if words.is_empty() {
+            self.begin();
+            return Ok(true);
+        }
+        self.args.extend(words.into_iter().map(|(start, end)| Arg::Staged(start, end)));
+        self.typed = Some(typed);
+        self.part = Part::Whole;
+        Ok(true)
+    }
+
+    /// Takes in what `stream` has. To be called when [`Self::next`] has found nothing.
+    pub fn read(&mut self, stream: &impl Stream) -> Result<Read, Broken> {
+        let is_apart = matches!(self.part, Part::Apart(..));
+        // A full read may have ended in a value that comes alone.
+        self.reads_ahead = self.was_full && (self.reads_ahead || !is_apart);
+        self.make_room();
+        let mut data: &mut [u8] = &mut [];
+        if let Part::Apart(buf, filled, len) = &mut self.part {
+            data = &mut buf.as_mut()[*filled..*len];
+        }
+        let staging = &mut self.staging[self.end..];
+        let (data_len, asked) = (data.len(), data.len() + staging.len());
+        let mut parts = [IoSliceMut::new(data), IoSliceMut::new(staging)];
+        let parts = if data_len == 0 { &mut parts[1..] } else { &mut parts[..] };
+        let read = stream.try_read(parts)?;
+        self.was_full = read == Some(asked);
+        let Some(read) = read else { return Ok(Read::Nothing) };
+        assert!(read <= asked, "a stream gives no more than there is room for");
+        self.counters.count_read(read);
+        if let Part::Apart(_, filled, _) = &mut self.part {
+            *filled += read.min(data_len);
+        }
+        self.end += read.saturating_sub(data_len);
+        Ok(if read == 0 { Read::End } else { Read::Some })
+    }
+
+    /// Makes room behind what has come, and gives back what is not needed any more.
+    fn make_room(&mut self) {
+        self.staging.copy_within(self.start..self.end, 0);
+        self.at -= self.start;
+        self.end -= self.start;
+        self.start = 0;
+        let room = if self.reads_ahead { READ_AHEAD_BYTES } else { READ_BYTES };
+        if self.end == 0 && self.staging.len() > room {
+            self.staging.truncate(room);
+            self.staging.shrink_to_fit();
+        }
+        self.staging.resize(self.end + room, 0);
+    }
+}

@@ -1,0 +1,57 @@
+//! The Redis protocol: a door to the store of keys and values.
+//!
+//! # How it works
+//! 1. [`serve`] reads requests from a stream (`inbox`), until it has no more, and sends the answers
+//!    (`reply`, `outbox`).
+//! 2. Plain GETs and SETs that follow each other are done side by side (`run`). Any other command
+//!    is found in the table (`command`) and executed (`execute`) by a function of its family.
+//! 3. What a command reads and writes is a `transaction`: all its writes are one batch, which the
+//!    store does only if what was read is still true; else the command is done again. EXEC is the
+//!    same for several commands.
+//! 4. Database n is key space n + 1, created when something is first stored there.
+//!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | a SET | `serve`, `inbox`, `request`, `run`, `reply`, `outbox` |
+//! | an INCR | `execute`, `command`, `commands/numbers`, `transaction` |
+//! | a MULTI | `commands/multi`, `session`, `transaction` |
+//!
+//! # Guarantees
+//! - Answers come in the order of requests, and say of a write that it is durable, in the store's
+//!   mode.
+//! - A command is one step beside all others, of whatever door, unless it flushes, or counts or
+//!   lists keys.
+//! - One connection takes no more memory than its [`Settings`] say, whatever it sends or does not
+//!   read.
+//!
+//! # Trusts
+//! The stream's owner limits how many connections there are, and who may connect.
+//!
+//! # Not here
+//! Sockets (`reactor`), expiry and durability (`engine`), what differs from Redis on purpose
+//! (`docs/guide/redis-differences.tsv`).
+
+mod command;
+mod commands;
+mod counters;
+mod door;
+mod execute;
+mod failure;
+mod glob;
+mod inbox;
+mod inline;
+mod number;
+mod outbox;
+mod reply;
+mod request;
+mod run;
+mod serve;
+mod session;
+mod transaction;
+
+pub use counters::Counters;
+pub use door::{Door, Settings};
+pub use inbox::{Inbox, Limits, ProtocolError, Read};
+pub use reply::Protocol;
+pub use request::Request;
+pub use serve::{Ended, serve};

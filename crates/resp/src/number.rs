@@ -1,0 +1,119 @@
+//! Numbers as clients write them and read them.
+
+/// Digits after the point that are kept of a sum.
+const FRACTION_DIGITS: usize = 17;
+
+/// The number that `text` is, if it is written as this program would write it: no sign but a minus,
+/// no zero ahead, nothing around.
+pub(crate) fn integer(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let is_plain = match digits {
+        [b'0'] => text.len() == 1,
+        [b'1'..=b'9', rest @ ..] => rest.len() < 19 && rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if is_plain { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
+}
+
+/// A decimal number: exact in units of 10^-17 while that fits, else the nearest float.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Decimal {
+    Exact(i128),
+    Float(f64),
+}
+
+impl Decimal {
+    /// The number that `text` is.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(text).ok()?;
+        let float: f64 = text.parse().ok()?;
+        if float.is_nan() {
+            return None;
+        }
+        Some(exact(text).map_or(Self::Float(float), Self::Exact))
+    }
+
+    fn float(self) -> f64 {
+        match self {
+            Self::Exact(units) => text_of(units).parse().unwrap_or(f64::NAN),
+            Self::Float(float) => float,
+        }
+    }
+
+    /// The sum; `None` when it is no number.
+    pub(crate) fn plus(self, other: Self) -> Option<Self> {
+        if let (Self::Exact(a), Self::Exact(b)) = (self, other)
+            && let Some(sum) = a.checked_add(b)
+        {
+            return Some(Self::Exact(sum));
+        }
+        let sum = self.float() + other.float();
+        sum.is_finite().then_some(Self::Float(sum))
+    }
+
+    /// As clients read it: no exponent, and no zeros at the end of a fraction.
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Exact(units) => text_of(units),
+            Self::Float(float) => trimmed(&format!("{float:.FRACTION_DIGITS$}")),
+        }
+    }
+}
+
+/// `text` in units, if it is a decimal that has no more digits than these keep.
+fn exact(text: &str) -> Option<i128> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_short = whole.len() + fraction.len() <= 21 && fraction.len() <= FRACTION_DIGITS;
+    let mut both = whole.bytes().chain(fraction.bytes());
+    if !is_short || !both.all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let padded = format!("{whole}{fraction:0<FRACTION_DIGITS$}");
+    let units: i128 = padded.parse().ok()?;
+    Some(if text.starts_with('-') { -units } else { units })
+}
+
+fn text_of(units: i128) -> String {
+    let one = 10_u128.pow(17);
+    let sign = if units < 0 { "-" } else { "" };
+    let (whole, fraction) = (units.unsigned_abs() / one, units.unsigned_abs() % one);
+    trimmed(&format!("{sign}{whole}.{fraction:0FRACTION_DIGITS$}"))
+}
+
+fn trimmed(text: &str) -> String {
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_written_in_one_way() {
+        for number in [0, 7, -7, 10, i64::MAX, i64::MIN] {
+            assert_eq!(integer(number.to_string().as_bytes()), Some(number));
+        }
+        let wrong = ["", "-", "+1", "01", "-0", " 1", "1 ", "1.0", "0x1", "9223372036854775808"];
+        for text in wrong {
+            assert_eq!(integer(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn sums_of_decimals_are_exact() {
+        let sum = |a: &str, b: &str| {
+            let number = |text: &str| Decimal::parse(text.as_bytes()).unwrap();
+            number(a).plus(number(b)).map(Decimal::text)
+        };
+        assert_eq!(sum("1.1", "2.2").unwrap(), "3.3");
+        assert_eq!(sum("10.50", "0.1").unwrap(), "10.6");
+        assert_eq!(sum("5.0e3", "2.0e2").unwrap(), "5200");
+        assert_eq!(sum("-3", "3").unwrap(), "0");
+        assert_eq!(sum("-0.5", "0.25").unwrap(), "-0.25");
+        assert_eq!(sum("1e300", "1e300").unwrap().len(), 301);
+        assert_eq!(sum("inf", "1"), None);
+        assert!(["", "nan", "1x", " 1"].iter().all(|no| Decimal::parse(no.as_bytes()).is_none()));
+    }
+}

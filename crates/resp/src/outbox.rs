@@ -1,0 +1,171 @@
+use crate::counters::Counters;
+use base::{Buf, BufMut};
+use net::{Broken, Stream};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::io::{IoSlice, Write};
+use std::sync::Arc;
+
+/// Parts that a write gathers at most: what Linux takes (`UIO_MAXIOV`).
+const PARTS_MAX: usize = 1024;
+/// A value of no more bytes is copied to what stands before it, so that many small answers are one
+/// part of a write.
+const COPIED_MAX: u32 = 512;
+/// Sent bytes that may lie before those that are not, before these are moved to the front.
+const SENT_BYTES_MAX: usize = 64 << 10;
+
+/// What [`Outbox::send`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// All that was queued is sent.
+    All,
+    /// The stream takes no more now.
+    Full,
+}
+
+/// What goes out one after the other.
+#[derive(Debug)]
+enum Part {
+    /// This many of the small bytes.
+    Small(usize),
+    Value(Buf),
+}
+
+/// The sending end of a connection: a queue of answers, which go out in as few writes as the stream
+/// takes. Values of more than 512 bytes are not copied.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    small: Vec<u8>,
+    /// How many of those are sent.
+    small_sent: usize,
+    parts: VecDeque<Part>,
+    /// How much of the first part is sent.
+    front_sent: usize,
+    waiting: usize,
+    counters: Arc<Counters>,
+}
+
+impl Outbox {
+    pub(crate) fn new(counters: Arc<Counters>) -> Self {
+        let (small, parts) = (Vec::new(), VecDeque::new());
+        Self { small, small_sent: 0, parts, front_sent: 0, waiting: 0, counters }
+    }
+
+    /// Bytes that are queued and not sent.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.waiting
+    }
+
+    pub(crate) fn push_bytes(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.small.extend_from_slice(bytes);
+        self.waiting += bytes.len();
+        match self.parts.back_mut() {
+            Some(Part::Small(len)) => *len += bytes.len(),
+            _ => self.parts.push_back(Part::Small(bytes.len())),
+        }
+    }
+
+    pub(crate) fn push_line(&mut self, kind: u8, line: &[u8]) {
+        self.push_bytes(&[kind]);
+        self.push_bytes(line);
+        self.push_bytes(b"\r\n");
+    }
+
+    pub(crate) fn push_number(&mut self, kind: u8, number: i64) {
+        let mut line = [0; 24];
+        let mut rest = &mut line[..];
+        write!(rest, "{}{number}\r\n", char::from(kind)).expect("20 digits fit");
+        let len = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        self.push_bytes(&line[..len]);
+    }
+
+    pub(crate) fn push_bulk(&mut self, bytes: &[u8]) {
+        self.push_number(b'$', bytes.len() as i64);
+        self.push_bytes(bytes);
+        self.push_bytes(b"\r\n");
+    }
+
+    /// Queues a value; a phantom as zeros.
+    pub(crate) fn push_value(&mut self, value: Buf) {
+        match value.bytes() {
+            Some(bytes) if value.len() <= COPIED_MAX => {
+                self.counters.count_copy(bytes.len());
+                self.push_bytes(bytes);
+            }
+            Some(bytes) => {
+                self.waiting += bytes.len();
+                self.parts.push_back(Part::Value(value));
+            }
+            None if value.len() == 0 => {}
+            None => self.push_value(BufMut::unpooled(value.len() as usize).freeze()),
+        }
+    }
+
+    /// Sends as much as `stream` takes.
+    pub(crate) fn send(&mut self, stream: &impl Stream) -> Result<Sent, Broken> {
+        while !self.parts.is_empty() {
+            let (gathered, taken) = {
+                let parts = self.gather();
+                (parts.iter().map(|part| part.len()).sum::<usize>(), stream.try_write(&parts)?)
+            };
+            let Some(taken) = taken else { return Ok(Sent::Full) };
+            assert!(taken <= gathered, "a stream takes no more than it is given");
+            self.counters.count_write(taken);
+            self.advance(taken);
+            if taken < gathered {
+                return Ok(Sent::Full);
+            }
+        }
+        Ok(Sent::All)
+    }
+
+    fn gather(&self) -> SmallVec<[IoSlice<'_>; 64]> {
+        let (mut skip, mut at) = (self.front_sent, self.small_sent);
+        let parts = self.parts.iter().take(PARTS_MAX).map(|part| {
+            let bytes = match part {
+                Part::Small(len) => {
+                    let end = at + len - skip;
+                    &self.small[std::mem::replace(&mut at, end)..end]
+                }
+                Part::Value(value) => {
+                    &value.bytes().expect("phantoms were replaced as they came")[skip..]
+                }
+            };
+            skip = 0;
+            IoSlice::new(bytes)
+        });
+        parts.collect()
+    }
+
+    fn advance(&mut self, mut taken: usize) {
+        self.waiting -= taken;
+        while let Some(part) = self.parts.front() {
+            let len = match part {
+                Part::Small(len) => *len,
+                Part::Value(value) => value.len() as usize,
+            };
+            let of_part = (len - self.front_sent).min(taken);
+            if let Part::Small(_) = part {
+                self.small_sent += of_part;
+            }
+            taken -= of_part;
+            self.front_sent += of_part;
+            if self.front_sent < len {
+                break;
+            }
+            self.front_sent = 0;
+            self.parts.pop_front();
+        }
+        if self.small_sent == self.small.len() {
+            self.small.clear();
+            self.small.shrink_to(SENT_BYTES_MAX);
+            self.small_sent = 0;
+        } else if self.small_sent >= SENT_BYTES_MAX {
+            self.small.drain(..self.small_sent);
+            self.small_sent = 0;
+        }
+    }
+}

@@ -1,0 +1,100 @@
+use crate::command::key_of;
+use crate::door::Door;
+use crate::failure::Failure;
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::session::Session;
+use crate::transaction::create;
+use base::{Buf, Key};
+use engine::{Error, KeySpaceId, Store, Write};
+use std::sync::Arc;
+
+/// Commands of a run at most.
+const RUN_MAX: usize = 64;
+
+/// One of a run. Those on one key are all of one kind.
+#[derive(Debug)]
+struct Step {
+    key: Key,
+    /// What it stores; nothing, if it reads. Of stores of one key on each other's heels only the
+    /// last is done, for nobody can have seen the others.
+    value: Option<Buf>,
+}
+
+/// Plain GETs and SETs of one connection that follow each other and do not depend on each other.
+/// They are done side by side.
+#[derive(Debug, Default)]
+pub(crate) struct Run {
+    steps: Vec<Step>,
+    /// Which step each request is.
+    order: Vec<usize>,
+}
+
+impl Run {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Takes `request`, if it is one that can be done with those before it.
+    pub(crate) fn take(&mut self, door: &Door, session: &Session, request: Request<'_>) -> bool {
+        if session.queue.is_some() || self.order.len() == RUN_MAX || request.is_too_long() {
+            return false;
+        }
+        let is = |name: &[u8]| request.arg(0).eq_ignore_ascii_case(name);
+        let is_store = match request.len() {
+            2 if is(b"get") => false,
+            3 if is(b"set") => true,
+            _ => return false,
+        };
+        let Ok(key) = key_of(request.arg(1)) else { return false };
+        let value = || is_store.then(|| request.value(2));
+        match self.steps.iter().position(|step| step.key == key) {
+            Some(at) if self.steps[at].value.is_some() != is_store => return false,
+            Some(at) => {
+                self.steps[at].value = value();
+                self.order.push(at);
+            }
+            None => {
+                door.store().expect(session.space(), &key);
+                self.order.push(self.steps.len());
+                self.steps.push(Step { key, value: value() });
+            }
+        }
+        true
+    }
+
+    /// Does them all, and returns their answers in order.
+    pub(crate) async fn finish(&mut self, door: &Door, space: KeySpaceId) -> Vec<Reply> {
+        let steps = std::mem::take(&mut self.steps);
+        let order = std::mem::take(&mut self.order);
+        order.iter().for_each(|_| door.counters().count_command());
+        let store = door.store();
+        let mut does = steps.into_iter().map(|step| one(store.clone(), space, step));
+        let done = match (does.len(), does.next()) {
+            (1, Some(only)) => vec![only.await],
+            (_, first) => clock::join_all(first.into_iter().chain(does).collect()).await,
+        };
+        order.into_iter().map(|at| done[at].clone()).collect()
+    }
+}
+
+async fn one(store: Arc<Store>, space: KeySpaceId, step: Step) -> Reply {
+    let done = match step.value {
+        None => match store.get(space, &step.key).await {
+            Ok(value) => Ok(Reply::Bulk(value)),
+            Err(Error::KeyNotFound | Error::NoKeySpace) => Ok(Reply::Null),
+            Err(error) => Err(error),
+        },
+        Some(value) => put(&store, space, &step.key, &value).await.map(|()| Reply::OK),
+    };
+    done.unwrap_or_else(|error| Failure::from(error).reply())
+}
+
+async fn put(store: &Arc<Store>, space: KeySpaceId, key: &Key, value: &Buf) -> Result<(), Error> {
+    loop {
+        match store.put(space, key, value, Write::default(), store.announce()).await {
+            Err(Error::NoKeySpace) => create(store, space).await?,
+            put => return put.map(drop),
+        }
+    }
+}

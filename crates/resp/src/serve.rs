@@ -1,0 +1,182 @@
+use crate::door::Door;
+use crate::execute::execute;
+use crate::inbox::{Inbox, Read};
+use crate::outbox::{Outbox, Sent};
+use crate::reply::Reply;
+use crate::run::Run;
+use crate::session::Session;
+use clock::Bell;
+use net::Stream;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Why a connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The client has ended it, or said that it wants nothing more.
+    ByClient,
+    /// The client has sent what is no request, and was told so.
+    Refused,
+    /// The stream broke.
+    Broken,
+}
+
+/// What the tasks that read and write share.
+struct Connection<S> {
+    stream: Rc<S>,
+    outbox: RefCell<Outbox>,
+    /// Rings when the outbox is full, and when nothing more comes.
+    work: Bell,
+    /// Rings when something was sent, or can be no more.
+    room: Bell,
+    /// The writer waits for the stream.
+    is_full: Cell<bool>,
+    is_ending: Cell<bool>,
+    is_broken: Cell<bool>,
+    /// The writer has ended.
+    is_over: Cell<bool>,
+}
+
+/// Serves the client at the other end of `stream`, and returns when that connection is over.
+pub async fn serve<S: Stream>(stream: Rc<S>, door: Rc<Door>) -> Ended {
+    door.counters().count_connection();
+    let connection = Rc::new(Connection {
+        stream,
+        outbox: RefCell::new(Outbox::new(door.counters().clone())),
+        work: Bell::new(),
+        room: Bell::new(),
+        is_full: Cell::new(false),
+        is_ending: Cell::new(false),
+        is_broken: Cell::new(false),
+        is_over: Cell::new(false),
+    });
+    let writer = connection.clone();
+    clock::spawn(async move { writer.write().await });
+    let mut session = Session::new(&door);
+    let ended = connection.read(&door, &mut session).await;
+    door.clients().remove(&session.id);
+    connection.end(&door).await;
+    if connection.is_broken.get() { Ended::Broken } else { ended }
+}
+
+impl<S: Stream> Connection<S> {
+    /// Takes requests until there are no more.
+    async fn read(&self, door: &Door, session: &mut Session) -> Ended {
+        let (pool, counters) = (door.pool().clone(), door.counters().clone());
+        let mut inbox = Inbox::new(door.limits(), pool, counters);
+        let mut run = Run::default();
+        loop {
+            loop {
+                let request = match inbox.next() {
+                    Ok(Some(request)) => request,
+                    Ok(None) => break,
+                    Err(error) => {
+                        self.finish(&mut run, door, session).await;
+                        self.answer(session, Reply::error(format!("ERR {error}")));
+                        return Ended::Refused;
+                    }
+                };
+                if run.take(door, session, request) {
+                    continue;
+                }
+                self.finish(&mut run, door, session).await;
+                if !run.take(door, session, request) {
+                    let reply = execute(door, session, request).await;
+                    self.answer(session, reply);
+                }
+                self.drained(door).await;
+                if session.is_over || self.is_broken.get() {
+                    return Ended::ByClient;
+                }
+            }
+            self.finish(&mut run, door, session).await;
+            self.send();
+            self.drained(door).await;
+            match inbox.read(&*self.stream) {
+                _ if self.is_broken.get() => return Ended::Broken,
+                Err(_) => return Ended::Broken,
+                Ok(Read::End) => return Ended::ByClient,
+                Ok(Read::Nothing) => self.stream.readable().await,
+                Ok(Read::Some) => {}
+            }
+        }
+    }
+
+    async fn finish(&self, run: &mut Run, door: &Door, session: &mut Session) {
+        if run.is_empty() {
+            return;
+        }
+        session.show(door, "get");
+        for reply in run.finish(door, session.space()).await {
+            self.answer(session, reply);
+        }
+    }
+
+    fn answer(&self, session: &mut Session, reply: Reply) {
+        if session.wants_answer() {
+            reply.write(session.manner.protocol, &mut self.outbox.borrow_mut());
+        }
+    }
+
+    /// Sends what the stream takes at once; the rest is the writer's.
+    fn send(&self) {
+        if self.is_full.get() || self.is_broken.get() {
+            return;
+        }
+        match self.outbox.borrow_mut().send(&*self.stream) {
+            Ok(Sent::All) => {}
+            Ok(Sent::Full) => {
+                self.is_full.set(true);
+                self.work.ring();
+            }
+            Err(_) => self.is_broken.set(true),
+        }
+    }
+
+    /// Waits while too much waits for the client.
+    async fn drained(&self, door: &Door) {
+        let max = door.settings().output_bytes_max;
+        while self.outbox.borrow().waiting_bytes() > max && !self.is_broken.get() {
+            self.send();
+            if self.outbox.borrow().waiting_bytes() > max && !self.is_broken.get() {
+                self.room.wait().await;
+            }
+        }
+    }
+
+    /// Sends what waits, whenever the stream takes it.
+    async fn write(&self) {
+        loop {
+            if self.is_full.get() {
+                self.stream.writable().await;
+                let sent = self.outbox.borrow_mut().send(&*self.stream);
+                self.is_full.set(sent == Ok(Sent::Full));
+                self.is_broken.set(self.is_broken.get() || sent.is_err());
+                self.room.ring();
+            } else if self.is_ending.get() {
+                break;
+            } else {
+                self.work.wait().await;
+            }
+        }
+        self.is_over.set(true);
+        self.room.ring();
+    }
+
+    /// Sends what is left, as long as the client has a right to it, and ends the stream.
+    async fn end(self: &Rc<Self>, door: &Door) {
+        self.send();
+        self.is_ending.set(true);
+        self.work.ring();
+        let guard = self.clone();
+        clock::spawn_at(clock::now() + door.settings().patience, async move {
+            if !guard.is_over.get() {
+                guard.stream.shut_down();
+            }
+        });
+        while !self.is_over.get() {
+            self.room.wait().await;
+        }
+        self.stream.shut_down();
+    }
+}
