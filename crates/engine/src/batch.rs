@@ -256,8 +256,8 @@ impl Store {
     }
 
     /// Does all of `writes`, or none of them: each may be in another key space. A batch of one is a
-    /// [`Self::put`] or a [`Self::delete_if`], except that nothing need be there to delete. One that
-    /// writes nothing tells whether all its conditions are met at one instant.
+    /// [`Self::put`] or a [`Self::delete_if`], except that nothing need be there to delete. One
+    /// that writes nothing tells whether all its conditions are met at one instant.
     ///
     /// Durable on return, in the mode that [`Ack`] names, and all at once. [`Error::BatchTooLong`]
     /// and [`Error::BatchRepeatsKey`] refuse a batch as such; of conditions that are not met the

@@ -74,7 +74,7 @@ pub(crate) async fn device() -> (Arc<Controller>, Arc<Gate>) {
     (Controller::new(namespaces, config), gate)
 }
 
-async fn store(group: Group) -> Arc<Store> {
+pub(crate) async fn store(group: Group) -> Arc<Store> {
     let config = engine::Config {
         capacity_bytes: CAPACITY,
         ack: Ack::Program,

@@ -1,9 +1,10 @@
 //! Hosts that send anything at all, made of bytes, and the checks that nothing is harmed by them.
 //!
 //! # How it works
-//! 1. A target is a function of bytes: [`stream`], [`capsule`], [`admin`], [`io`] and [`pointer`].
-//!    The bytes are choices (`input`), of which a list of actions is made: commands (`entry`,
-//!    `fit`), PDUs (`peer`), time that passes, connections that go.
+//! 1. A target is a function of bytes: [`stream`], [`capsule`], [`admin`], [`io`], [`pointer`] and
+//!    [`resp`]. The bytes are choices (`input`), of which a list of actions is made: commands
+//!    (`entry`, `fit`), PDUs (`peer`), time that passes, connections that go. What a client of
+//!    [`resp`] says is bytes as they are.
 //! 2. A run (`world`) has a device in memory with namespaces of each kind (`device`), reached by
 //!    NVMe/TCP on a simulated network and in the process, all in virtual time.
 //! 3. What is between transport and controller is watched (`watch`), and a host that does nothing
@@ -36,11 +37,17 @@ mod targets;
 mod watch;
 mod world;
 
-pub use targets::{admin, capsule, io, pointer, stream};
+pub use targets::{admin, capsule, io, pointer, resp, stream};
 
 /// A run that is made of bytes.
 pub type Run = fn(&[u8]);
 
 /// Every target, by the name of its folder of inputs.
-pub const TARGETS: [(&str, Run); 5] =
-    [("stream", stream), ("capsule", capsule), ("admin", admin), ("io", io), ("pointer", pointer)];
+pub const TARGETS: [(&str, Run); 6] = [
+    ("stream", stream),
+    ("capsule", capsule),
+    ("admin", admin),
+    ("io", io),
+    ("pointer", pointer),
+    ("resp", resp),
+];

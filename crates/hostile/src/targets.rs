@@ -4,12 +4,14 @@ mod admin;
 mod capsule;
 mod io;
 mod pointer;
+mod resp;
 mod stream;
 
 pub use admin::admin;
 pub use capsule::capsule;
 pub use io::io;
 pub use pointer::pointer;
+pub use resp::resp;
 pub use stream::stream;
 
 use crate::input::Input;

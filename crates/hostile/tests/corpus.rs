@@ -41,3 +41,8 @@ fn io_commands_harm_nothing() {
 fn data_pointers_harm_nothing() {
     replay("pointer");
 }
+
+#[test]
+fn requests_of_redis_clients_harm_nothing() {
+    replay("resp");
+}

@@ -38,6 +38,9 @@ pub(crate) const ONE_KEY: Keys = (1, 1, 1);
 /// All are.
 pub(crate) const ALL_KEYS: Keys = (1, -1, 1);
 
+/// Words that may follow a name, each with its arity.
+pub(crate) type Words = &'static [(&'static str, i64)];
+
 /// What a command comes to.
 pub(crate) type Outcome = Result<Reply, Failure>;
 
@@ -77,14 +80,42 @@ impl Command {
         self.flags & flag != 0
     }
 
-    /// Whether it may have so many arguments.
-    pub(crate) fn takes(&self, args: usize) -> bool {
-        fits(self.arity, args)
+    /// What may follow its name, if that says what is to be done; each with its arity.
+    pub(crate) fn words(&self) -> Words {
+        match self.name {
+            "client" => client::WORDS,
+            "command" => server::COMMAND_WORDS,
+            "config" => server::CONFIG_WORDS,
+            _ => &[],
+        }
+    }
+
+    /// Whether it may have the arguments of `request`.
+    pub(crate) fn check(&self, request: Request<'_>) -> Result<(), Failure> {
+        let (name, args) = (self.name, request.len());
+        if !fits(self.arity, args) {
+            return Err(Failure::told(wrong_number(name)));
+        }
+        if self.words().is_empty() || args == 1 {
+            return Ok(());
+        }
+        let asked = request.arg(1);
+        let known = |(word, _): &&(&str, i64)| asked.eq_ignore_ascii_case(word.as_bytes());
+        let Some((word, arity)) = self.words().iter().find(known) else {
+            let asked = String::from_utf8_lossy(&asked[..asked.len().min(128)]).into_owned();
+            let help = name.to_ascii_uppercase();
+            let text = format!("ERR unknown subcommand '{asked}'. Try {help} HELP.");
+            return Err(Failure::told(text));
+        };
+        if !fits(*arity, args) {
+            return Err(Failure::told(wrong_number(&format!("{name}|{word}"))));
+        }
+        Ok(())
     }
 }
 
 /// Whether a command of this arity may have so many arguments.
-pub(crate) fn fits(arity: i64, args: usize) -> bool {
+fn fits(arity: i64, args: usize) -> bool {
     let args = i64::try_from(args).unwrap_or(i64::MAX);
     if arity < 0 { args >= -arity } else { args == arity }
 }
@@ -124,25 +155,10 @@ impl Call<'_> {
         self.request.arg(at).eq_ignore_ascii_case(word.as_bytes())
     }
 
-    /// Which of these words the second argument is, if it may have so many behind it.
-    pub(crate) fn subcommand(
-        &self,
-        words: &'static [(&'static str, i64)],
-    ) -> Result<&'static str, Failure> {
-        let asked = self.request.arg(1);
-        let name = self.command.name;
-        let word = words.iter().find(|(word, _)| asked.eq_ignore_ascii_case(word.as_bytes()));
-        let Some((word, arity)) = word else {
-            let asked = String::from_utf8_lossy(&asked[..asked.len().min(128)]).into_owned();
-            let help = name.to_ascii_uppercase();
-            return Err(Failure::told(format!(
-                "ERR unknown subcommand '{asked}'. Try {help} HELP."
-            )));
-        };
-        if !fits(*arity, self.request.len()) {
-            return Err(Failure::told(wrong_number(&format!("{name}|{word}"))));
-        }
-        Ok(word)
+    /// Which of its words the second argument is.
+    pub(crate) fn word(&self) -> &'static str {
+        let words = self.command.words().iter().map(|(word, _)| *word);
+        words.into_iter().find(|word| self.is_word(1, word)).unwrap_or_default()
     }
 
     /// What is told of a date that is none.

@@ -14,8 +14,10 @@ pub struct Settings {
     /// Bytes of memory for one request.
     pub request_bytes_max: usize,
     /// Bytes of answers that wait for a client to read them, before no more of its requests are
-    /// taken. One answer may be longer.
+    /// taken. One answer may be longer, and so may be those to 16 GETs that came together.
     pub output_bytes_max: usize,
+    /// Bytes of values that one command reads, or those of one EXEC do.
+    pub read_bytes_max: usize,
     /// How long a client may take to read what is left when its connection ends.
     pub patience: Nanos,
     /// Decides which key is a random one.
@@ -23,12 +25,14 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 16 databases, as every client expects; 64 MiB for a request, 16 MiB for answers.
+    /// 16 databases, as every client expects; 64 MiB for a request and for what
+    /// it reads, 16 MiB for answers.
     fn default() -> Self {
         Self {
             databases: 16,
             request_bytes_max: 64 << 20,
             output_bytes_max: 16 << 20,
+            read_bytes_max: 64 << 20,
             patience: Nanos(10_000_000_000),
             seed: 1,
         }

@@ -1,4 +1,4 @@
-use crate::command::{AT_ONCE, Call, Command, Outcome, wrong_number};
+use crate::command::{AT_ONCE, Call, Command, Outcome};
 use crate::door::Door;
 use crate::failure::Failure;
 use crate::reply::Reply;
@@ -15,7 +15,15 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
             if let Some(queue) = &mut session.queue {
                 queue.is_spoilt = true;
             }
-            return failure.reply();
+            return match failure {
+                Failure::Told(text) if request.arg(0).eq_ignore_ascii_case(b"exec") => {
+                    session.queue = None;
+                    session.watched.clear();
+                    let why = text.trim_start_matches("ERR ");
+                    Reply::error(format!("EXECABORT Transaction discarded because of: {why}"))
+                }
+                failure => failure.reply(),
+            };
         }
     };
     session.show(door, command.name);
@@ -38,9 +46,7 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
 /// The command that is asked for, if there is one, and it may have such arguments.
 pub(crate) fn check(door: &Door, request: Request<'_>) -> Result<&'static Command, Failure> {
     let Some(command) = Command::named(request.arg(0)) else { return Err(unknown(request)) };
-    if !command.takes(request.len()) {
-        return Err(Failure::told(wrong_number(command.name)));
-    }
+    command.check(request)?;
     if request.is_too_long() {
         let max = door.store().value_bytes_max();
         return Err(Failure::told(format!("ERR a value has at most {max} bytes")));
@@ -73,7 +79,7 @@ async fn once(
 ) -> Outcome {
     loop {
         let before = session.manner.clone();
-        let mut transaction = Transaction::new(door.store().clone());
+        let mut transaction = Transaction::new(door);
         let call = Call { command, request, transaction: &mut transaction, session, door };
         let done = (command.run)(call).await;
         let done = match done {

@@ -41,7 +41,8 @@ fn one(pattern: &[u8], byte: u8) -> Option<usize> {
     }
 }
 
-/// Whether `byte` is of the class that `rest` begins with, behind its bracket, and how long that is.
+/// Whether `byte` is of the class that `rest` begins with, behind its bracket, and how long that
+/// is.
 fn class(rest: &[u8], byte: u8) -> (bool, usize) {
     let is_not = rest.first() == Some(&b'^');
     let (mut at, mut is_in) = (usize::from(is_not), false);

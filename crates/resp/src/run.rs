@@ -10,7 +10,7 @@ use engine::{Error, KeySpaceId, Store, Write};
 use std::sync::Arc;
 
 /// Commands of a run at most.
-const RUN_MAX: usize = 64;
+const RUN_MAX: usize = 16;
 
 /// One of a run. Those on one key are all of one kind.
 #[derive(Debug)]

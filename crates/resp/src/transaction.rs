@@ -1,3 +1,4 @@
+use crate::door::Door;
 use crate::failure::Failure;
 use base::{Buf, BufMut, Key, Nanos};
 use clock::{Stage, UnixMillis};
@@ -7,6 +8,9 @@ use std::sync::Arc;
 
 /// How long it is waited for a key space that somebody else creates or purges.
 const CREATING: Nanos = Nanos::from_micros(50);
+
+/// What is told to who asks for too many values at once.
+const READS_TOO_MUCH: &str = "ERR what is read at once has more bytes than the server allows";
 
 /// A value with its date.
 #[derive(Clone, Debug)]
@@ -82,11 +86,14 @@ impl Touched {
 pub(crate) struct Transaction {
     store: Arc<Store>,
     touched: BTreeMap<(KeySpaceId, Key), Touched>,
+    /// Bytes of values that it may still read.
+    readable: usize,
 }
 
 impl Transaction {
-    pub(crate) fn new(store: Arc<Store>) -> Self {
-        Self { store, touched: BTreeMap::new() }
+    pub(crate) fn new(door: &Door) -> Self {
+        let (store, readable) = (door.store().clone(), door.settings().read_bytes_max);
+        Self { store, touched: BTreeMap::new(), readable }
     }
 
     fn touched(&mut self, space: KeySpaceId, key: &Key) -> &mut Touched {
@@ -167,10 +174,13 @@ impl Transaction {
             value: Some(found.value.clone()),
         });
         touched.note(seen)?;
+        let len = found.as_ref().map_or(0, |found| found.value.len() as usize);
+        let left = self.readable.checked_sub(len);
+        self.readable = left.ok_or_else(|| Failure::told(READS_TOO_MUCH))?;
         Ok(found.map(|found| Held { value: found.value, expires: found.expires }))
     }
 
-    /// Stores a value, whatever there is.
+    /// Stores a value, whatever there is. One that is past its date is not there.
     pub(crate) fn put(
         &mut self,
         space: KeySpaceId,
@@ -178,7 +188,9 @@ impl Transaction {
         value: Buf,
         expires: Option<UnixMillis>,
     ) {
-        self.touched(space, key).change = Some(Change::Put(Held { value, expires }));
+        let is_over = expires.is_some_and(|date| date <= clock::unix_now());
+        let put = Change::Put(Held { value, expires });
+        self.touched(space, key).change = Some(if is_over { Change::Delete } else { put });
     }
 
     /// Removes a key, if it is there.
@@ -194,7 +206,7 @@ impl Transaction {
     /// Does all that was written, if all that was read is still true: [`Failure::Overtaken`] if
     /// not. Keys that are only read, or only removed, may be any number, and are then not one step.
     pub(crate) async fn commit(self) -> Result<(), Failure> {
-        let Self { store, touched } = self;
+        let Self { store, touched, .. } = self;
         let changes = touched.values().any(|touched| touched.change.is_some());
         if !changes && touched.len() <= 1 {
             return Ok(());

@@ -1,5 +1,5 @@
 use super::connection::name_of;
-use crate::command::{Call, Command, NO_KEYS, Outcome};
+use crate::command::{Call, Command, NO_KEYS, Outcome, Words};
 use crate::door::Client;
 use crate::failure::Failure;
 use crate::number::integer;
@@ -15,7 +15,7 @@ pub(crate) const COMMANDS: &[Command] = &[Command {
     run: |call| Box::pin(client(call)),
 }];
 
-const WORDS: &[(&str, i64)] = &[
+pub(crate) const WORDS: Words = &[
     ("id", 2),
     ("setname", 3),
     ("getname", 2),
@@ -28,7 +28,7 @@ const WORDS: &[(&str, i64)] = &[
 ];
 
 async fn client(call: Call<'_>) -> Outcome {
-    match call.subcommand(WORDS)? {
+    match call.word() {
         "id" => Ok(Reply::Integer(i64::try_from(call.session.id).unwrap_or(i64::MAX))),
         "setname" => {
             call.session.manner.name = name_of(call.request.arg(2))?;

@@ -157,7 +157,11 @@ async fn copy(call: Call<'_>) -> Outcome {
 
 /// The database that an argument names.
 pub(super) fn database_of(call: &Call<'_>, at: usize) -> Result<u16, Failure> {
-    let number = i32::try_from(call.integer(at)?).map_err(|_| Failure::NOT_AN_INTEGER)?;
+    let (number, min, max) = (call.integer(at)?, i32::MIN, i32::MAX);
+    if i32::try_from(number).is_err() {
+        let text = format!("ERR value is out of range, value must between {min} and {max}");
+        return Err(Failure::told(text));
+    }
     let database = u16::try_from(number).ok();
     let database = database.filter(|number| *number < call.door.settings().databases);
     database.ok_or_else(|| Failure::told("ERR DB index is out of range"))

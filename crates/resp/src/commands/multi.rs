@@ -144,7 +144,7 @@ async fn together(
     requests: &[KeptRequest],
     watched: &[Watched],
 ) -> Result<Vec<Reply>, Failure> {
-    let mut transaction = Transaction::new(door.store().clone());
+    let mut transaction = Transaction::new(door);
     for (space, key, version) in watched {
         transaction.expect(*space, key, *version);
     }
@@ -170,7 +170,7 @@ async fn together(
 
 /// Whether a watched key is not what it was.
 async fn has_changed(door: &Door, watched: &[Watched]) -> Result<bool, Failure> {
-    let mut transaction = Transaction::new(door.store().clone());
+    let mut transaction = Transaction::new(door);
     for (space, key, version) in watched {
         if transaction.version(*space, key).await? != *version {
             return Ok(true);

@@ -48,7 +48,7 @@ impl Options {
             } else if !is_set && is("persist") && has_no_date {
                 options.persists = true;
             } else if let Some(unit) = unit(call, at)
-                && has_no_date
+                && options.date.is_none_or(|(before, _)| before == unit)
                 && !options.keeps_date
                 && !options.persists
                 && at + 1 < call.request.len()

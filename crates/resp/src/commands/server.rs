@@ -1,6 +1,6 @@
 use super::connection::REDIS_VERSION;
 use crate::command::{
-    ADMIN, APART, Call, Command, FAMILIES, FAST, FLAG_NAMES, NO_KEYS, Outcome, READ, WRITE,
+    ADMIN, APART, Call, Command, FAMILIES, FAST, FLAG_NAMES, NO_KEYS, Outcome, READ, WRITE, Words,
     wrong_number,
 };
 use crate::door::Door;
@@ -69,15 +69,17 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
 ];
 
+pub(crate) const COMMAND_WORDS: Words = &[("count", 2), ("info", -2), ("list", -2), ("docs", -2)];
+
+pub(crate) const CONFIG_WORDS: Words = &[("get", -3), ("set", -4), ("resetstat", 2)];
+
 async fn command(call: Call<'_>) -> Outcome {
     let all = || FAMILIES.iter().flat_map(|(_, commands)| commands.iter());
     if call.request.len() == 1 {
         return Ok(Reply::Array(all().map(facts).collect()));
     }
-    const WORDS: &[(&str, i64)] = &[("count", 2), ("info", -2), ("list", -2), ("docs", -2)];
-    let word = call.subcommand(WORDS)?;
     let named = || call.request.rest(2).map(Command::named);
-    match word {
+    match call.word() {
         "count" => Ok(Reply::count(all().count())),
         "info" if call.request.len() == 2 => Ok(Reply::Array(all().map(facts).collect())),
         "info" => Ok(Reply::Array(named().map(|one| one.map_or(Reply::Null, facts)).collect())),
@@ -118,9 +120,8 @@ fn docs(command: &'static Command) -> (Reply, Reply) {
 }
 
 async fn config(call: Call<'_>) -> Outcome {
-    const WORDS: &[(&str, i64)] = &[("get", -3), ("set", -4), ("resetstat", 2)];
     let known = parameters(call.door);
-    match call.subcommand(WORDS)? {
+    match call.word() {
         "get" => {
             let is_asked = |name: &str| {
                 let mut patterns = call.request.rest(2);

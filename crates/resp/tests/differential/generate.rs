@@ -1,0 +1,258 @@
+//! Random commands.
+
+use base::Rng;
+
+/// A command: its arguments.
+pub(crate) type Words = Vec<Vec<u8>>;
+
+/// What makes commands from a seed.
+pub(crate) struct Generator(pub(crate) Rng);
+
+/// Names with what they are followed by: k a key, v a value, n a number, i a small number, t a time
+/// to live, T one in milliseconds, d a date, F the key of a decimal, f a decimal, p a pattern, b a
+/// database, s options of SET, g those of GETEX, e those of EXPIRE, c those of COPY; + repeats the
+/// last ones.
+const FORMS: &[&str] = &[
+    "get k",
+    "get k",
+    "get k",
+    "set k v",
+    "set k v",
+    "set k v",
+    "set k v s",
+    "set k v s",
+    "setnx k v",
+    "setex k t v",
+    "psetex k T v",
+    "getset k v",
+    "getdel k",
+    "getex k g",
+    "mget k+",
+    "mset kv+",
+    "msetnx kv+",
+    "strlen k",
+    "append k v",
+    "getrange k i i",
+    "substr k i i",
+    "setrange k i v",
+    "incr k",
+    "decr k",
+    "incrby k n",
+    "decrby k n",
+    "incrbyfloat F f",
+    "incrbyfloat F f",
+    "setnx F abc",
+    "del F",
+    "get F",
+    "del k+",
+    "unlink k+",
+    "exists k+",
+    "touch k+",
+    "type k",
+    "rename k k",
+    "renamenx k k",
+    "copy k k c",
+    "expire k t e",
+    "pexpire k T e",
+    "expireat k d e",
+    "pexpireat k d e",
+    "ttl k",
+    "pttl k",
+    "expiretime k",
+    "pexpiretime k",
+    "persist k",
+    "keys p",
+    "randomkey",
+    "dbsize",
+    "select b",
+    "ping",
+    "ping v",
+    "echo v",
+    "multi",
+    "multi",
+    "exec",
+    "exec",
+    "exec",
+    "discard",
+    "watch k+",
+    "unwatch",
+    "client getname",
+    "client setname v",
+    "client no-evict on",
+    "auth v",
+    "auth v v",
+    "flushdb",
+    "flushall async",
+    "config set nosuch v",
+    "config get nosuch",
+    "command info nosuch",
+    "hello v",
+    "client reply v",
+    "client nosuch",
+    "config nosuch v",
+    "nosuch v v",
+    "reset",
+    "time v",
+    "flushdb v",
+    "scan v",
+    "scan 0 count i v",
+    "client list v",
+    "client id v",
+    "config get",
+];
+
+const VALUES: &[&str] = &[
+    "",
+    "0",
+    "1",
+    "-5",
+    "12",
+    "3.5",
+    "-0.25",
+    "abc",
+    "hello world",
+    "9223372036854775807",
+    "-9223372036854775808",
+    " 1",
+    "01",
+    "1x",
+    "default",
+    "a\r\nb",
+    "{}\"'\\",
+    "nan",
+];
+
+impl Generator {
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.0.below(bound as u64)).expect("it is below")
+    }
+
+    fn pick<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len())]
+    }
+
+    /// The next command; now and then one with something too few or too much.
+    pub(crate) fn command(&mut self) -> Words {
+        let form = self.pick(FORMS);
+        let mut words: Words = Vec::new();
+        for (at, part) in form.split(' ').enumerate() {
+            let (part, times) = match part.strip_suffix('+') {
+                Some(part) => (part, 1 + self.below(4)),
+                None => (part, 1),
+            };
+            let is_literal = at == 0 || (part.len() > 1 && part != "kv") || part == "0";
+            for _ in 0..times {
+                if is_literal {
+                    words.push(part.as_bytes().to_vec());
+                } else {
+                    part.chars().for_each(|kind| self.fill(kind, &mut words));
+                }
+            }
+        }
+        if self.below(3) == 0 {
+            words[0] = words[0].to_ascii_uppercase();
+        }
+        // With less it is asked for what is each server's own.
+        let own = ["hello", "time", "client", "command", "scan"];
+        let tells_of_itself = own.iter().any(|own| words[0].eq_ignore_ascii_case(own.as_bytes()));
+        match self.below(40) {
+            0 if words.len() > 1 && !tells_of_itself => drop(words.pop()),
+            1 => self.fill('v', &mut words),
+            _ => {}
+        }
+        words
+    }
+
+    fn fill(&mut self, kind: char, words: &mut Words) {
+        let times = ["100", "5000", "100000", "0", "-1", "x", "9223372036854775807", "3000"];
+        let millis = ["100000", "5000000", "0", "-1", "x", "9223372036854775807"];
+        let dates = ["4000000000", "4000000000000", "1", "-7", "1.5", "5000000000000", "0"];
+        let numbers = ["1", "-1", "10", "0", "x", "9223372036854775807", "-9223372036854775808"];
+        let small = ["0", "1", "2", "-1", "-3", "5", "100", "-100", "y"];
+        let decimals = ["0.5", "-1.25", "3", "1e0", "x", "nan", "inf", "0.1", " 1"];
+        let patterns = ["*", "k*", "*1", "k?", "k[0-2]", "[^k]*", "\\k1", "", "k[", "*0*"];
+        let word = match kind {
+            'k' => format!("k{}", self.below(6)),
+            'v' => return words.push(self.value()),
+            'F' => format!("f{}", self.below(2)),
+            't' => self.pick(&times).to_owned(),
+            'T' => self.pick(&millis).to_owned(),
+            'd' => self.pick(&dates).to_owned(),
+            'n' => self.pick(&numbers).to_owned(),
+            'i' => self.pick(&small).to_owned(),
+            'f' => self.pick(&decimals).to_owned(),
+            'p' => self.pick(&patterns).to_owned(),
+            'b' => self.pick(&["0", "0", "1", "2", "15", "16", "-1", "x"]).to_owned(),
+            's' => return self.options(&["nx", "xx", "get", "keepttl", "persist"], words),
+            'g' => return self.options(&["persist", "keepttl"], words),
+            'e' => return self.some_of(&["nx", "xx", "gt", "lt", "zz"], words),
+            'c' => return self.copy_options(words),
+            other => panic!("nothing is said of {other}"),
+        };
+        words.push(word.into_bytes());
+    }
+
+    fn value(&mut self) -> Vec<u8> {
+        match self.below(12) {
+            0 => {
+                let mut bytes = vec![0; self.below(60)];
+                self.0.fill(&mut bytes);
+                bytes
+            }
+            1 => vec![b'z'; 200 + self.below(9_000)],
+            _ => self.pick(VALUES).as_bytes().to_vec(),
+        }
+    }
+
+    fn some_of(&mut self, all: &[&str], words: &mut Words) {
+        for _ in 0..self.below(3) {
+            words.push(self.pick(all).as_bytes().to_vec());
+        }
+    }
+
+    fn options(&mut self, flags: &[&str], words: &mut Words) {
+        for _ in 0..self.below(4) {
+            match self.below(5) {
+                0 => {
+                    let (word, kind) = [("ex", 't'), ("PX", 'T'), ("zz", 't')][self.below(3)];
+                    words.push(word.as_bytes().to_vec());
+                    self.fill(kind, words);
+                }
+                1 => {
+                    // None that is over: it is counted for some time yet by Redis.
+                    let (word, date) = [
+                        ("exat", "4000000000"),
+                        ("pxat", "5000000000000"),
+                        ("EXAT", "0"),
+                        ("pxat", "x"),
+                    ][self.below(4)];
+                    words.extend([word.as_bytes().to_vec(), date.as_bytes().to_vec()]);
+                }
+                _ => words.push(self.pick(flags).as_bytes().to_vec()),
+            }
+        }
+    }
+
+    fn copy_options(&mut self, words: &mut Words) {
+        for _ in 0..self.below(3) {
+            match self.below(3) {
+                0 => {
+                    words.push(b"db".to_vec());
+                    self.fill('b', words);
+                }
+                _ => words.push(self.pick(&["replace", "replace", "zz"]).as_bytes().to_vec()),
+            }
+        }
+    }
+}
+
+/// As clients send it.
+pub(crate) fn encoded(words: &Words) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        bytes.extend_from_slice(word);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes
+}

@@ -1,0 +1,11 @@
+//! The same requests to redis-server and to this door: the same answers, errors too.
+//!
+//! `redis-server` is looked for on the path. Without it the tests say so and pass; with
+//! `REQUIRE_REDIS=1` that is a failure.
+
+mod answer;
+mod differences;
+mod generate;
+mod ours;
+mod redis;
+mod same;

@@ -1,0 +1,101 @@
+//! The door under test, over a store in memory and a simulated network.
+
+use crate::answer::Answer;
+use base::{BufPool, Nanos};
+use clock::{Group, Stage};
+use engine::{Ack, Config, HashIndex, IndexConfig, KeySpaceId, Store};
+use media::{Memory, Shape, Victims};
+use net::{Conditions, End, Network, Stream};
+use resp::{Door, Settings, serve};
+use std::io::{IoSlice, IoSliceMut};
+use std::rc::Rc;
+use std::sync::Arc;
+
+const SHAPE: Shape = Shape {
+    page_bytes: 16 << 10,
+    spare_bytes: 1 << 10,
+    pages_per_extent: 256,
+    extents: 24,
+    parallelism: 4,
+    frames: None,
+};
+
+/// A door to an empty store.
+pub(crate) async fn door(seed: u64) -> Rc<Door> {
+    let config = Config {
+        capacity_bytes: 32 << 20,
+        ack: Ack::Buffer { bytes: 8 << 20 },
+        victims: Victims::Greedy,
+        index: |_| Box::new(HashIndex::default()),
+        index_config: IndexConfig::default(),
+        checkpoint_bytes: 0,
+        headers_bytes: 0,
+        saves_buffer: true,
+        group: Group::new(),
+        seed,
+    };
+    let store = Store::format(Arc::new(Memory::new(SHAPE)), config);
+    store.create_key_space(KeySpaceId(1)).await.expect("there is room");
+    Rc::new(Door::new(store, Settings { seed, ..Settings::default() }, BufPool::new(1 << 22)))
+}
+
+/// A connection to it.
+pub(crate) struct Client {
+    stream: Rc<End>,
+    come: Vec<u8>,
+}
+
+impl Client {
+    /// Through a network that cuts what is sent into pieces.
+    pub(crate) fn connect(door: &Rc<Door>, seed: u64) -> Self {
+        let conditions = Conditions {
+            delay: (Nanos(10), Nanos(400)),
+            piece_max: 1 << 16,
+            capacity: 1 << 17,
+            life: None,
+        };
+        let (near, far) = Network::new(seed, conditions).pair();
+        let door = door.clone();
+        clock::spawn(async move {
+            serve(Rc::new(far), door).await;
+        });
+        Self { stream: Rc::new(near), come: Vec::new() }
+    }
+
+    /// Sends `bytes`, and returns so many answers.
+    pub(crate) async fn ask(&mut self, bytes: &[u8], answers: usize) -> Vec<Answer> {
+        let (stream, sent) = (self.stream.clone(), bytes.to_vec());
+        clock::spawn(async move {
+            let mut left = &sent[..];
+            while !left.is_empty() {
+                match stream.try_write(&[IoSlice::new(left)]) {
+                    Ok(Some(taken)) => left = &left[taken..],
+                    Ok(None) => stream.writable().await,
+                    Err(_) => break,
+                }
+            }
+        });
+        let mut all = Vec::new();
+        while all.len() < answers {
+            if let Some((answer, len)) =
+                (!self.come.is_empty()).then(|| Answer::parse(&self.come)).flatten()
+            {
+                self.come.drain(..len);
+                all.push(answer);
+                continue;
+            }
+            let mut part = [0; 65_536];
+            match self.stream.try_read(&mut [IoSliceMut::new(&mut part)]) {
+                Ok(Some(0)) | Err(_) => panic!("the connection is over after {all:?}"),
+                Ok(Some(len)) => self.come.extend_from_slice(&part[..len]),
+                Ok(None) => self.stream.readable().await,
+            }
+        }
+        assert!(self.come.is_empty(), "more came: {}", self.come.escape_ascii());
+        all
+    }
+}
+
+pub(crate) async fn pass(millis: u64) {
+    clock::sleep(Nanos::from_micros(1_000 * millis), Stage::Core).await;
+}
