@@ -331,10 +331,10 @@ impl Store {
         let entries = u32::try_from(writes.len()).expect("a batch is short");
         let mut are_undone = false;
         let (members, appended, _kept) = loop {
-            let _turn = match writes.iter().all(BatchWrite::is_kept) {
-                true => None,
-                false => Some(self.wait_for_room(&mut announced, size.kind, room).await?),
-            };
+            let mut _turn = None;
+            if !writes.iter().all(BatchWrite::is_kept) {
+                _turn = Some(self.wait_for_room(&mut announced, size.kind, room).await?);
+            }
             let permit = self.index.admit(entries).await;
             let hashes = writes.iter().map(|write| write.key.hash()).collect();
             let latches = self.latches.latch_all(hashes).await;

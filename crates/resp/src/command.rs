@@ -102,10 +102,8 @@ impl Command {
         let asked = request.arg(1);
         let known = |(word, _): &&(&str, i64)| asked.eq_ignore_ascii_case(word.as_bytes());
         let Some((word, arity)) = self.words().iter().find(known) else {
-            let asked = String::from_utf8_lossy(&asked[..asked.len().min(128)]).into_owned();
-            let help = name.to_ascii_uppercase();
-            let text = format!("ERR unknown subcommand '{asked}'. Try {help} HELP.");
-            return Err(Failure::told(text));
+            let help = format!("'. Try {} HELP.", name.to_ascii_uppercase());
+            return Err(Failure::quoting("ERR unknown subcommand '", asked, &help));
         };
         if !fits(*arity, args) {
             return Err(Failure::told(wrong_number(&format!("{name}|{word}"))));

@@ -36,8 +36,8 @@ impl Counters {
         self.written_bytes.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count_command(&self) {
-        self.commands.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn count_commands(&self, count: usize) {
+        self.commands.fetch_add(count as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn count_connection(&self) {
@@ -58,6 +58,8 @@ impl Counters {
 
     pub(crate) fn reset(&self) {
         let all = [&self.commands, &self.connections, &self.read_bytes, &self.written_bytes];
-        all.into_iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
+        for counter in all {
+            counter.store(0, Ordering::Relaxed);
+        }
     }
 }

@@ -1,6 +1,6 @@
 use crate::command::{AT_ONCE, Call, Command, Outcome};
 use crate::door::Door;
-use crate::failure::Failure;
+use crate::failure::{Failure, quoted};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::session::Session;
@@ -8,7 +8,7 @@ use crate::transaction::Transaction;
 
 /// Does what a client asks, or queues it for EXEC.
 pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request<'_>) -> Reply {
-    door.counters().count_command();
+    door.counters().count_commands(1);
     let command = match check(door, request) {
         Ok(command) => command,
         Err(failure) => {
@@ -55,19 +55,16 @@ pub(crate) fn check(door: &Door, request: Request<'_>) -> Result<&'static Comman
 }
 
 fn unknown(request: Request<'_>) -> Failure {
-    let text = |bytes: &[u8], max: usize| {
-        let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        String::from_utf8_lossy(&bytes[..bytes.len().min(max)]).into_owned()
-    };
-    let mut args = String::new();
+    let mut args = Vec::new();
     for arg in request.rest(1) {
         if args.len() >= 128 {
             break;
         }
-        args += &format!("'{}' ", text(arg, 128 - args.len()));
+        args.extend([&b"'"[..], quoted(arg, 128 - args.len()), b"' "].concat());
     }
-    let name = text(request.arg(0), 128);
-    Failure::told(format!("ERR unknown command '{name}', with args beginning with: {args}"))
+    let name = quoted(request.arg(0), 128);
+    let text = [&b"ERR unknown command '"[..], name, b"', with args beginning with: ", &args];
+    Failure::Quoted(text.concat())
 }
 
 /// Does a command as one step, again and again until nobody comes between.

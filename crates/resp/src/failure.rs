@@ -7,6 +7,8 @@ use std::borrow::Cow;
 pub(crate) enum Failure {
     /// The client is told this.
     Told(Cow<'static, str>),
+    /// The client is told this, with bytes of its own.
+    Quoted(Vec<u8>),
     /// The store did not do it.
     Store(Error),
     /// The store holds as it is what was to be changed; somebody else came between.
@@ -24,9 +26,16 @@ impl Failure {
         Self::Told(text.into())
     }
 
+    /// The same, with what a client has sent between the two parts of a sentence: up to its first
+    /// zero, and no more than 128 bytes.
+    pub(crate) fn quoting(before: &str, sent: &[u8], after: &str) -> Self {
+        Self::Quoted([before.as_bytes(), quoted(sent, 128), after.as_bytes()].concat())
+    }
+
     pub(crate) fn reply(self) -> Reply {
         match self {
             Self::Told(text) => Reply::error(text),
+            Self::Quoted(text) => Reply::Error(Cow::Owned(text)),
             Self::Store(error) => Reply::error(text_of(error)),
             Self::Overtaken => Reply::error("TRYAGAIN others keep changing the same keys"),
         }
@@ -40,6 +49,12 @@ impl From<Error> for Failure {
             error => Self::Store(error),
         }
     }
+}
+
+/// What is repeated of an argument in a sentence.
+pub(crate) fn quoted(sent: &[u8], max: usize) -> &[u8] {
+    let len = sent.iter().position(|byte| *byte == 0).unwrap_or(sent.len());
+    &sent[..len.min(max)]
 }
 
 /// What a client is told of an error of the store.

@@ -3,6 +3,9 @@
 /// Digits after the point that are kept of a sum.
 const FRACTION_DIGITS: usize = 17;
 
+/// Digits of a number of units, at most.
+const UNIT_DIGITS: usize = 38;
+
 /// The number that `text` is, if it is written as this program would write it: no sign but a minus,
 /// no zero ahead, nothing around.
 pub(crate) fn integer(text: &[u8]) -> Option<i64> {
@@ -60,17 +63,19 @@ impl Decimal {
     }
 }
 
-/// `text` in units, if it is a decimal that has no more digits than these keep.
+/// `text` in units, if that is a whole number of few digits.
 fn exact(text: &str) -> Option<i128> {
-    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent: i32 = exponent.parse().ok()?;
+    let digits = number.strip_prefix(['-', '+']).unwrap_or(number);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_short = whole.len() + fraction.len() <= 21 && fraction.len() <= FRACTION_DIGITS;
-    let mut both = whole.bytes().chain(fraction.bytes());
-    if !is_short || !both.all(|digit| digit.is_ascii_digit()) {
+    let all = format!("{whole}{fraction}");
+    let behind = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
+    let zeros = usize::try_from(i32::try_from(FRACTION_DIGITS).ok()?.checked_sub(behind)?).ok()?;
+    if all.len() + zeros > UNIT_DIGITS || !all.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
     }
-    let padded = format!("{whole}{fraction:0<FRACTION_DIGITS$}");
-    let units: i128 = padded.parse().ok()?;
+    let units: i128 = format!("{all}{:0<zeros$}", "").parse().ok()?;
     Some(if text.starts_with('-') { -units } else { units })
 }
 
@@ -110,6 +115,8 @@ mod tests {
         assert_eq!(sum("1.1", "2.2").unwrap(), "3.3");
         assert_eq!(sum("10.50", "0.1").unwrap(), "10.6");
         assert_eq!(sum("5.0e3", "2.0e2").unwrap(), "5200");
+        assert_eq!(sum("1.85", "1e0").unwrap(), "2.85");
+        assert_eq!(sum("1E-17", "25e-1").unwrap(), "2.50000000000000001");
         assert_eq!(sum("-3", "3").unwrap(), "0");
         assert_eq!(sum("-0.5", "0.25").unwrap(), "-0.25");
         assert_eq!(sum("1e300", "1e300").unwrap().len(), 301);

@@ -82,8 +82,12 @@ impl Outbox {
         self.push_bytes(&line[..len]);
     }
 
+    pub(crate) fn push_len(&mut self, kind: u8, len: usize) {
+        self.push_number(kind, i64::try_from(len).expect("a length fits memory"));
+    }
+
     pub(crate) fn push_bulk(&mut self, bytes: &[u8]) {
-        self.push_number(b'$', bytes.len() as i64);
+        self.push_len(b'$', bytes.len());
         self.push_bytes(bytes);
         self.push_bytes(b"\r\n");
     }

@@ -85,7 +85,7 @@ impl Reply {
             }
             Self::Text(text) => out.push_bulk(text.as_bytes()),
             Self::Verbatim(text) if is_three => {
-                out.push_number(b'=', text.len() as i64 + 4);
+                out.push_len(b'=', text.len() + 4);
                 out.push_bytes(b"txt:");
                 out.push_bytes(text.as_bytes());
                 out.push_bytes(b"\r\n");
@@ -99,7 +99,7 @@ impl Reply {
                 write_all(if is_three { b'~' } else { b'*' }, members, protocol, out);
             }
             Self::Map(pairs) if is_three => {
-                out.push_number(b'%', pairs.len() as i64);
+                out.push_len(b'%', pairs.len());
                 for (name, value) in pairs {
                     name.write(protocol, out);
                     value.write(protocol, out);
@@ -114,7 +114,7 @@ impl Reply {
 }
 
 fn write_all(kind: u8, members: Vec<Reply>, protocol: Protocol, out: &mut Outbox) {
-    out.push_number(kind, members.len() as i64);
+    out.push_len(kind, members.len());
     for member in members {
         member.write(protocol, out);
     }

@@ -67,7 +67,7 @@ impl Run {
     pub(crate) async fn finish(&mut self, door: &Door, space: KeySpaceId) -> Vec<Reply> {
         let steps = std::mem::take(&mut self.steps);
         let order = std::mem::take(&mut self.order);
-        order.iter().for_each(|_| door.counters().count_command());
+        door.counters().count_commands(order.len());
         let store = door.store();
         let mut does = steps.into_iter().map(|step| one(store.clone(), space, step));
         let done = match (does.len(), does.next()) {

@@ -52,8 +52,8 @@ enum Change {
 
 #[derive(Clone, Debug, Default)]
 struct Touched {
-    /// The version that it must have, if somebody has said that.
-    expected: Option<Option<Version>>,
+    /// What must be true of it, if somebody has said that.
+    expected: Option<Condition>,
     seen: Option<Seen>,
     change: Option<Change>,
 }
@@ -71,11 +71,7 @@ impl Touched {
 
     /// What must still be true of the key when the whole is done.
     fn condition(&self) -> Option<Condition> {
-        let seen = self.seen.as_ref().map(Seen::condition);
-        let of = |version: Option<Version>| {
-            version.map_or(Condition::MustNotExist, Condition::Unchanged)
-        };
-        seen.or_else(|| self.expected.map(of))
+        self.seen.as_ref().map(Seen::condition).or(self.expected)
     }
 }
 
@@ -200,7 +196,8 @@ impl Transaction {
 
     /// Sees to it that the whole goes through only if `key` is still what it was.
     pub(crate) fn expect(&mut self, space: KeySpaceId, key: &Key, version: Option<Version>) {
-        self.touched(space, key).expected = Some(version);
+        let expected = version.map_or(Condition::MustNotExist, Condition::Unchanged);
+        self.touched(space, key).expected = Some(expected);
     }
 
     /// Does all that was written, if all that was read is still true: [`Failure::Overtaken`] if

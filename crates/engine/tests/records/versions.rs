@@ -14,7 +14,8 @@ const SMALL: Shape = shape(1_024, 64);
 
 async fn version(store: &Arc<Store>, number: u64) -> Version {
     let retrieved = store.retrieve(SPACES[0], &key(number)).await.expect("it exists");
-    let facts = store.examine(SPACES[0], &key(number)).await.unwrap().expect("it exists");
+    let facts = store.examine(SPACES[0], &key(number)).await;
+    let facts = facts.expect("it can be read").expect("it exists");
     assert_eq!(facts.version, retrieved.version);
     assert_eq!(facts.value_len, retrieved.value.len());
     assert_eq!(facts.expires, retrieved.expires);
@@ -228,17 +229,18 @@ async fn step(store: &Arc<Store>, rng: &mut Rng) {
     loop {
         let mut now = Vec::new();
         for at in 0..3 {
-            let retrieved = store.retrieve(SPACES[0], &key(at)).await.unwrap();
+            let retrieved = store.retrieve(SPACES[0], &key(at)).await.expect("it exists");
             now.push((number(&retrieved.value), Condition::Unchanged(retrieved.version)));
         }
         let mut ops: Vec<_> = (0..).zip(&now).map(|(at, (_, is))| keep(at, *is)).collect();
         let (from, to) = (rng.below(3), rng.below(3));
         if from != to {
             for (at, by) in [(from, u64::MAX), (to, 1)] {
-                let (number, condition) = now[usize::try_from(at).unwrap()];
+                let at = usize::try_from(at).expect("below 3");
+                let (number, condition) = now[at];
                 let value = Buf::copy_from(&number.wrapping_add(by).to_le_bytes());
                 let write = condition.into();
-                ops[usize::try_from(at).unwrap()].op = BatchOp::Put { value, write };
+                ops[at].op = BatchOp::Put { value, write };
             }
         }
         match store.write_batch(ops, store.announce()).await {

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::number::integer;
 use crate::reply::Reply;
 use crate::session::Answers;
+use std::future::ready;
 
 pub(crate) const COMMANDS: &[Command] = &[Command {
     name: "client",
@@ -12,7 +13,7 @@ pub(crate) const COMMANDS: &[Command] = &[Command {
     flags: 0,
     keys: NO_KEYS,
     summary: "Say who one is, and see who else is there",
-    run: |call| Box::pin(client(call)),
+    run: |mut call| Box::pin(ready(client(&mut call))),
 }];
 
 pub(crate) const WORDS: Words = &[
@@ -27,7 +28,7 @@ pub(crate) const WORDS: Words = &[
     ("reply", 3),
 ];
 
-async fn client(call: Call<'_>) -> Outcome {
+fn client(call: &mut Call<'_>) -> Outcome {
     match call.word() {
         "id" => Ok(Reply::Integer(i64::try_from(call.session.id).unwrap_or(i64::MAX))),
         "setname" => {
@@ -36,15 +37,15 @@ async fn client(call: Call<'_>) -> Outcome {
         }
         "getname" if call.session.manner.name.is_empty() => Ok(Reply::Null),
         "getname" => Ok(Reply::text(call.session.manner.name.clone())),
-        "setinfo" => set_info(&call),
-        "list" => list(&call),
+        "setinfo" => set_info(call),
+        "list" => list(call),
         "info" => {
             let clients = call.door.clients();
             let own = clients.get(&call.session.id);
             Ok(Reply::Verbatim(own.map(|own| line(call.session.id, own)).unwrap_or_default()))
         }
         "reply" => reply(call),
-        _ => switch(&call),
+        _ => switch(call),
     }
 }
 
@@ -57,7 +58,7 @@ fn switch(call: &Call<'_>) -> Outcome {
     }
 }
 
-fn reply(call: Call<'_>) -> Outcome {
+fn reply(call: &mut Call<'_>) -> Outcome {
     let answers = &mut call.session.manner.answers;
     let arg = call.request.arg(2).to_ascii_lowercase();
     *answers = match arg.as_slice() {
@@ -72,14 +73,11 @@ fn reply(call: Call<'_>) -> Outcome {
 
 fn set_info(call: &Call<'_>) -> Outcome {
     if !call.is_word(2, "lib-name") && !call.is_word(2, "lib-ver") {
-        let asked = String::from_utf8_lossy(call.request.arg(2)).into_owned();
-        return Err(Failure::told(format!("ERR Unrecognized option '{asked}'")));
+        return Err(Failure::quoting("ERR Unrecognized option '", call.request.arg(2), "'"));
     }
     if !call.request.arg(3).iter().all(u8::is_ascii_graphic) {
-        let asked = String::from_utf8_lossy(call.request.arg(2)).to_ascii_lowercase();
-        return Err(Failure::told(format!(
-            "ERR {asked} cannot contain spaces, newlines or special characters."
-        )));
+        let text = " cannot contain spaces, newlines or special characters.";
+        return Err(Failure::quoting("ERR ", &call.request.arg(2).to_ascii_lowercase(), text));
     }
     Ok(Reply::OK)
 }
@@ -93,8 +91,7 @@ fn list(call: &Call<'_>) -> Outcome {
         if call.is_word(3, "normal") {
             clients.iter().for_each(|(id, client)| lines += &line(*id, client));
         } else if !["master", "replica", "slave", "pubsub"].iter().any(|no| call.is_word(3, no)) {
-            let asked = String::from_utf8_lossy(call.request.arg(3)).into_owned();
-            return Err(Failure::told(format!("ERR Unknown client type '{asked}'")));
+            return Err(Failure::quoting("ERR Unknown client type '", call.request.arg(3), "'"));
         }
     } else if call.is_word(2, "id") && call.request.len() > 3 {
         for arg in call.request.rest(3) {

@@ -3,6 +3,7 @@ use crate::command::{ADMIN, AT_ONCE, Call, Command, FAST, NO_KEYS, Outcome, wron
 use crate::failure::Failure;
 use crate::number::integer;
 use crate::reply::{Protocol, Reply};
+use std::future::ready;
 
 /// The version of Redis whose commands these are: clients choose by it what they send.
 pub(super) const REDIS_VERSION: &str = "7.0.15";
@@ -14,7 +15,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: FAST,
         keys: NO_KEYS,
         summary: "Answer",
-        run: |call| Box::pin(ping(call)),
+        run: |mut call| Box::pin(ready(ping(&mut call))),
     },
     Command {
         name: "echo",
@@ -22,7 +23,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: FAST,
         keys: NO_KEYS,
         summary: "Answer with an argument",
-        run: |call| Box::pin(echo(call)),
+        run: |mut call| Box::pin(ready(Ok(echo(&mut call)))),
     },
     Command {
         name: "hello",
@@ -30,7 +31,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: FAST,
         keys: NO_KEYS,
         summary: "Choose the protocol",
-        run: |call| Box::pin(hello(call)),
+        run: |mut call| Box::pin(ready(hello(&mut call))),
     },
     Command {
         name: "auth",
@@ -38,7 +39,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: FAST,
         keys: NO_KEYS,
         summary: "Say who is there",
-        run: |call| Box::pin(auth(call)),
+        run: |mut call| Box::pin(ready(auth(&mut call))),
     },
     Command {
         name: "select",
@@ -46,7 +47,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: FAST,
         keys: NO_KEYS,
         summary: "Choose the database",
-        run: |call| Box::pin(select(call)),
+        run: |mut call| Box::pin(ready(select(&mut call))),
     },
     Command {
         name: "quit",
@@ -54,7 +55,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: FAST | AT_ONCE,
         keys: NO_KEYS,
         summary: "End the connection",
-        run: |call| Box::pin(quit(call)),
+        run: |mut call| Box::pin(ready(Ok(quit(&mut call)))),
     },
     Command {
         name: "reset",
@@ -62,11 +63,11 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: FAST | AT_ONCE | ADMIN,
         keys: NO_KEYS,
         summary: "Make the connection as it was at first",
-        run: |call| Box::pin(reset(call)),
+        run: |mut call| Box::pin(ready(Ok(reset(&mut call)))),
     },
 ];
 
-async fn ping(call: Call<'_>) -> Outcome {
+fn ping(call: &mut Call<'_>) -> Outcome {
     match call.request.len() {
         1 => Ok(Reply::Status("PONG")),
         2 => Ok(Reply::Bulk(call.request.value(1))),
@@ -74,26 +75,26 @@ async fn ping(call: Call<'_>) -> Outcome {
     }
 }
 
-async fn echo(call: Call<'_>) -> Outcome {
-    Ok(Reply::Bulk(call.request.value(1)))
+fn echo(call: &mut Call<'_>) -> Reply {
+    Reply::Bulk(call.request.value(1))
 }
 
-async fn select(call: Call<'_>) -> Outcome {
-    call.session.manner.database = database_of(&call, 1)?;
+fn select(call: &mut Call<'_>) -> Outcome {
+    call.session.manner.database = database_of(call, 1)?;
     Ok(Reply::OK)
 }
 
-async fn quit(call: Call<'_>) -> Outcome {
+fn quit(call: &mut Call<'_>) -> Reply {
     call.session.is_over = true;
-    Ok(Reply::OK)
+    Reply::OK
 }
 
-async fn reset(call: Call<'_>) -> Outcome {
+fn reset(call: &mut Call<'_>) -> Reply {
     call.session.reset();
-    Ok(Reply::Status("RESET"))
+    Reply::Status("RESET")
 }
 
-async fn auth(call: Call<'_>) -> Outcome {
+fn auth(call: &mut Call<'_>) -> Outcome {
     match call.request.len() {
         2 => Err(Failure::told(
             "ERR AUTH <password> called without any password configured for the default user. Are \
@@ -112,7 +113,7 @@ fn admit(user: &[u8]) -> Result<(), Failure> {
     Err(Failure::told("WRONGPASS invalid username-password pair or user is disabled."))
 }
 
-async fn hello(call: Call<'_>) -> Outcome {
+fn hello(call: &mut Call<'_>) -> Outcome {
     let mut protocol = call.session.manner.protocol;
     if call.request.len() > 1 {
         protocol = match integer(call.request.arg(1)) {
@@ -136,8 +137,8 @@ async fn hello(call: Call<'_>) -> Outcome {
             name = Some(name_of(call.request.arg(at + 1))?);
             at += 2;
         } else {
-            let asked = String::from_utf8_lossy(call.request.arg(at)).into_owned();
-            return Err(Failure::told(format!("ERR Syntax error in HELLO option '{asked}'")));
+            let asked = call.request.arg(at);
+            return Err(Failure::quoting("ERR Syntax error in HELLO option '", asked, "'"));
         }
     }
     let manner = &mut call.session.manner;

@@ -53,6 +53,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 
 /// Under which conditions a date is set.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "words that a client says, or does not")]
 struct Conditions {
     has_none: bool,
     has_one: bool,
@@ -70,8 +71,8 @@ impl Conditions {
                 b"gt" => &mut conditions.is_later,
                 b"lt" => &mut conditions.is_earlier,
                 _ => {
-                    let asked = String::from_utf8_lossy(call.request.arg(at)).into_owned();
-                    return Err(Failure::told(format!("ERR Unsupported option {asked}")));
+                    let asked = call.request.arg(at);
+                    return Err(Failure::quoting("ERR Unsupported option ", asked, ""));
                 }
             };
             *place = true;

@@ -7,6 +7,7 @@ use crate::request::{KeptRequest, Request};
 use crate::session::{Queue, Session, Watched};
 use crate::transaction::Transaction;
 use clock::LocalFuture;
+use std::future::ready;
 
 const FLAGS: u8 = FAST | AT_ONCE;
 
@@ -17,7 +18,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: FLAGS,
         keys: NO_KEYS,
         summary: "Begin a transaction",
-        run: |call| Box::pin(multi(call)),
+        run: |mut call| Box::pin(ready(multi(&mut call))),
     },
     Command {
         name: "exec",
@@ -33,7 +34,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: FLAGS,
         keys: NO_KEYS,
         summary: "Forget a transaction",
-        run: |call| Box::pin(discard(call)),
+        run: |mut call| Box::pin(ready(discard(&mut call))),
     },
     Command {
         name: "watch",
@@ -49,11 +50,11 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: FAST,
         keys: NO_KEYS,
         summary: "Forget which keys are watched",
-        run: |call| Box::pin(unwatch(call)),
+        run: |mut call| Box::pin(ready(Ok(unwatch(&mut call)))),
     },
 ];
 
-async fn multi(call: Call<'_>) -> Outcome {
+fn multi(call: &mut Call<'_>) -> Outcome {
     if call.session.queue.is_some() {
         return Err(Failure::told("ERR MULTI calls can not be nested"));
     }
@@ -61,7 +62,7 @@ async fn multi(call: Call<'_>) -> Outcome {
     Ok(Reply::OK)
 }
 
-async fn discard(call: Call<'_>) -> Outcome {
+fn discard(call: &mut Call<'_>) -> Outcome {
     if call.session.queue.take().is_none() {
         return Err(Failure::told("ERR DISCARD without MULTI"));
     }
@@ -85,9 +86,9 @@ async fn watch(call: Call<'_>) -> Outcome {
     Ok(Reply::OK)
 }
 
-async fn unwatch(call: Call<'_>) -> Outcome {
+fn unwatch(call: &mut Call<'_>) -> Reply {
     call.session.watched.clear();
-    Ok(Reply::OK)
+    Reply::OK
 }
 
 fn exec(call: Call<'_>) -> LocalFuture<'_, Outcome> {

@@ -19,6 +19,7 @@ impl Unit {
 
 /// What may follow the value of a SET, and the key of a GETEX.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "words that a client says, or does not")]
 pub(super) struct Options {
     pub(super) must_exist: bool,
     pub(super) must_not_exist: bool,

@@ -1,7 +1,6 @@
 use super::connection::REDIS_VERSION;
 use crate::command::{
     ADMIN, APART, Call, Command, FAMILIES, FAST, FLAG_NAMES, NO_KEYS, Outcome, READ, WRITE, Words,
-    wrong_number,
 };
 use crate::door::Door;
 use crate::failure::Failure;
@@ -9,6 +8,8 @@ use crate::glob::matches;
 use crate::reply::Reply;
 use crate::transaction::create;
 use engine::{Error, KeySpaceId};
+use std::fmt::Write;
+use std::future::ready;
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command {
@@ -17,7 +18,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: 0,
         keys: NO_KEYS,
         summary: "Tell of commands",
-        run: |call| Box::pin(command(call)),
+        run: |mut call| Box::pin(ready(command(&mut call))),
     },
     Command {
         name: "config",
@@ -25,7 +26,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: ADMIN,
         keys: NO_KEYS,
         summary: "Tell how the server works",
-        run: |call| Box::pin(config(call)),
+        run: |mut call| Box::pin(ready(config(&mut call))),
     },
     Command {
         name: "info",
@@ -33,7 +34,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: 0,
         keys: NO_KEYS,
         summary: "Tell what the server has done",
-        run: |call| Box::pin(info(call)),
+        run: |mut call| Box::pin(ready(info(&mut call))),
     },
     Command {
         name: "time",
@@ -41,7 +42,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: FAST,
         keys: NO_KEYS,
         summary: "Tell the time",
-        run: |call| Box::pin(time(call)),
+        run: |_| Box::pin(ready(Ok(time()))),
     },
     Command {
         name: "dbsize",
@@ -49,7 +50,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: READ | FAST | APART,
         keys: NO_KEYS,
         summary: "Count the keys",
-        run: |call| Box::pin(dbsize(call)),
+        run: |mut call| Box::pin(ready(dbsize(&mut call))),
     },
     Command {
         name: "flushall",
@@ -73,7 +74,7 @@ pub(crate) const COMMAND_WORDS: Words = &[("count", 2), ("info", -2), ("list", -
 
 pub(crate) const CONFIG_WORDS: Words = &[("get", -3), ("set", -4), ("resetstat", 2)];
 
-async fn command(call: Call<'_>) -> Outcome {
+fn command(call: &mut Call<'_>) -> Outcome {
     let all = || FAMILIES.iter().flat_map(|(_, commands)| commands.iter());
     if call.request.len() == 1 {
         return Ok(Reply::Array(all().map(facts).collect()));
@@ -119,7 +120,7 @@ fn docs(command: &'static Command) -> (Reply, Reply) {
     (Reply::text(command.name), Reply::Map(facts))
 }
 
-async fn config(call: Call<'_>) -> Outcome {
+fn config(call: &mut Call<'_>) -> Outcome {
     let known = parameters(call.door);
     match call.word() {
         "get" => {
@@ -133,21 +134,20 @@ async fn config(call: Call<'_>) -> Outcome {
         }
         "set" => {
             if !call.request.len().is_multiple_of(2) {
-                return Err(Failure::told(wrong_number("config|set")));
+                return Err(Failure::SYNTAX);
             }
             let unknown = (2..call.request.len())
                 .step_by(2)
                 .find(|at| !known.iter().any(|(name, _)| call.is_word(*at, name)));
-            let name = String::from_utf8_lossy(call.request.arg(unknown.unwrap_or(2)));
-            Err(Failure::told(match unknown {
-                Some(_) => {
-                    format!("ERR Unknown option or number of arguments for CONFIG SET - '{name}'")
-                }
-                None => format!(
-                    "ERR CONFIG SET failed (possibly related to argument '{name}') - can't set \
-                     immutable config"
+            let name = call.request.arg(unknown.unwrap_or(2));
+            let (before, after) = match unknown {
+                Some(_) => ("ERR Unknown option or number of arguments for CONFIG SET - '", "'"),
+                None => (
+                    "ERR CONFIG SET failed (possibly related to argument '",
+                    "') - can't set immutable config",
                 ),
-            }))
+            };
+            Err(Failure::quoting(before, name, after))
         }
         _ => {
             call.door.counters().reset();
@@ -171,7 +171,7 @@ fn parameters(door: &Door) -> Vec<(&'static str, Text)> {
     ]
 }
 
-async fn info(call: Call<'_>) -> Outcome {
+fn info(call: &mut Call<'_>) -> Outcome {
     let sections = [
         ("Server", server_lines(call.door)),
         ("Clients", format!("connected_clients:{}\r\n", call.door.clients().len())),
@@ -228,7 +228,7 @@ fn keyspace_lines(door: &Door) -> Result<String, Failure> {
     for database in 0..door.settings().databases {
         let keys = count(door, Door::space(database))?;
         if keys > 0 {
-            lines += &format!("db{database}:keys={keys}\r\n");
+            write!(lines, "db{database}:keys={keys}\r\n").expect("a text takes all");
         }
     }
     Ok(lines)
@@ -241,14 +241,14 @@ fn count(door: &Door, space: KeySpaceId) -> Result<u64, Failure> {
     }
 }
 
-async fn time(_: Call<'_>) -> Outcome {
+fn time() -> Reply {
     let millis = clock::unix_now().0;
     let part = |number: u64| Reply::text(number.to_string());
     let micros = millis % 1_000 * 1_000 + clock::now().0 / 1_000 % 1_000;
-    Ok(Reply::Array(vec![part(millis / 1_000), part(micros)]))
+    Reply::Array(vec![part(millis / 1_000), part(micros)])
 }
 
-async fn dbsize(call: Call<'_>) -> Outcome {
+fn dbsize(call: &mut Call<'_>) -> Outcome {
     let keys = count(call.door, call.space())?;
     Ok(Reply::Integer(i64::try_from(keys).unwrap_or(i64::MAX)))
 }

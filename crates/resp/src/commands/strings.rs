@@ -7,6 +7,7 @@ use crate::reply::Reply;
 use base::{Buf, BufMut, Key};
 use clock::UnixMillis;
 use engine::Error;
+use std::future::ready;
 
 /// Every second argument is a key.
 const PAIRS: Keys = (1, -1, 2);
@@ -42,7 +43,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: WRITE | GROWS,
         keys: ONE_KEY,
         summary: "Set a value for some seconds",
-        run: |call| Box::pin(set_for(call, Unit::EX)),
+        run: |mut call| Box::pin(ready(set_for(&mut call, Unit::EX))),
     },
     Command {
         name: "psetex",
@@ -50,7 +51,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: WRITE | GROWS,
         keys: ONE_KEY,
         summary: "Set a value for some milliseconds",
-        run: |call| Box::pin(set_for(call, Unit::PX)),
+        run: |mut call| Box::pin(ready(set_for(&mut call, Unit::PX))),
     },
     Command {
         name: "getset",
@@ -90,7 +91,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: WRITE | GROWS,
         keys: PAIRS,
         summary: "Set several values as one step",
-        run: |call| Box::pin(mset(call)),
+        run: |mut call| Box::pin(ready(mset(&mut call))),
     },
     Command {
         name: "msetnx",
@@ -192,10 +193,10 @@ async fn setnx(mut call: Call<'_>) -> Outcome {
     Ok(Reply::flag(true))
 }
 
-async fn set_for(mut call: Call<'_>, unit: Unit) -> Outcome {
-    let expires = date(&call, unit, 2)?;
+fn set_for(call: &mut Call<'_>, unit: Unit) -> Outcome {
+    let expires = date(call, unit, 2)?;
     let (key, value) = (call.key(1)?, call.request.value(3));
-    put(&mut call, &key, value, Some(expires));
+    put(call, &key, value, Some(expires));
     Ok(Reply::OK)
 }
 
@@ -250,10 +251,10 @@ fn pairs(call: &Call<'_>) -> Result<Vec<(Key, usize)>, Failure> {
     (1..call.request.len()).step_by(2).map(|at| Ok((call.key(at)?, at + 1))).collect()
 }
 
-async fn mset(mut call: Call<'_>) -> Outcome {
-    for (key, at) in pairs(&call)? {
+fn mset(call: &mut Call<'_>) -> Outcome {
+    for (key, at) in pairs(call)? {
         let value = call.request.value(at);
-        put(&mut call, &key, value, None);
+        put(call, &key, value, None);
     }
     Ok(Reply::OK)
 }

@@ -34,14 +34,15 @@ impl Answer {
             b'$' if line == b"-1" => one(Self::NullBulk),
             b'*' if line == b"-1" => one(Self::NullArray),
             kind @ (b'$' | b'=') => {
-                let until = after + usize::try_from(len()).unwrap();
+                let until = after + usize::try_from(len()).expect("a length");
                 let bulk = bytes.get(after..until)?.to_vec();
                 assert_eq!(bytes.get(until..until + 2)?, b"\r\n");
                 let answer = if kind == b'$' { Self::Bulk(bulk) } else { Self::Verbatim(bulk) };
                 Some((answer, until + 2))
             }
             kind => {
-                let count = usize::try_from(len()).unwrap() * if kind == b'%' { 2 } else { 1 };
+                let count =
+                    usize::try_from(len()).expect("a length") * if kind == b'%' { 2 } else { 1 };
                 let (mut members, mut at) = (Vec::new(), after);
                 for _ in 0..count {
                     let (member, len) = Self::parse(&bytes[at..])?;

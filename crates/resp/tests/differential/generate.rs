@@ -8,10 +8,10 @@ pub(crate) type Words = Vec<Vec<u8>>;
 /// What makes commands from a seed.
 pub(crate) struct Generator(pub(crate) Rng);
 
-/// Names with what they are followed by: k a key, v a value, n a number, i a small number, t a time
-/// to live, T one in milliseconds, d a date, F the key of a decimal, f a decimal, p a pattern, b a
-/// database, s options of SET, g those of GETEX, e those of EXPIRE, c those of COPY; + repeats the
-/// last ones.
+/// Names with what they are followed by: k a key, w one that is watched, v a value, n a number, i a
+/// small number, t a time to live, T one in milliseconds, d a date, F the key of a decimal, f a
+/// decimal, p a pattern, b a database, s options of SET, g those of GETEX, e those of EXPIRE, c
+/// those of COPY; + repeats the last ones.
 const FORMS: &[&str] = &[
     "get k",
     "get k",
@@ -74,7 +74,10 @@ const FORMS: &[&str] = &[
     "exec",
     "exec",
     "discard",
-    "watch k+",
+    "watch w+",
+    "set w v",
+    "append w v",
+    "get w",
     "unwatch",
     "client getname",
     "client setname v",
@@ -94,7 +97,7 @@ const FORMS: &[&str] = &[
     "reset",
     "time v",
     "flushdb v",
-    "scan v",
+    "scan nosuch",
     "scan 0 count i v",
     "client list v",
     "client id v",
@@ -157,7 +160,7 @@ impl Generator {
         let tells_of_itself = own.iter().any(|own| words[0].eq_ignore_ascii_case(own.as_bytes()));
         match self.below(40) {
             0 if words.len() > 1 && !tells_of_itself => drop(words.pop()),
-            1 => self.fill('v', &mut words),
+            1 => words.push(b"extra".to_vec()),
             _ => {}
         }
         words
@@ -174,6 +177,7 @@ impl Generator {
         let word = match kind {
             'k' => format!("k{}", self.below(6)),
             'v' => return words.push(self.value()),
+            'w' => format!("w{}", self.below(3)),
             'F' => format!("f{}", self.below(2)),
             't' => self.pick(&times).to_owned(),
             'T' => self.pick(&millis).to_owned(),

@@ -9,3 +9,4 @@ mod generate;
 mod ours;
 mod redis;
 mod same;
+mod together;

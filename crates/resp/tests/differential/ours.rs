@@ -84,7 +84,7 @@ impl Client {
                 all.push(answer);
                 continue;
             }
-            let mut part = [0; 65_536];
+            let mut part = vec![0; 65_536];
             match self.stream.try_read(&mut [IoSliceMut::new(&mut part)]) {
                 Ok(Some(0)) | Err(_) => panic!("the connection is over after {all:?}"),
                 Ok(Some(len)) => self.come.extend_from_slice(&part[..len]),

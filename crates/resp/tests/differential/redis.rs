@@ -70,7 +70,7 @@ impl Client {
                 all.push(answer);
                 continue;
             }
-            let mut part = [0; 65_536];
+            let mut part = vec![0; 65_536];
             let len = self.stream.read(&mut part).expect("redis-server answers");
             assert!(len > 0, "redis-server has ended the connection after {all:?}");
             self.come.extend_from_slice(&part[..len]);
