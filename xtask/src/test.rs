@@ -1,6 +1,6 @@
 use crate::cargo::Cargo;
 use crate::tally::Tally;
-use crate::tool::{DISSECTOR, LINKER};
+use crate::tool::{DISSECTOR, LINKER, REDIS};
 use crate::{layers, tidy};
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -19,8 +19,9 @@ const STEPS: [(&str, Step); 10] = [
         // It is not among all targets, since it is no test that runs by default.
         Cargo::new(root, "clippy -p kvasir-cli --test vm -- -D warnings").run()
     }),
-    ("dissector", |_, _| {
+    ("programs", |_, _| {
         DISSECTOR.ensure_present_if_possible();
+        REDIS.ensure_present_if_possible();
         Ok(())
     }),
     ("tests", |root, tally| {

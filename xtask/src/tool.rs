@@ -14,6 +14,10 @@ pub(crate) const LINKER: Tool = Tool { program: "cc", packages: &["gcc", "libc6-
 /// What reads captured packets. Without it the tests that show it some are skipped.
 pub(crate) const DISSECTOR: Tool = Tool { program: "tshark", packages: &["tshark"] };
 
+/// What the answers of the door of the Redis protocol are compared with. Without it the tests that
+/// do so are skipped.
+pub(crate) const REDIS: Tool = Tool { program: "redis-server", packages: &["redis-server"] };
+
 impl Tool {
     /// Makes sure that the program is there, and installs it where that can be done.
     pub(crate) fn ensure_present(&self) -> Result<()> {

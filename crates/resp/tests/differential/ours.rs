@@ -22,9 +22,14 @@ const SHAPE: Shape = Shape {
 
 /// A door to an empty store.
 pub(crate) async fn door(seed: u64) -> Rc<Door> {
+    door_that(seed, Ack::Buffer { bytes: 8 << 20 }).await
+}
+
+/// The same, of a store that answers like this.
+pub(crate) async fn door_that(seed: u64, ack: Ack) -> Rc<Door> {
     let config = Config {
         capacity_bytes: 32 << 20,
-        ack: Ack::Buffer { bytes: 8 << 20 },
+        ack,
         victims: Victims::Greedy,
         index: |_| Box::new(HashIndex::default()),
         index_config: IndexConfig::default(),

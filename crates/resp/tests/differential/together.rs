@@ -2,7 +2,8 @@
 
 use crate::answer::Answer;
 use crate::generate::{Words, encoded};
-use crate::ours::{Client, door, pass};
+use crate::ours::{Client, door, door_that, pass};
+use engine::Ack;
 use reactor::Reactor;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,7 +16,8 @@ fn line(line: &str) -> Vec<u8> {
 fn what_many_add_at_once_is_all_there() {
     for seed in 0..10 {
         Reactor::new(Some(seed)).run(async {
-            let door = door(seed).await;
+            // Whoever reads waits for whoever writes, and so do others.
+            let door = door_that(seed, Ack::Program).await;
             let done = Rc::new(Cell::new(0));
             for number in 0..6 {
                 let (mut client, done) = (Client::connect(&door, number), done.clone());
