@@ -1,3 +1,6 @@
+#[cfg(test)]
+mod tests;
+
 use crate::door::Door;
 use crate::failure::Failure;
 use base::{Buf, BufMut, Key, Nanos};

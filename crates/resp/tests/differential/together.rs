@@ -42,6 +42,27 @@ fn what_many_add_at_once_is_all_there() {
     }
 }
 
+/// Of a key that the transaction itself does not touch, only the commit can know it.
+#[test]
+fn what_is_done_to_a_watched_key_keeps_a_transaction_from_happening() {
+    Reactor::new(None).run(async {
+        let door = door(2).await;
+        let (mut one, mut other) = (Client::connect(&door, 1), Client::connect(&door, 2));
+        one.ask(&[line("set a 1"), line("set c 1")].concat(), 2).await;
+        let cases = [("set a 2", false), ("del a", false), ("set a 3", false), ("get a", true)];
+        for (number, (between, goes)) in cases.into_iter().enumerate() {
+            one.ask(&line("watch a"), 1).await;
+            other.ask(&line(between), 1).await;
+            let set = format!("set b {number}");
+            let exec = ["multi", &set, "exec"].map(line).concat();
+            let answers = one.ask(&exec, 3).await;
+            assert_eq!(answers[2] != Answer::NullArray, goes, "{between}: {answers:?}");
+            let stored = one.ask(&line("get b"), 1).await.remove(0);
+            assert_eq!(stored != Answer::NullBulk, goes, "{between}: {stored:?}");
+        }
+    });
+}
+
 #[test]
 fn a_value_is_sent_without_a_copy() {
     Reactor::new(None).run(async {

@@ -1,0 +1,94 @@
+//! Two transactions one of which is done between the reads and the writes of the other.
+
+use super::Transaction;
+use crate::door::{Door, Settings};
+use crate::failure::Failure;
+use base::{Buf, BufPool, Key};
+use clock::Group;
+use engine::{Ack, Config, HashIndex, IndexConfig, KeySpaceId, Store};
+use media::{Memory, Shape, Victims};
+use reactor::Reactor;
+use std::sync::Arc;
+
+const SPACE: KeySpaceId = KeySpaceId(1);
+
+const SHAPE: Shape = Shape {
+    page_bytes: 4 << 10,
+    spare_bytes: 256,
+    pages_per_extent: 64,
+    extents: 16,
+    parallelism: 1,
+    frames: None,
+};
+
+async fn door() -> Door {
+    let config = Config {
+        capacity_bytes: 1 << 20,
+        ack: Ack::Program,
+        victims: Victims::Greedy,
+        index: |_| Box::new(HashIndex::default()),
+        index_config: IndexConfig::default(),
+        checkpoint_bytes: 0,
+        headers_bytes: 0,
+        saves_buffer: true,
+        group: Group::new(),
+        seed: 1,
+    };
+    let store = Store::format(Arc::new(Memory::new(SHAPE)), config);
+    store.create_key_space(SPACE).await.expect("there is room");
+    Door::new(store, Settings::default(), BufPool::new(1 << 20))
+}
+
+fn key(name: &str) -> Key {
+    Key::new(name.as_bytes()).expect("a short name")
+}
+
+async fn put(door: &Door, name: &str) {
+    let mut transaction = Transaction::new(door);
+    transaction.put(SPACE, &key(name), Buf::copy_from(b"before"), None);
+    transaction.commit().await.expect("nobody else is there");
+}
+
+async fn exists(door: &Door, name: &str) -> bool {
+    let found = Transaction::new(door).get(SPACE, &key(name)).await;
+    found.expect("it can be read").is_some()
+}
+
+/// What is done to the key that was read, if that keeps what builds on it from being done.
+async fn outcome(read: &str, between: Option<&str>) -> Result<(), Failure> {
+    let door = door().await;
+    put(&door, "present").await;
+    let mut transaction = Transaction::new(&door);
+    transaction.get(SPACE, &key(read)).await.expect("it can be read");
+    match between {
+        Some("delete") => {
+            let mut other = Transaction::new(&door);
+            other.delete(SPACE, &key(read));
+            other.commit().await.expect("nobody else is there");
+        }
+        Some(name) => put(&door, name).await,
+        None => {}
+    }
+    transaction.put(SPACE, &key("built on it"), Buf::copy_from(b"after"), None);
+    let outcome = transaction.commit().await;
+    assert_eq!(exists(&door, "built on it").await, outcome.is_ok());
+    outcome
+}
+
+#[test]
+fn what_was_read_is_still_true_when_what_builds_on_it_is_written() {
+    Reactor::new(None).run(async {
+        for (read, between, goes) in [
+            ("present", None, true),
+            ("present", Some("something else"), true),
+            ("present", Some("present"), false),
+            ("present", Some("delete"), false),
+            ("absent", None, true),
+            ("absent", Some("absent"), false),
+        ] {
+            let outcome = outcome(read, between).await;
+            let is_overtaken = matches!(outcome, Err(Failure::Overtaken));
+            assert_eq!(is_overtaken, !goes, "{read}, {between:?}: {outcome:?}");
+        }
+    });
+}
