@@ -80,7 +80,7 @@ impl Store {
     ///
     /// [`Error::Unrecovered`] when what the medium returned is not what was stored.
     pub async fn get(self: &Arc<Self>, space: KeySpaceId, key: &Key) -> Result<Buf, Error> {
-        Ok(self.retrieve(space, key).await?.value)
+        Ok(self.retrieve_in(self.table(space)?, key).await?.value)
     }
 
     pub(crate) async fn get_in(self: &Arc<Self>, table: TableId, key: &Key) -> Result<Buf, Error> {

@@ -186,7 +186,7 @@ impl Store {
             let key = Key::new(&key).expect("three bytes are a key");
             let value = Buf::copy_from(&value);
             let announced = self.announce();
-            self.put_in(KeySpaceId::STORE, &key, &value, Write::default(), announced).await?;
+            self.put_in(KeySpaceId::STORE, &key, &value, &Write::default(), announced).await?;
         }
         Ok(())
     }

@@ -59,6 +59,11 @@ fn value_record<'a>(
     NewRecord { sequence, kind, table, key: key.key.as_bytes(), value, value_crc, expires, batch }
 }
 
+/// What is said of a key that is to be deleted and does not exist.
+fn missing(condition: Condition) -> Error {
+    condition.check(None).err().unwrap_or(Error::KeyNotFound)
+}
+
 impl Store {
     /// Announces a store or delete: call it when the command is accepted, before any other wait.
     pub fn announce(self: &Arc<Self>) -> Announced {
@@ -82,7 +87,7 @@ impl Store {
             return Err(Error::ValueTooLong { max });
         }
         self.table(space)?;
-        self.put_in(space, key, value, write, announced).await
+        self.put_in(space, key, value, &write, announced).await
     }
 
     pub(crate) async fn put_in(
@@ -90,7 +95,7 @@ impl Store {
         space: KeySpaceId,
         key: &Key,
         value: &Buf,
-        write: Write,
+        write: &Write,
         mut announced: Announced,
     ) -> Result<Stored, Error> {
         let key = HashedKey::new(key);
@@ -109,12 +114,10 @@ impl Store {
                     continue;
                 }
             };
-            let version = found.as_ref().and_then(Found::version);
-            let exists = version.is_some();
-            if let Err(refused) = write.condition.check(version) {
+            let exists = found.as_ref().is_some_and(Found::exists);
+            if let Err(refused) = write.condition.check(found.as_ref().and_then(Found::version)) {
                 drop((entry, announced));
-                Box::pin(self.settle(found.as_ref())).await?;
-                return Err(refused);
+                return Box::pin(self.refuse(found, refused)).await;
             }
             let record = value_record(table, key, value, value_crc, write.expires);
             let appended = match found {
@@ -274,13 +277,13 @@ impl Store {
     /// Removes `key`. [`Error::KeyNotFound`] when it does not exist.
     ///
     /// Durable on return, in the mode that [`Ack`] names.
-    pub async fn delete(
+    pub fn delete(
         self: &Arc<Self>,
         space: KeySpaceId,
         key: &Key,
         announced: Announced,
-    ) -> Result<(), Error> {
-        self.delete_if(space, key, Condition::MustExist, announced).await
+    ) -> impl Future<Output = Result<(), Error>> {
+        self.delete_if(space, key, Condition::MustExist, announced)
     }
 
     /// As [`Self::delete`], under a condition: a key that has to be unchanged and does not exist
@@ -294,14 +297,14 @@ impl Store {
     ) -> Result<(), Error> {
         self.table(space)?;
         let key = HashedKey::new(key);
-        let missing = condition.check(None).err().unwrap_or(Error::KeyNotFound);
         let mut is_undone = false;
         let (table, found, appended, _kept) = loop {
             let _turn = match self.wait_for_room(&mut announced, Kind::Tombstone, 0).await {
                 Ok(turn) => turn,
                 // A key that is not there needs no room to be deleted.
                 Err(full) => {
-                    return Err(if self.exist(space, key.key).await? { full } else { missing });
+                    let exists = Box::pin(self.exist(space, key.key)).await?;
+                    return Err(if exists { full } else { missing(condition) });
                 }
             };
             let table = self.spaces.table(space)?;
@@ -317,10 +320,9 @@ impl Store {
             };
             let version = found.as_ref().and_then(Found::version);
             let refused = condition.check(version).err();
-            if let Some(refused) = refused.or(version.is_none().then_some(missing)) {
+            if let Some(refused) = refused.or(version.is_none().then(|| missing(condition))) {
                 drop((entry, announced));
-                Box::pin(self.settle(found.as_ref())).await?;
-                return Err(refused);
+                return Box::pin(self.refuse(found, refused)).await;
             }
             if let Ok((appended, kept)) = self.append_tombstone(table, key, found.as_ref())? {
                 self.point(table, key, found.as_ref(), &appended).await;
@@ -353,6 +355,12 @@ impl Store {
             Some(found) => found.settled(&self.log, self.config.ack).await,
             None => Ok(()),
         }
+    }
+
+    /// Says why nothing was written, once what was found is what others are told of.
+    async fn refuse<T>(&self, found: Option<Found>, refused: Error) -> Result<T, Error> {
+        self.settle(found.as_ref()).await?;
+        Err(refused)
     }
 
     fn append_tombstone(
