@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
     let signals = signals::catch()?;
     let mut server = Server::start(config.server()).map_err(failure)?;
     let listening = Listening::new(args, &config, (server.addresses(), server.http_address()));
-    let listening = listening.with_states(&server);
+    let listening = listening.of_server(&server);
     listening.warn();
     if let Some(told) = server.listen() {
         thread::spawn(move || told.iter().for_each(|sentence| say_aside(&sentence)));
@@ -51,6 +51,7 @@ fn failure(error: ServerError) -> Failure {
         ServerError::Name(_)
         | ServerError::Listen { .. }
         | ServerError::NoState
+        | ServerError::NoPairs
         | ServerError::NoDisk(_)
         | ServerError::Disk { failure: None, .. } => Failure::refused(error),
         ServerError::State { path, problem } => {

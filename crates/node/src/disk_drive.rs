@@ -176,6 +176,11 @@ impl DiskDrive {
         &self.store
     }
 
+    /// Inside of which the store is used.
+    pub(crate) const fn monitor(&self) -> &Arc<Monitor> {
+        &self.monitor
+    }
+
     /// What the store holds now.
     pub fn usage(&self) -> engine::Usage {
         let _inside = self.monitor.inside();

@@ -22,13 +22,14 @@ mod pace;
 mod places;
 mod reactors;
 mod report;
+mod resp;
 mod router;
 mod served;
 mod setup;
 mod status;
 mod turns;
 
-pub use self::address::{parse_address, parse_http_address};
+pub use self::address::{parse_address, parse_http_address, parse_resp_address};
 pub use self::config::{Config, DeviceConfig, SubsystemConfig};
 pub use self::http::HTTP_PORT;
 pub use self::identity::{check_nqn, default_nqn, default_serial};
@@ -112,6 +113,12 @@ pub enum ServerError {
         /// What the disk said, if it failed.
         failure: Option<String>,
     },
+    /// The Redis protocol is of keys and values.
+    #[error(
+        "a device without keys and values has no use for clients of the Redis protocol: leave \
+         its resp out"
+    )]
+    NoPairs,
     /// The device cannot be put together.
     #[error(transparent)]
     Device(#[from] crate::DeviceError),
@@ -201,6 +208,12 @@ impl Server {
     /// Where hosts connect, in the order of [`ServerConfig::nvme_tcp`].
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Where clients of the Redis protocol connect to the device at this place, if they can.
+    pub fn resp_address(&self, device: usize) -> Option<SocketAddr> {
+        let mut doors = self.reins.resp.iter();
+        doors.find(|(place, _)| *place == device).map(|(_, address)| *address)
     }
 
     /// How each reactor has spent its time so far, those of devices first.

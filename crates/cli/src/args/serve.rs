@@ -32,9 +32,10 @@ Examples:
   kvasir serve --device moke --nvme-tcp :4420 --state moke.state
   kvasir serve --device mem:1GiB --nvme-tcp :4420 --http
   kvasir serve --device ./drive.kv --nvme-tcp :4420 --durability everysec
+  kvasir serve --device ./drive.kv --resp :6379
   kvasir serve --config server.toml --check";
 
-/// Offer devices to NVMe hosts on a network
+/// Offer devices to NVMe hosts on a network, and to Redis clients
 #[derive(Debug, clap::Args)]
 #[command(after_help = SERVE_HELP)]
 pub(crate) struct ServeArgs {
@@ -43,8 +44,12 @@ pub(crate) struct ServeArgs {
     pub(crate) device: Option<String>,
     /// Where NVMe/TCP hosts connect: HOST:PORT, or :PORT for this machine only; port 0 is any that
     /// is free
-    #[arg(long, value_name = "ADDR", required_unless_present = "config")]
+    #[arg(long, value_name = "ADDR", required_unless_present_any = ["config", "resp"])]
     pub(crate) nvme_tcp: Option<String>,
+    /// Where clients of the Redis protocol connect, on this machine: :PORT, as :6379; port 0 is any
+    /// that is free
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) resp: Option<String>,
     /// Say by HTTP what the server is doing, for kvasir top: at HOST:PORT, HOST or :PORT [default:
     /// 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1")]
@@ -83,7 +88,7 @@ pub(crate) struct ServeArgs {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "device", "nvme_tcp", "http", "clock", "cores", "nqn", "seed", "state",
+            "device", "nvme_tcp", "resp", "http", "clock", "cores", "nqn", "seed", "state",
             "durability", "checkpoint", "scrub"
         ]
     )]

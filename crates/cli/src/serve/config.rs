@@ -5,7 +5,7 @@ use controller::Limits;
 use node::DiskOptions;
 use node::server::{
     Config, ConnectionLimits, DeviceConfig, Pace, Served, ServedSubsystem, SubsystemConfig,
-    check_nqn, default_nqn, default_serial, parse_address, parse_http_address,
+    check_nqn, default_nqn, default_serial, parse_address, parse_http_address, parse_resp_address,
 };
 use std::path::Path;
 
@@ -14,10 +14,11 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
     if let Some(path) = &args.config {
         return Config::load(path).map_err(Failure::refused);
     }
-    let (Some(device), Some(nvme_tcp)) = (args.device.as_deref(), args.nvme_tcp.as_deref()) else {
-        unreachable!("both are there where no file is");
-    };
-    let nvme_tcp = parse_address(nvme_tcp).map_err(Failure::Refused)?;
+    let device = args.device.as_deref().expect("it is there where no file is");
+    let nvme_tcp = args.nvme_tcp.as_deref().map(parse_address).transpose();
+    let nvme_tcp = nvme_tcp.map_err(Failure::Refused)?;
+    let resp = args.resp.as_deref().map(parse_resp_address).transpose();
+    let resp = resp.map_err(Failure::Refused)?;
     let http = args.http.as_deref().map(parse_http_address).transpose();
     let http = http.map_err(Failure::Refused)?;
     let pace = match args.clock {
@@ -31,7 +32,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
     let served_subsystem =
         ServedSubsystem { nqn, serial: default_serial(device, args.seed), device: 0 };
     Ok(Config {
-        nvme_tcp: vec![nvme_tcp],
+        nvme_tcp: nvme_tcp.into_iter().collect(),
         http,
         cores: args.cores,
         pace,
@@ -43,6 +44,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
             served,
             seed: args.seed,
             state: args.state.clone(),
+            resp,
         }],
         subsystems: vec![SubsystemConfig { served: served_subsystem, hosts: None }],
         referrals: Vec::new(),

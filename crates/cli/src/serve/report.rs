@@ -67,6 +67,8 @@ struct Drive {
     seed: u64,
     /// Of one that is kept in a file.
     state: Option<State>,
+    /// Where clients of the Redis protocol connect.
+    resp: Option<String>,
     #[serde(skip)]
     is_in_real_time: bool,
 }
@@ -105,7 +107,8 @@ impl Listening {
         let (devices, subsystems): (Vec<_>, Vec<_>) = (devices.collect(), subsystems.collect());
         let listeners: Vec<_> = addresses.iter().map(Listener::new).collect();
         let file = args.config.as_deref().map(shown);
-        let only = file.is_none().then(|| Only::new(&devices[0], &subsystems[0], &listeners[0]));
+        let first = listeners.first().filter(|_| file.is_none());
+        let only = first.map(|listener| Only::new(&devices[0], &subsystems[0], listener));
         Self {
             only,
             cores: config.cores.get(),
@@ -128,9 +131,10 @@ impl Listening {
         }
     }
 
-    /// With what `server` found in the files of devices.
-    pub(super) fn with_states(mut self, server: &Server) -> Self {
+    /// With what `server` found in the files of devices, and where their clients connect.
+    pub(super) fn of_server(mut self, server: &Server) -> Self {
         for (place, device) in self.devices.iter_mut().enumerate() {
+            device.resp = server.resp_address(place).map(resp_uri);
             if let (Some(state), Some(began)) = (&mut device.state, server.began(place)) {
                 state.began = Some(match began {
                     Began::New => "new",
@@ -161,13 +165,23 @@ impl Listening {
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for subsystem in &self.subsystems {
-            subsystem.describe(&mut text, &self.devices, &self.listeners[0]);
+            subsystem.describe(&mut text, &self.devices, self.listeners.first());
         }
+        self.describe_resp(&mut text);
         if self.is_for_all && self.subsystems.iter().any(|subsystem| subsystem.hosts.is_none()) {
             text += "whoever reaches this machine can use it\n";
         }
         self.describe_http(&mut text);
         text
+    }
+
+    fn describe_resp(&self, text: &mut String) {
+        for Drive { name, resp, .. } in &self.devices {
+            if let Some(uri) = resp {
+                writeln!(text, "{name} for clients of the Redis protocol:\n{uri}")
+                    .expect("a string takes all text");
+            }
+        }
     }
 
     fn describe_http(&self, text: &mut String) {
@@ -191,8 +205,9 @@ impl Listening {
             human_bytes(self.limits.value_bytes.into()),
         );
         for subsystem in &self.subsystems {
-            subsystem.describe(&mut text, &self.devices, &self.listeners[0]);
+            subsystem.describe(&mut text, &self.devices, self.listeners.first());
         }
+        self.describe_resp(&mut text);
         for Listener { address, port } in &self.referrals {
             writeln!(text, "refers to {address}, port {port}").expect("a string takes all text");
         }
@@ -237,9 +252,14 @@ impl Drive {
                 began: None,
                 warning: None,
             }),
+            resp: device.resp.map(resp_uri),
             is_in_real_time: pace == Pace::Real && !device.device.starts_with("mem:"),
         }
     }
+}
+
+fn resp_uri(address: SocketAddr) -> String {
+    format!("resp://{address}")
 }
 
 impl Subsystem {
@@ -256,7 +276,7 @@ impl Subsystem {
         }
     }
 
-    fn describe(&self, text: &mut String, devices: &[Drive], at: &Listener) {
+    fn describe(&self, text: &mut String, devices: &[Drive], at: Option<&Listener>) {
         let Drive { name, description, is_in_real_time, state, .. } = &devices[self.place];
         let state = match state {
             Some(State { began: Some("resumed"), file, .. }) => format!(", as saved in {file}"),
@@ -270,14 +290,12 @@ impl Subsystem {
             Some(hosts) if hosts.len() == 1 => ", for 1 host".to_owned(),
             Some(hosts) => format!(", for {} hosts", hosts.len()),
         };
-        let uris = self.uris.join("\n");
-        let (Listener { address, port }, nqn) = (at, &self.nqn);
-        writeln!(
-            text,
-            "serving {name}: {description}, {time}{state}{hosts}\n{uris}\n\
-             on Linux: nvme connect -t tcp -a {address} -s {port} -n {nqn}"
-        )
-        .expect("a string takes all text");
+        let mut lines = vec![format!("serving {name}: {description}, {time}{state}{hosts}")];
+        lines.extend_from_slice(&self.uris);
+        lines.extend(at.map(|Listener { address, port }| {
+            format!("on Linux: nvme connect -t tcp -a {address} -s {port} -n {}", self.nqn)
+        }));
+        *text += &(lines.join("\n") + "\n");
     }
 }
 

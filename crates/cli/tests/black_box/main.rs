@@ -38,6 +38,7 @@ mod precondition;
 mod program;
 #[cfg(test)]
 mod real_time;
+mod redis;
 #[cfg(test)]
 mod remote_blocks;
 #[cfg(test)]

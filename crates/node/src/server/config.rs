@@ -118,6 +118,7 @@ impl Config {
             served: device.served.clone(),
             seed: device.seed,
             state: device.state.clone(),
+            resp: device.resp,
         });
         ServerConfig {
             nvme_tcp: self.nvme_tcp.clone(),

@@ -5,6 +5,7 @@ use crate::{
     Device, DeviceError, DiskDrive, DiskDriveShare, DiskError, DiskOptions, FaultPlan, Profile,
     SavedDevice,
 };
+use clock::Monitor;
 use controller::{Controller, FlashFigures};
 use engine::Scrubbed;
 use std::io::Write;
@@ -103,6 +104,14 @@ impl Drive {
             Self::Emulated(drive) => drive.device.controller(),
             Self::Memory(drive) => drive.controller(),
             Self::Disk(disk) => disk.drive.controller(),
+        }
+    }
+
+    /// Inside of which its store is used, if several reactors have it.
+    pub(super) fn monitor(&self) -> Option<&Arc<Monitor>> {
+        match self {
+            Self::Disk(disk) => Some(disk.drive.monitor()),
+            Self::Emulated(_) | Self::Memory(_) => None,
         }
     }
 

@@ -1,6 +1,7 @@
 use super::census::DeviceCensus;
 use super::drive::Drive;
 use super::kept::{Began, Kept};
+use super::resp::{RespDoor, RespGate};
 use super::{Served, ServedDevice, ServedSubsystem, ServerConfig, ServerError};
 use crate::{DiskDriveShare, DiskOptions};
 use controller::{Controller, Rules, Subsystem, SubsystemConfig, Subsystems};
@@ -14,6 +15,8 @@ use std::sync::mpsc::Sender;
 pub(super) struct HousePlan {
     /// With their places in the server's list.
     devices: Vec<(usize, ServedDevice)>,
+    /// Where clients of the Redis protocol come to some of them.
+    resp: Vec<RespGate>,
     /// Those of these devices.
     here: Vec<ServedSubsystem>,
     /// The names of those in other reactors.
@@ -31,10 +34,16 @@ pub(super) struct House {
     pub(super) subsystems: Rc<Subsystems>,
     /// What those were that are kept in files, by their places in the server's list.
     pub(super) began: Vec<(usize, Began)>,
+    resp: Vec<RespDoor>,
 }
 
 /// Deals `config`'s devices out to `count` reactors in turn, each with its subsystems.
-pub(super) fn deal(config: ServerConfig, count: usize, tell: &Sender<String>) -> Vec<HousePlan> {
+pub(super) fn deal(
+    config: ServerConfig,
+    count: usize,
+    resp: Vec<RespGate>,
+    tell: &Sender<String>,
+) -> Vec<HousePlan> {
     let ServerConfig { devices, subsystems, rules, .. } = config;
     let mut plans: Vec<HousePlan> = (0..count)
         .map(|house| {
@@ -42,11 +51,14 @@ pub(super) fn deal(config: ServerConfig, count: usize, tell: &Sender<String>) ->
             let (here, elsewhere): (Vec<_>, Vec<_>) = subsystems.iter().cloned().partition(is_here);
             let elsewhere = elsewhere.into_iter().map(|subsystem| subsystem.nqn).collect();
             let (rules, tell) = (rules.clone(), tell.clone());
-            HousePlan { devices: Vec::new(), here, elsewhere, rules, tell }
+            HousePlan { devices: Vec::new(), resp: Vec::new(), here, elsewhere, rules, tell }
         })
         .collect();
     for (place, device) in devices.into_iter().enumerate() {
         plans[place % count].devices.push((place, device));
+    }
+    for gate in resp {
+        plans[gate.device % count].resp.push(gate);
     }
     plans
 }
@@ -66,6 +78,7 @@ pub(super) struct Household(Vec<(usize, Kept)>);
 pub(super) struct Shell {
     rooms: Vec<Room>,
     places: Vec<usize>,
+    resp: Vec<RespGate>,
     here: Vec<ServedSubsystem>,
     elsewhere: Vec<String>,
     rules: Rules,
@@ -86,7 +99,7 @@ impl Shell {
         reactor: &mut Reactor,
         plan: HousePlan,
     ) -> Result<(Self, Household), ServerError> {
-        let HousePlan { devices, here, elsewhere, rules, tell } = plan;
+        let HousePlan { devices, resp, here, elsewhere, rules, tell } = plan;
         let (mut rooms, mut places) = (Vec::new(), Vec::new());
         let (mut household, mut began) = (Household::default(), Vec::new());
         for (place, ServedDevice { served, seed, state, .. }) in devices {
@@ -112,12 +125,12 @@ impl Shell {
             reactor.settle();
             places.push(place);
         }
-        Ok((Self { rooms, places, here, elsewhere, rules, tell, began }, household))
+        Ok((Self { rooms, places, resp, here, elsewhere, rules, tell, began }, household))
     }
 
     /// Opens the disks. Runs inside the reactor, which serves.
     pub(super) async fn finish(self) -> Result<House, ServerError> {
-        let Self { rooms, places, here, elsewhere, rules, tell, began } = self;
+        let Self { rooms, places, resp, here, elsewhere, rules, tell, began } = self;
         let mut drives = Vec::new();
         for room in rooms {
             drives.push(match room {
@@ -141,7 +154,15 @@ impl Shell {
             subsystems.add_elsewhere(nqn);
         }
         subsystems.set_rules(rules);
-        Ok(House { drives, places, subsystems, began })
+        let open = |gate: RespGate| {
+            let at = places.iter().position(|&place| place == gate.device);
+            let drive = &drives[at.expect("a door is where its device is")];
+            let store = drive.controller().kv();
+            let store = store.ok_or(ServerError::NoPairs)?;
+            Ok(gate.open(store.clone(), drive.monitor().cloned()))
+        };
+        let resp = resp.into_iter().map(open).collect::<Result<_, ServerError>>()?;
+        Ok(House { drives, places, subsystems, began, resp })
     }
 }
 
@@ -162,6 +183,9 @@ impl House {
 
     /// Ends the use of the devices: see [`Drive::close`].
     pub(super) async fn close(&self) -> Result<(), ServerError> {
+        for door in &self.resp {
+            door.close().await;
+        }
         for drive in &self.drives {
             drive.close().await?;
         }

@@ -7,6 +7,7 @@ use super::house::{House, HousePlan, Shell, deal};
 use super::kept::Began;
 use super::places::Places;
 use super::report::ReactorReport;
+use super::resp::RespGate;
 use super::router::{Homes, Router};
 use super::turns::Turns;
 use super::{Served, ServedDevice, ServerConfig, ServerError, Stopper};
@@ -43,6 +44,8 @@ pub(super) struct Reins {
     pub(super) threads: Vec<Thread>,
     pub(super) rules: RuleWriters,
     pub(super) questions: Questions,
+    /// Where clients of the Redis protocol connect, by the places of devices.
+    pub(super) resp: Vec<(usize, SocketAddr)>,
 }
 
 /// What a thread says when it has begun.
@@ -96,12 +99,14 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerEr
     let listeners = config.nvme_tcp.iter().map(|&address| {
         TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
     });
+    let resp_gates = RespGate::bind_all(&config.devices, &places)?;
+    let resp = resp_gates.iter().map(RespGate::address).collect::<Result<_, _>>()?;
     let gates = Gates { listeners: listeners.collect::<Result<_, _>>()?, places };
     let houses = device_reactors(remotes.len(), config.devices.len());
     let shares = remotes.len() > 1 && has_disk(&config);
     let mut seats = seats(shares, &remotes).into_iter();
     let mut seat = || seats.next().expect("there is one for each remote");
-    let plans = deal(config, houses, &tell);
+    let plans = deal(config, houses, resp_gates, &tell);
     let stopper = Stopper(remotes.clone());
     let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper, shares };
     let (devices, doors) = remotes.split_at(houses);
@@ -116,7 +121,7 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerEr
             live(remote, seat, plan, |house| alone(house, gates, question, ready))
         })?;
         let threads = spawner.threads;
-        return Ok(Reins { threads, rules: rule_writers, questions: askers });
+        return Ok(Reins { threads, rules: rule_writers, questions: askers, resp });
     }
     let homes = plans.iter().enumerate();
     let homes = homes.flat_map(|(at, plan)| plan.names().map(move |name| (name.to_owned(), at)));
@@ -136,7 +141,7 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerEr
             run(remote, &mut reactor, door_side(doorway, gates, question, ready))
         })?;
     }
-    Ok(Reins { threads: spawner.threads, rules: rule_writers, questions: askers })
+    Ok(Reins { threads: spawner.threads, rules: rule_writers, questions: askers, resp })
 }
 
 /// A reactor's place among the others.

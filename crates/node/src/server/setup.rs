@@ -33,7 +33,13 @@ impl ServerConfig {
             reactors,
             connections: ConnectionLimits::default(),
             rules: Rules::default(),
-            devices: vec![ServedDevice { name: "device".to_owned(), served, seed: 1, state: None }],
+            devices: vec![ServedDevice {
+                name: "device".to_owned(),
+                served,
+                seed: 1,
+                state: None,
+                resp: None,
+            }],
             subsystems: vec![subsystem],
         }
     }
@@ -50,6 +56,8 @@ pub struct ServedDevice {
     pub seed: u64,
     /// The file that it is kept in from one start to the next; of an emulated drive only.
     pub state: Option<PathBuf>,
+    /// Where clients of the Redis protocol connect, if anywhere; port 0 is any that is free.
+    pub resp: Option<SocketAddr>,
 }
 
 /// A subsystem of a server.

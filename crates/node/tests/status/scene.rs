@@ -30,6 +30,7 @@ impl Scene {
             served: Served::named(what, Path::new(""), Pace::None).unwrap(),
             seed: 1,
             state: None,
+            resp: None,
         };
         let subsystem = |nqn: &str, device| ServedSubsystem {
             nqn: nqn.to_owned(),

@@ -1,15 +1,16 @@
 use crate::disk_drive::{durability, no_durability, scrub_rate};
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
-use crate::server::{NotServed, Pace, Served, ServerError};
+use crate::server::{NotServed, Pace, Served, ServerError, parse_resp_address};
 use crate::{DiskOptions, ProfileError};
 use base::parse_size;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub(super) const SCHEMA: Schema = Schema {
     name: "device",
     title: "[[device]]",
-    keys: &["name", "device", "seed", "state", "durability", "checkpoint", "scrub"],
+    keys: &["name", "device", "seed", "state", "resp", "durability", "checkpoint", "scrub"],
 };
 
 /// A device of a server.
@@ -25,6 +26,8 @@ pub struct DeviceConfig {
     pub seed: u64,
     /// The file that it is kept in.
     pub state: Option<PathBuf>,
+    /// Where clients of the Redis protocol connect.
+    pub resp: Option<SocketAddr>,
 }
 
 pub(super) fn read_all(
@@ -56,9 +59,18 @@ pub(super) fn read_all(
             Ok(path)
         });
         let state = state.transpose()?;
-        devices.push(DeviceConfig { name, device, served, seed, state });
+        let resp = resp_address(section)?;
+        devices.push(DeviceConfig { name, device, served, seed, state, resp });
     }
     Ok(devices)
+}
+
+fn resp_address(section: Section<'_>) -> Result<Option<SocketAddr>, ProfileError> {
+    let address = section.optional("resp").map(|field| {
+        let address = parse_resp_address(&field.line_of_text()?);
+        address.map_err(|problem| field.wrong(problem))
+    });
+    address.transpose()
 }
 
 /// How a drive on a disk is used.

@@ -1,0 +1,112 @@
+//! `kvasir serve --resp`: clients of the Redis protocol beside hosts of NVMe.
+
+use crate::drive::{formatted, shown};
+use crate::program::{Ran, kvasir};
+use crate::serving::{Serving, keys, kv, store};
+use rustix::process::Signal;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+/// A client that asks one thing after the other.
+struct Client(BufReader<TcpStream>);
+
+impl Client {
+    fn of(served: &Serving) -> Self {
+        let uri = served.ready["devices"][0]["resp"].as_str().expect("it has such a door");
+        let address = uri.strip_prefix("resp://").expect("a URI of that protocol");
+        Self(BufReader::new(TcpStream::connect(address).expect("it listens")))
+    }
+
+    /// The answer to a command, as it comes; of a value its bytes.
+    fn ask(&mut self, words: &[&str]) -> Option<Vec<u8>> {
+        let bulk = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
+        let bulks: String = words.iter().map(bulk).collect();
+        let request = format!("*{}\r\n{bulks}", words.len());
+        self.0.get_mut().write_all(request.as_bytes()).expect("it is there");
+        let mut line = String::new();
+        self.0.read_line(&mut line).expect("it answers");
+        let line = line.trim_end();
+        match line.strip_prefix('$') {
+            None => Some(line.as_bytes().to_vec()),
+            Some("-1") => None,
+            Some(len) => {
+                let mut value = vec![0; len.parse::<usize>().expect("a length") + 2];
+                self.0.read_exact(&mut value).expect("it answers");
+                value.truncate(value.len() - 2);
+                Some(value)
+            }
+        }
+    }
+
+    #[track_caller]
+    fn says(&mut self, words: &str, answer: &str) {
+        let words: Vec<&str> = words.split(' ').collect();
+        assert_eq!(self.ask(&words).as_deref(), Some(answer.as_bytes()), "{words:?}");
+    }
+}
+
+/// What one of the two stores the other reads, and so it is with what is deleted.
+fn assert_shared(device: &str, cores: &str) {
+    let words = ["--device", device, "--clock", "none", "--cores", cores];
+    let served = Serving::start(words.into_iter().chain(["--nvme-tcp", ":0", "--resp", ":0"]));
+    let (uri, mut client) = (served.uri(0), Client::of(&served));
+    client.says("set by-resp hello", "+OK");
+    let read = kv("retrieve by-resp", &uri);
+    assert_eq!((read.code, &read.stdout[..]), (Some(0), "hello"), "{}", read.stderr);
+    store("by-nvme", &uri);
+    let stored = std::fs::read("Cargo.toml").expect("it was stored");
+    assert_eq!(client.ask(&["get", "by-nvme"]), Some(stored));
+    assert_eq!(keys(&uri), ["by-nvme", "by-resp"]);
+    client.says("del by-nvme", ":1");
+    assert_eq!(keys(&uri), ["by-resp"]);
+    assert_eq!(kv("delete by-resp", &uri).code, Some(0));
+    assert_eq!(client.ask(&["get", "by-resp"]), None);
+    client.says("dbsize", ":0");
+    // A client that says nothing keeps nobody from stopping.
+    served.stop();
+}
+
+#[test]
+fn hosts_of_nvme_and_clients_of_redis_use_one_key_space() {
+    for cores in ["1", "2", "3"] {
+        assert_shared("mem:64MiB", cores);
+        let (_folder, path) = formatted();
+        assert_shared(shown(&path), cores);
+    }
+}
+
+#[test]
+fn what_a_client_of_redis_was_told_of_outlives_a_kill() {
+    let (_folder, path) = formatted();
+    let words = ["--device", shown(&path), "--resp", ":0"];
+    let served = Serving::start(words);
+    let mut client = Client::of(&served);
+    for number in 0..200 {
+        client.says(&format!("set key{number} value{number}"), "+OK");
+        client.says("incr count", &format!(":{}", number + 1));
+    }
+    served.end(Signal::KILL);
+    let served = Serving::start(words);
+    let mut client = Client::of(&served);
+    for number in 0..200 {
+        let value = client.ask(&["get", &format!("key{number}")]);
+        assert_eq!(value, Some(format!("value{number}").into_bytes()));
+    }
+    client.says("dbsize", ":201");
+    assert_eq!(client.ask(&["get", "count"]), Some(b"200".to_vec()));
+    served.stop();
+    let checked = kvasir(["check", shown(&path)]);
+    assert_eq!((checked.code, &checked.stderr[..]), (Some(0), ""), "{}", checked.stdout);
+}
+
+#[test]
+fn a_door_that_cannot_be_is_refused_in_a_sentence() {
+    for (words, sentence) in [
+        (["mem:64MiB", "0.0.0.0:0"], "give no password here yet: use :0 for this machine only"),
+        (["mem:64MiB?kind=block", ":0"], "a device without keys and values has no use for"),
+    ] {
+        let Ran { code, stderr, .. } = kvasir(["serve", "--device", words[0], "--resp", words[1]]);
+        assert_eq!((code, stderr.lines().count()), (Some(2), 1), "{stderr}");
+        assert!(stderr.contains(sentence), "{stderr}");
+    }
+}

@@ -1,0 +1,130 @@
+//! Doors of the Redis protocol: each is of one device, and its clients are served in the reactor
+//! that has the device.
+
+use super::connections::accept_all;
+use super::places::{Place, Places};
+use super::{ServedDevice, ServerError};
+use base::BufPool;
+use clock::{Bell, Monitor};
+use engine::Store;
+use net::Stream;
+use reactor::{TcpListener, TcpStream};
+use resp::{Door, Settings, serve};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Memory of buffers that a door keeps of each size.
+const POOL_BYTES: usize = 16 << 20;
+
+/// Where clients of a device come in, before there is a reactor for them.
+pub(super) struct RespGate {
+    /// The device, by its place in the server's list.
+    pub(super) device: usize,
+    listener: TcpListener,
+    places: Places,
+}
+
+impl RespGate {
+    /// Listens for each of `devices` that has a door.
+    pub(super) fn bind_all(
+        devices: &[ServedDevice],
+        places: &Places,
+    ) -> Result<Vec<Self>, ServerError> {
+        let doors = devices.iter().enumerate();
+        let doors = doors.filter_map(|(place, device)| Some((place, device.resp?)));
+        let bind = |(device, address)| {
+            let listener = TcpListener::bind(address);
+            let listener = listener.map_err(|error| ServerError::Listen { address, error })?;
+            Ok(Self { device, listener, places: places.clone() })
+        };
+        doors.map(bind).collect()
+    }
+
+    /// The device, and where its clients connect.
+    pub(super) fn address(&self) -> Result<(usize, SocketAddr), ServerError> {
+        Ok((self.device, self.listener.local_address()?))
+    }
+
+    /// Lets clients in, to `store`, which is used inside of `monitor`. Runs inside the reactor.
+    pub(super) fn open(self, store: Arc<Store>, monitor: Option<Arc<Monitor>>) -> RespDoor {
+        let Self { listener, places, .. } = self;
+        let door = Rc::new(Door::new(store, Settings::default(), BufPool::new(POOL_BYTES)));
+        let clients = Rc::new(Clients {
+            door,
+            monitor,
+            open: RefCell::default(),
+            is_over: Cell::new(false),
+            is_empty: Bell::new(),
+        });
+        let listener = Rc::new(listener);
+        let (accepting, serving) = (listener.clone(), clients.clone());
+        clock::spawn(async move {
+            accept_all(&accepting, |stream, _, _| {
+                if let Some(place) = places.take() {
+                    serving.clone().serve(stream, place);
+                }
+            })
+            .await;
+        });
+        RespDoor { listener, clients }
+    }
+}
+
+/// The door of a device, while it is open.
+pub(super) struct RespDoor {
+    listener: Rc<TcpListener>,
+    clients: Rc<Clients>,
+}
+
+/// Who has come in.
+struct Clients {
+    door: Rc<Door>,
+    monitor: Option<Arc<Monitor>>,
+    /// By number.
+    open: RefCell<BTreeMap<u64, Rc<TcpStream>>>,
+    /// Whether those that come are closed at once.
+    is_over: Cell<bool>,
+    /// Rings when there are none any more.
+    is_empty: Bell,
+}
+
+impl Clients {
+    /// Serves one, in a task of its own.
+    fn serve(self: Rc<Self>, stream: TcpStream, place: Place) {
+        if self.is_over.get() {
+            return;
+        }
+        let (stream, number) = (Rc::new(stream), place.number);
+        self.open.borrow_mut().insert(number, stream.clone());
+        clock::spawn(async move {
+            let serving = serve(stream, self.door.clone());
+            match &self.monitor {
+                Some(monitor) => monitor.enter(serving).await,
+                None => serving.await,
+            };
+            drop(place);
+            let mut open = self.open.borrow_mut();
+            open.remove(&number);
+            if open.is_empty() {
+                self.is_empty.ring();
+            }
+        });
+    }
+}
+
+impl RespDoor {
+    /// Ends all connections, and returns when they are over: what was asked is done by then.
+    pub(super) async fn close(&self) {
+        self.listener.close();
+        self.clients.is_over.set(true);
+        for stream in self.clients.open.borrow().values() {
+            stream.shut_down();
+        }
+        while !self.clients.open.borrow().is_empty() {
+            self.clients.is_empty.wait().await;
+        }
+    }
+}
