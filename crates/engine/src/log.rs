@@ -2,7 +2,7 @@
 //! writes it, `clean` takes it back.
 
 use crate::address::{Address, PageNumber};
-use crate::extent::{Extent, Extents, Live};
+use crate::extent::{Extents, Live};
 use crate::headers::Headers;
 use crate::key_space::TableId;
 use crate::layout::Layout;
@@ -443,14 +443,6 @@ impl Log {
     pub(crate) fn pin(&self, state: &mut State, extent: ExtentId) -> Pin<'_> {
         state.extents.get(extent).pins += 1;
         Pin { log: self, extent }
-    }
-
-    /// The same, if it is there and has not been opened again since it had `label`.
-    pub(crate) fn pin_if_there(&self, extent: ExtentId, label: Label) -> Option<Pin<'_>> {
-        let mut state = self.state();
-        let is_it = |(id, it): (ExtentId, &Extent)| id == extent && it.label == label;
-        let is_there = state.extents.iter().any(is_it);
-        is_there.then(|| self.pin(&mut state, extent))
     }
 
     #[inline]

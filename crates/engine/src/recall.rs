@@ -1,17 +1,16 @@
-//! Headers that were in memory before a store was closed, recalled from summaries.
+//! What a checkpoint knows of the keys of a replay, recalled before it.
 //!
 //! Each record that is replayed is weighed against the one that the index has of its key, whose
-//! header would have to be read; and so would that of each key that is overwritten after a start.
-//! An extent's summary tells all of its headers by one read.
+//! header would have to be read. Where many such headers lie in one extent, its summary tells them
+//! all by one read.
 
 use crate::address::Address;
 use crate::index::HashedKey;
 use crate::recover::{LISTED_AT_ONCE, Replay, Seen};
 use crate::store::Store;
 use crate::summary::read_summary;
-use base::Nanos;
-use clock::{Class, Stage};
-use media::{ExtentId, Label};
+use clock::Class;
+use media::ExtentId;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,11 +18,6 @@ use std::sync::Arc;
 /// Headers of an extent from which on its summary is read for them: a summary of 100 KB takes a
 /// disk as long as some such reads of a block.
 const WORTH_A_SUMMARY: usize = 8;
-
-/// Headers that are recalled in one go beside the commands of hosts, some tens of microseconds'
-/// worth, and the pause after them.
-const RECALLED_AT_ONCE: usize = 128;
-const PAUSE: Nanos = Nanos::from_micros(100);
 
 impl Store {
     /// Notes the headers of what the index has of the keys in `replays`, as far as there is room
@@ -86,38 +80,5 @@ impl Store {
                 self.log.headers.note_found(address, &listed.header);
             }
         });
-    }
-
-    /// Notes the headers of all that lives, in the background, if there is room for them.
-    pub(crate) async fn recall_live(self: Arc<Self>) {
-        let extents: Vec<(ExtentId, Label)> = {
-            let state = self.log.state();
-            if state.values.records > self.log.headers.room() as u64 {
-                return;
-            }
-            let sealed = state.extents.iter().filter(|(_, extent)| extent.summary.is_some());
-            sealed.map(|(id, extent)| (id, extent.label)).collect()
-        };
-        for (id, label) in extents {
-            if self.log.media.writable().is_err() {
-                return;
-            }
-            self.recall_live_of(id, label).await;
-        }
-    }
-
-    /// Notes the headers of what lives in an extent, unless that was opened again since.
-    async fn recall_live_of(self: &Arc<Self>, id: ExtentId, label: Label) {
-        let Some(_pin) = self.log.pin_if_there(id, label) else { return };
-        let Some(records) = self.summary_of(id, Class::Gc).await else { return };
-        for records in records.chunks(RECALLED_AT_ONCE) {
-            for record in records {
-                let key = HashedKey::new(&record.header.key);
-                if self.index.lookup(record.header.table, key).await.contains(&record.address) {
-                    self.log.headers.note_found(record.address, &record.header.borrowed());
-                }
-            }
-            clock::sleep(PAUSE, Stage::Gc).await;
-        }
     }
 }

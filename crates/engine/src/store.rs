@@ -181,9 +181,6 @@ impl Store {
         if self.index.can_checkpoint() {
             clock::spawn(self.clone().checkpoint_forever(begins));
         }
-        if self.log.headers.room() > 0 {
-            clock::spawn(self.clone().recall_live());
-        }
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! A drive of pairs on blocks, as hosts' commands find it.
 
-use base::{Buf, Nanos};
-use clock::{Class, LocalFuture, Stage};
+use base::Buf;
+use clock::{Class, LocalFuture};
 use controller::{QueuePair, Submission};
 use engine::How;
 use media::{Blocks, BlocksShape, Durability, Error, Format, MemoryBlocks, OpenError, Segments};
@@ -87,11 +87,6 @@ async fn retrieve(queue: &QueuePair, key: &[u8]) -> Option<Vec<u8>> {
         .then(|| completion.data.bytes().expect("of a disk").to_vec())
 }
 
-/// Lets what goes on in the background after a start end.
-async fn rest() {
-    clock::sleep(Nanos::from_millis(500), Stage::Core).await;
-}
-
 #[test]
 fn a_flush_of_a_host_reaches_the_disk_where_the_answer_to_a_store_does_not() {
     for (durability, by_store, by_flush) in
@@ -135,43 +130,10 @@ fn what_was_closed_opens_by_its_checkpoint_and_reads_none_of_its_log() {
         let recovery = drive.recovery();
         assert_eq!((recovery.how, recovery.records), (How::Checkpoint, 0));
         let queue = drive.controller().queue_pair();
-        rest().await;
         for key in 0..250 {
             let before = blocks.reads.load(Relaxed);
             assert_eq!(retrieve(&queue, &[key]).await, Some(value(key, 19)));
             assert_eq!(blocks.reads.load(Relaxed) - before, 1, "a retrieve is one read");
-        }
-    });
-}
-
-/// Whoever overwrites has to know the key of what it overwrites.
-#[test]
-fn soon_after_a_start_overwriting_reads_nothing() {
-    const KEYS: u16 = 2_000;
-    let blocks = Counting::new(64);
-    let key = |number: u16| number.to_be_bytes();
-    Reactor::new(None).run(async {
-        DiskDrive::format(blocks.clone(), FORMAT).await.expect("it is large enough");
-        let drive = open(&blocks, Durability::Group).await;
-        let queue = drive.controller().queue_pair();
-        for number in 0..KEYS {
-            assert_eq!(store(&queue, &key(number), &[0; 4_000]).await, Status::SUCCESS);
-        }
-        drive.close().await.expect("nothing fails");
-    });
-    Reactor::new(None).run(async {
-        let drive = open(&blocks, Durability::Group).await;
-        let queue = drive.controller().queue_pair();
-        rest().await;
-        let before = blocks.reads.load(Relaxed);
-        for number in 0..KEYS {
-            assert_eq!(store(&queue, &key(number), &[1; 4_000]).await, Status::SUCCESS);
-        }
-        let reads = blocks.reads.load(Relaxed) - before;
-        // The extent that was being filled when it was closed has no summary.
-        assert!(reads < u64::from(KEYS) / 5, "{reads} reads for {KEYS} keys");
-        for number in 0..KEYS {
-            assert_eq!(retrieve(&queue, &key(number)).await, Some(vec![1; 4_000]));
         }
     });
 }
