@@ -61,6 +61,7 @@ fn failure(error: ServerError) -> Failure {
         ServerError::Unsaved { .. }
         | ServerError::Disk { .. }
         | ServerError::Reactor(_)
+        | ServerError::Resp(_)
         | ServerError::Machine(_) => Failure::Broken(error.to_string()),
     }
 }

@@ -180,6 +180,11 @@ impl Store {
         self.spaces.existing()
     }
 
+    /// Whether this key space exists.
+    pub fn has_key_space(&self, space: KeySpaceId) -> bool {
+        self.table(space).is_ok()
+    }
+
     async fn keep(self: &Arc<Self>, table: TableId, exists: bool) -> Result<(), Error> {
         for copy in 0..COPIES {
             let (key, value) = KeySpaces::encode(table, exists, copy);

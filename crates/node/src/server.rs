@@ -119,6 +119,9 @@ pub enum ServerError {
          its resp out"
     )]
     NoPairs,
+    /// What a door of the Redis protocol keeps beside strings cannot be read.
+    #[error("what the device keeps for clients of the Redis protocol cannot be read: {0}")]
+    Resp(engine::Error),
     /// The device cannot be put together.
     #[error(transparent)]
     Device(#[from] crate::DeviceError),

@@ -1,4 +1,7 @@
-use crate::commands::{client, connection, expiry, keys, multi, numbers, scan, server, strings};
+use crate::commands::{
+    client, connection, expiry, hashes, keys, multi, numbers, ranges, scan, server, sorted_sets,
+    strings,
+};
 use crate::door::Door;
 use crate::failure::Failure;
 use crate::number::integer;
@@ -57,9 +60,12 @@ pub(crate) struct Command {
 }
 
 /// All commands, by families.
-pub(crate) const FAMILIES: [(&str, &[Command]); 9] = [
+pub(crate) const FAMILIES: [(&str, &[Command]); 12] = [
     ("string", strings::COMMANDS),
     ("string", numbers::COMMANDS),
+    ("hash", hashes::COMMANDS),
+    ("sorted-set", sorted_sets::COMMANDS),
+    ("sorted-set", ranges::COMMANDS),
     ("generic", keys::COMMANDS),
     ("generic", expiry::COMMANDS),
     ("generic", scan::COMMANDS),

@@ -3,10 +3,14 @@
 pub(crate) mod client;
 pub(crate) mod connection;
 pub(crate) mod expiry;
+pub(crate) mod hashes;
 pub(crate) mod keys;
+mod members;
 pub(crate) mod multi;
 pub(crate) mod numbers;
 mod options;
+pub(crate) mod ranges;
 pub(crate) mod scan;
 pub(crate) mod server;
+pub(crate) mod sorted_sets;
 pub(crate) mod strings;

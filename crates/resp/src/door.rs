@@ -1,15 +1,17 @@
 use crate::counters::Counters;
+use crate::hidden::DATABASES_MAX;
 use crate::inbox::Limits;
+use crate::upkeep::Upkeep;
 use base::{BufPool, Nanos, Rng};
 use engine::{KeySpaceId, Store};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How a door is to work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How many databases clients can select.
+    /// How many databases clients can select: at most 16,382.
     pub databases: u16,
     /// Bytes of memory for one request.
     pub request_bytes_max: usize,
@@ -57,25 +59,36 @@ pub struct Door {
     store: Arc<Store>,
     settings: Settings,
     counters: Arc<Counters>,
+    upkeep: Arc<Upkeep>,
     pool: BufPool,
     started: Nanos,
     ids: AtomicU64,
     clients: Mutex<BTreeMap<u64, Client>>,
     rng: Mutex<Rng>,
+    pub(crate) is_closed: AtomicBool,
+    /// Whether what the door does beside commands is being done.
+    pub(crate) is_tended: AtomicBool,
 }
 
 impl Door {
     /// A door to `store`. Values that come get their buffers from `pool`.
+    ///
+    /// # Panics
+    /// When there are more databases than can be.
     pub fn new(store: Arc<Store>, settings: Settings, pool: BufPool) -> Self {
+        assert!(settings.databases <= DATABASES_MAX, "that many databases cannot be");
         Self {
             store,
             settings,
             counters: Arc::default(),
+            upkeep: Arc::default(),
             pool,
             started: clock::now(),
             ids: AtomicU64::new(1),
             clients: Mutex::default(),
             rng: Mutex::new(Rng::new(settings.seed)),
+            is_closed: AtomicBool::new(false),
+            is_tended: AtomicBool::new(false),
         }
     }
 
@@ -90,6 +103,10 @@ impl Door {
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    pub(crate) fn upkeep(&self) -> &Arc<Upkeep> {
+        &self.upkeep
     }
 
     pub(crate) fn pool(&self) -> &BufPool {

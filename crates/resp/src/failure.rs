@@ -19,6 +19,11 @@ impl Failure {
     pub(crate) const SYNTAX: Self = Self::Told(Cow::Borrowed("ERR syntax error"));
     pub(crate) const NOT_AN_INTEGER: Self =
         Self::Told(Cow::Borrowed("ERR value is not an integer or out of range"));
+    pub(crate) const NOT_A_FLOAT: Self =
+        Self::Told(Cow::Borrowed("ERR value is not a valid float"));
+    pub(crate) const WRONG_TYPE: Self = Self::Told(Cow::Borrowed(
+        "WRONGTYPE Operation against a key holding the wrong kind of value",
+    ));
     pub(crate) const NO_SUCH_KEY: Self = Self::Told(Cow::Borrowed("ERR no such key"));
 
     /// Says what is wrong with a client's request.

@@ -8,12 +8,16 @@
 //! 3. What a command reads and writes is a `transaction`: all its writes are one batch, which the
 //!    store does only if what was read is still true; else the command is done again. EXEC is the
 //!    same for several commands.
-//! 4. Database n is key space n + 1, created when something is first stored there.
+//! 4. Database n is key space n + 1, created when something is first stored there. Hashes and
+//!    sorted sets (`collection`) are trees of records in key spaces of their own (`hidden`);
+//!    `values` tells what a key holds. [`Door::tend`] removes what is left of those that are gone
+//!    (`reaper`).
 //!
 //! | to follow | read, in this order |
 //! |---|---|
 //! | a SET | `serve`, `inbox`, `request`, `run`, `reply`, `outbox` |
 //! | an INCR | `execute`, `command`, `commands/numbers`, `transaction` |
+//! | a HSET, a ZADD | `commands/hashes`, `values`, `collection`, `collection/tree`, `transaction` |
 //! | a MULTI | `commands/multi`, `session`, `transaction` |
 //!
 //! # Guarantees
@@ -25,12 +29,15 @@
 //!   read.
 //!
 //! # Trusts
+//! Whoever opens a store calls [`Door::prepare`] before anybody is served.
+//!
 //! The stream's owner limits how many connections there are, and who may connect.
 //!
 //! # Not here
 //! Sockets (`reactor`), expiry and durability (`engine`), what differs from Redis on purpose
 //! (`docs/guide/redis-differences.tsv`).
 
+mod collection;
 mod command;
 mod commands;
 mod counters;
@@ -38,16 +45,20 @@ mod door;
 mod execute;
 mod failure;
 mod glob;
+mod hidden;
 mod inbox;
 mod inline;
 mod number;
 mod outbox;
+mod reaper;
 mod reply;
 mod request;
 mod run;
 mod serve;
 mod session;
 mod transaction;
+mod upkeep;
+mod values;
 
 pub use counters::Counters;
 pub use door::{Door, Settings};

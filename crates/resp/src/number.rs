@@ -18,6 +18,37 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     if is_plain { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
 }
 
+/// The number that `text` is as a score: decimal, or infinite.
+pub(crate) fn parse_score(text: &[u8]) -> Option<f64> {
+    let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    (!number.is_nan()).then_some(number)
+}
+
+/// A score as clients read it: 17 digits that count, with an exponent where the number is very
+/// great or small.
+pub(crate) fn score(number: f64) -> String {
+    if number.is_infinite() {
+        return if number > 0.0 { "inf" } else { "-inf" }.to_owned();
+    }
+    let scientific = format!("{number:.*e}", SCORE_DIGITS - 1);
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let power: i32 = exponent.parse().unwrap_or(0);
+    let decimals = i32::try_from(SCORE_DIGITS).unwrap_or(0) - 1 - power;
+    if power < -4 || decimals < 0 {
+        let sign = if power < 0 { '-' } else { '+' };
+        return format!("{}e{sign}{:02}", short(digits), power.unsigned_abs());
+    }
+    short(&format!("{number:.*}", usize::try_from(decimals).unwrap_or(0))).to_owned()
+}
+
+/// Digits of a score that count.
+const SCORE_DIGITS: usize = 17;
+
+/// Without zeros at the end of a fraction.
+fn short(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
 /// A decimal number: exact in units of 10^-17 while that fits, else the nearest float.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Decimal {
@@ -34,6 +65,10 @@ impl Decimal {
             return None;
         }
         Some(exact(text).map_or(Self::Float(float), Self::Exact))
+    }
+
+    pub(crate) const fn is_infinite(self) -> bool {
+        matches!(self, Self::Float(float) if float.is_infinite())
     }
 
     fn float(self) -> f64 {

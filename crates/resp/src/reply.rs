@@ -1,3 +1,4 @@
+use crate::number::score;
 use crate::outbox::Outbox;
 use base::Buf;
 use std::borrow::Cow;
@@ -20,6 +21,7 @@ pub(crate) enum Reply {
     /// Why there is no other answer: a word in capitals, and a sentence.
     Error(Cow<'static, [u8]>),
     Integer(i64),
+    Double(f64),
     Bulk(Buf),
     /// A bulk of the program's own.
     Text(Cow<'static, str>),
@@ -31,6 +33,8 @@ pub(crate) enum Reply {
     Array(Vec<Reply>),
     Set(Vec<Reply>),
     Map(Vec<(Reply, Reply)>),
+    /// Members of two parts, which RESP2 has one after the other.
+    Pairs(Vec<(Reply, Reply)>),
 }
 
 impl Reply {
@@ -78,6 +82,8 @@ impl Reply {
                 out.push_line(b'-', &one.collect::<Vec<_>>());
             }
             Self::Integer(number) => out.push_number(b':', number),
+            Self::Double(number) if is_three => out.push_line(b',', score(number).as_bytes()),
+            Self::Double(number) => out.push_bulk(score(number).as_bytes()),
             Self::Bulk(value) => {
                 out.push_number(b'$', i64::from(value.len()));
                 out.push_value(value);
@@ -105,7 +111,13 @@ impl Reply {
                     value.write(protocol, out);
                 }
             }
-            Self::Map(pairs) => {
+            Self::Pairs(pairs) if is_three => {
+                out.push_len(b'*', pairs.len());
+                for (first, second) in pairs {
+                    write_all(b'*', vec![first, second], protocol, out);
+                }
+            }
+            Self::Map(pairs) | Self::Pairs(pairs) => {
                 let members = pairs.into_iter().flat_map(|(name, value)| [name, value]);
                 write_all(b'*', members.collect(), protocol, out);
             }

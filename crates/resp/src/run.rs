@@ -1,12 +1,15 @@
-use crate::command::key_of;
+use crate::command::{Outcome, key_of};
 use crate::door::Door;
 use crate::failure::Failure;
+use crate::hidden;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::session::Session;
-use crate::transaction::create;
+use crate::transaction::{Transaction, create};
+use crate::values;
 use base::{Buf, Key};
 use engine::{Error, KeySpaceId, Store, Write};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Commands of a run at most.
@@ -64,12 +67,11 @@ impl Run {
     }
 
     /// Does them all, and returns their answers in order.
-    pub(crate) async fn finish(&mut self, door: &Door, space: KeySpaceId) -> Vec<Reply> {
+    pub(crate) async fn finish(&mut self, door: &Rc<Door>, space: KeySpaceId) -> Vec<Reply> {
         let steps = std::mem::take(&mut self.steps);
         let order = std::mem::take(&mut self.order);
         door.counters().count_commands(order.len());
-        let store = door.store();
-        let mut does = steps.into_iter().map(|step| one(store.clone(), space, step));
+        let mut does = steps.into_iter().map(|step| one(door.clone(), space, step));
         let done = match (does.len(), does.next()) {
             (1, Some(only)) => vec![only.await],
             (_, first) => clock::join_all(first.into_iter().chain(does).collect()).await,
@@ -78,16 +80,62 @@ impl Run {
     }
 }
 
-async fn one(store: Arc<Store>, space: KeySpaceId, step: Step) -> Reply {
+async fn one(door: Rc<Door>, space: KeySpaceId, step: Step) -> Reply {
     let done = match step.value {
-        None => match store.get(space, &step.key).await {
-            Ok(value) => Ok(Reply::Bulk(value)),
-            Err(Error::KeyNotFound | Error::NoKeySpace) => Ok(Reply::Null),
-            Err(error) => Err(error),
-        },
-        Some(value) => put(&store, space, &step.key, &value).await.map(|()| Reply::OK),
+        None => get(&door, space, &step.key).await,
+        Some(value) => set(&door, space, &step.key, &value).await,
     };
-    done.unwrap_or_else(|error| Failure::from(error).reply())
+    done.unwrap_or_else(Failure::reply)
+}
+
+async fn get(door: &Door, space: KeySpaceId, key: &Key) -> Outcome {
+    match door.store().get(space, key).await {
+        Ok(value) => Ok(Reply::Bulk(value)),
+        Err(Error::KeyNotFound | Error::NoKeySpace) => {
+            if !door.store().has_key_space(hidden::roots(space)) {
+                return Ok(Reply::Null);
+            }
+            Box::pin(again(door, async |transaction: &mut Transaction| {
+                let held = values::string(transaction, space, key).await?;
+                Ok(Reply::optional(held.map(|held| held.value)))
+            }))
+            .await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A collection that is there before goes as one step with that. One that was made meanwhile goes
+/// after that: none is made once there is a string.
+async fn set(door: &Door, space: KeySpaceId, key: &Key, value: &Buf) -> Outcome {
+    let (store, roots) = (door.store(), hidden::roots(space));
+    let has =
+        async || Ok::<_, Failure>(store.has_key_space(roots) && store.exist(roots, key).await?);
+    if !has().await? {
+        put(store, space, key, value).await?;
+        if !has().await? {
+            return Ok(Reply::OK);
+        }
+    }
+    Box::pin(again(door, async |transaction: &mut Transaction| {
+        values::put(transaction, space, key, value.clone(), None).await?;
+        Ok(Reply::OK)
+    }))
+    .await
+}
+
+/// Does something as one step, until nobody comes between.
+async fn again(door: &Door, does: impl AsyncFn(&mut Transaction) -> Outcome) -> Outcome {
+    loop {
+        let mut transaction = Transaction::new(door);
+        let done = match does(&mut transaction).await {
+            Ok(reply) => transaction.commit().await.map(|()| reply),
+            failed => failed,
+        };
+        if !matches!(done, Err(Failure::Overtaken)) {
+            return done;
+        }
+    }
 }
 
 async fn put(store: &Arc<Store>, space: KeySpaceId, key: &Key, value: &Buf) -> Result<(), Error> {

@@ -61,7 +61,7 @@ pub async fn serve<S: Stream>(stream: Rc<S>, door: Rc<Door>) -> Ended {
 
 impl<S: Stream> Connection<S> {
     /// Takes requests until there are no more.
-    async fn read(&self, door: &Door, session: &mut Session) -> Ended {
+    async fn read(&self, door: &Rc<Door>, session: &mut Session) -> Ended {
         let (pool, counters) = (door.pool().clone(), door.counters().clone());
         let mut inbox = Inbox::new(door.limits(), pool, counters);
         let mut run = Run::default();
@@ -102,7 +102,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    async fn finish(&self, run: &mut Run, door: &Door, session: &mut Session) {
+    async fn finish(&self, run: &mut Run, door: &Rc<Door>, session: &mut Session) {
         if run.is_empty() {
             return;
         }

@@ -1,8 +1,11 @@
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
+use crate::collection::grave::Grave;
 use crate::door::Door;
 use crate::failure::Failure;
+use crate::hidden;
+use crate::upkeep::{self, Upkeep};
 use base::{Buf, BufMut, Key, Nanos};
 use clock::{Stage, UnixMillis};
 use engine::{BatchOp, BatchWrite, Condition, Error, KeySpaceId, Store, Version, Write};
@@ -84,15 +87,53 @@ impl Touched {
 #[derive(Debug)]
 pub(crate) struct Transaction {
     store: Arc<Store>,
+    upkeep: Arc<Upkeep>,
     touched: BTreeMap<(KeySpaceId, Key), Touched>,
     /// Bytes of values that it may still read.
     readable: usize,
+    /// Held once it relies on there being no such key space as it has asked for.
+    assumption: Option<Arc<()>>,
+    /// Graves that it digs: when they are due, and their numbers.
+    buried: Vec<(UnixMillis, u64)>,
 }
 
 impl Transaction {
     pub(crate) fn new(door: &Door) -> Self {
-        let (store, readable) = (door.store().clone(), door.settings().read_bytes_max);
-        Self { store, touched: BTreeMap::new(), readable }
+        let (store, upkeep) = (door.store().clone(), door.upkeep().clone());
+        let readable = door.settings().read_bytes_max;
+        let (touched, assumption, buried) = (BTreeMap::new(), None, Vec::new());
+        Self { store, upkeep, touched, readable, assumption, buried }
+    }
+
+    /// One that has touched nothing.
+    pub(crate) fn another(&self) -> Self {
+        Self {
+            store: self.store.clone(),
+            upkeep: self.upkeep.clone(),
+            touched: BTreeMap::new(),
+            readable: self.readable,
+            assumption: None,
+            buried: Vec::new(),
+        }
+    }
+
+    /// Bytes of a value of the store at most.
+    pub(crate) fn value_bytes_max(&self) -> u32 {
+        self.store.value_bytes_max()
+    }
+
+    /// Whether something may be in `space`. If not, nothing is until this transaction is over.
+    pub(crate) fn has(&mut self, space: KeySpaceId) -> bool {
+        let has = self.store.has_key_space(space);
+        if !has && self.assumption.is_none() {
+            self.assumption = Some(self.upkeep.assume());
+        }
+        has
+    }
+
+    /// A number for a node or a grave, which nothing else has had.
+    pub(crate) async fn new_id(&self) -> Result<u64, Failure> {
+        self.upkeep.new_id(self).await
     }
 
     fn touched(&mut self, space: KeySpaceId, key: &Key) -> &mut Touched {
@@ -173,10 +214,48 @@ impl Transaction {
             value: Some(found.value.clone()),
         });
         touched.note(seen)?;
-        let len = found.as_ref().map_or(0, |found| found.value.len() as usize);
-        let left = self.readable.checked_sub(len);
-        self.readable = left.ok_or_else(|| Failure::told(READS_TOO_MUCH))?;
+        self.count_read(found.as_ref().map_or(0, |found| found.value.len()))?;
         Ok(found.map(|found| Held { value: found.value, expires: found.expires }))
+    }
+
+    /// What `key` holds, which nobody changes without a change of something else that is asked for.
+    pub(crate) async fn fetch(
+        &mut self,
+        space: KeySpaceId,
+        key: &Key,
+    ) -> Result<Option<Buf>, Failure> {
+        let touched = self.touched.get(&(space, key.clone()));
+        match touched.and_then(|touched| touched.change.as_ref()) {
+            Some(Change::Put(held)) => return Ok(Some(held.value.clone())),
+            Some(Change::Delete) => return Ok(None),
+            None => {}
+        }
+        match self.store.get(space, key).await {
+            Err(Error::KeyNotFound | Error::NoKeySpace) => Ok(None),
+            value => {
+                let value = solid(value?);
+                self.count_read(value.len())?;
+                Ok(Some(value))
+            }
+        }
+    }
+
+    /// Whether `key`, which was read, is not what it was.
+    pub(crate) async fn is_overtaken(
+        &mut self,
+        space: KeySpaceId,
+        key: &Key,
+    ) -> Result<bool, Failure> {
+        let seen = self.touched(space, key).condition();
+        let now = self.version(space, key).await?;
+        let now = now.map_or(Condition::MustNotExist, Condition::Unchanged);
+        Ok(seen.is_some_and(|seen| seen != now))
+    }
+
+    fn count_read(&mut self, len: u32) -> Result<(), Failure> {
+        let left = self.readable.checked_sub(len as usize);
+        self.readable = left.ok_or_else(|| Failure::told(READS_TOO_MUCH))?;
+        Ok(())
     }
 
     /// Stores a value, whatever there is. One that is past its date is not there.
@@ -197,8 +276,22 @@ impl Transaction {
         self.touched(space, key).change = Some(Change::Delete);
     }
 
+    /// Sees to it that nodes are removed when they are not found any more.
+    pub(crate) fn bury(&mut self, id: u64, grave: &Grave) {
+        self.put(hidden::NOTES, &upkeep::grave(id), grave.value(), None);
+        self.buried.push((grave.date, id));
+    }
+
+    /// Nothing is left for this grave, or will be.
+    pub(crate) fn forget_grave(&mut self, id: u64) {
+        self.delete(hidden::NOTES, &upkeep::grave(id));
+    }
+
     /// Sees to it that the whole goes through only if `key` is still what it was.
     pub(crate) fn expect(&mut self, space: KeySpaceId, key: &Key, version: Option<Version>) {
+        if version.is_none() && !self.has(space) {
+            return;
+        }
         let expected = version.map_or(Condition::MustNotExist, Condition::Unchanged);
         self.touched(space, key).expected = Some(expected);
     }
@@ -206,32 +299,64 @@ impl Transaction {
     /// Does all that was written, if all that was read is still true: [`Failure::Overtaken`] if
     /// not. Keys that are only read, or only removed, may be any number, and are then not one step.
     pub(crate) async fn commit(self) -> Result<(), Failure> {
-        let Self { store, touched, .. } = self;
+        let Self { store, upkeep, touched, assumption, buried, .. } = self;
         let changes = touched.values().any(|touched| touched.change.is_some());
         if !changes && touched.len() <= 1 {
             return Ok(());
         }
-        let mut writes: Vec<_> = touched.into_iter().filter_map(member).collect();
-        loop {
-            match store.write_batch(writes.clone(), store.announce()).await {
-                Ok(()) => return Ok(()),
-                Err(Error::KeyChanged | Error::KeyExists | Error::KeyNotFound) => {
-                    return Err(Failure::Overtaken);
-                }
-                Err(Error::NoKeySpace) => prepare(&store, &mut writes).await?,
-                Err(Error::BatchTooLong { max_records, .. }) if writes.iter().all(is_light) => {
-                    let max = max_records as usize;
-                    let rest = writes.split_off(max.min(writes.len()));
-                    match store.write_batch(writes, store.announce()).await {
-                        Ok(()) => writes = rest,
-                        Err(Error::KeyChanged | Error::KeyExists) => {
-                            return Err(Failure::Overtaken);
-                        }
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-                Err(error) => return Err(error.into()),
+        let is_hidden = |((space, _), touched): (&(KeySpaceId, Key), &Touched)| {
+            hidden::is_hidden(*space) && touched.change.is_some()
+        };
+        let mut _writing = None;
+        if touched.iter().any(is_hidden) {
+            _writing = Some(upkeep.begin_writing().await);
+        }
+        let writes = touched.into_iter().filter_map(member).collect();
+        if write(&store, writes).await? == Written::Nothing {
+            // Whoever relies on there being none goes first, and this is done once more.
+            drop(assumption);
+            upkeep.assumptions_end().await;
+            return Err(Failure::Overtaken);
+        }
+        upkeep.add(buried);
+        Ok(())
+    }
+}
+
+/// What was done of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    All,
+    /// Nothing, but a key space of roots was created for it.
+    Nothing,
+}
+
+/// Does all of `writes` as one step, if what they ask for is true.
+async fn write(store: &Arc<Store>, mut writes: Vec<BatchWrite>) -> Result<Written, Failure> {
+    loop {
+        match store.write_batch(writes.clone(), store.announce()).await {
+            Ok(()) => return Ok(Written::All),
+            Err(Error::KeyChanged | Error::KeyExists | Error::KeyNotFound) => {
+                return Err(Failure::Overtaken);
             }
+            Err(Error::NoKeySpace) => {
+                let created = prepare(store, &mut writes).await?;
+                if created.into_iter().any(hidden::is_of_roots) {
+                    return Ok(Written::Nothing);
+                }
+            }
+            Err(Error::BatchTooLong { max_records, .. }) if writes.iter().all(is_light) => {
+                let max = max_records as usize;
+                let rest = writes.split_off(max.min(writes.len()));
+                match store.write_batch(writes, store.announce()).await {
+                    Ok(()) => writes = rest,
+                    Err(Error::KeyChanged | Error::KeyExists) => {
+                        return Err(Failure::Overtaken);
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -286,9 +411,13 @@ fn is_light(write: &BatchWrite) -> bool {
     !matches!(write.op, BatchOp::Put { .. })
 }
 
-/// Creates the key spaces that are written to. What nobody has written to holds nothing, which is
-/// all that is asked of it.
-async fn prepare(store: &Arc<Store>, writes: &mut Vec<BatchWrite>) -> Result<(), Error> {
+/// Creates the key spaces of what is stored and of what is asked for with that, and returns those.
+/// If nothing is stored nothing is created: what nobody has written to holds nothing.
+async fn prepare(
+    store: &Arc<Store>,
+    writes: &mut Vec<BatchWrite>,
+) -> Result<Vec<KeySpaceId>, Error> {
+    let stores = !writes.iter().all(is_light);
     let mut missing = Vec::new();
     for write in writes.iter() {
         let is_missing = store.examine(write.space, &write.key).await == Err(Error::NoKeySpace);
@@ -296,10 +425,8 @@ async fn prepare(store: &Arc<Store>, writes: &mut Vec<BatchWrite>) -> Result<(),
             missing.push(write.space);
         }
     }
-    for space in missing {
-        let of_space = |write: &&BatchWrite| write.space == space;
-        let mut ops = writes.iter().filter(of_space).map(|write| &write.op);
-        if ops.any(|op| matches!(op, BatchOp::Put { .. })) {
+    for &space in &missing {
+        if stores {
             create(store, space).await?;
         } else {
             writes.retain(|write| {
@@ -315,7 +442,7 @@ async fn prepare(store: &Arc<Store>, writes: &mut Vec<BatchWrite>) -> Result<(),
             }
         }
     }
-    Ok(())
+    Ok(if stores { missing } else { Vec::new() })
 }
 
 /// Creates a key space, unless it is there.

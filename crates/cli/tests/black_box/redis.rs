@@ -99,6 +99,52 @@ fn what_a_client_of_redis_was_told_of_outlives_a_kill() {
     assert_eq!((checked.code, &checked.stderr[..]), (Some(0), ""), "{}", checked.stdout);
 }
 
+/// What the stock binding of YCSB sends: a hash for each record, and a sorted set of their names.
+#[test]
+fn records_of_fields_outlive_a_kill_and_no_nvme_host_sees_them() {
+    let (_folder, path) = formatted();
+    let words = ["--device", shown(&path), "--nvme-tcp", ":0", "--resp", ":0"];
+    let served = Serving::start(words);
+    let mut client = Client::of(&served);
+    let long = "v".repeat(400);
+    for number in 0..300 {
+        let record = format!("user{number}");
+        client.says(&format!("hmset {record} field0 {number} field1 {long}"), "+OK");
+        client.says(&format!("zadd _indices {number} {record}"), ":1");
+        // More than one record of the drive holds.
+        client.says(&format!("hset great field{number} {long}"), ":1");
+    }
+    client.says("del great", ":1");
+    client.says("del user7", ":1");
+    client.says("zrem _indices user7", ":1");
+    served.end(Signal::KILL);
+    let served = Serving::start(words);
+    let mut client = Client::of(&served);
+    client.says("hget user299 field0", "299");
+    client.says("hget user299 field1", &long);
+    client.says("hlen user7", ":0");
+    client.says("zcard _indices", ":299");
+    client.says("zrank _indices user8", ":7");
+    client.says("zrangebyscore _indices 100 +inf limit 0 10", "*10");
+    for number in 100..110 {
+        let mut line = [String::new(), String::new()];
+        for line in &mut line {
+            client.0.read_line(line).expect("it answers");
+        }
+        assert_eq!(line[1].trim_end(), format!("user{number}"));
+    }
+    client.says("type great", "+none");
+    client.says("dbsize", ":300");
+    assert_eq!(keys(&served.uri(0)), [""; 0]);
+    let seen = kv("exist user299", &served.uri(0));
+    assert_ne!(seen.code, Some(0), "{}", seen.stdout);
+    client
+        .says("get user299", "-WRONGTYPE Operation against a key holding the wrong kind of value");
+    served.stop();
+    let checked = kvasir(["check", shown(&path)]);
+    assert_eq!((checked.code, &checked.stderr[..]), (Some(0), ""), "{}", checked.stdout);
+}
+
 #[test]
 fn a_door_that_cannot_be_is_refused_in_a_sentence() {
     for (words, sentence) in [

@@ -39,6 +39,8 @@ pub fn resp(bytes: &[u8]) {
     reactor.run(async {
         let store = device::store(Group::new()).await;
         let door = Rc::new(Door::new(store, SETTINGS, BufPool::new(1 << 20)));
+        let tended = door.clone();
+        clock::spawn(async move { tended.tend().await });
         let network = Network::new(1, conditions);
         let (hostile, ended) = connect(&network, &door);
         let (calm, calm_ended) = connect(&network, &door);

@@ -154,15 +154,15 @@ impl Shell {
             subsystems.add_elsewhere(nqn);
         }
         subsystems.set_rules(rules);
-        let open = |gate: RespGate| {
+        let mut doors = Vec::new();
+        for gate in resp {
             let at = places.iter().position(|&place| place == gate.device);
             let drive = &drives[at.expect("a door is where its device is")];
             let store = drive.controller().kv();
             let store = store.ok_or(ServerError::NoPairs)?;
-            Ok(gate.open(store.clone(), drive.monitor().cloned()))
-        };
-        let resp = resp.into_iter().map(open).collect::<Result<_, ServerError>>()?;
-        Ok(House { drives, places, subsystems, began, resp })
+            doors.push(gate.open(store.clone(), drive.monitor().cloned()).await?);
+        }
+        Ok(House { drives, places, subsystems, began, resp: doors })
     }
 }
 

@@ -49,9 +49,17 @@ impl RespGate {
     }
 
     /// Lets clients in, to `store`, which is used inside of `monitor`. Runs inside the reactor.
-    pub(super) fn open(self, store: Arc<Store>, monitor: Option<Arc<Monitor>>) -> RespDoor {
+    pub(super) async fn open(
+        self,
+        store: Arc<Store>,
+        monitor: Option<Arc<Monitor>>,
+    ) -> Result<RespDoor, ServerError> {
         let Self { listener, places, .. } = self;
         let door = Rc::new(Door::new(store, Settings::default(), BufPool::new(POOL_BYTES)));
+        let prepared = within(monitor.as_ref(), door.prepare()).await;
+        prepared.map_err(ServerError::Resp)?;
+        let (tended, inside) = (door.clone(), monitor.clone());
+        clock::spawn(async move { within(inside.as_ref(), tended.tend()).await });
         let clients = Rc::new(Clients {
             door,
             monitor,
@@ -69,7 +77,15 @@ impl RespGate {
             })
             .await;
         });
-        RespDoor { listener, clients }
+        Ok(RespDoor { listener, clients })
+    }
+}
+
+/// Does something inside of `monitor`, if the store has one.
+async fn within<T>(monitor: Option<&Arc<Monitor>>, does: impl Future<Output = T>) -> T {
+    match monitor {
+        Some(monitor) => monitor.enter(does).await,
+        None => does.await,
     }
 }
 
@@ -100,11 +116,7 @@ impl Clients {
         let (stream, number) = (Rc::new(stream), place.number);
         self.open.borrow_mut().insert(number, stream.clone());
         clock::spawn(async move {
-            let serving = serve(stream, self.door.clone());
-            match &self.monitor {
-                Some(monitor) => monitor.enter(serving).await,
-                None => serving.await,
-            };
+            within(self.monitor.as_ref(), serve(stream, self.door.clone())).await;
             drop(place);
             let mut open = self.open.borrow_mut();
             open.remove(&number);
@@ -126,5 +138,6 @@ impl RespDoor {
         while !self.clients.open.borrow().is_empty() {
             self.clients.is_empty.wait().await;
         }
+        self.clients.door.close().await;
     }
 }

@@ -2,6 +2,8 @@ use super::options::{Unit, date_of, now};
 use crate::command::{Call, Command, FAST, ONE_KEY, Outcome, READ, WRITE};
 use crate::failure::Failure;
 use crate::reply::Reply;
+use crate::values::{Value, remove, value};
+use base::Key;
 use clock::UnixMillis;
 
 /// A command that sets a date.
@@ -100,7 +102,7 @@ impl Conditions {
     }
 }
 
-async fn expire(call: Call<'_>, unit: Unit) -> Outcome {
+async fn expire(mut call: Call<'_>, unit: Unit) -> Outcome {
     let conditions = Conditions::parse(&call)?;
     let number = call.integer(2)?;
     let factor = if unit.is_seconds { 1_000 } else { 1 };
@@ -108,44 +110,46 @@ async fn expire(call: Call<'_>, unit: Unit) -> Outcome {
     let millis = number.checked_mul(factor).and_then(|millis| millis.checked_add(from));
     let millis = millis.ok_or_else(|| call.invalid_expiry())?;
     let (key, space) = (call.key(1)?, call.space());
-    let Some(facts) = call.transaction.look(space, &key).await? else {
-        return Ok(Reply::flag(false));
-    };
-    if !conditions.let_pass(millis, facts.expires) {
+    let Some(present) = call.date(&key).await? else { return Ok(Reply::flag(false)) };
+    if !conditions.let_pass(millis, present) {
         return Ok(Reply::flag(false));
     }
     if millis <= now() {
-        call.transaction.delete(space, &key);
-        return Ok(Reply::flag(true));
+        remove(call.transaction, space, &key).await?;
+    } else {
+        set_date(call, &key, Some(date_of(millis))).await?;
     }
-    let Some(held) = call.transaction.get(space, &key).await? else {
-        return Err(Failure::Overtaken);
-    };
-    call.transaction.put(space, &key, held.value, Some(date_of(millis)));
     Ok(Reply::flag(true))
 }
 
-async fn tell(call: Call<'_>, unit: Unit) -> Outcome {
-    let (key, space) = (call.key(1)?, call.space());
-    let Some(facts) = call.transaction.look(space, &key).await? else {
-        return Ok(Reply::Integer(-2));
-    };
-    let Some(date) = facts.expires else { return Ok(Reply::Integer(-1)) };
+/// Gives what `key` holds another date.
+async fn set_date(call: Call<'_>, key: &Key, expires: Option<UnixMillis>) -> Result<(), Failure> {
+    let space = call.space();
+    match value(call.transaction, space, key).await?.ok_or(Failure::Overtaken)? {
+        Value::String(held) => call.transaction.put(space, key, held.value, expires),
+        Value::Collection(mut collection) => {
+            collection.expires = expires;
+            collection.save(call.transaction, space, key).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn tell(mut call: Call<'_>, unit: Unit) -> Outcome {
+    let key = call.key(1)?;
+    let Some(expires) = call.date(&key).await? else { return Ok(Reply::Integer(-2)) };
+    let Some(date) = expires else { return Ok(Reply::Integer(-1)) };
     let from = if unit.is_from_now { now() } else { 0 };
     let millis = i64::try_from(date.0).unwrap_or(i64::MAX).saturating_sub(from).max(0);
     let rounded = millis.saturating_add(500) / 1_000;
     Ok(Reply::Integer(if unit.is_seconds { rounded } else { millis }))
 }
 
-async fn persist(call: Call<'_>) -> Outcome {
-    let (key, space) = (call.key(1)?, call.space());
-    let facts = call.transaction.look(space, &key).await?;
-    if facts.is_none_or(|facts| facts.expires.is_none()) {
+async fn persist(mut call: Call<'_>) -> Outcome {
+    let key = call.key(1)?;
+    if call.date(&key).await?.flatten().is_none() {
         return Ok(Reply::flag(false));
     }
-    let Some(held) = call.transaction.get(space, &key).await? else {
-        return Err(Failure::Overtaken);
-    };
-    call.transaction.put(space, &key, held.value, None);
+    set_date(call, &key, None).await?;
     Ok(Reply::flag(true))
 }

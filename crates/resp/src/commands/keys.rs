@@ -1,9 +1,12 @@
+use super::server::count;
 use crate::command::{
     ALL_KEYS, APART, Call, Command, FAST, GROWS, Keys, NO_KEYS, ONE_KEY, Outcome, READ, WRITE,
 };
 use crate::door::Door;
 use crate::failure::Failure;
+use crate::hidden;
 use crate::reply::Reply;
+use crate::values::{Value, date, remove, value};
 use base::Key;
 use engine::{Error, KeySpaceId};
 
@@ -89,41 +92,52 @@ async fn del(call: Call<'_>) -> Outcome {
     let (mut count, space) = (0, call.space());
     for at in 1..call.request.len() {
         let key = call.key(at)?;
-        if call.transaction.look(space, &key).await?.is_some() {
-            call.transaction.delete(space, &key);
-            count += 1;
-        }
+        count += i64::from(remove(call.transaction, space, &key).await?);
     }
     Ok(Reply::Integer(count))
 }
 
-async fn exists(call: Call<'_>) -> Outcome {
-    let (mut count, space) = (0, call.space());
+async fn exists(mut call: Call<'_>) -> Outcome {
+    let mut count = 0;
     for at in 1..call.request.len() {
         let key = call.key(at)?;
-        count += i64::from(call.transaction.look(space, &key).await?.is_some());
+        count += i64::from(call.date(&key).await?.is_some());
     }
     Ok(Reply::Integer(count))
 }
 
 async fn kind(call: Call<'_>) -> Outcome {
     let (key, space) = (call.key(1)?, call.space());
-    let is_there = call.transaction.look(space, &key).await?.is_some();
-    Ok(Reply::Status(if is_there { "string" } else { "none" }))
+    if call.transaction.look(space, &key).await?.is_some() {
+        return Ok(Reply::Status("string"));
+    }
+    Ok(Reply::Status(match value(call.transaction, space, &key).await? {
+        None => "none",
+        Some(Value::String(_)) => "string",
+        Some(Value::Collection(collection)) => collection.kind.name(),
+    }))
 }
 
 async fn rename(call: Call<'_>, must_be_new: bool) -> Outcome {
     let (from, to, space) = (call.key(1)?, call.key(2)?, call.space());
-    let held = call.transaction.get(space, &from).await?.ok_or(Failure::NO_SUCH_KEY)?;
+    let held = value(call.transaction, space, &from).await?.ok_or(Failure::NO_SUCH_KEY)?;
     let done = if must_be_new { Reply::flag(true) } else { Reply::OK };
     if from == to {
         return Ok(if must_be_new { Reply::flag(false) } else { done });
     }
-    if must_be_new && call.transaction.look(space, &to).await?.is_some() {
+    if must_be_new && date(call.transaction, space, &to).await?.is_some() {
         return Ok(Reply::flag(false));
     }
-    call.transaction.put(space, &to, held.value, held.expires);
-    call.transaction.delete(space, &from);
+    remove(call.transaction, space, &to).await?;
+    match held {
+        Value::String(held) => {
+            call.transaction.put(space, &to, held.value, held.expires);
+            call.transaction.delete(space, &from);
+        }
+        Value::Collection(collection) => {
+            collection.rename(call.transaction, space, [&from, &to]).await?;
+        }
+    }
     Ok(done)
 }
 
@@ -145,13 +159,20 @@ async fn copy(call: Call<'_>) -> Outcome {
     if from == to {
         return Err(Failure::told("ERR source and destination objects are the same"));
     }
-    let Some(held) = call.transaction.get(from.0, &from.1).await? else {
+    let Some(held) = value(call.transaction, from.0, &from.1).await? else {
         return Ok(Reply::flag(false));
     };
-    if !replaces && call.transaction.look(to.0, &to.1).await?.is_some() {
+    if !replaces && date(call.transaction, to.0, &to.1).await?.is_some() {
         return Ok(Reply::flag(false));
     }
-    call.transaction.put(to.0, &to.1, held.value, held.expires);
+    remove(call.transaction, to.0, &to.1).await?;
+    match held {
+        Value::String(held) => call.transaction.put(to.0, &to.1, held.value, held.expires),
+        Value::Collection(collection) => {
+            let places = [(from.0, &from.1), (to.0, &to.1)];
+            collection.copy(call.transaction, places).await?;
+        }
+    }
     Ok(Reply::flag(true))
 }
 
@@ -169,9 +190,17 @@ pub(super) fn database_of(call: &Call<'_>, at: usize) -> Result<u16, Failure> {
 
 async fn randomkey(call: Call<'_>) -> Outcome {
     let start = Key::new(&call.door.random().to_le_bytes()).expect("eight bytes are a key");
-    for start in [Some(&start), None] {
-        if let Some(key) = first_from(&call, call.space(), start).await? {
-            return Ok(Reply::bytes(key.as_bytes()));
+    let strings = call.space();
+    let mut spaces = [strings, hidden::roots(strings)];
+    let counts = [count(call.door, spaces[0])?, count(call.door, spaces[1])?];
+    if call.door.random() % (counts[0] + counts[1]).max(1) >= counts[0] {
+        spaces.reverse();
+    }
+    for space in spaces {
+        for start in [Some(&start), None] {
+            if let Some(key) = first_from(&call, space, start).await? {
+                return Ok(Reply::bytes(key.as_bytes()));
+            }
         }
     }
     Ok(Reply::Null)

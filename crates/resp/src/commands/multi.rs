@@ -2,6 +2,7 @@ use crate::command::{ALL_KEYS, APART, AT_ONCE, Call, Command, FAST, NO_KEYS, Out
 use crate::door::Door;
 use crate::execute::check;
 use crate::failure::Failure;
+use crate::hidden;
 use crate::reply::Reply;
 use crate::request::{KeptRequest, Request};
 use crate::session::{Queue, Session, Watched};
@@ -80,8 +81,10 @@ async fn watch(call: Call<'_>) -> Outcome {
         if call.session.watched.iter().any(|(of, known, _)| (*of, known) == (space, &key)) {
             continue;
         }
-        let version = call.transaction.version(space, &key).await?;
-        call.session.watched.push((space, key, version));
+        for space in [space, hidden::roots(space)] {
+            let version = call.transaction.version(space, &key).await?;
+            call.session.watched.push((space, key.clone(), version));
+        }
     }
     Ok(Reply::OK)
 }

@@ -62,9 +62,9 @@ async fn decrby(call: Call<'_>) -> Outcome {
     add(call, by).await
 }
 
-async fn add(call: Call<'_>, by: i64) -> Outcome {
+async fn add(mut call: Call<'_>, by: i64) -> Outcome {
     let (key, space) = (call.key(1)?, call.space());
-    let held = call.transaction.get(space, &key).await?;
+    let held = call.string(&key).await?;
     let number = match &held {
         None => 0,
         Some(held) => {
@@ -80,16 +80,15 @@ async fn add(call: Call<'_>, by: i64) -> Outcome {
     Ok(Reply::Integer(sum))
 }
 
-async fn incrbyfloat(call: Call<'_>) -> Outcome {
-    const NO_FLOAT: &str = "ERR value is not a valid float";
+async fn incrbyfloat(mut call: Call<'_>) -> Outcome {
     let (key, space) = (call.key(1)?, call.space());
-    let held = call.transaction.get(space, &key).await?;
+    let held = call.string(&key).await?;
     let number = match &held {
         None => Some(Decimal::Exact(0)),
         Some(held) => held.value.bytes().and_then(Decimal::parse),
     };
     let by = Decimal::parse(call.request.arg(2));
-    let (Some(number), Some(by)) = (number, by) else { return Err(Failure::told(NO_FLOAT)) };
+    let (Some(number), Some(by)) = (number, by) else { return Err(Failure::NOT_A_FLOAT) };
     let Some(sum) = number.plus(by) else {
         return Err(Failure::told("ERR increment would produce NaN or Infinity"));
     };

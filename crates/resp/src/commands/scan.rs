@@ -1,9 +1,12 @@
+use crate::collection::{Collection, Kind};
 use crate::command::{APART, Call, Command, NO_KEYS, Outcome, READ};
 use crate::failure::Failure;
 use crate::glob::matches;
+use crate::hidden;
 use crate::reply::Reply;
 use base::Key;
-use engine::{Error, Walked};
+use engine::{Error, KeySpaceId, Walked};
+use std::collections::BTreeSet;
 
 /// Keys of a step when nobody says how many.
 const COUNT: i64 = 10;
@@ -33,13 +36,13 @@ pub(crate) const COMMANDS: &[Command] = &[
 struct Wanted<'a> {
     count: usize,
     pattern: &'a [u8],
-    /// All values are strings; of another type there is none.
-    is_of_strings: bool,
+    /// Of which type, if that was said.
+    of: Option<&'a [u8]>,
 }
 
 impl<'a> Wanted<'a> {
     fn parse(call: &Call<'a>) -> Result<Self, Failure> {
-        let mut wanted = Self { count: 0, pattern: b"*", is_of_strings: true };
+        let mut wanted = Self { count: 0, pattern: b"*", of: None };
         let mut count = COUNT;
         for at in (2..call.request.len()).step_by(2) {
             let has_value = at + 1 < call.request.len();
@@ -51,7 +54,7 @@ impl<'a> Wanted<'a> {
             } else if call.is_word(at, "match") && has_value {
                 wanted.pattern = call.request.arg(at + 1);
             } else if call.is_word(at, "type") && has_value {
-                wanted.is_of_strings = call.is_word(at + 1, "string");
+                wanted.of = Some(call.request.arg(at + 1));
             } else {
                 return Err(Failure::SYNTAX);
             }
@@ -70,35 +73,83 @@ async fn scan(call: Call<'_>) -> Outcome {
     let mut after = (cursor > 0).then_some(cursor);
     let mut keys = Vec::new();
     loop {
-        let walked = call.door.store().walk(call.space(), after, wanted.count).await;
-        let walked = match walked {
-            Err(Error::NoKeySpace) => Walked::default(),
-            walked => walked?,
-        };
-        keys.extend(walked.keys);
-        after = walked.last;
+        let (found, last) = walk(&call, after, &wanted).await?;
+        keys.extend(found);
+        after = last;
         // No cursor says that all is left but what has the least hash of all.
         if after != Some(0) {
             break;
         }
     }
-    keys.retain(|key| wanted.is_of_strings && matches(wanted.pattern, key.as_bytes()));
+    keys.retain(|key| matches(wanted.pattern, key.as_bytes()));
     let cursor = Reply::text(after.unwrap_or(0).to_string());
     let keys = keys.iter().map(|key| Reply::bytes(key.as_bytes())).collect();
     Ok(Reply::Array(vec![cursor, Reply::Array(keys)]))
 }
 
+/// The next keys of both kinds in the order of hashes, and the greatest hash up to which that is
+/// all; none at the end.
+async fn walk(
+    call: &Call<'_>,
+    after: Option<u64>,
+    wanted: &Wanted<'_>,
+) -> Result<(BTreeSet<Key>, Option<u64>), Failure> {
+    let spaces = [call.space(), hidden::roots(call.space())];
+    let mut walks = Vec::with_capacity(spaces.len());
+    for space in spaces {
+        walks.push(match call.door.store().walk(space, after, wanted.count).await {
+            Err(Error::NoKeySpace) => Walked::default(),
+            walked => walked?,
+        });
+    }
+    let last = walks.iter().filter_map(|walked| walked.last).min();
+    let is_here = |key: &Key| last.is_none_or(|last| key.hash() <= last);
+    let mut keys = BTreeSet::new();
+    for (space, walked) in spaces.into_iter().zip(walks) {
+        for key in walked.keys.into_iter().filter(|key| is_here(key)) {
+            if !keys.contains(&key) && is_of(call, space, &key, wanted).await? {
+                keys.insert(key);
+            }
+        }
+    }
+    Ok((keys, last))
+}
+
+/// Whether what a key of `space` holds is of the type that is wanted.
+async fn is_of(
+    call: &Call<'_>,
+    space: KeySpaceId,
+    key: &Key,
+    wanted: &Wanted<'_>,
+) -> Result<bool, Failure> {
+    let Some(kind) = wanted.of else { return Ok(true) };
+    if space == call.space() {
+        return Ok(kind.eq_ignore_ascii_case(b"string"));
+    }
+    match call.door.store().get(space, key).await {
+        Ok(root) => {
+            let found = Collection::kind_of(&root).map(Kind::name).unwrap_or_default();
+            Ok(kind.eq_ignore_ascii_case(found.as_bytes()))
+        }
+        Err(Error::KeyNotFound | Error::NoKeySpace) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 async fn keys(call: Call<'_>) -> Outcome {
     let pattern = call.request.arg(1);
     let mut found = Vec::new();
-    let take = |key: &Key| {
+    let mut take = |key: &Key| {
         if matches(pattern, key.as_bytes()) {
             found.push(Reply::bytes(key.as_bytes()));
         }
         true
     };
-    match call.door.store().list(call.space(), None, take).await {
-        Ok(()) | Err(Error::NoKeySpace) => Ok(Reply::Array(found)),
-        Err(error) => Err(error.into()),
+    for space in [call.space(), hidden::roots(call.space())] {
+        match call.door.store().list(space, None, &mut take).await {
+            Ok(()) | Err(Error::NoKeySpace) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
+    Ok(Reply::Array(found))
 }

@@ -5,8 +5,8 @@ use crate::command::{
 use crate::door::Door;
 use crate::failure::Failure;
 use crate::glob::matches;
+use crate::hidden;
 use crate::reply::Reply;
-use crate::transaction::create;
 use engine::{Error, KeySpaceId};
 use std::fmt::Write;
 use std::future::ready;
@@ -226,7 +226,7 @@ fn stats_lines(door: &Door) -> String {
 fn keyspace_lines(door: &Door) -> Result<String, Failure> {
     let mut lines = String::new();
     for database in 0..door.settings().databases {
-        let keys = count(door, Door::space(database))?;
+        let keys = keys_of(door, Door::space(database))?;
         if keys > 0 {
             write!(lines, "db{database}:keys={keys}\r\n").expect("a text takes all");
         }
@@ -234,7 +234,12 @@ fn keyspace_lines(door: &Door) -> Result<String, Failure> {
     Ok(lines)
 }
 
-fn count(door: &Door, space: KeySpaceId) -> Result<u64, Failure> {
+/// Strings and collections of a database.
+fn keys_of(door: &Door, strings: KeySpaceId) -> Result<u64, Failure> {
+    Ok(count(door, strings)? + count(door, hidden::roots(strings))?)
+}
+
+pub(super) fn count(door: &Door, space: KeySpaceId) -> Result<u64, Failure> {
     match door.store().key_count(space) {
         Err(Error::NoKeySpace) => Ok(0),
         keys => Ok(keys?),
@@ -249,7 +254,7 @@ fn time() -> Reply {
 }
 
 fn dbsize(call: &mut Call<'_>) -> Outcome {
-    let keys = count(call.door, call.space())?;
+    let keys = keys_of(call.door, call.space())?;
     Ok(Reply::Integer(i64::try_from(keys).unwrap_or(i64::MAX)))
 }
 
@@ -263,24 +268,13 @@ fn check_when(call: &Call<'_>) -> Result<(), Failure> {
 async fn flushall(call: Call<'_>) -> Outcome {
     check_when(&call)?;
     for database in 0..call.door.settings().databases {
-        purge(call.door, Door::space(database)).await?;
+        call.door.empty(Door::space(database)).await?;
     }
     Ok(Reply::OK)
 }
 
 async fn flushdb(call: Call<'_>) -> Outcome {
     check_when(&call)?;
-    purge(call.door, call.space()).await?;
+    call.door.empty(call.space()).await?;
     Ok(Reply::OK)
-}
-
-/// Deletes all of a key space, which is there again at once for whoever knows it by another door.
-async fn purge(door: &Door, space: KeySpaceId) -> Result<(), Failure> {
-    match door.store().delete_key_space(space).await {
-        Err(Error::NoKeySpace) => Ok(()),
-        deleted => {
-            deleted?;
-            Ok(create(door.store(), space).await?)
-        }
-    }
 }

@@ -7,7 +7,6 @@ use crate::reply::Reply;
 use base::{Buf, BufMut, Key};
 use clock::UnixMillis;
 use engine::Error;
-use std::future::ready;
 
 /// Every second argument is a key.
 const PAIRS: Keys = (1, -1, 2);
@@ -43,7 +42,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: WRITE | GROWS,
         keys: ONE_KEY,
         summary: "Set a value for some seconds",
-        run: |mut call| Box::pin(ready(set_for(&mut call, Unit::EX))),
+        run: |call| Box::pin(set_for(call, Unit::EX)),
     },
     Command {
         name: "psetex",
@@ -51,7 +50,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: WRITE | GROWS,
         keys: ONE_KEY,
         summary: "Set a value for some milliseconds",
-        run: |mut call| Box::pin(ready(set_for(&mut call, Unit::PX))),
+        run: |call| Box::pin(set_for(call, Unit::PX)),
     },
     Command {
         name: "getset",
@@ -91,7 +90,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         flags: WRITE | GROWS,
         keys: PAIRS,
         summary: "Set several values as one step",
-        run: |mut call| Box::pin(ready(mset(&mut call))),
+        run: |call| Box::pin(mset(call)),
     },
     Command {
         name: "msetnx",
@@ -144,8 +143,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 async fn value_of(call: &mut Call<'_>, key: &Key) -> Result<Option<Buf>, Failure> {
-    let space = call.space();
-    Ok(call.transaction.get(space, key).await?.map(|held| held.value))
+    Ok(call.string(key).await?.map(|held| held.value))
 }
 
 fn put(call: &mut Call<'_>, key: &Key, value: Buf, expires: Option<UnixMillis>) {
@@ -164,28 +162,28 @@ async fn set(mut call: Call<'_>) -> Outcome {
         Some((unit, at)) => Some(date(&call, unit, at)?),
         None => None,
     };
-    let (key, value, space) = (call.key(1)?, call.request.value(2), call.space());
+    let (key, value) = (call.key(1)?, call.request.value(2));
     let mut before = None;
     if options.gets {
         before = value_of(&mut call, &key).await?;
     }
     if options.must_exist || options.must_not_exist || options.keeps_date {
-        let facts = call.transaction.look(space, &key).await?;
-        let is_there = facts.is_some();
+        let present = call.date(&key).await?;
+        let is_there = present.is_some();
         if (options.must_exist && !is_there) || (options.must_not_exist && is_there) {
             return Ok(Reply::optional(before));
         }
         if options.keeps_date {
-            expires = facts.and_then(|facts| facts.expires);
+            expires = present.flatten();
         }
     }
-    put(&mut call, &key, value, expires);
+    call.put(&key, value, expires).await?;
     Ok(if options.gets { Reply::optional(before) } else { Reply::OK })
 }
 
 async fn setnx(mut call: Call<'_>) -> Outcome {
-    let (key, space) = (call.key(1)?, call.space());
-    if call.transaction.look(space, &key).await?.is_some() {
+    let key = call.key(1)?;
+    if call.date(&key).await?.is_some() {
         return Ok(Reply::flag(false));
     }
     let value = call.request.value(2);
@@ -193,10 +191,10 @@ async fn setnx(mut call: Call<'_>) -> Outcome {
     Ok(Reply::flag(true))
 }
 
-fn set_for(call: &mut Call<'_>, unit: Unit) -> Outcome {
-    let expires = date(call, unit, 2)?;
+async fn set_for(mut call: Call<'_>, unit: Unit) -> Outcome {
+    let expires = date(&call, unit, 2)?;
     let (key, value) = (call.key(1)?, call.request.value(3));
-    put(call, &key, value, Some(expires));
+    call.put(&key, value, Some(expires)).await?;
     Ok(Reply::OK)
 }
 
@@ -220,7 +218,7 @@ async fn getdel(mut call: Call<'_>) -> Outcome {
 async fn getex(mut call: Call<'_>) -> Outcome {
     let options = Options::parse(&call, 2, false)?;
     let (key, space) = (call.key(1)?, call.space());
-    let Some(held) = call.transaction.get(space, &key).await? else { return Ok(Reply::Null) };
+    let Some(held) = call.string(&key).await? else { return Ok(Reply::Null) };
     let expires = match options.date {
         Some((unit, at)) => Some(date(&call, unit, at)?),
         None if options.persists => None,
@@ -234,11 +232,11 @@ async fn getex(mut call: Call<'_>) -> Outcome {
     Ok(Reply::Bulk(held.value))
 }
 
-async fn mget(mut call: Call<'_>) -> Outcome {
-    let mut values = Vec::new();
+async fn mget(call: Call<'_>) -> Outcome {
+    let (mut values, space) = (Vec::new(), call.space());
     for at in 1..call.request.len() {
-        let key = call.key(at)?;
-        values.push(Reply::optional(value_of(&mut call, &key).await?));
+        let held = call.transaction.get(space, &call.key(at)?).await?;
+        values.push(Reply::optional(held.map(|held| held.value)));
     }
     Ok(Reply::Array(values))
 }
@@ -251,18 +249,18 @@ fn pairs(call: &Call<'_>) -> Result<Vec<(Key, usize)>, Failure> {
     (1..call.request.len()).step_by(2).map(|at| Ok((call.key(at)?, at + 1))).collect()
 }
 
-fn mset(call: &mut Call<'_>) -> Outcome {
-    for (key, at) in pairs(call)? {
+async fn mset(mut call: Call<'_>) -> Outcome {
+    for (key, at) in pairs(&call)? {
         let value = call.request.value(at);
-        put(call, &key, value, None);
+        call.put(&key, value, None).await?;
     }
     Ok(Reply::OK)
 }
 
 async fn msetnx(mut call: Call<'_>) -> Outcome {
-    let (pairs, space) = (pairs(&call)?, call.space());
+    let pairs = pairs(&call)?;
     for (key, _) in &pairs {
-        if call.transaction.look(space, key).await?.is_some() {
+        if call.date(key).await?.is_some() {
             return Ok(Reply::flag(false));
         }
     }
@@ -273,9 +271,9 @@ async fn msetnx(mut call: Call<'_>) -> Outcome {
     Ok(Reply::flag(true))
 }
 
-async fn strlen(call: Call<'_>) -> Outcome {
-    let (key, space) = (call.key(1)?, call.space());
-    let facts = call.transaction.look(space, &key).await?;
+async fn strlen(mut call: Call<'_>) -> Outcome {
+    let key = call.key(1)?;
+    let facts = call.string_facts(&key).await?;
     Ok(Reply::Integer(facts.map_or(0, |facts| i64::from(facts.len))))
 }
 
@@ -301,8 +299,8 @@ fn overwritten(
 }
 
 async fn append(mut call: Call<'_>) -> Outcome {
-    let (key, space) = (call.key(1)?, call.space());
-    let held = call.transaction.get(space, &key).await?;
+    let key = call.key(1)?;
+    let held = call.string(&key).await?;
     let len = held.as_ref().map_or(0, |held| held.value.len());
     let before = held.as_ref().map(|held| &held.value);
     let value = overwritten(&call, before, call.request.arg(2), len as usize)?;
@@ -316,8 +314,8 @@ async fn setrange(mut call: Call<'_>) -> Outcome {
     let Ok(at) = usize::try_from(at) else {
         return Err(Failure::told("ERR offset is out of range"));
     };
-    let (key, space, part) = (call.key(1)?, call.space(), call.request.arg(3));
-    let held = call.transaction.get(space, &key).await?;
+    let (key, part) = (call.key(1)?, call.request.arg(3));
+    let held = call.string(&key).await?;
     let before = held.as_ref().map(|held| &held.value);
     if part.is_empty() {
         return Ok(Reply::Integer(before.map_or(0, |value| i64::from(value.len()))));

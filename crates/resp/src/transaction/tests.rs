@@ -10,20 +10,20 @@ use media::{Memory, Shape, Victims};
 use reactor::Reactor;
 use std::sync::Arc;
 
-const SPACE: KeySpaceId = KeySpaceId(1);
+pub(crate) const SPACE: KeySpaceId = KeySpaceId(1);
 
 const SHAPE: Shape = Shape {
     page_bytes: 4 << 10,
     spare_bytes: 256,
-    pages_per_extent: 64,
+    pages_per_extent: 512,
     extents: 16,
     parallelism: 1,
     frames: None,
 };
 
-async fn door() -> Door {
+pub(crate) async fn door() -> Door {
     let config = Config {
-        capacity_bytes: 1 << 20,
+        capacity_bytes: 8 << 20,
         ack: Ack::Program,
         victims: Victims::Greedy,
         index: |_| Box::new(HashIndex::default()),
@@ -39,7 +39,7 @@ async fn door() -> Door {
     Door::new(store, Settings::default(), BufPool::new(1 << 20))
 }
 
-fn key(name: &str) -> Key {
+pub(crate) fn key(name: &str) -> Key {
     Key::new(name.as_bytes()).expect("a short name")
 }
 

@@ -8,6 +8,7 @@ pub(crate) enum Answer {
     Status(Vec<u8>),
     Error(Vec<u8>),
     Integer(i64),
+    Double(Vec<u8>),
     Bulk(Vec<u8>),
     Verbatim(Vec<u8>),
     Null,
@@ -30,6 +31,7 @@ impl Answer {
             b'+' => one(Self::Status(line.to_vec())),
             b'-' => one(Self::Error(line.to_vec())),
             b':' => one(Self::Integer(len())),
+            b',' => one(Self::Double(line.to_vec())),
             b'_' => one(Self::Null),
             b'$' if line == b"-1" => one(Self::NullBulk),
             b'*' if line == b"-1" => one(Self::NullArray),
@@ -68,6 +70,7 @@ impl fmt::Display for Answer {
                 write!(f, "{}", String::from_utf8_lossy(text))
             }
             Self::Integer(number) => write!(f, ":{number}"),
+            Self::Double(text) => write!(f, ",{}", String::from_utf8_lossy(text)),
             Self::Bulk(bytes) | Self::Verbatim(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
             Self::Null | Self::NullBulk | Self::NullArray => f.write_str("(nil)"),
             Self::Array(members) | Self::Set(members) | Self::Map(members) => {

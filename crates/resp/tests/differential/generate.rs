@@ -8,10 +8,12 @@ pub(crate) type Words = Vec<Vec<u8>>;
 /// What makes commands from a seed.
 pub(crate) struct Generator(pub(crate) Rng);
 
-/// Names with what they are followed by: k a key, w one that is watched, v a value, n a number, i a
-/// small number, t a time to live, T one in milliseconds, d a date, F the key of a decimal, f a
-/// decimal, p a pattern, b a database, s options of SET, g those of GETEX, e those of EXPIRE, c
-/// those of COPY; + repeats the last ones.
+/// Names with what they are followed by: k a key, H one of a hash, Z one of a sorted set, w one
+/// that is watched, v a value, n a number, i a small number, t a time to live, T one in
+/// milliseconds, d a date, F the key of a decimal, f a decimal, p a pattern, b a database, h a
+/// field, m a member, S a score, r the bound of a range of scores, s options of SET, g those of
+/// GETEX, e those of EXPIRE, c those of COPY, a those of ZADD, o those of ZRANGE; + repeats the
+/// last ones.
 const FORMS: &[&str] = &[
     "get k",
     "get k",
@@ -44,6 +46,54 @@ const FORMS: &[&str] = &[
     "setnx F abc",
     "del F",
     "get F",
+    "hset H hv+",
+    "hset H hv+",
+    "hset H hv+",
+    "hmset H hv+",
+    "hsetnx H h v",
+    "hget H h",
+    "hmget H h+",
+    "hgetall H",
+    "hkeys H",
+    "hvals H",
+    "hdel H h+",
+    "hdel H h+",
+    "hlen H",
+    "hexists H h",
+    "hstrlen H h",
+    "hincrby H h n",
+    "hincrby H 9 n",
+    "hincrbyfloat H 8 f",
+    "hsetnx H 8 abc",
+    "hscan H 0 count 1000",
+    "hscan H 0 match *1* count 1000",
+    "hscan H nosuch",
+    "hscan H 0 nosuch",
+    "zadd Z a Sm+",
+    "zadd Z a Sm+",
+    "zadd Z Sm+",
+    "zadd Z Sm+",
+    "zadd Z Sm+",
+    "zincrby Z S m",
+    "zrem Z m+",
+    "zscore Z m",
+    "zmscore Z m+",
+    "zcard Z",
+    "zrank Z m",
+    "zrevrank Z m",
+    "zpopmin Z",
+    "zpopmax Z i",
+    "zscan Z 0 count 1000",
+    "zcount Z r r",
+    "zrange Z i i",
+    "zrange Z i i o",
+    "zrange Z r r byscore o",
+    "zrange Z r r byscore rev o",
+    "zrevrange Z i i o",
+    "zrangebyscore Z r r o",
+    "zrevrangebyscore Z r r o",
+    "zremrangebyscore Z r r",
+    "zremrangebyrank Z i i",
     "del k+",
     "unlink k+",
     "exists k+",
@@ -143,7 +193,9 @@ impl Generator {
                 Some(part) => (part, 1 + self.below(4)),
                 None => (part, 1),
             };
-            let is_literal = at == 0 || (part.len() > 1 && part != "kv") || part == "0";
+            let is_literal = at == 0
+                || (part.len() > 1 && !["kv", "hv", "Sm"].contains(&part))
+                || part.parse::<u8>().is_ok();
             for _ in 0..times {
                 if is_literal {
                     words.push(part.as_bytes().to_vec());
@@ -156,7 +208,7 @@ impl Generator {
             words[0] = words[0].to_ascii_uppercase();
         }
         // With less it is asked for what is each server's own.
-        let own = ["hello", "time", "client", "command", "scan"];
+        let own = ["hello", "time", "client", "command", "scan", "hscan", "zscan"];
         let tells_of_itself = own.iter().any(|own| words[0].eq_ignore_ascii_case(own.as_bytes()));
         match self.below(40) {
             0 if words.len() > 1 && !tells_of_itself => drop(words.pop()),
@@ -174,8 +226,23 @@ impl Generator {
         let small = ["0", "1", "2", "-1", "-3", "5", "100", "-100", "y"];
         let decimals = ["0.5", "-1.25", "3", "1e0", "x", "nan", "inf", "0.1", " 1"];
         let patterns = ["*", "k*", "*1", "k?", "k[0-2]", "[^k]*", "\\k1", "", "k[", "*0*"];
+        let scores = ["1", "2", "-1.5", "3", "1e3", "0.1", "-7e-8", "1e300", "inf", "x", "0"];
+        let bounds = ["1", "(1", "2", "-inf", "+inf", "(inf", "0", "(0.1", "-2", "x", "(1e3"];
         let word = match kind {
-            'k' => format!("k{}", self.below(6)),
+            'k' => match self.below(12) {
+                0 => return self.fill('H', words),
+                1 => return self.fill('Z', words),
+                _ => format!("k{}", self.below(6)),
+            },
+            'H' | 'Z' if self.below(20) == 0 => return self.fill('k', words),
+            'H' => format!("h{}", self.below(2)),
+            'Z' => format!("z{}", self.below(2)),
+            'h' => format!("f{}", self.below(30)),
+            'm' => format!("m{:0>1$}", self.below(60), 150 * self.below(2)),
+            'S' => self.pick(&scores).to_owned(),
+            'r' => self.pick(&bounds).to_owned(),
+            'a' => return self.some_of(&["nx", "xx", "gt", "lt", "ch", "incr"], words),
+            'o' => return self.range_options(words),
             'v' => return words.push(self.value()),
             'w' => format!("w{}", self.below(3)),
             'F' => format!("f{}", self.below(2)),
@@ -233,6 +300,19 @@ impl Generator {
                     words.extend([word.as_bytes().to_vec(), date.as_bytes().to_vec()]);
                 }
                 _ => words.push(self.pick(flags).as_bytes().to_vec()),
+            }
+        }
+    }
+
+    fn range_options(&mut self, words: &mut Words) {
+        for _ in 0..self.below(3) {
+            match self.below(3) {
+                0 => {
+                    words.push(b"limit".to_vec());
+                    self.fill('i', words);
+                    self.fill('i', words);
+                }
+                _ => words.push(self.pick(&["withscores", "WITHSCORES", "zz"]).as_bytes().to_vec()),
             }
         }
     }

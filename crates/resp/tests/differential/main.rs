@@ -9,4 +9,5 @@ mod generate;
 mod ours;
 mod redis;
 mod same;
+mod slow;
 mod together;

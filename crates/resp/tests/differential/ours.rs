@@ -1,10 +1,11 @@
 //! The door under test, over a store in memory and a simulated network.
 
 use crate::answer::Answer;
+use crate::slow::Slow;
 use base::{BufPool, Nanos};
 use clock::{Group, Stage};
 use engine::{Ack, Config, HashIndex, IndexConfig, KeySpaceId, Store};
-use media::{Memory, Shape, Victims};
+use media::{Media, Memory, Shape, Victims};
 use net::{Conditions, End, Network, Stream};
 use resp::{Door, Settings, serve};
 use std::io::{IoSlice, IoSliceMut};
@@ -22,11 +23,15 @@ const SHAPE: Shape = Shape {
 
 /// A door to an empty store.
 pub(crate) async fn door(seed: u64) -> Rc<Door> {
-    door_that(seed, Ack::Buffer { bytes: 8 << 20 }).await
+    door_to(Arc::new(Memory::new(SHAPE)), seed, Ack::Buffer { bytes: 8 << 20 }).await
 }
 
-/// The same, of a store that answers like this.
-pub(crate) async fn door_that(seed: u64, ack: Ack) -> Rc<Door> {
+/// The same, of a store that takes its time to write, and answers when that is done.
+pub(crate) async fn slow_door(seed: u64) -> Rc<Door> {
+    door_to(Arc::new(Slow::new(SHAPE, seed)), seed, Ack::Program).await
+}
+
+async fn door_to(media: Arc<dyn Media>, seed: u64, ack: Ack) -> Rc<Door> {
     let config = Config {
         capacity_bytes: 32 << 20,
         ack,
@@ -39,9 +44,13 @@ pub(crate) async fn door_that(seed: u64, ack: Ack) -> Rc<Door> {
         group: Group::new(),
         seed,
     };
-    let store = Store::format(Arc::new(Memory::new(SHAPE)), config);
+    let store = Store::format(media, config);
     store.create_key_space(KeySpaceId(1)).await.expect("there is room");
-    Rc::new(Door::new(store, Settings { seed, ..Settings::default() }, BufPool::new(1 << 22)))
+    let settings = Settings { seed, ..Settings::default() };
+    let door = Rc::new(Door::new(store, settings, BufPool::new(1 << 22)));
+    let tended = door.clone();
+    clock::spawn(async move { tended.tend().await });
+    door
 }
 
 /// A connection to it.

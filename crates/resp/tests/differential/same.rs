@@ -44,7 +44,8 @@ fn is_same(command: &Words, redis: &Answer, ours: &Answer) -> bool {
     match name.as_slice() {
         b"ttl" | b"expiretime" => near(2),
         b"pttl" | b"pexpiretime" => near(2_000),
-        b"keys" => sorted(redis) == sorted(ours),
+        b"keys" | b"hkeys" | b"hvals" => sorted(redis) == sorted(ours),
+        b"hgetall" | b"hscan" | b"zscan" => paired(redis) == paired(ours),
         b"randomkey" => kind(redis) == kind(ours),
         // What was queued is the same command once more; its answers are looked at as a whole.
         b"exec" => match (redis, ours) {
@@ -61,6 +62,7 @@ fn is_same_within(redis: &Answer, ours: &Answer) -> bool {
     match (redis, ours) {
         (Answer::Integer(a), Answer::Integer(b)) => a == b || (*a > 50 && (a - b).abs() <= 2_000),
         (Answer::Array(_), Answer::Array(_)) => sorted(redis) == sorted(ours),
+        (Answer::Map(_), Answer::Map(_)) => paired(redis) == paired(ours),
         // Any key is a random one.
         (Answer::Bulk(a), Answer::Bulk(b)) => a == b || (is_key(a) && is_key(b)),
         _ => redis == ours,
@@ -68,7 +70,7 @@ fn is_same_within(redis: &Answer, ours: &Answer) -> bool {
 }
 
 fn is_key(bytes: &[u8]) -> bool {
-    bytes.len() == 2 && b"kfw".contains(&bytes[0])
+    bytes.len() == 2 && b"kfwhz".contains(&bytes[0])
 }
 
 fn kind(answer: &Answer) -> std::mem::Discriminant<Answer> {
@@ -77,9 +79,21 @@ fn kind(answer: &Answer) -> std::mem::Discriminant<Answer> {
 
 fn sorted(answer: &Answer) -> Answer {
     let Answer::Array(members) = answer else { return answer.clone() };
-    let mut members = members.clone();
+    let mut members: Vec<_> = members.iter().map(sorted).collect();
     members.sort_by_key(ToString::to_string);
     Answer::Array(members)
+}
+
+/// With names and what belongs to them in the order of names, also behind a cursor.
+fn paired(answer: &Answer) -> Answer {
+    let (Answer::Array(members) | Answer::Map(members)) = answer else { return answer.clone() };
+    if let [cursor, behind @ Answer::Array(_)] = &members[..] {
+        return Answer::Array(vec![cursor.clone(), paired(behind)]);
+    }
+    let mut pairs: Vec<_> = members.chunks(2).map(<[Answer]>::to_vec).collect();
+    pairs.sort_by_key(|pair| pair[0].to_string());
+    let pairs = pairs.into_iter().flatten().collect();
+    if matches!(answer, Answer::Map(_)) { Answer::Map(pairs) } else { Answer::Array(pairs) }
 }
 
 fn now() -> u64 {

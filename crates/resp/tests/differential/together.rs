@@ -2,8 +2,8 @@
 
 use crate::answer::Answer;
 use crate::generate::{Words, encoded};
-use crate::ours::{Client, door, door_that, pass};
-use engine::Ack;
+use crate::ours::{Client, door, pass, slow_door};
+use base::mix;
 use reactor::Reactor;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ fn what_many_add_at_once_is_all_there() {
     for seed in 0..10 {
         Reactor::new(Some(seed)).run(async {
             // Whoever reads waits for whoever writes, and so do others.
-            let door = door_that(seed, Ack::Program).await;
+            let door = slow_door(seed).await;
             let done = Rc::new(Cell::new(0));
             for number in 0..6 {
                 let (mut client, done) = (Client::connect(&door, number), done.clone());
@@ -42,6 +42,76 @@ fn what_many_add_at_once_is_all_there() {
     }
 }
 
+/// Lets six clients send lines that each picks by its turn.
+async fn crowd(
+    door: &Rc<resp::Door>,
+    turns: u64,
+    line_of: impl Fn(u64, u64) -> String + Copy + 'static,
+) {
+    let done = Rc::new(Cell::new(0));
+    for number in 0..6 {
+        let (mut client, done) = (Client::connect(door, number), done.clone());
+        clock::spawn(async move {
+            for turn in 0..turns {
+                client.ask(&line(&line_of(number, turn)), 1).await;
+            }
+            done.set(done.get() + 1);
+        });
+    }
+    while done.get() < 6 {
+        pass(1).await;
+    }
+}
+
+#[test]
+fn what_many_put_into_a_hash_at_once_is_all_there() {
+    for seed in 0..4 {
+        Reactor::new(Some(seed)).run(async {
+            let door = slow_door(seed).await;
+            crowd(&door, 30, |client, turn| match turn % 3 {
+                0 => "hincrby h sum 1".to_owned(),
+                1 => format!("hset h f{client}.{turn} {turn:0>200}"),
+                _ => format!("zadd z {turn} {client:0>200}.{turn}"),
+            })
+            .await;
+            let mut client = Client::connect(&door, 9);
+            let lines = ["hget h sum", "hlen h", "zcard z", "zcount z 5 5"].map(line).concat();
+            let got = client.ask(&lines, 4).await;
+            let sum = Answer::Bulk(b"60".to_vec());
+            assert_eq!(got, [sum, Answer::Integer(61), Answer::Integer(60), Answer::Integer(6)]);
+        });
+    }
+}
+
+#[test]
+fn a_key_is_a_string_or_a_hash_and_never_both() {
+    let mut kinds = [0, 0];
+    for seed in 0..200 {
+        Reactor::new(Some(seed)).run(async {
+            let door = slow_door(seed).await;
+            crowd(&door, 1 + seed % 4, move |client, turn| {
+                match mix(seed * 999 + client * 31 + turn) % 8 {
+                    0..=2 => "set k v".to_owned(),
+                    3 | 4 => "del k".to_owned(),
+                    5 if turn % 5 == 0 => "flushdb".to_owned(),
+                    _ => format!("hset k f{client} {turn:0>1800}"),
+                }
+            })
+            .await;
+            let mut client = Client::connect(&door, 9);
+            let got = client.ask(&["get k", "hlen k"].map(line).concat(), 2).await;
+            let is_string = matches!(got[0], Answer::Bulk(_));
+            let is_hash = matches!(got[1], Answer::Integer(1..));
+            assert!(!(is_string && is_hash), "seed {seed}: {got:?}");
+            kinds[0] += u32::from(is_string);
+            kinds[1] += u32::from(is_hash);
+            let last = client.ask(&["del k", "get k", "hlen k"].map(line).concat(), 3).await;
+            assert_eq!(last[1..], [Answer::NullBulk, Answer::Integer(0)]);
+        });
+    }
+    assert!(kinds.iter().all(|count| *count > 2), "both happened: {kinds:?}");
+}
+
 /// Of a key that the transaction itself does not touch, only the commit can know it.
 #[test]
 fn what_is_done_to_a_watched_key_keeps_a_transaction_from_happening() {
@@ -49,7 +119,8 @@ fn what_is_done_to_a_watched_key_keeps_a_transaction_from_happening() {
         let door = door(2).await;
         let (mut one, mut other) = (Client::connect(&door, 1), Client::connect(&door, 2));
         one.ask(&[line("set a 1"), line("set c 1")].concat(), 2).await;
-        let cases = [("set a 2", false), ("del a", false), ("set a 3", false), ("get a", true)];
+        let cases = [("set a 2", false), ("del a", false), ("hset a f v", false), ("del a", false)];
+        one.ask(&line("hset other f v"), 1).await;
         for (number, (between, goes)) in cases.into_iter().enumerate() {
             one.ask(&line("watch a"), 1).await;
             other.ask(&line(between), 1).await;

@@ -1,0 +1,57 @@
+use base::{Nanos, Rng};
+use clock::{Class, LocalFuture, Stage};
+use media::{Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape, Span};
+use std::sync::{Mutex, PoisonError};
+
+/// Memory that takes its time to write, so that commands meet on their way.
+#[derive(Debug)]
+pub(crate) struct Slow {
+    inner: Memory,
+    rng: Mutex<Rng>,
+}
+
+impl Slow {
+    pub(crate) fn new(shape: Shape, seed: u64) -> Self {
+        Self { inner: Memory::new(shape), rng: Mutex::new(Rng::new(seed)) }
+    }
+}
+
+impl Media for Slow {
+    fn shape(&self) -> Shape {
+        self.inner.shape()
+    }
+
+    fn free_extents(&self) -> u32 {
+        self.inner.free_extents()
+    }
+
+    fn open(&self, label: Label) -> Result<ExtentId, Error> {
+        self.inner.open(label)
+    }
+
+    fn append(&self, at: PageId, page: Page, class: Class) -> LocalFuture<'_, Result<(), Error>> {
+        let time = self.rng.lock().unwrap_or_else(PoisonError::into_inner).below(20_000);
+        Box::pin(async move {
+            let appended = self.inner.append(at, page, class).await;
+            clock::sleep(Nanos(time), Stage::Array).await;
+            appended
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        span: Span,
+        select: Select<'a>,
+        class: Class,
+    ) -> LocalFuture<'a, Result<Page, Error>> {
+        self.inner.read(span, select, class)
+    }
+
+    fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>> {
+        self.inner.reset(extent, class)
+    }
+
+    fn extents(&self) -> Vec<ExtentInfo> {
+        self.inner.extents()
+    }
+}
