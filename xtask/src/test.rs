@@ -16,8 +16,8 @@ const STEPS: [(&str, Step); 10] = [
     ("layers", |root, _| layers::run(root)),
     ("clippy", |root, _| {
         Cargo::new(root, "clippy --workspace --all-targets -- -D warnings").run()?;
-        // It is not among all targets, since it is no test that runs by default.
-        Cargo::new(root, "clippy -p kvasir-cli --test vm -- -D warnings").run()
+        // They are not among all targets, since they are no tests that run by default.
+        Cargo::new(root, "clippy -p kvasir-cli --test black_box --test vm -- -D warnings").run()
     }),
     ("programs", |_, _| {
         DISSECTOR.ensure_present_if_possible();
