@@ -25,11 +25,12 @@ mod report;
 mod resp;
 mod router;
 mod served;
+mod served_resp;
 mod setup;
 mod status;
 mod turns;
 
-pub use self::address::{parse_address, parse_http_address, parse_resp_address};
+pub use self::address::{parse_address, parse_http_address};
 pub use self::config::{Config, DeviceConfig, SubsystemConfig};
 pub use self::http::HTTP_PORT;
 pub use self::identity::{check_nqn, default_nqn, default_serial};
@@ -38,6 +39,7 @@ pub use self::kept::Began;
 pub use self::places::ConnectionLimits;
 pub use self::report::{Moved, ReactorReport, ServerReport};
 pub use self::served::{NotServed, Pace, Served};
+pub use self::served_resp::ServedResp;
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 pub use self::status::{
     AssociationStatus, DeviceStatus, NamespaceStatus, QueueStatus, ReactorStatus, ScrubStatus,

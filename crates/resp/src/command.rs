@@ -1,6 +1,6 @@
 use crate::commands::{
-    client, connection, expiry, hashes, keys, multi, numbers, ranges, scan, server, sorted_sets,
-    strings,
+    acl, client, connection, expiry, hashes, keys, multi, numbers, ranges, scan, server,
+    sorted_sets, strings,
 };
 use crate::door::Door;
 use crate::failure::Failure;
@@ -14,23 +14,50 @@ use clock::LocalFuture;
 use engine::KeySpaceId;
 
 /// It may change keys.
-pub(crate) const WRITE: u8 = 1;
+pub(crate) const WRITE: u16 = 1;
 /// It looks at keys.
-pub(crate) const READ: u8 = 2;
+pub(crate) const READ: u16 = 2;
 /// It takes the same time, however much there is.
-pub(crate) const FAST: u8 = 4;
+pub(crate) const FAST: u16 = 4;
 /// It may take space.
-pub(crate) const GROWS: u8 = 8;
+pub(crate) const GROWS: u16 = 8;
 /// It is not executed by EXEC with others, but after them: it looks at all keys at once.
-pub(crate) const APART: u8 = 16;
+pub(crate) const APART: u16 = 16;
 /// It is executed at once between MULTI and EXEC.
-pub(crate) const AT_ONCE: u8 = 32;
+pub(crate) const AT_ONCE: u16 = 32;
 /// It is about the server.
-pub(crate) const ADMIN: u8 = 64;
+pub(crate) const ADMIN: u16 = 64;
+
+/// It may take very long, or tell what is not the client's.
+pub(crate) const DANGEROUS: u16 = 128;
+/// Whoever comes may do it, before it is known who that is.
+pub(crate) const UNASKED: u16 = 256;
 
 /// What clients call the flags.
-pub(crate) const FLAG_NAMES: [(u8, &str); 5] =
-    [(WRITE, "write"), (READ, "readonly"), (GROWS, "denyoom"), (ADMIN, "admin"), (FAST, "fast")];
+pub(crate) const FLAG_NAMES: [(u16, &str); 6] = [
+    (WRITE, "write"),
+    (READ, "readonly"),
+    (GROWS, "denyoom"),
+    (ADMIN, "admin"),
+    (FAST, "fast"),
+    (UNASKED, "no_auth"),
+];
+
+/// Kinds of commands that users may do, or not.
+pub(crate) const CATEGORIES: [&str; 12] = [
+    "keyspace",
+    "read",
+    "write",
+    "string",
+    "hash",
+    "sortedset",
+    "transaction",
+    "connection",
+    "admin",
+    "dangerous",
+    "fast",
+    "slow",
+];
 
 /// Which arguments are keys: the first, the last (-1: the last of all), and each how many-th.
 pub(crate) type Keys = (i64, i64, i64);
@@ -53,14 +80,14 @@ pub(crate) struct Command {
     pub(crate) name: &'static str,
     /// How many arguments it has, its name among them; at least so many, if below 0.
     pub(crate) arity: i64,
-    pub(crate) flags: u8,
+    pub(crate) flags: u16,
     pub(crate) keys: Keys,
     pub(crate) summary: &'static str,
     pub(crate) run: for<'a> fn(Call<'a>) -> LocalFuture<'a, Outcome>,
 }
 
 /// All commands, by families.
-pub(crate) const FAMILIES: [(&str, &[Command]); 12] = [
+pub(crate) const FAMILIES: [(&str, &[Command]); 13] = [
     ("string", strings::COMMANDS),
     ("string", numbers::COMMANDS),
     ("hash", hashes::COMMANDS),
@@ -72,6 +99,7 @@ pub(crate) const FAMILIES: [(&str, &[Command]); 12] = [
     ("transactions", multi::COMMANDS),
     ("connection", connection::COMMANDS),
     ("connection", client::COMMANDS),
+    ("server", acl::COMMANDS),
     ("server", server::COMMANDS),
 ];
 
@@ -82,13 +110,44 @@ impl Command {
         all.into_iter().find(|command| name.eq_ignore_ascii_case(command.name.as_bytes()))
     }
 
-    pub(crate) const fn is(&self, flag: u8) -> bool {
+    pub(crate) const fn is(&self, flag: u16) -> bool {
         self.flags & flag != 0
+    }
+
+    /// Whether it is of a kind.
+    pub(crate) fn is_of(&self, category: &str) -> bool {
+        let is_in = |family: &str| {
+            let mut of_family = FAMILIES.iter().filter(|(name, _)| *name == family);
+            of_family.any(|(_, commands)| commands.iter().any(|one| one.name == self.name))
+        };
+        match category {
+            "read" => self.is(READ),
+            "write" => self.is(WRITE),
+            "fast" => self.is(FAST),
+            "slow" => !self.is(FAST),
+            "admin" => self.is(ADMIN),
+            "dangerous" => self.is(DANGEROUS) || self.is(ADMIN),
+            "keyspace" => is_in("generic") || is_in("server") && (self.is(READ) || self.is(WRITE)),
+            "sortedset" => is_in("sorted-set"),
+            "transaction" => is_in("transactions"),
+            family => is_in(family),
+        }
+    }
+
+    /// Its name with the word that says what is to be done, as a client is told it.
+    pub(crate) fn full_name(&self, request: Request<'_>) -> String {
+        let asked = if request.len() > 1 { request.arg(1) } else { &[] };
+        let mut words = self.words().iter().map(|(word, _)| word);
+        match words.find(|word| asked.eq_ignore_ascii_case(word.as_bytes())) {
+            Some(word) => format!("{}|{word}", self.name),
+            None => self.name.to_owned(),
+        }
     }
 
     /// What may follow its name, if that says what is to be done; each with its arity.
     pub(crate) fn words(&self) -> Words {
         match self.name {
+            "acl" => acl::WORDS,
             "client" => client::WORDS,
             "command" => server::COMMAND_WORDS,
             "config" => server::CONFIG_WORDS,

@@ -1,5 +1,6 @@
 //! What commands do, a file for each family of them.
 
+pub(crate) mod acl;
 pub(crate) mod client;
 pub(crate) mod connection;
 pub(crate) mod expiry;

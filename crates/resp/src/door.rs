@@ -2,6 +2,7 @@ use crate::counters::Counters;
 use crate::hidden::DATABASES_MAX;
 use crate::inbox::Limits;
 use crate::upkeep::Upkeep;
+use crate::users::Users;
 use base::{BufPool, Nanos, Rng};
 use engine::{KeySpaceId, Store};
 use std::collections::BTreeMap;
@@ -47,6 +48,7 @@ pub(crate) struct Client {
     pub(crate) since: Nanos,
     pub(crate) last: Nanos,
     pub(crate) name: String,
+    pub(crate) user: String,
     pub(crate) database: u16,
     pub(crate) protocol: u8,
     pub(crate) queued: Option<usize>,
@@ -58,6 +60,7 @@ pub(crate) struct Client {
 pub struct Door {
     store: Arc<Store>,
     settings: Settings,
+    users: Users,
     counters: Arc<Counters>,
     upkeep: Arc<Upkeep>,
     pool: BufPool,
@@ -71,15 +74,16 @@ pub struct Door {
 }
 
 impl Door {
-    /// A door to `store`. Values that come get their buffers from `pool`.
+    /// A door to `store`, for `users`. Values that come get their buffers from `pool`.
     ///
     /// # Panics
     /// When there are more databases than can be.
-    pub fn new(store: Arc<Store>, settings: Settings, pool: BufPool) -> Self {
+    pub fn new(store: Arc<Store>, users: Users, settings: Settings, pool: BufPool) -> Self {
         assert!(settings.databases <= DATABASES_MAX, "that many databases cannot be");
         Self {
             store,
             settings,
+            users,
             counters: Arc::default(),
             upkeep: Arc::default(),
             pool,
@@ -103,6 +107,10 @@ impl Door {
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    pub(crate) fn users(&self) -> &Users {
+        &self.users
     }
 
     pub(crate) fn upkeep(&self) -> &Arc<Upkeep> {

@@ -9,7 +9,7 @@ use crate::transaction::Transaction;
 /// Does what a client asks, or queues it for EXEC.
 pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request<'_>) -> Reply {
     door.counters().count_commands(1);
-    let command = match check(door, request) {
+    let command = match check(door, session, request) {
         Ok(command) => command,
         Err(failure) => {
             if let Some(queue) = &mut session.queue {
@@ -43,10 +43,16 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
     once(door, session, command, request).await.unwrap_or_else(Failure::reply)
 }
 
-/// The command that is asked for, if there is one, and it may have such arguments.
-pub(crate) fn check(door: &Door, request: Request<'_>) -> Result<&'static Command, Failure> {
+/// The command that is asked for, if there is one, it may have such arguments, and the user may do
+/// it.
+pub(crate) fn check(
+    door: &Door,
+    session: &Session,
+    request: Request<'_>,
+) -> Result<&'static Command, Failure> {
     let Some(command) = Command::named(request.arg(0)) else { return Err(unknown(request)) };
     command.check(request)?;
+    session.check_rights(command, request)?;
     if request.is_too_long() {
         let max = door.store().value_bytes_max();
         return Err(Failure::told(format!("ERR a value has at most {max} bytes")));

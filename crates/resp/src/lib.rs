@@ -58,6 +58,7 @@ mod serve;
 mod session;
 mod transaction;
 mod upkeep;
+mod users;
 mod values;
 
 pub use counters::Counters;
@@ -66,3 +67,4 @@ pub use inbox::{Inbox, Limits, ProtocolError, Read};
 pub use reply::Protocol;
 pub use request::Request;
 pub use serve::{Ended, serve};
+pub use users::{Users, UsersError};

@@ -40,7 +40,11 @@ impl Run {
 
     /// Takes `request`, if it is one that can be done with those before it.
     pub(crate) fn take(&mut self, door: &Door, session: &Session, request: Request<'_>) -> bool {
-        if session.queue.is_some() || self.order.len() == RUN_MAX || request.is_too_long() {
+        if session.queue.is_some()
+            || !session.may_do_all()
+            || self.order.len() == RUN_MAX
+            || request.is_too_long()
+        {
             return false;
         }
         let is = |name: &[u8]| request.arg(0).eq_ignore_ascii_case(name);

@@ -1,8 +1,12 @@
+use crate::command::{Command, UNASKED};
 use crate::door::{Client, Door};
+use crate::failure::Failure;
 use crate::reply::Protocol;
-use crate::request::KeptRequest;
+use crate::request::{KeptRequest, Request};
+use crate::users::User;
 use base::Key;
 use engine::{KeySpaceId, Version};
+use std::sync::Arc;
 
 /// Which answers a client wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +35,17 @@ pub(crate) struct Manner {
     pub(crate) protocol: Protocol,
     pub(crate) name: String,
     pub(crate) answers: Answers,
+    /// Who it is, once that is known.
+    pub(crate) user: Option<Arc<User>>,
+}
+
+impl Manner {
+    /// That of a connection that has said nothing.
+    fn new(door: &Door) -> Self {
+        let user = door.users().everybody();
+        let database = user.as_ref().map_or(0, |user| user.first_database());
+        Self { database, user, ..Self::default() }
+    }
 }
 
 /// A key of which EXEC is to know that it has not changed.
@@ -53,7 +68,7 @@ impl Session {
         let id = door.new_id();
         let session = Self {
             id,
-            manner: Manner::default(),
+            manner: Manner::new(door),
             queue: None,
             watched: Vec::new(),
             is_over: false,
@@ -65,7 +80,8 @@ impl Session {
                 since: now,
                 last: now,
                 name: String::new(),
-                database: 0,
+                user: session.user_name().to_owned(),
+                database: session.manner.database,
                 protocol: 2,
                 queued: None,
                 command: "NULL",
@@ -88,14 +104,71 @@ impl Session {
         if client.name != self.manner.name {
             client.name.clone_from(&self.manner.name);
         }
+        if client.user != self.user_name() {
+            self.user_name().clone_into(&mut client.user);
+        }
         client.database = self.manner.database;
         client.protocol = if self.manner.protocol == Protocol::Two { 2 } else { 3 };
         client.queued = self.queue.as_ref().map(|queue| queue.requests.len());
     }
 
+    /// The user's name; nothing before it is known.
+    pub(crate) fn user_name(&self) -> &str {
+        self.manner.user.as_ref().map_or("", |user| &user.name)
+    }
+
+    /// It is this user from here on.
+    pub(crate) fn become_user(&mut self, user: Arc<User>) {
+        if !user.may_select(self.manner.database) {
+            self.manner.database = user.first_database();
+        }
+        self.manner.user = Some(user);
+    }
+
+    /// Whether the user may do everything with the database.
+    pub(crate) fn may_do_all(&self) -> bool {
+        self.manner.user.as_ref().is_some_and(|user| user.may_do_all())
+    }
+
+    /// Whether the user may have this done.
+    pub(crate) fn check_rights(
+        &self,
+        command: &Command,
+        request: Request<'_>,
+    ) -> Result<(), Failure> {
+        if command.is(UNASKED) || self.may_do_all() {
+            return Ok(());
+        }
+        let Some(user) = &self.manner.user else {
+            return Err(Failure::told("NOAUTH Authentication required."));
+        };
+        if !user.may_run(command) {
+            let name = command.full_name(request);
+            let text = format!("NOPERM this user has no permissions to run the '{name}' command");
+            return Err(Failure::told(text));
+        }
+        if !user.may_use_keys_of(command, request) {
+            return Err(Failure::told(
+                "NOPERM this user has no permissions to access one of the keys used as arguments",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether the user may use a database.
+    pub(crate) fn check_database(&self, database: u16) -> Result<(), Failure> {
+        match &self.manner.user {
+            Some(user) if user.may_select(database) => Ok(()),
+            _ => {
+                let text = "NOPERM this user has no permissions to use database";
+                Err(Failure::told(format!("{text} {database}")))
+            }
+        }
+    }
+
     /// As it was at first.
-    pub(crate) fn reset(&mut self) {
-        self.manner = Manner::default();
+    pub(crate) fn reset(&mut self, door: &Door) {
+        self.manner = Manner::new(door);
         self.queue = None;
         self.watched.clear();
     }

@@ -33,6 +33,7 @@ Examples:
   kvasir serve --device mem:1GiB --nvme-tcp :4420 --http
   kvasir serve --device ./drive.kv --nvme-tcp :4420 --durability everysec
   kvasir serve --device ./drive.kv --resp :6379
+  kvasir serve --device ./drive.kv --resp 0.0.0.0:6379 --resp-users users.acl
   kvasir serve --config server.toml --check";
 
 /// Offer devices to NVMe hosts on a network, and to Redis clients
@@ -46,10 +47,14 @@ pub(crate) struct ServeArgs {
     /// is free
     #[arg(long, value_name = "ADDR", required_unless_present_any = ["config", "resp"])]
     pub(crate) nvme_tcp: Option<String>,
-    /// Where clients of the Redis protocol connect, on this machine: :PORT, as :6379; port 0 is any
-    /// that is free
+    /// Where clients of the Redis protocol connect: :PORT, as :6379, for this machine only, or
+    /// HOST:PORT; port 0 is any that is free
     #[arg(long, value_name = "ADDR")]
     pub(crate) resp: Option<String>,
+    /// Who they may be, and do: a file of lines as Redis has them in its ACL file; without it
+    /// everybody may do everything
+    #[arg(long, value_name = "FILE", requires = "resp")]
+    pub(crate) resp_users: Option<PathBuf>,
     /// Say by HTTP what the server is doing, for kvasir top: at HOST:PORT, HOST or :PORT [default:
     /// 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1")]
@@ -88,8 +93,8 @@ pub(crate) struct ServeArgs {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "device", "nvme_tcp", "resp", "http", "clock", "cores", "nqn", "seed", "state",
-            "durability", "checkpoint", "scrub"
+            "device", "nvme_tcp", "resp", "resp_users", "http", "clock", "cores", "nqn", "seed",
+            "state", "durability", "checkpoint", "scrub"
         ]
     )]
     pub(crate) config: Option<PathBuf>,

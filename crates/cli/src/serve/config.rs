@@ -4,8 +4,8 @@ use crate::output::Failure;
 use controller::Limits;
 use node::DiskOptions;
 use node::server::{
-    Config, ConnectionLimits, DeviceConfig, Pace, Served, ServedSubsystem, SubsystemConfig,
-    check_nqn, default_nqn, default_serial, parse_address, parse_http_address, parse_resp_address,
+    Config, ConnectionLimits, DeviceConfig, Pace, Served, ServedResp, ServedSubsystem,
+    SubsystemConfig, check_nqn, default_nqn, default_serial, parse_address, parse_http_address,
 };
 use std::path::Path;
 
@@ -17,7 +17,8 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
     let device = args.device.as_deref().expect("it is there where no file is");
     let nvme_tcp = args.nvme_tcp.as_deref().map(parse_address).transpose();
     let nvme_tcp = nvme_tcp.map_err(Failure::Refused)?;
-    let resp = args.resp.as_deref().map(parse_resp_address).transpose();
+    let users = args.resp_users.as_deref();
+    let resp = args.resp.as_deref().map(|text| ServedResp::named(text, users)).transpose();
     let resp = resp.map_err(Failure::Refused)?;
     let http = args.http.as_deref().map(parse_http_address).transpose();
     let http = http.map_err(Failure::Refused)?;

@@ -252,7 +252,7 @@ impl Drive {
                 began: None,
                 warning: None,
             }),
-            resp: device.resp.map(resp_uri),
+            resp: device.resp.as_ref().map(|resp| resp_uri(resp.address)),
             is_in_real_time: pace == Pace::Real && !device.device.starts_with("mem:"),
         }
     }

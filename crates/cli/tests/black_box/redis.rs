@@ -147,12 +147,44 @@ fn records_of_fields_outlive_a_kill_and_no_nvme_host_sees_them() {
 
 #[test]
 fn a_door_that_cannot_be_is_refused_in_a_sentence() {
-    for (words, sentence) in [
-        (["mem:64MiB", "0.0.0.0:0"], "give no password here yet: use :0 for this machine only"),
-        (["mem:64MiB?kind=block", ":0"], "a device without keys and values has no use for"),
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str, users: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, users).expect("it can be written");
+        shown(&path).to_owned()
+    };
+    let open = path("open", "user default on nopass ~* +@all\n");
+    let wrong = path("wrong", "# Users\nuser ann +nosuch\n");
+    for (device, words, sentence) in [
+        ("mem:64MiB", vec!["0.0.0.0:0"], "there are no users: give --resp-users a file"),
+        ("mem:64MiB", vec!["0.0.0.0:0", "--resp-users", &open], "default needs no password"),
+        ("mem:64MiB", vec![":0", "--resp-users", &wrong], "line 2 has \"+nosuch\", and there is"),
+        ("mem:64MiB", vec![":0", "--resp-users", "/nosuch"], "No such file"),
+        ("mem:64MiB?kind=block", vec![":0"], "a device without keys and values has no use for"),
     ] {
-        let Ran { code, stderr, .. } = kvasir(["serve", "--device", words[0], "--resp", words[1]]);
+        let words = ["serve", "--device", device, "--resp"].into_iter().chain(words);
+        let Ran { code, stderr, .. } = kvasir(words);
         assert_eq!((code, stderr.lines().count()), (Some(2), 1), "{stderr}");
         assert!(stderr.contains(sentence), "{stderr}");
     }
+}
+
+#[test]
+fn clients_of_other_machines_say_who_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("users.acl");
+    std::fs::write(&path, "user ann on >secret ~a:* +@all -@dangerous\n").expect("it is written");
+    let words = ["--device", "mem:64MiB", "--resp", "0.0.0.0:0", "--resp-users", shown(&path)];
+    let served = Serving::start(words);
+    let mut client = Client::of(&served);
+    client.says("set a:1 x", "-NOAUTH Authentication required.");
+    let refused = "-WRONGPASS invalid username-password pair or user is disabled.";
+    client.says("auth ann public", refused);
+    client.says("auth ann secret", "+OK");
+    client.says("set a:1 x", "+OK");
+    client.says(
+        "set b:1 x",
+        "-NOPERM this user has no permissions to access one of the keys used as arguments",
+    );
+    served.stop();
 }

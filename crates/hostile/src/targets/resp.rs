@@ -5,7 +5,7 @@ use base::{BufPool, Nanos};
 use clock::Group;
 use net::{Conditions, End, Network, Stream};
 use reactor::Reactor;
-use resp::{Door, Ended, Settings, serve};
+use resp::{Door, Ended, Settings, Users, serve};
 use std::cell::Cell;
 use std::io::{IoSlice, IoSliceMut};
 use std::rc::Rc;
@@ -38,7 +38,7 @@ pub fn resp(bytes: &[u8]) {
     let said = bytes.get(8..).unwrap_or_default().to_vec();
     reactor.run(async {
         let store = device::store(Group::new()).await;
-        let door = Rc::new(Door::new(store, SETTINGS, BufPool::new(1 << 20)));
+        let door = Rc::new(Door::new(store, Users::default(), SETTINGS, BufPool::new(1 << 20)));
         let tended = door.clone();
         clock::spawn(async move { tended.tend().await });
         let network = Network::new(1, conditions);

@@ -12,19 +12,6 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     found(text).ok_or_else(|| format!("there is no host of {text:?}"))
 }
 
-/// The same of the door of the Redis protocol, which lets in whoever comes: of this machine only.
-pub fn parse_resp_address(text: &str) -> Result<SocketAddr, String> {
-    let address = parse_address(text)?;
-    if !address.ip().is_loopback() {
-        return Err(format!(
-            "{text:?} is for other machines too, and clients of the Redis protocol give no \
-             password here yet: use :{} for this machine only",
-            address.port()
-        ));
-    }
-    Ok(address)
-}
-
 /// The same of the HTTP of a server: without a port that is [`HTTP_PORT`], and what a server says
 /// of where it answers is one too.
 pub fn parse_http_address(text: &str) -> Result<SocketAddr, String> {

@@ -118,7 +118,7 @@ impl Config {
             served: device.served.clone(),
             seed: device.seed,
             state: device.state.clone(),
-            resp: device.resp,
+            resp: device.resp.clone(),
         });
         ServerConfig {
             nvme_tcp: self.nvme_tcp.clone(),

@@ -3,18 +3,22 @@
 
 use super::connections::accept_all;
 use super::places::{Place, Places};
-use super::{ServedDevice, ServerError};
+use super::{ServedDevice, ServedResp, ServerError};
 use base::BufPool;
 use clock::{Bell, Monitor};
 use engine::Store;
 use net::Stream;
 use reactor::{TcpListener, TcpStream};
-use resp::{Door, Settings, serve};
+use resp::{Door, Settings, Users, serve};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// What a client is told for which there is no place.
+const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// Memory of buffers that a door keeps of each size.
 const POOL_BYTES: usize = 16 << 20;
@@ -24,6 +28,7 @@ pub(super) struct RespGate {
     /// The device, by its place in the server's list.
     pub(super) device: usize,
     listener: TcpListener,
+    users: Users,
     places: Places,
 }
 
@@ -34,11 +39,12 @@ impl RespGate {
         places: &Places,
     ) -> Result<Vec<Self>, ServerError> {
         let doors = devices.iter().enumerate();
-        let doors = doors.filter_map(|(place, device)| Some((place, device.resp?)));
-        let bind = |(device, address)| {
+        let doors = doors.filter_map(|(place, device)| Some((place, device.resp.as_ref()?)));
+        let bind = |(device, served): (usize, &ServedResp)| {
+            let (address, users) = (served.address, served.users.clone());
             let listener = TcpListener::bind(address);
             let listener = listener.map_err(|error| ServerError::Listen { address, error })?;
-            Ok(Self { device, listener, places: places.clone() })
+            Ok(Self { device, listener, users, places: places.clone() })
         };
         doors.map(bind).collect()
     }
@@ -54,8 +60,8 @@ impl RespGate {
         store: Arc<Store>,
         monitor: Option<Arc<Monitor>>,
     ) -> Result<RespDoor, ServerError> {
-        let Self { listener, places, .. } = self;
-        let door = Rc::new(Door::new(store, Settings::default(), BufPool::new(POOL_BYTES)));
+        let Self { listener, users, places, .. } = self;
+        let door = Rc::new(Door::new(store, users, Settings::default(), BufPool::new(POOL_BYTES)));
         let prepared = within(monitor.as_ref(), door.prepare()).await;
         prepared.map_err(ServerError::Resp)?;
         let (tended, inside) = (door.clone(), monitor.clone());
@@ -71,8 +77,10 @@ impl RespGate {
         let (accepting, serving) = (listener.clone(), clients.clone());
         clock::spawn(async move {
             accept_all(&accepting, |stream, _, _| {
-                if let Some(place) = places.take() {
-                    serving.clone().serve(stream, place);
+                match places.take() {
+                    Some(place) => serving.clone().serve(stream, place),
+                    // It fits what the kernel keeps for any connection.
+                    None => drop(stream.try_write(&[IoSlice::new(FULL)])),
                 }
             })
             .await;

@@ -1,3 +1,4 @@
+use super::ServedResp;
 use super::{ConnectionLimits, Served};
 use controller::Rules;
 use std::net::SocketAddr;
@@ -56,8 +57,8 @@ pub struct ServedDevice {
     pub seed: u64,
     /// The file that it is kept in from one start to the next; of an emulated drive only.
     pub state: Option<PathBuf>,
-    /// Where clients of the Redis protocol connect, if anywhere; port 0 is any that is free.
-    pub resp: Option<SocketAddr>,
+    /// Where clients of the Redis protocol connect, if anywhere.
+    pub resp: Option<ServedResp>,
 }
 
 /// A subsystem of a server.

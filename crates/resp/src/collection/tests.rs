@@ -5,6 +5,7 @@ use crate::door::Door;
 use crate::hidden;
 use crate::transaction::tests::{SPACE, door, key};
 use crate::transaction::{Transaction, create};
+use crate::users::Users;
 use base::{Buf, Nanos, Rng, mix};
 use clock::{Stage, UnixMillis, set_unix_now, unix_now};
 use engine::Error;
@@ -196,7 +197,7 @@ async fn fill(door: &Door) {
 /// Lets a door that was opened anew do what is left to do, for a while.
 async fn reopen(door: &Door) -> Door {
     let (settings, pool) = (*door.settings(), door.pool().clone());
-    let door = Door::new(door.store().clone(), settings, pool);
+    let door = Door::new(door.store().clone(), Users::default(), settings, pool);
     door.prepare().await.unwrap();
     door
 }

@@ -109,12 +109,12 @@ fn list(call: &Call<'_>) -> Outcome {
 
 fn line(id: u64, client: &Client) -> String {
     let seconds = |since: base::Nanos| (clock::now().0.saturating_sub(since.0)) / 1_000_000_000;
-    let Client { since, last, name, database, protocol, queued, command } = client;
+    let Client { since, last, name, user, database, protocol, queued, command } = client;
     let (age, idle) = (seconds(*since), seconds(*last));
     let queued = queued.map_or(-1, |queued| i64::try_from(queued).unwrap_or(i64::MAX));
     let flags = if queued < 0 { 'N' } else { 'x' };
     format!(
         "id={id} name={name} age={age} idle={idle} flags={flags} db={database} multi={queued} \
-         cmd={command} user=default resp={protocol}\n"
+         cmd={command} user={user} resp={protocol}\n"
     )
 }

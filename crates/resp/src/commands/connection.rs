@@ -1,5 +1,5 @@
 use super::keys::database_of;
-use crate::command::{ADMIN, AT_ONCE, Call, Command, FAST, NO_KEYS, Outcome, wrong_number};
+use crate::command::{AT_ONCE, Call, Command, FAST, NO_KEYS, Outcome, UNASKED, wrong_number};
 use crate::failure::Failure;
 use crate::number::integer;
 use crate::reply::{Protocol, Reply};
@@ -28,7 +28,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "hello",
         arity: -1,
-        flags: FAST,
+        flags: UNASKED | FAST,
         keys: NO_KEYS,
         summary: "Choose the protocol",
         run: |mut call| Box::pin(ready(hello(&mut call))),
@@ -36,7 +36,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "auth",
         arity: -2,
-        flags: FAST,
+        flags: UNASKED | FAST,
         keys: NO_KEYS,
         summary: "Say who is there",
         run: |mut call| Box::pin(ready(auth(&mut call))),
@@ -52,7 +52,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "quit",
         arity: -1,
-        flags: FAST | AT_ONCE,
+        flags: UNASKED | FAST | AT_ONCE,
         keys: NO_KEYS,
         summary: "End the connection",
         run: |mut call| Box::pin(ready(Ok(quit(&mut call)))),
@@ -60,7 +60,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "reset",
         arity: 1,
-        flags: FAST | AT_ONCE | ADMIN,
+        flags: UNASKED | FAST | AT_ONCE,
         keys: NO_KEYS,
         summary: "Make the connection as it was at first",
         run: |mut call| Box::pin(ready(Ok(reset(&mut call)))),
@@ -90,27 +90,28 @@ fn quit(call: &mut Call<'_>) -> Reply {
 }
 
 fn reset(call: &mut Call<'_>) -> Reply {
-    call.session.reset();
+    call.session.reset(call.door);
     Reply::Status("RESET")
 }
 
 fn auth(call: &mut Call<'_>) -> Outcome {
     match call.request.len() {
-        2 => Err(Failure::told(
+        2 if call.door.users().are_open() => Err(Failure::told(
             "ERR AUTH <password> called without any password configured for the default user. Are \
              you sure your configuration is correct?",
         )),
-        3 => admit(call.request.arg(1)).map(|()| Reply::OK),
+        2 => admit(call, b"default", call.request.arg(1)).map(|()| Reply::OK),
+        3 => admit(call, call.request.arg(1), call.request.arg(2)).map(|()| Reply::OK),
         _ => Err(Failure::SYNTAX),
     }
 }
 
-/// There is one user, whom any password lets in.
-fn admit(user: &[u8]) -> Result<(), Failure> {
-    if user == b"default" {
-        return Ok(());
-    }
-    Err(Failure::told("WRONGPASS invalid username-password pair or user is disabled."))
+/// Makes the client a user, if the password is right.
+fn admit(call: &mut Call<'_>, name: &[u8], password: &[u8]) -> Result<(), Failure> {
+    let text = "WRONGPASS invalid username-password pair or user is disabled.";
+    let user = call.door.users().admit(name, password).ok_or_else(|| Failure::told(text))?;
+    call.session.become_user(user);
+    Ok(())
 }
 
 fn hello(call: &mut Call<'_>) -> Outcome {
@@ -131,7 +132,7 @@ fn hello(call: &mut Call<'_>) -> Outcome {
     while at < call.request.len() {
         let left = call.request.len() - at - 1;
         if call.is_word(at, "auth") && left >= 2 {
-            admit(call.request.arg(at + 1))?;
+            admit(call, call.request.arg(at + 1), call.request.arg(at + 2))?;
             at += 3;
         } else if call.is_word(at, "setname") && left >= 1 {
             name = Some(name_of(call.request.arg(at + 1))?);
@@ -140,6 +141,13 @@ fn hello(call: &mut Call<'_>) -> Outcome {
             let asked = call.request.arg(at);
             return Err(Failure::quoting("ERR Syntax error in HELLO option '", asked, "'"));
         }
+    }
+    if call.session.manner.user.is_none() {
+        return Err(Failure::told(
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
+             HELLO AUTH <user> <pass> option can be used to authenticate the client and select the \
+             RESP protocol version at the same time",
+        ));
     }
     let manner = &mut call.session.manner;
     manner.protocol = protocol;

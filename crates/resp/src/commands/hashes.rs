@@ -6,7 +6,7 @@ use crate::number::{Decimal, integer};
 use crate::reply::Reply;
 use base::{Buf, Key};
 
-const ADDS: u8 = WRITE | GROWS | FAST;
+const ADDS: u16 = WRITE | GROWS | FAST;
 
 /// A command of a hash.
 macro_rules! of_hash {

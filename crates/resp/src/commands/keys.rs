@@ -185,7 +185,9 @@ pub(super) fn database_of(call: &Call<'_>, at: usize) -> Result<u16, Failure> {
     }
     let database = u16::try_from(number).ok();
     let database = database.filter(|number| *number < call.door.settings().databases);
-    database.ok_or_else(|| Failure::told("ERR DB index is out of range"))
+    let database = database.ok_or_else(|| Failure::told("ERR DB index is out of range"))?;
+    call.session.check_database(database)?;
+    Ok(database)
 }
 
 async fn randomkey(call: Call<'_>) -> Outcome {

@@ -10,7 +10,7 @@ use crate::transaction::Transaction;
 use clock::LocalFuture;
 use std::future::ready;
 
-const FLAGS: u8 = FAST | AT_ONCE;
+const FLAGS: u16 = FAST | AT_ONCE;
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command {
@@ -115,7 +115,8 @@ async fn exec_all(
         return Err(Failure::told("EXECABORT Transaction discarded because of previous errors."));
     }
     let is_apart = |kept: &KeptRequest| {
-        check(door, kept.request(door.counters())).is_ok_and(|command| command.is(APART))
+        let command = Command::named(kept.request(door.counters()).arg(0));
+        command.is_some_and(|command| command.is(APART))
     };
     if has_changed(door, watched).await? {
         return Ok(Reply::NullArray);
@@ -155,7 +156,7 @@ async fn together(
     let mut replies = Vec::with_capacity(requests.len());
     for kept in requests {
         let request: Request<'_> = kept.request(door.counters());
-        let reply = match check(door, request) {
+        let reply = match check(door, session, request) {
             Err(failure) => failure.reply(),
             Ok(command) => {
                 let transaction = &mut transaction;

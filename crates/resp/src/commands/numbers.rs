@@ -4,7 +4,7 @@ use crate::number::{Decimal, integer};
 use crate::reply::Reply;
 use base::Buf;
 
-const FLAGS: u8 = WRITE | GROWS | FAST;
+const FLAGS: u16 = WRITE | GROWS | FAST;
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command {

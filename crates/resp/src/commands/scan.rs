@@ -1,5 +1,5 @@
 use crate::collection::{Collection, Kind};
-use crate::command::{APART, Call, Command, NO_KEYS, Outcome, READ};
+use crate::command::{APART, Call, Command, DANGEROUS, NO_KEYS, Outcome, READ};
 use crate::failure::Failure;
 use crate::glob::matches;
 use crate::hidden;
@@ -25,7 +25,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "keys",
         arity: 2,
-        flags: READ | APART,
+        flags: READ | APART | DANGEROUS,
         keys: NO_KEYS,
         summary: "Return all keys that are like a pattern",
         run: |call| Box::pin(keys(call)),

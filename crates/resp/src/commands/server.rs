@@ -1,6 +1,7 @@
 use super::connection::REDIS_VERSION;
 use crate::command::{
-    ADMIN, APART, Call, Command, FAMILIES, FAST, FLAG_NAMES, NO_KEYS, Outcome, READ, WRITE, Words,
+    ADMIN, APART, Call, Command, DANGEROUS, FAMILIES, FAST, FLAG_NAMES, NO_KEYS, Outcome, READ,
+    WRITE, Words,
 };
 use crate::door::Door;
 use crate::failure::Failure;
@@ -31,7 +32,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "info",
         arity: -1,
-        flags: 0,
+        flags: DANGEROUS,
         keys: NO_KEYS,
         summary: "Tell what the server has done",
         run: |mut call| Box::pin(ready(info(&mut call))),
@@ -55,7 +56,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "flushall",
         arity: -1,
-        flags: WRITE | APART,
+        flags: WRITE | APART | DANGEROUS,
         keys: NO_KEYS,
         summary: "Delete all keys of all databases",
         run: |call| Box::pin(flushall(call)),
@@ -63,7 +64,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command {
         name: "flushdb",
         arity: -1,
-        flags: WRITE | APART,
+        flags: WRITE | APART | DANGEROUS,
         keys: NO_KEYS,
         summary: "Delete all keys of a database",
         run: |call| Box::pin(flushdb(call)),
@@ -267,6 +268,9 @@ fn check_when(call: &Call<'_>) -> Result<(), Failure> {
 
 async fn flushall(call: Call<'_>) -> Outcome {
     check_when(&call)?;
+    for database in 0..call.door.settings().databases {
+        call.session.check_database(database)?;
+    }
     for database in 0..call.door.settings().databases {
         call.door.empty(Door::space(database)).await?;
     }

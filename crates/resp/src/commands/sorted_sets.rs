@@ -7,7 +7,7 @@ use crate::number::parse_score;
 use crate::reply::Reply;
 use base::Key;
 
-const ADDS: u8 = WRITE | GROWS | FAST;
+const ADDS: u16 = WRITE | GROWS | FAST;
 
 /// A command of a sorted set.
 macro_rules! of_set {

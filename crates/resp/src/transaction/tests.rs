@@ -3,6 +3,7 @@
 use super::Transaction;
 use crate::door::{Door, Settings};
 use crate::failure::Failure;
+use crate::users::Users;
 use base::{Buf, BufPool, Key};
 use clock::Group;
 use engine::{Ack, Config, HashIndex, IndexConfig, KeySpaceId, Store};
@@ -36,7 +37,7 @@ pub(crate) async fn door() -> Door {
     };
     let store = Store::format(Arc::new(Memory::new(SHAPE)), config);
     store.create_key_space(SPACE).await.expect("there is room");
-    Door::new(store, Settings::default(), BufPool::new(1 << 20))
+    Door::new(store, Users::default(), Settings::default(), BufPool::new(1 << 20))
 }
 
 pub(crate) fn key(name: &str) -> Key {

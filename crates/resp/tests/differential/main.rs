@@ -11,3 +11,4 @@ mod redis;
 mod same;
 mod slow;
 mod together;
+mod users;

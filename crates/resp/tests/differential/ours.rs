@@ -7,7 +7,7 @@ use clock::{Group, Stage};
 use engine::{Ack, Config, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{Media, Memory, Shape, Victims};
 use net::{Conditions, End, Network, Stream};
-use resp::{Door, Settings, serve};
+use resp::{Door, Settings, Users, serve};
 use std::io::{IoSlice, IoSliceMut};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,17 +21,24 @@ const SHAPE: Shape = Shape {
     frames: None,
 };
 
+const BUFFER: Ack = Ack::Buffer { bytes: 8 << 20 };
+
 /// A door to an empty store.
 pub(crate) async fn door(seed: u64) -> Rc<Door> {
-    door_to(Arc::new(Memory::new(SHAPE)), seed, Ack::Buffer { bytes: 8 << 20 }).await
+    door_to(Arc::new(Memory::new(SHAPE)), Users::default(), seed, BUFFER).await
+}
+
+/// The same, for these users.
+pub(crate) async fn door_for(users: Users) -> Rc<Door> {
+    door_to(Arc::new(Memory::new(SHAPE)), users, 1, BUFFER).await
 }
 
 /// The same, of a store that takes its time to write, and answers when that is done.
 pub(crate) async fn slow_door(seed: u64) -> Rc<Door> {
-    door_to(Arc::new(Slow::new(SHAPE, seed)), seed, Ack::Program).await
+    door_to(Arc::new(Slow::new(SHAPE, seed)), Users::default(), seed, Ack::Program).await
 }
 
-async fn door_to(media: Arc<dyn Media>, seed: u64, ack: Ack) -> Rc<Door> {
+async fn door_to(media: Arc<dyn Media>, users: Users, seed: u64, ack: Ack) -> Rc<Door> {
     let config = Config {
         capacity_bytes: 32 << 20,
         ack,
@@ -47,7 +54,7 @@ async fn door_to(media: Arc<dyn Media>, seed: u64, ack: Ack) -> Rc<Door> {
     let store = Store::format(media, config);
     store.create_key_space(KeySpaceId(1)).await.expect("there is room");
     let settings = Settings { seed, ..Settings::default() };
-    let door = Rc::new(Door::new(store, settings, BufPool::new(1 << 22)));
+    let door = Rc::new(Door::new(store, users, settings, BufPool::new(1 << 22)));
     let tended = door.clone();
     clock::spawn(async move { tended.tend().await });
     door

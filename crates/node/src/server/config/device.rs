@@ -1,16 +1,26 @@
 use crate::disk_drive::{durability, no_durability, scrub_rate};
+use crate::profile::field::Field;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
-use crate::server::{NotServed, Pace, Served, ServerError, parse_resp_address};
+use crate::server::{NotServed, Pace, Served, ServedResp, ServerError};
 use crate::{DiskOptions, ProfileError};
 use base::parse_size;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub(super) const SCHEMA: Schema = Schema {
     name: "device",
     title: "[[device]]",
-    keys: &["name", "device", "seed", "state", "resp", "durability", "checkpoint", "scrub"],
+    keys: &[
+        "name",
+        "device",
+        "seed",
+        "state",
+        "resp",
+        "resp_users",
+        "durability",
+        "checkpoint",
+        "scrub",
+    ],
 };
 
 /// A device of a server.
@@ -27,7 +37,7 @@ pub struct DeviceConfig {
     /// The file that it is kept in.
     pub state: Option<PathBuf>,
     /// Where clients of the Redis protocol connect.
-    pub resp: Option<SocketAddr>,
+    pub resp: Option<ServedResp>,
 }
 
 pub(super) fn read_all(
@@ -59,18 +69,21 @@ pub(super) fn read_all(
             Ok(path)
         });
         let state = state.transpose()?;
-        let resp = resp_address(section)?;
+        let resp = served_resp(section, folder)?;
         devices.push(DeviceConfig { name, device, served, seed, state, resp });
     }
     Ok(devices)
 }
 
-fn resp_address(section: Section<'_>) -> Result<Option<SocketAddr>, ProfileError> {
-    let address = section.optional("resp").map(|field| {
-        let address = parse_resp_address(&field.line_of_text()?);
-        address.map_err(|problem| field.wrong(problem))
-    });
-    address.transpose()
+fn served_resp(section: Section<'_>, folder: &Path) -> Result<Option<ServedResp>, ProfileError> {
+    let users = section.optional("resp_users");
+    let Some(field) = section.optional("resp") else {
+        let alone = |field: Field<'_>| field.wrong("it is of no use without resp".to_owned());
+        return users.map_or(Ok(None), |field| Err(alone(field)));
+    };
+    let users = users.map(|field| Ok(folder.join(field.line_of_text()?))).transpose()?;
+    let served = ServedResp::named(&field.line_of_text()?, users.as_deref());
+    served.map(Some).map_err(|problem| field.wrong(problem))
 }
 
 /// How a drive on a disk is used.
