@@ -10,6 +10,7 @@ use crate::record::{Kind, Sequence};
 use crate::repair::repaired;
 use crate::sabotage::Sabotage;
 use crate::store::{Ack, Store};
+use crate::values::Cached;
 use crate::write::Version;
 use base::{Buf, Key, Nanos};
 use clock::{Class, Stage, UnixMillis};
@@ -232,6 +233,9 @@ impl Store {
         if let Some(unlanded) = record {
             return Box::pin(self.unlanded_content(address, key, unlanded)).await;
         }
+        if let Some(cached) = self.log.values.get(address) {
+            return Ok(known_content(cached, key));
+        }
         self.counters.count_retrieve_read();
         let layout = self.log.layout;
         let offset = layout.offset(address);
@@ -261,7 +265,9 @@ impl Store {
         let (value_len, value_crc) = (header.value_len, header.value_crc);
         let (expires, sequence) = (header.expires, header.sequence);
         let first = First { part, value_len, value_crc, expires, sequence };
-        self.whole(address.page(), first).await.map(Content::Value)
+        let whole = self.whole(address.page(), first).await?;
+        self.log.values.note(address, &header, Some(&whole.value));
+        Ok(Content::Value(whole))
     }
 
     /// As [`Self::content`], for a record whose header is damaged on its page. The value is read
@@ -377,4 +383,17 @@ impl Store {
         let view = PageView::new(layout, &page).ok_or(Error::Unrecovered)?;
         view.continuation().ok_or(Error::Unrecovered)
     }
+}
+
+/// What a record in memory says of `key`.
+fn known_content(cached: Cached, key: &Key) -> Content {
+    let Cached { key: of, value, expires, sequence } = cached;
+    if of != *key {
+        return Content::OtherKey;
+    }
+    if has_expired(expires) {
+        return Content::Absent;
+    }
+    let version = Version::of(sequence);
+    Content::Value(Retrieved { value, expires, version })
 }

@@ -12,6 +12,7 @@ use crate::pending::Pending;
 use crate::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::store::Ack;
 use crate::summary::Summary;
+use crate::values::Values;
 use base::{Buf, Key};
 use clock::{Class, Rank, Stage, TaskId, UnixMillis};
 use hashbrown::HashMap;
@@ -29,6 +30,7 @@ pub(crate) struct Log {
     pub(crate) shape: Shape,
     pub(crate) layout: Layout,
     pub(crate) headers: Headers,
+    pub(crate) values: Values,
     /// Hosts are answered before their pages have landed.
     pub(crate) answers_early: bool,
     /// Extents that are kept for the index's table pages.
@@ -383,8 +385,9 @@ impl Log {
         };
         let (layout, table_extents) = (Layout::new(&shape), AtomicU32::new(0));
         let state = Mutex::new(state);
-        let headers = Headers::new(0);
-        Self { media, shape, layout, headers, answers_early: false, table_extents, state }
+        let (headers, values) = (Headers::new(0), Values::new(0));
+        let answers_early = false;
+        Self { media, shape, layout, headers, values, answers_early, table_extents, state }
     }
 
     #[inline]
@@ -555,6 +558,7 @@ impl Log {
         for (offset, header) in view.headers(self.layout) {
             let address = self.layout.address(number, offset, header.len(), header.value_len);
             self.headers.forget(address);
+            self.values.forget(address);
         }
     }
 

@@ -15,6 +15,7 @@ use crate::record::Sequence;
 use crate::sabotage::Sabotage;
 use crate::scrub::Scrubber;
 use crate::tables::Tables;
+use crate::values::{CacheCounts, Values};
 use crate::write::Version;
 use base::Key;
 use base::limits::VALUE_BYTES_MAX;
@@ -54,6 +55,9 @@ pub struct Config {
     /// Bytes of memory in which headers of records are kept, so that the key of what is replaced,
     /// deleted or asked for need not be read: 64 for each. 0 keeps none, as firmware does.
     pub headers_bytes: u64,
+    /// Bytes of memory in which values are kept that were lately read or written. 0 keeps none, as
+    /// firmware does.
+    pub cache_bytes: u64,
     /// Whether all that [`Ack::Buffer`] has in memory outlives a loss of power. If not, what was
     /// overwritten there is not erased before that is on the medium.
     pub saves_buffer: bool,
@@ -148,6 +152,7 @@ impl Store {
     pub(crate) fn new(mut log: Log, config: Config) -> Arc<Self> {
         log.answers_early = config.ack != Ack::Program;
         log.headers = Headers::new(config.headers_bytes);
+        log.values = Values::new(config.cache_bytes);
         let index = (config.index)(&config.index_config);
         let table_extents = index.table_extents(&log.shape);
         log.keep_extents(table_extents);
@@ -232,6 +237,11 @@ impl Store {
             index_entries: self.index.entries(),
             index_bytes: self.index.memory_bytes(),
         }
+    }
+
+    /// What the cache of values has done.
+    pub fn cache_counts(&self) -> CacheCounts {
+        self.log.values.counts()
     }
 
     /// What the store has done since it was opened.

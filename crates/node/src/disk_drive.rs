@@ -38,7 +38,12 @@ pub struct DiskOptions {
     /// Bytes per second of the drive that are read in the background to see whether they are whole,
     /// at most; 0 for none.
     pub scrub_rate: u64,
+    /// Bytes of memory for values that were lately read or written; 0 for none.
+    pub cache_bytes: u64,
 }
+
+/// Bytes of memory for values that a server takes unless it is told otherwise.
+pub const CACHE_BYTES: u64 = 256 << 20;
 
 /// The ways in which a drive answers stores, by name.
 pub const DURABILITIES: [(&str, Durability); 3] = [
@@ -59,6 +64,14 @@ pub fn no_durability(name: &str) -> String {
     format!("the durability of a drive is one of {names}, not {name:?}")
 }
 
+/// The bytes of a cache of values that `text` says: a size, or `off`.
+pub fn cache_size(text: &str) -> Result<u64, String> {
+    match text {
+        "off" => Ok(0),
+        size => parse_size(size).map_err(|error| format!("{error}, or say off")),
+    }
+}
+
 /// The rate of scrubbing, in bytes per second, that `text` says: a size, or `off`.
 pub fn scrub_rate(text: &str) -> Result<u64, String> {
     match text {
@@ -73,7 +86,15 @@ impl Default for DiskOptions {
             durability: Durability::Group,
             checkpoint_bytes: CHECKPOINT_BYTES,
             scrub_rate: SCRUB_RATE,
+            cache_bytes: 0,
         }
+    }
+}
+
+impl DiskOptions {
+    /// How a server uses a drive unless it is told otherwise.
+    pub fn of_server() -> Self {
+        Self { cache_bytes: CACHE_BYTES, ..Self::default() }
     }
 }
 
@@ -297,6 +318,7 @@ pub(crate) fn config(info: &DriveInfo, options: DiskOptions, group: Group) -> en
         index_config: IndexConfig::default(),
         checkpoint_bytes: options.checkpoint_bytes,
         headers_bytes: (capacity_bytes / HEADERS_SHARE).min(HEADERS_BYTES_MAX),
+        cache_bytes: options.cache_bytes,
         saves_buffer: true,
         group,
         seed: 1,

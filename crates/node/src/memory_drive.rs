@@ -99,6 +99,7 @@ async fn store(size_bytes: u64, group: Group, seed: u64) -> Result<Arc<Store>, e
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,
+        cache_bytes: 0,
         saves_buffer: true,
         group,
         seed,

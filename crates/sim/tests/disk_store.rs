@@ -125,6 +125,7 @@ const EVERY_SECOND: DiskOptions = DiskOptions {
     durability: Durability::EverySecond,
     checkpoint_bytes: node::CHECKPOINT_BYTES,
     scrub_rate: 0,
+    cache_bytes: 0,
 };
 
 /// A disk that has lost its power as a change of this number of a checkpoint began, of values that

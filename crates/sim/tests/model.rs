@@ -248,6 +248,7 @@ impl Run {
             index_config,
             checkpoint_bytes: [0, 300_000][self.below(2)],
             headers_bytes: [0, 20_000][self.below(2)],
+            cache_bytes: [0, 20_000][self.below(2)],
             saves_buffer: true,
             group: clock::Group::new(),
             seed: self.rng.next_u64(),

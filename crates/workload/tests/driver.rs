@@ -73,6 +73,7 @@ async fn device_on(
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,
+        cache_bytes: 0,
         saves_buffer: true,
         group,
         seed: 1,

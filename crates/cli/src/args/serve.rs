@@ -88,13 +88,17 @@ pub(crate) struct ServeArgs {
     /// second at most, or off [default: 32MiB]
     #[arg(long, value_name = "RATE", value_parser = node::scrub_rate)]
     pub(crate) scrub: Option<u64>,
+    /// Memory for values of a drive on a disk that were lately read or written, or off [default:
+    /// 256MiB]
+    #[arg(long, value_name = "SIZE", value_parser = node::cache_size)]
+    pub(crate) cache: Option<u64>,
     /// A TOML file that says all of that
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with_all = [
             "device", "nvme_tcp", "resp", "resp_users", "http", "clock", "cores", "nqn", "seed",
-            "state", "durability", "checkpoint", "scrub"
+            "state", "durability", "checkpoint", "scrub", "cache"
         ]
     )]
     pub(crate) config: Option<PathBuf>,

@@ -54,11 +54,12 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
 
 /// How a drive on a disk is to be used.
 fn options(args: &ServeArgs) -> Result<DiskOptions, Failure> {
-    let mut options = DiskOptions::default();
+    let mut options = DiskOptions::of_server();
     if let Some(name) = &args.durability {
         options.durability = drive::durability(name)?;
     }
     options.checkpoint_bytes = args.checkpoint.unwrap_or(options.checkpoint_bytes);
     options.scrub_rate = args.scrub.unwrap_or(options.scrub_rate);
+    options.cache_bytes = args.cache.unwrap_or(options.cache_bytes);
     Ok(options)
 }

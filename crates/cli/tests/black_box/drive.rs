@@ -164,7 +164,7 @@ fn reactors_on_threads_of_their_own_use_one_drive() {
 fn a_server_says_what_its_disk_does_for_a_byte_of_hosts() {
     let (_folder, path) = formatted();
     let words = ["--device", shown(&path), "--nvme-tcp", ":0", "--http", ":0", "--scrub", "off"];
-    let served = Serving::start(words);
+    let served = Serving::start(words.into_iter().chain(["--cache", "off"]));
     let factors = || {
         let sample = json(["top", served.ready["http"].as_str().unwrap(), "--once", "--json"]);
         let device = sample["devices"][0].clone();

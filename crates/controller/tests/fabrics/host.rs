@@ -195,6 +195,7 @@ async fn store(group: Group, medium: Arc<Fragile<Memory>>) -> Arc<Store> {
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,
+        cache_bytes: 0,
         saves_buffer: true,
         group,
         seed: 1,

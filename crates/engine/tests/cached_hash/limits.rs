@@ -40,6 +40,7 @@ fn one_key_more_than_the_index_holds_is_refused_until_another_is_deleted() {
             index_config: IndexConfig { dram_bytes: 0, keys_max: 50 },
             checkpoint_bytes: 0,
             headers_bytes: 0,
+            cache_bytes: 0,
             saves_buffer: true,
             group: clock::Group::new(),
             seed: 1,

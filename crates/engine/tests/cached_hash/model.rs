@@ -68,6 +68,7 @@ impl Plan {
             index_config: IndexConfig { dram_bytes: self.dram_bytes, keys_max },
             checkpoint_bytes: self.checkpoint_bytes,
             headers_bytes: 0,
+            cache_bytes: 0,
             saves_buffer: true,
             group: clock::Group::new(),
             seed: self.seed,

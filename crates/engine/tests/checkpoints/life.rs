@@ -74,6 +74,7 @@ pub(crate) fn config(rng: &mut Rng, shape: &Shape) -> Config {
         index_config: IndexConfig::default(),
         checkpoint_bytes: [0, 0, 100_000][usize::try_from(rng.below(3)).expect("few")],
         headers_bytes: 0,
+        cache_bytes: 0,
         saves_buffer: true,
         group: clock::Group::new(),
         seed: rng.next_u64(),

@@ -35,6 +35,7 @@ pub(crate) fn config(shape: Shape, ack: Ack) -> Config {
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,
+        cache_bytes: 0,
         saves_buffer: true,
         group: clock::Group::new(),
         seed: 1,

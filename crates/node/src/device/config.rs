@@ -112,6 +112,7 @@ pub(super) fn store(
         index_config: index.config(profile.kv_bytes()),
         checkpoint_bytes: log.checkpoint_bytes,
         headers_bytes: 0,
+        cache_bytes: 0,
         saves_buffer: saves_buffer(profile, &media.shape(), nand.may_fail()),
         group: shared.group,
         seed: shared.seed,

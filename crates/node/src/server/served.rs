@@ -67,7 +67,7 @@ impl Served {
         let path = folder.join(name);
         let is_toml = path.extension().is_some_and(|end| end == "toml");
         if !is_toml && !Profile::is_built_in(name) && (name.contains('/') || path.exists()) {
-            return Ok(Self::Disk { path, options: DiskOptions::default() });
+            return Ok(Self::Disk { path, options: DiskOptions::of_server() });
         }
         let profile = if Profile::is_path(name) {
             Profile::load(&folder.join(name).to_string_lossy())?
@@ -100,7 +100,7 @@ impl Served {
     pub fn with_options(self, options: DiskOptions) -> Result<Self, NotServed> {
         match self {
             Self::Disk { path, .. } => Ok(Self::Disk { path, options }),
-            _ if options == DiskOptions::default() => Ok(self),
+            _ if options == DiskOptions::of_server() => Ok(self),
             _ => Err(NotServed::NotADisk),
         }
     }

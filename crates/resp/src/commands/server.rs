@@ -203,24 +203,28 @@ fn server_lines(door: &Door) -> String {
 }
 
 fn memory_lines(door: &Door) -> String {
-    let usage = door.store().usage();
+    let (usage, cache) = (door.store().usage(), door.store().cache_counts());
     let (live, capacity) = (usage.values.bytes, door.store().capacity_bytes());
     format!(
-        "index_bytes:{}\r\nindex_entries:{}\r\nvalue_bytes:{live}\r\ncapacity_bytes:{capacity}\r\n",
-        usage.index_bytes, usage.index_entries
+        "index_bytes:{}\r\nindex_entries:{}\r\nvalue_bytes:{live}\r\ncapacity_bytes:{capacity}\r\n\
+         cache_bytes:{}\r\n",
+        usage.index_bytes, usage.index_entries, cache.bytes
     )
 }
 
 fn stats_lines(door: &Door) -> String {
-    let counters = door.counters();
+    let (counters, cache) = (door.counters(), door.store().cache_counts());
     format!(
         "total_connections_received:{}\r\ntotal_commands_processed:{}\r\n\
-         total_net_input_bytes:{}\r\ntotal_net_output_bytes:{}\r\ncopied_value_bytes:{}\r\n",
+         total_net_input_bytes:{}\r\ntotal_net_output_bytes:{}\r\ncopied_value_bytes:{}\r\n\
+         cache_hits:{}\r\ncache_misses:{}\r\n",
         counters.connections(),
         counters.commands(),
         counters.read_bytes(),
         counters.written_bytes(),
         counters.copied_bytes(),
+        cache.hits,
+        cache.misses,
     )
 }
 

@@ -31,6 +31,7 @@ pub(crate) async fn door() -> Door {
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,
+        cache_bytes: 0,
         saves_buffer: true,
         group: Group::new(),
         seed: 1,

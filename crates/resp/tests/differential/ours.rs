@@ -47,6 +47,7 @@ async fn door_to(media: Arc<dyn Media>, users: Users, seed: u64, ack: Ack) -> Rc
         index_config: IndexConfig::default(),
         checkpoint_bytes: 0,
         headers_bytes: 0,
+        cache_bytes: 0,
         saves_buffer: true,
         group: Group::new(),
         seed,

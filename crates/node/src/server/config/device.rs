@@ -1,4 +1,4 @@
-use crate::disk_drive::{durability, no_durability, scrub_rate};
+use crate::disk_drive::{cache_size, durability, no_durability, scrub_rate};
 use crate::profile::field::Field;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
@@ -20,6 +20,7 @@ pub(super) const SCHEMA: Schema = Schema {
         "durability",
         "checkpoint",
         "scrub",
+        "cache",
     ],
 };
 
@@ -88,7 +89,7 @@ fn served_resp(section: Section<'_>, folder: &Path) -> Result<Option<ServedResp>
 
 /// How a drive on a disk is used.
 fn with_options(section: Section<'_>, served: Served) -> Result<Served, ProfileError> {
-    let mut options = DiskOptions::default();
+    let mut options = DiskOptions::of_server();
     let mut last = None;
     if let Some(field) = section.optional("durability") {
         let name = field.line_of_text()?;
@@ -104,6 +105,11 @@ fn with_options(section: Section<'_>, served: Served) -> Result<Served, ProfileE
     if let Some(field) = section.optional("scrub") {
         let text = field.line_of_text()?;
         options.scrub_rate = scrub_rate(&text).map_err(|problem| field.wrong(problem))?;
+        last = Some(field);
+    }
+    if let Some(field) = section.optional("cache") {
+        let text = field.line_of_text()?;
+        options.cache_bytes = cache_size(&text).map_err(|problem| field.wrong(problem))?;
         last = Some(field);
     }
     let Some(field) = last else { return Ok(served) };
