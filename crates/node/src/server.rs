@@ -18,6 +18,7 @@ mod http;
 mod identity;
 mod inquirer;
 mod kept;
+mod metrics;
 mod pace;
 mod places;
 mod reactors;
@@ -42,8 +43,8 @@ pub use self::served::{NotServed, Pace, Served};
 pub use self::served_resp::ServedResp;
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 pub use self::status::{
-    AssociationStatus, DeviceStatus, NamespaceStatus, QueueStatus, ReactorStatus, ScrubStatus,
-    ServerStatus, Status, SubsystemStatus, WorkStatus,
+    AssociationStatus, CacheStatus, DeviceStatus, NamespaceStatus, QueueStatus, ReactorStatus,
+    RedisStatus, ScrubStatus, ServerStatus, Status, SubsystemStatus, WorkStatus,
 };
 
 use self::desk::{Desk, Facts};

@@ -4,6 +4,7 @@ use crate::drive::{formatted, shown};
 use crate::program::{Ran, kvasir};
 use crate::serving::{Serving, keys, kv, store};
 use rustix::process::Signal;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
@@ -167,6 +168,70 @@ fn a_door_that_cannot_be_is_refused_in_a_sentence() {
         assert_eq!((code, stderr.lines().count()), (Some(2), 1), "{stderr}");
         assert!(stderr.contains(sentence), "{stderr}");
     }
+}
+
+/// The samples of a page of Prometheus, by name and labels: each of a type that was said before.
+fn samples(page: &str) -> BTreeMap<String, f64> {
+    let (mut typed, mut samples) = (BTreeSet::new(), BTreeMap::new());
+    for line in page.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').expect("a name and a type");
+            assert!(["counter", "gauge"].contains(&kind) && typed.insert(name), "{line}");
+            assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+        } else if !line.starts_with("# HELP ") {
+            let (series, value) = line.rsplit_once(' ').expect("a sample");
+            let name = series.split('{').next().expect("a name");
+            assert!(typed.contains(name), "{line}");
+            let before = samples.insert(series.to_owned(), value.parse().expect("a number"));
+            assert_eq!(before, None, "{line}");
+        }
+    }
+    samples
+}
+
+fn page(url: &str, path: &str) -> String {
+    let address = url.strip_prefix("http://").expect("a URL").split('/').next().expect("a host");
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it is there");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    body.to_owned()
+}
+
+#[test]
+fn prometheus_is_told_what_clients_have_done() {
+    let (_folder, path) = formatted();
+    let words = ["--device", shown(&path), "--resp", ":0", "--http", ":0"];
+    let served = Serving::start(words);
+    let mut client = Client::of(&served);
+    for number in 0..20 {
+        client.says(&format!("set key{number} {number}"), "+OK");
+        client.says(&format!("get key{number}"), &number.to_string());
+    }
+    let url = served.ready["http"].as_str().expect("it has a URL").to_owned();
+    let samples = samples(&page(&url, "/metrics"));
+    let of_device = |name: &str| {
+        let mut named = samples.iter().filter(|(series, _)| series.starts_with(name));
+        *named.next().unwrap_or_else(|| panic!("there is no {name}")).1
+    };
+    for (name, value) in [
+        ("kvasir_redis_clients{", 1.0),
+        ("kvasir_redis_connections_total{", 1.0),
+        ("kvasir_redis_commands_total{", 40.0),
+        ("kvasir_device_commands_total{", 0.0),
+        ("kvasir_scrub_damaged_pages_total{", 0.0),
+    ] {
+        assert!((of_device(name) - value).abs() < 0.5, "{name}: {}", of_device(name));
+    }
+    // What was stored is at hand, and on the disk too.
+    assert!(of_device("kvasir_cache_hits_total{") > 0.0);
+    assert!(of_device("kvasir_flash_programmed_bytes_total{") > 4_096.0);
+    let status: serde_json::Value = serde_json::from_str(&page(&url, "/status")).expect("JSON");
+    assert_eq!(status["devices"][0]["redis"]["commands"], 40);
+    served.stop();
 }
 
 #[test]

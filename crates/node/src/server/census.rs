@@ -4,9 +4,10 @@ use super::connections::{ConnectionCensus, Connections};
 use super::drive::{Drive, Space};
 use super::house::House;
 use super::report::Moved;
+use super::status::RedisStatus;
 use base::Nanos;
 use controller::{AssociationCensus, Subsystems, Work};
-use engine::Scrubbed;
+use engine::{CacheCounts, Scrubbed};
 use reactor::{NoticeEnd, NoticeWriter};
 use spec::CommandSet;
 use std::collections::BTreeMap;
@@ -38,6 +39,8 @@ pub(super) struct DeviceCensus {
     pub(super) read: Option<u64>,
     pub(super) space: Option<Space>,
     pub(super) scrubbed: Option<Scrubbed>,
+    pub(super) cache: Option<CacheCounts>,
+    pub(super) redis: Option<RedisStatus>,
 }
 
 #[derive(Debug)]
@@ -68,6 +71,8 @@ impl DeviceCensus {
             read: drive.read_bytes(),
             space: drive.space(),
             scrubbed: drive.scrubbed(),
+            cache: drive.cache_counts(),
+            redis: None,
         }
     }
 }

@@ -2,8 +2,8 @@ use super::census::{Census, Questions};
 use super::places::Places;
 use super::status::{Status, SubsystemStatus};
 use base::Nanos;
-use hyper::body::Bytes;
 use reactor::Remote;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::timeout;
@@ -32,7 +32,7 @@ const FRESH: Duration = Duration::from_millis(100);
 pub(super) struct Desk {
     facts: Facts,
     questions: Questions,
-    latest: Mutex<Option<(Instant, Bytes)>>,
+    latest: Mutex<Option<(Instant, Arc<Status>)>>,
 }
 
 impl Desk {
@@ -40,8 +40,8 @@ impl Desk {
         Self { facts, questions, latest: Mutex::default() }
     }
 
-    /// What the server is doing, as JSON. `None` when a reactor does not answer.
-    pub(super) async fn status(&self) -> Option<Bytes> {
+    /// What the server is doing. `None` when a reactor does not answer.
+    pub(super) async fn status(&self) -> Option<Arc<Status>> {
         let mut latest = self.latest.lock().await;
         if let Some((at, status)) = &*latest
             && at.elapsed() < FRESH
@@ -51,11 +51,9 @@ impl Desk {
         let at = Instant::now();
         let uptime = Nanos(u64::try_from((at - self.facts.began).as_nanos()).ok()?);
         let censuses = timeout(PATIENCE, self.ask()).await.ok()??;
-        let status = Status::of(&self.facts, uptime, &censuses);
-        let json = serde_json::to_vec(&status).expect("it has only names as keys");
-        let json = Bytes::from(json);
-        *latest = Some((at, json.clone()));
-        Some(json)
+        let status = Arc::new(Status::of(&self.facts, uptime, &censuses));
+        *latest = Some((at, status.clone()));
+        Some(status)
     }
 
     /// All at once, so that they answer at about the same time.

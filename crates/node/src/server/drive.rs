@@ -7,7 +7,7 @@ use crate::{
 };
 use clock::Monitor;
 use controller::{Controller, FlashFigures};
-use engine::Scrubbed;
+use engine::{CacheCounts, Scrubbed};
 use std::io::Write;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -170,6 +170,14 @@ impl Drive {
     pub(super) fn scrubbed(&self) -> Option<Scrubbed> {
         match self {
             Self::Disk(disk) => Some(disk.drive.store().scrubbed()),
+            Self::Emulated(_) | Self::Memory(_) => None,
+        }
+    }
+
+    /// What the cache of values of a disk has done.
+    pub(super) fn cache_counts(&self) -> Option<CacheCounts> {
+        match self {
+            Self::Disk(disk) => Some(disk.drive.store().cache_counts()),
             Self::Emulated(_) | Self::Memory(_) => None,
         }
     }

@@ -170,7 +170,12 @@ impl House {
     /// What the devices are and have done.
     pub(super) fn census(&self) -> Vec<DeviceCensus> {
         let drives = self.places.iter().zip(&self.drives);
-        drives.map(|(&place, drive)| DeviceCensus::of(place, drive, &self.subsystems)).collect()
+        let census = |(&place, drive)| {
+            let door = self.resp.iter().find(|door| door.device == place);
+            let redis = door.map(RespDoor::status);
+            DeviceCensus { redis, ..DeviceCensus::of(place, drive, &self.subsystems) }
+        };
+        drives.map(census).collect()
     }
 
     /// What other reactors need to have `device` too, if they can, and its place in the server's

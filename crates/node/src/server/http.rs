@@ -6,6 +6,8 @@
 
 use super::ServerError;
 use super::desk::Desk;
+use super::metrics::{METRICS_TYPE, text};
+use super::status::Status;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
@@ -28,6 +30,9 @@ pub const HTTP_PORT: u16 = 8_420;
 
 /// Where the document is.
 pub(super) const STATUS_PATH: &str = "/status";
+
+/// Where Prometheus finds what the document says in numbers.
+const METRICS_PATH: &str = "/metrics";
 
 /// Connections at a time. Others wait until one is over.
 const CONNECTIONS_MAX: usize = 8;
@@ -142,11 +147,25 @@ type Body = Full<Bytes>;
 
 async fn page(path: &str, desk: &Desk) -> Response<Body> {
     match path {
-        STATUS_PATH => match desk.status().await {
-            Some(json) => response(StatusCode::OK, "application/json", json),
-            None => said(StatusCode::SERVICE_UNAVAILABLE, "a reactor does not answer\n"),
-        },
-        _ => said(StatusCode::NOT_FOUND, "there is only /status here\n"),
+        STATUS_PATH => {
+            let json = |status: &Status| serde_json::to_vec(status);
+            let json = |status: &Status| json(status).expect("it has only names as keys");
+            shown(desk, "application/json", json).await
+        }
+        METRICS_PATH => shown(desk, METRICS_TYPE, |status| text(status).into_bytes()).await,
+        _ => said(StatusCode::NOT_FOUND, "there are only /status and /metrics here\n"),
+    }
+}
+
+/// What the server is doing, in some form.
+async fn shown(
+    desk: &Desk,
+    kind: &'static str,
+    form: impl Fn(&Status) -> Vec<u8>,
+) -> Response<Body> {
+    match desk.status().await {
+        Some(status) => response(StatusCode::OK, kind, form(&status).into()),
+        None => said(StatusCode::SERVICE_UNAVAILABLE, "a reactor does not answer\n"),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::connections::accept_all;
 use super::places::{Place, Places};
+use super::status::RedisStatus;
 use super::{ServedDevice, ServedResp, ServerError};
 use base::BufPool;
 use clock::{Bell, Monitor};
@@ -60,7 +61,7 @@ impl RespGate {
         store: Arc<Store>,
         monitor: Option<Arc<Monitor>>,
     ) -> Result<RespDoor, ServerError> {
-        let Self { listener, users, places, .. } = self;
+        let Self { device, listener, users, places } = self;
         let door = Rc::new(Door::new(store, users, Settings::default(), BufPool::new(POOL_BYTES)));
         let prepared = within(monitor.as_ref(), door.prepare()).await;
         prepared.map_err(ServerError::Resp)?;
@@ -85,7 +86,7 @@ impl RespGate {
             })
             .await;
         });
-        Ok(RespDoor { listener, clients })
+        Ok(RespDoor { device, listener, clients })
     }
 }
 
@@ -99,6 +100,8 @@ async fn within<T>(monitor: Option<&Arc<Monitor>>, does: impl Future<Output = T>
 
 /// The door of a device, while it is open.
 pub(super) struct RespDoor {
+    /// The device, by its place in the server's list.
+    pub(super) device: usize,
     listener: Rc<TcpListener>,
     clients: Rc<Clients>,
 }
@@ -136,6 +139,18 @@ impl Clients {
 }
 
 impl RespDoor {
+    /// What its clients have done.
+    pub(super) fn status(&self) -> RedisStatus {
+        let counters = self.clients.door.counters();
+        RedisStatus {
+            clients: self.clients.open.borrow().len() as u64,
+            connections: counters.connections(),
+            commands: counters.commands(),
+            bytes_received: counters.read_bytes(),
+            bytes_sent: counters.written_bytes(),
+        }
+    }
+
     /// Ends all connections, and returns when they are over: what was asked is done by then.
     pub(super) async fn close(&self) {
         self.listener.close();

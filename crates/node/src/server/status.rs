@@ -5,7 +5,7 @@ use super::connections::ConnectionCensus;
 use super::desk::Facts;
 use base::Nanos;
 use controller::{AssociationCensus, Work};
-use engine::Scrubbed;
+use engine::{CacheCounts, Scrubbed};
 use reactor::Load;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -90,6 +90,44 @@ pub struct DeviceStatus {
     /// What reading all of it in the background has come to; none but for a disk.
     #[serde(default)]
     pub scrub: Option<ScrubStatus>,
+    /// What its cache of values has done; none but for a disk with one.
+    #[serde(default)]
+    pub cache: Option<CacheStatus>,
+    /// Its clients of the Redis protocol; none where they have no door.
+    #[serde(default)]
+    pub redis: Option<RedisStatus>,
+}
+
+/// A cache of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheStatus {
+    /// Values that were returned from memory.
+    pub hits: u64,
+    /// Values that were not there.
+    pub misses: u64,
+    /// Memory that values take.
+    pub bytes: u64,
+}
+
+impl From<CacheCounts> for CacheStatus {
+    fn from(CacheCounts { hits, misses, bytes }: CacheCounts) -> Self {
+        Self { hits, misses, bytes }
+    }
+}
+
+/// Clients of the Redis protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RedisStatus {
+    /// Those that there are.
+    pub clients: u64,
+    /// Those that have come, of these too.
+    pub connections: u64,
+    /// Commands that were executed.
+    pub commands: u64,
+    /// Bytes that came.
+    pub bytes_received: u64,
+    /// Bytes that went.
+    pub bytes_sent: u64,
 }
 
 /// What reading a disk in the background has come to.
@@ -240,6 +278,8 @@ impl DeviceStatus {
             read_amplification: device.read.and_then(|all| ratio(all, work.bytes_read)),
             space_amplification: device.space.and_then(|it| ratio(it.taken_bytes, it.live_bytes)),
             scrub: device.scrubbed.map(ScrubStatus::from),
+            cache: device.cache.map(CacheStatus::from),
+            redis: device.redis,
         }
     }
 }

@@ -47,6 +47,8 @@ fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>
             read_amplification: Some(1.5),
             space_amplification: None,
             scrub: None,
+            cache: None,
+            redis: None,
         }],
         associations,
         reactors: vec![ReactorStatus {

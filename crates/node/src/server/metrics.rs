@@ -1,0 +1,145 @@
+//! What a server says of itself in the text format of Prometheus, version 0.0.4.
+
+use super::status::{DeviceStatus, ReactorStatus, ServerStatus, Status};
+use std::fmt::Write;
+
+/// What `/metrics` is.
+pub(super) const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+#[derive(Clone, Copy)]
+enum Kind {
+    /// It only grows.
+    Counter,
+    Gauge,
+}
+
+/// One figure of something of which there are several: its name, what it says, and where that is.
+/// None where there is nothing to say.
+type Figure<T> = (&'static str, Kind, &'static str, fn(&T) -> Option<f64>);
+
+const OF_SERVER: &[Figure<ServerStatus>] = &[
+    ("uptime_seconds", Kind::Gauge, "Time since the start", |it| Some(seconds(it.uptime_ns))),
+    ("connections", Kind::Gauge, "Connections of NVMe hosts", |it| number(it.connections)),
+    (
+        "connections_refused_total",
+        Kind::Counter,
+        "Connections for which there was no place",
+        |it| number(it.connections_refused),
+    ),
+];
+
+const OF_DEVICE: &[Figure<DeviceStatus>] = &[
+    ("device_commands_total", Kind::Counter, "I/O commands of NVMe hosts", |it| {
+        number(it.work.commands)
+    }),
+    ("device_reads_total", Kind::Counter, "Of these, those that read", |it| number(it.work.reads)),
+    ("device_writes_total", Kind::Counter, "Of these, those that wrote", |it| {
+        number(it.work.writes)
+    }),
+    ("device_read_bytes_total", Kind::Counter, "Bytes that NVMe hosts read", |it| {
+        number(it.work.bytes_read)
+    }),
+    ("device_written_bytes_total", Kind::Counter, "Bytes that NVMe hosts wrote", |it| {
+        number(it.work.bytes_written)
+    }),
+    ("flash_programmed_bytes_total", Kind::Counter, "Bytes written to the flash or disk", |it| {
+        it.flash_bytes_programmed.and_then(number)
+    }),
+    ("flash_read_bytes_total", Kind::Counter, "Bytes read from the flash or disk", |it| {
+        it.flash_bytes_read.and_then(number)
+    }),
+    ("space_amplification", Kind::Gauge, "Bytes in use for each byte of live pairs", |it| {
+        it.space_amplification
+    }),
+    ("scrub_read_bytes_total", Kind::Counter, "Bytes read to see whether they are whole", |it| {
+        number(it.scrub?.bytes)
+    }),
+    ("scrub_damaged_pages_total", Kind::Counter, "Damaged pages that were found", |it| {
+        number(it.scrub?.damaged)
+    }),
+    ("cache_hits_total", Kind::Counter, "Values that were returned from memory", |it| {
+        number(it.cache?.hits)
+    }),
+    ("cache_misses_total", Kind::Counter, "Values that were not in memory", |it| {
+        number(it.cache?.misses)
+    }),
+    ("cache_bytes", Kind::Gauge, "Memory that values take", |it| number(it.cache?.bytes)),
+    ("redis_clients", Kind::Gauge, "Clients of the Redis protocol", |it| number(it.redis?.clients)),
+    ("redis_connections_total", Kind::Counter, "Clients that have come", |it| {
+        number(it.redis?.connections)
+    }),
+    ("redis_commands_total", Kind::Counter, "Commands of these clients", |it| {
+        number(it.redis?.commands)
+    }),
+    ("redis_received_bytes_total", Kind::Counter, "Bytes that these clients sent", |it| {
+        number(it.redis?.bytes_received)
+    }),
+    ("redis_sent_bytes_total", Kind::Counter, "Bytes that were sent to these clients", |it| {
+        number(it.redis?.bytes_sent)
+    }),
+];
+
+const OF_REACTOR: &[Figure<ReactorStatus>] = &[
+    ("reactor_busy_seconds_total", Kind::Counter, "Time with something to do", |it| {
+        Some(seconds(it.busy_ns))
+    }),
+    ("reactor_idle_seconds_total", Kind::Counter, "Time with nothing to do", |it| {
+        Some(seconds(it.idle_ns))
+    }),
+    ("reactor_commands_total", Kind::Counter, "I/O commands that were executed", |it| {
+        number(it.commands)
+    }),
+];
+
+#[expect(clippy::cast_precision_loss, reason = "the format has no other numbers")]
+#[expect(clippy::unnecessary_wraps, reason = "as the figures that may be missing")]
+fn number(number: u64) -> Option<f64> {
+    Some(number as f64)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the format has no other numbers")]
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+/// All of `status`.
+pub(super) fn text(status: &Status) -> String {
+    let mut text = String::new();
+    let version = escaped(&status.server.version);
+    text += "# HELP kvasir_info The program\n# TYPE kvasir_info gauge\n";
+    writeln!(text, "kvasir_info{{version=\"{version}\"}} 1").expect("a text takes all");
+    write_all(&mut text, OF_SERVER, &[(String::new(), &status.server)]);
+    let devices = status.devices.iter();
+    let label = |device: &DeviceStatus| format!("{{device=\"{}\"}}", escaped(&device.name));
+    let devices: Vec<_> = devices.map(|device| (label(device), device)).collect();
+    write_all(&mut text, OF_DEVICE, &devices);
+    let reactors = status.reactors.iter().enumerate();
+    let reactors: Vec<_> =
+        reactors.map(|(at, reactor)| (format!("{{reactor=\"{at}\"}}"), reactor)).collect();
+    write_all(&mut text, OF_REACTOR, &reactors);
+    text
+}
+
+/// Each figure with the labels of all that have it.
+fn write_all<T>(text: &mut String, figures: &[Figure<T>], all: &[(String, &T)]) {
+    for (name, kind, help, value) in figures {
+        let mut known = all.iter().filter_map(|(labels, it)| Some((labels, value(it)?))).peekable();
+        if known.peek().is_none() {
+            continue;
+        }
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+        };
+        writeln!(text, "# HELP kvasir_{name} {help}\n# TYPE kvasir_{name} {kind}")
+            .expect("a text takes all");
+        for (labels, it) in known {
+            writeln!(text, "kvasir_{name}{labels} {it}").expect("a text takes all");
+        }
+    }
+}
+
+/// A label's value.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
