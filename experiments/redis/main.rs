@@ -1,0 +1,128 @@
+//! How fast a drive serves Redis clients, beside redis-server with the durability that matches.
+//!
+//! `cargo build --release; cargo run --release -p experiments --bin redis -- [ROUNDS [FOLDER]]`, on
+//! an idle machine with the Debian package redis-server. The folder is on the disk in question.
+
+mod servers;
+
+use crate::servers::{Mode, Server};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+const ROUNDS: usize = 3;
+
+/// Requests of one measurement without pipelining.
+const REQUESTS: u32 = 100_000;
+
+/// What redis-benchmark is told of one measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Load {
+    mode: Mode,
+    pipeline: u32,
+    value_bytes: u32,
+    /// Of how many keys; 1 is always the same one.
+    keys: u32,
+}
+
+/// Operations a second, by what was asked and who answered: one of each round.
+type Rates = BTreeMap<(Load, &'static str, bool), Vec<f64>>;
+
+fn main() -> ExitCode {
+    let rounds = std::env::args().nth(1).map_or(Ok(ROUNDS), |text| text.parse());
+    let folder = std::env::args().nth(2).map_or_else(std::env::temp_dir, PathBuf::from);
+    let Ok(rounds @ 1..) = rounds else {
+        eprintln!("redis: ROUNDS is a whole number above 0, as in `redis 3 /mnt/disk`");
+        return ExitCode::from(2);
+    };
+    let folder = folder.join(format!("kvasir-redis-{}", std::process::id()));
+    let rates = std::fs::create_dir_all(&folder).map_err(|error| error.to_string());
+    let rates = rates.and_then(|()| measure(rounds, &folder));
+    let _ = std::fs::remove_dir_all(&folder);
+    match rates {
+        Ok(rates) => report(&rates, rounds),
+        Err(problem) => {
+            eprintln!("redis: {problem}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn measure(rounds: usize, folder: &std::path::Path) -> Result<Rates, String> {
+    let mut rates = Rates::new();
+    for round in 1..=rounds {
+        for mode in Mode::ALL {
+            for is_ours in [false, true] {
+                eprintln!("round {round} of {rounds}, {mode:?}, {}", name(is_ours));
+                let server = Server::start(mode, is_ours, folder)?;
+                for load in loads(mode) {
+                    for (command, rate) in benchmark(&server, load)? {
+                        rates.entry((load, command, is_ours)).or_default().push(rate);
+                    }
+                }
+            }
+        }
+    }
+    Ok(rates)
+}
+
+fn loads(mode: Mode) -> impl Iterator<Item = Load> {
+    let sizes = [1, 16].into_iter().flat_map(|pipeline| [64, 8_192].map(|bytes| (pipeline, bytes)));
+    sizes.flat_map(move |(pipeline, value_bytes)| {
+        [1, 10_000].map(|keys| Load { mode, pipeline, value_bytes, keys })
+    })
+}
+
+/// The rates of SET and of GET.
+fn benchmark(server: &Server, load: Load) -> Result<Vec<(&'static str, f64)>, String> {
+    let requests = if load.pipeline > 1 { 4 * REQUESTS } else { REQUESTS };
+    let mut command = Command::new("redis-benchmark");
+    command.args(["-c", "50", "-t", "set,get", "--csv"]);
+    command.args(["-p", &server.port.to_string(), "-P", &load.pipeline.to_string()]);
+    command.args(["-d", &load.value_bytes.to_string(), "-n", &requests.to_string()]);
+    if load.keys > 1 {
+        command.args(["-r", &load.keys.to_string()]);
+    }
+    let ran = command.output().map_err(|error| format!("redis-benchmark: {error}"))?;
+    let text = String::from_utf8_lossy(&ran.stdout);
+    let rate = |name: &'static str| {
+        let line = text.lines().find(|line| line.starts_with(&format!("\"{name}\"")));
+        let rate = line.and_then(|line| line.split('"').nth(3)?.parse().ok());
+        rate.map(|rate| (name, rate)).ok_or_else(|| format!("redis-benchmark said {text}"))
+    };
+    Ok(vec![rate("SET")?, rate("GET")?])
+}
+
+const fn name(is_ours: bool) -> &'static str {
+    if is_ours { "kvasir" } else { "redis-server" }
+}
+
+fn report(rates: &Rates, rounds: usize) {
+    println!("thousands of operations a second, 50 connections; medians of {rounds}:");
+    println!(
+        "{:<10} {:>8} {:>7} {:>7} {:<4} {:>13} {:>8} {:>6}  bar",
+        "", "pipeline", "value", "keys", "", "redis-server", "kvasir", "ratio"
+    );
+    for ((load, command, _), ours) in rates.iter().filter(|((_, _, is_ours), _)| *is_ours) {
+        let theirs = &rates[&(*load, *command, false)];
+        let ratio = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+        let bar = if load.pipeline > 1 { 0.7 } else { 1.0 };
+        println!(
+            "{:<10} {:>8} {:>7} {:>7} {:<4} {:>13.1} {:>8.1} {:>6.2}  {bar}",
+            format!("{:?}", load.mode),
+            load.pipeline,
+            load.value_bytes,
+            load.keys,
+            command,
+            median(theirs.clone()) / 1_000.0,
+            median(ours.clone()) / 1_000.0,
+            median(ratio),
+        );
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

@@ -1,0 +1,104 @@
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long a server may take to start.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What outlives a loss of power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mode {
+    /// Nothing: memory.
+    Memory,
+    /// All but the last second.
+    EverySec,
+    /// All that was answered.
+    Group,
+}
+
+impl Mode {
+    pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::EverySec, Self::Group];
+}
+
+/// A server of Redis clients, until it is dropped.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    child: Child,
+}
+
+impl Server {
+    /// An empty one of ours, or redis-server, that keeps what it keeps in `folder`.
+    pub(crate) fn start(mode: Mode, is_ours: bool, folder: &Path) -> Result<Self, String> {
+        if is_ours { kvasir(mode, folder) } else { redis(mode, folder) }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn redis(mode: Mode, folder: &Path) -> Result<Server, String> {
+    let aof = folder.join("aof");
+    let _ = std::fs::remove_dir_all(&aof);
+    std::fs::create_dir(&aof).map_err(|error| error.to_string())?;
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = free.map_err(|error| error.to_string())?.port();
+    let mut command = Command::new("redis-server");
+    command.args(["--port", &port.to_string(), "--save", ""]).arg("--dir").arg(&aof);
+    command.args(match mode {
+        Mode::Memory => ["--appendonly", "no", "--appendfsync", "no"],
+        Mode::EverySec => ["--appendonly", "yes", "--appendfsync", "everysec"],
+        Mode::Group => ["--appendonly", "yes", "--appendfsync", "always"],
+    });
+    let child = command.stdout(Stdio::null()).spawn();
+    let child = child.map_err(|error| format!("redis-server: {error}"))?;
+    let (server, start) = (Server { port, child }, Instant::now());
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if start.elapsed() > PATIENCE {
+            return Err("redis-server does not answer".to_owned());
+        }
+        sleep(Duration::from_millis(10));
+    }
+    Ok(server)
+}
+
+fn kvasir(mode: Mode, folder: &Path) -> Result<Server, String> {
+    let here = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = here.with_file_name("kvasir");
+    let drive = folder.join("drive.kv");
+    let mut command = Command::new(&program);
+    command.args(["serve", "--json", "--resp", ":0", "--device"]);
+    if mode == Mode::Memory {
+        command.args(["mem:4GiB", "--clock", "none"]);
+    } else {
+        let _ = std::fs::remove_file(&drive);
+        let mut format = Command::new(&program);
+        let made = format.arg("format").arg(&drive).args(["--size", "8GiB"]).output();
+        let made = made.map_err(|error| {
+            format!("{}: {error}: build it by cargo build --release", program.display())
+        })?;
+        if !made.status.success() {
+            return Err(String::from_utf8_lossy(&made.stderr).into_owned());
+        }
+        let durability = if mode == Mode::Group { "group" } else { "everysec" };
+        command.arg(&drive).args(["--durability", durability]);
+    }
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| {
+        format!("{}: {error}: build it by cargo build --release", program.display())
+    })?;
+    let mut line = String::new();
+    let said = BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line);
+    let ready: Option<serde_json::Value> = serde_json::from_str(&line).ok();
+    let uri = ready.as_ref().and_then(|ready| ready["devices"][0]["resp"].as_str());
+    let port = uri.and_then(|uri| uri.rsplit(':').next()?.parse().ok());
+    match (said, port) {
+        (Ok(_), Some(port)) => Ok(Server { port, child }),
+        _ => Err(format!("kvasir serve said {line:?}")),
+    }
+}
