@@ -14,6 +14,11 @@ const LINE_BYTES_MAX: usize = 64 << 10;
 /// The longest bulk that is passed over. One that claims more is no request.
 const BULK_BYTES_MAX: i64 = 512 << 20;
 
+/// The most arguments of a request of a stranger.
+const STRANGE_ARGS_MAX: i64 = 10;
+/// The longest argument of a stranger.
+const STRANGE_BYTES_MAX: i64 = 16 << 10;
+
 /// Bytes that are read while the next request may have a value which belongs elsewhere.
 const READ_BYTES: usize = 1 << 10;
 /// Bytes that are read at once when more and more comes.
@@ -42,6 +47,12 @@ pub enum ProtocolError {
     /// The length of an argument is none, or too great.
     #[error("Protocol error: invalid bulk length")]
     Length,
+    /// The number of arguments is too great for a stranger.
+    #[error("Protocol error: unauthenticated multibulk length")]
+    StrangeCount,
+    /// The length of an argument is too great for a stranger.
+    #[error("Protocol error: unauthenticated bulk length")]
+    StrangeLength,
     /// The number of arguments has no end.
     #[error("Protocol error: too big mbulk count string")]
     LongCount,
@@ -116,6 +127,7 @@ pub struct Inbox {
     apart_bytes: usize,
     was_full: bool,
     reads_ahead: bool,
+    is_of_stranger: bool,
     limits: Limits,
     pool: BufPool,
     counters: Arc<Counters>,
@@ -136,10 +148,17 @@ impl Inbox {
             apart_bytes: 0,
             was_full: false,
             reads_ahead: false,
+            is_of_stranger: false,
             limits,
             pool,
             counters,
         }
+    }
+
+    /// Whether requests come from somebody who has not said who that is, and may not make the
+    /// server hold much.
+    pub fn set_stranger(&mut self, is_stranger: bool) {
+        self.is_of_stranger = is_stranger;
     }
 
     /// The next request. `None`: more has to be read.
@@ -232,6 +251,9 @@ impl Inbox {
         };
         let count = integer(line).filter(|count| *count <= ARGS_MAX);
         let count = count.ok_or(ProtocolError::Count)?;
+        if self.is_of_stranger && count > STRANGE_ARGS_MAX {
+            return Err(ProtocolError::StrangeCount);
+        }
         self.at = end;
         match usize::try_from(count) {
             Ok(count @ 1..) => {
@@ -253,7 +275,11 @@ impl Inbox {
             return Err(ProtocolError::NoArgument(first));
         }
         let len = integer(line).filter(|len| (0..=BULK_BYTES_MAX).contains(len));
-        let len = usize::try_from(len.ok_or(ProtocolError::Length)?).expect("it is not negative");
+        let len = len.ok_or(ProtocolError::Length)?;
+        if self.is_of_stranger && len > STRANGE_BYTES_MAX {
+            return Err(ProtocolError::StrangeLength);
+        }
+        let len = usize::try_from(len).expect("it is not negative");
         self.at = end;
         self.missing -= 1;
         if len > self.limits.value_bytes_max as usize {

@@ -67,6 +67,7 @@ impl<S: Stream> Connection<S> {
         let mut run = Run::default();
         loop {
             loop {
+                inbox.set_stranger(session.is_stranger());
                 let request = match inbox.next() {
                     Ok(Some(request)) => request,
                     Ok(None) => break,

@@ -128,6 +128,26 @@ fn users_may_do_what_they_may_with_redis() {
 }
 
 #[test]
+fn a_stranger_may_not_make_the_server_hold_much() {
+    let Some(server) = Redis::start("strangers") else { return };
+    tell_redis(&server);
+    Reactor::new(None).run(async {
+        let door = ours::door_for(Users::parse(USERS).expect("it is right")).await;
+        let words = |count: usize| format!("*{count}\r\n{}", "$1\r\nx\r\n".repeat(count));
+        let long = |len: usize| format!("*1\r\n${len}\r\n{}\r\n", "x".repeat(len));
+        for sent in [words(10), "*11\r\n".to_owned(), long(16_384), "*1\r\n$16385\r\n".to_owned()] {
+            let (mut theirs, mut ours) = (server.connect(), ours::Client::connect(&door, 1));
+            let bytes = sent.into_bytes();
+            assert_eq!(theirs.ask(&bytes, 1), ours.ask(&bytes, 1).await);
+        }
+        // Who is known may.
+        let (mut theirs, mut ours) = (server.connect(), ours::Client::connect(&door, 1));
+        let bytes = [line("auth bob pw"), words(11).into_bytes()].concat();
+        assert_eq!(theirs.ask(&bytes, 2), ours.ask(&bytes, 2).await);
+    });
+}
+
+#[test]
 fn what_is_no_user_is_said_with_its_line() {
     for (text, sentence) in [
         ("user", "line 1 is not of the form"),
