@@ -23,10 +23,10 @@ pub(crate) const fn nodes(strings: KeySpaceId) -> KeySpaceId {
 
 /// Whether it is a key space of roots.
 pub(crate) const fn is_of_roots(space: KeySpaceId) -> bool {
-    is_hidden(space) && space.0.is_multiple_of(2)
+    is_of_collections(space) && space.0.is_multiple_of(2)
 }
 
-/// Whether the server keeps hashes and sorted sets there.
-pub(crate) const fn is_hidden(space: KeySpaceId) -> bool {
-    space.0 >= FIRST
+/// Whether it is a key space of roots or nodes.
+pub(crate) const fn is_of_collections(space: KeySpaceId) -> bool {
+    space.0 >= FIRST && space.0 < NOTES.0
 }

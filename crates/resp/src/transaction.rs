@@ -304,17 +304,22 @@ impl Transaction {
         if !changes && touched.len() <= 1 {
             return Ok(());
         }
-        let is_hidden = |((space, _), touched): (&(KeySpaceId, Key), &Touched)| {
-            hidden::is_hidden(*space) && touched.change.is_some()
+        let changes_collection = |((space, _), touched): (&(KeySpaceId, Key), &Touched)| {
+            hidden::is_of_collections(*space) && touched.change.is_some()
         };
-        let mut _writing = None;
-        if touched.iter().any(is_hidden) {
-            _writing = Some(upkeep.begin_writing().await);
+        let mut writing = None;
+        if touched.iter().any(changes_collection) {
+            writing = upkeep.begin_writing();
+            if writing.is_none() {
+                drop(assumption);
+                upkeep.emptying_ends().await;
+                return Err(Failure::Overtaken);
+            }
         }
         let writes = touched.into_iter().filter_map(member).collect();
         if write(&store, writes).await? == Written::Nothing {
             // Whoever relies on there being none goes first, and this is done once more.
-            drop(assumption);
+            drop((assumption, writing));
             upkeep.assumptions_end().await;
             return Err(Failure::Overtaken);
         }

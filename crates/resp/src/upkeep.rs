@@ -24,7 +24,7 @@ pub(crate) struct Upkeep {
     due: Mutex<BTreeSet<(UnixMillis, u64)>>,
     /// Held by transactions that rely on there being no collections.
     assumption: Arc<()>,
-    /// Transactions that are writing to hidden key spaces.
+    /// Transactions that are writing collections.
     writing: AtomicU32,
     /// Who empties a database, so that none may begin to.
     emptying: AtomicU32,
@@ -106,20 +106,21 @@ impl Upkeep {
         }
     }
 
-    /// Waits until no database is being emptied: none is as long as what is returned is there.
-    pub(crate) async fn begin_writing(&self) -> Counted<'_> {
-        loop {
-            let writing = Counted::new(&self.writing);
-            if self.emptying.load(Ordering::SeqCst) == 0 {
-                return writing;
-            }
-            drop(writing);
+    /// No database is being emptied as long as what is returned is there; `None` while one is.
+    /// Who has it, or an assumption, waits for the store alone: whoever empties waits for both.
+    pub(crate) fn begin_writing(&self) -> Option<Counted<'_>> {
+        let writing = Counted::new(&self.writing);
+        (self.emptying.load(Ordering::SeqCst) == 0).then_some(writing)
+    }
+
+    /// Waits until no database is being emptied.
+    pub(crate) async fn emptying_ends(&self) {
+        while self.emptying.load(Ordering::SeqCst) > 0 {
             clock::sleep(OTHERS, Stage::Latch).await;
         }
     }
 
-    /// Waits until nobody writes to hidden key spaces: nobody does as long as what is returned is
-    /// there.
+    /// Waits until nobody writes collections: nobody does as long as what is returned is there.
     pub(crate) async fn begin_emptying(&self) -> Counted<'_> {
         let emptying = Counted::new(&self.emptying);
         while self.writing.load(Ordering::SeqCst) > 0 {

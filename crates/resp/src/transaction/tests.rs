@@ -1,14 +1,17 @@
 //! Two transactions one of which is done between the reads and the writes of the other.
 
-use super::Transaction;
+use super::{Transaction, create};
 use crate::door::{Door, Settings};
 use crate::failure::Failure;
+use crate::hidden;
 use crate::users::Users;
-use base::{Buf, BufPool, Key};
-use clock::Group;
+use base::{Buf, BufPool, Key, Nanos};
+use clock::{Group, Stage};
 use engine::{Ack, Config, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{Memory, Shape, Victims};
 use reactor::Reactor;
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) const SPACE: KeySpaceId = KeySpaceId(1);
@@ -92,5 +95,33 @@ fn what_was_read_is_still_true_when_what_builds_on_it_is_written() {
             let is_overtaken = matches!(outcome, Err(Failure::Overtaken));
             assert_eq!(is_overtaken, !goes, "{read}, {between:?}: {outcome:?}");
         }
+    });
+}
+
+/// A transaction that relies on a database having no collections, and writes one, meets somebody
+/// who empties another database: neither waits for the other.
+#[test]
+fn who_empties_a_database_and_who_begins_another_do_not_wait_for_each_other() {
+    Reactor::new(None).run(async {
+        const OTHER: KeySpaceId = KeySpaceId(2);
+        let door = Rc::new(door().await);
+        create(door.store(), hidden::roots(SPACE)).await.expect("there is room");
+        let mut transaction = Transaction::new(&door);
+        assert!(!transaction.has(hidden::roots(OTHER)));
+        transaction.put(hidden::roots(OTHER), &key("h"), Buf::copy_from(b"root"), None);
+        let is_empty = Rc::new(Cell::new(false));
+        let (emptied, emptying) = (is_empty.clone(), door.clone());
+        clock::spawn(async move {
+            emptying.empty(SPACE).await.expect("nobody keeps it from that");
+            emptied.set(true);
+        });
+        // It waits for this transaction, which has not come to its end.
+        clock::sleep(Nanos::from_micros(1_000), Stage::Core).await;
+        assert!(!is_empty.get());
+        let outcome = Rc::new(Cell::new(None));
+        let done = outcome.clone();
+        clock::spawn(async move { done.set(Some(transaction.commit().await.is_ok())) });
+        clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
+        assert_eq!((outcome.get(), is_empty.get()), (Some(false), true), "it is done once more");
     });
 }
