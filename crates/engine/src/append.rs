@@ -82,15 +82,15 @@ impl Log {
             self.place(state, stream, self.layout.is_alone(part.len()));
         }
         let frontier = frontier(state, stream);
-        let is_value = header.kind == Kind::Value && part.len() == header.value_len;
-        let whole = is_value.then(|| part.clone());
+        let is_whole = header.kind == Kind::Value && part.len() == header.value_len;
+        let keeps = stream == Stream::Host && is_whole && self.values.are_kept();
+        let kept = keeps.then(|| part.clone());
         let offset = frontier.builder.push(header, part);
         let number = self.number(frontier.extent, frontier.page);
         let address = self.layout.address(number, offset, header.len(), header.value_len);
         if stream != Stream::Index {
             self.headers.note(address, frontier.builder.header(offset, header.len()));
-            let is_whole = stream == Stream::Host && whole.is_some();
-            self.values.note(address, &header, whole.as_ref().filter(|_| is_whole));
+            self.values.note(address, &header, kept.as_ref());
         }
         let pending = frontier.pending.clone();
         if stream == Stream::Host && header.kind == Kind::Tombstone {

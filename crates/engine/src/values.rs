@@ -87,6 +87,11 @@ impl Values {
         Self((bytes > 0).then(|| Mutex::new(entries())))
     }
 
+    /// Whether any is kept.
+    pub(crate) const fn are_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
     fn entries(&self) -> Option<MutexGuard<'_, Entries>> {
         let entries = self.0.as_ref()?;
         Some(entries.lock().unwrap_or_else(PoisonError::into_inner))
