@@ -1,6 +1,6 @@
 use super::members::{self, Part};
 use crate::collection::{Collection, Entry, Kind, Nodes, check_value, name_of};
-use crate::command::{Call, Command, FAST, GROWS, ONE_KEY, Outcome, READ, WRITE, wrong_number};
+use crate::command::{Call, Command, FAST, GROWS, Outcome, READ, WRITE, wrong_number};
 use crate::failure::Failure;
 use crate::number::{Decimal, integer};
 use crate::reply::Reply;
@@ -8,37 +8,23 @@ use base::{Buf, Key};
 
 const ADDS: u16 = WRITE | GROWS | FAST;
 
-/// A command of a hash.
-macro_rules! of_hash {
-    ($name:literal, $arity:literal, $flags:expr, $summary:literal, $run:expr) => {
-        Command {
-            name: $name,
-            arity: $arity,
-            flags: $flags,
-            keys: ONE_KEY,
-            summary: $summary,
-            run: |call| Box::pin($run(call)),
-        }
-    };
-}
-
 pub(crate) const COMMANDS: &[Command] = &[
-    of_hash!("hset", -4, ADDS, "Set fields of a hash", hset),
-    of_hash!("hmset", -4, ADDS, "Set fields of a hash", hmset),
-    of_hash!("hsetnx", 4, ADDS, "Set a field of a hash if it does not exist", hsetnx),
-    of_hash!("hget", 3, READ | FAST, "Return the value of a field", hget),
-    of_hash!("hmget", -3, READ | FAST, "Return the values of fields", hmget),
-    of_hash!("hgetall", 2, READ, "Return all fields and values of a hash", hgetall),
-    of_hash!("hkeys", 2, READ, "Return all fields of a hash", hkeys),
-    of_hash!("hvals", 2, READ, "Return all values of a hash", hvals),
-    of_hash!("hdel", -3, WRITE | FAST, "Delete fields of a hash", hdel),
-    of_hash!("hlen", 2, READ | FAST, "Count the fields of a hash", hlen),
-    of_hash!("hexists", 3, READ | FAST, "Say whether a field exists", hexists),
-    of_hash!("hstrlen", 3, READ | FAST, "Return the length of the value of a field", hstrlen),
-    of_hash!("hincrby", 4, ADDS, "Add to the number that a field has", hincrby),
-    of_hash!("hincrbyfloat", 4, ADDS, "Add to the decimal number that a field has", hincrbyfloat),
-    of_hash!("hscan", -3, READ, "Return some fields, and where to go on", hscan),
-    of_hash!("hrandfield", -2, READ, "Return some of the fields by chance", hrandfield),
+    of_key!("hset", -4, ADDS, "Set fields of a hash", hset),
+    of_key!("hmset", -4, ADDS, "Set fields of a hash", hmset),
+    of_key!("hsetnx", 4, ADDS, "Set a field of a hash if it does not exist", hsetnx),
+    of_key!("hget", 3, READ | FAST, "Return the value of a field", hget),
+    of_key!("hmget", -3, READ | FAST, "Return the values of fields", hmget),
+    of_key!("hgetall", 2, READ, "Return all fields and values of a hash", hgetall),
+    of_key!("hkeys", 2, READ, "Return all fields of a hash", hkeys),
+    of_key!("hvals", 2, READ, "Return all values of a hash", hvals),
+    of_key!("hdel", -3, WRITE | FAST, "Delete fields of a hash", hdel),
+    of_key!("hlen", 2, READ | FAST, "Count the fields of a hash", hlen),
+    of_key!("hexists", 3, READ | FAST, "Say whether a field exists", hexists),
+    of_key!("hstrlen", 3, READ | FAST, "Return the length of the value of a field", hstrlen),
+    of_key!("hincrby", 4, ADDS, "Add to the number that a field has", hincrby),
+    of_key!("hincrbyfloat", 4, ADDS, "Add to the decimal number that a field has", hincrbyfloat),
+    of_key!("hscan", -3, READ, "Return some fields, and where to go on", hscan),
+    of_key!("hrandfield", -2, READ, "Return some of the fields by chance", hrandfield),
 ];
 
 async fn open(call: &mut Call<'_>) -> Result<(Key, Option<Collection>), Failure> {

@@ -3,37 +3,23 @@
 use super::sorted_sets::{open, pairs};
 use crate::collection::Collection;
 use crate::collection::sorted_set::{Bound, Scored};
-use crate::command::{Call, Command, FAST, ONE_KEY, Outcome, READ, WRITE};
+use crate::command::{Call, Command, FAST, Outcome, READ, WRITE};
 use crate::failure::Failure;
 use crate::number::parse_score;
 use crate::reply::Reply;
 use base::Key;
 
-/// A command of a range.
-macro_rules! of_range {
-    ($name:literal, $arity:literal, $flags:expr, $summary:literal, $run:expr) => {
-        Command {
-            name: $name,
-            arity: $arity,
-            flags: $flags,
-            keys: ONE_KEY,
-            summary: $summary,
-            run: |call| Box::pin($run(call)),
-        }
-    };
-}
-
 pub(crate) const COMMANDS: &[Command] = &[
-    of_range!("zrange", -4, READ, "Return members of a range", |call| {
+    of_key!("zrange", -4, READ, "Return members of a range", |call| {
         zrange(call, Manner::default(), true)
     }),
-    of_range!("zrevrange", -4, READ, "Return members of a range, the last one first", |call| {
+    of_key!("zrevrange", -4, READ, "Return members of a range, the last one first", |call| {
         zrange(call, Manner { is_from_end: true, ..Manner::default() }, false)
     }),
-    of_range!("zrangebyscore", -4, READ, "Return members of a range of scores", |call| {
+    of_key!("zrangebyscore", -4, READ, "Return members of a range of scores", |call| {
         zrange(call, Manner { is_by_score: true, ..Manner::default() }, false)
     }),
-    of_range!(
+    of_key!(
         "zrevrangebyscore",
         -4,
         READ,
@@ -43,11 +29,11 @@ pub(crate) const COMMANDS: &[Command] = &[
             zrange(call, manner, false)
         }
     ),
-    of_range!("zcount", 4, READ | FAST, "Count the members of a range of scores", zcount),
-    of_range!("zremrangebyscore", 4, WRITE, "Remove the members of a range of scores", |call| {
+    of_key!("zcount", 4, READ | FAST, "Count the members of a range of scores", zcount),
+    of_key!("zremrangebyscore", 4, WRITE, "Remove the members of a range of scores", |call| {
         zremrange(call, true)
     }),
-    of_range!("zremrangebyrank", 4, WRITE, "Remove the members of a range", |call| {
+    of_key!("zremrangebyrank", 4, WRITE, "Remove the members of a range", |call| {
         zremrange(call, false)
     }),
 ];

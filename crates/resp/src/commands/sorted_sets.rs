@@ -1,7 +1,7 @@
 use super::members::{self, Part};
 use crate::collection::sorted_set::{Scored, member};
 use crate::collection::{Collection, Kind};
-use crate::command::{Call, Command, FAST, GROWS, ONE_KEY, Outcome, READ, WRITE};
+use crate::command::{Call, Command, FAST, GROWS, Outcome, READ, WRITE};
 use crate::failure::Failure;
 use crate::number::parse_score;
 use crate::reply::Reply;
@@ -9,41 +9,27 @@ use base::Key;
 
 const ADDS: u16 = WRITE | GROWS | FAST;
 
-/// A command of a sorted set.
-macro_rules! of_set {
-    ($name:literal, $arity:literal, $flags:expr, $summary:literal, $run:expr) => {
-        Command {
-            name: $name,
-            arity: $arity,
-            flags: $flags,
-            keys: ONE_KEY,
-            summary: $summary,
-            run: |call| Box::pin($run(call)),
-        }
-    };
-}
-
 pub(crate) const COMMANDS: &[Command] = &[
-    of_set!("zadd", -4, ADDS, "Add members to a sorted set, or change their scores", zadd),
-    of_set!("zincrby", 4, ADDS, "Add to the score of a member", zincrby),
-    of_set!("zrem", -3, WRITE | FAST, "Remove members of a sorted set", zrem),
-    of_set!("zscore", 3, READ | FAST, "Return the score of a member", zscore),
-    of_set!("zmscore", -3, READ | FAST, "Return the scores of members", zmscore),
-    of_set!("zcard", 2, READ | FAST, "Count the members of a sorted set", zcard),
-    of_set!("zrank", 3, READ | FAST, "Count the members of lesser scores", |call| {
+    of_key!("zadd", -4, ADDS, "Add members to a sorted set, or change their scores", zadd),
+    of_key!("zincrby", 4, ADDS, "Add to the score of a member", zincrby),
+    of_key!("zrem", -3, WRITE | FAST, "Remove members of a sorted set", zrem),
+    of_key!("zscore", 3, READ | FAST, "Return the score of a member", zscore),
+    of_key!("zmscore", -3, READ | FAST, "Return the scores of members", zmscore),
+    of_key!("zcard", 2, READ | FAST, "Count the members of a sorted set", zcard),
+    of_key!("zrank", 3, READ | FAST, "Count the members of lesser scores", |call| {
         zrank(call, false)
     }),
-    of_set!("zrevrank", 3, READ | FAST, "Count the members of greater scores", |call| {
+    of_key!("zrevrank", 3, READ | FAST, "Count the members of greater scores", |call| {
         zrank(call, true)
     }),
-    of_set!("zpopmin", -2, WRITE | FAST, "Remove the members of the least scores", |call| {
+    of_key!("zpopmin", -2, WRITE | FAST, "Remove the members of the least scores", |call| {
         zpop(call, false)
     }),
-    of_set!("zpopmax", -2, WRITE | FAST, "Remove the members of the greatest scores", |call| {
+    of_key!("zpopmax", -2, WRITE | FAST, "Remove the members of the greatest scores", |call| {
         zpop(call, true)
     }),
-    of_set!("zscan", -3, READ, "Return some members, and where to go on", zscan),
-    of_set!("zrandmember", -2, READ, "Return some of the members by chance", zrandmember),
+    of_key!("zscan", -3, READ, "Return some members, and where to go on", zscan),
+    of_key!("zrandmember", -2, READ, "Return some of the members by chance", zrandmember),
 ];
 
 /// The sorted set that the first argument names.
