@@ -18,10 +18,22 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     if is_plain { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
 }
 
-/// The number that `text` is as a score: decimal, or infinite.
-pub(crate) fn parse_score(text: &[u8]) -> Option<f64> {
+/// The number that `text` is as the bound of a range of scores: decimal, or infinite.
+pub(crate) fn parse_bound(text: &[u8]) -> Option<f64> {
     let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     (!number.is_nan()).then_some(number)
+}
+
+/// The same as a score: none that is too great or too small for a float.
+pub(crate) fn parse_score(text: &[u8]) -> Option<f64> {
+    let number = parse_bound(text)?;
+    let is_written = |what: fn(&u8) -> bool| {
+        let digits = text.split(|byte| byte.eq_ignore_ascii_case(&b'e')).next().unwrap_or_default();
+        digits.iter().any(what)
+    };
+    let is_too_great = number.is_infinite() && is_written(u8::is_ascii_digit);
+    let is_too_small = number == 0.0 && is_written(|byte| (b'1'..=b'9').contains(byte));
+    (!is_too_great && !is_too_small).then_some(number)
 }
 
 /// A score as clients read it: 17 digits that count, with an exponent where the number is very

@@ -5,7 +5,7 @@ use crate::collection::Collection;
 use crate::collection::sorted_set::{Bound, Scored};
 use crate::command::{Call, Command, FAST, Outcome, READ, WRITE};
 use crate::failure::Failure;
-use crate::number::parse_score;
+use crate::number::parse_bound;
 use crate::reply::Reply;
 use base::Key;
 
@@ -132,7 +132,7 @@ impl Range {
 fn bound(call: &Call<'_>, at: usize) -> Result<Bound, Failure> {
     let text = call.request.arg(at);
     let (text, is_open) = text.strip_prefix(b"(").map_or((text, false), |rest| (rest, true));
-    let score = parse_score(text).ok_or_else(|| Failure::told("ERR min or max is not a float"))?;
+    let score = parse_bound(text).ok_or_else(|| Failure::told("ERR min or max is not a float"))?;
     Ok(Bound { score, is_open })
 }
 
