@@ -92,6 +92,7 @@ fn databases(numbers: &str) -> Option<BTreeSet<u16>> {
 
 /// Lets a user do some commands, or no longer.
 fn commands(user: &mut User, word: &str) -> Result<(), String> {
+    let word = word.to_lowercase();
     let (sign, what) = word.split_at(1);
     let all = || FAMILIES.iter().flat_map(|(_, commands)| commands.iter());
     let named: Vec<&Command> = match what.strip_prefix('@') {
@@ -125,6 +126,6 @@ fn commands(user: &mut User, word: &str) -> Result<(), String> {
         }
     }
     user.rules.retain(|rule| rule[1..] != word[1..]);
-    user.rules.push(word.to_lowercase());
+    user.rules.push(word);
     Ok(())
 }
