@@ -5,6 +5,7 @@ use crate::{ours, redis};
 use base::{Rng, mix};
 use clock::{UnixMillis, set_unix_now};
 use reactor::Reactor;
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const SEEDS: u64 = 60;
@@ -163,7 +164,19 @@ fn a_scan_meets_all_that_redis_has() {
             Pair { redis: vec![server.connect()], ours: vec![ours::Client::connect(&door, 1)] };
         let fill: Vec<_> = (0..500).map(|key| words(&format!("set key:{key} {key}"))).collect();
         pair.check(0, &fill, "filling").await;
-        for options in ["", " count 1", " count 1000", " match *7*", " type string", " type list"] {
+        let others =
+            |at: u32| [words(&format!("hset h:{at} f 1")), words(&format!("zadd z:{at} 1 m"))];
+        pair.check(0, &(0..40).flat_map(others).collect::<Vec<_>>(), "filling").await;
+        for options in [
+            "",
+            " count 1",
+            " count 1000",
+            " match *7*",
+            " type string",
+            " type hash",
+            " type ZSET count 30",
+            " type list",
+        ] {
             let mut met = [Vec::new(), Vec::new()];
             for (which, met) in met.iter_mut().enumerate() {
                 let mut cursor = "0".to_owned();
@@ -188,6 +201,58 @@ fn a_scan_meets_all_that_redis_has() {
             assert_eq!(met[0], met[1], "scan{options}");
         }
     });
+}
+
+/// Which ones is left to chance: how many, in what form, and that they are there, is not.
+#[test]
+fn members_by_chance_are_as_many_as_those_of_redis() {
+    let Some(server) = Redis::start("chance") else { return };
+    Reactor::new(None).run(async {
+        let door = ours::door(1).await;
+        let mut pair =
+            Pair { redis: vec![server.connect()], ours: vec![ours::Client::connect(&door, 1)] };
+        let fields = |at: u32| words(&format!("hset h f{at} {at:0>200}"));
+        let members = |at: u32| words(&format!("zadd z {at} {at:0>200}"));
+        let fill: Vec<_> = (0..50).flat_map(|at| [fields(at), members(at)]).collect();
+        pair.check(0, &fill, "filling").await;
+        let names = [
+            ("hrandfield h", "withvalues", "hkeys h"),
+            ("zrandmember z", "withscores", "zrange z 0 -1"),
+        ];
+        for (asks, with, all) in names {
+            let Answer::Array(all) = &pair.ask(0, &encoded(&words(all)), 1).await[1][0] else {
+                panic!("all of them")
+            };
+            let mut met = BTreeSet::new();
+            for protocol in [2, 3] {
+                pair.ask(0, &encoded(&words(&format!("hello {protocol}"))), 1).await;
+                for count in [0, 1, 7, 50, 90, -1, -90] {
+                    for with in [String::new(), format!(" {with}")] {
+                        let line = format!("{asks} {count}{with}");
+                        let [redis, ours] = pair.ask(0, &encoded(&words(&line)), 1).await;
+                        let [theirs, ours] = [flat(&redis[0]), flat(&ours[0])];
+                        assert_eq!(theirs.len(), ours.len(), "{line}, RESP{protocol}");
+                        let step = if with.is_empty() { 1 } else { 2 };
+                        let names: Vec<_> = ours.iter().step_by(step).collect();
+                        assert!(names.iter().all(|name| all.contains(name)), "{line}");
+                        let different: BTreeSet<_> =
+                            names.iter().map(ToString::to_string).collect();
+                        assert!(count < 0 || different.len() == names.len(), "{line}");
+                        met.extend(different);
+                    }
+                }
+            }
+            assert_eq!(met.len(), 50, "each is met some day");
+        }
+    });
+}
+
+/// The members of an answer, whether they come in pairs or not.
+fn flat(answer: &Answer) -> Vec<Answer> {
+    match answer {
+        Answer::Array(members) => members.iter().flat_map(flat).collect(),
+        one => vec![one.clone()],
+    }
 }
 
 #[test]
