@@ -55,8 +55,8 @@ pub(crate) struct ServeArgs {
     /// everybody may do everything
     #[arg(long, value_name = "FILE", requires = "resp")]
     pub(crate) resp_users: Option<PathBuf>,
-    /// Say by HTTP what the server is doing, for kvasir top: at HOST:PORT, HOST or :PORT [default:
-    /// 127.0.0.1:8420]
+    /// Say by HTTP what the server is doing, for kvasir top and Prometheus: at HOST:PORT, HOST or
+    /// :PORT [default: 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1")]
     pub(crate) http: Option<String>,
     /// Whether the device keeps the latencies of its profile
