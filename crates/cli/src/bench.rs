@@ -4,7 +4,8 @@
 //!    reads a trace; [`room`] tells whether the device and the machine can hold it.
 //! 2. `crate::rig` puts the device together, fills or ages it and measures.
 //! 3. [`state`] keeps the device in a file, at the end or in the middle.
-//! 4. [`remote`] does with a namespace over NVMe/TCP what can be done from outside.
+//! 4. [`remote`] does with a namespace over NVMe/TCP what can be done from outside, [`redis`] with
+//!    a database of a Redis server, [`file`] with a drive on a disk.
 //! 5. [`report`] says how that went, [`figure`] draws it. [`faults`] are those of the flash that
 //!    happened, [`power`] is what a loss of power left.
 
@@ -16,6 +17,7 @@ mod index_table;
 mod outside;
 mod plan;
 mod power;
+mod redis;
 mod remote;
 mod replay;
 mod report;
@@ -44,6 +46,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Output, Failure> {
     match &args.command {
         Some(BenchCommand::Replay(args)) => replay::run(args),
         None if Uri::is_meant(&args.measure.target) => remote::run(args),
+        None if resp_client::Uri::is_meant(&args.measure.target) => redis::run(args),
         None if file::is_meant(&args.measure.target) => file::run(args),
         None => run_plan(args),
     }

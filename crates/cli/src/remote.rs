@@ -1,15 +1,12 @@
 //! A namespace over NVMe/TCP, as commands use it: found, connected to, used and let go.
 
+use crate::dial::{self, dial, dial_any, resolve};
 use crate::output::Failure;
-use base::Nanos;
 use client::{Association, Error, Host, IoQueue, Namespace, Settings, Uri};
-use reactor::{Lateness, Reactor, Remote, TcpStream};
+use reactor::{Lateness, TcpStream};
 use spec::{KvNamespace, QualifiedName, SubsystemType};
 use std::fs;
-use std::net::{SocketAddr, ToSocketAddrs};
-
-/// How long a target has to take a connection.
-const CONNECT_LIMIT: Nanos = Nanos::from_secs(10);
+use std::net::SocketAddr;
 
 /// Names that fit a sentence.
 const NAMES_MAX: usize = 5;
@@ -49,10 +46,8 @@ pub(crate) fn with<T>(
         queue_entries: entries,
         ..Settings::new(host(uri)?, &uri.subsystem)
     };
-    let addresses = resolve(uri)?;
-    let remote =
-        Remote::new().map_err(|error| Failure::Broken(format!("there is no reactor: {error}")))?;
-    let served = Reactor::new(None).serve(&remote, async {
+    let addresses = resolve(&uri.place)?;
+    dial::with(async || {
         let connected = Box::pin(connect(uri, settings, &addresses)).await?;
         let done = act(&connected).await;
         let Connected { association, queue, .. } = connected;
@@ -60,10 +55,7 @@ pub(crate) fn with<T>(
         // What was to be done is done, or has failed for a reason of its own.
         let _ = association.shut_down().await;
         done
-    });
-    let (done, lateness) =
-        served.map_err(|error| Failure::Broken(format!("there is no io_uring: {error}")))?;
-    Ok((done?, lateness))
+    })
 }
 
 async fn connect(
@@ -95,7 +87,7 @@ async fn unknown(uri: &Uri, address: SocketAddr, host: Host) -> Failure {
         [] => "its name is printed where it is served".to_owned(),
         names => format!("there is {}", names.join(", ")),
     };
-    let (address, name) = (uri.address(), &uri.subsystem);
+    let (address, name) = (&uri.place, &uri.subsystem);
     Failure::Broken(format!("{address}: the target has no subsystem {name}; {others}"))
 }
 
@@ -110,38 +102,9 @@ async fn subsystems(address: SocketAddr, host: Host) -> Option<Vec<String>> {
     Some(names.map(str::to_owned).collect())
 }
 
-/// The first of `addresses` that takes a connection.
-async fn dial_any(addresses: &[SocketAddr]) -> Result<(TcpStream, SocketAddr), Failure> {
-    let mut failure = None;
-    for &address in addresses {
-        match dial(address).await {
-            Ok(stream) => return Ok((stream, address)),
-            Err(error) => failure = failure.or(Some(error)),
-        }
-    }
-    Err(failure.expect("a name that was resolved has an address"))
-}
-
-async fn dial(address: SocketAddr) -> Result<TcpStream, Failure> {
-    TcpStream::connect(address, CONNECT_LIMIT).await.map_err(|error| {
-        Failure::Broken(format!("{error}; kvasir serve prints the address that it serves at"))
-    })
-}
-
-fn resolve(uri: &Uri) -> Result<Vec<SocketAddr>, Failure> {
-    let found = (uri.host.as_str(), uri.port).to_socket_addrs();
-    let found =
-        found.map_err(|error| Failure::Broken(format!("{} is not found: {error}", uri.host)))?;
-    let addresses: Vec<_> = found.collect();
-    if addresses.is_empty() {
-        return Err(Failure::Broken(format!("{} has no address", uri.host)));
-    }
-    Ok(addresses)
-}
-
 /// What an error of a connection is to a user.
 pub(crate) fn broken(uri: &Uri, error: &Error) -> Failure {
-    Failure::Broken(format!("{}: {error}", uri.address()))
+    Failure::Broken(format!("{}: {error}", uri.place))
 }
 
 /// The host that `uri` names. Without one, another each time: what one leaves behind is not the
@@ -175,11 +138,5 @@ mod tests {
             host.id
         });
         assert_ne!(one, other);
-    }
-
-    #[test]
-    fn addresses_are_resolved_without_brackets() {
-        let uri: Uri = "nvme-tcp://[::1]:4421/nqn.x".parse().unwrap();
-        assert_eq!(resolve(&uri).unwrap(), ["[::1]:4421".parse::<SocketAddr>().unwrap()]);
     }
 }

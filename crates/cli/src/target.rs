@@ -38,7 +38,8 @@ impl Target {
             _ => {
                 return Err(Failure::Refused(format!(
                     "the target {uri:?} is not available: use sim:PROFILE for virtual time or \
-                     emu:PROFILE for real time, as in sim:moke, or nvme-tcp://HOST:PORT/NQN"
+                     emu:PROFILE for real time, as in sim:moke, nvme-tcp://HOST:PORT/NQN, \
+                     resp://HOST:PORT/DATABASE or file:PATH"
                 )));
             }
         };

@@ -1,8 +1,7 @@
-use crate::completions::Completions;
 use crate::connection::{Connection, Request, Then};
 use crate::error::Error;
 use crate::reads::Reads;
-use controller::{Completion, Queue, Submission};
+use controller::{Completion, Completions, Queue, Submission};
 use net::Stream;
 use spec::Status;
 use std::cell::Cell;

@@ -31,7 +31,6 @@
 //! Bytes of PDUs (`nvme-tcp`) and of commands (`spec`), sockets and names of machines (`reactor`).
 
 mod association;
-mod completions;
 mod connection;
 mod error;
 mod io_queue;

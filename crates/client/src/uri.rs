@@ -1,3 +1,4 @@
+use net::HostPort;
 use nvme_tcp::pdu::Digests;
 use spec::QUALIFIED_NAME_BYTES_MAX;
 use std::fmt;
@@ -19,10 +20,8 @@ const NSID_MAX: u32 = 0xffff_fffe;
 /// brackets, the port is 4420 unless it is named, and so are the options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uri {
-    /// A name or an address, without brackets.
-    pub host: String,
-    /// The port.
-    pub port: u16,
+    /// Where the subsystem is.
+    pub place: HostPort,
     /// The subsystem's NVMe Qualified Name.
     pub subsystem: String,
     /// The namespace's id: 1 unless it is named.
@@ -66,15 +65,6 @@ impl Uri {
     /// Whether `text` is meant to be one.
     pub fn is_meant(text: &str) -> bool {
         text.starts_with("nvme-tcp:")
-    }
-
-    /// Host and port as sockets and their users write them.
-    pub fn address(&self) -> String {
-        if self.host.contains(':') {
-            format!("[{}]:{}", self.host, self.port)
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), UriError> {
@@ -123,13 +113,12 @@ impl FromStr for Uri {
             Some((name, options)) => (name, Some(options)),
             None => (rest, None),
         };
-        let (host, port) = split_address(address).ok_or_else(form)?;
+        let place = HostPort::parse(address, PORT).ok_or_else(form)?;
         if !is_name(name) {
             return Err(UriError::Name(name.to_owned()));
         }
         let mut uri = Self {
-            host: host.to_owned(),
-            port,
+            place,
             subsystem: name.to_owned(),
             nsid: 1,
             digests: Digests::NONE,
@@ -152,7 +141,7 @@ impl FromStr for Uri {
 impl fmt::Display for Uri {
     /// With those options that are not as they are without being named.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SCHEME}{}/{}", self.address(), self.subsystem)?;
+        write!(f, "{SCHEME}{}/{}", self.place, self.subsystem)?;
         let mut separator = '?';
         let mut option = |f: &mut fmt::Formatter<'_>, name: &str, value: &dyn fmt::Display| {
             write!(f, "{separator}{name}={value}")?;
@@ -183,25 +172,6 @@ fn is_name(name: &str) -> bool {
     name.starts_with("nqn.") && name.len() <= QUALIFIED_NAME_BYTES_MAX && !has_control(name)
 }
 
-fn split_address(address: &str) -> Option<(&str, u16)> {
-    let (host, port) = match address.strip_prefix('[') {
-        Some(rest) => {
-            let (host, port) = rest.split_once(']')?;
-            host.contains(':').then_some((host, port))?
-        }
-        None => address.split_at(address.find(':').unwrap_or(address.len())),
-    };
-    let port = match port.strip_prefix(':') {
-        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
-            port.parse().ok().filter(|port| *port > 0)?
-        }
-        None if port.is_empty() => PORT,
-        _ => return None,
-    };
-    let is_name = |host: &str| !host.is_empty() && !has_control(host) && !host.contains(['[', ']']);
-    is_name(host).then_some((host, port))
-}
-
 fn has_control(text: &str) -> bool {
     text.chars().any(|character| character.is_control() || character.is_whitespace())
 }
@@ -216,8 +186,7 @@ mod tests {
     fn a_uri_has_an_address_a_name_and_options() {
         let uri: Uri = format!("nvme-tcp://10.0.2.2:4421/{NQN}").parse().unwrap();
         let expected = Uri {
-            host: "10.0.2.2".to_owned(),
-            port: 4421,
+            place: HostPort { host: "10.0.2.2".to_owned(), port: 4421 },
             subsystem: NQN.to_owned(),
             nsid: 1,
             digests: Digests::NONE,
@@ -225,16 +194,21 @@ mod tests {
             host_name: None,
         };
         assert_eq!(uri, expected);
-        assert_eq!(uri.address(), "10.0.2.2:4421");
+        assert_eq!(uri.place.to_string(), "10.0.2.2:4421");
         let uri: Uri =
             format!("nvme-tcp://[::1]/{NQN}?queues=4&digests=header,data&ns=7").parse().unwrap();
         let digests = Digests { header: true, data: true };
-        let expected =
-            Uri { host: "::1".to_owned(), port: 4420, nsid: 7, queues: 4, digests, ..expected };
+        let expected = Uri {
+            place: HostPort { host: "::1".to_owned(), port: 4420 },
+            nsid: 7,
+            queues: 4,
+            digests,
+            ..expected
+        };
         assert_eq!(uri, expected);
-        assert_eq!(uri.address(), "[::1]:4420");
+        assert_eq!(uri.place.to_string(), "[::1]:4420");
         let uri: Uri = format!("nvme-tcp://storage/{NQN}").parse().unwrap();
-        assert_eq!(uri.address(), "storage:4420");
+        assert_eq!(uri.place.to_string(), "storage:4420");
     }
 
     #[test]

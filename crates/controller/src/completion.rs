@@ -1,5 +1,5 @@
 use base::{Buf, Nanos};
-use clock::Stages;
+use clock::{Stage, Stages};
 use spec::{Opcode, Status};
 
 /// What became of a command.
@@ -25,6 +25,20 @@ pub struct Completion {
 }
 
 impl Completion {
+    /// That of a command which a host gave to a link when it was `submitted`, and whose answer has
+    /// come now. A host sees no stages: all of the time is the link's.
+    pub fn over_link(
+        id: u64,
+        opcode: Opcode,
+        submitted: Nanos,
+        (status, result, data): (Status, u64, Buf),
+    ) -> Self {
+        let completed = clock::host_now();
+        let mut stages = Stages::default();
+        stages.add(Stage::Link, completed - submitted);
+        Self { id, opcode, status, result, data, submitted, completed, stages }
+    }
+
     /// Time from submission to completion.
     pub fn latency(&self) -> Nanos {
         self.completed - self.submitted

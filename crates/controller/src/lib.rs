@@ -39,6 +39,7 @@ mod attachments;
 mod block;
 mod block_run;
 mod completion;
+mod completions;
 mod controller;
 mod copy;
 mod fabrics;
@@ -61,6 +62,7 @@ mod zoned;
 
 pub use admin::EngineFigures;
 pub use completion::Completion;
+pub use completions::Completions;
 pub use controller::{Config, Controller};
 pub use fabrics::{
     AssociationCensus, Entrance, FabricQueue, FlashFigures, Lease, LeasedQueue, Limits,

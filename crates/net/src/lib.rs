@@ -22,6 +22,7 @@
 
 mod conditions;
 mod end;
+mod host_port;
 mod network;
 mod pipe;
 mod stream;
@@ -29,5 +30,6 @@ mod wire;
 
 pub use conditions::Conditions;
 pub use end::End;
+pub use host_port::HostPort;
 pub use network::{Listener, Network, Refused};
 pub use stream::{Broken, Stream};

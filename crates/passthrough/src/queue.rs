@@ -1,7 +1,6 @@
 use crate::error::KernelError;
 use crate::namespace::{Data, Namespace};
 use base::Buf;
-use clock::{Stage, Stages};
 use controller::{Completion, Queue, Submission};
 use spec::{Command, Status, Transfer};
 use std::cell::{Cell, RefCell};
@@ -78,12 +77,8 @@ impl Queue for PassthroughQueue {
     fn submit(&self, submission: Submission) -> u64 {
         let id = self.0.next_id.replace(self.0.next_id.get() + 1);
         let (submitted, opcode) = (clock::host_now(), submission.command.opcode());
-        let (status, result, data) = self.execute(submission);
-        let completed = clock::host_now();
-        let mut stages = Stages::default();
-        stages.add(Stage::Link, completed - submitted);
-        let completion =
-            Completion { id, opcode, status, result, data, submitted, completed, stages };
+        let ended = self.execute(submission);
+        let completion = Completion::over_link(id, opcode, submitted, ended);
         self.0.completions.borrow_mut().push_back(completion);
         id
     }

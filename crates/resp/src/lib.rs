@@ -64,6 +64,7 @@ mod values;
 pub use counters::Counters;
 pub use door::{Door, Settings};
 pub use inbox::{Inbox, Limits, ProtocolError, Read};
+pub use outbox::{Outbox, Sent};
 pub use reply::Protocol;
 pub use request::Request;
 pub use serve::{Ended, serve};

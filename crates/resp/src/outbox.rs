@@ -16,7 +16,7 @@ const SENT_BYTES_MAX: usize = 64 << 10;
 
 /// What [`Outbox::send`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub enum Sent {
     /// All that was queued is sent.
     All,
     /// The stream takes no more now.
@@ -31,10 +31,10 @@ enum Part {
     Value(Buf),
 }
 
-/// The sending end of a connection: a queue of answers, which go out in as few writes as the stream
-/// takes. Values of more than 512 bytes are not copied.
+/// The sending end of a connection, a server's or a client's: a queue of answers or of requests,
+/// which go out in as few writes as the stream takes. Values of more than 512 bytes are not copied.
 #[derive(Debug)]
-pub(crate) struct Outbox {
+pub struct Outbox {
     small: Vec<u8>,
     /// How many of those are sent.
     small_sent: usize,
@@ -46,7 +46,8 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    pub(crate) fn new(counters: Arc<Counters>) -> Self {
+    /// Nothing is queued yet. What is sent and copied is counted.
+    pub fn new(counters: Arc<Counters>) -> Self {
         let (small, parts) = (Vec::new(), VecDeque::new());
         Self { small, small_sent: 0, parts, front_sent: 0, waiting: 0, counters }
     }
@@ -82,18 +83,26 @@ impl Outbox {
         self.push_bytes(&line[..len]);
     }
 
-    pub(crate) fn push_len(&mut self, kind: u8, len: usize) {
+    /// Queues the line that begins an array or a bulk, as `kind` says, of `len`.
+    pub fn push_len(&mut self, kind: u8, len: usize) {
         self.push_number(kind, i64::try_from(len).expect("a length fits memory"));
     }
 
-    pub(crate) fn push_bulk(&mut self, bytes: &[u8]) {
+    /// Queues a bulk of `bytes`.
+    pub fn push_bulk(&mut self, bytes: &[u8]) {
         self.push_len(b'$', bytes.len());
         self.push_bytes(bytes);
         self.push_bytes(b"\r\n");
     }
 
-    /// Queues a value; a phantom as zeros.
-    pub(crate) fn push_value(&mut self, value: Buf) {
+    /// Queues a bulk that is `value`; a phantom as zeros.
+    pub fn push_bulk_of(&mut self, value: Buf) {
+        self.push_len(b'$', value.len() as usize);
+        self.push_value(value);
+        self.push_bytes(b"\r\n");
+    }
+
+    fn push_value(&mut self, value: Buf) {
         match value.bytes() {
             Some(bytes) if value.len() <= COPIED_MAX => {
                 self.counters.count_copy(bytes.len());
@@ -109,7 +118,7 @@ impl Outbox {
     }
 
     /// Sends as much as `stream` takes.
-    pub(crate) fn send(&mut self, stream: &impl Stream) -> Result<Sent, Broken> {
+    pub fn send(&mut self, stream: &impl Stream) -> Result<Sent, Broken> {
         while !self.parts.is_empty() {
             let (gathered, taken) = {
                 let parts = self.gather();

@@ -84,11 +84,7 @@ impl Reply {
             Self::Integer(number) => out.push_number(b':', number),
             Self::Double(number) if is_three => out.push_line(b',', score(number).as_bytes()),
             Self::Double(number) => out.push_bulk(score(number).as_bytes()),
-            Self::Bulk(value) => {
-                out.push_number(b'$', i64::from(value.len()));
-                out.push_value(value);
-                out.push_bytes(b"\r\n");
-            }
+            Self::Bulk(value) => out.push_bulk_of(value),
             Self::Text(text) => out.push_bulk(text.as_bytes()),
             Self::Verbatim(text) if is_three => {
                 out.push_len(b'=', text.len() + 4);

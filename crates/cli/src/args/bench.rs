@@ -17,6 +17,10 @@ Targets:
                Pairs or blocks of a namespace over NVMe/TCP, which are overwritten;
                options as in kvasir kv --help
 
+  resp://HOST:PORT/DATABASE
+               Pairs of a server of the Redis protocol, which are overwritten;
+               ?connections= is 1 to 1024 [default: 1], USER:PASSWORD@ may stand
+               before HOST, and the environment's REDISCLI_AUTH is a password too
   file:PATH    The drive that kvasir format made there, used in this process, which
                overwrites pairs; ?durability= is group, everysec or capacitor,
                &reactors= threads that execute, 1 to 64 [default: 1]
@@ -45,6 +49,7 @@ Examples:
   kvasir bench ycsb-b --target emu:moke --seconds 5 --plot ycsb-b.svg
   kvasir bench randread --target sim:970pro --block-size 16KiB
   kvasir bench randread --target nvme-tcp://127.0.0.1:4420/NQN --queue-depth 32 --seconds 10
+  kvasir bench ycsb-b --target resp://127.0.0.1:6379/9?connections=8 --value-size 1KiB
   kvasir bench randwrite --target sim:mine.toml --precondition 90%
   kvasir bench mixed --faults examples/faults/worn.toml --cut-at 20ms
   kvasir bench ycsb-a --state a.state --pause-after 50000

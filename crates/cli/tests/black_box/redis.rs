@@ -1,7 +1,7 @@
 //! `kvasir serve --resp`: clients of the Redis protocol beside hosts of NVMe.
 
 use crate::drive::{formatted, shown};
-use crate::program::{Ran, kvasir};
+use crate::program::{Ran, json, kvasir};
 use crate::serving::{Serving, keys, kv, store};
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,14 @@ use std::net::TcpStream;
 /// A client that asks one thing after the other.
 struct Client(BufReader<TcpStream>);
 
+/// Where a server listens for clients of Redis, as a target.
+fn target(served: &Serving) -> &str {
+    served.ready["devices"][0]["resp"].as_str().expect("it has such a door")
+}
+
 impl Client {
     fn of(served: &Serving) -> Self {
-        let uri = served.ready["devices"][0]["resp"].as_str().expect("it has such a door");
-        let address = uri.strip_prefix("resp://").expect("a URI of that protocol");
+        let address = target(served).strip_prefix("resp://").expect("a URI of that protocol");
         Self(BufReader::new(TcpStream::connect(address).expect("it listens")))
     }
 
@@ -252,4 +256,34 @@ fn clients_of_other_machines_say_who_they_are() {
         "-NOPERM this user has no permissions to access one of the keys used as arguments",
     );
     served.stop();
+}
+
+#[test]
+fn a_load_is_measured_over_the_redis_protocol() {
+    let served = Serving::start(["--device", "mem:64MiB", "--clock", "none", "--resp", ":0"]);
+    let target = format!("{}/3?connections=3", target(&served));
+    let load = ["--target", &target, "--ops", "20000", "--keys", "3000", "--key-size", "40"];
+    for workload in ["mixed", "ycsb-a", "delete", "exist"] {
+        let sizes = ["--value-size", "mix:0=1,100=5,8KiB=1"];
+        let report =
+            json(["bench", workload].iter().chain(&load[..4]).chain(&load[4..]).chain(&sizes));
+        assert_eq!((&report["errors"], &report["connections"]), (&0.into(), &3.into()), "{report}");
+        assert!(report["device"].as_str().is_some_and(|name| name.starts_with("Kvasir ")));
+        assert_eq!(report["target"], target);
+    }
+    // What was deleted last is not there, and the other databases never had it.
+    let mut client = Client::of(&served);
+    client.says("dbsize", ":0");
+    client.says("select 3", "+OK");
+    client.says("dbsize", ":3000");
+    client.says("hset user field value", ":1");
+    let refused = |words: &[&str], sentence: &str| {
+        let ran = kvasir(["bench"].iter().chain(words));
+        assert!(ran.code != Some(0) && ran.stderr.contains(sentence), "{}", ran.stderr);
+    };
+    refused(&["ycsb-e", "--target", &target], "scans keys in their order");
+    let other = target.replace("/3", "/99");
+    refused(&["store", "--target", &other], "the server refuses SELECT: ERR DB index");
+    served.stop();
+    refused(&["store", "--target", &target], "cannot connect to 127.0.0.1");
 }

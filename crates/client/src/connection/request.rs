@@ -1,7 +1,6 @@
-use crate::completions::Completions;
 use base::{Buf, Nanos};
-use clock::{Bell, Stage, Stages};
-use controller::Completion;
+use clock::Bell;
+use controller::{Completion, Completions};
 use spec::{Command, Status};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -94,20 +93,8 @@ impl Request {
         match then {
             Then::Answer(answer) => answer.set(State::There(Reply { status, result, data })),
             Then::Post(completions) => {
-                let completed = clock::host_now();
-                let mut stages = Stages::default();
-                stages.add(Stage::Link, completed - submitted);
-                let opcode = command.opcode();
-                completions.post(Completion {
-                    id,
-                    opcode,
-                    status,
-                    result,
-                    data,
-                    submitted,
-                    completed,
-                    stages,
-                });
+                let ended = (status, result, data);
+                completions.post(Completion::over_link(id, command.opcode(), submitted, ended));
             }
         }
     }

@@ -57,7 +57,7 @@ enum Op {
 /// Does `act` with a queue to the target at `uri`.
 fn with<T>(uri: &str, act: impl AsyncFnOnce(&IoQueue<TcpStream>) -> T) -> T {
     let uri: Uri = uri.parse().unwrap();
-    let address = SocketAddr::new(uri.host.parse().unwrap(), uri.port);
+    let address = SocketAddr::new(uri.place.host.parse().unwrap(), uri.place.port);
     let remote = Remote::new().unwrap();
     let host = Host::of_name("nqn.2014-08.org.nvmexpress:uuid:killer");
     let settings = Settings { queue_entries: 32, ..Settings::new(host, &uri.subsystem) };

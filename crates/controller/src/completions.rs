@@ -1,30 +1,33 @@
+use crate::completion::Completion;
 use clock::{Rank, Stage, TaskId};
-use controller::Completion;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// What has completed and was not taken yet, in the order of posting.
+/// The completion queue of a host that reaches its device over a link: what has completed and was
+/// not taken yet, in the order of posting.
 #[derive(Debug, Default)]
-pub(crate) struct Completions {
+pub struct Completions {
     next_number: Cell<u64>,
     posted: RefCell<VecDeque<Completion>>,
     waiters: RefCell<VecDeque<TaskId>>,
 }
 
 impl Completions {
-    /// The number of the next submission.
-    pub(crate) fn number(&self) -> u64 {
+    /// The number of the next submission: 0, 1, 2 and so on.
+    pub fn number(&self) -> u64 {
         self.next_number.replace(self.next_number.get() + 1)
     }
 
-    pub(crate) fn post(&self, completion: Completion) {
+    /// Lets whoever waits have `completion`.
+    pub fn post(&self, completion: Completion) {
         self.posted.borrow_mut().push_back(completion);
         if let Some(waiter) = self.waiters.borrow_mut().pop_front() {
             clock::wake(waiter);
         }
     }
 
-    pub(crate) async fn next(&self) -> Completion {
+    /// Waits for the next completion, in the order of posting.
+    pub async fn next(&self) -> Completion {
         loop {
             let next = self.posted.borrow_mut().pop_front();
             if let Some(completion) = next {

@@ -1,0 +1,82 @@
+//! `kvasir bench` on a database of a Redis server, ours or another: what a client sees of it.
+
+use super::outside::{self, Asked, Measured, More};
+use super::plan::{self, Place};
+use crate::args::BenchArgs;
+use crate::output::{Failure, Output};
+use crate::redis;
+use resp_client::{RespQueue, Uri};
+use serde::Serialize;
+use workload::{DeviceFigures, Operation, Payload, Plan, Space, Ycsb};
+
+/// Keys go into the database of the target, and there are no namespaces.
+const NSID: u32 = 1;
+
+/// Measures what `args` ask for.
+pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
+    let uri: Uri = args.measure.target.parse().map_err(Failure::refused)?;
+    outside::check(args, "behind the Redis protocol")?;
+    let plan = plan_of(args)?;
+    let (measured, device, refusal) = redis::with(&uri, async |connections| {
+        let info = redis::info(&uri, &connections[0]).await?;
+        let queue = RespQueue::new(connections.to_vec());
+        let lost = || queue.failure().map(|error| redis::broken(&uri, &error));
+        let measured = outside::measure(args, &plan, &queue, lost, || {}).await;
+        let measured = measured.map_err(|failure| with_words(failure, queue.refusal()))?;
+        Ok((measured, redis::software(&info), queue.refusal()))
+    })?;
+    report(args, &plan, &uri, (&measured, device), refusal)
+}
+
+fn plan_of(args: &BenchArgs) -> Result<Plan, Failure> {
+    let operation = plan::operation(args)?;
+    if operation == Operation::Ycsb(Ycsb::E) {
+        return Err(Failure::refused(
+            "ycsb-e scans keys in their order, and plain keys of the Redis protocol have none",
+        ));
+    }
+    plan::of(args, operation, Place { nsid: NSID, space: Space::Pairs, keys: None }, Payload::Full)
+}
+
+/// A failure with what the server said.
+fn with_words(failure: Failure, refusal: Option<String>) -> Failure {
+    match (failure, refusal) {
+        (Failure::Broken(sentence), Some(said)) => {
+            Failure::Broken(format!("{sentence}; the server said: {said}"))
+        }
+        (failure, _) => failure,
+    }
+}
+
+fn report(
+    args: &BenchArgs,
+    plan: &Plan,
+    uri: &Uri,
+    (measured, device): (&Measured, String),
+    refusal: Option<String>,
+) -> Result<Output, Failure> {
+    let target = uri.to_string();
+    let asked = Asked { args, plan, target: &target, device };
+    let more = Client { connections: uri.connections, refusal };
+    outside::report(asked, measured, &DeviceFigures::default(), more)
+}
+
+/// How it was connected to, and what it did not do.
+#[derive(Debug, Serialize)]
+struct Client {
+    connections: u16,
+    /// The first answer that says that something was not done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<String>,
+}
+
+impl More for Client {
+    /// A client sees the link, and nothing behind it.
+    const TELLS_STAGES: bool = false;
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let refusal = self.refusal.clone().map(|said| ("first refusal", said));
+        let connections = ("connections", self.connections.to_string());
+        [connections].into_iter().chain(refusal).collect()
+    }
+}
