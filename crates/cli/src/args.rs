@@ -19,7 +19,7 @@ pub(crate) use bench::{
 pub(crate) use demo::{Clock, DemoArgs};
 pub(crate) use device::{CalibrateArgs, DeviceArgs, DeviceCommand, SensitivityArgs};
 pub(crate) use drive::{CheckArgs, FormatArgs, InspectArgs};
-pub(crate) use kv::{KvArgs, KvCommand, StoreArgs};
+pub(crate) use kv::{ExportArgs, ImportArgs, KvArgs, KvCommand, StoreArgs};
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use serve::{ServeArgs, ServeClock};
 pub(crate) use top::TopArgs;

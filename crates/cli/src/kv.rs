@@ -3,12 +3,23 @@
 //! 1. [`key`] reads keys, [`value`] values: what cannot be is refused before anything is sent.
 //! 2. [`place`] opens the namespace that a target names, over NVMe/TCP or through the kernel.
 //! 3. [`pairs`] does what is asked with its pairs, [`info`] says what it is.
+//! 4. [`export`] reads a database of a Redis server by [`source`] into an [`archive`]; [`import`]
+//!    stores one by [`destination`], keeps a [`journal`] of how far it came, and has [`verify`]
+//!    compare. [`moved`] says how much that was.
 
+mod archive;
+mod destination;
+mod export;
+mod import;
 mod info;
+mod journal;
 mod key;
+mod moved;
 mod pairs;
 mod place;
+mod source;
 mod value;
+mod verify;
 
 use crate::args::{KvCommand, StoreArgs};
 use crate::output::{Failure, Output};
@@ -17,6 +28,7 @@ pub(crate) use info::Limits;
 use key::Spelling;
 use pairs::Action;
 use place::Place;
+use resp_client::Uri;
 use spec::StoreOptions;
 
 /// Does what `command` asks.
@@ -48,6 +60,8 @@ pub(crate) fn run(command: &KvCommand) -> Result<Output, Failure> {
             let prefix = args.prefix.as_ref().map(|prefix| spelling.parse(prefix)).transpose()?;
             Place::parse(&args.pair.target)?.act(&Action::List { prefix, spelling })
         }
+        KvCommand::Export(args) => export::run(args),
+        KvCommand::Import(args) => import::run(args),
         KvCommand::Info(args) => {
             let info = Place::parse(&args.target)?.info()?;
             Ok(if args.json { Output::json(&info) } else { Output::new(info.table()) })
@@ -65,4 +79,15 @@ fn store(args: &StoreArgs) -> Result<Output, Failure> {
         _ => StoreOptions::NONE,
     };
     place.act(&Action::Store { key, value, options })
+}
+
+/// The database that the target of an export or an import names.
+fn database(target: &str) -> Result<Uri, Failure> {
+    if !Uri::is_meant(target) {
+        return Err(Failure::Refused(format!(
+            "the target {target:?} is not possible here: use resp://HOST:PORT/DATABASE, which \
+             kvasir serve --resp prints, or another Redis server's"
+        )));
+    }
+    target.parse().map_err(Failure::refused)
 }

@@ -3,7 +3,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 const KV_HELP: &str = "\
-Targets:
+Targets of export and import are databases of Redis servers, this one's or
+others: resp://HOST:PORT/DATABASE.
+
+Targets of the others:
   nvme-tcp://HOST:PORT/NQN  A subsystem over NVMe/TCP, as kvasir serve prints it
   /dev/ngXnY                A namespace that the kernel has; needs to be root
 
@@ -16,7 +19,7 @@ Options of a target over NVMe/TCP, after a ? and joined by &:
 Example:
   kvasir kv store name value.txt --target nvme-tcp://127.0.0.1:4420/nqn.x";
 
-/// Store, retrieve and list pairs of any key-value namespace
+/// Store, retrieve and list pairs of any key-value namespace; move those of Redis servers
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = false, disable_help_subcommand = true, after_help = KV_HELP)]
 pub(crate) struct KvArgs {
@@ -32,6 +35,8 @@ pub(crate) enum KvCommand {
     Exist(ExistArgs),
     List(ListArgs),
     Info(InfoArgs),
+    Export(ExportArgs),
+    Import(ImportArgs),
 }
 
 /// Where the namespace is, and how its keys are written.
@@ -133,6 +138,61 @@ pub(crate) struct InfoArgs {
     /// nvme-tcp://HOST:PORT/NQN, or /dev/ngXnY
     #[arg(long, value_name = "URI")]
     pub(crate) target: String,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Write all that a database of a Redis server holds into a file
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Strings, hashes, sorted sets and when they expire; the database that is named,
+or 0. Others may use the server meanwhile: each key is as it was when it was
+read. The same command goes on with an export that was ended. The counts and the
+checksum that are printed are those of what is there, in any order.
+
+The target is resp://USER:PASSWORD@HOST:PORT/DATABASE, of which only HOST is
+needed; the environment's REDISCLI_AUTH is a password too.
+
+Example:
+  kvasir kv export users.archive --target resp://127.0.0.1:6379/2")]
+pub(crate) struct ExportArgs {
+    /// The file, which is made
+    pub(crate) file: PathBuf,
+    /// The server and its database, which the text below says how to name
+    #[arg(long, value_name = "URI")]
+    pub(crate) target: String,
+    /// Leave out keys of other types, and count them
+    #[arg(long)]
+    pub(crate) skip: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Store all that a file of kvasir kv export has in a database of a Redis server
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+What keys of the file hold there is replaced, other keys stay. The same command
+goes on with an import that was ended: how far it came is in FILE.progress.
+
+The target is resp://USER:PASSWORD@HOST:PORT/DATABASE, of which only HOST is
+needed; the environment's REDISCLI_AUTH is a password too.
+
+Example:
+  kvasir kv import users.archive --target resp://127.0.0.1:6380 --verify")]
+pub(crate) struct ImportArgs {
+    /// The file
+    pub(crate) file: PathBuf,
+    /// The server and its database, which the text below says how to name
+    #[arg(long, value_name = "URI")]
+    pub(crate) target: String,
+    /// Leave out what the server refuses, as a value that is too long, and count it
+    #[arg(long)]
+    pub(crate) skip: bool,
+    /// Read all back and compare it with the file
+    #[arg(long)]
+    pub(crate) verify: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -32,6 +32,7 @@ mod kept;
 mod killed;
 #[cfg(test)]
 mod kv;
+mod moving;
 #[cfg(test)]
 mod precondition;
 #[cfg(test)]

@@ -7,23 +7,35 @@ use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::thread::sleep;
+use std::time::Duration;
 
 /// A client that asks one thing after the other.
-struct Client(BufReader<TcpStream>);
+pub(crate) struct Client(BufReader<TcpStream>);
 
 /// Where a server listens for clients of Redis, as a target.
-fn target(served: &Serving) -> &str {
+pub(crate) fn target(served: &Serving) -> &str {
     served.ready["devices"][0]["resp"].as_str().expect("it has such a door")
 }
 
 impl Client {
-    fn of(served: &Serving) -> Self {
-        let address = target(served).strip_prefix("resp://").expect("a URI of that protocol");
-        Self(BufReader::new(TcpStream::connect(address).expect("it listens")))
+    pub(crate) fn of(served: &Serving) -> Self {
+        Self::to(target(served).strip_prefix("resp://").expect("a URI of that protocol"))
+    }
+
+    /// A connection to a server that listens, or soon will.
+    pub(crate) fn to(address: &str) -> Self {
+        for _ in 0..500 {
+            if let Ok(stream) = TcpStream::connect(address) {
+                return Self(BufReader::new(stream));
+            }
+            sleep(Duration::from_millis(10));
+        }
+        panic!("nobody listens at {address}");
     }
 
     /// The answer to a command, as it comes; of a value its bytes.
-    fn ask(&mut self, words: &[&str]) -> Option<Vec<u8>> {
+    pub(crate) fn ask(&mut self, words: &[&str]) -> Option<Vec<u8>> {
         let bulk = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
         let bulks: String = words.iter().map(bulk).collect();
         let request = format!("*{}\r\n{bulks}", words.len());
@@ -44,7 +56,7 @@ impl Client {
     }
 
     #[track_caller]
-    fn says(&mut self, words: &str, answer: &str) {
+    pub(crate) fn says(&mut self, words: &str, answer: &str) {
         let words: Vec<&str> = words.split(' ').collect();
         assert_eq!(self.ask(&words).as_deref(), Some(answer.as_bytes()), "{words:?}");
     }
@@ -262,11 +274,10 @@ fn clients_of_other_machines_say_who_they_are() {
 fn a_load_is_measured_over_the_redis_protocol() {
     let served = Serving::start(["--device", "mem:64MiB", "--clock", "none", "--resp", ":0"]);
     let target = format!("{}/3?connections=3", target(&served));
-    let load = ["--target", &target, "--ops", "20000", "--keys", "3000", "--key-size", "40"];
+    let load = ["--target", &target, "--ops", "3000", "--keys", "3000", "--key-size", "40"];
+    let sizes = ["--value-size", "mix:0=1,100=5,8KiB=1", "--json"];
     for workload in ["mixed", "ycsb-a", "delete", "exist"] {
-        let sizes = ["--value-size", "mix:0=1,100=5,8KiB=1"];
-        let report =
-            json(["bench", workload].iter().chain(&load[..4]).chain(&load[4..]).chain(&sizes));
+        let report = json(["bench", workload].iter().chain(&load).chain(&sizes));
         assert_eq!((&report["errors"], &report["connections"]), (&0.into(), &3.into()), "{report}");
         assert!(report["device"].as_str().is_some_and(|name| name.starts_with("Kvasir ")));
         assert_eq!(report["target"], target);

@@ -1,0 +1,152 @@
+//! A database of a Redis server that is given what an archive has.
+
+use super::archive::{Bytes, Content, Entry};
+use super::key::shown;
+use super::moved::LeftOut;
+use crate::output::Failure;
+use crate::redis;
+use clock::{UnixMillis, unix_now};
+use reactor::TcpStream;
+use resp_client::{Arg, Connection, Reply, Uri};
+use std::borrow::Cow;
+
+/// Bytes of fields or members that go in one command; one field can be longer.
+const COMMAND_BYTES: usize = 256 << 10;
+
+/// A database that is written.
+pub(super) struct Destination<'a> {
+    uri: &'a Uri,
+    server: &'a Connection<TcpStream>,
+    /// Whether what the server refuses is left out, instead of being an error.
+    skips: bool,
+    pub(super) expired: u64,
+    pub(super) left_out: LeftOut,
+    /// The key that was left out last: more of it may follow.
+    refused: Vec<u8>,
+}
+
+impl<'a> Destination<'a> {
+    pub(super) fn new(uri: &'a Uri, server: &'a Connection<TcpStream>, skips: bool) -> Self {
+        let left_out = LeftOut::default();
+        Self { uri, server, skips, expired: 0, left_out, refused: Vec::new() }
+    }
+
+    /// Stores all of `entries`, and replaces what their keys hold.
+    pub(super) async fn store(&mut self, entries: &[&Entry<'_>]) -> Result<(), Failure> {
+        let mut requests = Vec::new();
+        for entry in entries {
+            if has_expired(entry) {
+                self.expired += u64::from(entry.is_last);
+            } else {
+                requests.extend(commands(entry));
+            }
+        }
+        let replies = self.ask_all(&requests).await?;
+        for (words, reply) in requests.iter().zip(replies) {
+            if let Reply::Error(said) = reply {
+                self.refuse(&words[1], &said)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The server does not store something of `key`.
+    fn refuse(&mut self, key: &[u8], said: &str) -> Result<(), Failure> {
+        // Other words than ERR are of the server's state, which passes.
+        if !self.skips || !said.starts_with("ERR ") {
+            return Err(Failure::Broken(format!(
+                "\"{}\" cannot be stored: {said}; what stands before it in the file is stored, and \
+                 the same command goes on from there{}",
+                shown(key),
+                if self.skips { "" } else { ", with --skip without such keys" }
+            )));
+        }
+        if self.refused != key {
+            self.left_out.add(key, &format!("({said})"));
+            self.refused = key.to_vec();
+        }
+        Ok(())
+    }
+
+    /// Whether all of `keys` are there.
+    pub(super) async fn has_all(&self, keys: &[Vec<u8>]) -> Result<bool, Failure> {
+        let exists = |key| vec![Cow::Borrowed(&b"EXISTS"[..]), Cow::Borrowed(key)];
+        let requests: Vec<_> = keys.iter().map(|key| exists(&key[..])).collect();
+        let replies = self.ask_all(&requests).await?;
+        Ok(replies.iter().all(|reply| reply.integer() == Some(1)))
+    }
+
+    /// The answers to `requests`.
+    pub(super) async fn ask_all(&self, requests: &[Words<'_>]) -> Result<Vec<Reply>, Failure> {
+        let requests: Vec<Vec<Arg<'_>>> = requests
+            .iter()
+            .map(|words| words.iter().map(|word| Arg::Bytes(word)).collect())
+            .collect();
+        let asked = self.server.ask_all(requests.iter().map(|args| &args[..])).await;
+        asked.map_err(|error| redis::broken(self.uri, &error))
+    }
+}
+
+/// Whether nobody would find it any more.
+pub(super) fn has_expired(entry: &Entry<'_>) -> bool {
+    let UnixMillis(now) = unix_now();
+    entry.expires.is_some_and(|expires| expires <= now)
+}
+
+/// The words of a command; the second is its key.
+pub(super) type Words<'b> = Vec<Cow<'b, [u8]>>;
+
+/// What stores `entry`. Done twice it has done the same.
+fn commands<'b>(entry: &Entry<'b>) -> Vec<Words<'b>> {
+    let Bytes(key) = entry.key;
+    let command = |name: &'static str| vec![Cow::Borrowed(name.as_bytes()), Cow::Borrowed(key)];
+    let mut commands = Vec::new();
+    if entry.is_first && !matches!(entry.content, Content::String(_)) {
+        commands.push(command("DEL"));
+    }
+    match &entry.content {
+        Content::String(value) => {
+            let mut set = command("SET");
+            set.push(Cow::Borrowed(value.0));
+            commands.push(set);
+        }
+        Content::Hash(fields) => {
+            let pairs = fields.iter().map(|(field, value)| [field.0.into(), value.0.into()]);
+            commands.extend(in_parts(&command("HSET"), pairs));
+        }
+        Content::SortedSet(members) => {
+            let pairs = members.iter().map(|(member, score)| {
+                // The shortest text that is this very number.
+                [Cow::Owned(format!("{score:e}").into_bytes()), member.0.into()]
+            });
+            commands.extend(in_parts(&command("ZADD"), pairs));
+        }
+    }
+    if let Some(expires) = entry.expires.filter(|_| entry.is_last) {
+        let mut expire = command("PEXPIREAT");
+        expire.push(Cow::Owned(expires.to_string().into_bytes()));
+        commands.push(expire);
+    }
+    commands
+}
+
+/// Commands that begin with `head` and have `pairs` among them, not too many each.
+fn in_parts<'b>(
+    head: &[Cow<'b, [u8]>],
+    pairs: impl Iterator<Item = [Cow<'b, [u8]>; 2]>,
+) -> Vec<Words<'b>> {
+    let mut parts = Vec::new();
+    let (mut part, mut bytes) = (head.to_vec(), 0);
+    for pair in pairs {
+        if bytes > COMMAND_BYTES {
+            parts.push(std::mem::replace(&mut part, head.to_vec()));
+            bytes = 0;
+        }
+        bytes += pair.iter().map(|word| word.len()).sum::<usize>();
+        part.extend(pair);
+    }
+    if part.len() > head.len() {
+        parts.push(part);
+    }
+    parts
+}

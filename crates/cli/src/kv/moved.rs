@@ -1,0 +1,101 @@
+//! What moving pairs between a server and a file has come to.
+
+use super::archive::Totals;
+use super::key::shown;
+use crate::number::grouped;
+use crate::output::Output;
+use crate::table;
+use serde::{Serialize, Serializer};
+
+/// What was left out.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    pub(super) count: u64,
+    /// Some of the keys, and why.
+    names: Vec<String>,
+}
+
+/// Names of what was left out that are kept.
+const NAMES_MAX: usize = 5;
+
+impl LeftOut {
+    pub(super) fn add(&mut self, key: &[u8], why: &str) {
+        self.count += 1;
+        if self.names.len() < NAMES_MAX {
+            self.names.push(format!("\"{}\" {why}", shown(key)));
+        }
+    }
+
+    /// In words, for a table.
+    pub(super) fn fact(&self) -> Option<(&'static str, String)> {
+        let fact = ("left out", format!("{}: {}", grouped(self.count), self.listed()));
+        (self.count > 0).then_some(fact)
+    }
+
+    /// The names that are kept.
+    pub(super) fn listed(&self) -> String {
+        let more = if self.count > self.names.len() as u64 { ", ..." } else { "" };
+        self.names.join(", ") + more
+    }
+}
+
+/// How much was moved, and what was not.
+#[derive(Debug, Serialize)]
+pub(super) struct Moved {
+    pub(super) target: String,
+    pub(super) file: String,
+    #[serde(serialize_with = "as_numbers", flatten)]
+    pub(super) totals: Totals,
+    /// Keys that cannot be where they should go.
+    pub(super) left_out: u64,
+    /// Keys that have expired on the way.
+    pub(super) expired: u64,
+    /// Whether an earlier run had begun it.
+    pub(super) is_resumed: bool,
+}
+
+/// The same with the checksum as text, since no number of JSON is as long.
+fn as_numbers<S: Serializer>(totals: &Totals, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Numbers {
+        keys: u64,
+        strings: u64,
+        hashes: u64,
+        fields: u64,
+        sorted_sets: u64,
+        members: u64,
+        expiring: u64,
+        bytes: u64,
+        checksum: String,
+    }
+    let Totals { strings, hashes, fields, sorted_sets, members, expiring, bytes, checksum } =
+        *totals;
+    let checksum = format!("{checksum:032x}");
+    let keys = totals.keys();
+    Numbers { keys, strings, hashes, fields, sorted_sets, members, expiring, bytes, checksum }
+        .serialize(serializer)
+}
+
+impl Moved {
+    /// What is printed, under a title that says what was `done`.
+    pub(super) fn output(
+        &self,
+        done: &str,
+        is_json: bool,
+        more: Vec<(&'static str, String)>,
+    ) -> Output {
+        if is_json {
+            return Output::json(self);
+        }
+        let mut facts = vec![("file", self.file.clone())];
+        facts.extend(self.totals.facts());
+        if self.expired > 0 {
+            facts.push(("expired on the way", grouped(self.expired)));
+        }
+        if self.is_resumed {
+            facts.push(("begun", "by an earlier run, where this one went on".to_owned()));
+        }
+        facts.extend(more);
+        Output::new(format!("{done} {}\n\n{}", self.target, table::facts(&facts)))
+    }
+}

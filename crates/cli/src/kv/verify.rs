@@ -1,0 +1,82 @@
+//! Whether a database has what an archive has.
+
+use super::archive::{Bytes, Content, Entry};
+use super::destination::{Destination, Words, has_expired};
+use super::moved::LeftOut;
+use crate::output::Failure;
+use resp_client::Reply;
+use std::borrow::Cow;
+
+/// Adds the keys of `entries` that are not as they are there to `differing`.
+pub(super) async fn compare(
+    destination: &Destination<'_>,
+    entries: &[&Entry<'_>],
+    differing: &mut LeftOut,
+) -> Result<(), Failure> {
+    let left: Vec<_> = entries.iter().filter(|entry| !has_expired(entry)).collect();
+    let requests: Vec<_> =
+        left.iter().flat_map(|entry| [content_of(entry), date_of(entry)]).collect();
+    let replies = destination.ask_all(&requests).await?;
+    for (entry, replies) in left.into_iter().zip(replies.as_chunks::<2>().0) {
+        let [content, date] = replies;
+        if let Some(said) = date.error() {
+            return Err(Failure::Broken(format!("what is there cannot be compared: {said}")));
+        }
+        let expected = entry.expires.map_or(Some(-1), |millis| i64::try_from(millis).ok());
+        // What expires while it is compared is as it should be.
+        if has_expired(entry) || (has(entry, content) && date.integer() == expected) {
+            continue;
+        }
+        let how = match content {
+            _ if has(entry, content) => "expires at another time",
+            Reply::Null => "is not there",
+            _ => "holds something else",
+        };
+        differing.add(entry.key.0, how);
+    }
+    Ok(())
+}
+
+/// Asks for what the entry says.
+fn content_of<'b>(entry: &Entry<'b>) -> Words<'b> {
+    let command = |name: &'static str| vec![Cow::Borrowed(name.as_bytes()), entry.key.0.into()];
+    match &entry.content {
+        Content::String(_) => command("GET"),
+        Content::Hash(fields) => {
+            let names = fields.iter().map(|(field, _)| field.0.into());
+            command(if fields.is_empty() { "TYPE" } else { "HMGET" })
+                .into_iter()
+                .chain(names)
+                .collect()
+        }
+        Content::SortedSet(members) => {
+            let names = members.iter().map(|(member, _)| member.0.into());
+            command(if members.is_empty() { "TYPE" } else { "ZMSCORE" })
+                .into_iter()
+                .chain(names)
+                .collect()
+        }
+    }
+}
+
+fn date_of<'b>(entry: &Entry<'b>) -> Words<'b> {
+    vec![Cow::Borrowed(b"PEXPIRETIME"), entry.key.0.into()]
+}
+
+/// Whether the answer is what the entry says.
+fn has(entry: &Entry<'_>, reply: &Reply) -> bool {
+    let members = reply.members().unwrap_or_default();
+    match &entry.content {
+        Content::String(value) => reply.bytes() == Some(value.0),
+        Content::Hash(fields) => {
+            let is =
+                |((_, value), found): (&(_, Bytes<'_>), &Reply)| found.bytes() == Some(value.0);
+            members.len() == fields.len() && fields.iter().zip(members).all(is)
+        }
+        Content::SortedSet(scores) => {
+            let score = |found: &Reply| std::str::from_utf8(found.bytes()?).ok()?.parse().ok();
+            let is = |((_, expected), found): (&(_, f64), &Reply)| score(found) == Some(*expected);
+            members.len() == scores.len() && scores.iter().zip(members).all(is)
+        }
+    }
+}

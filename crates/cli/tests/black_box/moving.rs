@@ -1,0 +1,211 @@
+//! `kvasir kv export|import`: what one Redis server holds, to another.
+
+use crate::program::{Ran, json, kvasir};
+use crate::redis::{Client, target};
+use crate::serving::Serving;
+use serde_json::Value;
+use std::env;
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+fn served() -> Serving {
+    Serving::start(["--device", "mem:256MiB", "--clock", "none", "--resp", ":0"])
+}
+
+fn words<'a>(verb: &'a str, file: &'a Path, target: &'a str) -> [&'a str; 5] {
+    ["kv", verb, file.to_str().expect("a name of ours"), "--target", target]
+}
+
+fn moved(verb: &str, file: &Path, target: &str) -> Value {
+    json(words(verb, file, target).into_iter().chain(["--json"]))
+}
+
+/// All that two exports of the same have in common.
+fn totals(moved: &Value) -> Value {
+    let names = ["keys", "strings", "fields", "members", "expiring", "bytes", "checksum"];
+    names.iter().map(|name| ((*name).to_owned(), moved[name].clone())).collect()
+}
+
+/// Lets the program run until `has_come_far`, and kills it. Whether it was killed in time.
+fn killed(words: &[&str], has_come_far: impl Fn() -> bool) -> bool {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_kvasir"));
+    let mut running = program.args(words).stdout(Stdio::null()).spawn().expect("it starts");
+    let started = Instant::now();
+    while !has_come_far() {
+        assert!(started.elapsed() < Duration::from_mins(1), "it goes on");
+        if running.try_wait().expect("it is there").is_some() {
+            return false;
+        }
+        sleep(Duration::from_micros(100));
+    }
+    running.kill().expect("it is there");
+    !running.wait().expect("it was there").success()
+}
+
+fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |found| found.len())
+}
+
+/// Stores what there can be of every type in database 2.
+fn fill(served: &Serving, uri: &str) {
+    let fill = ["bench", "store", "--ops", "12000", "--value-size", "uniform:0-8KiB"];
+    json(fill.into_iter().chain(["--json", "--target", uri]));
+    let mut client = Client::of(served);
+    client.says("select 2", "+OK");
+    for number in 0..500 {
+        client.says(&format!("hset great field{number} value{number}"), ":1");
+        client.says(&format!("zadd scores {number}e-3 member{number}"), ":1");
+        client.says(&format!("set short{number} value"), "+OK");
+        client.says(&format!("pexpireat short{number} {}", 4_000_000_000_000_u64 + number), ":1");
+    }
+    client.says("zadd scores -inf least inf most", ":2");
+    client.says("pexpireat great 4000000000999", ":1");
+}
+
+#[test]
+fn what_a_server_holds_comes_whole_to_another_whoever_is_killed_on_the_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+    let (from, to) = (served(), served());
+    let [from_uri, to_uri] = [&from, &to].map(|served| format!("{}/2", target(served)));
+    fill(&from, &from_uri);
+
+    let mut kills = 0;
+    for _ in 0..3 {
+        let before = size(&first);
+        let has_come_far = || size(&first) > before + (4 << 20);
+        kills += u32::from(killed(&words("export", &first, &from_uri), has_come_far));
+    }
+    let exported = moved("export", &first, &from_uri);
+    assert_eq!((kills > 0, &exported["is_resumed"]), (true, &true.into()), "{exported}");
+    let expected = [("keys", 12_502), ("fields", 500), ("members", 502), ("expiring", 501)];
+    for (name, count) in expected {
+        assert_eq!(exported[name], count, "{exported}");
+    }
+
+    let journal = folder.path().join("first.progress");
+    let place = || {
+        fs::read(&journal).ok().and_then(|text| {
+            let journal: Value = serde_json::from_slice(&text).ok()?;
+            journal["place"][1].as_u64()
+        })
+    };
+    let mut kills = 0;
+    for _ in 0..3 {
+        let before = place().unwrap_or(0);
+        let has_come_far = || place().is_some_and(|place| place > before + (4 << 20));
+        kills += u32::from(killed(&words("import", &first, &to_uri), has_come_far));
+    }
+    let imported = json(words("import", &first, &to_uri).into_iter().chain(["--verify", "--json"]));
+    assert_eq!((kills > 0, &imported["is_resumed"]), (true, &true.into()), "{imported}");
+    assert!(!journal.exists());
+    let again = moved("export", &second, &to_uri);
+    assert_eq!(totals(&again), totals(&exported));
+
+    // Another database that lost what was imported begins again.
+    assert!(killed(&words("import", &first, &to_uri), || place().is_some()));
+    let mut client = Client::of(&to);
+    client.says("select 2", "+OK");
+    client.says("flushdb", "+OK");
+    let imported = moved("import", &first, &to_uri);
+    assert_eq!(imported["is_resumed"], false);
+    client.says("dbsize", ":12502");
+    from.stop();
+    to.stop();
+}
+
+#[test]
+fn a_file_that_is_no_archive_or_another_one_is_refused_and_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+    let served = served();
+    let [from_uri, to_uri] = [2, 3].map(|database| format!("{}/{database}", target(&served)));
+    let fill = ["bench", "store", "--ops", "1000", "--json", "--target", &from_uri];
+    json(fill);
+    moved("export", &first, &from_uri);
+    let refused = |ran: &Ran, sentence: &str| {
+        assert!(ran.code != Some(0) && ran.stderr.contains(sentence), "{}", ran.stderr);
+    };
+    refused(&kvasir(words("export", &first, &from_uri)), "is a whole archive already");
+    refused(&kvasir(words("import", &folder.path().join("none"), &to_uri)), "No such file");
+    fs::write(&second, "no archive").expect("it is ours");
+    refused(&kvasir(words("import", &second, &to_uri)), "no archive of kvasir kv export");
+    refused(&kvasir(words("export", &second, &to_uri)), "is not empty, and it is no archive");
+    refused(&kvasir(words("export", &first, "sim:moke")), "use resp://HOST:PORT/DATABASE");
+    let bytes = fs::read(&first).expect("it is there");
+    fs::write(&second, &bytes[..bytes.len() / 2]).expect("it is ours");
+    refused(
+        &kvasir(words("import", &second, &to_uri)),
+        "the same kvasir kv export goes on with it",
+    );
+    refused(&kvasir(words("export", &second, &to_uri)), "has an export from resp://");
+    assert_eq!(size(&second), bytes.len() as u64 / 2);
+    served.stop();
+}
+
+/// A redis-server that ends with the test.
+struct Redis(Child, u16);
+
+impl Redis {
+    /// Starts one, if the program is there.
+    fn start() -> Option<Self> {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let port = port.expect("there are ports").port();
+        let mut command = Command::new("redis-server");
+        command.args(["--port", &port.to_string(), "--save", "", "--appendonly", "no"]);
+        match command.stdout(Stdio::null()).spawn() {
+            Ok(child) => Some(Self(child, port)),
+            Err(_) => {
+                let is_required = env::var("REQUIRE_REDIS").is_ok_and(|value| value == "1");
+                assert!(!is_required, "REQUIRE_REDIS=1, and there is no redis-server");
+                eprintln!("skipped: no redis-server on the path");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn what_cannot_go_from_redis_to_a_drive_is_named_and_left_out_only_if_asked() {
+    let Some(redis) = Redis::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let [file, other] = ["file", "other"].map(|name| folder.path().join(name));
+    let uri = format!("redis://127.0.0.1:{}", redis.1);
+    let mut client = Client::to(&format!("127.0.0.1:{}", redis.1));
+    let great = "v".repeat(3 << 20);
+    assert_eq!(client.ask(&["set", "great", &great]).as_deref(), Some(&b"+OK"[..]));
+    client.says("hset hash field value", ":1");
+    client.says("hset hash2 field value other value", ":2");
+    client.says("zadd sorted 0.1 member", ":1");
+    client.says("set string value px 100000", "+OK");
+    client.says("rpush line one two", ":2");
+    let ran = kvasir(words("export", &file, &uri));
+    assert!(ran.stderr.contains("\"line\" is a list"), "{}", ran.stderr);
+    let exported = json(words("export", &file, &uri).into_iter().chain(["--skip", "--json"]));
+    assert_eq!((&exported["keys"], &exported["left_out"]), (&5.into(), &1.into()), "{exported}");
+
+    let to = served();
+    let ran = kvasir(words("import", &file, target(&to)));
+    assert!(ran.stderr.contains("\"great\" cannot be stored: ERR a value has"), "{}", ran.stderr);
+    let skipping = words("import", &file, target(&to)).into_iter().chain(["--skip", "--verify"]);
+    let ran = kvasir(skipping);
+    assert!(ran.stdout.contains("1: \"great\" (ERR a value has"), "{}", ran.stdout);
+    let missing = "1 keys are not as they are in the file: \"great\" is not there";
+    assert!(ran.stderr.contains(missing), "{}", ran.stderr);
+    client.says("del great line", ":2");
+    let fresh = moved("export", &other, target(&to));
+    let expected = folder.path().join("expected");
+    assert_eq!(totals(&fresh), totals(&moved("export", &expected, &uri)));
+    to.stop();
+}
