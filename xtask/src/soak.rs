@@ -3,6 +3,9 @@ use crate::tally::Tally;
 use anyhow::Result;
 use std::path::Path;
 
+/// What is in the names of tests of the program that take too long for every day.
+pub(crate) const LONG: &str = "::long::";
+
 const SEEDS_DEFAULT: u64 = 5_000;
 
 /// The number of seeds that `flags` ask for, or the sentence that says what is wrong with them.
@@ -21,12 +24,15 @@ pub(crate) fn seeds(flags: &[&str]) -> Result<u64, String> {
 }
 
 /// Runs the simulation's tests over `seeds` seeds each, every scenario among them. What each went
-/// through is printed: cuts, faults, and openings by scan and by checkpoint.
+/// through is printed: cuts, faults, and openings by scan and by checkpoint. Then the experiments
+/// of the papers that take too long for every day.
 pub(crate) fn run(root: &Path, seeds: u64) -> Result<()> {
     let mut tally = Tally::default();
     Cargo::new(root, "test --release -p kvasir-sim -- --nocapture")
         .env("KVASIR_SEEDS", &seeds.to_string())
         .test(&mut tally)?;
+    let long = format!("test --release -p kvasir-cli --test black_box -- {LONG}");
+    Cargo::new(root, &long).test(&mut tally)?;
     println!("{tally}");
     Ok(())
 }

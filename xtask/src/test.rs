@@ -1,4 +1,5 @@
 use crate::cargo::Cargo;
+use crate::soak::LONG;
 use crate::tally::Tally;
 use crate::tool::{DISSECTOR, LINKER, REDIS};
 use crate::{layers, tidy};
@@ -29,7 +30,8 @@ const STEPS: [(&str, Step); 10] = [
         Cargo::new(root, "test --workspace --features kvasir-sim/sabotage").test(tally)
     }),
     ("black box", |root, tally| {
-        Cargo::new(root, "test --release -p kvasir-cli --test black_box").test(tally)
+        let all = "test --release -p kvasir-cli --test black_box -- --skip";
+        Cargo::new(root, &format!("{all} {LONG}")).test(tally)
     }),
     ("demo", |root, _| Cargo::new(root, "run --release -- demo").run_and_see_output()),
     ("guests", |root, tally| {

@@ -41,32 +41,6 @@ fn two_registers_save_the_second_read_the_shorter_of_a_sense_and_a_transfer() {
     }
 }
 
-#[test]
-#[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
-fn the_corners_of_the_grid_are_where_a_calculation_of_queues_has_them() {
-    let (report, control) = assert_holds_for_its_reason("FEMU-4");
-    let corners = [
-        ("1 x 1 (paper: more than)", 1, 1, Some(1_550.0)),
-        ("1 x 16", 1, 16, None),
-        ("16 x 1 (paper: less than)", 16, 1, Some(130.0)),
-        ("16 x 16", 16, 16, None),
-    ];
-    for (label, channels, planes, paper) in corners {
-        let expected = Queues::new(channels, planes, 2).mean(16, 1_000_000);
-        assert_figure(&report, label, expected, expected / 100.0);
-        assert_eq!(figures(&report, label).1, paper);
-    }
-    let slowest = 16.0 * saturated_plane();
-    assert_figure(&report, corners[0].0, slowest, slowest / 100.0);
-    // One thread waits for nobody.
-    let alone = LOWER_SHARE * LOWER + (1.0 - LOWER_SHARE) * UPPER + TRANSFER;
-    for (label, ..) in corners {
-        assert_figure(&control, label, alone, alone / 100.0);
-    }
-    let notes = notes(&report);
-    assert!(notes.contains("1736") && notes.contains("181") && notes.contains("932"), "{notes}");
-}
-
 /// Time between two reads of a plane with two registers that is never idle.
 fn saturated_plane() -> f64 {
     LOWER_SHARE * LOWER.max(TRANSFER) + (1.0 - LOWER_SHARE) * UPPER.max(TRANSFER)
@@ -369,5 +343,39 @@ fn reads_in_real_time_are_judged_by_their_figures_and_never_hold_without_polling
             let mean = figures(&control, &format!("{label}mean")).0;
             assert!(mean >= least, "{id}, {label}: {mean}");
         }
+    }
+}
+
+/// Each takes a minute: `cargo xtask soak` runs them.
+mod long {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
+    fn the_corners_of_the_grid_are_where_a_calculation_of_queues_has_them() {
+        let (report, control) = assert_holds_for_its_reason("FEMU-4");
+        let corners = [
+            ("1 x 1 (paper: more than)", 1, 1, Some(1_550.0)),
+            ("1 x 16", 1, 16, None),
+            ("16 x 1 (paper: less than)", 16, 1, Some(130.0)),
+            ("16 x 16", 16, 16, None),
+        ];
+        for (label, channels, planes, paper) in corners {
+            let expected = Queues::new(channels, planes, 2).mean(16, 1_000_000);
+            assert_figure(&report, label, expected, expected / 100.0);
+            assert_eq!(figures(&report, label).1, paper);
+        }
+        let slowest = 16.0 * saturated_plane();
+        assert_figure(&report, corners[0].0, slowest, slowest / 100.0);
+        // One thread waits for nobody.
+        let alone = LOWER_SHARE * LOWER + (1.0 - LOWER_SHARE) * UPPER + TRANSFER;
+        for (label, ..) in corners {
+            assert_figure(&control, label, alone, alone / 100.0);
+        }
+        let notes = notes(&report);
+        assert!(
+            notes.contains("1736") && notes.contains("181") && notes.contains("932"),
+            "{notes}"
+        );
     }
 }

@@ -92,18 +92,6 @@ pub(crate) fn assert_figure(report: &Value, label: &str, expected: f64, toleranc
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
-fn long_keys_cost_a_transfer_and_without_its_cost_nothing() {
-    let (report, control) = assert_holds_for_its_reason("MoKE-1a");
-    assert_figure(&control, "retrieve: 17 B below 16 B", 0.0, 0.1);
-    // One handler: 4.2 us for each retrieve, and 1 us for a long key.
-    assert_figure(&report, "retrieve, key of 16 B", 1e6 / 4.2, 100.0);
-    for bytes in [17, 32, 64, 128, 255] {
-        assert_figure(&report, &format!("retrieve, key of {bytes} B"), 1e6 / 5.2, 100.0);
-    }
-}
-
-#[test]
-#[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
 fn flash_adds_a_sense_and_the_values_transfer_to_a_retrieve() {
     let (report, _) = assert_holds_for_its_reason("MoKE-1b");
     // Index and link; the array and 4096 bytes at 800 MB/s beside them.
@@ -121,17 +109,6 @@ fn flash_adds_a_program_and_the_pages_transfer_to_a_store() {
     assert!((without - (4.4 + 2.28)).abs() < 1e-9, "{without}");
     assert_eq!(paper, Some(28.7));
     assert_figure(&report, "store: the difference", 660.0 + 20.48, 1e-9);
-}
-
-#[test]
-#[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
-fn reads_suffer_at_depth_for_want_of_handlers() {
-    let (report, _) = assert_holds_for_its_reason("MoKE-1d");
-    for handlers in ["one handler", "two handlers", "unlimited handlers"] {
-        assert_figure(&report, &format!("{handlers}, queue depth 1"), 56.6, 1e-9);
-    }
-    // Of 64 outstanding each waits for the handler's work on all: 64 x 4.2 us.
-    assert_figure(&report, "one handler, queue depth 64", 64.0 * 4.2, 0.1);
 }
 
 #[test]
@@ -244,4 +221,32 @@ fn a_folder_that_cannot_be_made_is_refused_before_the_experiment_runs() {
         "{}",
         ran.stderr
     );
+}
+
+/// Each takes a minute: `cargo xtask soak` runs them.
+mod long {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
+    fn long_keys_cost_a_transfer_and_without_its_cost_nothing() {
+        let (report, control) = assert_holds_for_its_reason("MoKE-1a");
+        assert_figure(&control, "retrieve: 17 B below 16 B", 0.0, 0.1);
+        // One handler: 4.2 us for each retrieve, and 1 us for a long key.
+        assert_figure(&report, "retrieve, key of 16 B", 1e6 / 4.2, 100.0);
+        for bytes in [17, 32, 64, 128, 255] {
+            assert_figure(&report, &format!("retrieve, key of {bytes} B"), 1e6 / 5.2, 100.0);
+        }
+    }
+
+    #[test]
+    #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
+    fn reads_suffer_at_depth_for_want_of_handlers() {
+        let (report, _) = assert_holds_for_its_reason("MoKE-1d");
+        for handlers in ["one handler", "two handlers", "unlimited handlers"] {
+            assert_figure(&report, &format!("{handlers}, queue depth 1"), 56.6, 1e-9);
+        }
+        // Of 64 outstanding each waits for the handler's work on all: 64 x 4.2 us.
+        assert_figure(&report, "one handler, queue depth 64", 64.0 * 4.2, 0.1);
+    }
 }
