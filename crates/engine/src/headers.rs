@@ -8,6 +8,7 @@ use crate::address::Address;
 use crate::log::OwnedHeader;
 use crate::record::Header;
 use base::mix;
+use prefetch_index::prefetch_index;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of a header, so that with its address it takes 64: of keys of up to 24 bytes.
@@ -19,8 +20,15 @@ const WAYS: usize = 8;
 /// What no address is: the slot is free.
 const FREE: u64 = u64::MAX;
 
+/// What addresses of one set have in common: of headers that share a page 256 bytes.
+const TOGETHER: u64 = !0x1F & Address::MAX.to_bits();
+
+/// Locks at most, each of as many sets.
+const LOCKS: usize = 64;
+
 /// Slots, with their addresses in a line of the cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Set {
     addresses: [u64; WAYS],
     headers: [[u8; HEADER_BYTES]; WAYS],
@@ -36,30 +44,63 @@ impl Set {
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub(crate) struct Headers(Vec<Mutex<Set>>);
+pub(crate) struct Headers {
+    /// Few, so that they are in the processor's cache, where most sets are not.
+    sets: Vec<Mutex<Vec<Set>>>,
+    count: u64,
+}
+
+/// Where an address belongs.
+struct Place {
+    lock: usize,
+    set: usize,
+    way: usize,
+}
 
 impl Headers {
     /// At most so many bytes; with 0 nothing is kept.
     pub(crate) fn new(bytes: u64) -> Self {
-        let sets = bytes / size_of::<Mutex<Set>>() as u64;
-        Self((0..sets).map(|_| Mutex::new(Set::EMPTY)).collect())
+        let sets = usize::try_from(bytes).expect("it is memory of this machine") / size_of::<Set>();
+        let locks = LOCKS.min(sets);
+        let each = sets.checked_div(locks).unwrap_or_default();
+        let sets = (0..locks).map(|_| Mutex::new(vec![Set::EMPTY; each])).collect();
+        Self { sets, count: (locks * each) as u64 }
     }
 
     /// How many can be kept.
-    pub(crate) const fn room(&self) -> usize {
-        self.0.len() * WAYS
+    pub(crate) fn room(&self) -> usize {
+        usize::try_from(self.count).expect("they are in memory") * WAYS
     }
 
-    fn set(&self, address: Address) -> Option<(u64, MutexGuard<'_, Set>)> {
-        let hash = mix(address.to_bits());
-        let at = hash.checked_rem(self.0.len() as u64)?;
-        let set = &self.0[usize::try_from(at).expect("there are fewer sets")];
-        Some((hash, set.lock().unwrap_or_else(PoisonError::into_inner)))
+    /// Small records that were written one after the other are in one set: it is in the processor's
+    /// cache when the next one is noted.
+    fn place(&self, address: Address) -> Option<Place> {
+        let hash = mix(address.to_bits() & TOGETHER);
+        let at = hash.checked_rem(self.count)?;
+        let at = usize::try_from(at).expect("there are fewer sets");
+        // Those that share a set do not drive out each other alone.
+        let way = usize::try_from(mix(address.to_bits()) >> 61).expect("one of eight");
+        Some(Place { lock: at % self.sets.len(), set: at / self.sets.len(), way })
+    }
+
+    fn sets(&self, place: &Place) -> MutexGuard<'_, Vec<Set>> {
+        self.sets[place.lock].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the processor for what is known of the record at `address`, ahead of it.
+    pub(crate) fn prefetch(&self, address: Address) {
+        if let Some(place) = self.place(address) {
+            let sets = self.sets(&place);
+            prefetch_index(&sets[..], place.set);
+            prefetch_index(&sets[place.set].headers[..], place.way);
+        }
     }
 
     /// Notes the encoded header of the record at `address`, or that it is too long to be kept.
     pub(crate) fn note(&self, address: Address, header: &[u8]) {
-        let Some((hash, mut set)) = self.set(address) else { return };
+        let Some(place) = self.place(address) else { return };
+        let mut sets = self.sets(&place);
+        let set = &mut sets[place.set];
         let known = set.position(address.to_bits());
         if header.len() > HEADER_BYTES {
             if let Some(at) = known {
@@ -67,16 +108,15 @@ impl Headers {
             }
             return;
         }
-        // The upper bits have not chosen the set.
-        let any = || usize::try_from(hash >> 61).expect("one of eight");
-        let at = known.or_else(|| set.position(FREE)).unwrap_or_else(any);
+        let own = (set.addresses[place.way] == FREE).then_some(place.way);
+        let at = known.or(own).or_else(|| set.position(FREE)).unwrap_or(place.way);
         set.addresses[at] = address.to_bits();
         set.headers[at][..header.len()].copy_from_slice(header);
     }
 
     /// The same of a header that was read.
     pub(crate) fn note_found(&self, address: Address, header: &Header<'_>) {
-        if self.0.is_empty() {
+        if self.count == 0 {
             return;
         }
         let mut bytes = Vec::with_capacity(header.len());
@@ -86,14 +126,17 @@ impl Headers {
 
     /// What is known of the record at `address`.
     pub(crate) fn get(&self, address: Address) -> Option<OwnedHeader> {
-        let (_, set) = self.set(address)?;
+        let place = self.place(address)?;
+        let sets = self.sets(&place);
+        let set = &sets[place.set];
         let header = &set.headers[set.position(address.to_bits())?];
         Header::decode(header).map(|header| OwnedHeader::new(&header))
     }
 
     /// Nothing points to the record any more.
     pub(crate) fn forget(&self, address: Address) {
-        let Some((_, mut set)) = self.set(address) else { return };
+        let Some(place) = self.place(address) else { return };
+        let set = &mut self.sets(&place)[place.set];
         if let Some(at) = set.position(address.to_bits()) {
             set.addresses[at] = FREE;
         }

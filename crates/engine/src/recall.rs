@@ -6,7 +6,7 @@
 
 use crate::address::Address;
 use crate::index::HashedKey;
-use crate::recover::{LISTED_AT_ONCE, Replay, Seen};
+use crate::recover::{ENTRIES_AHEAD, LISTED_AT_ONCE, Replay, Seen};
 use crate::store::Store;
 use crate::summary::read_summary;
 use clock::Class;
@@ -31,7 +31,8 @@ impl Store {
         for replays in replays.chunks(LISTED_AT_ONCE) {
             let listings = self.list_extents(replays, &mut Seen::default()).await;
             for (replay, listing) in replays.iter().zip(listings) {
-                for record in &listing.records {
+                for (at, record) in listing.records.iter().enumerate() {
+                    self.expect_entry(listing.records.get(at + ENTRIES_AHEAD));
                     let key = HashedKey::new(&record.header.key);
                     wanted.extend(self.index.lookup(record.header.table, key).await);
                 }

@@ -97,6 +97,12 @@ pub(crate) struct Scan {
     known_tombstones: Vec<(TableId, Key, Address)>,
 }
 
+/// Of how many records on the processor is asked for entries in the index, while one is entered.
+pub(crate) const ENTRIES_AHEAD: usize = 16;
+
+/// And of how many for the headers that these lead to.
+const HEADERS_AHEAD: usize = 8;
+
 /// Extents of frames that are listed side by side. Their records are in memory meanwhile.
 pub(crate) const LISTED_AT_ONCE: usize = 16;
 
@@ -326,7 +332,8 @@ impl Store {
             .map(|share| {
                 let store = self.clone();
                 async move {
-                    for record in &share {
+                    for (at, record) in share.iter().enumerate() {
+                        store.expect_records(&share[at..]);
                         store.take_record(record, by_checkpoint).await?;
                     }
                     Ok(())
@@ -334,6 +341,23 @@ impl Store {
             })
             .collect();
         clock::join_all(work).await.into_iter().collect()
+    }
+
+    /// Asks the processor for what the records after the first will need, which is anywhere in
+    /// memory: first for their entries in the index, then for the headers that these lead to.
+    fn expect_records(&self, records: &[Record]) {
+        self.expect_entry(records.get(ENTRIES_AHEAD));
+        if let Some(Record { header, address, .. }) = records.get(HEADERS_AHEAD) {
+            self.expect_write_in(header.table, HashedKey::new(&header.key));
+            self.log.headers.prefetch(*address);
+        }
+    }
+
+    /// Asks the processor for the index's entry of a record's key.
+    pub(crate) fn expect_entry(&self, record: Option<&Record>) {
+        if let Some(Record { header, .. }) = record {
+            self.index.prefetch(header.table, HashedKey::new(&header.key));
+        }
     }
 
     /// False when a page of the record was never programmed.

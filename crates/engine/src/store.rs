@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::expiry::has_expired;
 use crate::extent::{Extents, Live};
 use crate::headers::Headers;
-use crate::index::{HashedKey, Index, IndexConfig, IndexCounts, MakeIndex};
+use crate::index::{Answer, HashedKey, Index, IndexConfig, IndexCounts, MakeIndex};
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::latch::Latches;
 use crate::log::{Log, OnItsWay, OwnedHeader, SPARE_EXTENTS_MIN, Unlanded};
@@ -202,6 +202,25 @@ impl Store {
     pub fn expect(&self, space: KeySpaceId, key: &Key) {
         if let Ok(table) = self.table(space) {
             self.index.prefetch(table, HashedKey::new(key));
+        }
+    }
+
+    /// Tells the store that a write of `key`, which was expected, comes next: also the header of the
+    /// record that the index has is in the processor's cache when it arrives.
+    #[inline]
+    pub fn expect_write(&self, space: KeySpaceId, key: &Key) {
+        if let Ok(table) = self.table(space) {
+            self.expect_write_in(table, HashedKey::new(key));
+        }
+    }
+
+    pub(crate) fn expect_write_in(&self, table: TableId, key: HashedKey<'_>) {
+        if self.log.headers.room() == 0 {
+            return;
+        }
+        // An index that has to read first is not asked twice.
+        if let Answer::Now(Some(candidates)) = self.index.lookup(table, key) {
+            candidates.iter().for_each(|at| self.log.headers.prefetch(*at));
         }
     }
 
