@@ -2,12 +2,13 @@ use crate::park::{park_unaccounted, wake};
 use crate::rank::Rank;
 use crate::schedule::with;
 use crate::stage::Stages;
-use crate::task::{TaskId, account, current, spawn_child, stages};
+use crate::task::{TaskId, account, current, spawn_child, stages, start_child};
 use std::cell::RefCell;
 use std::rc::Rc;
 
 struct Joined<T> {
-    parent: TaskId,
+    /// Once it waits.
+    parent: Option<TaskId>,
     results: Vec<Option<T>>,
     missing: usize,
     /// The account of the child that finished last: the one the parent waited for.
@@ -23,37 +24,63 @@ where
     T: 'static,
     F: Future<Output = T> + 'static,
 {
-    if futures.is_empty() {
-        return Vec::new();
-    }
-    let joined = Rc::new(RefCell::new(Joined {
-        parent: current(),
-        results: futures.iter().map(|_| None).collect(),
-        missing: futures.len(),
-        last: Stages::default(),
-    }));
-    let held = with(|schedule| schedule.tasks[schedule.current as usize].held);
+    let joined = Joined::of(futures.len());
+    let held = held();
     for (index, future) in futures.into_iter().enumerate() {
-        let joined = joined.clone();
-        let child = async move {
-            let result = future.await;
-            finish(&joined, index, result);
-        };
-        spawn_child(child, held);
+        spawn_child(child(joined.clone(), index, future), held);
     }
-    let waited = park_unaccounted(Rank::Core).await;
-    let mut joined = joined.borrow_mut();
-    assert_eq!(joined.last.total(), waited, "a child's stages add up to its time");
-    account(&joined.last);
-    joined.results.drain(..).map(|result| result.expect("every child has finished")).collect()
+    all(&joined).await
 }
 
-fn finish<T>(joined: &RefCell<Joined<T>>, index: usize, result: T) {
+/// As [`join_all`], but each future goes on as far as it can before the next one begins, ahead of
+/// the tasks that are ready now: one that need not wait is done with that.
+pub async fn join_at_once<T, F>(futures: impl ExactSizeIterator<Item = F>) -> Vec<T>
+where
+    T: 'static,
+    F: Future<Output = T> + 'static,
+{
+    let joined = Joined::of(futures.len());
+    let held = held();
+    for (index, future) in futures.enumerate() {
+        start_child(child(joined.clone(), index, future), held);
+    }
+    all(&joined).await
+}
+
+impl<T> Joined<T> {
+    fn of(count: usize) -> Rc<RefCell<Self>> {
+        let results = (0..count).map(|_| None).collect();
+        let (parent, last) = (None, Stages::default());
+        Rc::new(RefCell::new(Self { parent, results, missing: count, last }))
+    }
+}
+
+fn held() -> u16 {
+    with(|schedule| schedule.tasks[schedule.current as usize].held)
+}
+
+async fn child<T>(joined: Rc<RefCell<Joined<T>>>, index: usize, future: impl Future<Output = T>) {
+    let result = future.await;
     let mut joined = joined.borrow_mut();
     joined.results[index] = Some(result);
     joined.missing -= 1;
     if joined.missing == 0 {
         joined.last = stages();
-        wake(joined.parent);
+        if let Some(parent) = joined.parent {
+            wake(parent);
+        }
     }
+}
+
+/// Waits for all children.
+async fn all<T>(joined: &RefCell<Joined<T>>) -> Vec<T> {
+    if joined.borrow().missing > 0 {
+        joined.borrow_mut().parent = Some(current());
+        let waited = park_unaccounted(Rank::Core).await;
+        let last = joined.borrow().last;
+        assert_eq!(last.total(), waited, "a child's stages add up to its time");
+        account(&last);
+    }
+    let results = std::mem::take(&mut joined.borrow_mut().results);
+    results.into_iter().map(|result| result.expect("every child has finished")).collect()
 }

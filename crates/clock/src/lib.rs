@@ -70,7 +70,7 @@ pub use bell::Bell;
 pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
 pub use gate::{Closed, Gate};
-pub use join::join_all;
+pub use join::{join_all, join_at_once};
 pub use monitor::{Inside, Monitor};
 pub use park::{Held, Park, park, park_unaccounted, wake};
 pub use power::{lose_power, was_at_work};

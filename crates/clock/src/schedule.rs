@@ -205,6 +205,22 @@ impl Schedule {
         self.id(index)
     }
 
+    /// A task that is polled at once, and not in its turn.
+    pub(crate) fn start_task(&mut self) -> TaskId {
+        let index = self.new_task();
+        self.id(index)
+    }
+
+    /// `task` does what the current one does it for, and holds `inherited` meanwhile.
+    pub(crate) fn adopt_child(&mut self, task: TaskId, inherited: u16) {
+        let child = self.task(task.index);
+        (child.held, child.inherited) = (inherited, inherited);
+        let current = self.current;
+        if let Some(tracer) = &mut self.tracer {
+            tracer.begin_child(task.index, current);
+        }
+    }
+
     pub(crate) fn add_task_at(&mut self, at: Nanos) -> TaskId {
         if at <= self.now {
             return self.add_task();
@@ -254,7 +270,7 @@ impl Schedule {
         spawned.append(&mut self.spawned);
     }
 
-    fn end(&mut self, index: u32) {
+    pub(crate) fn end(&mut self, index: u32) {
         self.tasks[index as usize].end();
         self.free_tasks.push(index);
     }

@@ -7,7 +7,7 @@ use crate::stage::{Stage, Stages};
 use crate::timer::Timer;
 use base::Nanos;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// A running task of the installed schedule, or of a fellow's. Ids are used again after a task
 /// ends.
@@ -202,19 +202,35 @@ pub fn spawn_at(at: Nanos, future: impl Future<Output = ()> + 'static) -> TaskId
 }
 
 /// Starts a task on behalf of the current one, which holds `inherited` meanwhile.
-pub(crate) fn spawn_child(future: impl Future<Output = ()> + 'static, inherited: u16) -> TaskId {
+pub(crate) fn spawn_child(future: impl Future<Output = ()> + 'static, inherited: u16) {
     let future = in_its_place(future);
     with(|schedule| {
         let task = schedule.add_task();
-        let child = schedule.task(task.index);
-        (child.held, child.inherited) = (inherited, inherited);
-        let current = schedule.current;
-        if let Some(tracer) = &mut schedule.tracer {
-            tracer.begin_child(task.index, current);
-        }
+        schedule.adopt_child(task, inherited);
         schedule.spawned.push((task, future));
-        task
-    })
+    });
+}
+
+/// As [`spawn_child`], and polls it once, now.
+pub(crate) fn start_child(future: impl Future<Output = ()> + 'static, inherited: u16) {
+    let mut future = in_its_place(future);
+    let (task, parent) = with(|schedule| {
+        let task = schedule.start_task();
+        schedule.adopt_child(task, inherited);
+        (task, std::mem::replace(&mut schedule.current, task.index))
+    });
+    let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    let ended = with(|schedule| {
+        schedule.current = parent;
+        if polled.is_pending() {
+            schedule.spawned.push((task, future));
+            return None;
+        }
+        schedule.end(task.index);
+        Some(future)
+    });
+    // Destructors may ask for the schedule.
+    drop(ended);
 }
 
 /// What the current task has spent so far.

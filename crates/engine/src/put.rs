@@ -47,6 +47,12 @@ impl Drop for Announced {
     }
 }
 
+impl std::fmt::Debug for Announced {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Announced({})", self.counted)
+    }
+}
+
 /// What a store writes.
 fn value_record<'a>(
     table: TableId,

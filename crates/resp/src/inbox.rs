@@ -108,7 +108,8 @@ enum Part {
 /// Call [`Self::next`] until it has no more, then [`Self::read`], and so on. Little is read at a
 /// time while a request is expected, and what is missing of a long argument straight to its place:
 /// so of a value that comes alone no more is copied than came with what stands before it. As long
-/// as reads come back full, much is read at a time, and each value is copied once.
+/// as reads come back full, or bring several requests, much is read at a time, and each value is
+/// copied once.
 #[derive(Debug)]
 pub struct Inbox {
     staging: Vec<u8>,
@@ -127,6 +128,8 @@ pub struct Inbox {
     apart_bytes: usize,
     was_full: bool,
     reads_ahead: bool,
+    /// Requests of what was read last.
+    requests: u32,
     is_of_stranger: bool,
     limits: Limits,
     pool: BufPool,
@@ -148,6 +151,7 @@ impl Inbox {
             apart_bytes: 0,
             was_full: false,
             reads_ahead: false,
+            requests: 0,
             is_of_stranger: false,
             limits,
             pool,
@@ -172,6 +176,7 @@ impl Inbox {
                 return Ok(None);
             }
         }
+        self.requests += 1;
         let bytes = match &self.typed {
             Some(typed) => &typed[..],
             None => &self.staging[self.start..self.at],
@@ -329,7 +334,9 @@ impl Inbox {
     pub fn read(&mut self, stream: &impl Stream) -> Result<Read, Broken> {
         let is_apart = matches!(self.part, Part::Apart(..));
         // A full read may have ended in a value that comes alone.
-        self.reads_ahead = self.was_full && (self.reads_ahead || !is_apart);
+        let more_comes = self.was_full && (self.reads_ahead || !is_apart);
+        self.reads_ahead = more_comes || self.requests > 1;
+        self.requests = 0;
         self.make_room();
         let mut data: &mut [u8] = &mut [];
         if let Part::Apart(buf, filled, len) = &mut self.part {
@@ -349,6 +356,11 @@ impl Inbox {
         }
         self.end += read.saturating_sub(data_len);
         Ok(if read == 0 { Read::End } else { Read::Some })
+    }
+
+    /// Whether the last read took all that the stream had.
+    pub fn has_all(&self) -> bool {
+        !self.was_full
     }
 
     /// Makes room behind what has come, and gives back what is not needed any more.

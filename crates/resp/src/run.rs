@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::transaction::{Transaction, create};
 use crate::values;
 use base::{Buf, Key};
-use engine::{Error, KeySpaceId, Store, Write};
+use engine::{Announced, Error, KeySpaceId, Store, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ struct Step {
     key: Key,
     /// What it stores; nothing, if it reads. Of stores of one key on each other's heels only the
     /// last is done, for nobody can have seen the others.
-    value: Option<Buf>,
+    store: Option<(Buf, Announced)>,
 }
 
 /// Plain GETs and SETs of one connection that follow each other and do not depend on each other.
@@ -54,17 +54,17 @@ impl Run {
             _ => return false,
         };
         let Ok(key) = key_of(request.arg(1)) else { return false };
-        let value = || is_store.then(|| request.value(2));
+        let store = || is_store.then(|| (request.value(2), door.store().announce()));
         match self.steps.iter().position(|step| step.key == key) {
-            Some(at) if self.steps[at].value.is_some() != is_store => return false,
+            Some(at) if self.steps[at].store.is_some() != is_store => return false,
             Some(at) => {
-                self.steps[at].value = value();
+                self.steps[at].store = store();
                 self.order.push(at);
             }
             None => {
                 door.store().expect(session.space(), &key);
                 self.order.push(self.steps.len());
-                self.steps.push(Step { key, value: value() });
+                self.steps.push(Step { key, store: store() });
             }
         }
         true
@@ -75,19 +75,29 @@ impl Run {
         let steps = std::mem::take(&mut self.steps);
         let order = std::mem::take(&mut self.order);
         door.counters().count_commands(order.len());
+        if steps.iter().any(|step| step.store.is_some()) {
+            // What other clients have sent is announced meanwhile, and goes out with these.
+            clock::give_way().await;
+            let stores = steps.iter().filter(|step| step.store.is_some());
+            stores.for_each(|step| door.store().expect_write(space, &step.key));
+        }
         let mut does = steps.into_iter().map(|step| one(door.clone(), space, step));
-        let done = match (does.len(), does.next()) {
-            (1, Some(only)) => vec![only.await],
-            (_, first) => clock::join_all(first.into_iter().chain(does).collect()).await,
+        let done = match does.len() {
+            1 => vec![does.next().expect("it is there").await],
+            _ => clock::join_at_once(does).await,
         };
+        if done.len() == order.len() {
+            return done;
+        }
         order.into_iter().map(|at| done[at].clone()).collect()
     }
 }
 
 async fn one(door: Rc<Door>, space: KeySpaceId, step: Step) -> Reply {
-    let done = match step.value {
-        None => get(&door, space, &step.key).await,
-        Some(value) => set(&door, space, &step.key, &value).await,
+    // Boxed, so that what is started is small to move.
+    let done = match step.store {
+        None => Box::pin(get(&door, space, &step.key)).await,
+        Some((value, announced)) => Box::pin(set(&door, space, &step.key, &value, announced)).await,
     };
     done.unwrap_or_else(Failure::reply)
 }
@@ -111,12 +121,20 @@ async fn get(door: &Door, space: KeySpaceId, key: &Key) -> Outcome {
 
 /// A collection that is there before goes as one step with that. One that was made meanwhile goes
 /// after that: none is made once there is a string.
-async fn set(door: &Door, space: KeySpaceId, key: &Key, value: &Buf) -> Outcome {
+async fn set(
+    door: &Door,
+    space: KeySpaceId,
+    key: &Key,
+    value: &Buf,
+    announced: Announced,
+) -> Outcome {
     let (store, roots) = (door.store(), hidden::roots(space));
     let has =
         async || Ok::<_, Failure>(store.has_key_space(roots) && store.exist(roots, key).await?);
+    // To look there may take waiting for others, who would wait for what is announced.
+    let announced = Some(announced).filter(|_| !store.has_key_space(roots));
     if !has().await? {
-        put(store, space, key, value).await?;
+        put(store, space, key, value, announced.unwrap_or_else(|| store.announce())).await?;
         if !has().await? {
             return Ok(Reply::OK);
         }
@@ -142,11 +160,18 @@ async fn again(door: &Door, does: impl AsyncFn(&mut Transaction) -> Outcome) -> 
     }
 }
 
-async fn put(store: &Arc<Store>, space: KeySpaceId, key: &Key, value: &Buf) -> Result<(), Error> {
+async fn put(
+    store: &Arc<Store>,
+    space: KeySpaceId,
+    key: &Key,
+    value: &Buf,
+    mut announced: Announced,
+) -> Result<(), Error> {
     loop {
-        match store.put(space, key, value, Write::default(), store.announce()).await {
+        match store.put(space, key, value, Write::default(), announced).await {
             Err(Error::NoKeySpace) => create(store, space).await?,
             put => return put.map(drop),
         }
+        announced = store.announce();
     }
 }

@@ -91,14 +91,24 @@ impl<S: Stream> Connection<S> {
                 }
             }
             self.finish(&mut run, door, session).await;
+            if self.outbox.borrow().waiting_bytes() > 0 {
+                // Whoever else has asked is answered together with this client: many sends in a
+                // row seldom have to wake somebody.
+                clock::give_way().await;
+            }
             self.send();
             self.drained(door).await;
+            if inbox.has_all() {
+                self.stream.readable().await;
+            } else {
+                // A client that sends without end does not keep the others waiting.
+                clock::give_way().await;
+            }
             match inbox.read(&*self.stream) {
                 _ if self.is_broken.get() => return Ended::Broken,
                 Err(_) => return Ended::Broken,
                 Ok(Read::End) => return Ended::ByClient,
-                Ok(Read::Nothing) => self.stream.readable().await,
-                Ok(Read::Some) => {}
+                Ok(Read::Nothing | Read::Some) => {}
             }
         }
     }
