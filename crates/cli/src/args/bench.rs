@@ -23,7 +23,8 @@ Targets:
                before HOST, and the environment's REDISCLI_AUTH is a password too
   file:PATH    The drive that kvasir format made there, used in this process, which
                overwrites pairs; ?durability= is group, everysec or capacitor,
-               &reactors= threads that execute, 1 to 64 [default: 1]
+               &reactors= threads that execute, 1 to 64 [default: 1], &cache= memory
+               for values [default: off]
 
 Options of a device here, after a ? and joined by &:
   payload=full|checksum|none  What is kept of values [default: none]

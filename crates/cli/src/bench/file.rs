@@ -12,7 +12,7 @@ use base::limits::KEY_BYTES_INLINE;
 use base::{Nanos, human_bytes};
 use disk::{Access, Counters, File};
 use engine::{Counts, How};
-use node::{DiskDrive, DiskOptions};
+use node::{DiskDrive, DiskOptions, cache_size};
 use serde::Serialize;
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -51,9 +51,14 @@ impl Target {
             match key {
                 "durability" => target.options.durability = drive::durability(value)?,
                 "reactors" => target.reactors = reactors(value)?,
+                "cache" => {
+                    let size = cache_size(value).map_err(Failure::Refused)?;
+                    target.options.cache_bytes = size;
+                }
                 _ => {
                     return Err(Failure::Refused(format!(
-                        "a target on a file has no option {key:?}, only durability and reactors"
+                        "a target on a file has no option {key:?}, only durability, reactors and \
+                         cache"
                     )));
                 }
             }
