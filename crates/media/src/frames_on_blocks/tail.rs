@@ -13,6 +13,10 @@ const WRITE_BYTES: u32 = 1 << 20;
 /// Writes of an extent that are under way together: one is on its way while others are at work.
 const WRITERS_MAX: u32 = 4;
 
+/// What waits for another write than those that are under way: less goes out together with what
+/// comes meanwhile, since each write costs as much as this, and pads what it has to a block.
+const WORTH_A_WRITE_BYTES: u32 = 64 << 10;
+
 /// Where an extent that is appended to goes on.
 ///
 /// Pages land in order: one has landed when all before it have. So those that outlive a loss of
@@ -94,7 +98,7 @@ impl Tail {
         let is_written = from < self.taken;
         let is_long = layout.units_bytes(from - self.run) >= WRITE_BYTES;
         // What waits could go out without this one, which others join first.
-        let leaves = !holds && (self.is_gathering || self.writers < WRITERS_MAX);
+        let leaves = !holds && (self.is_gathering || self.may_write_more(layout));
         let first = layout.first_of_block(from);
         let number = if is_written || is_long || leaves { first } else { from };
         if number == first {
@@ -142,8 +146,18 @@ impl Tail {
         ready
     }
 
+    /// Whether what waits is to go out beside what is under way.
+    fn may_write_more(&self, layout: &Layout) -> bool {
+        if self.writers == 0 {
+            return true;
+        }
+        let [first, last] = [self.queue.front(), self.queue.back()];
+        let units = first.zip(last).map_or(0, |(first, last)| last.end - first.number);
+        self.writers < WRITERS_MAX && layout.units_bytes(units) >= WORTH_A_WRITE_BYTES
+    }
+
     fn begin_gathering(&mut self, layout: &Layout) -> bool {
-        let begins = !self.is_gathering && self.writers < WRITERS_MAX && self.ready(layout) > 0;
+        let begins = !self.is_gathering && self.may_write_more(layout) && self.ready(layout) > 0;
         self.writers += u32::from(begins);
         self.is_gathering |= begins;
         begins

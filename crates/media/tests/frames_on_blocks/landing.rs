@@ -1,10 +1,11 @@
 //! When appends return, and what they share.
 
-use crate::drive::{EXTENTS, formatted, label, on};
+use crate::drive::{EXTENT_BYTES, EXTENTS, FORMAT, formatted, label, memory, on};
 use crate::slow::{Counts, FLUSH, Slow, WRITE};
 use base::{Buf, Nanos};
 use clock::{Class, Stage, now, sleep};
-use media::{Durability, Error, ExtentId, FramesOnBlocks, Media, Page, PageId, Span};
+use media::{Durability, Error, ExtentId, Format, FramesOnBlocks, Media, Page, PageId, Span};
+use reactor::Reactor;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -85,7 +86,7 @@ fn one_flush_is_under_way_and_all_that_was_written_before_it_began_share_it() {
 }
 
 #[test]
-fn pages_that_come_while_four_writes_are_under_way_go_out_together() {
+fn pages_that_come_while_a_write_is_under_way_go_out_together() {
     let slow = Slow::new(formatted(512, EXTENTS));
     on(slow.clone(), Durability::Capacitor, async |drive| {
         let extent = Media::open(&*drive, label(0)).unwrap();
@@ -97,9 +98,31 @@ fn pages_that_come_while_four_writes_are_under_way_go_out_together() {
         }
         wait().await;
         let counts = slow.counts();
-        let singles = (0..4).map(|n| (block(2 * n), 2));
-        let expected: Vec<_> = singles.chain([(block(8), 32)]).collect();
-        assert_eq!((&counts.writes, counts.writing_max, counts.flushes), (&expected, 4, 0));
+        let expected = [(block(0), 2), (block(2), 38)];
+        assert_eq!((&counts.writes[..], counts.writing_max, counts.flushes), (&expected[..], 1, 0));
+    });
+}
+
+/// 64 KiB are 64 of these pages, more than the extents of the other tests have.
+#[test]
+fn what_is_worth_a_write_goes_out_beside_others() {
+    let format = Format { extent_bytes: Some(4 * EXTENT_BYTES), ..FORMAT };
+    let slow = Slow::new(memory(512, 4 * EXTENTS));
+    Reactor::new(None).run(async {
+        FramesOnBlocks::format(slow.clone(), format).await.expect("nothing fails");
+        let opened = FramesOnBlocks::open(slow.clone(), Durability::Capacitor).await;
+        let drive = Arc::new(opened.expect("nothing fails"));
+        let extent = Media::open(&*drive, label(0)).unwrap();
+        *slow.counts() = Counts::default();
+        let mut ends = Vec::new();
+        for number in 0..90 {
+            ends.push(start(&drive, extent, std::iter::once(2 * number)));
+            sleep(Nanos(1_000), Stage::Queue).await;
+        }
+        wait().await;
+        let counts = slow.counts();
+        let expected = [(block(0), 2), (block(2), 128), (block(130), 50)];
+        assert_eq!((&counts.writes[..], counts.writing_max), (&expected[..], 2));
     });
 }
 
