@@ -1,10 +1,19 @@
 //! A database of a Redis server, as commands use it: found, connected to, asked and let go.
 
+mod line;
+
 use crate::dial::{self, dial, dial_any, resolve};
 use crate::output::Failure;
+use base::Nanos;
+pub(crate) use line::Line;
 use reactor::TcpStream;
-use resp_client::{Connection, Error, Settings, Uri};
+use resp_client::{Connection, Error, Settings, Tls, Uri};
 use std::env;
+use std::rc::Rc;
+use tls::{BadFile, Client, ClientFiles, TlsStream};
+
+/// How long a server may take for its handshake of TLS.
+const HANDSHAKE_LIMIT: Nanos = Nanos::from_secs(10);
 
 /// Where redis-cli too finds the password that nobody is to read on a command line.
 const PASSWORD: &str = "REDISCLI_AUTH";
@@ -15,24 +24,55 @@ const SOFTWARE: [(&str, &str); 2] = [("kvasir_version:", "Kvasir"), ("redis_vers
 /// Does `act` over as many connections as `uri` asks for.
 pub(crate) fn with<T>(
     uri: &Uri,
-    act: impl AsyncFnOnce(&[Connection<TcpStream>]) -> Result<T, Failure>,
+    act: impl AsyncFnOnce(&[Connection<Line>]) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let addresses = resolve(&uri.place)?;
     let mut settings = Settings::of(uri);
     settings.password = settings.password.or_else(|| env::var(PASSWORD).ok());
-    let said = |error: Error| broken(uri, &error);
+    let tls = uri.tls.as_ref().map(trusted).transpose().map_err(Failure::refused)?;
+    let opener = Opener { uri, settings, tls };
     let done = dial::with(async || {
         let (stream, address) = dial_any(&addresses).await?;
-        let mut connections = vec![Connection::open(stream, &settings).await.map_err(said)?];
+        let mut connections = vec![opener.open(stream).await?];
         for _ in 1..uri.connections {
-            let stream = dial(address).await?;
-            connections.push(Connection::open(stream, &settings).await.map_err(said)?);
+            connections.push(opener.open(dial(address).await?).await?);
         }
         let done = act(&connections).await;
         connections.iter().for_each(Connection::close);
         done
     });
     done.map(|(done, _)| done)
+}
+
+/// What the files of a target over TLS have.
+fn trusted(Tls { ca, own }: &Tls) -> Result<Client, BadFile> {
+    let own = own.as_ref().map(|(certificate, key)| (certificate.into(), key.into()));
+    Client::load(&ClientFiles { ca: ca.into(), own })
+}
+
+/// Makes connections of sockets.
+struct Opener<'a> {
+    uri: &'a Uri,
+    settings: Settings,
+    tls: Option<Client>,
+}
+
+impl Opener<'_> {
+    async fn open(&self, stream: TcpStream) -> Result<Connection<Line>, Failure> {
+        let place = &self.uri.place;
+        let Some(client) = &self.tls else {
+            let opened = Connection::open(Line::Plain(stream), &self.settings).await;
+            return opened.map_err(|error| broken(self.uri, &error));
+        };
+        let stream = TlsStream::of_client(stream, client, &place.host).map_err(Failure::refused)?;
+        let stream = Rc::new(stream);
+        let failure = |why: String| Failure::Broken(format!("{place}: {why}"));
+        let made = stream.handshake(HANDSHAKE_LIMIT).await;
+        made.map_err(|error| failure(error.to_string()))?;
+        let opened = Connection::open(Line::Tls(stream.clone()), &self.settings).await;
+        // A server that does not like the certificate says so only after that.
+        opened.map_err(|error| stream.failure().map_or_else(|| broken(self.uri, &error), failure))
+    }
 }
 
 /// What an error of a connection is to a user.
@@ -52,7 +92,7 @@ pub(crate) fn fact<'a>(info: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// What the server says of itself.
-pub(crate) async fn info(uri: &Uri, server: &Connection<TcpStream>) -> Result<String, Failure> {
+pub(crate) async fn info(uri: &Uri, server: &Connection<Line>) -> Result<String, Failure> {
     let reply = server.ask(&["INFO".into(), "server".into()]).await;
     let reply = reply.map_err(|error| broken(uri, &error))?;
     // A user may lack the right to ask.

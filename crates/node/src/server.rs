@@ -9,6 +9,7 @@
 mod address;
 mod bridge;
 mod census;
+mod certificates;
 mod config;
 mod connections;
 mod desk;
@@ -40,7 +41,7 @@ pub use self::kept::Began;
 pub use self::places::ConnectionLimits;
 pub use self::report::{Moved, ReactorReport, ServerReport};
 pub use self::served::{NotServed, Pace, Served};
-pub use self::served_resp::ServedResp;
+pub use self::served_resp::{ServedResp, ServedTls};
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 pub use self::status::{
     AssociationStatus, CacheStatus, DeviceStatus, NamespaceStatus, QueueStatus, ReactorStatus,
@@ -51,6 +52,7 @@ use self::desk::{Desk, Facts};
 use self::http::HttpDoor;
 use self::places::Places;
 use self::reactors::{Plan, Ready, Reins, RuleWriters, start};
+use self::resp::RespSign;
 use crate::DiskError;
 use crate::state::Problem;
 use controller::Rules;
@@ -218,8 +220,12 @@ impl Server {
 
     /// Where clients of the Redis protocol connect to the device at this place, if they can.
     pub fn resp_address(&self, device: usize) -> Option<SocketAddr> {
-        let mut doors = self.reins.resp.iter();
-        doors.find(|(place, _)| *place == device).map(|(_, address)| *address)
+        self.reins.resp.iter().find(|sign| sign.device == device)?.plain
+    }
+
+    /// Where they do so over TLS.
+    pub fn resp_tls_address(&self, device: usize) -> Option<SocketAddr> {
+        self.reins.resp.iter().find(|sign| sign.device == device)?.tls
     }
 
     /// How each reactor has spent its time so far, those of devices first.
@@ -239,7 +245,8 @@ impl Server {
 
     /// Changes what hosts may do, from another thread.
     pub fn ruler(&self) -> Ruler {
-        Ruler { rules: self.reins.rules.clone(), places: self.places.clone() }
+        let (rules, places) = (self.reins.rules.clone(), self.places.clone());
+        Ruler { rules, places, resp: self.reins.resp.clone() }
     }
 
     /// Ends all connections, writes to the flash what was answered from memory, saves what is kept
@@ -270,6 +277,7 @@ impl Server {
 pub struct Ruler {
     rules: RuleWriters,
     places: Places,
+    resp: Vec<RespSign>,
 }
 
 impl Ruler {
@@ -279,6 +287,17 @@ impl Ruler {
         self.places.set(connections);
         for writer in &self.rules {
             writer.put_up(rules.clone());
+        }
+    }
+
+    /// Shows clients of the Redis protocol that come from here on what the certificates and keys of
+    /// these devices, the server's, are now.
+    pub fn renew(&self, devices: &[DeviceConfig]) {
+        for sign in &self.resp {
+            let served = devices[sign.device].resp.as_ref().and_then(|resp| resp.tls.as_ref());
+            if let (Some(certificates), Some(served)) = (&sign.certificates, served) {
+                certificates.renew(served.server.clone());
+            }
         }
     }
 }

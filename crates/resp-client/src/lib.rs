@@ -36,4 +36,4 @@ pub use error::Error;
 pub use queue::RespQueue;
 pub use replies::{NoReply, Replies};
 pub use reply::Reply;
-pub use uri::{Uri, UriError};
+pub use uri::{Tls, Uri, UriError};

@@ -5,6 +5,9 @@ use std::str::FromStr;
 /// The schemes that a URI can have; the second is what others call it.
 const SCHEMES: [&str; 2] = ["resp://", "redis://"];
 
+/// The scheme of one over TLS.
+const TLS_SCHEME: &str = "rediss://";
+
 /// The port of Redis.
 const PORT: u16 = 6379;
 
@@ -13,7 +16,8 @@ const CONNECTIONS_MAX: u16 = 1024;
 
 /// A database of a Redis server:
 /// `resp://USER:PASSWORD@HOST:PORT/DATABASE?connections=N`, where an IPv6 address is in brackets,
-/// and all but the host can be left out.
+/// and all but the host can be left out; over TLS `rediss://...?ca=FILE&cert=FILE&key=FILE`, where
+/// `cert` and `key` can.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Uri {
     /// Where the server is.
@@ -26,6 +30,17 @@ pub struct Uri {
     pub database: u32,
     /// Connections, from 1 to 1,024: 1 unless their number is named.
     pub connections: u16,
+    /// How it is reached over TLS, if it is.
+    pub tls: Option<Tls>,
+}
+
+/// Names of files that a connection over TLS needs. What is in them is no matter here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// The CA of the server's certificate.
+    pub ca: String,
+    /// The client's certificate and its key, if it shows one.
+    pub own: Option<(String, String)>,
 }
 
 /// A text that names no database.
@@ -38,8 +53,26 @@ pub enum UriError {
     #[error("the target's database is a whole number, not {0:?}")]
     Database(String),
     /// An option is none of those that there are.
-    #[error("a target of the Redis protocol has no option {0:?}, only connections")]
+    #[error(
+        "a target of the Redis protocol has no option {0:?}, only connections, and with rediss:// \
+         ca, cert and key"
+    )]
     Option(String),
+    /// An option is given twice.
+    #[error("the target's option {0} is given twice")]
+    Twice(String),
+    /// An option is of no use without TLS.
+    #[error("the target's option {0} is for rediss://")]
+    NoTls(&'static str),
+    /// Nobody could say whether the server is the right one.
+    #[error(
+        "a target of rediss:// names the file with the CA of the server's certificate, as \
+         rediss://HOST:PORT/DATABASE?ca=ca.crt"
+    )]
+    NoCa,
+    /// One of the two is missing.
+    #[error("the target's options cert and key are given together")]
+    HalfOwn,
     /// The number of connections is none.
     #[error("the target's option connections is 1 to 1024, not {0:?}")]
     Connections(String),
@@ -51,7 +84,7 @@ pub enum UriError {
 impl Uri {
     /// Whether `text` is meant to be one.
     pub fn is_meant(text: &str) -> bool {
-        text.starts_with("resp:") || text.starts_with("redis:")
+        ["resp:", "redis:", "rediss:"].iter().any(|scheme| text.starts_with(scheme))
     }
 }
 
@@ -59,8 +92,9 @@ impl FromStr for Uri {
     type Err = UriError;
 
     fn from_str(text: &str) -> Result<Self, UriError> {
-        let rest = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme));
-        let rest = rest.ok_or(UriError::Form)?;
+        let plain = SCHEMES.iter().find_map(|scheme| text.strip_prefix(scheme));
+        let is_plain = plain.is_some();
+        let rest = plain.or(text.strip_prefix(TLS_SCHEME)).ok_or(UriError::Form)?;
         let (rest, options) = match rest.split_once('?') {
             Some((rest, options)) => (rest, Some(options)),
             None => (rest, None),
@@ -79,17 +113,60 @@ impl FromStr for Uri {
         let is_number = database.bytes().all(|byte| byte.is_ascii_digit());
         let number = database.parse().ok().filter(|_| is_number);
         let database = number.ok_or_else(|| UriError::Database(database.to_owned()))?;
-        let connections = options.map_or(Ok(1), connections)?;
+        let options = options.map(Options::parse).transpose()?.unwrap_or_default();
+        let connections = options.connections.map_or(Ok(1), connections)?;
+        let tls = options.tls(is_plain)?;
         let user = (!user.is_empty()).then(|| unescaped(user)).transpose()?;
-        Ok(Self { place, user, password, database, connections })
+        Ok(Self { place, user, password, database, connections, tls })
     }
 }
 
-fn connections(options: &str) -> Result<u16, UriError> {
-    let (name, value) = options.split_once('=').unwrap_or((options, ""));
-    if name != "connections" {
-        return Err(UriError::Option(name.to_owned()));
+/// What stands behind the `?`.
+#[derive(Default)]
+struct Options<'a> {
+    connections: Option<&'a str>,
+    ca: Option<&'a str>,
+    cert: Option<&'a str>,
+    key: Option<&'a str>,
+}
+
+impl<'a> Options<'a> {
+    fn parse(text: &'a str) -> Result<Self, UriError> {
+        let mut options = Self::default();
+        for option in text.split('&') {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let place = match name {
+                "connections" => &mut options.connections,
+                "ca" => &mut options.ca,
+                "cert" => &mut options.cert,
+                "key" => &mut options.key,
+                _ => return Err(UriError::Option(name.to_owned())),
+            };
+            if place.replace(value).is_some() {
+                return Err(UriError::Twice(name.to_owned()));
+            }
+        }
+        Ok(options)
     }
+
+    fn tls(&self, is_plain: bool) -> Result<Option<Tls>, UriError> {
+        let Self { ca, cert, key, .. } = *self;
+        if is_plain {
+            let named = [(ca, "ca"), (cert, "cert"), (key, "key")];
+            let given = named.into_iter().find(|(value, _)| value.is_some());
+            return given.map_or(Ok(None), |(_, name)| Err(UriError::NoTls(name)));
+        }
+        let ca = ca.filter(|name| !name.is_empty()).ok_or(UriError::NoCa)?.to_owned();
+        let own = match (cert, key) {
+            (None, None) => None,
+            (Some(cert), Some(key)) => Some((cert.to_owned(), key.to_owned())),
+            _ => return Err(UriError::HalfOwn),
+        };
+        Ok(Some(Tls { ca, own }))
+    }
+}
+
+fn connections(value: &str) -> Result<u16, UriError> {
     let count = value.parse().ok().filter(|count| (1..=CONNECTIONS_MAX).contains(count));
     count.ok_or_else(|| UriError::Connections(value.to_owned()))
 }
@@ -113,9 +190,20 @@ fn unescaped(text: &str) -> Result<String, UriError> {
 impl fmt::Display for Uri {
     /// Without user and password: it goes into reports.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}/{}", SCHEMES[0], self.place, self.database)?;
+        let scheme = if self.tls.is_some() { TLS_SCHEME } else { SCHEMES[0] };
+        write!(f, "{scheme}{}/{}", self.place, self.database)?;
+        let mut options = Vec::new();
         if self.connections != 1 {
-            write!(f, "?connections={}", self.connections)?;
+            options.push(("connections", self.connections.to_string()));
+        }
+        if let Some(Tls { ca, own }) = &self.tls {
+            options.push(("ca", ca.clone()));
+            if let Some((cert, key)) = own {
+                options.extend([("cert", cert.clone()), ("key", key.clone())]);
+            }
+        }
+        for (at, (name, value)) in options.iter().enumerate() {
+            write!(f, "{}{name}={value}", if at == 0 { '?' } else { '&' })?;
         }
         Ok(())
     }
@@ -141,6 +229,7 @@ mod tests {
             password: None,
             database: 0,
             connections: 1,
+            tls: None,
         };
         assert_eq!(uri, expected);
         let uri: Uri = "redis://ann:p%40ss:w@[::1]:7000/15?connections=8".parse().unwrap();
@@ -150,11 +239,22 @@ mod tests {
             password: Some("p@ss:w".to_owned()),
             database: 15,
             connections: 8,
+            tls: None,
         };
         assert_eq!(uri, expected);
         assert_eq!(uri.to_string(), "resp://[::1]:7000/15?connections=8");
         let uri: Uri = "resp://:secret@h/".parse().unwrap();
         assert_eq!((uri.user, uri.password, uri.database), (None, Some("secret".to_owned()), 0));
+        for text in [
+            "rediss://h:6379/1?ca=a/ca.crt",
+            "rediss://h:6379/0?connections=2&ca=ca.crt&cert=c.crt&key=c.key",
+        ] {
+            let uri: Uri = text.parse().unwrap();
+            let own = text.contains("cert").then(|| ("c.crt".to_owned(), "c.key".to_owned()));
+            let tls = uri.tls.clone().unwrap();
+            assert!(tls.ca.ends_with("ca.crt") && tls.own == own, "{tls:?}");
+            assert_eq!(uri.to_string(), text);
+        }
     }
 
     #[test]
@@ -163,7 +263,15 @@ mod tests {
         for (text, words) in [
             ("resp:", form),
             ("resp://", form),
-            ("rediss://h", form),
+            ("rediss://", form),
+            ("rediss://h", "names the file with the CA"),
+            ("rediss://h?ca=", "names the file with the CA"),
+            ("rediss://h?cert=a&key=b", "names the file with the CA"),
+            ("rediss://h?ca=a&cert=b", "cert and key are given together"),
+            ("rediss://h?ca=a&key=b", "cert and key are given together"),
+            ("rediss://h?ca=a&ca=b", "option ca is given twice"),
+            ("resp://h?connections=2&ca=a", "option ca is for rediss://"),
+            ("redis://h?key=a", "option key is for rediss://"),
             ("resp://secret@", form),
             ("resp://h:0", form),
             ("resp://h:65536/0", form),

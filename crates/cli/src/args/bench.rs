@@ -20,7 +20,8 @@ Targets:
   resp://HOST:PORT/DATABASE
                Pairs of a server of the Redis protocol, which are overwritten;
                ?connections= is 1 to 1024 [default: 1], USER:PASSWORD@ may stand
-               before HOST, and the environment's REDISCLI_AUTH is a password too
+               before HOST, and the environment's REDISCLI_AUTH is a password too;
+               over TLS rediss://HOST:PORT/DATABASE?ca=FILE, as in kvasir kv --help
   file:PATH    The drive that kvasir format made there, used in this process, which
                overwrites pairs; ?durability= is group, everysec or capacitor,
                &reactors= threads that execute, 1 to 64 [default: 1], &cache= memory

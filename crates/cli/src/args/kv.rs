@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 const KV_HELP: &str = "\
 Targets of export and import are databases of Redis servers, this one's or
-others: resp://HOST:PORT/DATABASE.
+others: resp://HOST:PORT/DATABASE, or over TLS
+rediss://HOST:PORT/DATABASE?ca=FILE, with the CA of the server's certificate; a
+server that demands a certificate is shown that of &cert=FILE&key=FILE.
 
 Targets of the others:
   nvme-tcp://HOST:PORT/NQN  A subsystem over NVMe/TCP, as kvasir serve prints it

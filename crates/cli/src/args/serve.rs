@@ -1,6 +1,6 @@
 use crate::number::parse_count;
 use base::parse_size;
-use clap::ValueEnum;
+use clap::{ArgGroup, ValueEnum};
 use std::num::NonZero;
 use std::path::PathBuf;
 
@@ -34,18 +34,22 @@ Examples:
   kvasir serve --device ./drive.kv --nvme-tcp :4420 --durability everysec
   kvasir serve --device ./drive.kv --resp :6379
   kvasir serve --device ./drive.kv --resp 0.0.0.0:6379 --resp-users users.acl
+  kvasir serve --device ./drive.kv --resp-tls 0.0.0.0:6380 \\
+    --resp-tls-cert server.crt --resp-tls-key server.key \\
+    --resp-tls-clients ca.crt
   kvasir serve --config server.toml --check";
 
 /// Offer devices to NVMe hosts on a network, and to Redis clients
 #[derive(Debug, clap::Args)]
 #[command(after_help = SERVE_HELP)]
+#[command(group = ArgGroup::new("redis").args(["resp", "resp_tls"]).multiple(true))]
 pub(crate) struct ServeArgs {
     /// The device
     #[arg(long, value_name = "DEVICE", required_unless_present = "config")]
     pub(crate) device: Option<String>,
     /// Where NVMe/TCP hosts connect: HOST:PORT, or :PORT for this machine only; port 0 is any that
     /// is free
-    #[arg(long, value_name = "ADDR", required_unless_present_any = ["config", "resp"])]
+    #[arg(long, value_name = "ADDR", required_unless_present_any = ["config", "redis"])]
     pub(crate) nvme_tcp: Option<String>,
     /// Where clients of the Redis protocol connect: :PORT, as :6379, for this machine only, or
     /// HOST:PORT; port 0 is any that is free
@@ -53,8 +57,20 @@ pub(crate) struct ServeArgs {
     pub(crate) resp: Option<String>,
     /// Who they may be, and do: a file of lines as Redis has them in its ACL file; without it
     /// everybody may do everything
-    #[arg(long, value_name = "FILE", requires = "resp")]
+    #[arg(long, value_name = "FILE", requires = "redis")]
     pub(crate) resp_users: Option<PathBuf>,
+    /// Where they connect over TLS, 1.2 or 1.3, as for --resp
+    #[arg(long, value_name = "ADDR", requires_all = ["resp_tls_cert", "resp_tls_key"])]
+    pub(crate) resp_tls: Option<String>,
+    /// The server's certificate, in PEM, and behind it those that lead to its CA
+    #[arg(long, value_name = "FILE", requires = "resp_tls")]
+    pub(crate) resp_tls_cert: Option<PathBuf>,
+    /// Its key, in PEM, without a password
+    #[arg(long, value_name = "FILE", requires = "resp_tls")]
+    pub(crate) resp_tls_key: Option<PathBuf>,
+    /// Let over TLS only those in who show a certificate that a CA of this file has signed
+    #[arg(long, value_name = "CA-FILE", requires = "resp_tls")]
+    pub(crate) resp_tls_clients: Option<PathBuf>,
     /// Say by HTTP what the server is doing, for kvasir top and Prometheus: at HOST:PORT, HOST or
     /// :PORT [default: 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1")]
@@ -97,8 +113,9 @@ pub(crate) struct ServeArgs {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "device", "nvme_tcp", "resp", "resp_users", "http", "clock", "cores", "nqn", "seed",
-            "state", "durability", "checkpoint", "scrub", "cache"
+            "device", "nvme_tcp", "redis", "resp_users", "resp_tls_cert", "resp_tls_key",
+            "resp_tls_clients", "http", "clock", "cores", "nqn", "seed", "state", "durability",
+            "checkpoint", "scrub", "cache"
         ]
     )]
     pub(crate) config: Option<PathBuf>,

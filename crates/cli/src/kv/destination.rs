@@ -4,9 +4,8 @@ use super::archive::{Bytes, Content, Entry};
 use super::key::shown;
 use super::moved::LeftOut;
 use crate::output::Failure;
-use crate::redis;
+use crate::redis::{self, Line};
 use clock::{UnixMillis, unix_now};
-use reactor::TcpStream;
 use resp_client::{Arg, Connection, Reply, Uri};
 use std::borrow::Cow;
 
@@ -16,7 +15,7 @@ const COMMAND_BYTES: usize = 256 << 10;
 /// A database that is written.
 pub(super) struct Destination<'a> {
     uri: &'a Uri,
-    server: &'a Connection<TcpStream>,
+    server: &'a Connection<Line>,
     /// Whether what the server refuses is left out, instead of being an error.
     skips: bool,
     pub(super) expired: u64,
@@ -26,7 +25,7 @@ pub(super) struct Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    pub(super) fn new(uri: &'a Uri, server: &'a Connection<TcpStream>, skips: bool) -> Self {
+    pub(super) fn new(uri: &'a Uri, server: &'a Connection<Line>, skips: bool) -> Self {
         let left_out = LeftOut::default();
         Self { uri, server, skips, expired: 0, left_out, refused: Vec::new() }
     }

@@ -4,9 +4,8 @@ use super::archive::{Bytes, Content, Entry, Writer};
 use super::key::shown;
 use super::moved::LeftOut;
 use crate::output::Failure;
-use crate::redis;
+use crate::redis::{self, Line};
 use clock::{UnixMillis, unix_now};
-use reactor::TcpStream;
 use resp_client::{Arg, Connection, Reply, Uri};
 use std::io;
 
@@ -37,7 +36,7 @@ struct Found {
 /// A database that is read.
 pub(super) struct Source<'a> {
     uri: &'a Uri,
-    server: &'a Connection<TcpStream>,
+    server: &'a Connection<Line>,
     /// Whether keys of types that an archive does not take are left out, instead of being an error.
     skips: bool,
     /// Whether the server knows PEXPIRETIME, which came with Redis 7.0.
@@ -46,7 +45,7 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new(uri: &'a Uri, server: &'a Connection<TcpStream>, skips: bool) -> Self {
+    pub(super) fn new(uri: &'a Uri, server: &'a Connection<Line>, skips: bool) -> Self {
         Self { uri, server, skips, knows_dates: true, left_out: LeftOut::default() }
     }
 

@@ -7,7 +7,8 @@ use node::server::{
     Config, ConnectionLimits, DeviceConfig, Pace, Served, ServedResp, ServedSubsystem,
     SubsystemConfig, check_nqn, default_nqn, default_serial, parse_address, parse_http_address,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tls::ServerFiles;
 
 /// What `args` ask for, in a file or themselves.
 pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
@@ -17,9 +18,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
     let device = args.device.as_deref().expect("it is there where no file is");
     let nvme_tcp = args.nvme_tcp.as_deref().map(parse_address).transpose();
     let nvme_tcp = nvme_tcp.map_err(Failure::Refused)?;
-    let users = args.resp_users.as_deref();
-    let resp = args.resp.as_deref().map(|text| ServedResp::named(text, users)).transpose();
-    let resp = resp.map_err(Failure::Refused)?;
+    let resp = resp(args).map_err(Failure::Refused)?;
     let http = args.http.as_deref().map(parse_http_address).transpose();
     let http = http.map_err(Failure::Refused)?;
     let pace = match args.clock {
@@ -50,6 +49,27 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         subsystems: vec![SubsystemConfig { served: served_subsystem, hosts: None }],
         referrals: Vec::new(),
     })
+}
+
+/// Where clients of the Redis protocol are to connect.
+fn resp(args: &ServeArgs) -> Result<Option<ServedResp>, String> {
+    if args.resp.is_none() && args.resp_tls.is_none() {
+        return Ok(None);
+    }
+    let mut served = ServedResp::of_users(args.resp_users.as_deref())?;
+    if let Some(text) = &args.resp {
+        served = served.at(text)?;
+    }
+    if let Some(text) = &args.resp_tls {
+        let there = |path: &Option<PathBuf>| path.clone().expect("the command line demands it");
+        let files = ServerFiles {
+            certificate: there(&args.resp_tls_cert),
+            key: there(&args.resp_tls_key),
+            clients: args.resp_tls_clients.clone(),
+        };
+        served = served.at_over_tls(text, files)?;
+    }
+    Ok(Some(served))
 }
 
 /// How a drive on a disk is to be used.

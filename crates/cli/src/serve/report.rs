@@ -69,6 +69,8 @@ struct Drive {
     state: Option<State>,
     /// Where clients of the Redis protocol connect.
     resp: Option<String>,
+    /// Where they do so over TLS.
+    resp_tls: Option<String>,
     #[serde(skip)]
     is_in_real_time: bool,
 }
@@ -135,6 +137,7 @@ impl Listening {
     pub(super) fn of_server(mut self, server: &Server) -> Self {
         for (place, device) in self.devices.iter_mut().enumerate() {
             device.resp = server.resp_address(place).map(resp_uri);
+            device.resp_tls = server.resp_tls_address(place).map(resp_tls_uri);
             if let (Some(state), Some(began)) = (&mut device.state, server.began(place)) {
                 state.began = Some(match began {
                     Began::New => "new",
@@ -176,9 +179,11 @@ impl Listening {
     }
 
     fn describe_resp(&self, text: &mut String) {
-        for Drive { name, resp, .. } in &self.devices {
-            if let Some(uri) = resp {
-                writeln!(text, "{name} for clients of the Redis protocol:\n{uri}")
+        for Drive { name, resp, resp_tls, .. } in &self.devices {
+            let uris: Vec<_> = [resp, resp_tls].into_iter().flatten().map(String::as_str).collect();
+            if !uris.is_empty() {
+                let uris = uris.join("\n");
+                writeln!(text, "{name} for clients of the Redis protocol:\n{uris}")
                     .expect("a string takes all text");
             }
         }
@@ -252,7 +257,11 @@ impl Drive {
                 began: None,
                 warning: None,
             }),
-            resp: device.resp.as_ref().map(|resp| resp_uri(resp.address)),
+            resp: device.resp.as_ref().and_then(|resp| resp.address).map(resp_uri),
+            resp_tls: device
+                .resp
+                .as_ref()
+                .and_then(|resp| Some(resp_tls_uri(resp.tls.as_ref()?.address))),
             is_in_real_time: pace == Pace::Real && !device.device.starts_with("mem:"),
         }
     }
@@ -260,6 +269,10 @@ impl Drive {
 
 fn resp_uri(address: SocketAddr) -> String {
     format!("resp://{address}")
+}
+
+fn resp_tls_uri(address: SocketAddr) -> String {
+    format!("rediss://{address}")
 }
 
 impl Subsystem {

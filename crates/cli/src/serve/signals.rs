@@ -58,11 +58,12 @@ fn read_again(path: &Path, config: &mut Config, ruler: &Ruler) -> String {
     let path = shown(path);
     if let Some(difference) = config.difference(&new) {
         return format!(
-            "{path} was read again, but {difference} is another, and only hosts, limits and \
-             referrals can change before a new start; the server goes on as it was"
+            "{path} was read again, but {difference} is another, and only hosts, limits, \
+             referrals and certificates can change before a new start; the server goes on as it was"
         );
     }
     ruler.set(&new.rules(), new.connections);
+    ruler.renew(&new.devices);
     *config = new;
     format!("{path} was read again, and counts from here on")
 }

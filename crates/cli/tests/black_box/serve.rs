@@ -287,7 +287,7 @@ fn a_file_that_is_wrong_or_another_changes_nothing() {
     let path = folder.path().join("server.toml");
     let shown = path.display();
     let one = format!("{}?as={HOST}", served.uri(2));
-    let only = "and only hosts, limits and referrals can change before a new start";
+    let only = "and only hosts, limits, referrals and certificates can change before a new start";
     for (from, to, sentence) in [
         (
             "cores",

@@ -7,7 +7,7 @@ use super::house::{House, HousePlan, Shell, deal};
 use super::kept::Began;
 use super::places::Places;
 use super::report::ReactorReport;
-use super::resp::RespGate;
+use super::resp::{RespGate, RespSign};
 use super::router::{Homes, Router};
 use super::turns::Turns;
 use super::{Served, ServedDevice, ServerConfig, ServerError, Stopper};
@@ -44,8 +44,8 @@ pub(super) struct Reins {
     pub(super) threads: Vec<Thread>,
     pub(super) rules: RuleWriters,
     pub(super) questions: Questions,
-    /// Where clients of the Redis protocol connect, by the places of devices.
-    pub(super) resp: Vec<(usize, SocketAddr)>,
+    /// Where clients of the Redis protocol connect.
+    pub(super) resp: Vec<RespSign>,
 }
 
 /// What a thread says when it has begun.
@@ -100,7 +100,7 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerEr
         TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
     });
     let resp_gates = RespGate::bind_all(&config.devices, &places)?;
-    let resp = resp_gates.iter().map(RespGate::address).collect::<Result<_, _>>()?;
+    let resp = resp_gates.iter().map(RespGate::sign).collect::<Result<_, _>>()?;
     let gates = Gates { listeners: listeners.collect::<Result<_, _>>()?, places };
     let houses = device_reactors(remotes.len(), config.devices.len());
     let shares = remotes.len() > 1 && has_disk(&config);

@@ -1,11 +1,12 @@
 //! Doors of the Redis protocol: each is of one device, and its clients are served in the reactor
 //! that has the device.
 
+use super::certificates::Certificates;
 use super::connections::accept_all;
 use super::places::{Place, Places};
 use super::status::RedisStatus;
-use super::{ServedDevice, ServedResp, ServerError};
-use base::BufPool;
+use super::{ServedDevice, ServedResp, ServedTls, ServerError};
+use base::{BufPool, Nanos};
 use clock::{Bell, Monitor};
 use engine::Store;
 use net::Stream;
@@ -17,9 +18,13 @@ use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use tls::TlsStream;
 
 /// What a client is told for which there is no place.
 const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
+
+/// How long a client may take for its handshake of TLS: it has a place meanwhile.
+const HANDSHAKE_LIMIT: Nanos = Nanos::from_secs(10);
 
 /// Memory of buffers that a door keeps of each size.
 const POOL_BYTES: usize = 16 << 20;
@@ -28,9 +33,21 @@ const POOL_BYTES: usize = 16 << 20;
 pub(super) struct RespGate {
     /// The device, by its place in the server's list.
     pub(super) device: usize,
-    listener: TcpListener,
+    plain: Option<TcpListener>,
+    tls: Option<(TcpListener, Certificates)>,
     users: Users,
     places: Places,
+}
+
+/// Where clients of a device connect, for others.
+#[derive(Clone, Debug)]
+pub(super) struct RespSign {
+    /// The device, by its place in the server's list.
+    pub(super) device: usize,
+    pub(super) plain: Option<SocketAddr>,
+    pub(super) tls: Option<SocketAddr>,
+    /// What it shows over TLS.
+    pub(super) certificates: Option<Certificates>,
 }
 
 impl RespGate {
@@ -42,17 +59,26 @@ impl RespGate {
         let doors = devices.iter().enumerate();
         let doors = doors.filter_map(|(place, device)| Some((place, device.resp.as_ref()?)));
         let bind = |(device, served): (usize, &ServedResp)| {
-            let (address, users) = (served.address, served.users.clone());
-            let listener = TcpListener::bind(address);
-            let listener = listener.map_err(|error| ServerError::Listen { address, error })?;
-            Ok(Self { device, listener, users, places: places.clone() })
+            let users = served.users.clone().unwrap_or_default();
+            let tls = |ServedTls { address, server, .. }: &ServedTls| {
+                Ok::<_, ServerError>((listen(*address)?, Certificates::new(server.clone())))
+            };
+            let tls = served.tls.as_ref().map(tls).transpose()?;
+            let plain = served.address.map(listen).transpose()?;
+            Ok(Self { device, plain, tls, users, places: places.clone() })
         };
         doors.map(bind).collect()
     }
 
-    /// The device, and where its clients connect.
-    pub(super) fn address(&self) -> Result<(usize, SocketAddr), ServerError> {
-        Ok((self.device, self.listener.local_address()?))
+    /// Where its clients connect.
+    pub(super) fn sign(&self) -> Result<RespSign, ServerError> {
+        let tls = self.tls.as_ref();
+        Ok(RespSign {
+            device: self.device,
+            plain: self.plain.as_ref().map(TcpListener::local_address).transpose()?,
+            tls: tls.map(|(listener, _)| listener.local_address()).transpose()?,
+            certificates: tls.map(|(_, certificates)| certificates.clone()),
+        })
     }
 
     /// Lets clients in, to `store`, which is used inside of `monitor`. Runs inside the reactor.
@@ -61,7 +87,7 @@ impl RespGate {
         store: Arc<Store>,
         monitor: Option<Arc<Monitor>>,
     ) -> Result<RespDoor, ServerError> {
-        let Self { device, listener, users, places } = self;
+        let Self { device, plain, tls, users, places } = self;
         let door = Rc::new(Door::new(store, users, Settings::default(), BufPool::new(POOL_BYTES)));
         let prepared = within(monitor.as_ref(), door.prepare()).await;
         prepared.map_err(ServerError::Resp)?;
@@ -74,20 +100,41 @@ impl RespGate {
             is_over: Cell::new(false),
             is_empty: Bell::new(),
         });
-        let listener = Rc::new(listener);
-        let (accepting, serving) = (listener.clone(), clients.clone());
-        clock::spawn(async move {
-            accept_all(&accepting, |stream, _, _| {
-                match places.take() {
-                    Some(place) => serving.clone().serve(stream, place),
-                    // It fits what the kernel keeps for any connection.
-                    None => drop(stream.try_write(&[IoSlice::new(FULL)])),
-                }
-            })
-            .await;
-        });
-        Ok(RespDoor { device, listener, clients })
+        let mut listeners = Vec::new();
+        if let Some(listener) = plain {
+            let (listener, places, clients) = (Rc::new(listener), places.clone(), clients.clone());
+            listeners.push(listener.clone());
+            clock::spawn(async move {
+                accept_all(&listener, |stream, _, _| {
+                    match places.take() {
+                        Some(place) => clients.clone().serve(stream, place),
+                        // It fits what the kernel keeps for any connection.
+                        None => drop(stream.try_write(&[IoSlice::new(FULL)])),
+                    }
+                })
+                .await;
+            });
+        }
+        if let Some((listener, certificates)) = tls {
+            let (listener, clients) = (Rc::new(listener), clients.clone());
+            listeners.push(listener.clone());
+            clock::spawn(async move {
+                accept_all(&listener, |stream, _, _| {
+                    // Who has none could be told of it after a handshake only.
+                    if let Some(place) = places.take() {
+                        let stream = TlsStream::of_server(stream, &certificates.get());
+                        clients.clone().serve_over_tls(stream, place);
+                    }
+                })
+                .await;
+            });
+        }
+        Ok(RespDoor { device, listeners, clients })
     }
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
+    TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
 }
 
 /// Does something inside of `monitor`, if the store has one.
@@ -102,7 +149,7 @@ async fn within<T>(monitor: Option<&Arc<Monitor>>, does: impl Future<Output = T>
 pub(super) struct RespDoor {
     /// The device, by its place in the server's list.
     pub(super) device: usize,
-    listener: Rc<TcpListener>,
+    listeners: Vec<Rc<TcpListener>>,
     clients: Rc<Clients>,
 }
 
@@ -110,8 +157,8 @@ pub(super) struct RespDoor {
 struct Clients {
     door: Rc<Door>,
     monitor: Option<Arc<Monitor>>,
-    /// By number.
-    open: RefCell<BTreeMap<u64, Rc<TcpStream>>>,
+    /// What ends each, by number.
+    open: RefCell<BTreeMap<u64, Box<dyn Fn()>>>,
     /// Whether those that come are closed at once.
     is_over: Cell<bool>,
     /// Rings when there are none any more.
@@ -119,15 +166,41 @@ struct Clients {
 }
 
 impl Clients {
-    /// Serves one, in a task of its own.
     fn serve(self: Rc<Self>, stream: TcpStream, place: Place) {
+        let (stream, clients) = (Rc::new(stream), self.clone());
+        self.let_in(stream.clone(), place, async move { clients.answer(stream).await });
+    }
+
+    fn serve_over_tls(self: Rc<Self>, stream: TlsStream<TcpStream>, place: Place) {
+        let (stream, clients) = (Rc::new(stream), self.clone());
+        self.let_in(stream.clone(), place, async move {
+            match stream.handshake(HANDSHAKE_LIMIT).await {
+                Ok(()) => clients.answer(stream.clone()).await,
+                Err(_) => stream.shut_down(),
+            }
+            // It has its place as long as something is on its way.
+            stream.drained().await;
+        });
+    }
+
+    async fn answer(&self, stream: Rc<impl Stream>) {
+        within(self.monitor.as_ref(), serve(stream, self.door.clone())).await;
+    }
+
+    /// Has one served at `stream`, in a task of its own.
+    fn let_in(
+        self: Rc<Self>,
+        stream: Rc<impl Stream>,
+        place: Place,
+        served: impl Future<Output = ()> + 'static,
+    ) {
         if self.is_over.get() {
             return;
         }
-        let (stream, number) = (Rc::new(stream), place.number);
-        self.open.borrow_mut().insert(number, stream.clone());
+        let number = place.number;
+        self.open.borrow_mut().insert(number, Box::new(move || stream.shut_down()));
         clock::spawn(async move {
-            within(self.monitor.as_ref(), serve(stream, self.door.clone())).await;
+            served.await;
             drop(place);
             let mut open = self.open.borrow_mut();
             open.remove(&number);
@@ -153,10 +226,12 @@ impl RespDoor {
 
     /// Ends all connections, and returns when they are over: what was asked is done by then.
     pub(super) async fn close(&self) {
-        self.listener.close();
+        for listener in &self.listeners {
+            listener.close();
+        }
         self.clients.is_over.set(true);
-        for stream in self.clients.open.borrow().values() {
-            stream.shut_down();
+        for end in self.clients.open.borrow().values() {
+            end();
         }
         while !self.clients.open.borrow().is_empty() {
             self.clients.is_empty.wait().await;

@@ -2,32 +2,74 @@ use super::address::parse_address;
 use resp::Users;
 use std::net::SocketAddr;
 use std::path::Path;
+use tls::{Server, ServerFiles};
 
 /// Where clients of the Redis protocol connect, and who they may be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServedResp {
-    /// Port 0 is any that is free.
-    pub address: SocketAddr,
-    /// The users.
-    pub users: Users,
+    /// As they are. Port 0 is any that is free.
+    pub address: Option<SocketAddr>,
+    /// Over TLS.
+    pub tls: Option<ServedTls>,
+    /// The users. Without any everybody may do everything.
+    pub users: Option<Users>,
 }
 
+/// Where clients connect over TLS.
+#[derive(Clone, Debug)]
+pub struct ServedTls {
+    /// Port 0 is any that is free.
+    pub address: SocketAddr,
+    /// Where it stands what the server shows.
+    pub files: ServerFiles,
+    /// What was in them.
+    pub server: Server,
+}
+
+/// Without what is in the files, which can be renewed.
+impl PartialEq for ServedTls {
+    fn eq(&self, other: &Self) -> bool {
+        (self.address, &self.files) == (other.address, &other.files)
+    }
+}
+
+impl Eq for ServedTls {}
+
 impl ServedResp {
-    /// At the address that `text` names, for the users of a file, or for everybody on this machine.
-    /// Otherwise a sentence that says what is wrong.
-    pub fn named(text: &str, users: Option<&Path>) -> Result<Self, String> {
+    /// For the users of a file, or for everybody on this machine; nowhere yet. Otherwise a sentence
+    /// that says what is wrong, here and below.
+    pub fn of_users(users: Option<&Path>) -> Result<Self, String> {
+        Ok(Self { users: users.map(read).transpose()?, ..Self::default() })
+    }
+
+    /// Also at the address that `text` names.
+    pub fn at(self, text: &str) -> Result<Self, String> {
         let address = parse_address(text)?;
-        let users = users.map(read).transpose()?;
-        if address.ip().is_loopback() || users.as_ref().is_some_and(|users| !users.are_open()) {
-            return Ok(Self { address, users: users.unwrap_or_default() });
+        self.check(text, address, "")?;
+        Ok(Self { address: Some(address), ..self })
+    }
+
+    /// Also at the address that `text` names, over TLS, with what is in `files`.
+    pub fn at_over_tls(self, text: &str, files: ServerFiles) -> Result<Self, String> {
+        let address = parse_address(text)?;
+        if files.clients.is_none() {
+            self.check(text, address, " or --resp-tls-clients the CA of their certificates,")?;
         }
-        let why = match users {
+        let server = Server::load(&files).map_err(|error| error.to_string())?;
+        Ok(Self { tls: Some(ServedTls { address, files, server }), ..self })
+    }
+
+    /// Whether `address` is for this machine only, or for those who say who they are.
+    fn check(&self, text: &str, address: SocketAddr, other_way: &str) -> Result<(), String> {
+        let why = match &self.users {
+            _ if address.ip().is_loopback() => return Ok(()),
+            Some(users) if !users.are_open() => return Ok(()),
             None => "there are no users",
             Some(_) => "the user default needs no password",
         };
         Err(format!(
             "{text:?} is for other machines too, and {why}: give --resp-users a file in which \
-             each user has a password, or use :{} for this machine only",
+             each user has a password,{other_way} or use :{} for this machine only",
             address.port()
         ))
     }

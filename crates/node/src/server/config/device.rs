@@ -6,6 +6,7 @@ use crate::server::{NotServed, Pace, Served, ServedResp, ServerError};
 use crate::{DiskOptions, ProfileError};
 use base::parse_size;
 use std::path::{Path, PathBuf};
+use tls::ServerFiles;
 
 pub(super) const SCHEMA: Schema = Schema {
     name: "device",
@@ -17,6 +18,10 @@ pub(super) const SCHEMA: Schema = Schema {
         "state",
         "resp",
         "resp_users",
+        "resp_tls",
+        "resp_tls_cert",
+        "resp_tls_key",
+        "resp_tls_clients",
         "durability",
         "checkpoint",
         "scrub",
@@ -77,14 +82,38 @@ pub(super) fn read_all(
 }
 
 fn served_resp(section: Section<'_>, folder: &Path) -> Result<Option<ServedResp>, ProfileError> {
+    let (plain, tls) = (section.optional("resp"), section.optional("resp_tls"));
     let users = section.optional("resp_users");
-    let Some(field) = section.optional("resp") else {
-        let alone = |field: Field<'_>| field.wrong("it is of no use without resp".to_owned());
-        return users.map_or(Ok(None), |field| Err(alone(field)));
-    };
-    let users = users.map(|field| Ok(folder.join(field.line_of_text()?))).transpose()?;
-    let served = ServedResp::named(&field.line_of_text()?, users.as_deref());
-    served.map(Some).map_err(|problem| field.wrong(problem))
+    let without =
+        |field: Field<'_>, what: &str| Err(field.wrong(format!("it is of no use {what}")));
+    if tls.is_none() {
+        for name in ["resp_tls_cert", "resp_tls_key", "resp_tls_clients"] {
+            if let Some(field) = section.optional(name) {
+                return without(field, "without resp_tls");
+            }
+        }
+        if plain.is_none() {
+            return users.map_or(Ok(None), |field| without(field, "without resp or resp_tls"));
+        }
+    }
+    let path = |field: Field<'_>| Ok::<_, ProfileError>(folder.join(field.line_of_text()?));
+    let last = users.or(plain).or(tls).expect("one of them is there");
+    let users = users.map(path).transpose()?;
+    let served = ServedResp::of_users(users.as_deref());
+    let mut served = served.map_err(|problem| last.wrong(problem))?;
+    if let Some(field) = plain {
+        served = served.at(&field.line_of_text()?).map_err(|problem| field.wrong(problem))?;
+    }
+    if let Some(field) = tls {
+        let files = ServerFiles {
+            certificate: path(section.field("resp_tls_cert")?)?,
+            key: path(section.field("resp_tls_key")?)?,
+            clients: section.optional("resp_tls_clients").map(path).transpose()?,
+        };
+        let served_tls = served.at_over_tls(&field.line_of_text()?, files);
+        served = served_tls.map_err(|problem| field.wrong(problem))?;
+    }
+    Ok(Some(served))
 }
 
 /// How a drive on a disk is used.

@@ -270,6 +270,39 @@ fn a_limit_that_cannot_be_is_named_with_those_that_can() {
 }
 
 #[test]
+fn a_door_for_redis_clients_that_cannot_be_is_named() {
+    let files = "resp_tls_cert = \"a.crt\"\nresp_tls_key = \"a.key\"";
+    let over_tls = format!("resp_tls = \":6380\"\n{files}");
+    let elsewhere = over_tls.replace(":6380", "0.0.0.0:6380");
+    check(&[
+        ("seed = 7", files, "line 17: it is of no use without resp_tls"),
+        ("seed = 7", "resp_users = \"u\"", "line 17: it is of no use without resp or resp_tls"),
+        (
+            "seed = 7",
+            "resp_tls = \":6380\"",
+            "line 14: the key \"resp_tls_cert\" is missing in [[device]]",
+        ),
+        (
+            "seed = 7",
+            &over_tls,
+            "line 17: a.crt cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            "seed = 7",
+            &elsewhere,
+            "line 17: \"0.0.0.0:6380\" is for other machines too, and there are no users: give \
+             --resp-users a file in which each user has a password, or --resp-tls-clients the CA \
+             of their certificates, or use :6380 for this machine only",
+        ),
+        (
+            "seed = 7",
+            "resp = \":6379\"\nresp_users = \"none\"",
+            "line 18: the users of none: No such file or directory (os error 2)",
+        ),
+    ]);
+}
+
+#[test]
 fn a_device_that_cannot_be_served_is_named() {
     check(&[
         (
