@@ -1,6 +1,8 @@
 //! The program as its users meet it: arguments in, output and status out.
 
 #[cfg(test)]
+mod authority;
+#[cfg(test)]
 mod bad_input;
 #[cfg(test)]
 mod bench;
@@ -54,6 +56,7 @@ mod serve;
 mod serving;
 #[cfg(test)]
 mod state;
+mod tls;
 #[cfg(test)]
 mod top;
 #[cfg(test)]

@@ -20,12 +20,12 @@ fn words<'a>(verb: &'a str, file: &'a Path, target: &'a str) -> [&'a str; 5] {
     ["kv", verb, file.to_str().expect("a name of ours"), "--target", target]
 }
 
-fn moved(verb: &str, file: &Path, target: &str) -> Value {
+pub(crate) fn moved(verb: &str, file: &Path, target: &str) -> Value {
     json(words(verb, file, target).into_iter().chain(["--json"]))
 }
 
 /// All that two exports of the same have in common.
-fn totals(moved: &Value) -> Value {
+pub(crate) fn totals(moved: &Value) -> Value {
     let names = ["keys", "strings", "fields", "members", "expiring", "bytes", "checksum"];
     names.iter().map(|name| ((*name).to_owned(), moved[name].clone())).collect()
 }
