@@ -182,10 +182,11 @@ impl<S: Stream> Shared<S> {
         };
         // Of what the session has to say to that, who writes learns whether it can be said.
         let _ = self.flush();
-        processed.map(|_| fed).map_err(|error| {
+        if let Err(error) = processed {
+            // What came before it is there to be read: it breaks the next time.
             *self.failure.borrow_mut() = Some(error);
-            Broken
-        })
+        }
+        Ok(fed)
     }
 
     /// Whether something is there for who reads, below or in the session.

@@ -208,6 +208,37 @@ fn files_of_tls_that_are_wrong_end_the_start_in_a_sentence() {
     Serving::start(words.iter().chain(&files)).stop();
 }
 
+#[test]
+fn the_certificates_of_the_guide_are_taken() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/redis.md");
+    let page = fs::read_to_string(page).expect("it is there");
+    let commands = page.lines().filter_map(|line| line.strip_prefix("    openssl "));
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut count = 0;
+    for command in commands {
+        let words = format!("cd '{}' && openssl {command}", folder.path().display());
+        let Some(openssl) = other("openssl", &["version"]) else { return };
+        said(openssl, b"");
+        let output = Command::new("sh").args(["-c", &words]).output().expect("there is a shell");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{command}: {errors}");
+        count += 1;
+    }
+    assert_eq!(count, 3, "a CA, a server and a client");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a name of ours").to_owned();
+    let [ca, cert, key] = ["ca.crt", "server.crt", "server.key"].map(path);
+    let words = ["--device", "mem:64MiB", "--resp-tls", ":0", "--resp-tls-clients", &ca];
+    let files = ["--resp-tls-cert", &cert, "--resp-tls-key", &key];
+    let served = Serving::start(words.iter().chain(&files));
+    let (cert, key) = (path("client.crt"), path("client.key"));
+    for host in ["127.0.0.1", "localhost"] {
+        let address = address(&served).replace("127.0.0.1", host);
+        let target = format!("rediss://{address}/0?ca={ca}&cert={cert}&key={key}");
+        json(["bench", "store", "--ops", "9", "--json", "--target", &target]);
+    }
+    served.stop();
+}
+
 /// A file of a server over TLS.
 const FILE: &str = "\
 [server]

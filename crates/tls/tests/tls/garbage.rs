@@ -1,12 +1,13 @@
 use crate::authority::Authority;
 use crate::cut::{After, Cut};
-use crate::line::{LIMIT, Shared, ask, client, echo, network, pair, pass, send};
+use crate::line::{LIMIT, Shared, ask, client, echo, network, pair, pass, receive, send};
 use base::{Nanos, Rng};
 use net::{Broken, Stream};
 use reactor::Reactor;
 use std::cell::RefCell;
 use std::io::{IoSlice, IoSliceMut};
 use std::rc::Rc;
+use tls::TlsStream;
 
 fn byte(rng: &mut Rng) -> u8 {
     u8::try_from(rng.below(256)).expect("a byte")
@@ -105,4 +106,24 @@ fn a_byte_that_is_another_breaks_the_connection_and_is_not_passed_on() {
         });
     }
     assert!(broken > 200, "{broken} of 400 were changed");
+}
+
+#[test]
+fn what_came_before_garbage_is_read_and_then_the_stream_is_broken() {
+    let authority = Authority::new();
+    let (server, trusting) = (authority.server(false), authority.client(None));
+    Reactor::new(None).run(async {
+        let (near, far) = pair(2);
+        let (near, far) = (Rc::new(near), Rc::new(TlsStream::of_server(far, &server)));
+        let serving = far.clone();
+        clock::spawn(async move { serving.handshake(LIMIT).await.expect("it is no other") });
+        let good = client(Shared(near.clone()), &trusting);
+        good.handshake(LIMIT).await.expect("they trust each other");
+        send(&*good, b"some").await.expect("it is open");
+        send(&*near, b"garbage").await.expect("it is open");
+        pass(Nanos::from_millis(1)).await;
+        assert_eq!(receive(&*far, 4).await, Ok(b"some".to_vec()));
+        assert_eq!(receive(&*far, 1).await, Err(Broken));
+        assert!(far.failure().is_some_and(|why| why.contains("does not speak TLS")));
+    });
 }
