@@ -15,8 +15,9 @@ pub(crate) const LINKER: Tool = Tool { program: "cc", packages: &["gcc", "libc6-
 pub(crate) const DISSECTOR: Tool = Tool { program: "tshark", packages: &["tshark"] };
 
 /// What the answers of the door of the Redis protocol are compared with. Without it the tests that
-/// do so are skipped.
-pub(crate) const REDIS: Tool = Tool { program: "redis-server", packages: &["redis-server"] };
+/// do so are skipped. With its redis-cli and another implementation of TLS that door is entered.
+pub(crate) const REDIS: Tool =
+    Tool { program: "redis-server", packages: &["redis-server", "openssl"] };
 
 impl Tool {
     /// Makes sure that the program is there, and installs it where that can be done.

@@ -47,7 +47,7 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(DemoArgs),
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     Top(TopArgs),
     Kv(KvArgs),
     Bench(Box<BenchArgs>),

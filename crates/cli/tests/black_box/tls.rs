@@ -11,7 +11,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// The words that have a server show what `authority` has signed, and others as it has.
 fn served(authority: &Authority, more: &[&str]) -> Serving {
@@ -237,6 +238,31 @@ fn the_certificates_of_the_guide_are_taken() {
         json(["bench", "store", "--ops", "9", "--json", "--target", &target]);
     }
     served.stop();
+}
+
+#[test]
+fn who_has_not_finished_a_handshake_has_a_place_and_keeps_nobody_from_stopping() {
+    let authority = Authority::new();
+    let file = format!("{FILE}[limits]\nconnections = 1\n");
+    let served = Serving::with_file(authority.folder.path(), &file);
+    let target = rediss(&served, &authority, 0, false);
+    let mut silent = TcpStream::connect(address(&served)).expect("it listens");
+    // Half of the head of a record.
+    silent.write_all(&[22, 3]).expect("it listens");
+    sleep(Duration::from_millis(100));
+    let load = ["bench", "store", "--ops", "9", "--json", "--target", &target];
+    let Ran { code, stderr, .. } = kvasir(load);
+    assert!(code != Some(0) && stderr.contains("the other end left"), "{stderr}");
+    drop(silent);
+    let started = Instant::now();
+    while kvasir(load).code != Some(0) {
+        assert!(started.elapsed() < Duration::from_mins(1), "its place is free again");
+    }
+    let _silent = TcpStream::connect(address(&served)).expect("it listens");
+    let started = Instant::now();
+    let stopped = served.stop();
+    assert!(started.elapsed() < Duration::from_secs(5), "nobody waits for a handshake");
+    assert!(stopped["connections_refused"].as_u64() > Some(0), "{stopped}");
 }
 
 /// A file of a server over TLS.
