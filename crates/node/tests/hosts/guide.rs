@@ -6,7 +6,7 @@ use std::fs::read_to_string;
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
 
 /// Where the tests are that the page names: `fabrics::identify::a_name` is in `identify.rs`.
-const FOLDERS: [(&str, &str); 9] = [
+const FOLDERS: [(&str, &str); 10] = [
     ("fabrics", "crates/controller/tests/fabrics"),
     ("commands", "crates/controller/tests/commands"),
     ("transport", "crates/nvme-tcp/tests/transport"),
@@ -14,6 +14,7 @@ const FOLDERS: [(&str, &str); 9] = [
     ("hosts", "crates/node/tests/hosts"),
     ("server", "crates/node/src/server"),
     ("status", "crates/node/tests/status"),
+    ("tls", "crates/tls/tests/tls"),
     ("vm", "crates/cli/tests/vm"),
     ("black_box", "crates/cli/tests/black_box"),
 ];
