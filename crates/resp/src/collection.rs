@@ -118,6 +118,11 @@ impl Collection {
         self.trees[0].len()
     }
 
+    /// Whether the root is all of it.
+    pub(crate) fn is_one_record(&self) -> bool {
+        self.trees.iter().all(|tree| tree.children().is_empty())
+    }
+
     /// What its grave has to say now, if it has to have one.
     fn grave_of(&self, strings: KeySpaceId, key: &Key) -> Option<Grave> {
         let nodes: Vec<_> = self.trees.iter().flat_map(Tree::children).collect();

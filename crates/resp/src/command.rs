@@ -1,6 +1,6 @@
 use crate::commands::{
-    acl, client, connection, expiry, hashes, keys, multi, numbers, ranges, scan, server,
-    sorted_sets, strings,
+    acl, client, config, connection, expiry, formal, hashes, info, keys, multi, numbers, object,
+    ranges, scan, server, slow, sorted_sets, strings,
 };
 use crate::door::Door;
 use crate::failure::Failure;
@@ -87,7 +87,7 @@ pub(crate) struct Command {
 }
 
 /// All commands, by families.
-pub(crate) const FAMILIES: [(&str, &[Command]); 13] = [
+pub(crate) const FAMILIES: [(&str, &[Command]); 19] = [
     ("string", strings::COMMANDS),
     ("string", numbers::COMMANDS),
     ("hash", hashes::COMMANDS),
@@ -96,18 +96,23 @@ pub(crate) const FAMILIES: [(&str, &[Command]); 13] = [
     ("generic", keys::COMMANDS),
     ("generic", expiry::COMMANDS),
     ("generic", scan::COMMANDS),
+    ("generic", object::COMMANDS),
+    ("generic", formal::GENERIC),
     ("transactions", multi::COMMANDS),
     ("connection", connection::COMMANDS),
     ("connection", client::COMMANDS),
     ("server", acl::COMMANDS),
     ("server", server::COMMANDS),
+    ("server", config::COMMANDS),
+    ("server", info::COMMANDS),
+    ("server", slow::COMMANDS),
+    ("server", formal::SERVER),
 ];
 
 impl Command {
     /// The command of this name.
     pub(crate) fn named(name: &[u8]) -> Option<&'static Self> {
-        let all = FAMILIES.iter().flat_map(|(_, commands)| commands.iter());
-        all.into_iter().find(|command| name.eq_ignore_ascii_case(command.name.as_bytes()))
+        Self::placed(name).map(|(_, command)| command)
     }
 
     pub(crate) const fn is(&self, flag: u16) -> bool {
@@ -150,9 +155,19 @@ impl Command {
             "acl" => acl::WORDS,
             "client" => client::WORDS,
             "command" => server::COMMAND_WORDS,
-            "config" => server::CONFIG_WORDS,
+            "config" => config::WORDS,
+            "function" => formal::FUNCTION_WORDS,
+            "latency" => slow::LATENCY_WORDS,
+            "memory" => object::MEMORY_WORDS,
+            "object" => object::OBJECT_WORDS,
+            "slowlog" => slow::SLOWLOG_WORDS,
             _ => &[],
         }
+    }
+
+    /// Whether it may have so many arguments, its name among them.
+    pub(crate) fn takes(&self, args: usize) -> bool {
+        fits(self.arity, args)
     }
 
     /// Whether it may have the arguments of `request`.

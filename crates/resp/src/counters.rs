@@ -8,6 +8,9 @@ pub struct Counters {
     copied_bytes: AtomicU64,
     read_bytes: AtomicU64,
     written_bytes: AtomicU64,
+    refused: AtomicU64,
+    query_overruns: AtomicU64,
+    output_overruns: AtomicU64,
 }
 
 impl Counters {
@@ -36,6 +39,33 @@ impl Counters {
         self.written_bytes.load(Ordering::Relaxed)
     }
 
+    /// Connections for which there was no place.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Connections that were closed because a request took too much memory.
+    pub fn query_overruns(&self) -> u64 {
+        self.query_overruns.load(Ordering::Relaxed)
+    }
+
+    /// Connections that were closed because too many bytes waited for the client.
+    pub fn output_overruns(&self) -> u64 {
+        self.output_overruns.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_query_overrun(&self) {
+        self.query_overruns.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_output_overrun(&self) {
+        self.output_overruns.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(crate) fn count_commands(&self, count: usize) {
         self.commands.fetch_add(count as u64, Ordering::Relaxed);
     }
@@ -58,7 +88,8 @@ impl Counters {
 
     pub(crate) fn reset(&self) {
         let all = [&self.commands, &self.connections, &self.read_bytes, &self.written_bytes];
-        for counter in all {
+        let limits = [&self.refused, &self.query_overruns, &self.output_overruns];
+        for counter in all.into_iter().chain(limits) {
             counter.store(0, Ordering::Relaxed);
         }
     }

@@ -1,8 +1,14 @@
+use crate::client_limits::ClientLimits;
 use crate::counters::Counters;
 use crate::hidden::DATABASES_MAX;
 use crate::inbox::Limits;
+use crate::numbering::CommandNumber;
+use crate::parameters::Parameters;
+use crate::rates::Rates;
 use crate::upkeep::Upkeep;
 use crate::users::Users;
+use crate::watcher::Watcher;
+use crate::wire::Wire;
 use base::{BufPool, Nanos, Rng};
 use engine::{KeySpaceId, Store};
 use std::collections::BTreeMap;
@@ -14,8 +20,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Settings {
     /// How many databases clients can select: at most 16,382.
     pub databases: u16,
-    /// Bytes of memory for one request.
-    pub request_bytes_max: usize,
+    /// What clients may have.
+    pub clients: ClientLimits,
+    /// When answers say that something is durable, as INFO has it.
+    pub durability: &'static str,
     /// Bytes of answers that wait for a client to read them, before no more of its requests are
     /// taken. One answer may be longer, and so may be those to 16 GETs that came together.
     pub output_bytes_max: usize,
@@ -28,12 +36,12 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 16 databases, as every client expects; 64 MiB for a request and for what
-    /// it reads, 16 MiB for answers.
+    /// 16 databases, as every client expects; 64 MiB for what a request reads, 16 MiB for answers.
     fn default() -> Self {
         Self {
             databases: 16,
-            request_bytes_max: 64 << 20,
+            clients: ClientLimits::default(),
+            durability: "none",
             output_bytes_max: 16 << 20,
             read_bytes_max: 64 << 20,
             patience: Nanos(10_000_000_000),
@@ -46,13 +54,26 @@ impl Default for Settings {
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     pub(crate) since: Nanos,
-    pub(crate) last: Nanos,
     pub(crate) name: String,
     pub(crate) user: String,
     pub(crate) database: u16,
     pub(crate) protocol: u8,
     pub(crate) queued: Option<usize>,
-    pub(crate) command: &'static str,
+    /// The last one.
+    pub(crate) command: Option<CommandNumber>,
+    /// Bytes of commands that wait for EXEC.
+    pub(crate) queued_bytes: usize,
+    /// The name and the version of what it is made with.
+    pub(crate) library: [String; 2],
+    pub(crate) wire: Arc<Wire>,
+}
+
+impl Client {
+    /// Bytes of memory that it takes, but for what is the same of all.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let (query, output) = (&self.wire.query_memory, &self.wire.output_bytes);
+        query.load(Ordering::Relaxed) + output.load(Ordering::Relaxed) + self.queued_bytes
+    }
 }
 
 /// What all connections share: the store, and each other's names.
@@ -62,6 +83,8 @@ pub struct Door {
     settings: Settings,
     users: Users,
     counters: Arc<Counters>,
+    watcher: Watcher,
+    rates: Mutex<Rates>,
     upkeep: Arc<Upkeep>,
     pool: BufPool,
     started: Nanos,
@@ -85,6 +108,8 @@ impl Door {
             settings,
             users,
             counters: Arc::default(),
+            watcher: Watcher::new(Parameters::new(settings.clients)),
+            rates: Mutex::default(),
             upkeep: Arc::default(),
             pool,
             started: clock::now(),
@@ -99,6 +124,18 @@ impl Door {
     /// What it has done.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
+    }
+
+    pub(crate) const fn watcher(&self) -> &Watcher {
+        &self.watcher
+    }
+
+    pub(crate) const fn parameters(&self) -> &Parameters {
+        self.watcher.parameters()
+    }
+
+    pub(crate) fn rates(&self) -> MutexGuard<'_, Rates> {
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn store(&self) -> &Arc<Store> {
@@ -126,7 +163,7 @@ impl Door {
     }
 
     pub(crate) fn limits(&self) -> Limits {
-        let (value, request) = (self.store.value_bytes_max(), self.settings.request_bytes_max);
+        let (value, request) = (self.store.value_bytes_max(), self.parameters().query_bytes_max());
         Limits { value_bytes_max: value, request_bytes_max: request }
     }
 

@@ -1,21 +1,24 @@
 use crate::command::{AT_ONCE, Call, Command, Outcome};
 use crate::door::Door;
 use crate::failure::{Failure, quoted};
+use crate::numbering::CommandNumber;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::session::Session;
 use crate::transaction::Transaction;
+use base::Nanos;
 
 /// Does what a client asks, or queues it for EXEC.
 pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request<'_>) -> Reply {
     door.counters().count_commands(1);
-    let command = match check(door, session, request) {
-        Ok(command) => command,
+    let (number, command) = match check(door, session, request) {
+        Ok(found) => found,
         Err(failure) => {
+            door.watcher().reject(request);
             if let Some(queue) = &mut session.queue {
                 queue.is_spoilt = true;
             }
-            return match failure {
+            let reply = match failure {
                 Failure::Told(text) if request.arg(0).eq_ignore_ascii_case(b"exec") => {
                     session.queue = None;
                     session.watched.clear();
@@ -24,15 +27,17 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
                 }
                 failure => failure.reply(),
             };
+            door.watcher().count_error(&reply);
+            return reply;
         }
     };
-    session.show(door, command.name);
+    session.show(door, number);
     if let Some(queue) = &mut session.queue
         && !command.is(AT_ONCE)
     {
         let kept = request.keep();
         queue.bytes += kept.held_bytes();
-        if queue.bytes > door.settings().request_bytes_max {
+        if queue.bytes > door.parameters().query_bytes_max() {
             queue.is_spoilt = true;
             queue.requests.clear();
             return Reply::error("ERR the commands of a transaction take too much memory");
@@ -40,24 +45,34 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
         queue.requests.push(kept);
         return Reply::Status("QUEUED");
     }
-    once(door, session, command, request).await.unwrap_or_else(Failure::reply)
+    let began = clock::host_now();
+    let reply = once(door, session, command, request).await.unwrap_or_else(Failure::reply);
+    door.watch(session.id, number, since(began), &reply, || request.rest(0));
+    reply
 }
 
-/// The command that is asked for, if there is one, it may have such arguments, and the user may do
-/// it.
+/// How long ago that was, for whoever waits.
+#[inline]
+pub(crate) fn since(began: Nanos) -> Nanos {
+    Nanos(clock::host_now().0.saturating_sub(began.0))
+}
+
+/// The command that is asked for and its number, if there is one, it may have such arguments, and
+/// the user may do it.
 pub(crate) fn check(
     door: &Door,
     session: &Session,
     request: Request<'_>,
-) -> Result<&'static Command, Failure> {
-    let Some(command) = Command::named(request.arg(0)) else { return Err(unknown(request)) };
+) -> Result<(CommandNumber, &'static Command), Failure> {
+    let found = Command::placed(request.arg(0));
+    let Some((place, command)) = found else { return Err(unknown(request)) };
     command.check(request)?;
     session.check_rights(command, request)?;
     if request.is_too_long() {
         let max = door.store().value_bytes_max();
         return Err(Failure::told(format!("ERR a value has at most {max} bytes")));
     }
-    Ok(command)
+    Ok((CommandNumber::of(place, command, request), command))
 }
 
 fn unknown(request: Request<'_>) -> Failure {

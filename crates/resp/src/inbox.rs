@@ -165,6 +165,25 @@ impl Inbox {
         self.is_of_stranger = is_stranger;
     }
 
+    /// How much it takes from here on.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
+    /// Bytes that have come and are no whole request yet.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        let missing = match &self.part {
+            Part::Apart(_, filled, len) => len - filled,
+            _ => 0,
+        };
+        self.end - self.start + self.apart_bytes - missing
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.staging.len() + self.apart_bytes + size_of_val(&self.args[..])
+    }
+
     /// The next request. `None`: more has to be read.
     #[expect(clippy::should_implement_trait, reason = "what it gives borrows from the inbox")]
     pub fn next(&mut self) -> Result<Option<Request<'_>>, ProtocolError> {

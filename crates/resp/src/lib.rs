@@ -37,6 +37,7 @@
 //! Sockets (`reactor`), expiry and durability (`engine`), what differs from Redis on purpose
 //! (`docs/guide/redis-differences.tsv`).
 
+mod client_limits;
 mod collection;
 mod command;
 mod commands;
@@ -48,24 +49,35 @@ mod glob;
 mod hidden;
 mod inbox;
 mod inline;
+mod latency;
 mod number;
+mod numbering;
 mod outbox;
+mod parameters;
+mod rates;
 mod reaper;
 mod reply;
 mod request;
 mod run;
 mod serve;
 mod session;
+mod slow_log;
+mod sweep;
+mod tally;
 mod transaction;
 mod upkeep;
 mod users;
 mod values;
+mod watcher;
+mod wire;
 
+pub use client_limits::ClientLimits;
 pub use counters::Counters;
 pub use door::{Door, Settings};
 pub use inbox::{Inbox, Limits, ProtocolError, Read};
 pub use outbox::{Outbox, Sent};
 pub use reply::Protocol;
 pub use request::Request;
-pub use serve::{Ended, serve};
+pub use serve::{Ended, serve, serve_from, turn_away};
 pub use users::{Users, UsersError};
+pub use wire::Ends;

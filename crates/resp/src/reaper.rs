@@ -51,11 +51,14 @@ impl Door {
         Ok(())
     }
 
-    /// Removes what is left of collections that are gone, until the door is [closed](Self::close).
+    /// Removes what is left of collections that are gone, and ends connections that are past their
+    /// limits, until the door is [closed](Self::close).
     pub async fn tend(&self) {
         self.is_tended.store(true, Ordering::SeqCst);
         while !self.is_closed() {
+            self.sweep();
             while let Some(id) = self.upkeep().next_due() {
+                self.sweep();
                 match self.reap(id).await {
                     Ok(None) => {}
                     Ok(Some(date)) => self.upkeep().add([(date, id)]),

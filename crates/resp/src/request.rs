@@ -44,7 +44,7 @@ impl<'a> Request<'a> {
     }
 
     /// All arguments from `at` on.
-    pub fn rest(&self, at: usize) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    pub fn rest(&self, at: usize) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let request = *self;
         (at..request.len()).map(move |at| request.arg(at))
     }

@@ -1,5 +1,6 @@
 use crate::command::{Outcome, key_of};
 use crate::door::Door;
+use crate::execute::since;
 use crate::failure::Failure;
 use crate::hidden;
 use crate::reply::Reply;
@@ -22,6 +23,8 @@ struct Step {
     /// What it stores; nothing, if it reads. Of stores of one key on each other's heels only the
     /// last is done, for nobody can have seen the others.
     store: Option<(Buf, Announced)>,
+    /// Requests that it is.
+    times: u32,
 }
 
 /// Plain GETs and SETs of one connection that follow each other and do not depend on each other.
@@ -59,29 +62,35 @@ impl Run {
             Some(at) if self.steps[at].store.is_some() != is_store => return false,
             Some(at) => {
                 self.steps[at].store = store();
+                self.steps[at].times += 1;
                 self.order.push(at);
             }
             None => {
                 door.store().expect(session.space(), &key);
                 self.order.push(self.steps.len());
-                self.steps.push(Step { key, store: store() });
+                self.steps.push(Step { key, store: store(), times: 1 });
             }
         }
         true
     }
 
     /// Does them all, and returns their answers in order.
-    pub(crate) async fn finish(&mut self, door: &Rc<Door>, space: KeySpaceId) -> Vec<Reply> {
+    pub(crate) async fn finish(&mut self, door: &Rc<Door>, session: &Session) -> Vec<Reply> {
         let steps = std::mem::take(&mut self.steps);
         let order = std::mem::take(&mut self.order);
         door.counters().count_commands(order.len());
+        let numbers = door.watcher().plain;
+        if let Some(last) = order.last() {
+            session.show(door, numbers[usize::from(steps[*last].store.is_some())]);
+        }
+        let (space, client) = (session.space(), session.id);
         if steps.iter().any(|step| step.store.is_some()) {
             // What other clients have sent is announced meanwhile, and goes out with these.
             clock::give_way().await;
             let stores = steps.iter().filter(|step| step.store.is_some());
             stores.for_each(|step| door.store().expect_write(space, &step.key));
         }
-        let mut does = steps.into_iter().map(|step| one(door.clone(), space, step));
+        let mut does = steps.into_iter().map(|step| one(door.clone(), space, client, step));
         let done = match does.len() {
             1 => vec![does.next().expect("it is there").await],
             _ => clock::join_at_once(does).await,
@@ -93,13 +102,29 @@ impl Run {
     }
 }
 
-async fn one(door: Rc<Door>, space: KeySpaceId, step: Step) -> Reply {
+async fn one(door: Rc<Door>, space: KeySpaceId, client: u64, step: Step) -> Reply {
+    let Step { key, store, times } = step;
+    let (began, numbers) = (clock::host_now(), door.watcher().plain);
     // Boxed, so that what is started is small to move.
-    let done = match step.store {
-        None => Box::pin(get(&door, space, &step.key)).await,
-        Some((value, announced)) => Box::pin(set(&door, space, &step.key, &value, announced)).await,
+    let (number, value, done) = match store {
+        None => (numbers[0], None, Box::pin(get(&door, space, &key)).await),
+        Some((value, announced)) => {
+            let done = Box::pin(set(&door, space, &key, &value, announced)).await;
+            (numbers[1], Some(value), done)
+        }
     };
-    done.unwrap_or_else(Failure::reply)
+    let reply = done.unwrap_or_else(Failure::reply);
+    let took = since(began);
+    let value = value.as_ref().map(|value| value.bytes().unwrap_or_default());
+    door.watch(client, number, took, &reply, || {
+        let args = [number.name().as_bytes(), key.as_bytes()].into_iter().chain(value);
+        args.collect::<Vec<_>>().into_iter()
+    });
+    for _ in 1..times {
+        let is_failed = door.watcher().count_error(&reply);
+        door.watcher().tallies.count(number, took, is_failed);
+    }
+    reply
 }
 
 async fn get(door: &Door, space: KeySpaceId, key: &Key) -> Outcome {

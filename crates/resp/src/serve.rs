@@ -1,14 +1,21 @@
 use crate::door::Door;
 use crate::execute::execute;
-use crate::inbox::{Inbox, Read};
+use crate::inbox::{Inbox, ProtocolError, Read};
 use crate::outbox::{Outbox, Sent};
 use crate::reply::Reply;
 use crate::run::Run;
 use crate::session::Session;
+use crate::wire::{Ends, Wire};
 use clock::Bell;
 use net::Stream;
 use std::cell::{Cell, RefCell};
+use std::io::IoSlice;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What a client is told for which there is no place.
+const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// Why a connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +31,7 @@ pub enum Ended {
 /// What the tasks that read and write share.
 struct Connection<S> {
     stream: Rc<S>,
+    wire: Arc<Wire>,
     outbox: RefCell<Outbox>,
     /// Rings when the outbox is full, and when nothing more comes.
     work: Bell,
@@ -37,11 +45,23 @@ struct Connection<S> {
     is_over: Cell<bool>,
 }
 
-/// Serves the client at the other end of `stream`, and returns when that connection is over.
+/// Serves the client at the other end of `stream`, and returns when that connection is over. Nobody
+/// knows where it comes from.
 pub async fn serve<S: Stream>(stream: Rc<S>, door: Rc<Door>) -> Ended {
+    serve_from(stream, door, Ends::default()).await
+}
+
+/// The same, and says from where.
+pub async fn serve_from<S: Stream>(stream: Rc<S>, door: Rc<Door>, ends: Ends) -> Ended {
+    if door.clients().len() >= door.parameters().clients_max() {
+        turn_away(&*stream, &door);
+        stream.shut_down();
+        return Ended::Refused;
+    }
     door.counters().count_connection();
     let connection = Rc::new(Connection {
         stream,
+        wire: Arc::new(Wire::new(ends)),
         outbox: RefCell::new(Outbox::new(door.counters().clone())),
         work: Bell::new(),
         room: Bell::new(),
@@ -50,13 +70,25 @@ pub async fn serve<S: Stream>(stream: Rc<S>, door: Rc<Door>) -> Ended {
         is_broken: Cell::new(false),
         is_over: Cell::new(false),
     });
-    let writer = connection.clone();
+    let (writer, guard) = (connection.clone(), connection.clone());
     clock::spawn(async move { writer.write().await });
-    let mut session = Session::new(&door);
+    clock::spawn(async move {
+        guard.wire.ended().await;
+        guard.stream.shut_down();
+    });
+    let mut session = Session::new(&door, connection.wire.clone());
     let ended = connection.read(&door, &mut session).await;
     door.clients().remove(&session.id);
     connection.end(&door).await;
+    connection.wire.end();
     if connection.is_broken.get() { Ended::Broken } else { ended }
+}
+
+/// Tells the client at the other end of `stream` that there is no place for it.
+pub fn turn_away(stream: &impl Stream, door: &Door) {
+    door.counters().count_refused();
+    // It fits what the kernel keeps for any connection.
+    let _told = stream.try_write(&[IoSlice::new(FULL)]);
 }
 
 impl<S: Stream> Connection<S> {
@@ -74,6 +106,9 @@ impl<S: Stream> Connection<S> {
                     Err(error) => {
                         self.finish(&mut run, door, session).await;
                         self.answer(session, Reply::error(format!("ERR {error}")));
+                        if matches!(error, ProtocolError::TooMuch(_)) {
+                            door.counters().count_query_overrun();
+                        }
                         return Ended::Refused;
                     }
                 };
@@ -99,26 +134,43 @@ impl<S: Stream> Connection<S> {
             self.send();
             self.drained(door).await;
             if inbox.has_all() {
-                self.stream.readable().await;
+                self.show_query(&inbox);
+                self.readable().await;
             } else {
                 // A client that sends without end does not keep the others waiting.
                 clock::give_way().await;
             }
+            inbox.set_limits(door.limits());
             match inbox.read(&*self.stream) {
                 _ if self.is_broken.get() => return Ended::Broken,
                 Err(_) => return Ended::Broken,
                 Ok(Read::End) => return Ended::ByClient,
-                Ok(Read::Nothing | Read::Some) => {}
+                Ok(Read::Nothing) => {}
+                Ok(Read::Some) => {
+                    self.wire.touch();
+                    self.show_query(&inbox);
+                }
             }
         }
+    }
+
+    fn show_query(&self, inbox: &Inbox) {
+        self.wire.query_bytes.store(inbox.waiting_bytes(), Relaxed);
+        self.wire.query_memory.store(inbox.held_bytes(), Relaxed);
+    }
+
+    /// Waits for what comes next. Nothing is left to do.
+    async fn readable(&self) {
+        self.wire.is_waiting.store(true, Relaxed);
+        self.stream.readable().await;
+        self.wire.is_waiting.store(false, Relaxed);
     }
 
     async fn finish(&self, run: &mut Run, door: &Rc<Door>, session: &mut Session) {
         if run.is_empty() {
             return;
         }
-        session.show(door, "get");
-        for reply in run.finish(door, session.space()).await {
+        for reply in run.finish(door, session).await {
             self.answer(session, reply);
         }
     }
@@ -134,7 +186,10 @@ impl<S: Stream> Connection<S> {
         if self.is_full.get() || self.is_broken.get() {
             return;
         }
-        match self.outbox.borrow_mut().send(&*self.stream) {
+        let mut outbox = self.outbox.borrow_mut();
+        let sent = outbox.send(&*self.stream);
+        self.wire.output_bytes.store(outbox.waiting_bytes(), Relaxed);
+        match sent {
             Ok(Sent::All) => {}
             Ok(Sent::Full) => {
                 self.is_full.set(true);
@@ -144,12 +199,21 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Waits while too much waits for the client.
+    /// Waits while too much waits for the client, and ends the connection if that is more than may
+    /// wait at all.
     async fn drained(&self, door: &Door) {
-        let max = door.settings().output_bytes_max;
-        while self.outbox.borrow().waiting_bytes() > max && !self.is_broken.get() {
+        let waiting = || {
+            if self.is_broken.get() { 0 } else { self.outbox.borrow().waiting_bytes() }
+        };
+        let (pause, most) =
+            (door.settings().output_bytes_max, door.parameters().output_bytes_max());
+        while waiting() > pause.min(most) {
             self.send();
-            if self.outbox.borrow().waiting_bytes() > max && !self.is_broken.get() {
+            if waiting() > most {
+                door.counters().count_output_overrun();
+                self.is_broken.set(true);
+                self.stream.shut_down();
+            } else if waiting() > pause {
                 self.room.wait().await;
             }
         }
@@ -161,6 +225,8 @@ impl<S: Stream> Connection<S> {
             if self.is_full.get() {
                 self.stream.writable().await;
                 let sent = self.outbox.borrow_mut().send(&*self.stream);
+                self.wire.touch();
+                self.wire.output_bytes.store(self.outbox.borrow().waiting_bytes(), Relaxed);
                 self.is_full.set(sent == Ok(Sent::Full));
                 self.is_broken.set(self.is_broken.get() || sent.is_err());
                 self.room.ring();

@@ -1,9 +1,11 @@
 use crate::command::{Command, UNASKED};
 use crate::door::{Client, Door};
 use crate::failure::Failure;
+use crate::numbering::CommandNumber;
 use crate::reply::Protocol;
 use crate::request::{KeptRequest, Request};
 use crate::users::User;
+use crate::wire::Wire;
 use base::Key;
 use engine::{KeySpaceId, Version};
 use std::sync::Arc;
@@ -64,7 +66,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// A connection that has said nothing, known to `door`.
-    pub(crate) fn new(door: &Door) -> Self {
+    pub(crate) fn new(door: &Door, wire: Arc<Wire>) -> Self {
         let id = door.new_id();
         let session = Self {
             id,
@@ -73,18 +75,19 @@ impl Session {
             watched: Vec::new(),
             is_over: false,
         };
-        let now = clock::now();
         door.clients().insert(
             id,
             Client {
-                since: now,
-                last: now,
+                since: clock::now(),
                 name: String::new(),
                 user: session.user_name().to_owned(),
                 database: session.manner.database,
                 protocol: 2,
                 queued: None,
-                command: "NULL",
+                command: None,
+                queued_bytes: 0,
+                library: Default::default(),
+                wire,
             },
         );
         session
@@ -96,11 +99,10 @@ impl Session {
     }
 
     /// Lets others see what it does.
-    pub(crate) fn show(&self, door: &Door, command: &'static str) {
+    pub(crate) fn show(&self, door: &Door, command: CommandNumber) {
         let mut clients = door.clients();
         let Some(client) = clients.get_mut(&self.id) else { return };
-        client.last = clock::now();
-        client.command = command;
+        client.command = Some(command);
         if client.name != self.manner.name {
             client.name.clone_from(&self.manner.name);
         }
@@ -110,6 +112,7 @@ impl Session {
         client.database = self.manner.database;
         client.protocol = if self.manner.protocol == Protocol::Two { 2 } else { 3 };
         client.queued = self.queue.as_ref().map(|queue| queue.requests.len());
+        client.queued_bytes = self.queue.as_ref().map_or(0, |queue| queue.bytes);
     }
 
     /// The user's name; nothing before it is known.

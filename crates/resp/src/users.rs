@@ -179,7 +179,7 @@ impl User {
 }
 
 /// Which arguments of so many are keys.
-fn places((first, last, step): Keys, args: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn places((first, last, step): Keys, args: usize) -> impl Iterator<Item = usize> {
     let number = |at: i64| usize::try_from(at).unwrap_or(0);
     let end = if last < 0 { args } else { number(last) + 1 };
     (number(first).max(1)..end.min(args)).step_by(number(step).max(1)).filter(move |_| first > 0)

@@ -5,7 +5,7 @@ use base::{BufPool, Nanos};
 use clock::Group;
 use net::{Conditions, End, Network, Stream};
 use reactor::Reactor;
-use resp::{Door, Ended, Settings, Users, serve};
+use resp::{ClientLimits, Door, Ended, Settings, Users, serve};
 use std::cell::Cell;
 use std::io::{IoSlice, IoSliceMut};
 use std::rc::Rc;
@@ -13,7 +13,8 @@ use std::rc::Rc;
 /// So little that inputs come to it.
 const SETTINGS: Settings = Settings {
     databases: 16,
-    request_bytes_max: 100_000,
+    clients: ClientLimits { query_bytes: 100_000, ..ClientLimits::DEFAULT },
+    durability: "none",
     output_bytes_max: 20_000,
     read_bytes_max: 1 << 20,
     patience: Nanos::from_secs(1),

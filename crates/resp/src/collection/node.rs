@@ -43,7 +43,7 @@ pub(super) fn bytes(buf: &Buf) -> &[u8] {
 }
 
 impl Entry {
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         ENTRY_BYTES + self.key.len() as usize + self.value.len() as usize
     }
 }

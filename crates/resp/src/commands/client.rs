@@ -1,8 +1,8 @@
+use super::clients;
 use super::connection::name_of;
+use super::kill::kill;
 use crate::command::{Call, Command, NO_KEYS, Outcome, Words};
-use crate::door::Client;
 use crate::failure::Failure;
-use crate::number::integer;
 use crate::reply::Reply;
 use crate::session::Answers;
 use std::future::ready;
@@ -23,6 +23,7 @@ pub(crate) const WORDS: Words = &[
     ("setinfo", 4),
     ("list", -2),
     ("info", 2),
+    ("kill", -3),
     ("no-evict", 3),
     ("no-touch", 3),
     ("reply", 3),
@@ -38,12 +39,9 @@ fn client(call: &mut Call<'_>) -> Outcome {
         "getname" if call.session.manner.name.is_empty() => Ok(Reply::Null),
         "getname" => Ok(Reply::text(call.session.manner.name.clone())),
         "setinfo" => set_info(call),
-        "list" => list(call),
-        "info" => {
-            let clients = call.door.clients();
-            let own = clients.get(&call.session.id);
-            Ok(Reply::Verbatim(own.map(|own| line(call.session.id, own)).unwrap_or_default()))
-        }
+        "list" => clients::list(call),
+        "info" => Ok(clients::own(call)),
+        "kill" => kill(call),
         "reply" => reply(call),
         _ => switch(call),
     }
@@ -72,49 +70,17 @@ fn reply(call: &mut Call<'_>) -> Outcome {
 }
 
 fn set_info(call: &Call<'_>) -> Outcome {
-    if !call.is_word(2, "lib-name") && !call.is_word(2, "lib-ver") {
+    let place = ["lib-name", "lib-ver"].into_iter().position(|name| call.is_word(2, name));
+    let Some(place) = place else {
         return Err(Failure::quoting("ERR Unrecognized option '", call.request.arg(2), "'"));
-    }
+    };
     if !call.request.arg(3).iter().all(u8::is_ascii_graphic) {
         let text = " cannot contain spaces, newlines or special characters.";
         return Err(Failure::quoting("ERR ", &call.request.arg(2).to_ascii_lowercase(), text));
     }
-    Ok(Reply::OK)
-}
-
-fn list(call: &Call<'_>) -> Outcome {
-    let clients = call.door.clients();
-    let mut lines = String::new();
-    if call.request.len() == 2 {
-        clients.iter().for_each(|(id, client)| lines += &line(*id, client));
-    } else if call.is_word(2, "type") && call.request.len() == 4 {
-        if call.is_word(3, "normal") {
-            clients.iter().for_each(|(id, client)| lines += &line(*id, client));
-        } else if !["master", "replica", "slave", "pubsub"].iter().any(|no| call.is_word(3, no)) {
-            return Err(Failure::quoting("ERR Unknown client type '", call.request.arg(3), "'"));
-        }
-    } else if call.is_word(2, "id") && call.request.len() > 3 {
-        for arg in call.request.rest(3) {
-            let id = integer(arg).filter(|id| *id > 0).and_then(|id| u64::try_from(id).ok());
-            let id = id.ok_or_else(|| Failure::told("ERR Invalid client ID"))?;
-            if let Some(client) = clients.get(&id) {
-                lines += &line(id, client);
-            }
-        }
-    } else {
-        return Err(Failure::SYNTAX);
+    let text: String = call.request.arg(3).iter().copied().map(char::from).collect();
+    if let Some(own) = call.door.clients().get_mut(&call.session.id) {
+        own.library[place] = text;
     }
-    Ok(Reply::Verbatim(lines))
-}
-
-fn line(id: u64, client: &Client) -> String {
-    let seconds = |since: base::Nanos| (clock::now().0.saturating_sub(since.0)) / 1_000_000_000;
-    let Client { since, last, name, user, database, protocol, queued, command } = client;
-    let (age, idle) = (seconds(*since), seconds(*last));
-    let queued = queued.map_or(-1, |queued| i64::try_from(queued).unwrap_or(i64::MAX));
-    let flags = if queued < 0 { 'N' } else { 'x' };
-    format!(
-        "id={id} name={name} age={age} idle={idle} flags={flags} db={database} multi={queued} \
-         cmd={command} user={user} resp={protocol}\n"
-    )
+    Ok(Reply::OK)
 }

@@ -1,6 +1,6 @@
 use crate::command::{ALL_KEYS, APART, AT_ONCE, Call, Command, FAST, NO_KEYS, Outcome};
 use crate::door::Door;
-use crate::execute::check;
+use crate::execute::{check, since};
 use crate::failure::Failure;
 use crate::hidden;
 use crate::reply::Reply;
@@ -154,22 +154,42 @@ async fn together(
         transaction.expect(*space, key, *version);
     }
     let mut replies = Vec::with_capacity(requests.len());
+    let mut done = Vec::with_capacity(requests.len());
     for kept in requests {
         let request: Request<'_> = kept.request(door.counters());
         let reply = match check(door, session, request) {
-            Err(failure) => failure.reply(),
-            Ok(command) => {
+            Err(failure) => {
+                done.push(None);
+                failure.reply()
+            }
+            Ok((number, command)) => {
                 let transaction = &mut transaction;
                 let call = Call { command, request, transaction, session, door };
-                match (command.run)(call).await {
+                let began = clock::host_now();
+                let reply = match (command.run)(call).await {
                     Err(Failure::Overtaken) => return Err(Failure::Overtaken),
                     done => done.unwrap_or_else(Failure::reply),
-                }
+                };
+                done.push(Some((number, since(began))));
+                reply
             }
         };
         replies.push(reply);
     }
     transaction.commit().await?;
+    // Who was overtaken does all of it once more, and it counts once.
+    for ((kept, reply), done) in requests.iter().zip(&replies).zip(done) {
+        let request = kept.request(door.counters());
+        match done {
+            Some((number, took)) => {
+                door.watch(session.id, number, took, reply, || request.rest(0));
+            }
+            None => {
+                door.watcher().reject(request);
+                door.watcher().count_error(reply);
+            }
+        }
+    }
     Ok(replies)
 }
 

@@ -1,0 +1,96 @@
+use crate::command::{ADMIN, Call, Command, NO_KEYS, Outcome, Words};
+use crate::door::Door;
+use crate::failure::Failure;
+use crate::glob::matches;
+use crate::parameters::refused;
+use crate::reply::Reply;
+use std::future::ready;
+
+pub(crate) const COMMANDS: &[Command] = &[Command {
+    name: "config",
+    arity: -2,
+    flags: ADMIN,
+    keys: NO_KEYS,
+    summary: "Tell how the server works, and change that",
+    run: |mut call| Box::pin(ready(config(&mut call))),
+}];
+
+pub(crate) const WORDS: Words = &[("get", -3), ("set", -4), ("resetstat", 2), ("rewrite", 2)];
+
+fn config(call: &mut Call<'_>) -> Outcome {
+    match call.word() {
+        "get" => Ok(get(call)),
+        "set" => set(call),
+        "rewrite" => Err(Failure::told("ERR The server is running without a config file")),
+        _ => {
+            call.door.counters().reset();
+            call.door.watcher().reset();
+            Ok(Reply::OK)
+        }
+    }
+}
+
+fn get(call: &Call<'_>) -> Reply {
+    let is_asked = |name: &str| {
+        let mut patterns = call.request.rest(2);
+        patterns.any(|one| matches(&one.to_ascii_lowercase(), name.as_bytes()))
+    };
+    let all = fixed(call.door).into_iter().chain(call.door.parameters().all());
+    let asked = all.filter(|(name, _)| is_asked(name));
+    Reply::Map(asked.map(|(name, value)| (Reply::text(name), Reply::text(value))).collect())
+}
+
+/// What the server is told when it starts.
+fn fixed(door: &Door) -> [(&'static str, String); 6] {
+    [
+        ("appendonly", "no".to_owned()),
+        ("databases", door.settings().databases.to_string()),
+        ("maxmemory", "0".to_owned()),
+        ("maxmemory-policy", "noeviction".to_owned()),
+        ("proto-max-bulk-len", door.store().value_bytes_max().to_string()),
+        ("save", String::new()),
+    ]
+}
+
+/// Changes all that is named, or nothing.
+fn set(call: &Call<'_>) -> Outcome {
+    if !call.request.len().is_multiple_of(2) {
+        return Err(Failure::SYNTAX);
+    }
+    let (door, request) = (call.door, call.request);
+    let (fixed, parameters) = (fixed(door), door.parameters());
+    let names = || (2..request.len()).step_by(2).map(|at| request.arg(at).to_ascii_lowercase());
+    let (mut known, mut wrong) = (Vec::new(), None);
+    for (name, at) in names().zip((2..).step_by(2)) {
+        let found = parameters.all().find(|(known, _)| known.as_bytes() == name);
+        let refuse = |why| refused(request.arg(at), why);
+        let problem = match found {
+            None if fixed.iter().any(|(fixed, _)| fixed.as_bytes() == name) => {
+                refuse("can't set immutable config")
+            }
+            // It is told of the first one whatever else there is.
+            None => {
+                let before = "ERR Unknown option or number of arguments for CONFIG SET - '";
+                return Err(Failure::quoting(before, request.arg(at), "'"));
+            }
+            Some((name, _)) if known.iter().any(|(before, _)| *before == name) => {
+                refuse("duplicate parameter")
+            }
+            Some((name, _)) => {
+                known.push((name, at + 1));
+                continue;
+            }
+        };
+        wrong = wrong.or(Some(problem));
+    }
+    if let Some(problem) = wrong {
+        return Err(problem);
+    }
+    let mut changes = Vec::new();
+    for (name, at) in known {
+        let change = parameters.change(name, request.arg(at)).expect("there is one of this name");
+        changes.push(change.map_err(|why| refused(name.as_bytes(), &why))?);
+    }
+    door.watcher().change(&changes);
+    Ok(Reply::OK)
+}

@@ -1,0 +1,80 @@
+//! Commands of clients and tests of Redis for which there is little to do here.
+
+use crate::command::{ADMIN, Call, Command, NO_KEYS, Outcome, WRITE, Words};
+use crate::failure::Failure;
+use crate::number::parse_bound;
+use crate::reply::Reply;
+use base::Nanos;
+use clock::Stage;
+use std::future::ready;
+
+pub(crate) const GENERIC: &[Command] = &[Command {
+    name: "wait",
+    arity: 3,
+    flags: 0,
+    keys: NO_KEYS,
+    summary: "Count the copies of what was stored",
+    run: |mut call| Box::pin(ready(wait(&mut call))),
+}];
+
+pub(crate) const SERVER: &[Command] = &[
+    Command {
+        name: "function",
+        arity: -2,
+        flags: WRITE,
+        keys: NO_KEYS,
+        summary: "Forget all functions, of which there are none",
+        run: |mut call| Box::pin(ready(function(&mut call))),
+    },
+    Command {
+        name: "debug",
+        arity: -2,
+        flags: ADMIN,
+        keys: NO_KEYS,
+        summary: "Take some time",
+        run: |call| Box::pin(debug(call)),
+    },
+];
+
+pub(crate) const FUNCTION_WORDS: Words = &[("flush", -2)];
+
+/// Seconds that a client can have the server wait: a server that ends waits for that.
+const SECONDS_MAX: f64 = 10.0;
+
+/// Nobody has copies, so nothing is waited for.
+fn wait(call: &mut Call<'_>) -> Outcome {
+    call.integer(1)?;
+    let millis = call.integer(2);
+    let text = "ERR timeout is not an integer or out of range";
+    if millis.map_err(|_| Failure::told(text))? < 0 {
+        return Err(Failure::told("ERR timeout is negative"));
+    }
+    Ok(Reply::Integer(0))
+}
+
+fn function(call: &mut Call<'_>) -> Outcome {
+    let is_right = match call.request.len() {
+        2 => true,
+        3 => call.is_word(2, "sync") || call.is_word(2, "async"),
+        _ => false,
+    };
+    let text = "ERR FUNCTION FLUSH only supports SYNC|ASYNC option";
+    if is_right { Ok(Reply::OK) } else { Err(Failure::told(text)) }
+}
+
+async fn debug(call: Call<'_>) -> Outcome {
+    let is = |word: &str| call.request.len() == 3 && call.is_word(1, word);
+    if is("log") {
+        return Ok(Reply::OK);
+    }
+    if !is("sleep") {
+        let before = "ERR unknown subcommand or wrong number of arguments for '";
+        return Err(Failure::quoting(before, call.request.arg(1), "'. Try DEBUG HELP."));
+    }
+    let seconds = parse_bound(call.request.arg(2)).unwrap_or(0.0).clamp(0.0, SECONDS_MAX);
+    #[expect(clippy::cast_possible_truncation, reason = "it is a few seconds")]
+    #[expect(clippy::cast_sign_loss, reason = "it is not negative")]
+    let time = Nanos((seconds * 1e9) as u64);
+    clock::sleep(time, Stage::Core).await;
+    Ok(Reply::OK)
+}

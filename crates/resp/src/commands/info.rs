@@ -1,0 +1,191 @@
+use super::connection::REDIS_VERSION;
+use super::server::keys_of;
+use crate::command::{Call, Command, DANGEROUS, NO_KEYS, Outcome};
+use crate::door::Door;
+use crate::failure::Failure;
+use crate::numbering::CommandNumber;
+use crate::reply::Reply;
+use crate::tally::Told;
+use std::fmt::Write;
+use std::future::ready;
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(crate) const COMMANDS: &[Command] = &[Command {
+    name: "info",
+    arity: -1,
+    flags: DANGEROUS,
+    keys: NO_KEYS,
+    summary: "Tell what the server has done",
+    run: |mut call| Box::pin(ready(info(&mut call))),
+}];
+
+/// A section: its name, whether it is told to who does not ask for it, and its lines.
+type Section = (&'static str, bool, fn(&Door) -> Result<String, Failure>);
+
+const SECTIONS: [Section; 11] = [
+    ("Server", true, |door| Ok(server(door))),
+    ("Clients", true, |door| Ok(clients(door))),
+    ("Memory", true, |door| Ok(memory(door))),
+    ("Persistence", true, |door| Ok(persistence(door))),
+    ("Stats", true, |door| Ok(stats(door))),
+    ("Replication", true, |_| Ok("role:master\r\nconnected_slaves:0\r\n".to_owned())),
+    ("Commandstats", false, |door| Ok(commands(door))),
+    ("Errorstats", true, |door| Ok(errors(door))),
+    ("Latencystats", false, |door| Ok(latencies(door))),
+    ("Cluster", true, |_| Ok("cluster_enabled:0\r\n".to_owned())),
+    ("Keyspace", true, keyspace),
+];
+
+fn info(call: &mut Call<'_>) -> Outcome {
+    let is_asked = |name: &str| {
+        let mut asked = call.request.rest(1);
+        asked.any(|one| one.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    let all = is_asked("all") || is_asked("everything");
+    let default = call.request.len() == 1 || is_asked("default");
+    let mut texts = Vec::new();
+    for (name, is_default, lines) in SECTIONS {
+        if all || default && is_default || is_asked(name) {
+            texts.push(format!("# {name}\r\n{}", lines(call.door)?));
+        }
+    }
+    Ok(Reply::Verbatim(texts.join("\r\n")))
+}
+
+fn server(door: &Door) -> String {
+    let up = clock::now().0.saturating_sub(door.started().0) / 1_000_000_000;
+    let version = env!("CARGO_PKG_VERSION");
+    let micros = clock::unix_now().0 * 1_000;
+    format!(
+        "redis_version:{REDIS_VERSION}\r\nredis_mode:standalone\r\nkvasir_version:{version}\r\n\
+         arch_bits:64\r\nserver_time_usec:{micros}\r\nuptime_in_seconds:{up}\r\n\
+         uptime_in_days:{}\r\n",
+        up / 86_400
+    )
+}
+
+fn clients(door: &Door) -> String {
+    let clients = door.clients();
+    let most = |of: fn(&crate::wire::Wire) -> usize| {
+        clients.values().map(|client| of(&client.wire)).max().unwrap_or(0)
+    };
+    let (input, output) = (
+        most(|wire| wire.query_memory.load(Relaxed)),
+        most(|wire| wire.output_bytes.load(Relaxed)),
+    );
+    format!(
+        "connected_clients:{}\r\nmaxclients:{}\r\nclient_recent_max_input_buffer:{input}\r\n\
+         client_recent_max_output_buffer:{output}\r\nblocked_clients:0\r\ntracking_clients:0\r\n",
+        clients.len(),
+        door.parameters().clients_max(),
+    )
+}
+
+fn memory(door: &Door) -> String {
+    let (usage, cache) = (door.store().usage(), door.store().cache_counts());
+    let (live, capacity) = (usage.values.bytes, door.store().capacity_bytes());
+    let of_clients: usize = door.clients().values().map(crate::door::Client::held_bytes).sum();
+    let used = usage.index_bytes + cache.bytes + of_clients as u64;
+    format!(
+        "used_memory:{used}\r\nmem_clients_normal:{of_clients}\r\nmaxmemory:0\r\n\
+         maxmemory_policy:noeviction\r\nindex_bytes:{}\r\nindex_entries:{}\r\n\
+         value_bytes:{live}\r\ncapacity_bytes:{capacity}\r\ncache_bytes:{}\r\n",
+        usage.index_bytes, usage.index_entries, cache.bytes
+    )
+}
+
+/// There is a log, but none that is another copy: the drive itself.
+fn persistence(door: &Door) -> String {
+    let durability = door.settings().durability;
+    format!(
+        "loading:0\r\nrdb_bgsave_in_progress:0\r\naof_enabled:0\r\naof_rewrite_in_progress:0\r\n\
+         durability:{durability}\r\n"
+    )
+}
+
+fn stats(door: &Door) -> String {
+    let (counters, cache) = (door.counters(), door.store().cache_counts());
+    let [commands, read, written] = door.rates().per_second();
+    let errors: u64 = door.watcher().errors().values().sum();
+    let mut lines = String::new();
+    let figures = [
+        ("total_connections_received", counters.connections()),
+        ("total_commands_processed", counters.commands()),
+        ("instantaneous_ops_per_sec", commands),
+        ("total_net_input_bytes", counters.read_bytes()),
+        ("total_net_output_bytes", counters.written_bytes()),
+        ("rejected_connections", counters.refused()),
+        ("client_query_buffer_limit_disconnections", counters.query_overruns()),
+        ("client_output_buffer_limit_disconnections", counters.output_overruns()),
+        ("total_error_replies", errors),
+        ("copied_value_bytes", counters.copied_bytes()),
+        ("cache_hits", cache.hits),
+        ("cache_misses", cache.misses),
+    ];
+    for (name, figure) in figures {
+        line(&mut lines, format_args!("{name}:{figure}"));
+    }
+    for (name, rate) in [("input", read), ("output", written)] {
+        let hundredths = rate * 100 / 1_024;
+        let (whole, rest) = (hundredths / 100, hundredths % 100);
+        line(&mut lines, format_args!("instantaneous_{name}_kbps:{whole}.{rest:02}"));
+    }
+    lines
+}
+
+fn line(lines: &mut String, line: std::fmt::Arguments<'_>) {
+    write!(lines, "{line}\r\n").expect("a text takes all");
+}
+
+/// All commands that were asked for.
+fn told(door: &Door) -> impl Iterator<Item = (&'static str, Told)> {
+    let all = CommandNumber::all();
+    let all = all.map(|number| (number.name(), door.watcher().tallies.get(number)));
+    all.filter(|(_, told)| told.calls + told.rejected > 0)
+}
+
+fn commands(door: &Door) -> String {
+    let mut lines = String::new();
+    for (name, Told { calls, micros, failed, rejected, .. }) in told(door) {
+        let hundredths = micros * 100 / calls.max(1);
+        let (whole, rest) = (hundredths / 100, hundredths % 100);
+        line(
+            &mut lines,
+            format_args!(
+                "cmdstat_{name}:calls={calls},usec={micros},usec_per_call={whole}.{rest:02},\
+                 rejected_calls={rejected},failed_calls={failed}"
+            ),
+        );
+    }
+    lines
+}
+
+fn errors(door: &Door) -> String {
+    let mut lines = String::new();
+    for (word, count) in door.watcher().errors() {
+        line(&mut lines, format_args!("errorstat_{word}:count={count}"));
+    }
+    lines
+}
+
+/// Times are told apart by powers of two: these are the ends of the spans that they are in.
+fn latencies(door: &Door) -> String {
+    let mut lines = String::new();
+    for (name, told) in told(door).filter(|(_, told)| told.calls > 0) {
+        let [half, most, nearly_all] = [500, 990, 999].map(|per_mille| told.within(per_mille));
+        let text = format_args!("p50={half}.000,p99={most}.000,p99.9={nearly_all}.000");
+        line(&mut lines, format_args!("latency_percentiles_usec_{name}:{text}"));
+    }
+    lines
+}
+
+fn keyspace(door: &Door) -> Result<String, Failure> {
+    let mut lines = String::new();
+    for database in 0..door.settings().databases {
+        let keys = keys_of(door, Door::space(database))?;
+        if keys > 0 {
+            line(&mut lines, format_args!("db{database}:keys={keys}"));
+        }
+    }
+    Ok(lines)
+}
