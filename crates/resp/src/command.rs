@@ -165,6 +165,15 @@ impl Command {
         }
     }
 
+    /// Whether what follows its name is one of its words, if it has any and something follows.
+    pub(crate) fn has_word_of(&self, request: Request<'_>) -> bool {
+        let words = self.words();
+        if words.is_empty() || request.len() == 1 {
+            return true;
+        }
+        words.iter().any(|(word, _)| request.arg(1).eq_ignore_ascii_case(word.as_bytes()))
+    }
+
     /// Whether it may have so many arguments, its name among them.
     pub(crate) fn takes(&self, args: usize) -> bool {
         fits(self.arity, args)

@@ -54,7 +54,8 @@ impl Counters {
         self.output_overruns.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count_refused(&self) {
+    /// Counts a connection for which there was no place.
+    pub fn count_refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 

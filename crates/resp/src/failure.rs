@@ -37,6 +37,12 @@ impl Failure {
         Self::Quoted([before.as_bytes(), quoted(sent, 128), after.as_bytes()].concat())
     }
 
+    /// Says that no word of `command` is `asked` with so many arguments.
+    pub(crate) fn no_word(command: &str, asked: &[u8]) -> Self {
+        let before = "ERR unknown subcommand or wrong number of arguments for '";
+        Self::quoting(before, asked, &format!("'. Try {} HELP.", command.to_ascii_uppercase()))
+    }
+
     pub(crate) fn reply(self) -> Reply {
         match self {
             Self::Told(text) => Reply::error(text),

@@ -95,7 +95,8 @@ impl Watcher {
 
     /// Counts a request that was not done.
     pub(crate) fn reject(&self, request: Request<'_>) {
-        if let Some((place, command)) = Command::placed(request.arg(0)) {
+        let Some((place, command)) = Command::placed(request.arg(0)) else { return };
+        if command.has_word_of(request) {
             self.tallies.count_rejected(CommandNumber::of(place, command, request));
         }
     }

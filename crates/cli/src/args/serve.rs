@@ -71,6 +71,19 @@ pub(crate) struct ServeArgs {
     /// Let over TLS only those in who show a certificate that a CA of this file has signed
     #[arg(long, value_name = "CA-FILE", requires = "resp_tls")]
     pub(crate) resp_tls_clients: Option<PathBuf>,
+    /// Clients of the Redis protocol at a time [default: as many as there may be connections, 1024]
+    #[arg(long, value_name = "N", requires = "redis", value_parser = node::server::resp_clients)]
+    pub(crate) resp_clients: Option<u32>,
+    /// Memory for one request of theirs: who sends a longer one is closed [default: 64MiB]
+    #[arg(long, value_name = "SIZE", requires = "redis", value_parser = node::server::resp_query)]
+    pub(crate) resp_query: Option<u64>,
+    /// Answers that one of them may leave unread: who leaves more is closed, or off: then nothing
+    /// more is read of who leaves 16MiB [default: off]
+    #[arg(long, value_name = "SIZE", requires = "redis", value_parser = node::server::resp_output)]
+    pub(crate) resp_output: Option<u64>,
+    /// For how long one of them may do nothing before it is closed, as 300s, or off [default: off]
+    #[arg(long, value_name = "TIME", requires = "redis", value_parser = node::server::resp_timeout)]
+    pub(crate) resp_timeout: Option<u32>,
     /// Say by HTTP what the server is doing, for kvasir top and Prometheus: at HOST:PORT, HOST or
     /// :PORT [default: 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1")]
@@ -114,8 +127,9 @@ pub(crate) struct ServeArgs {
         value_name = "FILE",
         conflicts_with_all = [
             "device", "nvme_tcp", "redis", "resp_users", "resp_tls_cert", "resp_tls_key",
-            "resp_tls_clients", "http", "clock", "cores", "nqn", "seed", "state", "durability",
-            "checkpoint", "scrub", "cache"
+            "resp_tls_clients", "resp_clients", "resp_query", "resp_output", "resp_timeout",
+            "http", "clock", "cores", "nqn", "seed", "state", "durability", "checkpoint",
+            "scrub", "cache"
         ]
     )]
     pub(crate) config: Option<PathBuf>,

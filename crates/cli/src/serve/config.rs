@@ -69,7 +69,17 @@ fn resp(args: &ServeArgs) -> Result<Option<ServedResp>, String> {
         };
         served = served.at_over_tls(text, files)?;
     }
+    set_limits(&mut served, args);
     Ok(Some(served))
+}
+
+/// What clients of the Redis protocol may have.
+fn set_limits(served: &mut ServedResp, args: &ServeArgs) {
+    let limits = &mut served.limits;
+    limits.clients = args.resp_clients.unwrap_or(limits.clients);
+    limits.query_bytes = args.resp_query.unwrap_or(limits.query_bytes);
+    limits.output_bytes = args.resp_output.unwrap_or(limits.output_bytes);
+    limits.timeout_seconds = args.resp_timeout.unwrap_or(limits.timeout_seconds);
 }
 
 /// How a drive on a disk is to be used.

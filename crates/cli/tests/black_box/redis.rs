@@ -298,3 +298,44 @@ fn a_load_is_measured_over_the_redis_protocol() {
     served.stop();
     refused(&["store", "--target", &target], "cannot connect to 127.0.0.1");
 }
+
+#[test]
+fn clients_have_what_the_command_line_says() {
+    let words =
+        ["--device", "mem:64MiB", "--resp", ":0", "--resp-clients", "2", "--resp-query", "2MiB"];
+    let more = ["--resp-output", "1MiB", "--resp-timeout", "3s"];
+    let served = Serving::start(words.into_iter().chain(more));
+    let (mut client, mut other) = (Client::of(&served), Client::of(&served));
+    other.says("ping", "+PONG");
+    for (name, value) in [
+        ("maxclients", "2"),
+        ("client-query-buffer-limit", "2097152"),
+        ("client-output-buffer-limit", "normal 1048576 0 0"),
+        ("timeout", "3"),
+    ] {
+        client.says(&format!("config get {name}"), "*2");
+        let mut lines = String::new();
+        for _ in 0..4 {
+            client.0.read_line(&mut lines).expect("it answers");
+        }
+        assert!(lines.ends_with(&format!("\r\n{value}\r\n")), "{lines}");
+    }
+    let mut third = Client::of(&served);
+    let mut told = String::new();
+    third.0.read_line(&mut told).expect("it is told");
+    assert_eq!(told, "-ERR max number of clients reached\r\n");
+    // Where it comes from is told, and who says nothing is gone after its time.
+    let address = other.0.get_ref().local_addr().expect("it has one").to_string();
+    let list = client.ask(&["client", "list"]).expect("there are some");
+    assert!(String::from_utf8_lossy(&list).contains(&format!(" addr={address} laddr=127.0.0.1:")));
+    for _ in 0..6 {
+        sleep(Duration::from_secs(1));
+        client.says("ping", "+PONG");
+    }
+    assert_eq!(other.0.read(&mut [0; 1]).expect("it has ended"), 0);
+    client.says("config set slowlog-log-slower-than 0", "+OK");
+    client.says("set a x", "+OK");
+    let kill = ["client", "kill", "user", "default"];
+    assert_eq!(client.ask(&kill), Some(b":0".to_vec()), "one's own is left out");
+    served.stop();
+}

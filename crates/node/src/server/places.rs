@@ -79,6 +79,11 @@ impl Places {
         }
     }
 
+    /// How many there may be.
+    pub(super) fn most(&self) -> u32 {
+        u32::try_from(self.0.most.load(Relaxed)).unwrap_or(u32::MAX)
+    }
+
     pub(super) fn refused(&self) -> u64 {
         self.0.refused.load(Relaxed)
     }

@@ -11,17 +11,13 @@ use clock::{Bell, Monitor};
 use engine::Store;
 use net::Stream;
 use reactor::{TcpListener, TcpStream};
-use resp::{Door, Settings, Users, serve};
+use resp::{ClientLimits, Door, Ends, Settings, Users, serve_from, turn_away};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use tls::TlsStream;
-
-/// What a client is told for which there is no place.
-const FULL: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// How long a client may take for its handshake of TLS: it has a place meanwhile.
 const HANDSHAKE_LIMIT: Nanos = Nanos::from_secs(10);
@@ -36,6 +32,7 @@ pub(super) struct RespGate {
     plain: Option<TcpListener>,
     tls: Option<(TcpListener, Certificates)>,
     users: Users,
+    settings: Settings,
     places: Places,
 }
 
@@ -65,7 +62,14 @@ impl RespGate {
             };
             let tls = served.tls.as_ref().map(tls).transpose()?;
             let plain = served.address.map(listen).transpose()?;
-            Ok(Self { device, plain, tls, users, places: places.clone() })
+            // There may be fewer connections than clients.
+            let clients = served.limits.clients.min(places.most());
+            let settings = Settings {
+                clients: ClientLimits { clients, ..served.limits },
+                durability: devices[device].served.durability(),
+                ..Settings::default()
+            };
+            Ok(Self { device, plain, tls, users, settings, places: places.clone() })
         };
         doors.map(bind).collect()
     }
@@ -87,8 +91,8 @@ impl RespGate {
         store: Arc<Store>,
         monitor: Option<Arc<Monitor>>,
     ) -> Result<RespDoor, ServerError> {
-        let Self { device, plain, tls, users, places } = self;
-        let door = Rc::new(Door::new(store, users, Settings::default(), BufPool::new(POOL_BYTES)));
+        let Self { device, plain, tls, users, settings, places } = self;
+        let door = Rc::new(Door::new(store, users, settings, BufPool::new(POOL_BYTES)));
         let prepared = within(monitor.as_ref(), door.prepare()).await;
         prepared.map_err(ServerError::Resp)?;
         let (tended, inside) = (door.clone(), monitor.clone());
@@ -105,11 +109,11 @@ impl RespGate {
             let (listener, places, clients) = (Rc::new(listener), places.clone(), clients.clone());
             listeners.push(listener.clone());
             clock::spawn(async move {
-                accept_all(&listener, |stream, _, _| {
+                accept_all(&listener, |stream, address, host| {
+                    let ends = Ends::new(host.to_string(), address.to_string());
                     match places.take() {
-                        Some(place) => clients.clone().serve(stream, place),
-                        // It fits what the kernel keeps for any connection.
-                        None => drop(stream.try_write(&[IoSlice::new(FULL)])),
+                        Some(place) => clients.clone().serve(stream, place, ends),
+                        None => turn_away(&stream, &clients.door),
                     }
                 })
                 .await;
@@ -119,11 +123,15 @@ impl RespGate {
             let (listener, clients) = (Rc::new(listener), clients.clone());
             listeners.push(listener.clone());
             clock::spawn(async move {
-                accept_all(&listener, |stream, _, _| {
+                accept_all(&listener, |stream, address, host| {
+                    let ends = Ends::new(host.to_string(), address.to_string());
                     // Who has none could be told of it after a handshake only.
-                    if let Some(place) = places.take() {
-                        let stream = TlsStream::of_server(stream, &certificates.get());
-                        clients.clone().serve_over_tls(stream, place);
+                    match places.take() {
+                        Some(place) => {
+                            let stream = TlsStream::of_server(stream, &certificates.get());
+                            clients.clone().serve_over_tls(stream, place, ends);
+                        }
+                        None => clients.door.counters().count_refused(),
                     }
                 })
                 .await;
@@ -166,16 +174,16 @@ struct Clients {
 }
 
 impl Clients {
-    fn serve(self: Rc<Self>, stream: TcpStream, place: Place) {
+    fn serve(self: Rc<Self>, stream: TcpStream, place: Place, ends: Ends) {
         let (stream, clients) = (Rc::new(stream), self.clone());
-        self.let_in(stream.clone(), place, async move { clients.answer(stream).await });
+        self.let_in(stream.clone(), place, async move { clients.answer(stream, ends).await });
     }
 
-    fn serve_over_tls(self: Rc<Self>, stream: TlsStream<TcpStream>, place: Place) {
+    fn serve_over_tls(self: Rc<Self>, stream: TlsStream<TcpStream>, place: Place, ends: Ends) {
         let (stream, clients) = (Rc::new(stream), self.clone());
         self.let_in(stream.clone(), place, async move {
             match stream.handshake(HANDSHAKE_LIMIT).await {
-                Ok(()) => clients.answer(stream.clone()).await,
+                Ok(()) => clients.answer(stream.clone(), ends).await,
                 Err(_) => stream.shut_down(),
             }
             // It has its place as long as something is on its way.
@@ -183,8 +191,8 @@ impl Clients {
         });
     }
 
-    async fn answer(&self, stream: Rc<impl Stream>) {
-        within(self.monitor.as_ref(), serve(stream, self.door.clone())).await;
+    async fn answer(&self, stream: Rc<impl Stream + 'static>, ends: Ends) {
+        within(self.monitor.as_ref(), serve_from(stream, self.door.clone(), ends)).await;
     }
 
     /// Has one served at `stream`, in a task of its own.

@@ -1,3 +1,4 @@
+use crate::disk_drive::DURABILITIES;
 use crate::memory_drive::{MEMORY_DRIVE_BYTES_MIN, MemoryKind};
 use crate::{DiskOptions, Profile, ProfileError};
 use base::{human_bytes, parse_size};
@@ -58,6 +59,18 @@ pub enum NotServed {
 }
 
 impl Served {
+    /// When stores are answered, by the name that it has for drives on a disk.
+    pub(super) fn durability(&self) -> &'static str {
+        match self {
+            Self::Emulated(_) => "emulated",
+            Self::Memory { .. } => "none",
+            Self::Disk { options, .. } => {
+                let is_it = |(_, durability): &&(&str, _)| *durability == options.durability;
+                DURABILITIES.iter().find(is_it).map_or("none", |(name, _)| name)
+            }
+        }
+    }
+
     /// The device that `name` is the name of: `mem:SIZE[?kind=KIND]`, that of a profile, or the
     /// path of a drive. Paths begin in `folder` if they are not absolute.
     pub fn named(name: &str, folder: &Path, pace: Pace) -> Result<Self, NotServed> {

@@ -1,11 +1,12 @@
 use super::address::parse_address;
-use resp::Users;
+use super::resp_limits::CLIENT_LIMITS;
+use resp::{ClientLimits, Users};
 use std::net::SocketAddr;
 use std::path::Path;
 use tls::{Server, ServerFiles};
 
 /// Where clients of the Redis protocol connect, and who they may be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedResp {
     /// As they are. Port 0 is any that is free.
     pub address: Option<SocketAddr>,
@@ -13,6 +14,8 @@ pub struct ServedResp {
     pub tls: Option<ServedTls>,
     /// The users. Without any everybody may do everything.
     pub users: Option<Users>,
+    /// What they may have.
+    pub limits: ClientLimits,
 }
 
 /// Where clients connect over TLS.
@@ -39,7 +42,8 @@ impl ServedResp {
     /// For the users of a file, or for everybody on this machine; nowhere yet. Otherwise a sentence
     /// that says what is wrong, here and below.
     pub fn of_users(users: Option<&Path>) -> Result<Self, String> {
-        Ok(Self { users: users.map(read).transpose()?, ..Self::default() })
+        let users = users.map(read).transpose()?;
+        Ok(Self { address: None, tls: None, users, limits: CLIENT_LIMITS })
     }
 
     /// Also at the address that `text` names.

@@ -60,31 +60,23 @@ fn set(call: &Call<'_>) -> Outcome {
     let (door, request) = (call.door, call.request);
     let (fixed, parameters) = (fixed(door), door.parameters());
     let names = || (2..request.len()).step_by(2).map(|at| request.arg(at).to_ascii_lowercase());
-    let (mut known, mut wrong) = (Vec::new(), None);
+    let mut known: Vec<(&str, usize)> = Vec::new();
     for (name, at) in names().zip((2..).step_by(2)) {
         let found = parameters.all().find(|(known, _)| known.as_bytes() == name);
-        let refuse = |why| refused(request.arg(at), why);
-        let problem = match found {
+        let refuse = |why| Err(refused(request.arg(at), why));
+        match found {
             None if fixed.iter().any(|(fixed, _)| fixed.as_bytes() == name) => {
-                refuse("can't set immutable config")
+                return refuse("can't set immutable config");
             }
-            // It is told of the first one whatever else there is.
             None => {
                 let before = "ERR Unknown option or number of arguments for CONFIG SET - '";
                 return Err(Failure::quoting(before, request.arg(at), "'"));
             }
             Some((name, _)) if known.iter().any(|(before, _)| *before == name) => {
-                refuse("duplicate parameter")
+                return refuse("duplicate parameter");
             }
-            Some((name, _)) => {
-                known.push((name, at + 1));
-                continue;
-            }
-        };
-        wrong = wrong.or(Some(problem));
-    }
-    if let Some(problem) = wrong {
-        return Err(problem);
+            Some((name, _)) => known.push((name, at + 1)),
+        }
     }
     let mut changes = Vec::new();
     for (name, at) in known {

@@ -56,7 +56,7 @@ fn function(call: &mut Call<'_>) -> Outcome {
     let is_right = match call.request.len() {
         2 => true,
         3 => call.is_word(2, "sync") || call.is_word(2, "async"),
-        _ => false,
+        _ => return Err(Failure::no_word("function", call.request.arg(1))),
     };
     let text = "ERR FUNCTION FLUSH only supports SYNC|ASYNC option";
     if is_right { Ok(Reply::OK) } else { Err(Failure::told(text)) }
@@ -68,8 +68,7 @@ async fn debug(call: Call<'_>) -> Outcome {
         return Ok(Reply::OK);
     }
     if !is("sleep") {
-        let before = "ERR unknown subcommand or wrong number of arguments for '";
-        return Err(Failure::quoting(before, call.request.arg(1), "'. Try DEBUG HELP."));
+        return Err(Failure::no_word("debug", call.request.arg(1)));
     }
     let seconds = parse_bound(call.request.arg(2)).unwrap_or(0.0).clamp(0.0, SECONDS_MAX);
     #[expect(clippy::cast_possible_truncation, reason = "it is a few seconds")]

@@ -87,11 +87,7 @@ fn slowlog(call: &mut Call<'_>) -> Outcome {
             let count = match call.request.len() {
                 2 => Some(10),
                 3 => integer(call.request.arg(2)).filter(|count| *count >= -1),
-                _ => {
-                    let before = "ERR unknown subcommand or wrong number of arguments for '";
-                    let after = "'. Try SLOWLOG HELP.";
-                    return Err(Failure::quoting(before, call.request.arg(1), after));
-                }
+                _ => return Err(Failure::no_word("slowlog", call.request.arg(1))),
             };
             let text = "ERR count should be greater than or equal to -1";
             let count = count.ok_or_else(|| Failure::told(text))?;

@@ -6,9 +6,11 @@
 mod answer;
 mod differences;
 mod generate;
+mod limits;
 mod ours;
 mod redis;
 mod same;
+mod seen;
 mod slow;
 mod together;
 mod users;

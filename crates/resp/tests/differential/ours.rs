@@ -84,8 +84,8 @@ impl Client {
         Self { stream: Rc::new(near), come: Vec::new() }
     }
 
-    /// Sends `bytes`, and returns so many answers.
-    pub(crate) async fn ask(&mut self, bytes: &[u8], answers: usize) -> Vec<Answer> {
+    /// Sends `bytes`, and reads nothing.
+    pub(crate) fn say(&self, bytes: &[u8]) {
         let (stream, sent) = (self.stream.clone(), bytes.to_vec());
         clock::spawn(async move {
             let mut left = &sent[..];
@@ -97,6 +97,23 @@ impl Client {
                 }
             }
         });
+    }
+
+    /// Whether the connection is over; what came before is passed over.
+    pub(crate) fn is_over(&mut self) -> bool {
+        loop {
+            let mut part = vec![0; 65_536];
+            match self.stream.try_read(&mut [IoSliceMut::new(&mut part)]) {
+                Ok(Some(0)) | Err(_) => return true,
+                Ok(Some(_)) => {}
+                Ok(None) => return false,
+            }
+        }
+    }
+
+    /// Sends `bytes`, and returns so many answers.
+    pub(crate) async fn ask(&mut self, bytes: &[u8], answers: usize) -> Vec<Answer> {
+        self.say(bytes);
         let mut all = Vec::new();
         while all.len() < answers {
             if let Some((answer, len)) =

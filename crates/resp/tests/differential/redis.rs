@@ -58,6 +58,15 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// Whether the connection is over, or is within a second.
+    pub(crate) fn is_over(&mut self) -> bool {
+        let limit = Some(Duration::from_secs(1));
+        self.stream.set_read_timeout(limit).expect("it is a limit");
+        let is_over = matches!(self.stream.read(&mut [0; 1]), Ok(0));
+        self.stream.set_read_timeout(None).expect("there may be none");
+        is_over
+    }
+
     /// Sends `bytes`, and returns so many answers.
     pub(crate) fn ask(&mut self, bytes: &[u8], answers: usize) -> Vec<Answer> {
         self.stream.write_all(bytes).expect("redis-server listens");

@@ -62,6 +62,15 @@ flushall
 config get nosuch
 info nosuch
 client getname
+slowlog reset
+latency latest
+config set timeout 0
+object encoding b:1
+object encoding w1
+object freq x
+memory usage nosuch
+wait 0 0
+function flush
 zadd w2 1 a
 zrange w2 0 -1
 rename w1 w3
@@ -124,6 +133,22 @@ fn users_may_do_what_they_may_with_redis() {
                 }
             }
         }
+    });
+}
+
+/// Redis asks for the right to CLIENT KILL alone.
+#[test]
+fn connections_of_others_are_ended_by_who_runs_the_server() {
+    Reactor::new(None).run(async {
+        let door = ours::door_for(Users::parse(USERS).expect("it is right")).await;
+        let (mut writer, mut all) =
+            (ours::Client::connect(&door, 1), ours::Client::connect(&door, 2));
+        let kill = "client kill type normal";
+        let told = writer.ask(&[line("auth writer two"), line(kill)].concat(), 2).await;
+        let refused = "NOPERM this user has no permissions to run the 'client|kill' command";
+        assert_eq!(told[1].to_string(), refused);
+        let told = all.ask(&[line("auth secret"), line(kill)].concat(), 2).await;
+        assert_eq!(told[1], Answer::Integer(1));
     });
 }
 

@@ -2,7 +2,9 @@ use crate::disk_drive::{cache_size, durability, no_durability, scrub_rate};
 use crate::profile::field::Field;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
-use crate::server::{NotServed, Pace, Served, ServedResp, ServerError};
+use crate::server::{
+    NotServed, Pace, Served, ServedResp, ServerError, resp_output, resp_query, resp_timeout,
+};
 use crate::{DiskOptions, ProfileError};
 use base::parse_size;
 use std::path::{Path, PathBuf};
@@ -22,6 +24,10 @@ pub(super) const SCHEMA: Schema = Schema {
         "resp_tls_cert",
         "resp_tls_key",
         "resp_tls_clients",
+        "resp_clients",
+        "resp_query",
+        "resp_output",
+        "resp_timeout",
         "durability",
         "checkpoint",
         "scrub",
@@ -93,7 +99,9 @@ fn served_resp(section: Section<'_>, folder: &Path) -> Result<Option<ServedResp>
             }
         }
         if plain.is_none() {
-            return users.map_or(Ok(None), |field| without(field, "without resp or resp_tls"));
+            let keys = ["resp_users", "resp_clients", "resp_query", "resp_output", "resp_timeout"];
+            let given = keys.into_iter().find_map(|key| section.optional(key));
+            return given.map_or(Ok(None), |field| without(field, "without resp or resp_tls"));
         }
     }
     let path = |field: Field<'_>| Ok::<_, ProfileError>(folder.join(field.line_of_text()?));
@@ -112,6 +120,19 @@ fn served_resp(section: Section<'_>, folder: &Path) -> Result<Option<ServedResp>
         };
         let served_tls = served.at_over_tls(&field.line_of_text()?, files);
         served = served_tls.map_err(|problem| field.wrong(problem))?;
+    }
+    let limits = &mut served.limits;
+    limits.clients = section.whole_or("resp_clients", 1..=limits.clients, limits.clients)?;
+    let of = |key, read: fn(&str) -> Result<u64, String>, default| {
+        section.optional(key).map_or(Ok(default), |field| {
+            read(&field.line_of_text()?).map_err(|problem| field.wrong(problem))
+        })
+    };
+    limits.query_bytes = of("resp_query", resp_query, limits.query_bytes)?;
+    limits.output_bytes = of("resp_output", resp_output, limits.output_bytes)?;
+    if let Some(field) = section.optional("resp_timeout") {
+        let seconds = resp_timeout(&field.line_of_text()?);
+        limits.timeout_seconds = seconds.map_err(|problem| field.wrong(problem))?;
     }
     Ok(Some(served))
 }

@@ -459,3 +459,31 @@ fn what_a_running_server_can_change_is_hosts_limits_and_referrals() {
         assert!(difference.is_some() || old != new);
     }
 }
+
+#[test]
+fn what_clients_of_redis_may_have_is_of_a_door() {
+    let with = |lines: &str| {
+        let text = FULL.replacen("seed = 7", &format!("seed = 7\n{lines}"), 1);
+        parse(&text).map(|config| config.devices[0].resp.clone().map(|resp| resp.limits))
+    };
+    let all = "resp = \":0\"\nresp_clients = 9\nresp_query = \"2MiB\"\nresp_output = \"1GiB\"\n\
+               resp_timeout = \"300s\"";
+    let limits = with(all).unwrap().expect("there is a door");
+    let read = (limits.clients, limits.query_bytes, limits.output_bytes, limits.timeout_seconds);
+    assert_eq!(read, (9, 2 << 20, 1 << 30, 300));
+    assert_eq!(with("resp = \":0\"").unwrap(), Some(crate::server::CLIENT_LIMITS));
+    for (lines, sentence) in [
+        ("resp_clients = 9", "it is of no use without resp"),
+        ("resp = \":0\"\nresp_clients = 0", "a whole number from 1 to 65536"),
+        ("resp = \":0\"\nresp_query = \"1KiB\"", "the size has to be from 1.0 MiB to 4.00 GiB"),
+        ("resp = \":0\"\nresp_output = \"x\"", "or say off"),
+        ("resp = \":0\"\nresp_timeout = \"300\"", "as 300s, or off, not \"300\""),
+    ] {
+        let error = with(lines).expect_err(lines).to_string();
+        assert!(error.contains(sentence), "{error}");
+    }
+    // A server that runs is told by CONFIG SET.
+    let (old, new) =
+        (parse(FULL).unwrap(), FULL.replacen("seed = 7", "seed = 7\nresp = \":0\"", 1));
+    assert_eq!(old.difference(&parse(&new).unwrap()), Some("a [[device]]"));
+}
