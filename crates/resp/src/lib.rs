@@ -19,16 +19,16 @@
 //! | an INCR | `execute`, `command`, `commands/numbers`, `transaction` |
 //! | a HSET, a ZADD | `commands/hashes`, `values`, `collection`, `collection/tree`, `transaction` |
 //! | a MULTI | `commands/multi`, `session`, `transaction` |
-//! | a SLOWLOG, an INFO | `watcher`, `tally`, `slow_log`, `latency`, `commands/slow`, `commands/info` |
-//! | a CONFIG SET, a CLIENT KILL | `parameters`, `commands/config`; `wire`, `sweep`, `commands/kill` |
+//! | what SLOWLOG and INFO tell | `watcher`, `tally`, `slow_log`, `latency`, `commands/info` |
+//! | a limit of clients | `parameters`, `commands/config`, `wire`, `sweep`, `commands/kill` |
 //!
 //! # Guarantees
 //! - Answers come in the order of requests, and say of a write that it is durable, in the store's
 //!   mode.
 //! - A command is one step beside all others, of whatever door, unless it flushes, or counts or
 //!   lists keys.
-//! - One connection takes no more memory than its [`Settings`] and CONFIG SET say, whatever it sends
-//!   or does not read.
+//! - One connection takes no more memory than its [`Settings`] and CONFIG SET say, whatever it
+//!   sends or does not read.
 //!
 //! # Trusts
 //! Whoever opens a store calls [`Door::prepare`] before anybody is served.
