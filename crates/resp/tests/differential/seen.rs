@@ -163,10 +163,11 @@ fn what_is_asked_of_the_server_is_answered_as_by_redis() {
             let defaults = "config set slowlog-max-len 128 latency-monitor-threshold 0";
             theirs.ask(&line(defaults), 1);
             let hello = line(&format!("hello {protocol}"));
-            (theirs.ask(&hello, 1), ours.ask(&hello, 1).await);
+            theirs.ask(&hello, 1);
+            ours.ask(&hello, 1).await;
             for asked in ALIKE.lines().filter(|line| !line.is_empty()) {
-                let (redis, kvasir) =
-                    (theirs.ask(&line(asked), 1), ours.ask(&line(asked), 1).await);
+                let redis = theirs.ask(&line(asked), 1);
+                let kvasir = ours.ask(&line(asked), 1).await;
                 assert_eq!(sorted(&redis[0]), sorted(&kvasir[0]), "{asked}, RESP{protocol}");
             }
         });
@@ -305,19 +306,22 @@ fn commands_and_errors_are_counted_as_by_redis() {
         // The same once more, all at a time, and values that are asked for twice.
         let together: Vec<u8> = lines[1..].iter().flat_map(|asked| line(asked)).collect();
         for asked in lines {
-            (theirs.ask(&line(asked), 1), ours.ask(&line(asked), 1).await);
+            theirs.ask(&line(asked), 1);
+            ours.ask(&line(asked), 1).await;
         }
         let count = lines.len() - 1;
-        (theirs.ask(&together, count), ours.ask(&together, count).await);
+        theirs.ask(&together, count);
+        ours.ask(&together, count).await;
         let gets = line("get a").repeat(20);
-        (theirs.ask(&gets, 20), ours.ask(&gets, 20).await);
+        theirs.ask(&gets, 20);
+        ours.ask(&gets, 20).await;
         for asked in ["", " get", " config get nosuch", " config|get", " SET", " nosuch"] {
             let asked = line(&format!("latency histogram{asked}"));
             let (redis, kvasir) = (theirs.ask(&asked, 1), ours.ask(&asked, 1).await);
             assert_eq!(histogram(&redis[0]), histogram(&kvasir[0]), "{}", asked.escape_ascii());
         }
-        let (redis, kvasir) =
-            (theirs.ask(&line("info all"), 1), ours.ask(&line("info all"), 1).await);
+        let redis = theirs.ask(&line("info all"), 1);
+        let kvasir = ours.ask(&line("info all"), 1).await;
         for prefix in ["cmdstat_", "errorstat_", "total_error_replies", "maxclients", "maxmemory:"]
         {
             let (theirs, ours) = (figures(&redis[0], prefix), figures(&kvasir[0], prefix));
@@ -343,7 +347,8 @@ fn clients_are_ended_by_others_and_by_themselves() {
         let mut ours: Vec<_> = (0..4).map(|at| ours::Client::connect(&door, at)).collect();
         // Who is ended has asked something before, so that its command is told.
         for at in 0..4 {
-            (theirs[at].ask(&line("get a"), 1), ours[at].ask(&line("get a"), 1).await);
+            theirs[at].ask(&line("get a"), 1);
+            ours[at].ask(&line("get a"), 1).await;
         }
         let kills = [
             "client kill id ID",
@@ -390,10 +395,7 @@ fn what_took_long_is_told_with_its_time() {
         assert_eq!(history.to_string(), format!("[[{at} :20]]"));
         let histogram = client.ask(&line("latency histogram debug"), 1).await.remove(0);
         let told = "[\"debug\" [\"calls\" :3 \"histogram_usec\" [:16908 :1 :33816 :3]]]";
-        assert_eq!(
-            histogram.to_string(),
-            told.replace("[:16908 :1 :33816 :3]", "[:16908 :1 :33816 :3]")
-        );
+        assert_eq!(histogram.to_string(), told);
         assert_eq!(client.ask(&line("latency reset"), 1).await, [Answer::Integer(1)]);
     });
 }
