@@ -39,8 +39,11 @@ pub(crate) struct Record {
 
 /// Where pages are frames: tasks that copy, and the part of an extent that each has in memory. A
 /// few of them keep a disk busy, and leave it to others too.
-const COPIERS: u32 = 8;
-const CHUNK_BYTES: u32 = 1 << 20;
+const COPIERS: u32 = 4;
+const CHUNK_BYTES: u32 = 256 << 10;
+
+/// Index entries that are moved before others have a turn: each is anywhere in memory.
+const REPOINTED_AT_ONCE: u32 = 16;
 
 struct Moved {
     record: Record,
@@ -130,7 +133,10 @@ impl Store {
 
     async fn repoint_some(self: Arc<Self>, victim: ExtentId, moved: Vec<Moved>) -> bool {
         let mut landed = true;
-        for moved in moved {
+        for (count, moved) in (1..).zip(moved) {
+            if count % REPOINTED_AT_ONCE == 0 {
+                clock::give_way().await;
+            }
             if durable(&moved.copy.pages).await.is_ok() {
                 self.repoint(victim, moved).await;
             } else {

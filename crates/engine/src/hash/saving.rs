@@ -141,6 +141,8 @@ impl HashIndex {
             if tables.gives_way() {
                 return Err(Error::CapacityExceeded);
             }
+            // A lane of many entries takes the processor for long.
+            clock::give_way().await;
         }
         write(tables, packer.finish(), &mut root, &mut saved).await?;
         saved.root = root.encode();
