@@ -6,6 +6,7 @@
 //!    printed. Both have the same [`columns`].
 
 mod columns;
+mod redis;
 mod sample;
 mod screen;
 mod text;

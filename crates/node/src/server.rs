@@ -40,14 +40,14 @@ pub use self::identity::{check_nqn, default_nqn, default_serial};
 pub use self::inquirer::{Inquirer, NoStatus};
 pub use self::kept::Began;
 pub use self::places::ConnectionLimits;
-pub use self::report::{Moved, ReactorReport, ServerReport};
+pub use self::report::{Moved, ReactorReport, RedisReport, ServerReport};
 pub use self::resp_limits::{CLIENT_LIMITS, resp_clients, resp_output, resp_query, resp_timeout};
 pub use self::served::{NotServed, Pace, Served};
 pub use self::served_resp::{ServedResp, ServedTls};
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 pub use self::status::{
-    AssociationStatus, CacheStatus, DeviceStatus, NamespaceStatus, QueueStatus, ReactorStatus,
-    RedisStatus, ScrubStatus, ServerStatus, Status, SubsystemStatus, WorkStatus,
+    AssociationStatus, CacheStatus, ClientStatus, DeviceStatus, NamespaceStatus, QueueStatus,
+    ReactorStatus, RedisStatus, ScrubStatus, ServerStatus, Status, SubsystemStatus, WorkStatus,
 };
 
 use self::desk::{Desk, Facts};

@@ -1,97 +1,173 @@
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What a door has done since it was opened, or since somebody asked to count anew.
 #[derive(Debug, Default)]
 pub struct Counters {
-    commands: AtomicU64,
-    connections: AtomicU64,
+    commands: Counter,
+    connections: Counter,
     copied_bytes: AtomicU64,
-    read_bytes: AtomicU64,
-    written_bytes: AtomicU64,
-    refused: AtomicU64,
-    query_overruns: AtomicU64,
-    output_overruns: AtomicU64,
+    read_bytes: Counter,
+    written_bytes: Counter,
+    refused: Counter,
+    query_overruns: Counter,
+    output_overruns: Counter,
+}
+
+/// What can be counted anew, and still only grows for others.
+#[derive(Debug, Default)]
+struct Counter {
+    total: AtomicU64,
+    /// The total when it was last counted anew.
+    before: AtomicU64,
+}
+
+impl Counter {
+    fn add(&self, count: u64) {
+        self.total.fetch_add(count, Relaxed);
+    }
+
+    fn total(&self) -> u64 {
+        self.total.load(Relaxed)
+    }
+
+    /// Since it was last counted anew, which somebody may do meanwhile.
+    fn get(&self) -> u64 {
+        self.total().saturating_sub(self.before.load(Relaxed))
+    }
+
+    fn reset(&self) {
+        self.before.store(self.total(), Relaxed);
+    }
+}
+
+/// What a door has done since it was opened, whoever asked to count anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Commands that were executed.
+    pub commands: u64,
+    /// Connections that were served.
+    pub connections: u64,
+    /// Bytes that came.
+    pub read_bytes: u64,
+    /// Bytes that were sent.
+    pub written_bytes: u64,
+    /// Connections for which there was no place.
+    pub refused: u64,
+    /// Connections that were closed because a request took too much memory.
+    pub query_overruns: u64,
+    /// Connections that were closed because too many bytes waited for the client.
+    pub output_overruns: u64,
 }
 
 impl Counters {
+    /// All since the door was opened.
+    pub fn totals(&self) -> Totals {
+        Totals {
+            commands: self.commands.total(),
+            connections: self.connections.total(),
+            read_bytes: self.read_bytes.total(),
+            written_bytes: self.written_bytes.total(),
+            refused: self.refused.total(),
+            query_overruns: self.query_overruns.total(),
+            output_overruns: self.output_overruns.total(),
+        }
+    }
+
     /// Commands that were executed.
     pub fn commands(&self) -> u64 {
-        self.commands.load(Ordering::Relaxed)
+        self.commands.get()
     }
 
     /// Connections that were served.
     pub fn connections(&self) -> u64 {
-        self.connections.load(Ordering::Relaxed)
+        self.connections.get()
     }
 
     /// Bytes of values that were copied, beside what the kernel copies.
     pub fn copied_bytes(&self) -> u64 {
-        self.copied_bytes.load(Ordering::Relaxed)
+        self.copied_bytes.load(Relaxed)
     }
 
     /// Bytes that came.
     pub fn read_bytes(&self) -> u64 {
-        self.read_bytes.load(Ordering::Relaxed)
+        self.read_bytes.get()
     }
 
     /// Bytes that were sent.
     pub fn written_bytes(&self) -> u64 {
-        self.written_bytes.load(Ordering::Relaxed)
+        self.written_bytes.get()
     }
 
     /// Connections for which there was no place.
     pub fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
+        self.refused.get()
     }
 
     /// Connections that were closed because a request took too much memory.
     pub fn query_overruns(&self) -> u64 {
-        self.query_overruns.load(Ordering::Relaxed)
+        self.query_overruns.get()
     }
 
     /// Connections that were closed because too many bytes waited for the client.
     pub fn output_overruns(&self) -> u64 {
-        self.output_overruns.load(Ordering::Relaxed)
+        self.output_overruns.get()
     }
 
     /// Counts a connection for which there was no place.
     pub fn count_refused(&self) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.refused.add(1);
     }
 
     pub(crate) fn count_query_overrun(&self) {
-        self.query_overruns.fetch_add(1, Ordering::Relaxed);
+        self.query_overruns.add(1);
     }
 
     pub(crate) fn count_output_overrun(&self) {
-        self.output_overruns.fetch_add(1, Ordering::Relaxed);
+        self.output_overruns.add(1);
     }
 
     pub(crate) fn count_commands(&self, count: usize) {
-        self.commands.fetch_add(count as u64, Ordering::Relaxed);
+        self.commands.add(count as u64);
     }
 
     pub(crate) fn count_connection(&self) {
-        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.connections.add(1);
     }
 
     pub(crate) fn count_copy(&self, bytes: usize) {
-        self.copied_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.copied_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
     pub(crate) fn count_read(&self, bytes: usize) {
-        self.read_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.read_bytes.add(bytes as u64);
     }
 
     pub(crate) fn count_write(&self, bytes: usize) {
-        self.written_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.written_bytes.add(bytes as u64);
     }
 
+    /// Counts all but copies anew.
     pub(crate) fn reset(&self) {
         let all = [&self.commands, &self.connections, &self.read_bytes, &self.written_bytes];
         let limits = [&self.refused, &self.query_overruns, &self.output_overruns];
-        for counter in all.into_iter().chain(limits) {
-            counter.store(0, Ordering::Relaxed);
-        }
+        all.into_iter().chain(limits).for_each(Counter::reset);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_counts_anew_takes_nothing_from_the_totals() {
+        let counters = Counters::default();
+        counters.count_commands(3);
+        counters.count_refused();
+        counters.reset();
+        counters.count_commands(2);
+        counters.count_output_overrun();
+        assert_eq!((counters.commands(), counters.refused()), (2, 0));
+        let all = Totals { commands: 5, refused: 1, output_overruns: 1, ..Totals::default() };
+        assert_eq!(counters.totals(), all);
     }
 }

@@ -1,3 +1,4 @@
+use crate::census::Pace;
 use crate::client_limits::ClientLimits;
 use crate::counters::Counters;
 use crate::hidden::DATABASES_MAX;
@@ -65,6 +66,7 @@ pub(crate) struct Client {
     pub(crate) queued_bytes: usize,
     /// The name and the version of what it is made with.
     pub(crate) library: [String; 2],
+    pub(crate) pace: Pace,
     pub(crate) wire: Arc<Wire>,
 }
 

@@ -11,6 +11,7 @@ use base::Nanos;
 /// Does what a client asks, or queues it for EXEC.
 pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request<'_>) -> Reply {
     door.counters().count_commands(1);
+    session.wire.count_commands(1);
     let (number, command) = match check(door, session, request) {
         Ok(found) => found,
         Err(failure) => {

@@ -39,6 +39,7 @@
 //! Sockets (`reactor`), expiry and durability (`engine`), what differs from Redis on purpose
 //! (`docs/guide/redis-differences.tsv`).
 
+mod census;
 mod client_limits;
 mod collection;
 mod command;
@@ -73,8 +74,9 @@ mod values;
 mod watcher;
 mod wire;
 
+pub use census::ClientCensus;
 pub use client_limits::ClientLimits;
-pub use counters::Counters;
+pub use counters::{Counters, Totals};
 pub use door::{Door, Settings};
 pub use inbox::{Inbox, Limits, ProtocolError, Read};
 pub use outbox::{Outbox, Sent};

@@ -79,6 +79,7 @@ impl Run {
         let steps = std::mem::take(&mut self.steps);
         let order = std::mem::take(&mut self.order);
         door.counters().count_commands(order.len());
+        session.wire.count_commands(order.len());
         let numbers = door.watcher().plain;
         if let Some(last) = order.last() {
             session.show(door, numbers[usize::from(steps[*last].store.is_some())]);

@@ -1,3 +1,4 @@
+use crate::census::Pace;
 use crate::command::{Command, UNASKED};
 use crate::door::{Client, Door};
 use crate::failure::Failure;
@@ -62,6 +63,7 @@ pub(crate) struct Session {
     pub(crate) watched: Vec<Watched>,
     /// The connection ends after this answer.
     pub(crate) is_over: bool,
+    pub(crate) wire: Arc<Wire>,
 }
 
 impl Session {
@@ -74,11 +76,13 @@ impl Session {
             queue: None,
             watched: Vec::new(),
             is_over: false,
+            wire: wire.clone(),
         };
+        let now = clock::now();
         door.clients().insert(
             id,
             Client {
-                since: clock::now(),
+                since: now,
                 name: String::new(),
                 user: session.user_name().to_owned(),
                 database: session.manner.database,
@@ -87,6 +91,7 @@ impl Session {
                 command: None,
                 queued_bytes: 0,
                 library: Default::default(),
+                pace: Pace::new(now),
                 wire,
             },
         );

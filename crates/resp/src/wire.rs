@@ -38,6 +38,8 @@ fn known(address: &str) -> &str {
 #[derive(Debug, Default)]
 pub(crate) struct Wire {
     pub(crate) ends: Ends,
+    /// Commands of it that were executed.
+    commands: AtomicU64,
     /// Bytes that have come and are no request yet.
     pub(crate) query_bytes: AtomicUsize,
     /// Memory for what comes.
@@ -64,6 +66,14 @@ impl Wire {
         let wire = Self { ends, ..Self::default() };
         wire.touch();
         wire
+    }
+
+    pub(crate) fn commands(&self) -> u64 {
+        self.commands.load(Relaxed)
+    }
+
+    pub(crate) fn count_commands(&self, count: usize) {
+        self.commands.fetch_add(count as u64, Relaxed);
     }
 
     /// Something has come or gone.

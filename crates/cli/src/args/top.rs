@@ -10,7 +10,7 @@ Examples:
   kvasir top 192.0.2.7:8420 --interval 5
   kvasir top --once --json";
 
-/// Show what a server is doing: hosts, rates, devices and cores
+/// Show what a server is doing: hosts, Redis clients, rates, devices and cores
 #[derive(Debug, clap::Args)]
 #[command(after_help = TOP_HELP)]
 pub(crate) struct TopArgs {

@@ -1,9 +1,12 @@
 use crate::args::ServeArgs;
+use crate::number::counted;
 use crate::output::say_aside;
 use crate::path::shown;
 use base::human_bytes;
 use controller::TransportAddress;
-use node::server::{Began, Config, DeviceConfig, Pace, Server, ServerReport, SubsystemConfig};
+use node::server::{
+    Began, Config, DeviceConfig, Pace, RedisReport, Server, ServerReport, SubsystemConfig,
+};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -321,8 +324,19 @@ pub(super) struct Stopped {
     bytes_sent: u64,
     late_events: u64,
     latest_ns: u64,
+    /// Of clients of the Redis protocol; none without a door for them.
+    redis: Option<Redis>,
     #[serde(skip)]
     is_in_real_time: bool,
+}
+
+/// What clients of the Redis protocol did.
+#[derive(Debug, Serialize)]
+struct Redis {
+    connections: u64,
+    commands: u64,
+    bytes_received: u64,
+    bytes_sent: u64,
 }
 
 impl Stopped {
@@ -336,6 +350,7 @@ impl Stopped {
             bytes_sent,
             late_events,
             latest_ns: latest.0,
+            redis: report.redis().map(Redis::from),
             is_in_real_time: pace == Pace::Real,
         }
     }
@@ -347,6 +362,9 @@ impl Stopped {
             human_bytes(self.bytes_received),
             human_bytes(self.bytes_sent)
         );
+        if let Some(redis) = &self.redis {
+            text += &redis.text();
+        }
         if self.connections_refused > 0 {
             let refused = self.connections_refused;
             writeln!(text, "{refused} connections were refused: there were as many as may be")
@@ -359,5 +377,28 @@ impl Stopped {
         let latest = base::Nanos(*latest_ns);
         let late = format!("{late_events} events of the device were late by 20 us or more");
         format!("{text}{late}, the latest by {latest}\n")
+    }
+}
+
+impl From<RedisReport> for Redis {
+    fn from(report: RedisReport) -> Self {
+        Self {
+            connections: report.connections,
+            commands: report.commands,
+            bytes_received: report.bytes_received,
+            bytes_sent: report.bytes_sent,
+        }
+    }
+}
+
+impl Redis {
+    fn text(&self) -> String {
+        format!(
+            "and after {} of Redis clients with {}, {} received, {} sent\n",
+            counted(self.connections, "connection"),
+            counted(self.commands, "command"),
+            human_bytes(self.bytes_received),
+            human_bytes(self.bytes_sent)
+        )
     }
 }

@@ -1,5 +1,6 @@
-//! What tables of hosts, devices and reactors have in their columns.
+//! What tables of hosts, clients, devices and reactors have in their columns.
 
+use super::redis::{ClientSample, RedisSample};
 use super::sample::{DeviceSample, HostSample, Rates, ReactorSample, Sample};
 use crate::number::{grouped, ratio, rounded};
 use crate::output::in_one_line;
@@ -43,6 +44,42 @@ pub(super) fn of_hosts(width: u16) -> Vec<Column<HostSample>> {
     columns.push(column("MB/s", 9, |it| megabytes(it.rates)));
     columns.push(column("memory", 10, |it| human_bytes(it.memory_bytes)));
     columns
+}
+
+/// Those of clients of the Redis protocol in a table of this width.
+pub(super) fn of_clients(width: u16) -> Vec<Column<ClientSample>> {
+    let mut columns =
+        vec![column("Redis client", HOST_WIDTH, |it: &ClientSample| end(&it.address, HOST_WIDTH))];
+    if width >= WITH_SUBSYSTEM {
+        columns.push(column("device", SUBSYSTEM_WIDTH, |it| end(&it.device, SUBSYSTEM_WIDTH)));
+    }
+    columns.push(column("name", 15, |it| end(&it.name, 15)));
+    columns.push(column("user", 12, |it| end(&it.user, 12)));
+    columns.push(column("db", 5, |it| it.database.to_string()));
+    columns.push(column("commands/s", 10, |it| {
+        it.commands_per_second.map_or_else(|| "-".to_owned(), rounded)
+    }));
+    columns.push(column("buffered", 10, |it| human_bytes(it.buffered_bytes)));
+    columns
+}
+
+/// What each device's clients of the Redis protocol do together.
+pub(super) fn of_redis() -> Vec<Column<RedisSample>> {
+    vec![
+        column("Redis, by device", HOST_WIDTH, |it: &RedisSample| end(&it.device, HOST_WIDTH)),
+        column("clients", 8, |it| grouped(it.clients)),
+        column("commands/s", 12, |it| rounded(it.commands_per_second)),
+        column("MB/s in", 10, |it| tenths(it.bytes_received_per_second / 1e6)),
+        column("MB/s out", 10, |it| tenths(it.bytes_sent_per_second / 1e6)),
+        column("cache hits", 10, |it| {
+            it.cache_hit_percent.map_or_else(|| "-".to_owned(), |it| format!("{} %", tenths(it)))
+        }),
+    ]
+}
+
+/// Those of devices that have a door for such clients.
+pub(super) fn redis_of(sample: &Sample) -> Vec<RedisSample> {
+    sample.devices.iter().filter_map(|device| device.redis.clone()).collect()
 }
 
 /// With the factors of write, read and space amplification.
@@ -151,6 +188,11 @@ mod tests {
             let columns = of_hosts(width);
             assert!(total(columns.iter().map(|it| it.width).collect()) <= width, "{width}");
         }
+        for width in [80, WITH_SUBSYSTEM] {
+            let columns = of_clients(width);
+            assert!(total(columns.iter().map(|it| it.width).collect()) <= width, "{width}");
+        }
+        assert!(total(of_redis().iter().map(|it| it.width).collect()) <= 80);
         assert!(total(of_devices().iter().map(|it| it.width).collect()) <= 80);
         assert!(total(of_reactors().iter().map(|it| it.width).collect()) <= 80);
     }

@@ -1,3 +1,4 @@
+use super::redis::{ClientSample, RedisSample};
 use node::server::{AssociationStatus, DeviceStatus, ReactorStatus, Status, WorkStatus};
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -21,6 +22,8 @@ pub(super) struct Sample {
     /// The busiest first.
     pub(super) hosts: Vec<HostSample>,
     pub(super) devices: Vec<DeviceSample>,
+    /// Some clients of the Redis protocol, the busiest first.
+    pub(super) redis_clients: Vec<ClientSample>,
     pub(super) reactors: Vec<ReactorSample>,
 }
 
@@ -62,6 +65,8 @@ pub(super) struct DeviceSample {
     pub(super) write_amplification: Option<f64>,
     pub(super) read_amplification: Option<f64>,
     pub(super) space_amplification: Option<f64>,
+    /// None where they have no door.
+    pub(super) redis: Option<RedisSample>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -79,10 +84,14 @@ impl Sample {
         let before = is_same.then_some(before);
         let began = before.map_or(0, |before| before.server.uptime_ns);
         let interval = seconds(after.server.uptime_ns - began);
-        let devices = after.devices.iter().map(|device| {
-            let mut known = before.into_iter().flat_map(|before| &before.devices);
-            DeviceSample::of(known.find(|it| it.name == device.name), device, interval)
-        });
+        let devices = after.devices.iter().map(|device| (known(before, device), device));
+        let clients = devices
+            .clone()
+            .flat_map(|(before, after)| ClientSample::all_of(before, after, interval));
+        let mut redis_clients: Vec<_> = clients.collect();
+        let rate = |client: &ClientSample| client.commands_per_second.unwrap_or_default();
+        redis_clients.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+        let devices = devices.map(|(before, after)| DeviceSample::of(before, after, interval));
         let devices: Vec<_> = devices.collect();
         let hosts = after.associations.iter().map(|host| {
             let mut known = before.into_iter().flat_map(|before| &before.associations);
@@ -111,9 +120,15 @@ impl Sample {
             rates: devices.iter().fold(Rates::default(), |sum, device| sum.and(device.rates)),
             hosts,
             devices,
+            redis_clients,
             reactors: reactors.collect(),
         }
     }
+}
+
+/// The same device at an earlier time.
+fn known<'a>(before: Option<&'a Status>, device: &DeviceStatus) -> Option<&'a DeviceStatus> {
+    before?.devices.iter().find(|it| it.name == device.name)
 }
 
 /// Whether these are one association at two times.
@@ -171,6 +186,7 @@ impl DeviceSample {
             write_amplification: after.write_amplification,
             read_amplification: after.read_amplification,
             space_amplification: after.space_amplification,
+            redis: RedisSample::of(before, after, interval),
         }
     }
 }
@@ -186,12 +202,12 @@ impl ReactorSample {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people, for whom 53 bits are plenty")]
-fn seconds(nanos: u64) -> f64 {
+pub(super) fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people, for whom 53 bits are plenty")]
-fn per_second(count: u64, seconds: f64) -> f64 {
+pub(super) fn per_second(count: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
 }
 

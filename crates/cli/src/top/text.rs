@@ -1,4 +1,6 @@
-use super::columns::{Column, head, of_devices, of_hosts, of_reactors};
+use super::columns::{
+    Column, head, of_clients, of_devices, of_hosts, of_reactors, of_redis, redis_of,
+};
 use super::sample::Sample;
 use crate::table::numbers;
 
@@ -7,7 +9,12 @@ pub(super) fn of(sample: &Sample) -> String {
     let head = head(sample).map(|line| line + "\n").concat();
     let reactors: Vec<_> = sample.reactors.iter().copied().enumerate().collect();
     let mut text = head;
+    let redis = redis_of(sample);
     text += &table(&of_hosts(u16::MAX), &sample.hosts);
+    if !redis.is_empty() {
+        text += &table(&of_clients(u16::MAX), &sample.redis_clients);
+        text += &table(&of_redis(), &redis);
+    }
     text += &table(&of_devices(), &sample.devices);
     text += &table(&of_reactors(), &reactors);
     text

@@ -1,4 +1,6 @@
-use super::columns::{Column, head, of_devices, of_hosts, of_reactors};
+use super::columns::{
+    Column, head, of_clients, of_devices, of_hosts, of_reactors, of_redis, redis_of,
+};
 use super::sample::Sample;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
@@ -24,18 +26,30 @@ impl View {
         let sample = self.sample.as_ref();
         let devices = rows(sample.map_or(0, |sample| sample.devices.len()));
         let reactors = rows(sample.map_or(0, |sample| sample.reactors.len()));
+        let redis = sample.map(redis_of).unwrap_or_default();
+        let doors = if redis.is_empty() { 0 } else { rows(redis.len()) };
+        let rest = frame.area().height.saturating_sub(5 + doors + devices + reactors);
+        let clients = match sample {
+            Some(sample) if doors > 0 => share(rest, &sample.redis_clients, &sample.hosts),
+            _ => 0,
+        };
         let parts = [
             Constraint::Length(4),
             Constraint::Min(3),
+            Constraint::Length(clients),
+            Constraint::Length(doors),
             Constraint::Length(devices),
             Constraint::Length(reactors),
             Constraint::Length(1),
         ];
-        let [top, hosts, devices, reactors, keys] = Layout::vertical(parts).areas(frame.area());
+        let [top, hosts, clients, doors, devices, reactors, keys] =
+            Layout::vertical(parts).areas(frame.area());
         frame.render_widget(Paragraph::new(self.head()).wrap(Wrap { trim: true }), top);
         frame.render_widget(Line::from("q quits").dim(), keys);
         let Some(sample) = sample else { return };
         draw_table(frame, hosts, &of_hosts(hosts.width), &sample.hosts);
+        draw_table(frame, clients, &of_clients(clients.width), &sample.redis_clients);
+        draw_table(frame, doors, &of_redis(), &redis);
         draw_table(frame, devices, &of_devices(), &sample.devices);
         let all: Vec<_> = sample.reactors.iter().copied().enumerate().collect();
         draw_table(frame, reactors, &of_reactors(), &all);
@@ -51,6 +65,14 @@ impl View {
         }
         Text::from(lines)
     }
+}
+
+/// Lines of `rest` for a table of `some` when there is another one of `others`, which gets what is
+/// left: half of them, or what one of the two does not need.
+fn share<T, U>(rest: u16, some: &[T], others: &[U]) -> u16 {
+    let wants = |count: usize| u16::try_from(count + 2).unwrap_or(u16::MAX);
+    let left = rest.saturating_sub(wants(others.len()));
+    wants(some.len()).min(left.max(rest / 2))
 }
 
 /// A table whose first column is left, and whose others are right.

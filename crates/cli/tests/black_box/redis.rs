@@ -34,6 +34,11 @@ impl Client {
         panic!("nobody listens at {address}");
     }
 
+    /// Sends bytes, for which nothing is awaited.
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.0.get_mut().write_all(bytes).expect("it is there");
+    }
+
     /// The answer to a command, as it comes; of a value its bytes.
     pub(crate) fn ask(&mut self, words: &[&str]) -> Option<Vec<u8>> {
         let bulk = |word: &&str| format!("${}\r\n{word}\r\n", word.len());

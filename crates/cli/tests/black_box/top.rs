@@ -1,6 +1,7 @@
 //! `kvasir top`, and what a server says to it.
 
 use crate::program::{Ran, json, kvasir};
+use crate::redis::Client;
 use crate::serving::{Serving, keys, store};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -59,6 +60,46 @@ fn a_sample_has_the_rates_of_a_load() {
     assert!(reactors.iter().all(|it| (1.0..=100.0).contains(&number(&it["busy_percent"]))));
     assert_eq!(load.join().unwrap()["errors"], 0);
     served.stop();
+}
+
+#[test]
+fn clients_of_redis_are_shown_together_and_each() {
+    let served = Serving::start(SERVER.into_iter().chain(["--resp", ":0"]));
+    let mut busy = Client::of(&served);
+    let mut idle = Client::of(&served);
+    busy.says("client setname busy", "+OK");
+    busy.says("select 3", "+OK");
+    // Something is missing of this one.
+    idle.send(b"*2\r\n$3\r\nget\r\n$9\r\nabc");
+    let address = http(&served);
+    let top = spawn(move || json(["top", &address, "--once", "--json", "--interval", "1"]));
+    while !top.is_finished() {
+        busy.says("set key value", "+OK");
+    }
+    let sample = top.join().unwrap();
+    let redis = &sample["devices"][0]["redis"];
+    assert_eq!(redis["clients"], 2, "{sample}");
+    let rate = |value: &Value| value["commands_per_second"].as_f64().unwrap();
+    assert!(rate(redis) > 10.0, "{redis}");
+    let received = redis["bytes_received_per_second"].as_f64().unwrap();
+    let request = "*3\r\n$3\r\nset\r\n$3\r\nkey\r\n$5\r\nvalue\r\n".len();
+    assert!((received / rate(redis) / request as f64 - 1.0).abs() < 0.1, "{redis}");
+    let clients = sample["redis_clients"].as_array().unwrap();
+    assert_eq!((&clients[0]["name"], &clients[0]["database"]), (&"busy".into(), &3.into()));
+    assert!((rate(&clients[0]) / rate(redis) - 1.0).abs() < 0.1, "{sample}");
+    assert_eq!((rate(&clients[1]), &clients[1]["name"]), (0.0, &"".into()));
+    assert_eq!(clients[1]["buffered_bytes"], 20);
+    assert!(clients.iter().all(|it| it["address"].as_str().unwrap().starts_with("127.0.0.1:")));
+    let text = kvasir(["top", &http(&served), "--once"]).stdout;
+    for word in ["Redis client ", "Redis, by device", "commands/s", "buffered"] {
+        assert!(text.contains(word), "{text}");
+    }
+    // Who has it counted anew does not change what the server has seen.
+    busy.says("config resetstat", "+OK");
+    drop((busy, idle));
+    let stopped = served.stop().stopped;
+    assert_eq!(stopped["redis"]["connections"], 2, "{stopped}");
+    assert!(stopped["redis"]["commands"].as_u64().unwrap() > 10, "{stopped}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use super::census::DeviceCensus;
 use super::drive::Drive;
 use super::kept::{Began, Kept};
+use super::report::RedisReport;
 use super::resp::{RespDoor, RespGate};
 use super::{Served, ServedDevice, ServedSubsystem, ServerConfig, ServerError};
 use crate::{DiskDriveShare, DiskOptions};
@@ -176,6 +177,12 @@ impl House {
             DeviceCensus { redis, ..DeviceCensus::of(place, drive, &self.subsystems) }
         };
         drives.map(census).collect()
+    }
+
+    /// What clients of the Redis protocol have had the devices do, if they have doors.
+    pub(super) fn redis(&self) -> Option<RedisReport> {
+        let each = self.resp.iter().map(|door| RedisReport::from(door.totals()));
+        each.reduce(RedisReport::and)
     }
 
     /// What other reactors need to have `device` too, if they can, and its place in the server's

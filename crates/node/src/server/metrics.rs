@@ -64,18 +64,29 @@ const OF_DEVICE: &[Figure<DeviceStatus>] = &[
         number(it.cache?.misses)
     }),
     ("cache_bytes", Kind::Gauge, "Memory that values take", |it| number(it.cache?.bytes)),
-    ("redis_clients", Kind::Gauge, "Clients of the Redis protocol", |it| number(it.redis?.clients)),
+    ("redis_clients", Kind::Gauge, "Clients of the Redis protocol", |it| {
+        number(it.redis.as_ref()?.clients)
+    }),
     ("redis_connections_total", Kind::Counter, "Clients that have come", |it| {
-        number(it.redis?.connections)
+        number(it.redis.as_ref()?.connections)
     }),
     ("redis_commands_total", Kind::Counter, "Commands of these clients", |it| {
-        number(it.redis?.commands)
+        number(it.redis.as_ref()?.commands)
     }),
     ("redis_received_bytes_total", Kind::Counter, "Bytes that these clients sent", |it| {
-        number(it.redis?.bytes_received)
+        number(it.redis.as_ref()?.bytes_received)
     }),
     ("redis_sent_bytes_total", Kind::Counter, "Bytes that were sent to these clients", |it| {
-        number(it.redis?.bytes_sent)
+        number(it.redis.as_ref()?.bytes_sent)
+    }),
+    ("redis_refused_total", Kind::Counter, "Clients for which there was no place", |it| {
+        number(it.redis.as_ref()?.refused)
+    }),
+    ("redis_query_overruns_total", Kind::Counter, "Clients closed for too long a request", |it| {
+        number(it.redis.as_ref()?.query_overruns)
+    }),
+    ("redis_output_overruns_total", Kind::Counter, "Clients closed for unread answers", |it| {
+        number(it.redis.as_ref()?.output_overruns)
     }),
 ];
 

@@ -265,6 +265,7 @@ fn run(
         connections: connections.count(),
         moved: connections.moved(),
         tasks: reactor.tasks(),
+        redis: None,
     })
 }
 
@@ -293,7 +294,10 @@ where
         });
         work(house).await
     };
-    let report = run(remote, &mut reactor, working);
+    let mut report = run(remote, &mut reactor, working);
+    if let (Ok(report), Some(house)) = (&mut report, &built) {
+        report.redis = house.redis();
+    }
     // Also when it could not be served: its file says that it is in use.
     let saved = built.map_or(Ok(()), |house| household.save(&mut reactor, &house));
     report.and_then(|report| saved.map(|()| report))

@@ -1,6 +1,7 @@
 use base::Nanos;
 use nvme_tcp::framing::Counters;
 use reactor::{Lateness, Load};
+use resp::Totals;
 
 /// How a server was, from its start to its end.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct ReactorReport {
     /// Tasks that had not ended when it was stopped: those that serve whoever comes, and those of
     /// the device and of the connections that there were.
     pub tasks: usize,
+    /// What clients of the Redis protocol had its devices do; none where they have no door.
+    pub redis: Option<RedisReport>,
 }
 
 /// Bytes that connections moved.
@@ -48,6 +51,41 @@ impl Moved {
     }
 }
 
+/// What clients of the Redis protocol did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RedisReport {
+    /// Connections that were served.
+    pub connections: u64,
+    /// Commands that were executed.
+    pub commands: u64,
+    /// Bytes that came.
+    pub bytes_received: u64,
+    /// Bytes that went.
+    pub bytes_sent: u64,
+}
+
+impl RedisReport {
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            connections: self.connections + other.connections,
+            commands: self.commands + other.commands,
+            bytes_received: self.bytes_received + other.bytes_received,
+            bytes_sent: self.bytes_sent + other.bytes_sent,
+        }
+    }
+}
+
+impl From<Totals> for RedisReport {
+    fn from(totals: Totals) -> Self {
+        Self {
+            connections: totals.connections,
+            commands: totals.commands,
+            bytes_received: totals.read_bytes,
+            bytes_sent: totals.written_bytes,
+        }
+    }
+}
+
 impl ServerReport {
     /// Connections in all.
     pub fn connections(&self) -> u64 {
@@ -58,6 +96,12 @@ impl ServerReport {
     pub fn bytes(&self) -> (u64, u64) {
         let moved = self.reactors.iter().map(|reactor| reactor.moved);
         moved.fold((0, 0), |(came, went), moved| (came + moved.received, went + moved.sent))
+    }
+
+    /// What clients of the Redis protocol did in all; none where they had no door.
+    pub fn redis(&self) -> Option<RedisReport> {
+        let each = self.reactors.iter().filter_map(|reactor| reactor.redis);
+        each.reduce(RedisReport::and)
     }
 
     /// Of all events of the device that had a time to keep, how many were late by

@@ -4,14 +4,14 @@
 use super::certificates::Certificates;
 use super::connections::accept_all;
 use super::places::{Place, Places};
-use super::status::RedisStatus;
+use super::status::{ClientStatus, RedisStatus};
 use super::{ServedDevice, ServedResp, ServedTls, ServerError};
 use base::{BufPool, Nanos};
 use clock::{Bell, Monitor};
 use engine::Store;
 use net::Stream;
 use reactor::{TcpListener, TcpStream};
-use resp::{ClientLimits, Door, Ends, Settings, Users, serve_from, turn_away};
+use resp::{ClientLimits, Door, Ends, Settings, Totals, Users, serve_from, turn_away};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,6 +24,9 @@ const HANDSHAKE_LIMIT: Nanos = Nanos::from_secs(10);
 
 /// Memory of buffers that a door keeps of each size.
 const POOL_BYTES: usize = 16 << 20;
+
+/// Clients of a door about which is told each by itself: more than anybody looks at.
+const CLIENTS_TOLD: usize = 100;
 
 /// Where clients of a device come in, before there is a reactor for them.
 pub(super) struct RespGate {
@@ -222,14 +225,24 @@ impl Clients {
 impl RespDoor {
     /// What its clients have done.
     pub(super) fn status(&self) -> RedisStatus {
-        let counters = self.clients.door.counters();
+        let totals = self.totals();
+        let busiest = self.clients.door.census(CLIENTS_TOLD);
         RedisStatus {
             clients: self.clients.open.borrow().len() as u64,
-            connections: counters.connections(),
-            commands: counters.commands(),
-            bytes_received: counters.read_bytes(),
-            bytes_sent: counters.written_bytes(),
+            connections: totals.connections,
+            commands: totals.commands,
+            bytes_received: totals.read_bytes,
+            bytes_sent: totals.written_bytes,
+            refused: totals.refused,
+            query_overruns: totals.query_overruns,
+            output_overruns: totals.output_overruns,
+            busiest: busiest.into_iter().map(ClientStatus::from).collect(),
         }
+    }
+
+    /// How much that is.
+    pub(super) fn totals(&self) -> Totals {
+        self.clients.door.counters().totals()
     }
 
     /// Ends all connections, and returns when they are over: what was asked is done by then.

@@ -7,6 +7,7 @@ use base::Nanos;
 use controller::{AssociationCensus, Work};
 use engine::{CacheCounts, Scrubbed};
 use reactor::Load;
+use resp::ClientCensus;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -116,7 +117,7 @@ impl From<CacheCounts> for CacheStatus {
 }
 
 /// Clients of the Redis protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedisStatus {
     /// Those that there are.
     pub clients: u64,
@@ -128,6 +129,55 @@ pub struct RedisStatus {
     pub bytes_received: u64,
     /// Bytes that went.
     pub bytes_sent: u64,
+    /// Connections for which there was no place.
+    #[serde(default)]
+    pub refused: u64,
+    /// Connections that were closed because a request took too much memory.
+    #[serde(default)]
+    pub query_overruns: u64,
+    /// Connections that were closed because too many bytes waited for the client.
+    #[serde(default)]
+    pub output_overruns: u64,
+    /// At most 100 of those that there are, the busiest of the last seconds first.
+    #[serde(default)]
+    pub busiest: Vec<ClientStatus>,
+}
+
+/// A client of the Redis protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientStatus {
+    /// Which it is of all that there ever were.
+    pub id: u64,
+    /// From where it came.
+    pub address: String,
+    /// What it calls itself.
+    pub name: String,
+    /// The user that it is; nothing before that is known.
+    pub user: String,
+    /// The database that it has selected.
+    pub database: u16,
+    /// For how long it has been connected.
+    pub connected_ns: u64,
+    /// Commands that were executed since.
+    pub commands: u64,
+    /// Bytes of a request that is not whole, and of answers that it has not read.
+    pub buffered_bytes: u64,
+}
+
+impl From<ClientCensus> for ClientStatus {
+    fn from(client: ClientCensus) -> Self {
+        let ClientCensus { id, address, name, user, database, connected, .. } = client;
+        Self {
+            id,
+            address,
+            name,
+            user,
+            database,
+            connected_ns: connected.0,
+            commands: client.commands,
+            buffered_bytes: client.buffered_bytes,
+        }
+    }
 }
 
 /// What reading a disk in the background has come to.
@@ -279,7 +329,7 @@ impl DeviceStatus {
             space_amplification: device.space.and_then(|it| ratio(it.taken_bytes, it.live_bytes)),
             scrub: device.scrubbed.map(ScrubStatus::from),
             cache: device.cache.map(CacheStatus::from),
-            redis: device.redis,
+            redis: device.redis.clone(),
         }
     }
 }

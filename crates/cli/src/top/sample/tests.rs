@@ -1,5 +1,8 @@
 use super::*;
-use node::server::{NamespaceStatus, QueueStatus, ServerStatus, SubsystemStatus};
+use node::server::{
+    CacheStatus, ClientStatus, NamespaceStatus, QueueStatus, RedisStatus, ServerStatus,
+    SubsystemStatus,
+};
 
 const PAIRS: &str = "nqn.2026-11.com.example:pairs";
 
@@ -25,6 +28,57 @@ fn association(host: &str, controller: u16, seconds: u64, work: WorkStatus) -> A
         memory_bytes: 0,
         queues: vec![queue(0, 4), queue(1, 3), queue(2, 9)],
     }
+}
+
+/// A client that came so many seconds ago.
+pub(in super::super) fn client(id: u64, name: &str, seconds: u64, commands: u64) -> ClientStatus {
+    ClientStatus {
+        id,
+        address: format!("192.0.2.8:{}", 40_000 + id),
+        name: name.to_owned(),
+        user: "default".to_owned(),
+        database: 3,
+        connected_ns: seconds * 1_000_000_000,
+        commands,
+        buffered_bytes: id * 1_024,
+    }
+}
+
+fn redis(commands: u64, busiest: Vec<ClientStatus>) -> RedisStatus {
+    RedisStatus {
+        clients: 1_234,
+        connections: 5_000,
+        commands,
+        bytes_received: commands * 1_000,
+        bytes_sent: commands * 10_000,
+        refused: 0,
+        query_overruns: 0,
+        output_overruns: 0,
+        busiest,
+    }
+}
+
+/// Two servers with a door for clients of Redis, half a second of each other.
+fn with_clients(before: Vec<ClientStatus>, after: Vec<ClientStatus>) -> Sample {
+    let mut then = status(60_000, work(5, 5, 5), Vec::new());
+    let mut now = status(60_500, work(5, 5, 5), Vec::new());
+    then.devices[0].redis = Some(redis(100, before));
+    then.devices[0].cache = Some(CacheStatus { hits: 50, misses: 50, bytes: 1 });
+    now.devices[0].redis = Some(redis(1_100, after));
+    now.devices[0].cache = Some(CacheStatus { hits: 650, misses: 250, bytes: 1 });
+    sample(&then, &now)
+}
+
+/// What [`super::super::view`] is shown by where there are clients of Redis.
+pub(in super::super) fn with_redis() -> Sample {
+    let before = vec![client(1, "quiet", 9, 7), client(2, "app", 9, 100)];
+    let after = vec![
+        client(1, "quiet", 9, 7),
+        client(2, "app", 9, 1_050),
+        client(3, "\u{1b}[2Jx\ny", 0, 50),
+        client(4, "", 90, 1_000_000),
+    ];
+    with_clients(before, after)
 }
 
 /// A server that has been up for so long, with a device that did `work`.
@@ -129,4 +183,44 @@ fn a_server_that_was_started_anew_is_counted_from_its_start() {
 fn in_no_time_nothing_is_done() {
     let same = status(60_000, work(900, 0, 0), Vec::new());
     assert_eq!(sample(&same, &same).rates, Rates::default());
+}
+
+#[test]
+fn clients_of_redis_are_counted_by_device_and_each_the_busiest_first() {
+    let sample = with_redis();
+    let redis = sample.devices[0].redis.as_ref().expect("it has a door");
+    assert_eq!((&redis.device[..], redis.clients), ("fast", 1_234));
+    assert_eq!(redis.commands_per_second.to_bits(), 2_000.0_f64.to_bits());
+    assert_eq!(redis.bytes_received_per_second.to_bits(), 2e6_f64.to_bits());
+    assert_eq!(redis.bytes_sent_per_second.to_bits(), 2e7_f64.to_bits());
+    // 600 of 800 that were asked for meanwhile.
+    assert_eq!(redis.cache_hit_percent, Some(75.0));
+    let rates = sample.redis_clients.iter();
+    let rates: Vec<_> = rates.map(|it| (&it.address[..], it.commands_per_second)).collect();
+    // The third came in this interval; of the fourth nothing was known before.
+    let expected = [
+        ("192.0.2.8:40002", Some(1_900.0)),
+        ("192.0.2.8:40003", Some(100.0)),
+        ("192.0.2.8:40001", Some(0.0)),
+        ("192.0.2.8:40004", None),
+    ];
+    assert_eq!(rates, expected);
+}
+
+#[test]
+fn a_device_without_a_door_has_no_figures_of_redis() {
+    let sample = busy();
+    assert_eq!((&sample.devices[0].redis, sample.redis_clients.len()), (&None, 0));
+}
+
+#[test]
+fn a_server_that_was_started_anew_has_other_clients() {
+    let mut before = status(60_000, work(0, 0, 0), Vec::new());
+    let mut after = status(500, work(0, 0, 0), Vec::new());
+    before.devices[0].redis = Some(redis(9_000, vec![client(1, "", 9, 5_000)]));
+    after.devices[0].redis = Some(redis(10, vec![client(1, "", 0, 10)]));
+    let sample = sample(&before, &after);
+    assert_eq!(sample.redis_clients[0].commands_per_second, Some(20.0));
+    let redis = sample.devices[0].redis.as_ref().expect("it has a door");
+    assert_eq!(redis.commands_per_second.to_bits(), 20.0_f64.to_bits());
 }

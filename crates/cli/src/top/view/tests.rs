@@ -1,5 +1,5 @@
 use super::*;
-use crate::top::sample::tests::busy;
+use crate::top::sample::tests::{busy, with_redis};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -84,4 +84,42 @@ fn any_size_can_be_drawn() {
     for (width, height) in [(1, 1), (20, 5), (80, 6), (300, 100)] {
         lines(&showing(Some("x")), width, height);
     }
+}
+
+/// The second line of the table is of a client whose name is to clear the screen.
+#[test]
+fn clients_of_redis_have_their_tables_on_80_columns() {
+    let expected = "\
+kvasir 1.2.3 at 192.0.2.1:8420, up 00:01:00
+0 operations/s, 0.0 MB/s read, 0.0 MB/s written, 6 connections
+host                  queues in flight   reads/s  writes/s      MB/s     memory
+Redis client          name            user         db    commands/s buffered
+192.0.2.8:40002       app             default      3          1,900  2.0 KiB
+192.0.2.8:40003       \\u{1b}[2Jx\\ny default      3            100  3.0 KiB
+192.0.2.8:40001       quiet           default      3              0  1.0 KiB
+192.0.2.8:40004                       default      3              -  4.0 KiB
+Redis, by device       clients   commands/s    MB/s in   MB/s out cache hits
+fast                     1,234        2,000        2.0       20.0     75.0 %
+device                 operations/s  MB/s read MB/s written    WAF    RAF    SAF
+fast                              0        0.0          0.0   1.25   1.50      -
+reactor                        busy connections
+0                            25.0 %           6
+q quits";
+    let view = View { sample: Some(with_redis()), trouble: None };
+    let shown = lines(&view, 80, 24);
+    assert_eq!(
+        squeezed(&shown),
+        squeezed(&expected.lines().map(str::to_owned).collect::<Vec<_>>())
+    );
+    assert!(shown.iter().all(|line| !line.contains('\u{1b}')));
+    // With little room the busiest are shown.
+    let shown = squeezed(&lines(&view, 80, 20));
+    assert!(shown.iter().any(|line| line.starts_with("192.0.2.8:40002")), "{shown:?}");
+}
+
+#[test]
+fn each_of_two_tables_has_half_or_what_the_other_does_not_need() {
+    let of = |rest, some: usize, others: usize| share(rest, &vec![(); some], &vec![(); others]);
+    assert_eq!((of(20, 100, 100), of(20, 100, 0), of(20, 100, 3)), (10, 18, 15));
+    assert_eq!((of(20, 1, 100), of(20, 0, 0), of(0, 9, 9)), (3, 2, 0));
 }
