@@ -16,7 +16,7 @@ mod vendor;
 
 pub(crate) use events::{Changes, Events};
 pub(crate) use features::Features;
-pub use vendor::EngineFigures;
+pub use vendor::{EngineFigures, KeyCounts};
 
 use crate::completion::{Executed, Outcome};
 use crate::fabrics::{Association, Bound, Queue, Service, Ticket, room};

@@ -7,6 +7,7 @@ use crate::logical_blocks::LogicalBlocks as _;
 use crate::namespace::Namespace;
 use crate::queue::{QueuePair, Submission};
 use crate::sanitizing::Sanitizing;
+use base::Key;
 use clock::{Code, Cores, Gate, Group, Monitor};
 use engine::Store;
 use spec::{QualifiedName, Status};
@@ -47,6 +48,7 @@ pub struct Controller {
     pub(crate) attachments: Arc<Attachments>,
     pub(crate) sanitizing: Arc<Sanitizing>,
     delete_reports_missing: Arc<AtomicBool>,
+    lists_short_keys: Arc<AtomicBool>,
     kv: Option<Arc<Store>>,
     cores: Cores,
     gate: Arc<Gate>,
@@ -60,6 +62,7 @@ struct Common {
     attachments: Arc<Attachments>,
     sanitizing: Arc<Sanitizing>,
     delete_reports_missing: Arc<AtomicBool>,
+    lists_short_keys: Arc<AtomicBool>,
     kv: Option<Arc<Store>>,
 }
 
@@ -75,6 +78,7 @@ impl Controller {
             attachments: Arc::default(),
             sanitizing: Arc::default(),
             delete_reports_missing: Arc::default(),
+            lists_short_keys: Arc::default(),
             kv,
         };
         Self::of(common, config)
@@ -88,19 +92,20 @@ impl Controller {
             attachments: self.attachments.clone(),
             sanitizing: self.sanitizing.clone(),
             delete_reports_missing: self.delete_reports_missing.clone(),
+            lists_short_keys: self.lists_short_keys.clone(),
             kv: self.kv.clone(),
         };
         Self::of(common, config)
     }
 
     fn of(common: Common, config: Config) -> Arc<Self> {
-        let Common { inventory, attachments, sanitizing, delete_reports_missing, kv } = common;
         Arc::new(Self {
-            inventory,
-            attachments,
-            sanitizing,
-            delete_reports_missing,
-            kv,
+            inventory: common.inventory,
+            attachments: common.attachments,
+            sanitizing: common.sanitizing,
+            delete_reports_missing: common.delete_reports_missing,
+            lists_short_keys: common.lists_short_keys,
+            kv: common.kv,
             link: Link::new(config.group, config.link),
             firmware: Firmware::new(config.group, config.handlers, config.costs),
             cores: config.cores,
@@ -141,6 +146,16 @@ impl Controller {
     /// exist fails. Off at the start.
     pub fn set_delete_reports_missing(&self, reports: bool) {
         self.delete_reports_missing.store(reports, Ordering::Relaxed);
+    }
+
+    /// List omits keys of more than 16 bytes from here on: hosts of a fabric cannot name one, nor
+    /// go on behind it. Off at the start.
+    pub(crate) fn list_short_keys(&self) {
+        self.lists_short_keys.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn lists(&self, key: &Key) -> bool {
+        !key.is_long() || !self.lists_short_keys.load(Ordering::Relaxed)
     }
 
     /// As it was set last.

@@ -94,7 +94,7 @@ impl Controller {
     }
 
     /// List: keys from the command's on, or from the first when it has none, as many as fit the
-    /// host's buffer.
+    /// host's buffer. Hosts of a fabric get those of up to 16 bytes.
     async fn list(&self, store: &Arc<Store>, submission: Submission) -> Executed {
         let Submission { command, long_key, .. } = submission;
         let space = key_space(&command)?;
@@ -109,7 +109,8 @@ impl Controller {
         let long = start.as_ref().filter(|key| key.is_long()).map(|_| &self.link);
         self.firmware.handle("list", self.firmware.costs.t_read, long).await;
         self.charge_probe().await;
-        let listed = store.list(space, start.as_ref(), |key| writer.push(key.as_bytes())).await;
+        let take = |key: &Key| !self.lists(key) || writer.push(key.as_bytes());
+        let listed = store.list(space, start.as_ref(), take).await;
         listed.map_err(status_of)?;
         let len = u32::try_from(writer.len()).map_err(|_| Status::INTERNAL_ERROR)?;
         let data: Buf = buffer.freeze().slice(0..len);

@@ -60,7 +60,7 @@ mod span;
 mod status;
 mod zoned;
 
-pub use admin::EngineFigures;
+pub use admin::{EngineFigures, KeyCounts};
 pub use completion::Completion;
 pub use completions::Completions;
 pub use controller::{Config, Controller};

@@ -462,7 +462,7 @@ impl Store {
             let header_len = header_len(record.key.len(), record.expires);
             let bytes = layout.footprint(header_len, record.value.len());
             if record.kind == Kind::Value {
-                state.count_value(extent, record.table, bytes);
+                state.count_value(extent, record.table, record.key.len(), bytes);
             } else {
                 state.count_tombstone(extent, bytes);
             }

@@ -493,9 +493,10 @@ impl Store {
         if self.index.remove(header.table, key, record.address).await {
             let extent = self.log.page_id(record.address).extent;
             self.note_left(record);
-            self.log.state().uncount_value(extent, header.table, record.footprint);
-            let key_len = header.key.as_bytes().len() as u64;
-            self.counters.count_dropped_bytes(key_len + u64::from(header.value_len));
+            let key_len = header.key.as_bytes().len();
+            self.log.state().uncount_value(extent, header.table, key_len, record.footprint);
+            let dropped = key_len as u64 + u64::from(header.value_len);
+            self.counters.count_dropped_bytes(dropped);
         }
     }
 
@@ -523,8 +524,9 @@ impl Store {
             self.log.values.moved(record.address, copy.address);
             let mut state = self.log.state();
             let to = self.log.page_id(copy.address).extent;
-            state.uncount_value(victim, header.table, record.footprint);
-            state.count_value(to, header.table, footprint);
+            let key_len = header.key.as_bytes().len();
+            state.uncount_value(victim, header.table, key_len, record.footprint);
+            state.count_value(to, header.table, key_len, footprint);
         } else {
             // If the store that was here before it fails, the original is the newest again.
             self.note_left_out(copy.address);

@@ -2,11 +2,13 @@ use crate::address::Address;
 use crate::key_space::TableId;
 use crate::rebuild::Listing;
 use crate::record::Sequence;
+use base::limits::KEY_BYTES_INLINE;
 use clock::{TaskId, UnixMillis};
 use media::{ExtentId, ExtentInfo, Label, Stream};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
+use std::iter::Sum;
 use std::sync::Arc;
 
 /// Records and the bytes that they stand for.
@@ -16,6 +18,8 @@ pub struct Live {
     pub records: u64,
     /// Their footprints: headers, padding and summary entries included.
     pub bytes: u64,
+    /// Of values, those whose keys have more than the 16 bytes that fit a command.
+    pub long_keys: u64,
 }
 
 impl Live {
@@ -24,9 +28,16 @@ impl Live {
         self.bytes += bytes;
     }
 
+    /// A value that has a key of this length.
+    pub(crate) fn add_value(&mut self, key_len: usize, bytes: u64) {
+        self.add(bytes);
+        self.long_keys += u64::from(key_len > KEY_BYTES_INLINE);
+    }
+
     pub(crate) fn add_all(&mut self, other: Self) {
         self.records += other.records;
         self.bytes += other.bytes;
+        self.long_keys += other.long_keys;
     }
 
     pub(crate) fn remove(&mut self, bytes: u64) {
@@ -35,10 +46,29 @@ impl Live {
         self.bytes -= bytes;
     }
 
+    /// The value of a key of this length.
+    pub(crate) fn remove_value(&mut self, key_len: usize, bytes: u64) {
+        self.remove(bytes);
+        let long = u64::from(key_len > KEY_BYTES_INLINE);
+        let left = self.long_keys.checked_sub(long).filter(|left| *left <= self.records);
+        self.long_keys = left.expect("long keys are some of those that were counted");
+    }
+
     pub(crate) fn remove_all(&mut self, other: Self) {
         assert!(self.records >= other.records && self.bytes >= other.bytes, "a part of the whole");
+        assert!(self.long_keys >= other.long_keys, "a part of the whole");
         self.records -= other.records;
         self.bytes -= other.bytes;
+        self.long_keys -= other.long_keys;
+    }
+}
+
+impl Sum for Live {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |mut sum, live| {
+            sum.add_all(live);
+            sum
+        })
     }
 }
 

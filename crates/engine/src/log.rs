@@ -233,18 +233,30 @@ impl State {
         (is_full || self.is_saving).then_some(Shortage::Buffer)
     }
 
-    /// A live value of `bytes` lies in `extent` from here on.
-    pub(crate) fn count_value(&mut self, extent: ExtentId, table: TableId, bytes: u64) {
-        self.extents.get(extent).values_of(table).add(bytes);
-        self.values.add(bytes);
+    /// A live value of `bytes`, whose key has `key_len` of them, lies in `extent` from here on.
+    pub(crate) fn count_value(
+        &mut self,
+        extent: ExtentId,
+        table: TableId,
+        key_len: usize,
+        bytes: u64,
+    ) {
+        self.extents.get(extent).values_of(table).add_value(key_len, bytes);
+        self.values.add_value(key_len, bytes);
     }
 
-    /// A value of `bytes` in `extent` is dead from here on.
-    pub(crate) fn uncount_value(&mut self, extent: ExtentId, table: TableId, bytes: u64) {
+    /// A value of `bytes`, whose key has `key_len` of them, is dead in `extent` from here on.
+    pub(crate) fn uncount_value(
+        &mut self,
+        extent: ExtentId,
+        table: TableId,
+        key_len: usize,
+        bytes: u64,
+    ) {
         let extent = self.extents.get(extent);
-        extent.values_of(table).remove(bytes);
+        extent.values_of(table).remove_value(key_len, bytes);
         self.cleans_soon |= self.shares_space && extent.sealed && extent.is_dead();
-        self.values.remove(bytes);
+        self.values.remove_value(key_len, bytes);
     }
 
     /// A tombstone of `bytes` lies in `extent` from here on.

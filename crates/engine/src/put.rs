@@ -202,7 +202,8 @@ impl Store {
         let Ok(appended) = self.log.append(&mut state, Stream::Host, record) else {
             return Ok(Err(NoRoom));
         };
-        state.count_value(self.log.page_id(appended.address).extent, record.table, bytes);
+        let extent = self.log.page_id(appended.address).extent;
+        state.count_value(extent, record.table, record.key.len(), bytes);
         let kept = self.keep_replaced(&mut state, found);
         Ok(Ok((appended, kept)))
     }
@@ -238,7 +239,7 @@ impl Store {
                     let (key_len, value_len) = (key.key.as_bytes().len(), found.header.value_len);
                     let extent = self.log.page_id(found.address).extent;
                     let bytes = self.log.layout.footprint(found.header.len(), value_len);
-                    self.log.state().uncount_value(extent, table, bytes);
+                    self.log.state().uncount_value(extent, table, key_len, bytes);
                     self.counters.count_dropped_bytes(key_len as u64 + u64::from(value_len));
                 }
             }

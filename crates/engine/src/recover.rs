@@ -454,7 +454,8 @@ impl Store {
         if known.kind.is_value() {
             let from = self.log.page_id(at).extent;
             let footprint = self.log.layout.footprint(known.len(), known.value_len);
-            state.uncount_value(from, header.table, footprint);
+            let key_len = known.key.as_bytes().len();
+            state.uncount_value(from, header.table, key_len, footprint);
         }
         drop(state);
         self.count_entry(record);
@@ -473,7 +474,8 @@ impl Store {
         let extent = self.log.page_id(record.address).extent;
         let mut state = self.log.state();
         if header.kind.is_value() {
-            state.count_value(extent, header.table, record.footprint);
+            let key_len = header.key.as_bytes().len();
+            state.count_value(extent, header.table, key_len, record.footprint);
         }
         if header.kind == Kind::Tombstone {
             state.deleting.insert(record.address, (header.table, header.key.clone()));

@@ -276,12 +276,7 @@ impl Store {
     /// Live values of each extent in use, for checks: their sum is [`Usage::values`].
     pub fn live_by_extent(&self) -> Vec<(media::ExtentId, Live)> {
         let state = self.log.state();
-        let sum = |extent: &crate::extent::Extent| {
-            extent.values.iter().fold(Live::default(), |sum, (_, live)| Live {
-                records: sum.records + live.records,
-                bytes: sum.bytes + live.bytes,
-            })
-        };
+        let sum = |extent: &crate::extent::Extent| extent.values.iter().map(|(_, it)| *it).sum();
         state.extents.iter().map(|(id, extent)| (id, sum(extent))).collect()
     }
 

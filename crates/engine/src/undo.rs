@@ -94,15 +94,15 @@ impl Store {
             Some(found) => drop(self.index.replace(table, key, at, found.address).await),
             None => drop(self.index.remove(table, key, at).await),
         }
-        let layout = self.log.layout;
+        let (layout, key_len) = (self.log.layout, key.key.as_bytes().len());
         let mut state = self.log.state();
         if let Some(FailedValue { len, expires }) = value {
-            let bytes = layout.footprint(header_len(key.key.as_bytes().len(), expires), len);
-            state.uncount_value(self.log.page_id(at).extent, table, bytes);
+            let bytes = layout.footprint(header_len(key_len, expires), len);
+            state.uncount_value(self.log.page_id(at).extent, table, key_len, bytes);
         }
         if let Some(found) = before.filter(|found| found.is_value()) {
             let bytes = layout.footprint(found.header.len(), found.header.value_len);
-            state.count_value(self.log.page_id(found.address).extent, table, bytes);
+            state.count_value(self.log.page_id(found.address).extent, table, key_len, bytes);
         }
     }
 

@@ -1,4 +1,5 @@
 use crate::error::Error;
+use crate::extent::Live;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::store::Store;
@@ -101,10 +102,15 @@ impl Store {
 
     /// Live values of a key space, those that have expired and were not cleaned away among them.
     pub fn key_count(&self, space: KeySpaceId) -> Result<u64, Error> {
+        self.live_in(space).map(|live| live.records)
+    }
+
+    /// The same, with their bytes, and how many have long keys.
+    pub fn live_in(&self, space: KeySpaceId) -> Result<Live, Error> {
         let table = self.table(space)?;
         let state = self.log.state();
         let tables = state.extents.iter().flat_map(|(_, extent)| &extent.values);
-        Ok(tables.filter(|(id, _)| *id == table).map(|(_, live)| live.records).sum())
+        Ok(tables.filter(|(id, _)| *id == table).map(|(_, live)| *live).sum())
     }
 }
 

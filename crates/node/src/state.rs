@@ -29,7 +29,7 @@ const MAGIC: [u8; 8] = *b"KVSRSTAT";
 /// All that is in the file of a device that is in use.
 const IN_USE: [u8; 8] = *b"KVSRUSED";
 /// Raised whenever the content of a section changes its form.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 const NAME_BYTES: usize = 16;
 const HEAD_BYTES: usize = NAME_BYTES + 16;
 

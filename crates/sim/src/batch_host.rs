@@ -313,10 +313,7 @@ impl State {
 /// What lives in all extents is what lives in all.
 fn check_counts(store: &Store) {
     let by_extent = store.live_by_extent().into_iter();
-    let sum = by_extent.fold(Live::default(), |sum, (_, live)| Live {
-        records: sum.records + live.records,
-        bytes: sum.bytes + live.bytes,
-    });
+    let sum = by_extent.map(|(_, live)| live).sum::<Live>();
     assert_eq!(sum, store.usage().values, "what lives in all extents is what lives in all");
 }
 

@@ -249,10 +249,7 @@ pub(crate) fn check_counts(target: &dyn Target, there: u64, lost: u64) {
     let records = usage.values.records - 2;
     assert!(records.abs_diff(there) <= lost, "{records} live values, not {there}");
     let by_extent = target.store().live_by_extent().into_iter();
-    let sum = by_extent.fold(Live::default(), |sum, (_, live)| Live {
-        records: sum.records + live.records,
-        bytes: sum.bytes + live.bytes,
-    });
+    let sum = by_extent.map(|(_, live)| live).sum::<Live>();
     assert_eq!(sum, usage.values, "what lives in all extents is what lives in all");
 }
 

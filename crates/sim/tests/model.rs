@@ -583,11 +583,13 @@ impl Run {
         let there = own + stored().filter(|stored| stored.is_there()).count();
         let expected = there as u64..=(own + stored().count()) as u64;
         assert!(expected.contains(&usage.records), "{expected:?} live, not {}", usage.records);
-        let by_extent =
-            store.live_by_extent().into_iter().fold(Live::default(), |sum, (_, live)| Live {
-                records: sum.records + live.records,
-                bytes: sum.bytes + live.bytes,
-            });
+        for (space, keys) in &self.model.spaces {
+            let long = || keys.iter().filter(|(key, _)| key.as_bytes().len() > 16);
+            let there = long().filter(|(_, stored)| stored.is_there()).count() as u64;
+            let counted = store.live_in(KeySpaceId(*space)).expect("it is there").long_keys;
+            assert!((there..=long().count() as u64).contains(&counted), "{counted} long keys");
+        }
+        let by_extent = store.live_by_extent().into_iter().map(|(_, live)| live).sum::<Live>();
         assert_eq!(by_extent, usage, "what lives in all extents is what lives in all");
     }
 

@@ -1,5 +1,6 @@
 //! The Get Log Page command (Base 2.1, Get Log Page command).
 
+use super::vendor::Asked;
 use super::{asymmetric_access, health, vendor};
 use crate::completion::Executed;
 use crate::fabrics::{Association, Service, Subsystem, Subsystems, discovery_log};
@@ -59,7 +60,7 @@ fn page(
         (_, LogPage::ERRORS) => Ok(association.errors.page()),
         (Service::Storage(subsystem), other) => {
             match vendor::PAGES.iter().find(|page| page.id == other) {
-                Some(page) => Ok((page.read)(subsystem, subsystems)),
+                Some(page) => (page.read)(&Asked { association, subsystem, subsystems, command }),
                 None => page_of_storage(association, subsystem, command),
             }
         }

@@ -1,18 +1,28 @@
 //! Log pages of Kvasir's own: one file each, and a line here.
 
 mod engine_figures;
+mod key_counts;
 
 pub use engine_figures::EngineFigures;
+pub use key_counts::KeyCounts;
 
-use crate::fabrics::{Subsystem, Subsystems};
-use spec::LogPage;
+use crate::fabrics::{Association, Subsystem, Subsystems};
+use spec::{Command, LogPage, Status};
 
 /// A log page of the vendor's range, C0h and above.
 pub(super) struct VendorPage {
     pub(super) id: LogPage,
-    /// Of a subsystem, which is one of these.
-    pub(super) read: fn(&Subsystem, &Subsystems) -> Vec<u8>,
+    pub(super) read: fn(&Asked<'_>) -> Result<Vec<u8>, Status>,
+}
+
+/// Who asks for a page, and of whom.
+pub(super) struct Asked<'a> {
+    pub(super) association: &'a Association,
+    pub(super) subsystem: &'a Subsystem,
+    /// All, of which that is one.
+    pub(super) subsystems: &'a Subsystems,
+    pub(super) command: &'a Command,
 }
 
 /// All of them.
-pub(super) const PAGES: [VendorPage; 1] = [engine_figures::PAGE];
+pub(super) const PAGES: [VendorPage; 2] = [engine_figures::PAGE, key_counts::PAGE];

@@ -75,6 +75,7 @@ impl Subsystem {
             QualifiedName::new(&config.nqn).as_str().is_some(),
             "a subsystem has a name that is not empty"
         );
+        device.list_short_keys();
         Rc::new(Self {
             nqn: config.nqn,
             serial: Text::new(&config.serial),

@@ -15,6 +15,7 @@ mod identify;
 mod identity;
 mod io;
 mod keep_alive;
+mod key_counts;
 mod linux;
 mod log_pages;
 mod namespaces;

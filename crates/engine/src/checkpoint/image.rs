@@ -8,7 +8,8 @@ use base::Key;
 use clock::UnixMillis;
 use media::{ExtentId, Label, Stream};
 
-const FORMAT: u32 = 3;
+/// 4 counts long keys. Who opens by none that it knows scans, and counts what 3 did not.
+const FORMAT: u32 = 4;
 
 /// A store at one instant, but for the entries of its index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -119,6 +120,7 @@ impl Out {
     fn live(&mut self, live: Live) {
         self.u64(live.records);
         self.u64(live.bytes);
+        self.u64(live.long_keys);
     }
 
     fn opening(&mut self, id: ExtentId, label: Label) {
@@ -187,7 +189,7 @@ impl<'a> In<'a> {
     }
 
     fn live(&mut self) -> Option<Live> {
-        Some(Live { records: self.u64()?, bytes: self.u64()? })
+        Some(Live { records: self.u64()?, bytes: self.u64()?, long_keys: self.u64()? })
     }
 
     fn opening(&mut self) -> Option<(ExtentId, Label)> {
@@ -232,8 +234,8 @@ mod tests {
             pages: 100,
             summary: Some(98),
             holes: vec![1, 4],
-            values: vec![(table, Live { records: 8, bytes: 80 })],
-            tombstones: Live { records: 2, bytes: 12 },
+            values: vec![(table, Live { records: 8, bytes: 80, long_keys: 5 })],
+            tombstones: Live { records: 2, bytes: 12, long_keys: 0 },
             needless: vec![address],
             needless_bytes: 48,
             expires_first: Some(UnixMillis(123)),

@@ -147,5 +147,10 @@ fn miscounted(f: &mut fmt::Formatter<'_>, what: &str, counted: &Live, found: &Li
         f,
         "{what} are counted as {} of {} bytes, and there are {} of {} bytes",
         counted.records, counted.bytes, found.records, found.bytes
-    )
+    )?;
+    if counted.long_keys == found.long_keys {
+        return Ok(());
+    }
+    let (counted, found) = (counted.long_keys, found.long_keys);
+    write!(f, "; long keys are counted as {counted}, and there are {found}")
 }

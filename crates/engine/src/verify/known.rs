@@ -79,7 +79,9 @@ impl Known {
                 let Some(at) = self.position(record.address) else { return };
                 if store.index.lookup(header.table, key).await.contains(&record.address) {
                     self.sequences[at] = header.sequence;
-                    self.values.entry(extent).or_default().add(record.footprint);
+                    let key_len = header.key.as_bytes().len();
+                    let live = self.values.entry(extent).or_default();
+                    live.add_value(key_len, record.footprint);
                 }
             }
             Kind::Table => {}

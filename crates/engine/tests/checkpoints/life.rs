@@ -191,10 +191,7 @@ pub(crate) async fn look(store: &Arc<Store>) -> Seen {
 }
 
 pub(crate) fn sum(live: &[(ExtentId, Live)]) -> Live {
-    live.iter().fold(Live::default(), |sum, (_, live)| Live {
-        records: sum.records + live.records,
-        bytes: sum.bytes + live.bytes,
-    })
+    live.iter().map(|(_, live)| *live).sum()
 }
 
 impl Model {
@@ -224,6 +221,9 @@ impl Model {
         assert_eq!(seen.usage.index_entries, seen.usage.values.records, "{what}: an entry each");
         let sum = sum(&seen.live);
         assert_eq!(sum, seen.usage.values, "{what}: the sum over extents");
+        let others = self.other.iter().flat_map(BTreeMap::keys);
+        let long = self.pairs.keys().chain(others).filter(|number| key(**number).is_long());
+        assert_eq!(sum.long_keys, long.count() as u64, "{what}: long keys");
     }
 }
 

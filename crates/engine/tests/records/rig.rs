@@ -165,9 +165,6 @@ pub(crate) fn check_counts(store: &Store, records: u64) {
     let usage = store.usage().values;
     // The store keeps two records of each key space.
     assert_eq!(usage.records, records + 2 * SPACES.len() as u64, "values that live");
-    let sum = store.live_by_extent().into_iter().fold(Live::default(), |sum, (_, live)| Live {
-        records: sum.records + live.records,
-        bytes: sum.bytes + live.bytes,
-    });
+    let sum = store.live_by_extent().into_iter().map(|(_, live)| live).sum::<Live>();
     assert_eq!(sum, usage, "what lives in all extents is what lives in all");
 }

@@ -72,14 +72,12 @@ impl Model {
         for ((key_len, len), records) in sizes {
             expected.records += records;
             expected.bytes += records * footprint(profile, key_len, len).await;
+            expected.long_keys += if key_len > 16 { records } else { 0 };
         }
         assert_eq!(store.key_spaces(), [KeySpaceId(1)]);
         assert_eq!(store.usage().values, expected, "live values");
         let by_extent = store.live_by_extent().into_iter().map(|(_, live)| live);
-        let sum = by_extent.fold(Live::default(), |sum, live| Live {
-            records: sum.records + live.records,
-            bytes: sum.bytes + live.bytes,
-        });
+        let sum = by_extent.sum::<Live>();
         assert_eq!(sum, expected, "live values by extent");
     }
 }

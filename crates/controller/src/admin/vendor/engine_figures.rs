@@ -1,7 +1,7 @@
-use super::VendorPage;
+use super::{Asked, VendorPage};
 use crate::fabrics::{Subsystem, Subsystems};
 use engine::{Counts, Usage};
-use spec::LogPage;
+use spec::{LogPage, Status};
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -102,6 +102,6 @@ fn millionths(part: u64, whole: u64) -> u64 {
     u64::try_from(millionths).unwrap_or(u64::MAX)
 }
 
-fn read(subsystem: &Subsystem, subsystems: &Subsystems) -> Vec<u8> {
-    EngineFigures::of(subsystem, subsystems).as_bytes().to_vec()
+fn read(asked: &Asked<'_>) -> Result<Vec<u8>, Status> {
+    Ok(EngineFigures::of(asked.subsystem, asked.subsystems).as_bytes().to_vec())
 }
