@@ -261,6 +261,15 @@ mod tests {
     }
 
     #[test]
+    fn an_image_of_another_format_is_none() {
+        for format in [3_u32, 5] {
+            let mut bytes = image().encode();
+            bytes[..4].copy_from_slice(&format.to_le_bytes());
+            assert_eq!(Image::decode(&bytes), None);
+        }
+    }
+
+    #[test]
     fn a_piece_of_an_image_is_none() {
         let bytes = image().encode();
         assert!((0..bytes.len()).all(|len| Image::decode(&bytes[..len]).is_none()));
