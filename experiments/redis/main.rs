@@ -2,7 +2,10 @@
 //!
 //! `cargo build --release; cargo run --release -p experiments --bin redis -- [ROUNDS [FOLDER]]`, on
 //! an idle machine with the Debian package redis-server. The folder is on the disk in question.
+//!
+//! With `idle [CLIENTS]` instead: what clients cost that do nothing.
 
+mod idle;
 mod servers;
 
 use crate::servers::{Mode, Server};
@@ -29,6 +32,9 @@ struct Load {
 type Rates = BTreeMap<(Load, &'static str, bool), Vec<f64>>;
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("idle") {
+        return rest(std::env::temp_dir());
+    }
     let rounds = std::env::args().nth(1).map_or(Ok(ROUNDS), |text| text.parse());
     let folder = std::env::args().nth(2).map_or_else(std::env::temp_dir, PathBuf::from);
     let Ok(rounds @ 1..) = rounds else {
@@ -45,6 +51,19 @@ fn main() -> ExitCode {
             eprintln!("redis: {problem}");
             return ExitCode::FAILURE;
         }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Measures clients that do nothing, with servers that keep what they keep in `folder`.
+fn rest(folder: PathBuf) -> ExitCode {
+    let folder = folder.join(format!("kvasir-redis-{}", std::process::id()));
+    let made = std::fs::create_dir_all(&folder).map_err(|error| error.to_string());
+    let done = made.and_then(|()| idle::run(std::env::args().skip(2), &folder));
+    let _ = std::fs::remove_dir_all(&folder);
+    if let Err(problem) = done {
+        eprintln!("redis: {problem}");
+        return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
 }

@@ -1,6 +1,6 @@
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -32,7 +32,29 @@ pub(crate) struct Server {
 impl Server {
     /// An empty one of ours, or redis-server, that keeps what it keeps in `folder`.
     pub(crate) fn start(mode: Mode, is_ours: bool, folder: &Path) -> Result<Self, String> {
-        if is_ours { kvasir(mode, folder) } else { redis(mode, folder) }
+        if is_ours { kvasir(mode, folder) } else { redis(mode, folder, None) }
+    }
+
+    /// The same in memory, for this many clients at a time.
+    pub(crate) fn with_places(places: usize, is_ours: bool, folder: &Path) -> Result<Self, String> {
+        if !is_ours {
+            return redis(Mode::Memory, folder, Some(places));
+        }
+        let file = folder.join("server.toml");
+        let text = format!(
+            "[server]\nclock = \"none\"\nnvme_tcp = [\":0\"]\n[limits]\nconnections = {places}\n\
+             [[device]]\nname = \"memory\"\ndevice = \"mem:1GiB\"\nresp = \":0\"\n\
+             [[subsystem]]\ndevice = \"memory\"\n"
+        );
+        std::fs::write(&file, text).map_err(|error| error.to_string())?;
+        let mut command = Command::new(program()?);
+        command.args(["serve", "--json", "--config"]).arg(file);
+        ready(command)
+    }
+
+    /// The number of its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 }
 
@@ -43,7 +65,7 @@ impl Drop for Server {
     }
 }
 
-fn redis(mode: Mode, folder: &Path) -> Result<Server, String> {
+fn redis(mode: Mode, folder: &Path, places: Option<usize>) -> Result<Server, String> {
     let aof = folder.join("aof");
     let _ = std::fs::remove_dir_all(&aof);
     std::fs::create_dir(&aof).map_err(|error| error.to_string())?;
@@ -56,6 +78,9 @@ fn redis(mode: Mode, folder: &Path) -> Result<Server, String> {
         Mode::EverySec => ["--appendonly", "yes", "--appendfsync", "everysec"],
         Mode::Group => ["--appendonly", "yes", "--appendfsync", "always"],
     });
+    if let Some(places) = places {
+        command.args(["--maxclients", &places.to_string()]);
+    }
     let child = command.stdout(Stdio::null()).spawn();
     let child = child.map_err(|error| format!("redis-server: {error}"))?;
     let (server, start) = (Server { port, child }, Instant::now());
@@ -68,9 +93,14 @@ fn redis(mode: Mode, folder: &Path) -> Result<Server, String> {
     Ok(server)
 }
 
-fn kvasir(mode: Mode, folder: &Path) -> Result<Server, String> {
+/// Ours, which was built beside this one.
+fn program() -> Result<PathBuf, String> {
     let here = std::env::current_exe().map_err(|error| error.to_string())?;
-    let program = here.with_file_name("kvasir");
+    Ok(here.with_file_name("kvasir"))
+}
+
+fn kvasir(mode: Mode, folder: &Path) -> Result<Server, String> {
+    let program = program()?;
     let drive = folder.join("drive.kv");
     let mut command = Command::new(&program);
     command.args(["serve", "--json", "--resp", ":0", "--device"]);
@@ -89,8 +119,14 @@ fn kvasir(mode: Mode, folder: &Path) -> Result<Server, String> {
         let durability = if mode == Mode::Group { "group" } else { "everysec" };
         command.arg(&drive).args(["--durability", durability]);
     }
+    ready(command)
+}
+
+/// The server that `command` starts, which says so in a line.
+fn ready(mut command: Command) -> Result<Server, String> {
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| {
-        format!("{}: {error}: build it by cargo build --release", program.display())
+        let program = command.get_program().to_string_lossy();
+        format!("{program}: {error}: build it by cargo build --release")
     })?;
     let mut line = String::new();
     let said = BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line);

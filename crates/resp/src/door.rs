@@ -2,10 +2,12 @@ use crate::census::Pace;
 use crate::client_limits::ClientLimits;
 use crate::counters::Counters;
 use crate::hidden::DATABASES_MAX;
-use crate::inbox::Limits;
+use crate::inbox::{Inbox, Limits};
 use crate::numbering::CommandNumber;
+use crate::outbox::Outbox;
 use crate::parameters::Parameters;
 use crate::rates::Rates;
+use crate::spares::Spares;
 use crate::upkeep::Upkeep;
 use crate::users::Users;
 use crate::watcher::Watcher;
@@ -89,10 +91,14 @@ pub struct Door {
     rates: Mutex<Rates>,
     upkeep: Arc<Upkeep>,
     pool: BufPool,
+    /// For requests, and for answers.
+    spares: [Arc<Spares>; 2],
     started: Nanos,
     ids: AtomicU64,
     clients: Mutex<BTreeMap<u64, Client>>,
     rng: Mutex<Rng>,
+    /// Whether clients had limits in time when it was last looked at them.
+    pub(crate) was_limited: AtomicBool,
     pub(crate) is_closed: AtomicBool,
     /// Whether what the door does beside commands is being done.
     pub(crate) is_tended: AtomicBool,
@@ -114,10 +120,12 @@ impl Door {
             rates: Mutex::default(),
             upkeep: Arc::default(),
             pool,
+            spares: Default::default(),
             started: clock::now(),
             ids: AtomicU64::new(1),
             clients: Mutex::default(),
             rng: Mutex::new(Rng::new(settings.seed)),
+            was_limited: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             is_tended: AtomicBool::new(false),
         }
@@ -158,6 +166,17 @@ impl Door {
 
     pub(crate) fn pool(&self) -> &BufPool {
         &self.pool
+    }
+
+    /// An inbox of a connection.
+    pub(crate) fn inbox(&self) -> Inbox {
+        let (pool, counters) = (self.pool().clone(), self.counters.clone());
+        Inbox::new(self.limits(), pool, counters).sharing(self.spares[0].clone())
+    }
+
+    /// An outbox of one.
+    pub(crate) fn outbox(&self) -> Outbox {
+        Outbox::new(self.counters.clone()).sharing(self.spares[1].clone())
     }
 
     pub(crate) fn started(&self) -> Nanos {

@@ -2,6 +2,7 @@ use crate::counters::Counters;
 use crate::inline::words;
 use crate::number::integer;
 use crate::request::{Arg, Request};
+use crate::spares::Spares;
 use base::{BufMut, BufPool};
 use net::{Broken, Stream};
 use std::io::IoSliceMut;
@@ -23,6 +24,8 @@ const STRANGE_BYTES_MAX: i64 = 16 << 10;
 const READ_BYTES: usize = 1 << 10;
 /// Bytes that are read at once when more and more comes.
 const READ_AHEAD_BYTES: usize = 64 << 10;
+/// Arguments for which a connection keeps memory while nothing comes.
+const RESTING_ARGS: usize = 32;
 /// A bulk of so many bytes that are not all there yet gets a place of its own.
 const APART_BYTES_MIN: usize = 512;
 
@@ -133,6 +136,7 @@ pub struct Inbox {
     is_of_stranger: bool,
     limits: Limits,
     pool: BufPool,
+    spares: Arc<Spares>,
     counters: Arc<Counters>,
 }
 
@@ -155,8 +159,15 @@ impl Inbox {
             is_of_stranger: false,
             limits,
             pool,
+            spares: Arc::default(),
             counters,
         }
+    }
+
+    /// The same, which leaves to others what it does not need, and takes what they leave.
+    pub(crate) fn sharing(mut self, spares: Arc<Spares>) -> Self {
+        self.spares = spares;
+        self
     }
 
     /// Whether requests come from somebody who has not said who that is, and may not make the
@@ -382,6 +393,21 @@ impl Inbox {
         !self.was_full
     }
 
+    /// Leaves to others what nothing needs as long as nothing comes. To be called when
+    /// [`Self::next`] has found nothing.
+    pub(crate) fn rest(&mut self) {
+        if !matches!(self.part, Part::Start) || self.start < self.end {
+            return;
+        }
+        (self.start, self.at, self.end) = (0, 0, 0);
+        if self.staging.len() > READ_BYTES {
+            self.spares.leave(std::mem::take(&mut self.staging));
+        }
+        if self.args.capacity() > RESTING_ARGS {
+            self.args = Vec::new();
+        }
+    }
+
     /// Makes room behind what has come, and gives back what is not needed any more.
     fn make_room(&mut self) {
         self.staging.copy_within(self.start..self.end, 0);
@@ -390,8 +416,13 @@ impl Inbox {
         self.start = 0;
         let room = if self.reads_ahead { READ_AHEAD_BYTES } else { READ_BYTES };
         if self.end == 0 && self.staging.len() > room {
-            self.staging.truncate(room);
-            self.staging.shrink_to_fit();
+            self.spares.leave(std::mem::take(&mut self.staging));
+        }
+        if self.reads_ahead && self.staging.len() < room {
+            let mut spare = self.spares.take();
+            spare.resize(self.end + room, 0);
+            spare[..self.end].copy_from_slice(&self.staging[..self.end]);
+            self.staging = spare;
         }
         self.staging.resize(self.end + room, 0);
     }

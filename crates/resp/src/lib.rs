@@ -65,6 +65,7 @@ mod run;
 mod serve;
 mod session;
 mod slow_log;
+mod spares;
 mod sweep;
 mod tally;
 mod transaction;

@@ -1,4 +1,5 @@
 use crate::counters::Counters;
+use crate::spares::Spares;
 use base::{Buf, BufMut};
 use net::{Broken, Stream};
 use smallvec::SmallVec;
@@ -13,6 +14,12 @@ const PARTS_MAX: usize = 1024;
 const COPIED_MAX: u32 = 512;
 /// Sent bytes that may lie before those that are not, before these are moved to the front.
 const SENT_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes for which there is room at first: that for an answer is not made byte by byte.
+const FIRST_BYTES: usize = 128;
+/// Bytes and parts for which a connection keeps memory while nothing is queued.
+const RESTING_BYTES: usize = 1 << 10;
+const RESTING_PARTS: usize = 32;
 
 /// What [`Outbox::send`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +49,7 @@ pub struct Outbox {
     /// How much of the first part is sent.
     front_sent: usize,
     waiting: usize,
+    spares: Arc<Spares>,
     counters: Arc<Counters>,
 }
 
@@ -49,7 +57,14 @@ impl Outbox {
     /// Nothing is queued yet. What is sent and copied is counted.
     pub fn new(counters: Arc<Counters>) -> Self {
         let (small, parts) = (Vec::new(), VecDeque::new());
-        Self { small, small_sent: 0, parts, front_sent: 0, waiting: 0, counters }
+        let spares = Arc::default();
+        Self { small, small_sent: 0, parts, front_sent: 0, waiting: 0, spares, counters }
+    }
+
+    /// The same, which leaves to others what it does not need, and takes what they leave.
+    pub(crate) fn sharing(mut self, spares: Arc<Spares>) -> Self {
+        self.spares = spares;
+        self
     }
 
     /// Bytes that are queued and not sent.
@@ -61,11 +76,28 @@ impl Outbox {
         if bytes.is_empty() {
             return;
         }
+        if self.small.len() + bytes.len() > self.small.capacity() {
+            self.grow(bytes.len());
+        }
         self.small.extend_from_slice(bytes);
         self.waiting += bytes.len();
         match self.parts.back_mut() {
             Some(Part::Small(len)) => *len += bytes.len(),
             _ => self.parts.push_back(Part::Small(bytes.len())),
+        }
+    }
+
+    /// Makes room for more small bytes: much of it is what others leave.
+    fn grow(&mut self, more: usize) {
+        let (len, capacity) = (self.small.len(), self.small.capacity());
+        if len + more <= RESTING_BYTES {
+            let room = (2 * capacity).max(len + more).clamp(FIRST_BYTES, RESTING_BYTES);
+            self.small.reserve_exact(room - len);
+        } else if capacity <= RESTING_BYTES {
+            let mut spare = self.spares.take();
+            spare.clear();
+            spare.extend_from_slice(&self.small);
+            self.small = spare;
         }
     }
 
@@ -133,6 +165,19 @@ impl Outbox {
             }
         }
         Ok(Sent::All)
+    }
+
+    /// Leaves to others what nothing needs as long as nothing is queued.
+    pub(crate) fn rest(&mut self) {
+        if !self.parts.is_empty() {
+            return;
+        }
+        if self.small.capacity() > RESTING_BYTES {
+            self.spares.leave(std::mem::take(&mut self.small));
+        }
+        if self.parts.capacity() > RESTING_PARTS {
+            self.parts = VecDeque::new();
+        }
     }
 
     fn gather(&self) -> SmallVec<[IoSlice<'_>; 64]> {

@@ -119,6 +119,11 @@ impl Parameters {
         (limit(self.output[1].load(Relaxed)), Nanos(seconds.saturating_mul(1_000_000_000)))
     }
 
+    /// Whether a client may do anything for so long only.
+    pub(crate) fn has_limits_in_time(&self) -> bool {
+        self.timeout().is_some() || self.output_bytes_for_long().0 < usize::MAX
+    }
+
     /// Names and values of all.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, String)> {
         let numbers = NUMBERS.iter().zip(&self.numbers);

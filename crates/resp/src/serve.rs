@@ -62,7 +62,7 @@ pub async fn serve_from<S: Stream>(stream: Rc<S>, door: Rc<Door>, ends: Ends) ->
     let connection = Rc::new(Connection {
         stream,
         wire: Arc::new(Wire::new(ends)),
-        outbox: RefCell::new(Outbox::new(door.counters().clone())),
+        outbox: RefCell::new(door.outbox()),
         work: Bell::new(),
         room: Bell::new(),
         is_full: Cell::new(false),
@@ -94,8 +94,7 @@ pub fn turn_away(stream: &impl Stream, door: &Door) {
 impl<S: Stream> Connection<S> {
     /// Takes requests until there are no more.
     async fn read(&self, door: &Rc<Door>, session: &mut Session) -> Ended {
-        let (pool, counters) = (door.pool().clone(), door.counters().clone());
-        let mut inbox = Inbox::new(door.limits(), pool, counters);
+        let mut inbox = door.inbox();
         let mut run = Run::default();
         loop {
             loop {
@@ -134,6 +133,8 @@ impl<S: Stream> Connection<S> {
             self.send();
             self.drained(door).await;
             if inbox.has_all() {
+                inbox.rest();
+                self.outbox.borrow_mut().rest();
                 self.show_query(&inbox);
                 self.readable().await;
             } else {
@@ -225,6 +226,8 @@ impl<S: Stream> Connection<S> {
             if self.is_full.get() {
                 self.stream.writable().await;
                 let sent = self.outbox.borrow_mut().send(&*self.stream);
+                // Who reads may wait already.
+                self.outbox.borrow_mut().rest();
                 self.wire.touch();
                 self.wire.output_bytes.store(self.outbox.borrow().waiting_bytes(), Relaxed);
                 self.is_full.set(sent == Ok(Sent::Full));

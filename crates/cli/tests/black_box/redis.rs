@@ -44,7 +44,12 @@ impl Client {
         let bulk = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
         let bulks: String = words.iter().map(bulk).collect();
         let request = format!("*{}\r\n{bulks}", words.len());
-        self.0.get_mut().write_all(request.as_bytes()).expect("it is there");
+        self.send(request.as_bytes());
+        self.next()
+    }
+
+    /// The answer that comes next.
+    pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         let mut line = String::new();
         self.0.read_line(&mut line).expect("it answers");
         let line = line.trim_end();
@@ -342,5 +347,54 @@ fn clients_have_what_the_command_line_says() {
     client.says("set a x", "+OK");
     let kill = ["client", "kill", "user", "default"];
     assert_eq!(client.ask(&kill), Some(b":0".to_vec()), "one's own is left out");
+    served.stop();
+}
+
+/// Bytes of memory that a server has now.
+fn resident_bytes(served: &Serving) -> u64 {
+    let path = format!("/proc/{}/status", served.process().as_raw_nonzero());
+    let status = std::fs::read_to_string(path).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has some");
+    let kilobytes = line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number");
+    kilobytes << 10
+}
+
+/// Whatever they did before, and however much they sent at once.
+#[test]
+fn clients_that_rest_hold_a_few_kibibytes_each() {
+    const CLIENTS: u64 = 600;
+    let folder = tempfile::tempdir().expect("there is room");
+    let text = "[server]\nclock = \"none\"\nnvme_tcp = [\":0\"]\n[limits]\nconnections = 700\n[[device]]\n\
+                name = \"memory\"\ndevice = \"mem:64MiB\"\nresp = \":0\"\n\
+                [[subsystem]]\ndevice = \"memory\"\n";
+    let served = Serving::with_file(folder.path(), text);
+    Client::of(&served).says("set small 0123456789", "+OK");
+    let work = |client: &mut Client| {
+        let long = "v".repeat(100_000);
+        assert_eq!(client.ask(&["echo", &long]).map(|value| value.len()), Some(100_000));
+        // Many small answers, and many arguments.
+        client.send("get small\r\n".repeat(4_000).as_bytes());
+        for _ in 0..4_000 {
+            assert_eq!(client.next().as_deref(), Some(&b"0123456789"[..]));
+        }
+        let keys: Vec<String> = (0..3_000).map(|number| format!("key{number}")).collect();
+        let words: Vec<&str> =
+            ["exists"].into_iter().chain(keys.iter().map(|it| &it[..])).collect();
+        assert_eq!(client.ask(&words).as_deref(), Some(&b":0"[..]));
+    };
+    // What is there once, whoever comes.
+    for _ in 0..20 {
+        work(&mut Client::of(&served));
+    }
+    let before = resident_bytes(&served);
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| Client::of(&served)).collect();
+    for client in &mut clients {
+        work(client);
+    }
+    let each = resident_bytes(&served).saturating_sub(before) / CLIENTS;
+    assert!(each <= 12 << 10, "{each} bytes for each client");
+    // Others are served as before.
+    assert_eq!(Client::of(&served).ask(&["get", "none"]), None);
+    drop(clients);
     served.stop();
 }

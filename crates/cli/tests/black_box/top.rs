@@ -97,7 +97,7 @@ fn clients_of_redis_are_shown_together_and_each() {
     // Who has it counted anew does not change what the server has seen.
     busy.says("config resetstat", "+OK");
     drop((busy, idle));
-    let stopped = served.stop().stopped;
+    let stopped = served.stop();
     assert_eq!(stopped["redis"]["connections"], 2, "{stopped}");
     assert!(stopped["redis"]["commands"].as_u64().unwrap() > 10, "{stopped}");
 }

@@ -195,7 +195,9 @@ impl Clients {
     }
 
     async fn answer(&self, stream: Rc<impl Stream + 'static>, ends: Ends) {
-        within(self.monitor.as_ref(), serve_from(stream, self.door.clone(), ends)).await;
+        // What it is done inside of would keep several times its size for each client.
+        let serving = Box::pin(serve_from(stream, self.door.clone(), ends));
+        within(self.monitor.as_ref(), serving).await;
     }
 
     /// Has one served at `stream`, in a task of its own.
