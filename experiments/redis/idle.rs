@@ -1,7 +1,6 @@
 //! What clients cost that do nothing: memory, processor, and what one that works loses by them.
 
 use crate::servers::Server;
-use base::parse_size;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -102,8 +101,13 @@ fn measure(is_ours: bool, clients: usize, folder: &Path) -> Result<Shown, String
     sleep(WHILE);
     let busy = (busy_ticks(&server)? - busy) / TICKS / WHILE.as_secs_f64();
     let beside = active.work().map_err(wrong)?;
-    let each = |bytes: f64| (bytes - before) / clients as f64;
+    let each = |bytes: f64| (bytes - before) / count(clients);
     Ok(Shown { bytes: [each(came), each(worked)], busy, working: [alone, beside] })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "there are not that many")]
+fn count(of: usize) -> f64 {
+    of as f64
 }
 
 struct Client(TcpStream);
@@ -144,7 +148,7 @@ impl Client {
             self.ask(b"*2\r\n$3\r\nGET\r\n$5\r\nshort\r\n", b"$1\r\nv\r\n".len())?;
             times.push(begin.elapsed());
         }
-        let rate = times.len() as f64 / start.elapsed().as_secs_f64();
+        let rate = count(times.len()) / start.elapsed().as_secs_f64();
         times.sort_unstable();
         Ok((rate, times[times.len() * 99 / 100]))
     }
@@ -161,8 +165,8 @@ fn resident_bytes(server: &Server) -> Result<f64, String> {
     let status = told(server, "status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB"));
-    let bytes = kilobytes.and_then(|count| parse_size(&format!("{}KiB", count.trim())).ok());
-    Ok(bytes.ok_or("Linux does not say how much memory it has")? as f64)
+    let kilobytes = kilobytes.and_then(|number| number.trim().parse::<f64>().ok());
+    Ok(kilobytes.ok_or("Linux does not say how much memory it has")? * 1_024.0)
 }
 
 /// Time for which it had a core since it began, in ticks of `/proc`.

@@ -10,7 +10,7 @@ mod servers;
 
 use crate::servers::{Mode, Server};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const ROUNDS: usize = 3;
@@ -33,7 +33,7 @@ type Rates = BTreeMap<(Load, &'static str, bool), Vec<f64>>;
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("idle") {
-        return rest(std::env::temp_dir());
+        return rest(&std::env::temp_dir());
     }
     let rounds = std::env::args().nth(1).map_or(Ok(ROUNDS), |text| text.parse());
     let folder = std::env::args().nth(2).map_or_else(std::env::temp_dir, PathBuf::from);
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 }
 
 /// Measures clients that do nothing, with servers that keep what they keep in `folder`.
-fn rest(folder: PathBuf) -> ExitCode {
+fn rest(folder: &Path) -> ExitCode {
     let folder = folder.join(format!("kvasir-redis-{}", std::process::id()));
     let made = std::fs::create_dir_all(&folder).map_err(|error| error.to_string());
     let done = made.and_then(|()| idle::run(std::env::args().skip(2), &folder));
@@ -68,7 +68,7 @@ fn rest(folder: PathBuf) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn measure(rounds: usize, folder: &std::path::Path) -> Result<Rates, String> {
+fn measure(rounds: usize, folder: &Path) -> Result<Rates, String> {
     let mut rates = Rates::new();
     for round in 1..=rounds {
         for mode in Mode::ALL {

@@ -10,8 +10,8 @@ pub(crate) struct Pace {
     at: Nanos,
     /// Commands until then.
     commands: u64,
-    /// Commands in a thousand seconds.
-    pace: u64,
+    /// In a thousand seconds.
+    rate: u64,
 }
 
 impl Pace {
@@ -25,8 +25,8 @@ impl Pace {
     fn at(self, now: Nanos, commands: u64) -> Self {
         let passed = u128::from(now.0.saturating_sub(self.at.0));
         let done = u128::from(commands.saturating_sub(self.commands)) * 1_000;
-        let pace = (u128::from(self.pace) + done) * SECOND_NS / (SECOND_NS + passed);
-        Self { at: now, commands, pace: u64::try_from(pace).unwrap_or(u64::MAX) }
+        let rate = (u128::from(self.rate) + done) * SECOND_NS / (SECOND_NS + passed);
+        Self { at: now, commands, rate: u64::try_from(rate).unwrap_or(u64::MAX) }
     }
 }
 
@@ -59,7 +59,7 @@ impl Door {
         let mut ranks: Vec<(u64, u64)> = Vec::with_capacity(clients.len());
         for (id, client) in clients.iter_mut() {
             client.pace = client.pace.at(now, client.wire.commands());
-            ranks.push((u64::MAX - client.pace.pace, *id));
+            ranks.push((u64::MAX - client.pace.rate, *id));
         }
         if ranks.len() > most {
             ranks.select_nth_unstable(most);
@@ -95,7 +95,7 @@ mod tests {
         for (millis, commands) in steps {
             pace = pace.at(Nanos(pace.at.0 + millis * 1_000_000), pace.commands + commands);
         }
-        pace.pace
+        pace.rate
     }
 
     #[test]

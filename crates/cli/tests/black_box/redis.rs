@@ -364,8 +364,8 @@ fn resident_bytes(served: &Serving) -> u64 {
 fn clients_that_rest_hold_a_few_kibibytes_each() {
     const CLIENTS: u64 = 600;
     let folder = tempfile::tempdir().expect("there is room");
-    let text = "[server]\nclock = \"none\"\nnvme_tcp = [\":0\"]\n[limits]\nconnections = 700\n[[device]]\n\
-                name = \"memory\"\ndevice = \"mem:64MiB\"\nresp = \":0\"\n\
+    let text = "[server]\nclock = \"none\"\nnvme_tcp = [\":0\"]\n[limits]\nconnections = 700\n\
+                [[device]]\nname = \"memory\"\ndevice = \"mem:64MiB\"\nresp = \":0\"\n\
                 [[subsystem]]\ndevice = \"memory\"\n";
     let served = Serving::with_file(folder.path(), text);
     Client::of(&served).says("set small 0123456789", "+OK");

@@ -83,7 +83,8 @@ fn clients_of_redis_are_shown_together_and_each() {
     assert!(rate(redis) > 10.0, "{redis}");
     let received = redis["bytes_received_per_second"].as_f64().unwrap();
     let request = "*3\r\n$3\r\nset\r\n$3\r\nkey\r\n$5\r\nvalue\r\n".len();
-    assert!((received / rate(redis) / request as f64 - 1.0).abs() < 0.1, "{redis}");
+    let request = f64::from(u32::try_from(request).unwrap());
+    assert!((received / rate(redis) / request - 1.0).abs() < 0.1, "{redis}");
     let clients = sample["redis_clients"].as_array().unwrap();
     assert_eq!((&clients[0]["name"], &clients[0]["database"]), (&"busy".into(), &3.into()));
     assert!((rate(&clients[0]) / rate(redis) - 1.0).abs() < 0.1, "{sample}");

@@ -102,6 +102,7 @@ fn millionths(part: u64, whole: u64) -> u64 {
     u64::try_from(millionths).unwrap_or(u64::MAX)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "other pages can be refused")]
 fn read(asked: &Asked<'_>) -> Result<Vec<u8>, Status> {
     Ok(EngineFigures::of(asked.subsystem, asked.subsystems).as_bytes().to_vec())
 }
