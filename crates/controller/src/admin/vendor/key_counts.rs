@@ -13,8 +13,8 @@ pub(super) const PAGE: VendorPage = VendorPage { id: KeyCounts::LOG_PAGE, read }
 const ALL: [u32; 2] = [0, u32::MAX];
 
 /// How many keys the namespace of the command's NSID holds, and how many of them List omits: log
-/// page C1h. With NSID 0 or `FFFFFFFFh` those of all key-value namespaces that the host has. All are
-/// 64-bit numbers, little endian.
+/// page C1h. With NSID 0 or `FFFFFFFFh` those of all key-value namespaces that the host has. All
+/// are 64-bit numbers, little endian.
 #[derive(
     Clone, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
