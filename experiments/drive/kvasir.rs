@@ -23,6 +23,8 @@ pub(crate) struct Load {
     pub(crate) more: &'static [&'static str],
     /// Operations due in a second, if they come at a rate.
     pub(crate) rate: Option<u64>,
+    /// Memory for values.
+    pub(crate) cache: &'static str,
 }
 
 /// How it went.
@@ -61,7 +63,8 @@ impl Kvasir {
     }
 
     fn words(&self, load: &Load) -> Vec<String> {
-        let target = format!("file:{}?durability={}", self.file.display(), load.durability);
+        let (file, durability) = (self.file.display(), load.durability);
+        let target = format!("file:{file}?durability={durability}&cache={}", load.cache);
         let (keys, ops) = (load.keys.to_string(), load.ops.to_string());
         let (depth, rate) = (load.depth.to_string(), load.rate.map(|rate| rate.to_string()));
         let mut words = vec!["bench", load.workload, "--json", "--target", &target];
@@ -77,7 +80,8 @@ impl Kvasir {
     /// Seconds that it takes to open it. Its checkpoint is made anew after that.
     pub(crate) fn open(&self) -> Result<f64, String> {
         let (workload, durability) = ("exist", "capacitor");
-        let load = Load { workload, durability, keys: 1, ops: 1, depth: 1, more: &[], rate: None };
+        let (keys, ops, depth, more, rate) = (1, 1, 1, &[], None);
+        let load = Load { workload, durability, keys, ops, depth, more, rate, cache: "off" };
         Ok(self.bench(&load)?.of("opened_ns") / 1e9)
     }
 

@@ -205,8 +205,8 @@ impl Store {
         }
     }
 
-    /// Tells the store that a write of `key`, which was expected, comes next: also the header of the
-    /// record that the index has is in the processor's cache when it arrives.
+    /// Tells the store that a write of `key`, which was expected, comes next: also the header of
+    /// the record that the index has is in the processor's cache when it arrives.
     #[inline]
     pub fn expect_write(&self, space: KeySpaceId, key: &Key) {
         if let Ok(table) = self.table(space) {
