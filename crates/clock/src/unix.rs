@@ -1,4 +1,4 @@
-use crate::schedule::with;
+use crate::schedule::{Schedule, with};
 use base::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -46,10 +46,18 @@ pub fn set_unix_now(date: UnixMillis) {
     });
 }
 
+impl Schedule {
+    /// Sets the date from outside, to `date` or to what it is by now if that is later.
+    pub fn set_date(&mut self, date: UnixMillis) {
+        let begun = date.0.saturating_sub(self.now.0 / 1_000_000);
+        self.unix_start = self.unix_start.max(UnixMillis(begun));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Schedule, install, uninstall};
+    use crate::{install, uninstall};
 
     /// Runs `f` on a clock that stands at `now`.
     fn at(

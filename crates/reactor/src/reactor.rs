@@ -3,7 +3,7 @@ use crate::driver::Driver;
 use crate::fellows::Fellow;
 use crate::lateness::Lateness;
 use base::Nanos;
-use clock::{LocalFuture, Schedule, TaskId, TraceSink, Turn};
+use clock::{LocalFuture, Schedule, TaskId, TraceSink, Turn, UnixMillis};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -162,6 +162,11 @@ impl Reactor {
         let wall = brake.clone();
         schedule.set_wall(Some(Box::new(move || wall.wall())));
         brake
+    }
+
+    /// See [`Schedule::set_date`].
+    pub(crate) fn set_date(&mut self, date: UnixMillis) {
+        self.schedule.as_mut().expect("a reactor is not run from within itself").set_date(date);
     }
 
     pub(crate) fn drive<T>(

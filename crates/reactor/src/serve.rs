@@ -5,9 +5,9 @@ use crate::reactor::Reactor;
 use crate::remote::Remote;
 use crate::ring::RingError;
 use base::Nanos;
-use clock::Turn;
+use clock::{Turn, UnixMillis};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long a reactor looks for more after it had something to do, before it sleeps. Being woken
 /// costs 13 us of a round trip at queue depth 1 (7 us spun, 20 us slept) and nothing from depth 32
@@ -22,10 +22,17 @@ const SPIN_MAX: Nanos = Nanos::from_micros(200);
 /// Tasks polled in a row before the outside is looked at although there are more.
 const POLLS_MAX: u32 = 64;
 
+/// The date of this machine.
+fn today() -> UnixMillis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
 impl Reactor {
     /// As [`Self::run_in_real_time`], and serves sockets and messages meanwhile; see
     /// [`crate::TcpStream`], [`crate::mailbox`]. When nothing is left to happen it waits for what
-    /// comes from outside, however long: it ends when `root` does.
+    /// comes from outside, however long: it ends when `root` does. The date is this machine's when
+    /// that begins, and goes on with the clock.
     ///
     /// A reactor is always served under the same `remote`, and on one thread.
     pub fn serve<T>(
@@ -45,6 +52,7 @@ impl Reactor {
             }
         };
         assert!(driver.remote().is(remote), "a reactor is served under one remote");
+        self.set_date(today());
         let brake = self.set_wall();
         let mut slot = Some(driver);
         let mut lateness = Lateness::new();

@@ -3,11 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use base::Nanos;
-use clock::Stage;
+use clock::{Stage, UnixMillis};
 use reactor::{Load, Reactor, Remote, stopped};
 use std::cell::Cell;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[test]
 fn timers_are_kept_and_a_dry_clock_ends_nothing() {
@@ -142,4 +142,25 @@ fn what_is_left_is_dropped_with_the_reactor() {
     drop(reactor);
     assert_eq!(Rc::strong_count(&alive), 1);
     remote.stop();
+}
+
+#[test]
+fn the_date_is_that_of_the_machine() {
+    let today = || {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        UnixMillis(u64::try_from(since.as_millis()).unwrap())
+    };
+    let (remote, mut reactor) = (Remote::new().unwrap(), Reactor::new(None));
+    for _ in 0..2 {
+        let before = today();
+        let later = async {
+            clock::sleep(Nanos(20_000_000), Stage::Array).await;
+            clock::unix_now()
+        };
+        let (date, _) = reactor.serve(&remote, later).unwrap();
+        // Each of the two is cut to a millisecond.
+        let earliest = UnixMillis(before.0 + 19);
+        let latest = UnixMillis(today().0 + 1);
+        assert!((earliest..=latest).contains(&date), "{earliest:?}, {date:?}, {latest:?}");
+    }
 }

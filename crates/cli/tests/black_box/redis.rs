@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A client that asks one thing after the other.
 pub(crate) struct Client(BufReader<TcpStream>);
@@ -124,6 +124,35 @@ fn what_a_client_of_redis_was_told_of_outlives_a_kill() {
     served.stop();
     let checked = kvasir(["check", shown(&path)]);
     assert_eq!((checked.code, &checked.stderr[..]), (Some(0), ""), "{}", checked.stdout);
+}
+
+/// Dates are those of the machine, so that time goes on while nobody serves.
+#[test]
+fn what_has_expired_is_not_there_again_after_a_restart() {
+    let (_folder, path) = formatted();
+    let words = ["--device", shown(&path), "--resp", ":0"];
+    let today = || SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later").as_secs();
+    for signal in [Signal::TERM, Signal::KILL] {
+        let served = Serving::start(words);
+        let mut client = Client::of(&served);
+        let date = (today() + 1_000).to_string();
+        assert_eq!(client.ask(&["set", "stays", "v", "exat", &date]), Some(b"+OK".to_vec()));
+        client.says("set goes v px 1", "+OK");
+        client.says("set ends v px 1500", "+OK");
+        client.says("hset fields a 1", ":1");
+        client.says("pexpire fields 1", ":1");
+        sleep(Duration::from_millis(100));
+        client.says("exists goes fields", ":0");
+        served.end(signal);
+        sleep(Duration::from_millis(1_500));
+        let served = Serving::start(words);
+        let mut client = Client::of(&served);
+        client.says("exists goes fields ends stays", ":1");
+        let left = client.ask(&["ttl", "stays"]).expect("a number");
+        let left = String::from_utf8_lossy(&left[1..]).parse::<u64>().expect("a number");
+        assert!((900..1_000).contains(&left), "{left}");
+        served.stop();
+    }
 }
 
 /// What the stock binding of YCSB sends: a hash for each record, and a sorted set of their names.
