@@ -290,7 +290,7 @@ fn what_is_no_state_or_is_of_another_device_is_refused() {
     assert_eq!(problem(&profile, &bytes[..8]), "is no saved device");
     let mut newer = bytes.clone();
     newer[8..12].copy_from_slice(&7_u32.to_le_bytes());
-    let expected = "has format 7, but this version of kvasir reads format 4 only";
+    let expected = "has format 7, but this version of kvasir reads format 5 only";
     assert_eq!(problem(&profile, &newer), expected);
     let faster = self::profile(&[("read_us = 45", "read_us = 44")]);
     let expected = "is of the profile changed.toml, which is not the same as changed.toml now";
