@@ -83,6 +83,11 @@ impl Users {
         self.everybody().is_some()
     }
 
+    /// The name of a user that somebody may be without a password.
+    pub fn without_password(&self) -> Option<&str> {
+        self.all().find(|user| user.is_on && user.needs_none).map(|user| &user.name[..])
+    }
+
     /// The user that whoever comes is, if that needs no password.
     pub(crate) fn everybody(&self) -> Option<Arc<User>> {
         self.0.get(DEFAULT).filter(|user| user.is_on && user.needs_none).cloned()

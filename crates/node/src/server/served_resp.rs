@@ -67,9 +67,11 @@ impl ServedResp {
     fn check(&self, text: &str, address: SocketAddr, other_way: &str) -> Result<(), String> {
         let why = match &self.users {
             _ if address.ip().is_loopback() => return Ok(()),
-            Some(users) if !users.are_open() => return Ok(()),
-            None => "there are no users",
-            Some(_) => "the user default needs no password",
+            None => "there are no users".to_owned(),
+            Some(users) => match users.without_password() {
+                None => return Ok(()),
+                Some(name) => format!("the user {name} needs no password"),
+            },
         };
         Err(format!(
             "{text:?} is for other machines too, and {why}: give --resp-users a file in which \

@@ -191,6 +191,11 @@ fn what_is_no_user_is_said_with_its_line() {
     }
     assert!(!Users::parse("").expect("nobody").are_open(), "nobody may come");
     assert!(Users::default().are_open());
+    assert_eq!(Users::default().without_password(), Some("default"));
+    let guest = Users::parse("user guest on nopass").expect("it is right");
+    assert_eq!((guest.are_open(), guest.without_password()), (false, Some("guest")));
+    let nobody = Users::parse("user off off nopass\nuser b on >secret").expect("it is right");
+    assert_eq!(nobody.without_password(), None);
 }
 
 #[test]
