@@ -52,8 +52,8 @@ pub enum NotServed {
     Memory(String),
     /// It has no durability and no checkpoints.
     #[error(
-        "durability, checkpoint and scrub are of a drive on a file or a block device: name the \
-         path of one"
+        "durability, checkpoint, scrub and cache are of a drive on a file or a block device: name \
+         the path of one"
     )]
     NotADisk,
 }

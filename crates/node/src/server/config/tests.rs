@@ -332,7 +332,7 @@ fn a_device_that_cannot_be_served_is_named() {
         (
             "seed = 7",
             "durability = \"group\"",
-            "line 17: durability, checkpoint and scrub are of a drive on a file or a block \
+            "line 17: durability, checkpoint, scrub and cache are of a drive on a file or a block \
              device: name the path of one",
         ),
         (
