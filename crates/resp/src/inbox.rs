@@ -367,12 +367,12 @@ impl Inbox {
         let more_comes = self.was_full && (self.reads_ahead || !is_apart);
         self.reads_ahead = more_comes || self.requests > 1;
         self.requests = 0;
-        self.make_room();
+        let room = self.make_room();
         let mut data: &mut [u8] = &mut [];
         if let Part::Apart(buf, filled, len) = &mut self.part {
             data = &mut buf.as_mut()[*filled..*len];
         }
-        let staging = &mut self.staging[self.end..];
+        let staging = &mut self.staging[self.end..self.end + room];
         let (data_len, asked) = (data.len(), data.len() + staging.len());
         let mut parts = [IoSliceMut::new(data), IoSliceMut::new(staging)];
         let parts = if data_len == 0 { &mut parts[1..] } else { &mut parts[..] };
@@ -408,8 +408,9 @@ impl Inbox {
         }
     }
 
-    /// Makes room behind what has come, and gives back what is not needed any more.
-    fn make_room(&mut self) {
+    /// Makes room behind what has come, and gives back what is not needed any more. Says how much
+    /// is to be read.
+    fn make_room(&mut self) -> usize {
         self.staging.copy_within(self.start..self.end, 0);
         self.at -= self.start;
         self.end -= self.start;
@@ -418,12 +419,16 @@ impl Inbox {
         if self.end == 0 && self.staging.len() > room {
             self.spares.leave(std::mem::take(&mut self.staging));
         }
-        if self.reads_ahead && self.staging.len() < room {
-            let mut spare = self.spares.take();
-            spare.resize(self.end + room, 0);
-            spare[..self.end].copy_from_slice(&self.staging[..self.end]);
-            self.staging = spare;
+        let len = self.end + room;
+        // Whoever leaves a long one has taken one, so that they do not become more and more.
+        let is_short = self.staging.len() <= READ_BYTES;
+        if is_short && len > READ_BYTES {
+            let short = std::mem::replace(&mut self.staging, self.spares.take());
+            self.staging.resize(self.staging.len().max(len), 0);
+            self.staging[..self.end].copy_from_slice(&short[..self.end]);
+        } else if self.staging.len() < len {
+            self.staging.resize(len, 0);
         }
-        self.staging.resize(self.end + room, 0);
+        room
     }
 }

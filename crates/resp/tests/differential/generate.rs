@@ -161,7 +161,6 @@ const FORMS: &[&str] = &[
     "slowlog reset",
     "slowlog get nosuch",
     "slowlog nosuch",
-    "latency reset",
     "latency history v",
     "latency nosuch",
     "client kill nosuch",
