@@ -155,6 +155,36 @@ fn joined_children_run_side_by_side_and_the_slowest_counts() {
 }
 
 #[test]
+fn what_is_joined_at_once_goes_on_ahead_of_others_as_far_as_it_can() {
+    let log = Rc::new(RefCell::new(Vec::new()));
+    let note = |what: &'static str| log.borrow_mut().push(what);
+    Reactor::new(None).run(async {
+        let other = log.clone();
+        clock::spawn(async move { other.borrow_mut().push("another") });
+        let children = [0, 40, 30].into_iter().map(|time| {
+            let log = log.clone();
+            async move {
+                log.borrow_mut().push("begins");
+                if time > 0 {
+                    clock::sleep(Nanos(time), Stage::Array).await;
+                }
+                log.borrow_mut().push("ends");
+                time
+            }
+        });
+        assert_eq!(clock::join_at_once(children).await, [0, 40, 30]);
+        note("joined");
+        assert_eq!(clock::now(), Nanos(40));
+        // As long as the one that took longest.
+        assert_eq!(clock::stages()[Stage::Array], Nanos(40));
+        let none = clock::join_at_once(std::iter::empty::<std::future::Ready<()>>()).await;
+        assert!(none.is_empty());
+    });
+    let expected = ["begins", "ends", "begins", "begins", "another", "ends", "ends", "joined"];
+    assert_eq!(*log.borrow(), expected);
+}
+
+#[test]
 fn a_parked_task_goes_on_when_it_is_woken() {
     Reactor::new(None).run(async {
         let sleeper = clock::current();
