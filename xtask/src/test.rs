@@ -1,7 +1,7 @@
 use crate::cargo::Cargo;
 use crate::soak::LONG;
 use crate::tally::Tally;
-use crate::tool::{DISSECTOR, LINKER, REDIS};
+use crate::tool::{DISSECTOR, LINKER, OPENSSL, REDIS};
 use crate::{layers, tidy};
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -23,6 +23,7 @@ const STEPS: [(&str, Step); 10] = [
     ("programs", |_, _| {
         DISSECTOR.ensure_present_if_possible();
         REDIS.ensure_present_if_possible();
+        OPENSSL.ensure_present_if_possible();
         Ok(())
     }),
     ("tests", |root, tally| {

@@ -4,25 +4,33 @@ use std::process::{Command, Stdio};
 /// A program that `test` runs, and Debian's packages that have it.
 pub(crate) struct Tool {
     program: &'static str,
+    /// What has it say its version.
+    version: &'static str,
     packages: &'static [&'static str],
 }
 
 /// What rustc links with. A machine that can run this without it has its build from elsewhere, a
 /// cache for instance, and fails only at the first crate that is linked anew.
-pub(crate) const LINKER: Tool = Tool { program: "cc", packages: &["gcc", "libc6-dev"] };
+pub(crate) const LINKER: Tool =
+    Tool { program: "cc", version: "--version", packages: &["gcc", "libc6-dev"] };
 
 /// What reads captured packets. Without it the tests that show it some are skipped.
-pub(crate) const DISSECTOR: Tool = Tool { program: "tshark", packages: &["tshark"] };
+pub(crate) const DISSECTOR: Tool =
+    Tool { program: "tshark", version: "--version", packages: &["tshark"] };
 
 /// What the answers of the door of the Redis protocol are compared with. Without it the tests that
-/// do so are skipped. With its redis-cli and another implementation of TLS that door is entered.
+/// do so are skipped.
 pub(crate) const REDIS: Tool =
-    Tool { program: "redis-server", packages: &["redis-server", "openssl"] };
+    Tool { program: "redis-server", version: "--version", packages: &["redis-server"] };
+
+/// Another implementation of TLS, by which that door is entered. Without it such tests are skipped.
+pub(crate) const OPENSSL: Tool =
+    Tool { program: "openssl", version: "version", packages: &["openssl"] };
 
 impl Tool {
     /// Makes sure that the program is there, and installs it where that can be done.
     pub(crate) fn ensure_present(&self) -> Result<()> {
-        let Self { program, packages } = self;
+        let Self { program, packages, .. } = self;
         let names = packages.join("` and `");
         if self.is_present() {
             return Ok(());
@@ -53,7 +61,7 @@ impl Tool {
     }
 
     fn is_present(&self) -> bool {
-        succeeds(self.program, &["--version"])
+        succeeds(self.program, &[self.version])
     }
 }
 
