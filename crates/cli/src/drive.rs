@@ -2,6 +2,7 @@
 
 mod check;
 mod content;
+mod fill;
 mod format;
 mod inspect;
 mod look;
@@ -15,8 +16,9 @@ pub(crate) use inspect::run as inspect;
 use crate::output::Failure;
 use disk::{Access, File};
 use media::Durability;
-use node::{DURABILITIES, DiskError};
+use node::DURABILITIES;
 use reactor::{Fellow, Reactor, Remote, fellows};
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,9 +38,8 @@ pub(crate) fn serve_among<T>(
     reactors: u8,
     act: impl AsyncFnOnce(Vec<(Fellow, Remote)>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let broken = |error: &dyn std::fmt::Display| {
-        Failure::Broken(format!("this machine gives no reactor: {error}"))
-    };
+    let broken =
+        |error: &dyn Display| Failure::Broken(format!("this machine gives no reactor: {error}"));
     let remotes: io::Result<Vec<_>> = (0..reactors).map(|_| Remote::new()).collect();
     let remotes = remotes.map_err(|error| broken(&error))?;
     let mut places = fellows(&remotes).into_iter().zip(remotes);
@@ -50,7 +51,7 @@ pub(crate) fn serve_among<T>(
 }
 
 /// What is wrong with the drive on `file`, with what the disk said if it failed.
-pub(crate) fn failure(path: &Path, file: &File, error: &DiskError) -> Failure {
+pub(crate) fn failure(path: &Path, file: &File, error: &dyn Display) -> Failure {
     let of = path.display();
     match file.failure() {
         Some(failure) => Failure::Broken(format!("{of}: {error}: {failure}")),

@@ -8,6 +8,7 @@ that it may be overwritten; what others use is not overwritten at all.
 
 Examples:
   kvasir format drive.kv --size 10GiB
+  kvasir format drive.kv --size 10GiB --fill
   kvasir format /dev/nvme1n1
   kvasir serve --device ./drive.kv --nvme-tcp :4420";
 
@@ -23,6 +24,10 @@ pub(crate) struct FormatArgs {
     /// Overwrite what is there
     #[arg(long)]
     pub(crate) force: bool,
+    /// Write all of it once, with zeros: takes a while, and the first stores are as fast as later
+    /// ones then
+    #[arg(long)]
+    pub(crate) fill: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,8 +1,10 @@
+use super::fill::fill;
 use super::report::DriveReport;
 use super::{failure, open, serve};
 use crate::args::FormatArgs;
 use crate::output::{Failure, Output};
 use crate::path::shown;
+use crate::progress::{Progress, Unit};
 use disk::{Access, Found, create, probe};
 use media::Format;
 use node::DiskDrive;
@@ -17,9 +19,24 @@ pub(crate) fn run(args: &FormatArgs) -> Result<Output, Failure> {
     let path = &args.path;
     let found = probe(path).map_err(Failure::refused)?;
     prepare(args, &found)?;
+    let made = make(args);
+    if made.is_err() && matches!(found, Found::Absent) {
+        // It is ours, and no drive.
+        let _ = fs::remove_file(path);
+    }
+    made
+}
+
+fn make(args: &FormatArgs) -> Result<Output, Failure> {
+    let path = &args.path;
     let file = open(path, Access::Write)?;
     let format = Format { id: random()?, secret: random()?, extent_bytes: None };
+    let mut bar = Progress::new(args.json).bar("filling", Unit::Bytes);
     let info = serve(async {
+        if args.fill {
+            let filled = fill(&file, |done, all| bar.set(done, all)).await;
+            filled.map_err(|error| failure(path, &file, &error))?;
+        }
         let made = DiskDrive::format(file.clone(), format).await;
         made.map_err(|error| failure(path, &file, &error))
     })?;

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Output, Failure> {
         Some(number) => {
             let facts = extent(path, &drive, number)?;
             let content = drive.store().extent_content(facts.id).await;
-            let pages = content.map_err(|error| failure(path, &file, &error.into()))?;
+            let pages = content.map_err(|error| failure(path, &file, &error))?;
             let content = Content::new(&drive, &facts, &pages);
             Ok(if args.json { Output::json(&content) } else { Output::new(content.text()) })
         }

@@ -50,6 +50,20 @@ fn a_path_that_holds_something_is_formatted_only_by_force() {
     let none = folder.path().join("none");
     assert!(refused(&["format", shown(&none)]).contains("--size says how large"));
     assert!(refused(&["format", shown(&none), "--size", "1MiB"]).contains("too few"));
+    assert!(!none.exists(), "what was made for nothing stays");
+}
+
+#[test]
+fn a_drive_that_was_filled_has_no_place_left_that_was_never_written() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("drive.kv");
+    let made = json(["format", shown(&path), "--size", SIZE, "--fill", "--json"]);
+    assert!(made["extents"].as_u64() > Some(0), "{made}");
+    // Where a file system tells of these, it shows what only has its place as a hole.
+    let file = fs::File::open(&path).unwrap();
+    let hole = rustix::fs::seek(&file, rustix::fs::SeekFrom::Hole(1 << 20)).unwrap();
+    assert_eq!(hole, file.metadata().unwrap().len());
+    assert_eq!(kvasir(["check", shown(&path)]).code, Some(0));
 }
 
 /// Where `mkfs.ext4` is not installed a file system cannot be made.
