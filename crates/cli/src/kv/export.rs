@@ -17,13 +17,23 @@ use std::path::Path;
 /// Does what `args` ask.
 pub(super) fn run(args: &ExportArgs) -> Result<Output, Failure> {
     let uri = super::database(&args.target)?;
+    let was_there = args.file.exists();
+    let moved = export(args, &uri);
+    if moved.is_err() && !was_there && args.file.metadata().is_ok_and(|found| found.len() == 0) {
+        // It is ours, and nothing in it can be gone on with.
+        let _ = std::fs::remove_file(&args.file);
+    }
+    moved
+}
+
+fn export(args: &ExportArgs, uri: &Uri) -> Result<Output, Failure> {
     let file = open(&args.file)?;
     let mut bar = Progress::new(args.json).bar("exporting", Unit::Count);
-    let (totals, left_out, is_resumed, size) = redis::with(&uri, async |connections| {
+    let (totals, left_out, is_resumed, size) = redis::with(uri, async |connections| {
         let server = &connections[0];
-        let info = redis::info(&uri, server).await?;
-        let started = Started::of(&uri, &info, file, &args.file)?;
-        let mut source = Source::new(&uri, server, args.skip);
+        let info = redis::info(uri, server).await?;
+        let started = Started::of(uri, &info, file, &args.file)?;
+        let mut source = Source::new(uri, server, args.skip);
         let is_resumed = started.cursor.is_some();
         let totals = copy(&mut source, started, &mut bar, &args.file).await?;
         let size = source.size().await?;

@@ -136,6 +136,9 @@ fn a_file_that_is_no_archive_or_another_one_is_refused_and_stays() {
     refused(&kvasir(words("import", &second, &to_uri)), "no archive of kvasir kv export");
     refused(&kvasir(words("export", &second, &to_uri)), "is not empty, and it is no archive");
     refused(&kvasir(words("export", &first, "sim:moke")), "use resp://HOST:PORT/DATABASE");
+    let third = folder.path().join("third");
+    refused(&kvasir(words("export", &third, "resp://127.0.0.1:1/0")), "cannot connect to");
+    assert!(!third.exists(), "a file without anything in it stays");
     let bytes = fs::read(&first).expect("it is there");
     fs::write(&second, &bytes[..bytes.len() / 2]).expect("it is ours");
     refused(
