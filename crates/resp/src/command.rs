@@ -9,6 +9,7 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::session::Session;
 use crate::transaction::Transaction;
+use crate::word::{Words, help};
 use base::Key;
 use clock::LocalFuture;
 use engine::KeySpaceId;
@@ -67,9 +68,6 @@ pub(crate) const NO_KEYS: Keys = (0, 0, 0);
 pub(crate) const ONE_KEY: Keys = (1, 1, 1);
 /// All are.
 pub(crate) const ALL_KEYS: Keys = (1, -1, 1);
-
-/// Words that may follow a name, each with its arity.
-pub(crate) type Words = &'static [(&'static str, i64)];
 
 /// What a command comes to.
 pub(crate) type Outcome = Result<Reply, Failure>;
@@ -142,14 +140,13 @@ impl Command {
     /// Its name with the word that says what is to be done, as a client is told it.
     pub(crate) fn full_name(&self, request: Request<'_>) -> String {
         let asked = if request.len() > 1 { request.arg(1) } else { &[] };
-        let mut words = self.words().iter().map(|(word, _)| word);
-        match words.find(|word| asked.eq_ignore_ascii_case(word.as_bytes())) {
-            Some(word) => format!("{}|{word}", self.name),
+        match self.words().iter().find(|word| word.is(asked)) {
+            Some(word) => format!("{}|{}", self.name, word.name),
             None => self.name.to_owned(),
         }
     }
 
-    /// What may follow its name, if that says what is to be done; each with its arity.
+    /// What may follow its name, if that says what is to be done.
     pub(crate) fn words(&self) -> Words {
         match self.name {
             "acl" => acl::WORDS,
@@ -171,7 +168,7 @@ impl Command {
         if words.is_empty() || request.len() == 1 {
             return true;
         }
-        words.iter().any(|(word, _)| request.arg(1).eq_ignore_ascii_case(word.as_bytes()))
+        words.iter().any(|word| word.is(request.arg(1)))
     }
 
     /// Whether it may have so many arguments, its name among them.
@@ -189,13 +186,12 @@ impl Command {
             return Ok(());
         }
         let asked = request.arg(1);
-        let known = |(word, _): &&(&str, i64)| asked.eq_ignore_ascii_case(word.as_bytes());
-        let Some((word, arity)) = self.words().iter().find(known) else {
+        let Some(word) = self.words().iter().find(|word| word.is(asked)) else {
             let help = format!("'. Try {} HELP.", name.to_ascii_uppercase());
             return Err(Failure::quoting("ERR unknown subcommand '", asked, &help));
         };
-        if !fits(*arity, args) {
-            return Err(Failure::told(wrong_number(&format!("{name}|{word}"))));
+        if !fits(word.arity, args) {
+            return Err(Failure::told(wrong_number(&format!("{name}|{}", word.name))));
         }
         Ok(())
     }
@@ -244,8 +240,13 @@ impl Call<'_> {
 
     /// Which of its words the second argument is.
     pub(crate) fn word(&self) -> &'static str {
-        let words = self.command.words().iter().map(|(word, _)| *word);
-        words.into_iter().find(|word| self.is_word(1, word)).unwrap_or_default()
+        let mut words = self.command.words().iter();
+        words.find(|word| self.is_word(1, word.name)).map(|word| word.name).unwrap_or_default()
+    }
+
+    /// What there is of the command.
+    pub(crate) fn help(&self) -> Reply {
+        help(self.command.name, self.command.words())
     }
 
     /// What is told of a date that is none.

@@ -44,7 +44,7 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
             return Reply::error("ERR the commands of a transaction take too much memory");
         }
         queue.requests.push(kept);
-        return Reply::Status("QUEUED");
+        return Reply::status("QUEUED");
     }
     let began = clock::host_now();
     let reply = once(door, session, command, request).await.unwrap_or_else(Failure::reply);

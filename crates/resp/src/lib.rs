@@ -74,6 +74,7 @@ mod users;
 mod values;
 mod watcher;
 mod wire;
+mod word;
 
 pub use census::ClientCensus;
 pub use client_limits::ClientLimits;

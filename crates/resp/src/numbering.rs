@@ -24,8 +24,8 @@ fn numbering() -> &'static Numbering {
         for command in Command::all() {
             first.push(u16::try_from(names.len()).expect("there are no 65,536 commands"));
             names.push(command.name.to_owned());
-            names
-                .extend(command.words().iter().map(|(word, _)| format!("{}|{word}", command.name)));
+            let words = command.words().iter();
+            names.extend(words.map(|word| format!("{}|{}", command.name, word.name)));
         }
         Numbering { first, names }
     })
@@ -64,7 +64,7 @@ impl CommandNumber {
         }
         let asked = request.arg(1);
         let mut numbers = (first + 1..).zip(words);
-        let found = numbers.find(|(_, (word, _))| asked.eq_ignore_ascii_case(word.as_bytes()));
+        let found = numbers.find(|(_, word)| word.is(asked));
         Self(found.map_or(first, |(number, _)| number))
     }
 

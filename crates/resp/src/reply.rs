@@ -16,8 +16,8 @@ pub enum Protocol {
 /// The answer to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
-    /// A word, as OK.
-    Status(&'static str),
+    /// A word, as OK, or a line for people.
+    Status(Cow<'static, str>),
     /// Why there is no other answer: a word in capitals, and a sentence.
     Error(Cow<'static, [u8]>),
     Integer(i64),
@@ -38,7 +38,12 @@ pub(crate) enum Reply {
 }
 
 impl Reply {
-    pub(crate) const OK: Self = Self::Status("OK");
+    pub(crate) const OK: Self = Self::status("OK");
+
+    /// A word.
+    pub(crate) const fn status(word: &'static str) -> Self {
+        Self::Status(Cow::Borrowed(word))
+    }
 
     /// 1 or 0.
     pub(crate) const fn flag(is_true: bool) -> Self {

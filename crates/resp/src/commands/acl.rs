@@ -1,9 +1,8 @@
-use crate::command::{
-    ADMIN, CATEGORIES, Call, Command, FAMILIES, NO_KEYS, Outcome, Words, wrong_number,
-};
+use crate::command::{ADMIN, CATEGORIES, Call, Command, FAMILIES, NO_KEYS, Outcome, wrong_number};
 use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::users::User;
+use crate::word::{HELP, Words, word};
 use std::future::ready;
 
 pub(crate) const COMMANDS: &[Command] = &[Command {
@@ -15,8 +14,14 @@ pub(crate) const COMMANDS: &[Command] = &[Command {
     run: |mut call| Box::pin(ready(acl(&mut call))),
 }];
 
-pub(crate) const WORDS: Words =
-    &[("whoami", 2), ("list", 2), ("users", 2), ("getuser", 3), ("cat", -2)];
+pub(crate) const WORDS: Words = &[
+    word("whoami", 2, "", "Tell the name of this connection's user"),
+    word("list", 2, "", "Tell what each user may do, as lines of a file of users"),
+    word("users", 2, "", "Tell the names of all users"),
+    word("getuser", 3, "name", "Tell what a user may do"),
+    word("cat", -2, "[category]", "Tell the kinds of commands, or the commands of a kind"),
+    HELP,
+];
 
 fn acl(call: &mut Call<'_>) -> Outcome {
     let users = call.door.users();
@@ -27,7 +32,8 @@ fn acl(call: &mut Call<'_>) -> Outcome {
             Ok(Reply::Array(users.all().map(|user| Reply::text(user.name.clone())).collect()))
         }
         "getuser" => Ok(users.get(call.request.arg(2)).map_or(Reply::Null, facts)),
-        _ => categories(call),
+        "cat" => categories(call),
+        _ => Ok(call.help()),
     }
 }
 

@@ -1,10 +1,11 @@
 use super::clients;
 use super::connection::name_of;
 use super::kill::kill;
-use crate::command::{Call, Command, NO_KEYS, Outcome, Words};
+use crate::command::{Call, Command, NO_KEYS, Outcome};
 use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::session::Answers;
+use crate::word::{HELP, Words, word};
 use std::future::ready;
 
 pub(crate) const COMMANDS: &[Command] = &[Command {
@@ -17,16 +18,17 @@ pub(crate) const COMMANDS: &[Command] = &[Command {
 }];
 
 pub(crate) const WORDS: Words = &[
-    ("id", 2),
-    ("setname", 3),
-    ("getname", 2),
-    ("setinfo", 4),
-    ("list", -2),
-    ("info", 2),
-    ("kill", -3),
-    ("no-evict", 3),
-    ("no-touch", 3),
-    ("reply", 3),
+    word("id", 2, "", "Tell the number of this connection"),
+    word("setname", 3, "name", "Give this connection a name"),
+    word("getname", 2, "", "Tell its name"),
+    word("setinfo", 4, "LIB-NAME|LIB-VER text", "Say with which library this client was made"),
+    word("list", -2, "[TYPE type] [ID id ...]", "Tell of all connections, or of some"),
+    word("info", 2, "", "Tell of this connection"),
+    word("kill", -3, "address | filter value ...", "End connections"),
+    word("no-evict", 3, "ON|OFF", "Is taken, and changes nothing: no connection is evicted"),
+    word("no-touch", 3, "ON|OFF", "Is taken, and changes nothing: nobody counts touches"),
+    word("reply", 3, "ON|OFF|SKIP", "Say which commands are to be answered"),
+    HELP,
 ];
 
 fn client(call: &mut Call<'_>) -> Outcome {
@@ -43,6 +45,7 @@ fn client(call: &mut Call<'_>) -> Outcome {
         "info" => Ok(clients::own(call)),
         "kill" => kill(call),
         "reply" => reply(call),
+        "help" => Ok(call.help()),
         _ => switch(call),
     }
 }

@@ -1,9 +1,10 @@
-use crate::command::{ADMIN, Call, Command, NO_KEYS, Outcome, Words};
+use crate::command::{ADMIN, Call, Command, NO_KEYS, Outcome};
 use crate::door::Door;
 use crate::failure::Failure;
 use crate::glob::matches;
 use crate::parameters::refused;
 use crate::reply::Reply;
+use crate::word::{HELP, Words, word};
 use std::future::ready;
 
 pub(crate) const COMMANDS: &[Command] = &[Command {
@@ -15,12 +16,19 @@ pub(crate) const COMMANDS: &[Command] = &[Command {
     run: |mut call| Box::pin(ready(config(&mut call))),
 }];
 
-pub(crate) const WORDS: Words = &[("get", -3), ("set", -4), ("resetstat", 2), ("rewrite", 2)];
+pub(crate) const WORDS: Words = &[
+    word("get", -3, "pattern ...", "Tell the parameters whose names are like that"),
+    word("set", -4, "name value ...", "Change parameters"),
+    word("resetstat", 2, "", "Let what INFO counts begin at 0 again"),
+    word("rewrite", 2, "", "Is refused: no file has the parameters"),
+    HELP,
+];
 
 fn config(call: &mut Call<'_>) -> Outcome {
     match call.word() {
         "get" => Ok(get(call)),
         "set" => set(call),
+        "help" => Ok(call.help()),
         "rewrite" => Err(Failure::told("ERR The server is running without a config file")),
         _ => {
             call.door.counters().reset();

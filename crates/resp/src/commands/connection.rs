@@ -69,7 +69,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 
 fn ping(call: &mut Call<'_>) -> Outcome {
     match call.request.len() {
-        1 => Ok(Reply::Status("PONG")),
+        1 => Ok(Reply::status("PONG")),
         2 => Ok(Reply::Bulk(call.request.value(1))),
         _ => Err(Failure::told(wrong_number("ping"))),
     }
@@ -91,7 +91,7 @@ fn quit(call: &mut Call<'_>) -> Reply {
 
 fn reset(call: &mut Call<'_>) -> Reply {
     call.session.reset(call.door);
-    Reply::Status("RESET")
+    Reply::status("RESET")
 }
 
 fn auth(call: &mut Call<'_>) -> Outcome {

@@ -1,9 +1,10 @@
 //! Commands of clients and tests of Redis for which there is little to do here.
 
-use crate::command::{ADMIN, Call, Command, NO_KEYS, Outcome, WRITE, Words};
+use crate::command::{ADMIN, Call, Command, NO_KEYS, Outcome, WRITE};
 use crate::failure::Failure;
 use crate::number::parse_bound;
 use crate::reply::Reply;
+use crate::word::{HELP, Words, help, word};
 use base::Nanos;
 use clock::Stage;
 use std::future::ready;
@@ -36,7 +37,15 @@ pub(crate) const SERVER: &[Command] = &[
     },
 ];
 
-pub(crate) const FUNCTION_WORDS: Words = &[("flush", -2)];
+pub(crate) const FUNCTION_WORDS: Words =
+    &[word("flush", -2, "[ASYNC|SYNC]", "Forget all functions, of which there are none"), HELP];
+
+/// Those of a command that Redis has for its own tests: who knows of it knows its words.
+const DEBUG_WORDS: Words = &[
+    word("log", 3, "text", "Is taken, and kept nowhere"),
+    word("sleep", 3, "seconds", "Answer later, by 10 seconds at most"),
+    HELP,
+];
 
 /// Seconds that a client can have the server wait: a server that ends waits for that.
 const SECONDS_MAX: f64 = 10.0;
@@ -53,6 +62,9 @@ fn wait(call: &mut Call<'_>) -> Outcome {
 }
 
 fn function(call: &mut Call<'_>) -> Outcome {
+    if call.word() == "help" {
+        return Ok(call.help());
+    }
     let is_right = match call.request.len() {
         2 => true,
         3 => call.is_word(2, "sync") || call.is_word(2, "async"),
@@ -64,6 +76,9 @@ fn function(call: &mut Call<'_>) -> Outcome {
 
 async fn debug(call: Call<'_>) -> Outcome {
     let is = |word: &str| call.request.len() == 3 && call.is_word(1, word);
+    if call.request.len() == 2 && call.is_word(1, "help") {
+        return Ok(help("debug", DEBUG_WORDS));
+    }
     if is("log") {
         return Ok(Reply::OK);
     }

@@ -109,9 +109,9 @@ async fn exists(mut call: Call<'_>) -> Outcome {
 async fn kind(call: Call<'_>) -> Outcome {
     let (key, space) = (call.key(1)?, call.space());
     if call.transaction.look(space, &key).await?.is_some() {
-        return Ok(Reply::Status("string"));
+        return Ok(Reply::status("string"));
     }
-    Ok(Reply::Status(match value(call.transaction, space, &key).await? {
+    Ok(Reply::status(match value(call.transaction, space, &key).await? {
         None => "none",
         Some(Value::String(_)) => "string",
         Some(Value::Collection(collection)) => collection.kind.name(),

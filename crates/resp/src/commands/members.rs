@@ -95,6 +95,12 @@ pub(super) async fn random(
         return Err(Failure::SYNTAX);
     }
     let count = if args > 2 { Some(call.integer(2)?) } else { None };
+    if count == Some(i64::MIN) {
+        let least = -i64::MAX;
+        let text =
+            format!("ERR value is out of range, value must between {least} and {}", i64::MAX);
+        return Err(Failure::told(text));
+    }
     if count.is_some_and(|count| count < -REPEATED_MAX) {
         return Err(Failure::told("ERR value is out of range"));
     }

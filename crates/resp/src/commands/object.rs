@@ -1,12 +1,12 @@
 //! What is known of a value beside what it is: OBJECT and MEMORY.
 
-use super::slow::help;
 use crate::collection::{Collection, Kind};
-use crate::command::{Call, Command, Keys, Outcome, READ, Words};
+use crate::command::{Call, Command, Keys, Outcome, READ};
 use crate::failure::Failure;
 use crate::number::integer;
 use crate::reply::Reply;
 use crate::values::{Value, value};
+use crate::word::{HELP, Words, word};
 
 /// The argument behind the word is a key.
 const SECOND: Keys = (2, 2, 1);
@@ -30,22 +30,16 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
 ];
 
-pub(crate) const OBJECT_WORDS: Words =
-    &[("encoding", 3), ("freq", 3), ("idletime", 3), ("refcount", 3), ("help", 2)];
-
-pub(crate) const MEMORY_WORDS: Words = &[("usage", -3)];
-
-const HELP: &[&str] = &[
-    "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-    "ENCODING <key>",
-    "    Return the kind of internal representation used in order to store the value",
-    "    associated with a <key>.",
-    "REFCOUNT <key>",
-    "    Return the number of references of the value associated with the specified",
-    "    <key>.",
-    "HELP",
-    "    Prints this help.",
+pub(crate) const OBJECT_WORDS: Words = &[
+    word("encoding", 3, "key", "Tell by which name Redis knows the form of a value"),
+    word("freq", 3, "key", "Tell how often a key is used, which nobody counts"),
+    word("idletime", 3, "key", "Tell for how long a key was not used, which nobody counts"),
+    word("refcount", 3, "key", "Tell how many keys share a value: 1"),
+    HELP,
 ];
+
+pub(crate) const MEMORY_WORDS: Words =
+    &[word("usage", -3, "key [SAMPLES count]", "Tell how many bytes key and value have"), HELP];
 
 /// The longest string that Redis keeps within what describes it.
 const EMBEDDED_BYTES: usize = 44;
@@ -55,7 +49,7 @@ const SAMPLES: i64 = 5;
 
 async fn object(call: Call<'_>) -> Outcome {
     if call.word() == "help" {
-        return Ok(help(HELP));
+        return Ok(call.help());
     }
     let (key, space) = (call.key(2)?, call.space());
     let Some(held) = value(call.transaction, space, &key).await? else { return Ok(Reply::Null) };
@@ -89,6 +83,9 @@ fn encoding(held: &Value) -> &'static str {
 }
 
 async fn memory(mut call: Call<'_>) -> Outcome {
+    if call.word() == "help" {
+        return Ok(call.help());
+    }
     let samples = match call.request.len() {
         3 => SAMPLES,
         5 if call.is_word(3, "samples") => call.integer(4)?,

@@ -1,12 +1,12 @@
 use crate::command::{
     APART, Call, Command, DANGEROUS, FAMILIES, FAST, FLAG_NAMES, NO_KEYS, Outcome, READ, WRITE,
-    Words,
 };
 use crate::door::Door;
 use crate::failure::Failure;
 use crate::hidden;
 use crate::reply::Reply;
 use crate::users::places;
+use crate::word::{HELP, Words, word};
 use engine::{Error, KeySpaceId};
 use std::future::ready;
 
@@ -53,8 +53,14 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
 ];
 
-pub(crate) const COMMAND_WORDS: Words =
-    &[("count", 2), ("info", -2), ("list", -2), ("docs", -2), ("getkeys", -4)];
+pub(crate) const COMMAND_WORDS: Words = &[
+    word("count", 2, "", "Tell how many commands there are"),
+    word("info", -2, "[command ...]", "Tell what clients need to know of commands"),
+    word("list", -2, "", "Tell their names"),
+    word("docs", -2, "[command ...]", "Tell what they are for"),
+    word("getkeys", -4, "command ...", "Tell which arguments of a command are keys"),
+    HELP,
+];
 
 fn command(call: &mut Call<'_>) -> Outcome {
     let all = || FAMILIES.iter().flat_map(|(_, commands)| commands.iter());
@@ -69,6 +75,7 @@ fn command(call: &mut Call<'_>) -> Outcome {
         "list" if call.request.len() > 2 => Err(Failure::SYNTAX),
         "list" => Ok(Reply::Set(all().map(|command| Reply::text(command.name)).collect())),
         "getkeys" => getkeys(call),
+        "help" => Ok(call.help()),
         _ if call.request.len() == 2 => Ok(Reply::Map(all().map(docs).collect())),
         _ => Ok(Reply::Map(named().flatten().map(docs).collect())),
     }
@@ -97,7 +104,7 @@ fn facts(command: &'static Command) -> Reply {
     Reply::Array(vec![
         Reply::text(command.name),
         Reply::Integer(command.arity),
-        Reply::Set(flags.map(|(_, name)| Reply::Status(name)).collect()),
+        Reply::Set(flags.map(|(_, name)| Reply::status(name)).collect()),
         Reply::Integer(first),
         Reply::Integer(last),
         Reply::Integer(step),

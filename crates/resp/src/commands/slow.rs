@@ -1,12 +1,13 @@
 //! What took long: SLOWLOG and LATENCY.
 
-use crate::command::{ADMIN, Call, Command, NO_KEYS, Outcome, Words};
+use crate::command::{ADMIN, Call, Command, NO_KEYS, Outcome};
 use crate::failure::Failure;
 use crate::latency::Sample;
 use crate::number::integer;
 use crate::numbering::CommandNumber;
 use crate::reply::Reply;
 use crate::slow_log::SlowCommand;
+use crate::word::{HELP, Words, word};
 use std::future::ready;
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -28,47 +29,20 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
 ];
 
-pub(crate) const SLOWLOG_WORDS: Words = &[("get", -2), ("len", 2), ("reset", 2), ("help", 2)];
-
-pub(crate) const LATENCY_WORDS: Words =
-    &[("latest", 2), ("history", 3), ("reset", -2), ("histogram", -2), ("help", 2)];
-
-const SLOWLOG_HELP: &[&str] = &[
-    "SLOWLOG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-    "GET [<count>]",
-    "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
-    "    Entries are made of:",
-    "    id, timestamp, time in microseconds, arguments array, client IP and port,",
-    "    client name",
-    "LEN",
-    "    Return the length of the slowlog.",
-    "RESET",
-    "    Reset the slowlog.",
-    "HELP",
-    "    Prints this help.",
+pub(crate) const SLOWLOG_WORDS: Words = &[
+    word("get", -2, "[count]", "Tell of the last 10 commands that took long, or so many; all: -1"),
+    word("len", 2, "", "Tell how many commands that took long are known"),
+    word("reset", 2, "", "Forget them"),
+    HELP,
 ];
 
-const LATENCY_HELP: &[&str] = &[
-    "LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-    "HISTORY <event>",
-    "    Return time-latency samples for the <event> class.",
-    "LATEST",
-    "    Return the latest latency samples for all events.",
-    "RESET [<event> ...]",
-    "    Reset latency data of one or more <event> classes.",
-    "    (default: reset all data for all event classes)",
-    "HISTOGRAM [COMMAND ...]",
-    "    Return a cumulative distribution of latencies in the format of a histogram for the \
-     specified command names.",
-    "    If no commands are specified then all histograms are replied.",
-    "HELP",
-    "    Prints this help.",
+pub(crate) const LATENCY_WORDS: Words = &[
+    word("latest", 2, "", "Tell of the last time that each kind of event took long"),
+    word("history", 3, "event", "Tell when events of a kind took long, and how long"),
+    word("reset", -2, "[event ...]", "Forget all of these, or of these kinds"),
+    word("histogram", -2, "[command ...]", "Tell how many calls took up to how long"),
+    HELP,
 ];
-
-/// Lines of help.
-pub(super) fn help(lines: &[&'static str]) -> Reply {
-    Reply::Array(lines.iter().map(|line| Reply::Status(line)).collect())
-}
 
 fn whole(number: u64) -> Reply {
     Reply::Integer(i64::try_from(number).unwrap_or(i64::MAX))
@@ -82,7 +56,7 @@ fn slowlog(call: &mut Call<'_>) -> Outcome {
             slow.clear();
             Ok(Reply::OK)
         }
-        "help" => Ok(help(SLOWLOG_HELP)),
+        "help" => Ok(call.help()),
         _ => {
             let count = match call.request.len() {
                 2 => Some(10),
@@ -133,7 +107,7 @@ fn latency(call: &mut Call<'_>) -> Reply {
             Reply::count(latencies.forget(is_meant))
         }
         "histogram" => histogram(call),
-        _ => help(LATENCY_HELP),
+        _ => call.help(),
     }
 }
 

@@ -67,7 +67,6 @@ config set client-output-buffer-limit normal_0_0_0
 config rewrite
 config resetstat
 config resetstat x
-slowlog help
 slowlog
 slowlog get x
 slowlog get -2
