@@ -116,7 +116,8 @@ impl<S: Stream> Connection<S> {
                 }
                 self.finish(&mut run, door, session).await;
                 if !run.take(door, session, request) {
-                    let reply = execute(door, session, request).await;
+                    // Boxed, as the others: a client that waits keeps no room for what it may ask.
+                    let reply = Box::pin(execute(door, session, request)).await;
                     self.answer(session, reply);
                 }
                 self.drained(door).await;
@@ -171,7 +172,7 @@ impl<S: Stream> Connection<S> {
         if run.is_empty() {
             return;
         }
-        for reply in run.finish(door, session).await {
+        for reply in Box::pin(run.finish(door, session)).await {
             self.answer(session, reply);
         }
     }

@@ -211,6 +211,8 @@ impl Clients {
             return;
         }
         let number = place.number;
+        // What waits for it would keep several times its size.
+        let served = Box::pin(served);
         self.open.borrow_mut().insert(number, Box::new(move || stream.shut_down()));
         clock::spawn(async move {
             served.await;
