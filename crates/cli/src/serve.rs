@@ -6,6 +6,7 @@
 //! 3. [`report`] says what it is, and how it was.
 
 mod config;
+mod files;
 mod report;
 mod signals;
 
@@ -30,6 +31,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
     }
     // Before the threads start, so that all leave signals to one.
     let signals = signals::catch()?;
+    if let Some(warning) = files::raise_limit(config.connections.most) {
+        say_aside(&warning);
+    }
     let mut server = Server::start(config.server()).map_err(failure)?;
     let listening = Listening::new(args, &config, (server.addresses(), server.http_address()));
     let listening = listening.of_server(&server);

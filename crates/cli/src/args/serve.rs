@@ -39,17 +39,21 @@ Examples:
     --resp-tls-clients ca.crt
   kvasir serve --config server.toml --check";
 
+/// What says where somebody can connect.
+const DOORS: [&str; 4] = ["nvme_tcp", "resp", "resp_tls", "config"];
+
 /// Offer devices to NVMe hosts on a network, and to Redis clients
 #[derive(Debug, clap::Args)]
 #[command(after_help = SERVE_HELP)]
 #[command(group = ArgGroup::new("redis").args(["resp", "resp_tls"]).multiple(true))]
+#[command(group = ArgGroup::new("doors").args(DOORS).multiple(true).required(true))]
 pub(crate) struct ServeArgs {
     /// The device
     #[arg(long, value_name = "DEVICE", required_unless_present = "config")]
     pub(crate) device: Option<String>,
     /// Where NVMe/TCP hosts connect: HOST:PORT, or :PORT for this machine only; port 0 is any that
     /// is free
-    #[arg(long, value_name = "ADDR", required_unless_present_any = ["config", "redis"])]
+    #[arg(long, value_name = "ADDR")]
     pub(crate) nvme_tcp: Option<String>,
     /// Where clients of the Redis protocol connect: :PORT, as :6379, for this machine only, or
     /// HOST:PORT; port 0 is any that is free

@@ -36,7 +36,7 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         http,
         cores: args.cores,
         pace,
-        connections: ConnectionLimits::default(),
+        connections: connections(args),
         limits: Limits::default(),
         devices: vec![DeviceConfig {
             name: device.to_owned(),
@@ -49,6 +49,12 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
         subsystems: vec![SubsystemConfig { served: served_subsystem, hosts: None }],
         referrals: Vec::new(),
     })
+}
+
+/// As many as usual, or as clients of the Redis protocol that may be there.
+fn connections(args: &ServeArgs) -> ConnectionLimits {
+    let usual = ConnectionLimits::default();
+    ConnectionLimits { most: usual.most.max(args.resp_clients.unwrap_or(0)), ..usual }
 }
 
 /// Where clients of the Redis protocol are to connect.

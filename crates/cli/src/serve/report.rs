@@ -170,15 +170,28 @@ impl Listening {
     /// The lines in which a server says that it is ready.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
-        for subsystem in &self.subsystems {
-            subsystem.describe(&mut text, &self.devices, self.listeners.first());
-        }
-        self.describe_resp(&mut text);
+        self.describe_devices(&mut text);
         if self.is_for_all && self.subsystems.iter().any(|subsystem| subsystem.hosts.is_none()) {
             text += "whoever reaches this machine can use it\n";
         }
         self.describe_http(&mut text);
         text
+    }
+
+    /// What there is, and where hosts and clients find it.
+    fn describe_devices(&self, text: &mut String) {
+        for subsystem in &self.subsystems {
+            subsystem.describe(text, &self.devices, self.listeners.first());
+        }
+        let devices = self.devices.iter().enumerate();
+        for (_, device) in devices.filter(|(place, _)| !self.has_subsystem(*place)) {
+            *text += &(device.line() + "\n");
+        }
+        self.describe_resp(text);
+    }
+
+    fn has_subsystem(&self, device: usize) -> bool {
+        self.subsystems.iter().any(|subsystem| subsystem.place == device)
     }
 
     fn describe_resp(&self, text: &mut String) {
@@ -212,10 +225,7 @@ impl Listening {
             human_bytes(self.limits.connection_memory_bytes),
             human_bytes(self.limits.value_bytes.into()),
         );
-        for subsystem in &self.subsystems {
-            subsystem.describe(&mut text, &self.devices, self.listeners.first());
-        }
-        self.describe_resp(&mut text);
+        self.describe_devices(&mut text);
         for Listener { address, port } in &self.referrals {
             writeln!(text, "refers to {address}, port {port}").expect("a string takes all text");
         }
@@ -268,6 +278,18 @@ impl Drive {
             is_in_real_time: pace == Pace::Real && !device.device.starts_with("mem:"),
         }
     }
+
+    /// What is served.
+    fn line(&self) -> String {
+        let Self { name, description, is_in_real_time, state, .. } = self;
+        let state = match state {
+            Some(State { began: Some("resumed"), file, .. }) => format!(", as saved in {file}"),
+            Some(State { file, .. }) => format!(", kept in {file}"),
+            None => String::new(),
+        };
+        let time = if *is_in_real_time { "latencies in real time" } else { "no latencies" };
+        format!("serving {name}: {description}, {time}{state}")
+    }
 }
 
 fn resp_uri(address: SocketAddr) -> String {
@@ -293,20 +315,13 @@ impl Subsystem {
     }
 
     fn describe(&self, text: &mut String, devices: &[Drive], at: Option<&Listener>) {
-        let Drive { name, description, is_in_real_time, state, .. } = &devices[self.place];
-        let state = match state {
-            Some(State { began: Some("resumed"), file, .. }) => format!(", as saved in {file}"),
-            Some(State { file, .. }) => format!(", kept in {file}"),
-            None => String::new(),
-        };
-        let time = if *is_in_real_time { "latencies in real time" } else { "no latencies" };
         let hosts = match &self.hosts {
             None => String::new(),
             Some(hosts) if hosts.is_empty() => ", for no host".to_owned(),
             Some(hosts) if hosts.len() == 1 => ", for 1 host".to_owned(),
             Some(hosts) => format!(", for {} hosts", hosts.len()),
         };
-        let mut lines = vec![format!("serving {name}: {description}, {time}{state}{hosts}")];
+        let mut lines = vec![devices[self.place].line() + &hosts];
         lines.extend_from_slice(&self.uris);
         lines.extend(at.map(|Listener { address, port }| {
             format!("on Linux: nvme connect -t tcp -a {address} -s {port} -n {}", self.nqn)

@@ -26,7 +26,10 @@ fn commands_that_there_are_not_are_refused() {
         ("", "requires a subcommand"),
         ("dmeo", "'demo'"),
         ("help", "unrecognized subcommand"),
-        ("serve", "--device <DEVICE> --nvme-tcp <ADDR>"),
+        (
+            "serve",
+            "--device <DEVICE> <--nvme-tcp <ADDR>|--resp <ADDR>|--resp-tls <ADDR>|--config <FILE>>",
+        ),
         ("--json", "unexpected argument '--json'"),
         ("--frobnicate", "unexpected argument"),
         ("device", "see kvasir device --help"),

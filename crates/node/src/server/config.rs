@@ -31,7 +31,7 @@ const TOP: Schema =
 /// What a server is to be, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Where NVMe/TCP hosts connect.
+    /// Where NVMe/TCP hosts connect, unless there are clients of the Redis protocol alone.
     pub nvme_tcp: Vec<SocketAddr>,
     /// Where the server says what it is doing.
     pub http: Option<SocketAddr>,
@@ -43,7 +43,7 @@ pub struct Config {
     pub connections: ConnectionLimits,
     /// What hosts may have.
     pub limits: Limits,
-    /// The devices, each of which has a subsystem.
+    /// The devices, each of which has a subsystem, or clients of the Redis protocol.
     pub devices: Vec<DeviceConfig>,
     /// The subsystems, each with a name and a serial number of its own.
     pub subsystems: Vec<SubsystemConfig>,
@@ -67,12 +67,23 @@ impl Config {
         let Listen { nvme_tcp, http, cores, pace } = Listen::read(top.section(&listen::SCHEMA)?)?;
         let (connections, limits) = limits::read(top.section_or_defaults(&limits::SCHEMA)?)?;
         let of_devices = top.elements(&device::SCHEMA)?;
-        let devices = device::read_all(&of_devices, folder, pace)?;
-        let subsystems = subsystem::read_all(top.elements(&subsystem::SCHEMA)?, &devices)?;
+        let devices = device::read_all(&of_devices, folder, pace, connections.most)?;
+        let of_subsystems = match top.optional(subsystem::SCHEMA.name) {
+            None if devices.iter().any(|device| device.resp.is_some()) => Vec::new(),
+            _ => top.elements(&subsystem::SCHEMA)?,
+        };
+        if let Some(section) = of_subsystems.first().filter(|_| nvme_tcp.is_empty()) {
+            let problem = "no host can connect to a [[subsystem]]: [server] has no nvme_tcp";
+            return Err(section.wrong(problem.to_owned()));
+        }
+        let subsystems = subsystem::read_all(of_subsystems, &devices)?;
         for (place, section) in of_devices.iter().enumerate() {
-            if !subsystems.iter().any(|subsystem| subsystem.served.device == place) {
+            let is_of_hosts = subsystems.iter().any(|subsystem| subsystem.served.device == place);
+            if !is_of_hosts && devices[place].resp.is_none() {
                 let name = &devices[place].name;
-                return Err(section.wrong(format!("no [[subsystem]] has the device {name:?}")));
+                return Err(section.wrong(format!(
+                    "no [[subsystem]] has the device {name:?}, and no Redis client has it by resp"
+                )));
             }
         }
         let referrals = referral::read_all(top)?;

@@ -56,6 +56,7 @@ pub(super) fn read_all(
     sections: &[Section<'_>],
     folder: &Path,
     pace: Pace,
+    connections: u32,
 ) -> Result<Vec<DeviceConfig>, ProfileError> {
     let mut devices: Vec<DeviceConfig> = Vec::new();
     for &section in sections {
@@ -81,13 +82,17 @@ pub(super) fn read_all(
             Ok(path)
         });
         let state = state.transpose()?;
-        let resp = served_resp(section, folder)?;
+        let resp = served_resp(section, folder, connections)?;
         devices.push(DeviceConfig { name, device, served, seed, state, resp });
     }
     Ok(devices)
 }
 
-fn served_resp(section: Section<'_>, folder: &Path) -> Result<Option<ServedResp>, ProfileError> {
+fn served_resp(
+    section: Section<'_>,
+    folder: &Path,
+    connections: u32,
+) -> Result<Option<ServedResp>, ProfileError> {
     let (plain, tls) = (section.optional("resp"), section.optional("resp_tls"));
     let users = section.optional("resp_users");
     let without =
@@ -123,6 +128,13 @@ fn served_resp(section: Section<'_>, folder: &Path) -> Result<Option<ServedResp>
     }
     let limits = &mut served.limits;
     limits.clients = section.whole_or("resp_clients", 1..=limits.clients, limits.clients)?;
+    if let Some(field) = section.optional("resp_clients").filter(|_| limits.clients > connections) {
+        let clients = limits.clients;
+        return Err(field.wrong(format!(
+            "resp_clients in [[device]] is {clients}, but the server has {connections} connections \
+             at most: raise connections in [limits]"
+        )));
+    }
     let of = |key, read: fn(&str) -> Result<u64, String>, default| {
         section.optional(key).map_or(Ok(default), |field| {
             read(&field.line_of_text()?).map_err(|problem| field.wrong(problem))

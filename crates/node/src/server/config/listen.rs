@@ -1,4 +1,5 @@
 use crate::ProfileError;
+use crate::profile::field::Field;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
 use crate::server::{Pace, parse_address, parse_http_address};
@@ -16,6 +17,18 @@ pub(super) struct Listen {
     pub(super) pace: Pace,
 }
 
+fn addresses(field: Field<'_>) -> Result<Vec<SocketAddr>, ProfileError> {
+    let read = |element: Field<'_>| {
+        let address = parse_address(&element.line_of_text()?);
+        address.map_err(|problem| element.wrong(problem))
+    };
+    let addresses = field.elements().into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    if addresses.is_empty() {
+        return Err(field.must_be("a list of addresses, as [\"127.0.0.1:4420\"]"));
+    }
+    Ok(addresses)
+}
+
 impl Listen {
     pub(super) fn read(section: Section<'_>) -> Result<Self, ProfileError> {
         let cores = section.whole_or("cores", 1..=u16::MAX.into(), 1)?;
@@ -23,15 +36,7 @@ impl Listen {
         let pace = section.optional("clock").map_or(Ok(Pace::Real), |field| {
             field.choice(&[("real", Pace::Real), ("none", Pace::None)])
         })?;
-        let field = section.field("nvme_tcp")?;
-        let mut nvme_tcp = Vec::new();
-        for element in field.elements() {
-            let address = parse_address(&element.line_of_text()?);
-            nvme_tcp.push(address.map_err(|problem| element.wrong(problem))?);
-        }
-        if nvme_tcp.is_empty() {
-            return Err(field.must_be("a list of addresses, as [\"127.0.0.1:4420\"]"));
-        }
+        let nvme_tcp = section.optional("nvme_tcp").map_or(Ok(Vec::new()), addresses)?;
         let http = section.optional("http").map(|field| {
             let address = parse_http_address(&field.line_of_text()?);
             address.map_err(|problem| field.wrong(problem))

@@ -153,7 +153,7 @@ fn what_is_missing_is_named() {
         (
             "nvme_tcp = [\"127.0.0.1:4420\", \"[::1]:4420\"]",
             "",
-            "line 1: the key \"nvme_tcp\" is missing in [server]",
+            "line 24: no host can connect to a [[subsystem]]: [server] has no nvme_tcp",
         ),
         ("name = \"fast\"\n", "", "line 14: the key \"name\" is missing in [[device]]"),
         ("device = \"mem:1GiB\"\n", "", "line 14: the key \"device\" is missing in [[device]]"),
@@ -173,6 +173,29 @@ fn what_is_missing_is_named() {
         let expected = format!("s.toml line 1: the section {title} is missing");
         assert_eq!(parse(text).unwrap_err().to_string(), expected);
     }
+}
+
+#[test]
+fn clients_of_redis_alone_need_no_subsystem_and_no_address_for_hosts() {
+    let text = "[server]\n[[device]]\nname = \"a\"\ndevice = \"mem:1GiB\"\nresp = \":0\"\n";
+    let config = parse(text).unwrap();
+    assert_eq!((config.nvme_tcp.len(), config.subsystems.len()), (0, 0));
+    let second = "[[device]]\nname = \"b\"\ndevice = \"mem:1GiB\"\n";
+    let hosts = "[[subsystem]]\ndevice = \"b\"\n";
+    let both = text.replace("[server]", "[server]\nnvme_tcp = [\":0\"]") + second + hosts;
+    assert_eq!(parse(&both).unwrap().subsystems[0].served.device, 1);
+    let sentence = parse(&(text.to_owned() + second)).unwrap_err().to_string();
+    let expected = "s.toml line 6: no [[subsystem]] has the device \"b\", and no Redis client has \
+                    it by resp";
+    assert_eq!(sentence, expected);
+}
+
+#[test]
+fn there_are_no_more_clients_of_redis_than_connections() {
+    let clients = "device = \"mem:1GiB\"\nresp = \":0\"\nresp_clients = 101";
+    let expected = "s.toml line 18: resp_clients in [[device]] is 101, but the server has 100 \
+                    connections at most: raise connections in [limits]";
+    assert_eq!(sentence("device = \"mem:1GiB\"", clients), expected);
 }
 
 #[test]
@@ -360,7 +383,7 @@ fn a_device_that_cannot_be_served_is_named() {
         (
             "[[subsystem]]\ndevice = \"slow\"\n",
             "",
-            "line 19: no [[subsystem]] has the device \"slow\"",
+            "line 19: no [[subsystem]] has the device \"slow\", and no Redis client has it by resp",
         ),
     ]);
 }
