@@ -46,7 +46,7 @@ impl Kvasir {
     pub(crate) fn format(&self, bytes: u64) -> Result<(), String> {
         let (file, size) = (self.file.display().to_string(), bytes.to_string());
         let made = !self.file.exists();
-        let size = if made { vec!["--size", &size] } else { vec!["--force"] };
+        let size = if made { vec!["--size", &size, "--fill"] } else { vec!["--force"] };
         self.run(&[&["format", &file][..], &size].concat()).map(drop)
     }
 

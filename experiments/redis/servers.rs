@@ -109,7 +109,7 @@ fn kvasir(mode: Mode, folder: &Path) -> Result<Server, String> {
     } else {
         let _ = std::fs::remove_file(&drive);
         let mut format = Command::new(&program);
-        let made = format.arg("format").arg(&drive).args(["--size", "8GiB"]).output();
+        let made = format.arg("format").arg(&drive).args(["--size", "8GiB", "--fill"]).output();
         let made = made.map_err(|error| {
             format!("{}: {error}: build it by cargo build --release", program.display())
         })?;

@@ -27,7 +27,8 @@ pub struct Job<'a> {
 pub struct Figures {
     /// Operations a second.
     pub rate: f64,
-    /// Microseconds from submission to completion, on average.
+    /// Microseconds from the call that submits to completion, on average: what that call takes
+    /// itself is as much of what is waited for as the rest.
     pub mean: f64,
     /// The same, which one of a thousand exceeds.
     pub p999: f64,
@@ -41,6 +42,7 @@ impl Job<'_> {
         let output = Command::new("fio")
             .args(["--name=disk", "--ioengine=io_uring", "--direct=1", "--time_based"])
             .args(["--norandommap", "--randrepeat=0", "--output-format=json"])
+            .arg("--lat_percentiles=1")
             .arg(format!("--filename={}", self.file.display()))
             .arg(format!("--rw={}", self.mode))
             .arg(format!("--bs={}", self.bytes))
@@ -62,7 +64,7 @@ fn figures(report: &[u8], direction: &str) -> Option<Figures> {
     let job = report.get("jobs")?.get(0)?;
     let of = job.get(direction)?;
     let rate = of.get("iops")?.as_f64()?;
-    let latency = of.get("clat_ns")?;
+    let latency = of.get("lat_ns")?;
     let p999 = latency.get("percentile")?.get("99.900000")?.as_f64()?;
     // Shares of the run in percent.
     let share = job.get("usr_cpu")?.as_f64()? + job.get("sys_cpu")?.as_f64()?;
