@@ -23,6 +23,8 @@ impl Unit {
 pub(super) struct Options {
     pub(super) must_exist: bool,
     pub(super) must_not_exist: bool,
+    /// Which argument the value before must equal.
+    pub(super) must_equal: Option<usize>,
     pub(super) gets: bool,
     pub(super) keeps_date: bool,
     pub(super) persists: bool,
@@ -38,10 +40,17 @@ impl Options {
             let is = |word: &str| call.is_word(at, word);
             let of_set = |word: &str| is_set && is(word);
             let has_no_date = options.date.is_none();
-            if of_set("nx") && !options.must_exist {
+            let has_no_other = options.must_equal.is_none();
+            if of_set("nx") && !options.must_exist && has_no_other {
                 options.must_not_exist = true;
-            } else if of_set("xx") && !options.must_not_exist {
+            } else if of_set("xx") && !options.must_not_exist && has_no_other {
                 options.must_exist = true;
+            } else if of_set("ifeq")
+                && !(options.must_exist || options.must_not_exist)
+                && at + 1 < call.request.len()
+            {
+                at += 1;
+                options.must_equal = Some(at);
             } else if of_set("get") {
                 options.gets = true;
             } else if of_set("keepttl") && has_no_date {

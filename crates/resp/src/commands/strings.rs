@@ -164,8 +164,14 @@ async fn set(mut call: Call<'_>) -> Outcome {
     };
     let (key, value) = (call.key(1)?, call.request.value(2));
     let mut before = None;
-    if options.gets {
+    if options.gets || options.must_equal.is_some() {
         before = value_of(&mut call, &key).await?;
+    }
+    if let Some(at) = options.must_equal {
+        let found = before.as_ref().map(|value| value.bytes().unwrap_or_default());
+        if found != Some(call.request.arg(at)) {
+            return Ok(Reply::optional(before.filter(|_| options.gets)));
+        }
     }
     if options.must_exist || options.must_not_exist || options.keeps_date {
         let present = call.date(&key).await?;
