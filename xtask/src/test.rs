@@ -1,7 +1,7 @@
 use crate::cargo::Cargo;
 use crate::soak::LONG;
 use crate::tally::Tally;
-use crate::tool::{DISSECTOR, LINKER, OPENSSL, REDIS};
+use crate::tool::{DISSECTOR, LINKER, OPENSSL, REDIS, REDIS_PY};
 use crate::{layers, tidy};
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -24,6 +24,7 @@ const STEPS: [(&str, Step); 10] = [
         DISSECTOR.ensure_present_if_possible();
         REDIS.ensure_present_if_possible();
         OPENSSL.ensure_present_if_possible();
+        REDIS_PY.ensure_present_if_possible();
         Ok(())
     }),
     ("tests", |root, tally| {

@@ -4,40 +4,44 @@ use std::process::{Command, Stdio};
 /// A program that `test` runs, and Debian's packages that have it.
 pub(crate) struct Tool {
     program: &'static str,
-    /// What has it say its version.
-    version: &'static str,
+    /// What succeeds if it is there: it says its version, for instance.
+    asked: &'static str,
     packages: &'static [&'static str],
 }
 
 /// What rustc links with. A machine that can run this without it has its build from elsewhere, a
 /// cache for instance, and fails only at the first crate that is linked anew.
 pub(crate) const LINKER: Tool =
-    Tool { program: "cc", version: "--version", packages: &["gcc", "libc6-dev"] };
+    Tool { program: "cc", asked: "--version", packages: &["gcc", "libc6-dev"] };
 
 /// What reads captured packets. Without it the tests that show it some are skipped.
 pub(crate) const DISSECTOR: Tool =
-    Tool { program: "tshark", version: "--version", packages: &["tshark"] };
+    Tool { program: "tshark", asked: "--version", packages: &["tshark"] };
 
 /// What the answers of the door of the Redis protocol are compared with. Without it the tests that
 /// do so are skipped.
 pub(crate) const REDIS: Tool =
-    Tool { program: "redis-server", version: "--version", packages: &["redis-server"] };
+    Tool { program: "redis-server", asked: "--version", packages: &["redis-server"] };
 
 /// Another implementation of TLS, by which that door is entered. Without it such tests are skipped.
 pub(crate) const OPENSSL: Tool =
-    Tool { program: "openssl", version: "version", packages: &["openssl"] };
+    Tool { program: "openssl", asked: "version", packages: &["openssl"] };
+
+/// One of the clients that this door is for. Without it the test that has it ask is skipped.
+pub(crate) const REDIS_PY: Tool =
+    Tool { program: "/usr/bin/python3", asked: "-cimport redis", packages: &["python3-redis"] };
 
 impl Tool {
     /// Makes sure that the program is there, and installs it where that can be done.
     pub(crate) fn ensure_present(&self) -> Result<()> {
-        let Self { program, packages, .. } = self;
+        let Self { program, asked, packages } = self;
         let names = packages.join("` and `");
         if self.is_present() {
             return Ok(());
         }
         ensure!(
             is_root() && succeeds("apt-get", &["--version"]),
-            "there is no `{program}`, which Debian has in `{names}`: install it"
+            "`{program} {asked}` fails: install what Debian has in `{names}`"
         );
         let install = [&["install", "-y", "--no-install-recommends"], *packages].concat();
         for arguments in [&["update"][..], &install] {
@@ -48,7 +52,7 @@ impl Tool {
         }
         ensure!(
             self.is_present(),
-            "there is no `{program}` even with Debian's `{names}` installed"
+            "`{program} {asked}` fails even with Debian's `{names}` installed"
         );
         Ok(())
     }
@@ -61,7 +65,7 @@ impl Tool {
     }
 
     fn is_present(&self) -> bool {
-        succeeds(self.program, &[self.version])
+        succeeds(self.program, &[self.asked])
     }
 }
 

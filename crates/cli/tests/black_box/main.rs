@@ -43,6 +43,8 @@ mod program;
 mod real_time;
 mod redis;
 #[cfg(test)]
+mod redis_py;
+#[cfg(test)]
 mod remote_blocks;
 #[cfg(test)]
 mod replay;

@@ -384,7 +384,9 @@ fn a_command_line_for_many_clients_is_for_as_many_connections() {
     let words = ["--device", "mem:64MiB", "--resp", ":0", "--resp-clients", "1100"];
     let served = Serving::start(words);
     let mut clients: Vec<Client> = (0..1_100).map(|_| Client::of(&served)).collect();
-    clients.iter_mut().for_each(|client| client.says("ping", "+PONG"));
+    for client in &mut clients {
+        client.says("ping", "+PONG");
+    }
     drop(clients);
     served.stop();
 }
@@ -415,9 +417,9 @@ fn help_names_what_there_is() {
             let told = client.ask(&words).expect("it is told something");
             let told = String::from_utf8_lossy(&told).into_owned();
             assert!(!told.starts_with("-ERR unknown subcommand '"), "{words:?}: {told}");
-            if told.starts_with('*') {
-                // Those that take any number of arguments.
-                let count: usize = told[1..].parse().expect("a length");
+            // Those that take any number of arguments.
+            if let Some(count) = told.strip_prefix('*') {
+                let count: usize = count.parse().expect("a length");
                 (0..count).for_each(|_| drop(client.next()));
             }
         }
