@@ -1,12 +1,13 @@
 use crate::address::{Address, PageNumber};
 use crate::error::Error;
 use crate::expiry::has_expired;
-use crate::index::HashedKey;
+use crate::index::{Answer, HashedKey};
 use crate::key_space::{KeySpaceId, TableId};
+use crate::layout::Layout;
 use crate::log::{OnItsWay, OwnedHeader, Unlanded, Visit};
 use crate::page_view::PageView;
 use crate::pending::durable;
-use crate::record::{Kind, Sequence};
+use crate::record::{Header, Kind, Sequence};
 use crate::repair::repaired;
 use crate::sabotage::Sabotage;
 use crate::store::{Ack, Store};
@@ -48,6 +49,15 @@ pub(crate) enum Content {
     Value(Retrieved),
     Absent,
     OtherKey,
+}
+
+/// What the page of a record's header says of a key.
+enum Seen<'p> {
+    /// The header is damaged.
+    Nothing,
+    OtherKey,
+    Absent,
+    Begins(First, Header<'p>),
 }
 
 /// The part of a value on its first page, and the length of the whole.
@@ -251,23 +261,54 @@ impl Store {
         };
         let read = self.log.media.read(layout.span(address), &select, Class::HostRead).await;
         let page = self.noticed(read)?;
-        let whole = PageView::new(layout, &page);
-        let Some((view, header)) = whole.and_then(|view| Some((view, view.header(offset)?))) else {
-            return Box::pin(self.damaged_content(address, key, &page)).await;
+        match seen(layout, &page, offset, key)? {
+            Seen::Nothing => Box::pin(self.damaged_content(address, key, &page)).await,
+            Seen::OtherKey => Ok(Content::OtherKey),
+            Seen::Absent => Ok(Content::Absent),
+            Seen::Begins(first, header) => {
+                let whole = self.whole(address.page(), first).await?;
+                self.log.values.note(address, &header, Some(&whole.value));
+                Ok(Content::Value(whole))
+            }
+        }
+    }
+
+    /// The value of `key`, if nobody has to be waited for: it is in the cache of values, or on a
+    /// medium that is memory. Else it takes [`Self::get`] to know whether there is one.
+    pub fn get_at_hand(&self, space: KeySpaceId, key: &Key) -> Option<Buf> {
+        let hashed = HashedKey::new(key);
+        let Answer::Now(candidates) = self.index.lookup(self.table(space).ok()?, hashed) else {
+            return None;
         };
-        if header.key != key.as_bytes() {
-            return Ok(Content::OtherKey);
+        for address in candidates? {
+            match self.content_at_hand(address, key)? {
+                Content::Value(found) => return Some(found.value),
+                Content::Absent => return None,
+                Content::OtherKey => {}
+            }
         }
-        if !is_there(header.kind, header.expires)? {
-            return Ok(Content::Absent);
+        None
+    }
+
+    /// As [`Self::content`], for a record that has landed and is in memory as a whole. Nothing
+    /// resets its extent meanwhile, since nothing is waited for.
+    fn content_at_hand(&self, address: Address, key: &Key) -> Option<Content> {
+        if self.log.is_on_its_way(address) {
+            return None;
         }
-        let part = view.part(&header, layout).ok_or(Error::Unrecovered)?;
-        let (value_len, value_crc) = (header.value_len, header.value_crc);
-        let (expires, sequence) = (header.expires, header.sequence);
-        let first = First { part, value_len, value_crc, expires, sequence };
-        let whole = self.whole(address.page(), first).await?;
-        self.log.values.note(address, &header, Some(&whole.value));
-        Ok(Content::Value(whole))
+        if let Some(cached) = self.log.values.get_known(address) {
+            return Some(known_content(cached, key));
+        }
+        let layout = self.log.layout;
+        let page = self.log.media.at_hand(layout.span(address))?;
+        self.counters.count_retrieve_read();
+        match seen(layout, &page, layout.offset(address), key).ok()? {
+            Seen::OtherKey => Some(Content::OtherKey),
+            Seen::Begins(first, _) if first.part.len() == first.value_len => {
+                self.checked(first.part.clone(), &first).ok().map(Content::Value)
+            }
+            Seen::Nothing | Seen::Absent | Seen::Begins(..) => None,
+        }
     }
 
     /// As [`Self::content`], for a record whose header is damaged on its page. The value is read
@@ -322,10 +363,13 @@ impl Store {
     /// Reads what is left of a value, side by side, and checks the whole.
     async fn whole(self: &Arc<Self>, page: PageNumber, first: First) -> Result<Retrieved, Error> {
         let rest = first.value_len - first.part.len();
-        let value = match rest {
-            0 => first.part,
-            _ => Box::pin(self.joined(page, first.part, rest)).await?,
-        };
+        let part = first.part.clone();
+        let value = if rest == 0 { part } else { Box::pin(self.joined(page, part, rest)).await? };
+        self.checked(value, &first)
+    }
+
+    /// The value that begins with `first`, if it is whole.
+    fn checked(&self, value: Buf, first: &First) -> Result<Retrieved, Error> {
         let is_whole = value.len() == first.value_len;
         if !is_whole || self.log.value_crc(&value) != first.value_crc {
             return Err(Error::Unrecovered);
@@ -383,6 +427,24 @@ impl Store {
         let view = PageView::new(layout, &page).ok_or(Error::Unrecovered)?;
         view.continuation().ok_or(Error::Unrecovered)
     }
+}
+
+/// What `page` says of `key` where the record at `offset` has its header.
+fn seen<'p>(layout: Layout, page: &'p Page, offset: usize, key: &Key) -> Result<Seen<'p>, Error> {
+    let view = PageView::new(layout, page);
+    let Some((view, header)) = view.and_then(|view| Some((view, view.header(offset)?))) else {
+        return Ok(Seen::Nothing);
+    };
+    if header.key != key.as_bytes() {
+        return Ok(Seen::OtherKey);
+    }
+    if !is_there(header.kind, header.expires)? {
+        return Ok(Seen::Absent);
+    }
+    let part = view.part(&header, layout).ok_or(Error::Unrecovered)?;
+    let (value_len, value_crc) = (header.value_len, header.value_crc);
+    let (expires, sequence) = (header.expires, header.sequence);
+    Ok(Seen::Begins(First { part, value_len, value_crc, expires, sequence }, header))
 }
 
 /// What a record in memory says of `key`.

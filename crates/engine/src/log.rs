@@ -454,6 +454,12 @@ impl Log {
         Visit { address, on_its_way, _pin: Pin { log: self, extent } }
     }
 
+    /// Whether a record has not landed yet, or one of its batch has not.
+    pub(crate) fn is_on_its_way(&self, address: Address) -> bool {
+        let state = self.state();
+        state.pending.contains_key(&address.page()) || state.batch_of(address).is_some()
+    }
+
     /// Keeps `extent` from being reset.
     pub(crate) fn pin(&self, state: &mut State, extent: ExtentId) -> Pin<'_> {
         state.extents.get(extent).pins += 1;

@@ -117,6 +117,13 @@ impl Values {
         self.entries()?.get(&address.to_bits()).cloned()
     }
 
+    /// The same, and where it is not known nothing is counted.
+    pub(crate) fn get_known(&self, address: Address) -> Option<Cached> {
+        let entries = self.entries()?;
+        entries.peek(&address.to_bits())?;
+        entries.get(&address.to_bits()).cloned()
+    }
+
     /// The record is at another address from here on.
     pub(crate) fn moved(&self, from: Address, to: Address) {
         let Some(mut entries) = self.entries() else { return };

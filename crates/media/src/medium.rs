@@ -62,6 +62,11 @@ pub trait Media: Send + Sync {
         class: Class,
     ) -> LocalFuture<'a, Result<Page, Error>>;
 
+    /// What [`Self::read`] would return, if that takes no time on any clock.
+    fn at_hand(&self, _span: Span) -> Option<Page> {
+        None
+    }
+
     /// Reads pages of one extent, in rising order, each as [`Self::read`] does with all its data: a
     /// disk reads in one piece what lies close together.
     fn read_all(

@@ -98,8 +98,12 @@ impl Media for Memory {
         _: Select<'a>,
         _: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
-        let page = self.extents().get(span.at.extent).page(span.at.page).clone();
+        let page = self.at_hand(span).expect("all that was appended is in memory");
         Box::pin(ready(Ok(page)))
+    }
+
+    fn at_hand(&self, span: Span) -> Option<Page> {
+        Some(self.extents().get(span.at.extent).page(span.at.page).clone())
     }
 
     fn reset(&self, extent: ExtentId, _: Class) -> LocalFuture<'_, Result<(), Error>> {

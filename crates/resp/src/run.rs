@@ -8,7 +8,7 @@ use crate::request::Request;
 use crate::session::Session;
 use crate::transaction::{Transaction, create};
 use crate::values;
-use base::{Buf, Key};
+use base::{Buf, Key, Nanos};
 use engine::{Announced, Error, KeySpaceId, Store, Write};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ const RUN_MAX: usize = 16;
 struct Step {
     key: Key,
     /// What it stores; nothing, if it reads. Of stores of one key on each other's heels only the
-    /// last is done, for nobody can have seen the others.
-    store: Option<(Buf, Announced)>,
+    /// last is done, for nobody can have seen the others. Whoever begins takes what was announced.
+    store: Option<(Buf, Option<Announced>)>,
     /// Requests that it is.
     times: u32,
 }
@@ -57,7 +57,7 @@ impl Run {
             _ => return false,
         };
         let Ok(key) = key_of(request.arg(1)) else { return false };
-        let store = || is_store.then(|| (request.value(2), door.store().announce()));
+        let store = || is_store.then(|| (request.value(2), Some(door.store().announce())));
         match self.steps.iter().position(|step| step.key == key) {
             Some(at) if self.steps[at].store.is_some() != is_store => return false,
             Some(at) => {
@@ -91,11 +91,12 @@ impl Run {
             let stores = steps.iter().filter(|step| step.store.is_some());
             stores.for_each(|step| door.store().expect_write(space, &step.key));
         }
-        let mut does = steps.into_iter().map(|step| one(door.clone(), space, client, step));
-        let done = match does.len() {
-            1 => vec![does.next().expect("it is there").await],
-            _ => clock::join_at_once(does).await,
-        };
+        let found: Vec<_> = steps.iter().map(|step| at_hand(door, space, client, step)).collect();
+        let left = steps.into_iter().zip(&found).filter(|(_, found)| found.is_none());
+        let left = left.map(|(step, _)| step).collect();
+        let mut waited = side_by_side(door, space, client, left).await.into_iter();
+        let done = found.into_iter().map(|found| found.or_else(|| waited.next()));
+        let done: Vec<Reply> = done.map(|reply| reply.expect("each is done")).collect();
         if done.len() == order.len() {
             return done;
         }
@@ -103,29 +104,59 @@ impl Run {
     }
 }
 
-async fn one(door: Rc<Door>, space: KeySpaceId, client: u64, step: Step) -> Reply {
-    let Step { key, store, times } = step;
-    let (began, numbers) = (clock::host_now(), door.watcher().plain);
+/// The answer to a read of a value that nobody has to wait for.
+fn at_hand(door: &Door, space: KeySpaceId, client: u64, step: &Step) -> Option<Reply> {
+    if step.store.is_some() {
+        return None;
+    }
+    let began = clock::host_now();
+    let reply = Reply::Bulk(door.store().get_at_hand(space, &step.key)?);
+    tell(door, client, step, since(began), &reply);
+    Some(reply)
+}
+
+/// Does steps that may have to wait.
+async fn side_by_side(
+    door: &Rc<Door>,
+    space: KeySpaceId,
+    client: u64,
+    steps: Vec<Step>,
+) -> Vec<Reply> {
+    let mut does = steps.into_iter().map(|step| one(door.clone(), space, client, step));
+    match does.len() {
+        0 => Vec::new(),
+        1 => vec![does.next().expect("it is there").await],
+        _ => clock::join_at_once(does).await,
+    }
+}
+
+async fn one(door: Rc<Door>, space: KeySpaceId, client: u64, mut step: Step) -> Reply {
+    let began = clock::host_now();
     // Boxed, so that what is started is small to move.
-    let (number, value, done) = match store {
-        None => (numbers[0], None, Box::pin(get(&door, space, &key)).await),
+    let done = match &mut step.store {
+        None => Box::pin(get(&door, space, &step.key)).await,
         Some((value, announced)) => {
-            let done = Box::pin(set(&door, space, &key, &value, announced)).await;
-            (numbers[1], Some(value), done)
+            let announced = announced.take().expect("it is done once");
+            Box::pin(set(&door, space, &step.key, value, announced)).await
         }
     };
     let reply = done.unwrap_or_else(Failure::reply);
-    let took = since(began);
-    let value = value.as_ref().map(|value| value.bytes().unwrap_or_default());
-    door.watch(client, number, took, &reply, || {
-        let args = [number.name().as_bytes(), key.as_bytes()].into_iter().chain(value);
+    tell(&door, client, &step, since(began), &reply);
+    reply
+}
+
+/// Counts what was done, and keeps what took long.
+fn tell(door: &Door, client: u64, step: &Step, took: Nanos, reply: &Reply) {
+    let number = door.watcher().plain[usize::from(step.store.is_some())];
+    let value = step.store.as_ref().map(|(value, _)| value.bytes().unwrap_or_default());
+    door.watch(client, number, took, reply, || {
+        let args = [number.name().as_bytes(), step.key.as_bytes()].into_iter().chain(value);
         args.collect::<Vec<_>>().into_iter()
     });
-    for _ in 1..times {
-        let is_failed = door.watcher().count_error(&reply);
+    for _ in 1..step.times {
+        let is_failed = door.watcher().count_error(reply);
         door.watcher().tallies.count(number, took, is_failed);
     }
-    reply
 }
 
 async fn get(door: &Door, space: KeySpaceId, key: &Key) -> Outcome {

@@ -19,6 +19,8 @@ pub struct Tally {
     pub checkpoints: u64,
     /// Faults of the flash, or the disk.
     pub faults: u64,
+    /// Values that were asked for and needed no wait.
+    pub at_hand: u64,
     /// Bytes of keys and values that were stored.
     pub stored_bytes: u64,
     /// Times that a host connected again.
@@ -38,6 +40,7 @@ impl AddAssign for Tally {
         self.scans += other.scans;
         self.checkpoints += other.checkpoints;
         self.faults += other.faults;
+        self.at_hand += other.at_hand;
         self.stored_bytes += other.stored_bytes;
         self.reconnections += other.reconnections;
         self.unanswered += other.unanswered;

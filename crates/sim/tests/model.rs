@@ -470,12 +470,17 @@ impl Run {
 
     async fn get(&mut self, store: &Arc<Store>) {
         let (space, key) = self.target();
+        let at_hand = store.get_at_hand(KeySpaceId(space), &key);
         let got = store.get(KeySpaceId(space), &key).await;
         let expected = match self.model.spaces.get(&space) {
             None => Err(Error::NoKeySpace),
             Some(keys) => there(keys, &key).ok_or(Error::KeyNotFound),
         };
         assert_eq!(got.map(|value| content(&value)), expected, "getting {key:?}");
+        if let Some(value) = at_hand {
+            assert_eq!(Ok(content(&value)), expected, "{key:?} at hand");
+            self.tally.at_hand += 1;
+        }
     }
 
     async fn delete(&mut self, store: &Arc<Store>) {
@@ -725,6 +730,8 @@ fn check(remains: impl Fn() -> Remains) {
     // A single seed may be one that does not.
     let cleans = sum.victims > sum.reopenings() || sum.reopenings() < 20;
     assert!(cleans, "hardly anything was cleaned: {sum}");
+    let finds = sum.at_hand > 0 || sum.reopenings() < 20;
+    assert!(finds, "no value was at hand: {sum}");
 }
 
 #[test]
