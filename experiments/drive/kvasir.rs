@@ -23,8 +23,6 @@ pub(crate) struct Load {
     pub(crate) more: &'static [&'static str],
     /// Operations due in a second, if they come at a rate.
     pub(crate) rate: Option<u64>,
-    /// Memory for values.
-    pub(crate) cache: &'static str,
 }
 
 /// How it went.
@@ -64,7 +62,7 @@ impl Kvasir {
 
     fn words(&self, load: &Load) -> Vec<String> {
         let (file, durability) = (self.file.display(), load.durability);
-        let target = format!("file:{file}?durability={durability}&cache={}", load.cache);
+        let target = format!("file:{file}?durability={durability}");
         let (keys, ops) = (load.keys.to_string(), load.ops.to_string());
         let (depth, rate) = (load.depth.to_string(), load.rate.map(|rate| rate.to_string()));
         let mut words = vec!["bench", load.workload, "--json", "--target", &target];
@@ -81,7 +79,7 @@ impl Kvasir {
     pub(crate) fn open(&self) -> Result<f64, String> {
         let (workload, durability) = ("exist", "capacitor");
         let (keys, ops, depth, more, rate) = (1, 1, 1, &[], None);
-        let load = Load { workload, durability, keys, ops, depth, more, rate, cache: "off" };
+        let load = Load { workload, durability, keys, ops, depth, more, rate };
         Ok(self.bench(&load)?.of("opened_ns") / 1e9)
     }
 

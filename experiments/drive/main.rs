@@ -40,9 +40,6 @@ const DEPTH: u32 = 64;
 /// Outstanding where the disk alone decides: a round trip of the disk is in nobody's way.
 const DEEP: u32 = 256;
 
-/// Memory for values where `RocksDB` is beside it: what that has, less that of headers.
-const CACHE: &str = "704MiB";
-
 /// Where everything lies, and how many pairs there are.
 struct Bench {
     plain: PathBuf,
@@ -185,7 +182,6 @@ impl Bench {
     fn gets(&self) -> Result<Vec<Row>, String> {
         let deep = Load { workload: "retrieve", depth: DEPTH, ..self.all(store("capacitor")) };
         let alone = Load { depth: 1, ops: self.keys / 10, ..deep };
-        let cached = self.kvasir.bench(&Load { cache: CACHE, ..deep })?.rate();
         let theirs = self.rocksdb("readrandom", self.keys / 32, 32, &[])?;
         // What a disk of others' gives goes up and down: ours before and after fio's.
         let first = self.kvasir.bench(&deep)?;
@@ -204,7 +200,7 @@ impl Bench {
         Ok(vec![
             row(what, rate, same.rate, "fio, the same bytes", Bar::AtLeast(0.9)),
             row(what, rate, value.rate, "fio, 8 KiB", Bar::AtLeast(0.9)),
-            row(what, cached, theirs, "RocksDB, 32 threads", Bar::AtLeast(1.0)),
+            row(what, rate, theirs, "RocksDB, 32 threads", Bar::AtLeast(1.0)),
             row("get alone, us", mean, same_alone.mean, "fio, the same bytes", Bar::AtMost(1.15)),
             row("get alone, us", mean, value_alone.mean, "fio, 8 KiB", Bar::AtMost(1.15)),
             row("reads of the disk", each(&first, "disk_reads"), 1.0, "a get", Bar::AtMost(1.05)),
@@ -221,7 +217,7 @@ impl Bench {
     /// Nine gets to a store.
     fn mix(&self) -> Result<Vec<Row>, String> {
         let more = &["--read-percent", "90"];
-        let load = Load { workload: "mixed", depth: 32, more, cache: CACHE, ..store("capacitor") };
+        let load = Load { workload: "mixed", depth: 32, more, ..store("capacitor") };
         let ours = self.kvasir.bench(&self.all(load))?.rate();
         let share = &["--readwritepercent=90"];
         let theirs = self.rocksdb("readrandomwriterandom", self.keys / 32, 32, share)?;
@@ -284,7 +280,7 @@ impl Bench {
 
 fn store(durability: &'static str) -> Load {
     let workload = "store";
-    Load { workload, durability, keys: 0, ops: 0, depth: DEEP, more: &[], rate: None, cache: "off" }
+    Load { workload, durability, keys: 0, ops: 0, depth: DEEP, more: &[], rate: None }
 }
 
 fn row(what: &'static str, ours: f64, other: f64, of: &'static str, bar: Bar) -> Row {
