@@ -56,7 +56,7 @@ pub struct ScrubFinding {
 pub enum ScrubbedPart {
     /// The page cannot be read.
     Page,
-    /// It can, and its headers are damaged.
+    /// It can, or can be mended, and its headers are damaged.
     Headers,
     /// Its data are damaged: a value, or what lies between.
     Data,
@@ -211,7 +211,8 @@ impl Store {
     /// checksums of the medium there.
     fn damaged_part(&self, at: PageId, swept: &SweptPage) -> Option<ScrubbedPart> {
         let layout = self.log.layout;
-        let Some(page) = &swept.page else { return Some(ScrubbedPart::Page) };
+        let unread = if swept.is_mended { ScrubbedPart::Headers } else { ScrubbedPart::Page };
+        let Some(page) = &swept.page else { return Some(unread) };
         let view = PageView::new(layout, page).filter(|view| view.has_all_headers(layout));
         let Some(view) = view else { return Some(ScrubbedPart::Headers) };
         let is_whole = |record: &Record| {

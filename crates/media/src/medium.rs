@@ -120,7 +120,7 @@ pub trait Media: Send + Sync {
                     Err(Error::Unrecovered(_)) => None,
                     Err(error) => return Err(error),
                 };
-                pages.push(SweptPage { number, is_whole: page.is_some(), page });
+                pages.push(SweptPage { number, is_whole: page.is_some(), is_mended: false, page });
             }
             Ok(Swept { pages, next })
         })

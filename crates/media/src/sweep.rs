@@ -14,8 +14,11 @@ pub struct Swept {
 pub struct SweptPage {
     /// Its number in the extent.
     pub number: u32,
-    /// `None` where a page was written, or should begin, that cannot be read.
+    /// `None` where a page was written, or should begin, that cannot be read as it is.
     pub page: Option<Page>,
     /// Its data is what the medium was given, as far as the medium itself can tell.
     pub is_whole: bool,
+    /// [`Media::read`](crate::Media::read) mends it: of what stands before its data one bit was
+    /// turned over.
+    pub is_mended: bool,
 }

@@ -3,6 +3,7 @@
 
 use crate::drive::{formatted, shown};
 use crate::program::{json, kvasir};
+use crate::redis::Client;
 use crate::serving::{Serving, store};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -46,6 +47,31 @@ impl Used {
             let ran = kvasir(load.split(' ').chain([&target[..]]));
             assert_eq!((ran.code, &ran.stderr[..]), (Some(0), ""));
         }
+        Self::of(folder, path)
+    }
+
+    /// One whose server was killed after it had stored over and deleted what a checkpoint has.
+    fn killed() -> Self {
+        let (folder, path) = formatted();
+        let words = ["--device", shown(&path), "--resp", ":0"];
+        for (number, is_last) in [(30, false), (20, true)] {
+            let served = Serving::start(words);
+            let mut client = Client::of(&served);
+            for key in 0..number {
+                let value = format!("{is_last}{key}").repeat(700);
+                client.says(&format!("set key{key} {value}"), "+OK");
+            }
+            if is_last {
+                client.says("del key25", ":1");
+                served.end(Signal::KILL);
+            } else {
+                served.stop();
+            }
+        }
+        Self::of(folder, path)
+    }
+
+    fn of(folder: TempDir, path: PathBuf) -> Self {
         let facts = json(["inspect", shown(&path), "--json"]);
         assert_eq!(facts["extent_bytes"], EXTENT_BYTES);
         let extents = facts["in_use"].as_array().unwrap().iter().map(|extent| {
@@ -198,6 +224,30 @@ fn damage_is_named_with_its_place_and_never_returned() {
         let (wrong, harmless) = Used::check(&copy);
         assert_names(if wrong.is_empty() { &harmless } else { &wrong }, table, "checkpoint");
         assert_eq!(used.refused(&copy, &pairs), 0, "it is opened by its log");
+    }
+}
+
+/// Of what was written since the last checkpoint nothing else tells: without a record its key has
+/// the one before again.
+#[test]
+fn a_flipped_bit_of_what_was_written_before_a_crash_brings_nothing_older_back() {
+    let used = Used::killed();
+    let records = used.records();
+    let live = live(&records);
+    let newest = live.iter().max_by_key(|record| record.page_byte).unwrap();
+    // The medium's head, the page's prologue, the record's header and its key.
+    for at in [5, 20, 40, 49, 57, 64, 64 + 9, 64 + 24 + 8, 64 + 24 + 34] {
+        let copy = used.flipped(newest.page_byte + at);
+        assert_names(&Used::check(&copy).0, newest, "live pairs on it are");
+        assert_eq!(used.refused(&copy, std::slice::from_ref(newest)), 0, "byte {at}");
+    }
+    let deleted = records.iter().find(|record| record.kind == "tombstone" && record.is_pair);
+    let deleted = deleted.expect("there is one");
+    for at in [20, 64 + 9, 64 + 24 + 8] {
+        let copy = used.flipped(deleted.page_byte + at);
+        let served = Serving::start(["--device", shown(&copy), "--resp", ":0"]);
+        assert_eq!(Client::of(&served).ask(&["get", "key25"]), None, "byte {at}");
+        served.end(Signal::KILL);
     }
 }
 

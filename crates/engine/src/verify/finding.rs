@@ -26,6 +26,11 @@ pub enum Wrong {
     },
     /// A page cannot be read, and nothing on it is needed.
     DeadPage,
+    /// A bit of what stands before a page's data was turned over, with so many live pairs on it.
+    Flipped {
+        /// Pairs that the index says are there.
+        live: u64,
+    },
     /// Headers of a page are damaged.
     Headers,
     /// A live value is not what was stored.
@@ -100,6 +105,13 @@ impl fmt::Display for Wrong {
             Self::Page { live: 0 } => "the page cannot be read, and what was on it is not known",
             Self::Page { live } => {
                 return write!(f, "the page cannot be read: live pairs on it are {live}");
+            }
+            Self::Flipped { live } => {
+                return write!(
+                    f,
+                    "a bit of the page's head is turned over, which reading mends: live pairs on \
+                     it are {live}"
+                );
             }
             Self::DeadPage => "the page cannot be read, and nothing on it is needed",
             Self::Headers => "headers of the page are damaged",

@@ -58,10 +58,13 @@ impl Pages {
     }
 
     pub(super) async fn take(&mut self, swept: Swept) {
-        for SweptPage { number, page, is_whole } in swept.pages {
+        for SweptPage { number, page, is_whole, is_mended } in swept.pages {
             self.found.borrow_mut().verified.pages += 1;
             match page {
                 Some(page) => self.page(number, &page, is_whole).await,
+                None if is_mended => {
+                    self.note_unreadable(number, Some(Wrong::Flipped { live: 0 }));
+                }
                 None => self.note_unreadable(number, None),
             }
         }
@@ -164,6 +167,7 @@ impl Pages {
             _ if self.info.label.stream == Stream::Index => self.table(),
             // It is told of at the end.
             _ if self.info.summary.is_some_and(|first| number >= first) => return,
+            Some(Wrong::Flipped { .. }) => Wrong::Flipped { live },
             Some(wrong) => wrong,
             None if live == 0 && is_listed => Wrong::DeadPage,
             None => Wrong::Page { live },

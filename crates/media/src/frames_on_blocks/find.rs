@@ -116,7 +116,7 @@ impl Drive {
         let footer = footer.and_then(Footer::decode).filter(|footer| is_ours(&footer.origin));
         let is_first = |head: &Head| head.page == 0 && is_ours(&head.origin);
         // What landed shall be told of, though a bit was turned over since.
-        let repaired = || first.and_then(|bytes| Head::repair(bytes, is_first));
+        let repaired = || first.and_then(|bytes| Some(Head::repair(bytes, is_first)?.0));
         let head = first.and_then(Head::decode).filter(is_first);
         Ends {
             ended: ended(first_mark).max(ended(second_mark)),

@@ -76,15 +76,22 @@ impl Head {
         })
     }
 
-    /// The head of `bytes`, which have as much as may be of it, if one bit was turned over and
-    /// `is_right` of what it was before.
-    pub(super) fn repair(bytes: &[u8], is_right: impl Fn(&Self) -> bool) -> Option<Self> {
-        let decode = |bytes: &[u8]| Self::decode(bytes).filter(&is_right);
+    /// The head of `bytes`, which have as much as may be of it, and its spare bytes, if one bit was
+    /// turned over and `is_right` of what it was before.
+    pub(super) fn repair(
+        bytes: &[u8],
+        is_right: impl Fn(&Self) -> bool,
+    ) -> Option<(Self, Vec<u8>)> {
+        let decode = |bytes: &[u8]| {
+            let head = Self::decode(bytes).filter(&is_right)?;
+            let spare = bytes.get(HEAD_LEN..HEAD_LEN + head.spare_len as usize)?;
+            Some((head, spare.to_vec()))
+        };
         let mut bytes = bytes.to_vec();
         for bit in 0..(8 * HEAD_LEN).min(8 * bytes.len()) {
             bytes[bit / 8] ^= 1 << (bit % 8);
-            if let Some(head) = decode(&bytes) {
-                return Some(head);
+            if let Some(whole) = decode(&bytes) {
+                return Some(whole);
             }
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
@@ -286,7 +293,8 @@ mod tests {
         for bit in 0..8 * 664 {
             let mut bytes = whole.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Head::repair(&bytes, |found| *found == head), Some(head), "bit {bit}");
+            let repaired = Head::repair(&bytes, |found| *found == head);
+            assert_eq!(repaired, Some((head, vec![7; 600])), "bit {bit}");
             bytes[(bit / 8 + 1) % 664] ^= 1;
             assert_eq!(Head::repair(&bytes, |found| *found == head), None, "bit {bit} and more");
         }

@@ -1,6 +1,6 @@
 use super::drive::Drive;
 use super::frame::Head;
-use super::layout::HEAD_BYTES;
+use super::layout::{HEAD_BYTES, NOTE_BYTES};
 use super::origin::Opening;
 use crate::blocks::{Segments, cut};
 use crate::error::Error;
@@ -34,28 +34,44 @@ impl Drive {
         let room = room.unwrap_or_else(|| panic!("{at} lies within its extent"));
         let units = span.units.clamp(1, room);
         let mut found = self.units(at, 0, units, class).await?;
-        let len = self.head_len(&found).ok_or(Error::Unrecovered(at))?;
-        let head_units = len.div_ceil(self.layout.unit_bytes);
+        let len = self.head_len(&found).unwrap_or(HEAD_BYTES);
+        let head_units = len.div_ceil(self.layout.unit_bytes).min(room);
         if head_units > units {
-            let more = head_units.min(room) - units;
-            found.extend(self.units(at, units, more, class).await?);
+            found.extend(self.units(at, units, head_units - units, class).await?);
         }
-        self.page(at, opening, &found)
+        if let Some(page) = self.page(at, opening, &found) {
+            return Ok(page);
+        }
+        let have = units.max(head_units);
+        let most = NOTE_BYTES.div_ceil(self.layout.unit_bytes).min(room);
+        if most > have {
+            found.extend(self.units(at, have, most - have, class).await?);
+        }
+        self.mended_page(at, opening, &found).ok_or(Error::Unrecovered(at))
     }
 
-    /// The page at `at`, with as much of its data as was found.
-    fn page(&self, at: PageId, opening: Opening, found: &[Buf]) -> Result<Page, Error> {
-        let len = self.head_len(found).ok_or(Error::Unrecovered(at))?;
-        let head_units = len.div_ceil(self.layout.unit_bytes);
-        let bytes = joined(found, 0, len).ok_or(Error::Unrecovered(at))?;
+    /// The page at `at`, with as much of its data as was found, if its head is whole.
+    fn page(&self, at: PageId, opening: Opening, found: &[Buf]) -> Option<Page> {
+        let bytes = joined(found, 0, self.head_len(found)?)?;
         let bytes = bytes.bytes().unwrap_or_default();
-        let head = Head::decode(bytes).filter(|head| self.is_at(head, at, opening));
-        let head = head.ok_or(Error::Unrecovered(at))?;
-        let start = self.layout.units_bytes(head_units);
+        let head = Head::decode(bytes).filter(|head| self.is_at(head, at, opening))?;
+        self.page_of(&head, &bytes[HEAD_BYTES as usize..], found)
+    }
+
+    /// The same, if a bit of its head or of its spare bytes was turned over. Of what a log has
+    /// written lately nothing else tells: without it what is older would be the newest again.
+    fn mended_page(&self, at: PageId, opening: Opening, found: &[Buf]) -> Option<Page> {
         let have: u32 = found.iter().map(Buf::len).sum();
-        let data = cut(found, start, head.data_len.min(have - start));
-        let data = data.expect("there is as much");
-        Ok(Page::new(&bytes[HEAD_BYTES as usize..], whole_front(data)))
+        let bytes = joined(found, 0, have.min(NOTE_BYTES))?;
+        let (head, spare) = Head::repair(bytes.bytes()?, |head| self.is_at(head, at, opening))?;
+        self.page_of(&head, &spare, found)
+    }
+
+    fn page_of(&self, head: &Head, spare: &[u8], found: &[Buf]) -> Option<Page> {
+        let start = self.layout.units_bytes(self.layout.frames().head_units(head.spare_len));
+        let have: u32 = found.iter().map(Buf::len).sum();
+        let data = cut(found, start, head.data_len.min(have.checked_sub(start)?))?;
+        Some(Page::new(spare, whole_front(data)))
     }
 
     /// See [`crate::Media::read_all`].
@@ -113,7 +129,7 @@ impl Drive {
             let start = self.layout.units_bytes(span.at.page - first.page);
             let len = self.layout.units_bytes(span.units.min(end - span.at.page));
             let part = cut(&found, start, len).ok_or(Error::Unrecovered(span.at))?;
-            self.page(span.at, opening, &part)
+            self.page(span.at, opening, &part).ok_or(Error::Unrecovered(span.at))
         };
         Ok(run.iter().map(page).collect())
     }

@@ -59,8 +59,9 @@ impl Drive {
                     let flipped = walk.flipped_frame_from(opening, at, end).await;
                     let number = flipped.map_or(at, |head| head.page);
                     let (next, is_padding) = walk.next_frame(opening, number, end).await;
-                    let lost = SweptPage { number, page: None, is_whole: false };
-                    swept.pages.extend((flipped.is_some() || !is_padding).then_some(lost));
+                    let is_mended = flipped.is_some();
+                    let lost = SweptPage { number, page: None, is_whole: false, is_mended };
+                    swept.pages.extend((is_mended || !is_padding).then_some(lost));
                     at = next;
                 }
                 _ => {}
@@ -162,7 +163,7 @@ impl Drive {
         let is_whole = crc.value() == head.data_crc;
         let spare = &whole.bytes().unwrap_or_default()[HEAD_BYTES as usize..];
         let page = Page::new(spare, whole_front(data));
-        Ok((units, SweptPage { number: at.page, page: Some(page), is_whole }))
+        Ok((units, SweptPage { number: at.page, page: Some(page), is_whole, is_mended: false }))
     }
 }
 

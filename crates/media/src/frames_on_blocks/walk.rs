@@ -130,7 +130,8 @@ impl<'a> Walk<'a> {
         let unit_bytes = self.drive.layout.unit_bytes;
         let room = (self.drive.layout.pages() - page) * unit_bytes;
         let bytes = self.bytes(page, 0, room.min(NOTE_BYTES)).await?;
-        Head::repair(bytes.bytes()?, |head| self.drive.is_at(head, at, opening))
+        let repaired = Head::repair(bytes.bytes()?, |head| self.drive.is_at(head, at, opening));
+        repaired.map(|(head, _)| head)
     }
 
     /// The head that stands at a unit, whosever it is.

@@ -81,6 +81,7 @@ fn a_sweep_returns_all_pages_and_names_those_that_cannot_be_read() {
             assert_eq!(found, numbers);
             for (at, swept) in swept.iter().enumerate() {
                 assert_eq!(swept.page.is_none(), at == headless, "page {at}");
+                assert_eq!(swept.is_mended, at == headless, "page {at}");
                 assert_eq!(swept.is_whole, at != headless && at != long, "page {at}");
             }
         });
