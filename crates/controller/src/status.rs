@@ -13,6 +13,7 @@ pub(crate) const fn status_of(error: Error) -> Status {
         Error::Unwritten => Status::WRITE_FAULT,
         Error::NoKeySpace | Error::KeySpaceReserved => Status::INVALID_NAMESPACE,
         Error::KeyChanged
+        | Error::OpenedTooOften
         | Error::KeySpaceExists
         | Error::NoCheckpoint
         | Error::BatchTooLong { .. }

@@ -46,6 +46,9 @@ pub enum Error {
     /// There is such a key space already.
     #[error("the key space exists")]
     KeySpaceExists,
+    /// Each opening has a number, and there are no more of them.
+    #[error("it was opened 65,535 times, which is as often as a store can be")]
+    OpenedTooOften,
     /// The id is kept for the store's own records.
     #[error("key space 0 is reserved")]
     KeySpaceReserved,

@@ -45,11 +45,15 @@ impl Sequence {
         self.0 >> Self::COUNT_BITS
     }
 
-    /// The first number of the mount after the one that gave out `self`.
-    pub(crate) fn next_mount(self) -> Self {
-        let epoch = self.mount() + 1;
-        assert!(epoch < 1 << 16, "a store can be opened 65535 times");
-        Self(epoch << Self::COUNT_BITS)
+    /// The first number of the first mount.
+    pub(crate) const fn first() -> Self {
+        Self(1 << Self::COUNT_BITS)
+    }
+
+    /// The first number of the mount after the one that gave out `self`, if there may be one more.
+    pub(crate) fn next_mount(self) -> Option<Self> {
+        let mount = self.mount() + 1;
+        (mount < 1 << 16).then_some(Self(mount << Self::COUNT_BITS))
     }
 }
 
@@ -277,6 +281,8 @@ mod tests {
     #[test]
     fn a_later_mount_comes_after_everything_of_an_earlier_one() {
         let last = Sequence((7 << 48) | ((1 << 48) - 1));
-        assert!(last.next_mount() > last);
+        assert!(last.next_mount() > Some(last));
+        assert_eq!(Sequence::default().next_mount(), Some(Sequence::first()));
+        assert_eq!(Sequence(u64::MAX).next_mount(), None);
     }
 }

@@ -153,7 +153,7 @@ impl Store {
         for by in [By::Checkpoint, By::Scan, By::Memory] {
             let found = media.extents();
             let mut scan = Scan::default();
-            let mut store = Self::found(media.clone(), config, &found);
+            let mut store = Self::found(media.clone(), config, &found)?;
             let may_restore = by == By::Checkpoint;
             let restored = if may_restore { store.restore(&found, &mut scan).await } else { None };
             let (how, replays) = match restored {
@@ -163,7 +163,7 @@ impl Store {
                 }
                 None => {
                     pages_read += store.pages_read();
-                    store = Self::found(media.clone(), config, &found);
+                    store = Self::found(media.clone(), config, &found)?;
                     (How::Scan, Replay::all(&found))
                 }
             };
@@ -217,17 +217,22 @@ impl Store {
 
     /// A store that knows nothing of these extents but that they are there. Numbering goes on in
     /// the next mount: no record has a number of a later one than some extent was opened in.
-    fn found(media: Arc<dyn Media>, config: Config, found: &[ExtentInfo]) -> Arc<Self> {
+    fn found(
+        media: Arc<dyn Media>,
+        config: Config,
+        found: &[ExtentInfo],
+    ) -> Result<Arc<Self>, Error> {
         let (mut extents, mut newest) = (Extents::default(), Sequence::default());
         for info in found {
             extents.insert(info.id, Extent::recovered(info));
             newest = newest.max(Sequence(info.label.epoch));
         }
-        let store = Self::new(Log::new(media, extents, newest.next_mount()), config);
+        let mount = newest.next_mount().ok_or(Error::OpenedTooOften)?;
+        let store = Self::new(Log::new(media, extents, mount), config);
         if store.index.table_extents(&store.log.shape) > 0 {
             store.tables.begin_opening();
         }
-        store
+        Ok(store)
     }
 
     /// Pages read for opening: nobody else has asked for any yet.

@@ -143,7 +143,7 @@ impl Store {
     /// that before.
     pub fn format(media: Arc<dyn Media>, config: Config) -> Arc<Self> {
         assert!(media.extents().is_empty(), "a medium is formatted when it is empty");
-        let log = Log::new(media, Extents::default(), Sequence::default().next_mount());
+        let log = Log::new(media, Extents::default(), Sequence::first());
         let store = Self::new(log, config);
         store.start(Begins::AtWork);
         store

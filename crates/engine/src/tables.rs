@@ -137,7 +137,7 @@ impl Tables {
 
     /// Those of a medium without a store, which keeps `extents` for them: for tests of an index.
     pub fn on(media: Arc<dyn Media>, extents: u32) -> Arc<Self> {
-        let log = Log::new(media, Extents::default(), Sequence::default().next_mount());
+        let log = Log::new(media, Extents::default(), Sequence::first());
         log.keep_extents(extents);
         Arc::new(Self::new(Arc::new(log)))
     }

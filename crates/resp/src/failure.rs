@@ -84,6 +84,7 @@ fn text_of(error: Error) -> String {
         | Error::KeyChanged
         | Error::BatchRepeatsKey
         | Error::NoCheckpoint
+        | Error::OpenedTooOften
         | Error::NoKeySpace
         | Error::KeySpaceExists
         | Error::KeySpaceReserved => format!("ERR {error}"),
