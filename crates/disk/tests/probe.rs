@@ -139,7 +139,10 @@ fn data_is_unknown_and_zeros_are_empty() {
     assert_eq!(found(&[]), "is empty");
     assert_eq!(found(&[(0, &[1])]), unknown);
     assert_eq!(found(&[((1 << 20) - 1, &[1])]), unknown);
-    assert_eq!(found(&[(1 << 20, &[1])]), "is empty", "it is the first MiB that is looked at");
+    // The end, and what is as long as the way from one place that is looked at to the next.
+    assert_eq!(found(&[(BYTES - 1, &[1])]), unknown);
+    let long = vec![1; usize::try_from(BYTES / 1_024 + 8_192).unwrap()];
+    assert_eq!(found(&[(BYTES / 3, &long)]), unknown);
     let mut random = vec![0; 100_000];
     Rng::new(1).fill(&mut random);
     assert_eq!(found(&[(0, &random)]), unknown);

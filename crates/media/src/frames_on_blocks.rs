@@ -59,6 +59,11 @@ impl FramesOnBlocks {
         format::format(blocks, format).await
     }
 
+    /// How many extents a drive of all blocks would have. Nothing is written.
+    pub fn extents_of(blocks: &dyn Blocks, format: &Format) -> Result<u32, OpenError> {
+        format::extents_of(blocks, format).map(|(_, extents)| extents)
+    }
+
     /// What the superblock on `blocks` says. Reads that alone.
     pub async fn probe(blocks: &dyn Blocks) -> Result<DriveInfo, OpenError> {
         Ok(format::probe(blocks).await?.info())

@@ -110,7 +110,7 @@ pub enum DiskError {
     /// It has no room for pairs.
     #[error(
         "{found} extents are too few for a drive, which has {DISK_DRIVE_EXTENTS_MIN} at least: \
-             make it larger, or its extents smaller"
+         make it larger"
     )]
     TooFewExtents {
         /// Extents that fit.
@@ -137,14 +137,21 @@ pub struct DiskDriveShare {
 }
 
 impl DiskDrive {
+    /// Whether a drive can be made of `blocks`. Nothing is written.
+    pub fn check_size(blocks: &dyn Blocks, format: Format) -> Result<(), DiskError> {
+        let found = FramesOnBlocks::extents_of(blocks, &format)?;
+        if found < DISK_DRIVE_EXTENTS_MIN {
+            return Err(DiskError::TooFewExtents { found });
+        }
+        Ok(())
+    }
+
     /// Makes an empty drive of all of `blocks`, with the key space of namespace 1.
     pub async fn format(blocks: Arc<dyn Blocks>, format: Format) -> Result<DriveInfo, DiskError> {
+        Self::check_size(&*blocks, format)?;
         FramesOnBlocks::format(blocks.clone(), format).await?;
         let medium = FramesOnBlocks::open(blocks, Durability::Group).await?;
         let info = medium.info();
-        if info.extents < DISK_DRIVE_EXTENTS_MIN {
-            return Err(DiskError::TooFewExtents { found: info.extents });
-        }
         let config = config(&info, DiskOptions::default(), Group::new());
         let store = Store::format(Arc::new(medium), config);
         store.create_key_space(KeySpaceId(1)).await?;

@@ -33,6 +33,8 @@ fn make(args: &FormatArgs) -> Result<Output, Failure> {
     let format = Format { id: random()?, secret: random()?, extent_bytes: None };
     let mut bar = Progress::new(args.json).bar("filling", Unit::Bytes);
     let info = serve(async {
+        let possible = DiskDrive::check_size(&*file, format);
+        possible.map_err(|error| failure(path, &file, &error))?;
         if args.fill {
             let filled = fill(&file, |done, all| bar.set(done, all)).await;
             filled.map_err(|error| failure(path, &file, &error))?;

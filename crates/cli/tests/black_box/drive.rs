@@ -47,6 +47,14 @@ fn a_path_that_holds_something_is_formatted_only_by_force() {
     assert_eq!(kvasir(["format", shown(&path), "--force"]).code, Some(0));
     let sentence = refused(&["format", shown(&path)]);
     assert!(sentence.contains("holds a drive of kvasir"), "{sentence}");
+    // One that is too small stays as it is.
+    let small = folder.path().join("small");
+    fs::write(&small, vec![7; 20 << 20]).unwrap();
+    for more in [&[][..], &["--fill"]] {
+        let words = [&["format", shown(&small), "--force"], more].concat();
+        assert!(refused(&words).contains("are too few for a drive"));
+    }
+    assert!(fs::read(&small).unwrap().iter().all(|byte| *byte == 7), "nothing is written");
     let none = folder.path().join("none");
     assert!(refused(&["format", shown(&none)]).contains("--size says how large"));
     assert!(refused(&["format", shown(&none), "--size", "1MiB"]).contains("too few"));

@@ -3,6 +3,7 @@ use super::partitions::partitions;
 use super::signature::{SIGNATURES, Signature};
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 /// The first bytes of Kvasir's own superblock, which is at [`KVASIR_MAGIC_AT`].
@@ -12,8 +13,11 @@ pub const KVASIR_MAGIC: [u8; 8] = *b"KVASIRD\0";
 /// write there shows that they have taken the disk since.
 pub const KVASIR_MAGIC_AT: u64 = 4_096;
 
-/// Bytes at the start that are zeros if a disk is empty.
+/// Bytes at the start and at the end that are zeros if a disk is empty, and places in between that
+/// are, with so many bytes each: to read all of a disk would take hours.
 const FRONT_BYTES: u64 = 1 << 20;
+const SAMPLES: u64 = 1_024;
+const SAMPLE_BYTES: u64 = 4_096;
 
 /// What a file or a block device holds.
 pub(super) fn content(mut file: &File) -> io::Result<Found> {
@@ -36,7 +40,7 @@ pub(super) fn content(mut file: &File) -> io::Result<Found> {
     }
     match found {
         Some((_, found)) => Ok(found),
-        None if disk.is_zero(FRONT_BYTES)? => Ok(Found::Empty),
+        None if disk.is_blank()? => Ok(Found::Empty),
         None => Ok(Found::Unknown),
     }
 }
@@ -78,12 +82,30 @@ impl Disk<'_> {
         Ok(None)
     }
 
-    /// Whether the first `len` bytes are zeros, as far as there are so many.
-    fn is_zero(&self, len: u64) -> io::Result<bool> {
+    /// Whether all is zeros that is looked at: both ends, and places in between.
+    fn is_blank(&self) -> io::Result<bool> {
+        let ends = [0..FRONT_BYTES, self.len.saturating_sub(FRONT_BYTES)..self.len];
+        for end in ends {
+            if !self.is_zero(end)? {
+                return Ok(false);
+            }
+        }
+        for sample in 1..SAMPLES {
+            let at = (self.len / SAMPLES * sample) & !(SAMPLE_BYTES - 1);
+            if !self.is_zero(at..at + SAMPLE_BYTES)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether these bytes are zeros, as far as there are so many.
+    fn is_zero(&self, range: Range<u64>) -> io::Result<bool> {
         const STEP: u64 = 64 << 10;
         let mut bytes = vec![0; usize::try_from(STEP).expect("it is small")];
-        for at in (0..len.min(self.len)).step_by(bytes.len()) {
-            let here = usize::try_from((self.len - at).min(STEP)).expect("it is small");
+        for at in (range.start..range.end.min(self.len)).step_by(bytes.len()) {
+            let here = (range.end.min(self.len) - at).min(STEP);
+            let here = usize::try_from(here).expect("it is small");
             self.file.read_exact_at(&mut bytes[..here], at)?;
             if bytes[..here].iter().any(|byte| *byte != 0) {
                 return Ok(false);

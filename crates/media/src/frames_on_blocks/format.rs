@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// The largest extent: its bytes are counted in 32 bits.
 const EXTENT_BYTES_MAX: u64 = 1 << 30;
 
+/// Bytes at the start in which file systems, partition tables and the like have what tells of them.
+const FRONT_BYTES: u64 = 1 << 20;
+
 /// The smallest block, and unit; the largest is a note.
 const BLOCK_BYTES_MIN: u32 = 512;
 
@@ -60,8 +63,8 @@ impl DriveInfo {
 /// The class of all that is written here: somebody waits for it.
 const CLASS: Class = Class::HostWrite;
 
-/// Makes an empty drive of all blocks, whatever they held. A loss of power meanwhile leaves none.
-pub(super) async fn format(blocks: Arc<dyn Blocks>, format: Format) -> Result<(), OpenError> {
+/// How long the extents of a drive of all blocks would be, and how many.
+pub(super) fn extents_of(blocks: &dyn Blocks, format: &Format) -> Result<(u64, u32), OpenError> {
     let shape = blocks.shape();
     let size_bytes = size_bytes(shape);
     let extent_bytes = format.extent_bytes.unwrap_or_else(|| usual_extent_bytes(size_bytes));
@@ -72,10 +75,16 @@ pub(super) async fn format(blocks: Arc<dyn Blocks>, format: Format) -> Result<()
     if !is_possible {
         return Err(OpenError::Sizes);
     }
-    let extents = extents_on(size_bytes, extent_bytes);
-    if extents == 0 {
-        return Err(OpenError::TooSmall { found: size_bytes, needed: least_bytes(extent_bytes) });
+    match extents_on(size_bytes, extent_bytes) {
+        0 => Err(OpenError::TooSmall { found: size_bytes, needed: least_bytes(extent_bytes) }),
+        extents => Ok((extent_bytes, extents)),
     }
+}
+
+/// Makes an empty drive of all blocks, whatever they held. A loss of power meanwhile leaves none.
+pub(super) async fn format(blocks: Arc<dyn Blocks>, format: Format) -> Result<(), OpenError> {
+    let (extent_bytes, extents) = extents_of(&*blocks, &format)?;
+    let size_bytes = size_bytes(blocks.shape());
     let superblock = Superblock {
         id: format.id,
         secret: format.secret,
@@ -97,6 +106,10 @@ pub(super) async fn format(blocks: Arc<dyn Blocks>, format: Format) -> Result<()
         }
     }
     drive.blocks.flush().await?;
+    // There is no drive from here on. What others have written would pass for theirs again.
+    let front = usize::try_from(FRONT_BYTES.min(size_bytes)).expect("it is a mebibyte");
+    let front = Buf::copy_from(&vec![0; front]);
+    drive.write_bytes(0, Segments::from_iter([front]), CLASS).await?;
     let clearing = drive.clone();
     let cleared = each(extents, move |extent| clear(clearing.clone(), extent)).await;
     cleared.into_iter().collect::<Result<(), Error>>()?;
@@ -149,20 +162,26 @@ pub(super) async fn probe(blocks: &dyn Blocks) -> Result<Superblock, OpenError> 
             Err(error) => unread = Some(error),
         }
     }
-    let whole = copies.iter().filter_map(|copy| match copy {
-        Copy::Whole(superblock) => Some(*superblock),
-        _ => None,
-    });
-    // A start may have been cut off between them.
-    if let Some(superblock) = whole.max_by_key(|superblock| superblock.mount) {
-        return superblock.check(size_bytes);
-    }
+    // One is enough: whoever writes a later format may have been cut off between them.
     let newer = copies.iter().find_map(|copy| match copy {
         Copy::Newer { format } => Some(*format),
         _ => None,
     });
     if let Some(found) = newer {
         return Err(OpenError::Newer { found, known: Superblock::FORMAT });
+    }
+    let whole = copies.iter().filter_map(|copy| match copy {
+        Copy::Whole(superblock) => Some(*superblock),
+        _ => None,
+    });
+    if let (Some(first), Some(second)) = (whole.clone().next(), whole.clone().nth(1))
+        && (first.id, first.secret) != (second.id, second.secret)
+    {
+        return Err(OpenError::TwoDrives);
+    }
+    // A start may have been cut off between them.
+    if let Some(superblock) = whole.max_by_key(|superblock| superblock.mount) {
+        return superblock.check(size_bytes);
     }
     match unread {
         _ if copies.contains(&Copy::Damaged) => Err(OpenError::Damaged),

@@ -30,6 +30,12 @@ pub enum OpenError {
     /// Neither superblock is whole.
     #[error("both superblocks of the drive are damaged: restore it from a copy")]
     Damaged,
+    /// The two superblocks are of different drives.
+    #[error(
+        "its two superblocks are of different drives: one was copied over the other; restore it \
+         from a copy"
+    )]
+    TwoDrives,
     /// There is no room for one extent.
     #[error("{found} bytes are too few for a drive: it needs {needed}")]
     TooSmall {

@@ -2,6 +2,7 @@
 
 use crate::drive::{EXTENT_BYTES, FORMAT, ID, append, formatted, label, memory, on};
 use base::Buf;
+use base::checksum::crc32c;
 use clock::Class;
 use media::{
     Blocks, BlocksShape, Durability, Error, Format, Frames, FramesOnBlocks, Media, MemoryBlocks,
@@ -94,6 +95,31 @@ fn each_reason_not_to_open_is_told() {
     change(&cut, 8, |bytes| bytes[100] ^= 1);
     assert_eq!(refused(&cut), OpenError::Damaged);
 
+    // A later format in one place, and another drive's superblock.
+    let superblock = |memory: &Arc<MemoryBlocks>| {
+        let mut bytes = Vec::new();
+        (8..16).for_each(|block| change(memory, block, |found| bytes.extend_from_slice(found)));
+        bytes
+    };
+    let put = |place: u64, bytes: &[u8]| {
+        let copy = resized(&whole, blocks);
+        for (block, part) in (place..).zip(bytes.chunks(512)) {
+            change(&copy, block, |found| found.copy_from_slice(part));
+        }
+        copy
+    };
+    let mut newer = superblock(&whole);
+    newer[8] += 1;
+    newer[12..16].fill(0);
+    let crc = crc32c(&newer);
+    newer[12..16].copy_from_slice(&crc.to_le_bytes());
+    let other = memory(512, 3);
+    format(&other, Format { id: [9; 16], secret: [8; 16], ..FORMAT }).unwrap();
+    for place in [8, blocks - 8] {
+        assert!(matches!(refused(&put(place, &newer)), OpenError::Newer { .. }), "{place}");
+        assert_eq!(refused(&put(place, &superblock(&other))), OpenError::TwoDrives, "{place}");
+    }
+
     for (first, second) in [(true, false), (false, true), (true, true)] {
         let copy = resized(&whole, blocks);
         for block in
@@ -157,11 +183,14 @@ fn who_looks_changes_nothing() {
     });
 }
 
+/// Of others nothing is left that passes for theirs; who boots from the disk writes there later.
 #[test]
-fn what_lies_before_the_drive_is_left_alone() {
+fn what_lies_before_the_drive_is_zeros_and_then_left_alone() {
     let memory = memory(512, 2);
     change(&memory, 3, |bytes| bytes.fill(0xAB));
     format(&memory, FORMAT).unwrap();
+    change(&memory, 3, |bytes| assert!(bytes.iter().all(|byte| *byte == 0)));
+    change(&memory, 3, |bytes| bytes.fill(0xAB));
     on(memory.clone(), Durability::Group, async |drive| {
         let extent = Media::open(&*drive, label(4)).unwrap();
         append(&drive, extent, 0, &[1, 2, 3]).await;
