@@ -39,12 +39,16 @@ Examples:
     --resp-tls-clients ca.crt
   kvasir serve --config server.toml --check";
 
+const SERVE_USAGE: &str = "\
+kvasir serve --device DEVICE --nvme-tcp|--resp|--resp-tls ADDR [OPTIONS]
+       kvasir serve --config FILE [--check] [--json]";
+
 /// What says where somebody can connect.
 const DOORS: [&str; 4] = ["nvme_tcp", "resp", "resp_tls", "config"];
 
 /// Offer devices to NVMe hosts on a network, and to Redis clients
 #[derive(Debug, clap::Args)]
-#[command(after_help = SERVE_HELP)]
+#[command(after_help = SERVE_HELP, override_usage = SERVE_USAGE)]
 #[command(group = ArgGroup::new("redis").args(["resp", "resp_tls"]).multiple(true))]
 #[command(group = ArgGroup::new("doors").args(DOORS).multiple(true).required(true))]
 pub(crate) struct ServeArgs {
@@ -114,7 +118,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "MODE")]
     pub(crate) durability: Option<String>,
     /// Log of a drive on a disk between two checkpoints, which is read again after a crash, as
-    /// 10GB [default: 10GB]
+    /// 10GB; 0: none is made before the server stops [default: 10GB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) checkpoint: Option<u64>,
     /// What of a drive on a disk is read in the background to see whether it is whole: so much each
