@@ -142,7 +142,7 @@ impl fmt::Display for Wrong {
                 return write!(
                     f,
                     "an old copy of the extent, or its end is gone: live pairs that came later, \
-                     and cannot be read, are {live}"
+                     and cannot be read, are {live} of those that the checkpoint knows"
                 );
             }
             Self::OldCopy => {
