@@ -122,6 +122,10 @@ impl Size {
         // Those already in the open page may take all of it, so the batch begins on the next.
         let mut size = Self { kind: Kind::Tombstone, headers: 0, values: 0, pages: 0 };
         let mut page = PageBuilder::new(layout);
+        // What joins the open page leaves others together than here, and so longer pages, where
+        // pages are frames: each may be as long as those that records share.
+        let shared = layout.frames.map_or(0, |_| layout.shared_numbers());
+        let most = |page: &PageBuilder| layout.aligned(page.numbers().max(shared));
         for write in writes {
             let (header_len, value_len) = (write.header_len(), write.value_len());
             size.headers += header_len;
@@ -132,20 +136,20 @@ impl Size {
             let on_one_page = layout.fits_page(header_len, value_len);
             let least = if on_one_page { value_len } else { 1 };
             if page.room(header_len).is_none_or(|room| room < least) {
-                size.pages += layout.aligned(page.numbers());
+                size.pages += most(&page);
                 page = PageBuilder::new(layout);
             }
             let room = page.room(header_len).expect("an empty page has room for a header");
             let mut done = room.min(value_len);
             page.push(write.header(), Buf::phantom(done, 0));
             while done < value_len {
-                size.pages += layout.aligned(page.numbers());
+                size.pages += most(&page);
                 let part = layout.bare_room().min(value_len - done);
                 done += part;
                 page = PageBuilder::continuing(layout, Buf::phantom(part, 0));
             }
         }
-        size.pages += layout.aligned(page.numbers());
+        size.pages += most(&page);
         size
     }
 

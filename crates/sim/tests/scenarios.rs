@@ -54,6 +54,13 @@ fn batches_on_a_disk_are_whole_or_absent_and_values_expire_on_time() {
     run(Scenario::DiskBatches, 40);
 }
 
+/// In this run a batch comes where it just fits if its records lie together as they would by
+/// themselves, and the page that was open before it takes the first of them.
+#[test]
+fn a_batch_whose_records_lie_together_otherwise_is_in_one_extent_too() {
+    assert!(Scenario::DiskBatches.run(320).operations > 0);
+}
+
 #[test]
 fn power_of_a_disk_is_lost_at_each_write_and_flush() {
     // All of one disk.
