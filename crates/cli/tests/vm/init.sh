@@ -11,8 +11,6 @@ ip link set lo up
 ip address add 10.0.2.15/24 dev eth0
 ip link set eth0 up
 stty -F /dev/ttyS1 raw -echo
-# From here on the console shows what the kernel says.
-dmesg -n 8
 exec < /dev/ttyS1 > /dev/ttyS1
 echo '% 0'
 while IFS= read -r line; do
