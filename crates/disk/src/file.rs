@@ -5,7 +5,7 @@ use crate::open::{Access, Opened, open_disk};
 use crate::sectors::Sectors;
 use base::{Buf, BufMut, BufPool};
 use clock::{Class, LocalFuture};
-use media::{Blocks, BlocksShape, Error, Segments};
+use media::{Blocks, BlocksShape, Error, Segments, Traffic};
 use rustix::io::Errno;
 use smallvec::smallvec;
 use std::io;
@@ -196,6 +196,11 @@ impl Blocks for File {
 
     fn flush(&self) -> LocalFuture<'_, Result<(), Error>> {
         Box::pin(self.flush_all())
+    }
+
+    fn traffic(&self) -> Option<Traffic> {
+        let Counters { read_bytes, written_bytes, .. } = self.counters();
+        Some(Traffic { read_bytes, written_bytes })
     }
 }
 

@@ -112,6 +112,7 @@ impl Store {
             spaces: self.spaces.known(),
             index: Vec::new(),
             scrubbed: self.scrubber.place(),
+            lifetime: self.lifetime(),
         };
         (image, pages)
     }

@@ -1,4 +1,5 @@
 use crate::extent::Live;
+use media::Traffic;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,6 +44,7 @@ pub struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     host_bytes: AtomicU64,
+    retrieved_bytes: AtomicU64,
     dropped_bytes: AtomicU64,
     lookup_page_reads: AtomicU64,
     retrieve_page_reads: AtomicU64,
@@ -66,6 +68,11 @@ impl Counters {
         self.host_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    #[inline]
+    pub(crate) fn count_retrieved_bytes(&self, bytes: u32) {
+        self.retrieved_bytes.fetch_add(bytes.into(), Ordering::Relaxed);
+    }
+
     pub(crate) fn count_dropped_bytes(&self, bytes: u64) {
         self.dropped_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -80,6 +87,14 @@ impl Counters {
 
     pub(crate) fn count_moved(&self) {
         self.records_moved.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What hosts stored and retrieved.
+    pub(crate) fn traffic(&self) -> Traffic {
+        Traffic {
+            read_bytes: self.retrieved_bytes.load(Ordering::Relaxed),
+            written_bytes: self.host_bytes.load(Ordering::Relaxed),
+        }
     }
 
     /// Goes on from `counts`.

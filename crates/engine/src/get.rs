@@ -117,6 +117,11 @@ impl Store {
                 continue;
             }
             if !matches!(found, Err(Error::Unrecovered)) || is_undone || !self.undoes() {
+                if let Ok(found) = &found
+                    && table != TableId::STORE
+                {
+                    self.counters.count_retrieved_bytes(found.value.len());
+                }
                 return found;
             }
             is_undone = Box::pin(self.is_undone(table, key)).await;
@@ -282,7 +287,10 @@ impl Store {
         };
         for address in candidates? {
             match self.content_at_hand(address, key)? {
-                Content::Value(found) => return Some(found.value),
+                Content::Value(found) => {
+                    self.counters.count_retrieved_bytes(found.value.len());
+                    return Some(found.value);
+                }
                 Content::Absent => return None,
                 Content::OtherKey => {}
             }

@@ -8,6 +8,7 @@ use crate::headers::Headers;
 use crate::index::{Answer, HashedKey, Index, IndexConfig, IndexCounts, MakeIndex};
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::latch::Latches;
+use crate::lifetime::Before;
 use crate::log::{Log, OnItsWay, OwnedHeader, SPARE_EXTENTS_MIN, Unlanded};
 use crate::page_view::PageView;
 use crate::pending::{Pending, durable};
@@ -79,6 +80,7 @@ pub struct Store {
     pub(crate) config: Config,
     pub(crate) cleaner: Cleaner,
     pub(crate) counters: Counters,
+    pub(crate) before: Before,
     pub(crate) spaces: KeySpaces,
     pub(crate) scrubber: Scrubber,
 }
@@ -173,6 +175,7 @@ impl Store {
             config,
             cleaner: Cleaner::new(config.seed, config.group),
             counters: Counters::default(),
+            before: Before::default(),
             spaces: KeySpaces::default(),
             scrubber: Scrubber::default(),
         });

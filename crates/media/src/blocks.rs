@@ -1,4 +1,5 @@
 use crate::error::Error;
+use crate::traffic::Traffic;
 use base::Buf;
 use clock::{Class, LocalFuture};
 use smallvec::SmallVec;
@@ -50,6 +51,11 @@ pub trait Blocks: Send + Sync {
 
     /// Returns when all that was written before outlives a loss of power.
     fn flush(&self) -> LocalFuture<'_, Result<(), Error>>;
+
+    /// What was read and written since it was opened, if that is counted here: on a disk.
+    fn traffic(&self) -> Option<Traffic> {
+        None
+    }
 }
 
 /// The segments of `len` bytes from `start` of what `segments` hold one after the other; `None`

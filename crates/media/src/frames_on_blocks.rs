@@ -27,6 +27,7 @@ use crate::extent::{ExtentId, ExtentInfo, Label, PageId, Shape, Span};
 use crate::medium::{Media, Select};
 use crate::page::Page;
 use crate::sweep::Swept;
+use crate::traffic::Traffic;
 use clock::{Class, LocalFuture};
 pub use damage::{Damage, DamagedPart};
 use drive::Drive;
@@ -244,6 +245,10 @@ impl Media for FramesOnBlocks {
 
     fn flush(&self) -> LocalFuture<'_, Result<(), Error>> {
         Box::pin(self.drive.flush())
+    }
+
+    fn traffic(&self) -> Option<Traffic> {
+        self.drive.blocks.traffic()
     }
 
     fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>> {

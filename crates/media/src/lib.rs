@@ -39,6 +39,7 @@ mod page;
 mod sabotage;
 mod starts;
 mod sweep;
+mod traffic;
 mod victim;
 
 pub use blocks::{Blocks, BlocksShape, Segments, cut};
@@ -55,4 +56,5 @@ pub use page::Page;
 pub use sabotage::Sabotage;
 pub use starts::Starts;
 pub use sweep::{Swept, SweptPage};
+pub use traffic::Traffic;
 pub use victim::{Candidate, Victims};

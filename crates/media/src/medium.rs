@@ -2,6 +2,7 @@ use crate::error::Error;
 use crate::extent::{ExtentId, ExtentInfo, Label, PageId, Shape, Span};
 use crate::page::Page;
 use crate::sweep::{Swept, SweptPage};
+use crate::traffic::Traffic;
 use clock::{Class, LocalFuture};
 use std::future::ready;
 
@@ -130,6 +131,11 @@ pub trait Media: Send + Sync {
     /// that were told to answer before they do.
     fn flush(&self) -> LocalFuture<'_, Result<(), Error>> {
         Box::pin(ready(Ok(())))
+    }
+
+    /// What was read and written since it was opened, if that is counted here: on a disk.
+    fn traffic(&self) -> Option<Traffic> {
+        None
     }
 
     /// Erases `extent` and frees it: a loss of power leaves all of it, or nothing.

@@ -29,6 +29,14 @@ struct Report {
     /// Bytes of live pairs, headers and padding included.
     live_bytes: u64,
     tombstones: u64,
+    /// What hosts stored and retrieved, keys and values, and what the disk wrote and read for it or
+    /// else, since the drive was formatted, as the last checkpoint knew; none without one.
+    stored_bytes: Option<u64>,
+    written_bytes: Option<u64>,
+    write_amplification: Option<f64>,
+    retrieved_bytes: Option<u64>,
+    read_bytes: Option<u64>,
+    read_amplification: Option<f64>,
     /// Bytes of extents in use for each byte of live pairs.
     space_amplification: Option<f64>,
     index_bytes_per_pair: Option<f64>,
@@ -93,6 +101,11 @@ impl Report {
         let Recovery { how, replayed_extents, records, .. } = drive.recovery();
         let extents = drive.store().extent_facts();
         let shares = Shares::new(&info, &extents);
+        let lifetime = drive.store().lifetime_before();
+        let (hosts, disk) = (lifetime.map(|it| it.hosts), lifetime.map(|it| it.medium));
+        let (stored, written) = (hosts.map(|it| it.written_bytes), disk.map(|it| it.written_bytes));
+        let (retrieved, read) = (hosts.map(|it| it.read_bytes), disk.map(|it| it.read_bytes));
+        let amplified = |all: Option<u64>, of: Option<u64>| quotient(all?, of?);
         Self {
             drive: DriveReport::new(path, &info),
             opens_by: match how {
@@ -104,6 +117,12 @@ impl Report {
             pairs: usage.values.records,
             live_bytes: usage.values.bytes,
             tombstones: usage.tombstones.records,
+            stored_bytes: stored,
+            written_bytes: written,
+            write_amplification: amplified(written, stored),
+            retrieved_bytes: retrieved,
+            read_bytes: read,
+            read_amplification: amplified(read, retrieved),
             space_amplification: quotient(
                 extents.len() as u64 * info.extent_bytes,
                 usage.values.bytes,
@@ -112,6 +131,14 @@ impl Report {
             shares,
             in_use: extents.iter().map(|facts| Extent::new(&info, facts)).collect(),
         }
+    }
+
+    /// An amplification and what it is of, if that is known. For less than an extent it says more of
+    /// the drive's own records than of the pairs.
+    fn amplif(&self, amplification: Option<f64>, of: Option<u64>, what: &str) -> String {
+        let Some(bytes) = of else { return "not known without a checkpoint".to_owned() };
+        let telling = amplification.filter(|_| bytes >= self.drive.extent_bytes());
+        format!("{}, for {} {what}", ratio(telling), human_bytes(bytes))
     }
 
     fn text(&self) -> String {
@@ -129,7 +156,9 @@ impl Report {
             ("pairs", grouped(self.pairs)),
             ("live bytes", human_bytes(self.live_bytes)),
             ("tombstones", grouped(self.tombstones)),
-            ("space amplif.", ratio(self.space_amplification)),
+            ("write amplif.", self.amplif(self.write_amplification, self.stored_bytes, "stored")),
+            ("read amplif.", self.amplif(self.read_amplification, self.retrieved_bytes, "read")),
+            ("space amplif.", self.amplif(self.space_amplification, Some(self.live_bytes), "live")),
             ("index, bytes a pair", ratio(self.index_bytes_per_pair)),
         ]);
         format!("{}\n{holds}\n{}", self.drive.described(), self.shares.text())

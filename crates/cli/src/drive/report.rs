@@ -41,6 +41,10 @@ impl DriveReport {
         }
     }
 
+    pub(crate) const fn extent_bytes(&self) -> u64 {
+        self.extent_bytes
+    }
+
     /// What is said when it has been made.
     pub(crate) fn formatted(&self) -> String {
         format!("{} is an empty drive\n\n{}", self.path, self.facts())

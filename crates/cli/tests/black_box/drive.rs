@@ -2,6 +2,7 @@
 
 use crate::program::{Ran, json, kvasir};
 use crate::serving::{Serving, store};
+use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -163,6 +164,43 @@ fn looking_writes_nothing_and_says_what_is_there() {
     assert!(text.lines().all(|line| line.len() <= 80 || line.contains(device)), "{text}");
     assert!(refused(&["inspect", device, "--extent", "99"]).contains("has extents 0 to"));
     assert!(fs::read(&path).unwrap() == before, "nothing is written");
+}
+
+#[test]
+fn what_was_moved_is_counted_from_the_format_on_whoever_opened_it() {
+    let (_folder, path) = formatted();
+    let device = path.to_str().unwrap();
+    let value = fs::metadata("Cargo.toml").unwrap().len();
+    let facts = || json(["inspect", device, "--json"]);
+    let moved = |facts: &Value, name: &str| facts[name].as_u64().unwrap();
+    let begun = facts();
+    assert_eq!(begun["retrieved_bytes"], 0);
+    // The records that keep the namespace.
+    let kept = moved(&begun, "stored_bytes");
+    assert!(kept <= 64, "{kept}");
+    for opening in 1..=2 {
+        let served = Serving::start(["--device", device, "--nvme-tcp", ":0"]);
+        for number in 0..20 {
+            store(&format!("key{number:02}"), &served.uri(0));
+        }
+        for _ in 0..3 {
+            let ran = kvasir(["kv", "retrieve", "key07", "--target", &served.uri(0)]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        }
+        served.stop();
+        let facts = facts();
+        let stored = kept + opening * 20 * (5 + value);
+        assert_eq!(moved(&facts, "stored_bytes"), stored);
+        assert_eq!(moved(&facts, "retrieved_bytes"), opening * 3 * value);
+        let (written, read) = (moved(&facts, "written_bytes"), moved(&facts, "read_bytes"));
+        assert!(written > stored && read > 0, "{facts}");
+        #[expect(clippy::cast_precision_loss, reason = "less than 53 bits")]
+        let ratio = written as f64 / stored as f64;
+        let shown = facts["write_amplification"].as_f64().unwrap();
+        assert!((shown - ratio).abs() < 0.01, "{shown} is not {ratio}");
+    }
+    // Looking counts nothing.
+    assert_eq!(facts(), facts());
 }
 
 #[test]

@@ -4,12 +4,13 @@
 use crate::address::Address;
 use crate::extent::Live;
 use crate::key_space::{KeySpaceId, TableId};
+use crate::lifetime::Lifetime;
 use base::Key;
 use clock::UnixMillis;
-use media::{ExtentId, Label, Stream};
+use media::{ExtentId, Label, Stream, Traffic};
 
-/// 4 counts long keys. Who opens by none that it knows scans, and counts what 3 did not.
-const FORMAT: u32 = 4;
+/// 5 has the lifetime, and 4 counted long keys. Who opens by none that it knows scans.
+const FORMAT: u32 = 5;
 
 /// A store at one instant, but for the entries of its index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,7 @@ pub(crate) struct Image {
     pub(crate) index: Vec<u8>,
     /// The extent at which scrubbing goes on, and how often it has come to the end.
     pub(crate) scrubbed: (u32, u64),
+    pub(crate) lifetime: Lifetime,
 }
 
 /// An extent of records at that instant.
@@ -62,6 +64,8 @@ impl Image {
         out.bytes(&self.index);
         out.u32(self.scrubbed.0);
         out.u64(self.scrubbed.1);
+        out.traffic(self.lifetime.hosts);
+        out.traffic(self.lifetime.medium);
         out.0
     }
 
@@ -80,6 +84,7 @@ impl Image {
             spaces: from.list(|from| Some(KeySpaceId(u16::try_from(from.u32()?).ok()?)))?,
             index: from.bytes()?.to_vec(),
             scrubbed: (from.u32()?, from.u64()?),
+            lifetime: Lifetime { hosts: from.traffic()?, medium: from.traffic()? },
         };
         from.0.is_empty().then_some(image)
     }
@@ -121,6 +126,11 @@ impl Out {
         self.u64(live.records);
         self.u64(live.bytes);
         self.u64(live.long_keys);
+    }
+
+    fn traffic(&mut self, traffic: Traffic) {
+        self.u64(traffic.read_bytes);
+        self.u64(traffic.written_bytes);
     }
 
     fn opening(&mut self, id: ExtentId, label: Label) {
@@ -192,6 +202,10 @@ impl<'a> In<'a> {
         Some(Live { records: self.u64()?, bytes: self.u64()?, long_keys: self.u64()? })
     }
 
+    fn traffic(&mut self) -> Option<Traffic> {
+        Some(Traffic { read_bytes: self.u64()?, written_bytes: self.u64()? })
+    }
+
     fn opening(&mut self) -> Option<(ExtentId, Label)> {
         let id = ExtentId(self.u32()?);
         let stream = Stream::from_number(u8::try_from(self.u32()?).ok()?)?;
@@ -251,6 +265,10 @@ mod tests {
             spaces: vec![KeySpaceId(3), KeySpaceId(u16::MAX)],
             index: vec![1, 2, 3],
             scrubbed: (0x0102_0304, 0x1112_1314_1516_1718),
+            lifetime: Lifetime {
+                hosts: Traffic { read_bytes: 1 << 40, written_bytes: 2 },
+                medium: Traffic { read_bytes: 3, written_bytes: u64::MAX },
+            },
         }
     }
 
@@ -262,7 +280,7 @@ mod tests {
 
     #[test]
     fn an_image_of_another_format_is_none() {
-        for format in [3_u32, 5] {
+        for format in [4_u32, 6] {
             let mut bytes = image().encode();
             bytes[..4].copy_from_slice(&format.to_le_bytes());
             assert_eq!(Image::decode(&bytes), None);

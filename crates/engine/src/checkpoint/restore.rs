@@ -67,6 +67,7 @@ impl Store {
         }
         self.bring_back(&image).await;
         self.scrubber.go_on_at(image.scrubbed);
+        self.before.restore(image.lifetime);
         scan.begin_at(image);
         Some(replays)
     }

@@ -1,0 +1,45 @@
+//! What was moved since a store was formatted, over all the times that it was opened. Checkpoints
+//! keep it: of what came after the last one a crash leaves nothing here.
+
+use crate::store::Store;
+use media::Traffic;
+use std::sync::{Mutex, PoisonError};
+
+/// What hosts and the medium moved since the store was formatted, or since it was last opened
+/// without a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lifetime {
+    /// Bytes of keys and values that hosts stored, and of values that they retrieved.
+    pub hosts: Traffic,
+    /// Bytes that the medium wrote and read, for whatever reason; zeros where it does not count.
+    pub medium: Traffic,
+}
+
+/// What former times came to.
+#[derive(Debug, Default)]
+pub(crate) struct Before(Mutex<Option<Lifetime>>);
+
+impl Before {
+    pub(crate) fn restore(&self, lifetime: Lifetime) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(lifetime);
+    }
+
+    fn get(&self) -> Option<Lifetime> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store {
+    /// What hosts and the medium moved in all the times that the store was opened.
+    pub fn lifetime(&self) -> Lifetime {
+        let mut lifetime = self.before.get().unwrap_or_default();
+        lifetime.hosts += self.counters.traffic();
+        lifetime.medium += self.log.media.traffic().unwrap_or_default();
+        lifetime
+    }
+
+    /// The same without what was moved since it was opened, if it was opened by a checkpoint.
+    pub fn lifetime_before(&self) -> Option<Lifetime> {
+        self.before.get()
+    }
+}
