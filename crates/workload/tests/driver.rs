@@ -11,11 +11,12 @@ use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{
     Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape, Span, Victims,
 };
-use reactor::Reactor;
+use reactor::{Reactor, Remote};
 use spec::Status;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use workload::{
     DeviceFigures, Distribution, Fill, FillError, Kind, Load, Operation, Outcome, Pace, Payload,
     Plan, Replay, ReplayPlan, Report, Space, Tally, Trace, Until, ValueSizes, Ycsb, fill,
@@ -533,4 +534,49 @@ fn nothing_more_is_asked_of_a_target_that_is_gone() {
         // Those that were outstanding, of 9,000.
         assert_eq!((report.ops, report.errors), (108, 8));
     });
+}
+
+/// A queue to which it takes longer to submit than the rate allows.
+#[derive(Clone)]
+struct Laborious {
+    queue: QueuePair,
+    outstanding: Rc<Cell<u64>>,
+    most: Rc<Cell<u64>>,
+}
+
+impl Queue for Laborious {
+    fn submit(&self, submission: Submission) -> u64 {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_micros(20) {}
+        self.outstanding.set(self.outstanding.get() + 1);
+        self.most.set(self.most.get().max(self.outstanding.get()));
+        self.queue.submit(submission)
+    }
+
+    async fn next(&self) -> Completion {
+        let completion = self.queue.next().await;
+        self.outstanding.set(self.outstanding.get() - 1);
+        completion
+    }
+}
+
+#[test]
+fn a_device_has_its_turns_while_the_load_is_late() {
+    let operations = 5_000;
+    let plan = Plan {
+        operation: Operation::Store,
+        until: Until::Operations(operations),
+        load: Load::Rate { per_second: 1_000_000 },
+        ..PLAN
+    };
+    let most = Rc::new(Cell::new(0));
+    let seen = most.clone();
+    let served = Reactor::new(None).serve(&Remote::new().unwrap(), async move {
+        let controller = device_on(64, Nanos::ZERO, |memory| Arc::new(memory)).await;
+        let queue = controller.queue_pair();
+        let laborious = Laborious { queue, outstanding: Rc::default(), most };
+        run(&laborious, &plan, |_, _| {}).await
+    });
+    assert_eq!(served.unwrap().0.operations(), operations);
+    assert!(seen.get() < operations / 10, "{} at once", seen.get());
 }
