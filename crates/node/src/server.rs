@@ -59,7 +59,7 @@ use crate::DiskError;
 use crate::state::Problem;
 use controller::Rules;
 use reactor::{Load, Remote, RingError};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -108,7 +108,7 @@ pub enum ServerError {
     #[error("only an emulated drive is kept in a file: serve a profile, or leave the state out")]
     NoState,
     /// There is no disk to be had at the path of a drive.
-    #[error("{0}; kvasir format makes a drive")]
+    #[error("{}{}", .0, made_by_format(.0))]
     NoDisk(#[from] disk::OpenError),
     /// The drive on a disk cannot be used.
     #[error("{}: {problem}{}", path.display(), because(failure.as_deref()))]
@@ -132,6 +132,16 @@ pub enum ServerError {
     /// The device cannot be put together.
     #[error(transparent)]
     Device(#[from] crate::DeviceError),
+}
+
+/// What to do where there is nothing to be opened.
+fn made_by_format(error: &disk::OpenError) -> &'static str {
+    match error {
+        disk::OpenError::Failed { source, .. } if source.kind() == ErrorKind::NotFound => {
+            "; kvasir format makes a drive"
+        }
+        _ => "",
+    }
 }
 
 fn because(failure: Option<&str>) -> String {

@@ -110,9 +110,18 @@ fn a_drive_in_use_is_neither_formatted_nor_looked_at() {
         let expected = format!("is in use by process {process} (kvasir): stop that first");
         assert!(sentence.contains(&expected) && sentence.contains("kvasir top"), "{sentence}");
     }
-    let sentence = refused(&["format", device, "--force"]);
-    assert!(sentence.contains(&process.to_string()), "{sentence}");
+    for words in
+        [&["format", device, "--force"][..], &["serve", "--device", device, "--resp", ":0"]]
+    {
+        let sentence = refused(words);
+        let expected = process.to_string();
+        assert!(sentence.contains(&expected), "{sentence}");
+        assert!(!sentence.contains("kvasir format"), "it is there: {sentence}");
+    }
     served.stop();
+    let none = format!("{device}.none");
+    let sentence = refused(&["serve", "--device", &none, "--resp", ":0"]);
+    assert!(sentence.ends_with("kvasir format makes a drive\n"), "{sentence}");
     assert_eq!(kvasir(["check", device]).code, Some(0));
 }
 
