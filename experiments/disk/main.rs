@@ -126,9 +126,7 @@ fn remote() -> Result<Remote, String> {
 
 fn median(of: &[Measured]) -> Measured {
     let middle = |value: fn(&Measured) -> f64| {
-        let mut values: Vec<f64> = of.iter().map(value).collect();
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
+        experiments::median(&mut of.iter().map(value).collect::<Vec<_>>())
     };
     Measured { rate: middle(|it| it.rate), processor: middle(|it| it.processor) }
 }

@@ -8,6 +8,7 @@
 mod target;
 
 use base::Nanos;
+use experiments::median;
 use node::{Device, FaultPlan, Profile};
 use reactor::Reactor;
 use std::process::ExitCode;
@@ -115,7 +116,8 @@ fn measure(
         let round = [without, mean(&outcome), target_busy, host_busy, per_second(&outcome)];
         figures.iter_mut().zip(round).for_each(|(figures, figure)| figures.push(figure));
     }
-    let [floor, real, target_busy, host_busy, rate] = figures.map(median);
+    let [floor, real, target_busy, host_busy, rate] =
+        figures.map(|mut figures| median(&mut figures));
     Line { depth, simulated: mean(&outcome), floor, real, target_busy, host_busy, rate }
 }
 
@@ -171,9 +173,4 @@ fn mean(outcome: &Outcome) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "for a report")]
 fn per_second(outcome: &Outcome) -> f64 {
     outcome.operations() as f64 * 1e9 / outcome.elapsed().0.max(1) as f64
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

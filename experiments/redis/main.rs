@@ -3,12 +3,15 @@
 //! `cargo build --release; cargo run --release -p experiments --bin redis -- [ROUNDS [FOLDER]]`, on
 //! an idle machine with the Debian package redis-server. The folder is on the disk in question.
 //!
-//! With `idle [CLIENTS]` instead: what clients cost that do nothing.
+//! With `idle [CLIENTS]` instead: what clients cost that do nothing. With `cold [ROUNDS [FOLDER]]`:
+//! GETs of what only the disk has, beside fio.
 
+mod cold;
 mod idle;
 mod servers;
 
 use crate::servers::{Mode, Server};
+use experiments::median;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -32,40 +35,45 @@ struct Load {
 type Rates = BTreeMap<(Load, &'static str, bool), Vec<f64>>;
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some("idle") {
-        return rest(&std::env::temp_dir());
-    }
-    let rounds = std::env::args().nth(1).map_or(Ok(ROUNDS), |text| text.parse());
-    let folder = std::env::args().nth(2).map_or_else(std::env::temp_dir, PathBuf::from);
-    let Ok(rounds @ 1..) = rounds else {
-        eprintln!("redis: ROUNDS is a whole number above 0, as in `redis 3 /mnt/disk`");
-        return ExitCode::from(2);
+    let mut arguments = std::env::args().skip(1).peekable();
+    let what = arguments.next_if(|word| word == "idle" || word == "cold");
+    let done = match what.as_deref() {
+        Some("idle") => in_a_folder(&std::env::temp_dir(), |folder| idle::run(arguments, folder)),
+        _ => rounds_and_folder(arguments).and_then(|(rounds, folder)| {
+            in_a_folder(&folder, |folder| match what {
+                Some(_) => cold::run(rounds, folder),
+                None => measure(rounds, folder).map(|rates| report(&rates, rounds)),
+            })
+        }),
     };
-    let folder = folder.join(format!("kvasir-redis-{}", std::process::id()));
-    let rates = std::fs::create_dir_all(&folder).map_err(|error| error.to_string());
-    let rates = rates.and_then(|()| measure(rounds, &folder));
-    let _ = std::fs::remove_dir_all(&folder);
-    match rates {
-        Ok(rates) => report(&rates, rounds),
-        Err(problem) => {
-            eprintln!("redis: {problem}");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
-}
-
-/// Measures clients that do nothing, with servers that keep what they keep in `folder`.
-fn rest(folder: &Path) -> ExitCode {
-    let folder = folder.join(format!("kvasir-redis-{}", std::process::id()));
-    let made = std::fs::create_dir_all(&folder).map_err(|error| error.to_string());
-    let done = made.and_then(|()| idle::run(std::env::args().skip(2), &folder));
-    let _ = std::fs::remove_dir_all(&folder);
     if let Err(problem) = done {
         eprintln!("redis: {problem}");
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
+}
+
+fn rounds_and_folder(
+    mut arguments: impl Iterator<Item = String>,
+) -> Result<(usize, PathBuf), String> {
+    let rounds = arguments.next().map_or(Ok(ROUNDS), |text| text.parse());
+    let folder = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
+    match rounds {
+        Ok(rounds @ 1..) => Ok((rounds, folder)),
+        _ => Err("ROUNDS is a whole number above 0, as in `redis 3 /mnt/disk`".to_owned()),
+    }
+}
+
+/// Does it with a new folder inside of `parent`, which goes in the end.
+fn in_a_folder(
+    parent: &Path,
+    what: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<(), String> {
+    let folder = parent.join(format!("kvasir-redis-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let done = what(&folder);
+    let _ = std::fs::remove_dir_all(&folder);
+    done
 }
 
 fn measure(rounds: usize, folder: &Path) -> Result<Rates, String> {
@@ -125,7 +133,8 @@ fn report(rates: &Rates, rounds: usize) {
     );
     for ((load, command, _), ours) in rates.iter().filter(|((_, _, is_ours), _)| *is_ours) {
         let theirs = &rates[&(*load, *command, false)];
-        let ratio = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+        let mut ratios: Vec<_> =
+            ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
         let bar = if load.pipeline > 1 { 0.7 } else { 1.0 };
         println!(
             "{:<10} {:>8} {:>7} {:>7} {:<4} {:>13.1} {:>8.1} {:>6.2}  {bar}",
@@ -134,14 +143,9 @@ fn report(rates: &Rates, rounds: usize) {
             load.value_bytes,
             load.keys,
             command,
-            median(theirs.clone()) / 1_000.0,
-            median(ours.clone()) / 1_000.0,
-            median(ratio),
+            median(&mut theirs.clone()) / 1_000.0,
+            median(&mut ours.clone()) / 1_000.0,
+            median(&mut ratios),
         );
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

@@ -47,9 +47,23 @@ impl Server {
              [[subsystem]]\ndevice = \"memory\"\n"
         );
         std::fs::write(&file, text).map_err(|error| error.to_string())?;
-        let mut command = Command::new(program()?);
+        let mut command = Command::new(Self::program()?);
         command.args(["serve", "--json", "--config"]).arg(file);
         ready(command)
+    }
+
+    /// One of the drive at this path, which keeps no value in memory.
+    pub(crate) fn of_cold(drive: &Path) -> Result<Self, String> {
+        let mut command = Command::new(Self::program()?);
+        command.args(["serve", "--json", "--resp", ":0", "--cache", "off"]);
+        command.args(["--durability", "capacitor", "--device"]).arg(drive);
+        ready(command)
+    }
+
+    /// Ours, which was built beside this one.
+    pub(crate) fn program() -> Result<PathBuf, String> {
+        let here = std::env::current_exe().map_err(|error| error.to_string())?;
+        Ok(here.with_file_name("kvasir"))
     }
 
     /// The number of its process.
@@ -93,33 +107,31 @@ fn redis(mode: Mode, folder: &Path, places: Option<usize>) -> Result<Server, Str
     Ok(server)
 }
 
-/// Ours, which was built beside this one.
-fn program() -> Result<PathBuf, String> {
-    let here = std::env::current_exe().map_err(|error| error.to_string())?;
-    Ok(here.with_file_name("kvasir"))
-}
-
 fn kvasir(mode: Mode, folder: &Path) -> Result<Server, String> {
-    let program = program()?;
-    let drive = folder.join("drive.kv");
-    let mut command = Command::new(&program);
+    let mut command = Command::new(Server::program()?);
     command.args(["serve", "--json", "--resp", ":0", "--device"]);
     if mode == Mode::Memory {
         command.args(["mem:4GiB", "--clock", "none"]);
     } else {
-        let _ = std::fs::remove_file(&drive);
-        let mut format = Command::new(&program);
-        let made = format.arg("format").arg(&drive).args(["--size", "8GiB", "--fill"]).output();
-        let made = made.map_err(|error| {
-            format!("{}: {error}: build it by cargo build --release", program.display())
-        })?;
-        if !made.status.success() {
-            return Err(String::from_utf8_lossy(&made.stderr).into_owned());
-        }
         let durability = if mode == Mode::Group { "group" } else { "everysec" };
-        command.arg(&drive).args(["--durability", durability]);
+        command.arg(format(folder)?).args(["--durability", durability]);
     }
     ready(command)
+}
+
+/// An empty drive of 8 GiB in `folder`, written all over, in place of one that is there.
+pub(crate) fn format(folder: &Path) -> Result<PathBuf, String> {
+    let (program, drive) = (Server::program()?, folder.join("drive.kv"));
+    let _ = std::fs::remove_file(&drive);
+    let mut format = Command::new(&program);
+    let made = format.arg("format").arg(&drive).args(["--size", "8GiB", "--fill"]).output();
+    let made = made.map_err(|error| {
+        format!("{}: {error}: build it by cargo build --release", program.display())
+    })?;
+    if !made.status.success() {
+        return Err(String::from_utf8_lossy(&made.stderr).into_owned());
+    }
+    Ok(drive)
 }
 
 /// The server that `command` starts, which says so in a line.

@@ -1,3 +1,6 @@
-//! What several experiments compare themselves with.
+//! What several experiments compare themselves with, and by.
 
 pub mod fio;
+mod median;
+
+pub use median::median;

@@ -9,6 +9,7 @@ mod bare;
 mod blocks;
 
 use base::human_bytes;
+use experiments::median;
 use node::{Device, FaultPlan, Profile};
 use reactor::Reactor;
 use std::process::ExitCode;
@@ -74,11 +75,6 @@ fn millions_a_second(operations: u64, start: Instant) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "for a report")]
 fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
-}
-
-fn median(rates: &mut [f64]) -> f64 {
-    rates.sort_by(f64::total_cmp);
-    rates.get(rates.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn plan(operation: Operation, operations: u64, keys: u64) -> Plan {

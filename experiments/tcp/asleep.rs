@@ -3,8 +3,8 @@
 use crate::echo::{self, Values, Wait};
 use crate::exchange::{Exchange, Kind};
 use crate::load::{Grants, Load};
-use crate::median;
 use crate::target::{Kept, Target};
+use experiments::median;
 use std::net::TcpStream;
 use std::time::Duration;
 

@@ -18,6 +18,7 @@ use crate::echo::{Values, Wait};
 use crate::exchange::{Exchange, Kind};
 use crate::load::{BLOCKS, Grants, KEYS, Load};
 use crate::target::{Kept, Target};
+use experiments::median;
 use std::net::TcpStream;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -202,9 +203,4 @@ fn size(bytes: usize) -> String {
         0..KIB => format!("{bytes} B"),
         _ => format!("{} KiB", bytes / KIB),
     }
-}
-
-pub(crate) fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
