@@ -37,30 +37,28 @@ type Rates = BTreeMap<(Load, &'static str, bool), Vec<f64>>;
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).peekable();
     let what = arguments.next_if(|word| word == "idle" || word == "cold");
-    let done = match what.as_deref() {
-        Some("idle") => in_a_folder(&std::env::temp_dir(), |folder| idle::run(arguments, folder)),
-        _ => rounds_and_folder(arguments).and_then(|(rounds, folder)| {
-            in_a_folder(&folder, |folder| match what {
-                Some(_) => cold::run(rounds, folder),
-                None => measure(rounds, folder).map(|rates| report(&rates, rounds)),
-            })
-        }),
-    };
-    if let Err(problem) = done {
-        eprintln!("redis: {problem}");
-        return ExitCode::FAILURE;
+    if what.as_deref() == Some("idle") {
+        return ended(in_a_folder(&std::env::temp_dir(), |folder| idle::run(arguments, folder)));
     }
-    ExitCode::SUCCESS
-}
-
-fn rounds_and_folder(
-    mut arguments: impl Iterator<Item = String>,
-) -> Result<(usize, PathBuf), String> {
     let rounds = arguments.next().map_or(Ok(ROUNDS), |text| text.parse());
     let folder = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
-    match rounds {
-        Ok(rounds @ 1..) => Ok((rounds, folder)),
-        _ => Err("ROUNDS is a whole number above 0, as in `redis 3 /mnt/disk`".to_owned()),
+    let Ok(rounds @ 1..) = rounds else {
+        eprintln!("redis: ROUNDS is a whole number above 0, as in `redis 3 /mnt/disk`");
+        return ExitCode::from(2);
+    };
+    ended(in_a_folder(&folder, |folder| match what {
+        Some(_) => cold::run(rounds, folder),
+        None => measure(rounds, folder).map(|rates| report(&rates, rounds)),
+    }))
+}
+
+fn ended(done: Result<(), String>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("redis: {problem}");
+            ExitCode::FAILURE
+        }
     }
 }
 

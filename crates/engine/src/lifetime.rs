@@ -31,7 +31,7 @@ impl Before {
 
 impl Store {
     /// What hosts and the medium moved in all the times that the store was opened.
-    pub fn lifetime(&self) -> Lifetime {
+    pub(crate) fn lifetime(&self) -> Lifetime {
         let mut lifetime = self.before.get().unwrap_or_default();
         lifetime.hosts += self.counters.traffic();
         lifetime.medium += self.log.media.traffic().unwrap_or_default();

@@ -20,7 +20,7 @@ const LEASH: &str = r#""$@" <&1 & exec >&2; read -r line; kill -KILL $!"#;
 /// On a busy machine a guest's timer can be too late for the check that it is there at all. And
 /// Linux 7 compares the clocks of its processors with interrupts off, in a loop that ends after a
 /// time: when the clock is still counted by interrupts, and the other processor waits for this one
-/// to change it, the loop never ends (1 boot of 200).
+/// to change it, the loop never ends.
 const KERNEL_OPTIONS: &str = "console=ttyS0 panic=-1 no_timer_check tsc=reliable";
 
 /// Lines of the kernel's that a failing test shows.
