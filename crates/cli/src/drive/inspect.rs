@@ -133,8 +133,8 @@ impl Report {
         }
     }
 
-    /// An amplification and what it is of, if that is known. For less than an extent it says more of
-    /// the drive's own records than of the pairs.
+    /// An amplification and what it is of, if that is known. For less than an extent it says more
+    /// of the drive's own records than of the pairs.
     fn amplif(&self, amplification: Option<f64>, of: Option<u64>, what: &str) -> String {
         let Some(bytes) = of else { return "not known without a checkpoint".to_owned() };
         let telling = amplification.filter(|_| bytes >= self.drive.extent_bytes());
