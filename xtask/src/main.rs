@@ -28,7 +28,11 @@ Usage: cargo xtask COMMAND
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the checkout");
+    // Where Cargo runs it, not where it was built: checkouts may share a target folder.
+    let Some(manifest) = std::env::var_os("CARGO_MANIFEST_DIR") else {
+        return misused("Cargo says where the checkout is: run it as cargo xtask");
+    };
+    let root = Path::new(&manifest).parent().expect("xtask lies in the checkout");
     match words.as_slice() {
         [] | ["--help" | "-h" | "help"] => {
             println!("{HELP}");
