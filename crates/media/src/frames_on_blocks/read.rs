@@ -9,10 +9,11 @@ use crate::page::Page;
 use crate::sabotage::Sabotage;
 use base::Buf;
 use clock::Class;
+use std::sync::Arc;
 
-/// Bytes between two frames that are read with them rather than left out: what a disk reads while
-/// it would begin another read.
-const GAP_BYTES: u32 = 32 << 10;
+/// Bytes between two frames that are read with them rather than left out. A disk that many read
+/// from begins the next read meanwhile; what is between takes of the rate that stores write with.
+const GAP_BYTES: u32 = 4 << 10;
 
 /// Bytes that are read in one piece, unless a page alone is longer.
 const RUN_BYTES: u32 = 1 << 20;
@@ -76,26 +77,31 @@ impl Drive {
 
     /// See [`crate::Media::read_all`].
     pub(super) async fn read_all(
-        &self,
+        self: &Arc<Self>,
         spans: Vec<Span>,
         class: Class,
     ) -> Vec<Result<Page, Error>> {
-        let mut pages = Vec::with_capacity(spans.len());
-        for run in self.runs(&spans) {
-            let found = self.read_run(run, class).await;
-            for (number, span) in run.iter().enumerate() {
-                // Where one of them cannot be read, or what lies in between, the others may be.
-                pages.push(match found.as_ref().map(|found| &found[number]) {
-                    Ok(Ok(page)) => Ok(page.clone()),
-                    _ => self.read(*span, class).await,
-                });
-            }
+        let reads = self.runs(&spans).map(|run| self.clone().read_each(run, class));
+        let reads: Vec<_> = reads.collect();
+        clock::join_at_once(reads.into_iter()).await.into_iter().flatten().collect()
+    }
+
+    /// The spans of a run, each by itself where they cannot all be read: one of them may be damaged,
+    /// or what lies in between.
+    async fn read_each(self: Arc<Self>, run: Vec<Span>, class: Class) -> Vec<Result<Page, Error>> {
+        let mut found = self.read_run(&run, class).await.unwrap_or_default().into_iter();
+        let mut pages = Vec::with_capacity(run.len());
+        for span in run {
+            pages.push(match found.next() {
+                Some(Ok(page)) => Ok(page),
+                _ => self.read(span, class).await,
+            });
         }
         pages
     }
 
     /// Spans that are read in one piece.
-    fn runs<'a>(&self, spans: &'a [Span]) -> impl Iterator<Item = &'a [Span]> {
+    fn runs(&self, spans: &[Span]) -> impl Iterator<Item = Vec<Span>> {
         let [gap, most] = [GAP_BYTES, RUN_BYTES].map(|bytes| bytes / self.layout.unit_bytes);
         let mut rest = spans;
         std::iter::from_fn(move || {
@@ -110,7 +116,7 @@ impl Drive {
             let count = rest.iter().take_while(joins).count();
             let (run, after) = rest.split_at(count);
             rest = after;
-            Some(run)
+            Some(run.to_vec())
         })
     }
 
