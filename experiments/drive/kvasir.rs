@@ -67,10 +67,8 @@ impl Kvasir {
         let (depth, rate) = (load.depth.to_string(), load.rate.map(|rate| rate.to_string()));
         let mut words = vec!["bench", load.workload, "--json", "--target", &target];
         words.extend(["--value-size", "8KiB", "--key-size", "16", "--keys", &keys, "--ops", &ops]);
-        match &rate {
-            Some(rate) => words.extend(["--rate", rate]),
-            None => words.extend(["--queue-depth", &depth]),
-        }
+        words.extend(["--queue-depth", &depth]);
+        words.extend(rate.iter().flat_map(|rate| ["--rate", rate]));
         words.extend(load.more);
         words.into_iter().map(str::to_owned).collect()
     }

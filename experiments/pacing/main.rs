@@ -63,7 +63,7 @@ fn measure(durability: Durability, shares: &[f64]) {
     for share in shares {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate")]
         let per_second = (most.rate * share) as u64;
-        let figures = run(durability, Load::Rate { per_second });
+        let figures = run(durability, Load::Rate { per_second, outstanding: None });
         report(&format!("{share:.2} of that"), &figures);
     }
 }

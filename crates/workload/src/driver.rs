@@ -182,7 +182,10 @@ async fn carry_out(
 ) -> Session {
     match load {
         Load::QueueDepth(depth) => closed_loop(queue, session, depth, progress).await,
-        Load::Rate { per_second } => open_loop(queue, session, Some(per_second), progress).await,
+        Load::Rate { per_second, outstanding } => {
+            let pace = Arrivals { per_second: Some(per_second), outstanding };
+            open_loop(queue, session, pace, progress).await
+        }
     }
 }
 
@@ -241,7 +244,7 @@ pub async fn replay(
     assert!(plan.queue_depth > 0, "something is to be outstanding");
     let session = Session::replaying(plan, clock::host_now());
     let session = if session.due().is_some() {
-        open_loop(queue, session, None, progress).await
+        open_loop(queue, session, Arrivals::RECORDED, progress).await
     } else {
         closed_loop(queue, session, plan.queue_depth, progress).await
     };
@@ -276,13 +279,30 @@ async fn closed_loop(
 /// allows.
 const LATE_IN_A_ROW: u32 = 64;
 
+/// When operations are due, and how many are with the device at most.
+#[derive(Clone, Copy)]
+struct Arrivals {
+    /// As they were recorded without it.
+    per_second: Option<u64>,
+    outstanding: Option<u32>,
+}
+
+impl Arrivals {
+    const RECORDED: Self = Self { per_second: None, outstanding: None };
+
+    fn is_full(self, session: &Session) -> bool {
+        self.outstanding.is_some_and(|most| session.outstanding() >= u64::from(most))
+    }
+}
+
 /// One task submits when an operation is due, whatever the other, which collects, waits for.
 async fn open_loop(
     queue: &impl Queue,
     session: Session,
-    per_second: Option<u64>,
+    arrivals: Arrivals,
     mut progress: impl FnMut(u64, u64),
 ) -> Session {
+    let per_second = arrivals.per_second;
     let shared = Rc::new((RefCell::new(session), Cell::new(None)));
     let submitter = (queue.clone(), shared.clone());
     clock::spawn(async move {
@@ -296,7 +316,7 @@ async fn open_loop(
                 clock::give_way().await;
             }
             clock::sleep_until(due, Stage::Queue).await;
-            while session.borrow().is_held() {
+            while session.borrow().is_held() || arrivals.is_full(&session.borrow()) {
                 held.set(Some(clock::current()));
                 clock::park(Rank::Free, Stage::Queue).await;
             }

@@ -113,11 +113,12 @@ pub enum Until {
 pub enum Load {
     /// The next when one has completed, so that this many are outstanding.
     QueueDepth(u32),
-    /// At fixed intervals, however many are outstanding. Latency counts from when an operation was
-    /// due.
+    /// At fixed intervals. Latency counts from when an operation was due.
     Rate {
         /// Operations due in a second of the device's clock.
         per_second: u64,
+        /// While so many are outstanding the host keeps what is due; `None` for no bound.
+        outstanding: Option<u32>,
     },
 }
 
@@ -340,8 +341,10 @@ impl Plan {
 
     fn validate_load(&self) -> Result<(), PlanError> {
         match self.load {
-            Load::QueueDepth(0) => Err(PlanError::QueueDepth),
-            Load::Rate { per_second: 0 } => Err(PlanError::Rate),
+            Load::QueueDepth(0) | Load::Rate { outstanding: Some(0), .. } => {
+                Err(PlanError::QueueDepth)
+            }
+            Load::Rate { per_second: 0, .. } => Err(PlanError::Rate),
             _ => Ok(()),
         }
     }
@@ -393,6 +396,10 @@ pub(crate) mod tests {
         payload: Payload::None,
     };
 
+    const fn rate(per_second: u64, outstanding: Option<u32>) -> Load {
+        Load::Rate { per_second, outstanding }
+    }
+
     #[test]
     fn plans_that_cannot_run_are_refused_with_their_reason() {
         let many = u64::from(u32::MAX);
@@ -421,7 +428,8 @@ pub(crate) mod tests {
                 PlanError::Values(ValueSizesError::Backwards { min: 3, max: 2 }),
             ),
             (Plan { load: Load::QueueDepth(0), ..PLAN }, PlanError::QueueDepth),
-            (Plan { load: Load::Rate { per_second: 0 }, ..PLAN }, PlanError::Rate),
+            (Plan { load: rate(0, None), ..PLAN }, PlanError::Rate),
+            (Plan { load: rate(1, Some(0)), ..PLAN }, PlanError::QueueDepth),
             (
                 Plan { operation: Operation::Mixed { read_percent: 101 }, ..PLAN },
                 PlanError::ReadPercent(101),
@@ -490,7 +498,7 @@ pub(crate) mod tests {
             Plan { operation: Operation::Delete, until: Until::Operations(100), ..PLAN },
             Plan { operation: Operation::Delete, until: Until::Time(Nanos(9)), ..PLAN },
             Plan { operation: Operation::Mixed { read_percent: 100 }, ..PLAN },
-            Plan { load: Load::Rate { per_second: u64::MAX }, ..PLAN },
+            Plan { load: rate(u64::MAX, None), ..PLAN },
             Plan { until: Until::Operations(156), key_bytes: 1, ..INSERTING },
             Plan { until: Until::Operations(most - 100), ..INSERTING },
             Plan { key_bytes: 0, values: ValueSizes::Fixed(2 << 20), keys: most, ..BLOCKS },

@@ -139,7 +139,8 @@ fn at_a_queue_depth_everyone_waits_for_those_before() {
 
 #[test]
 fn at_a_rate_below_capacity_nobody_waits() {
-    let (_, outcome) = outcome(Plan { load: Load::Rate { per_second: 80_000 }, ..PLAN });
+    let (_, outcome) =
+        outcome(Plan { load: Load::Rate { per_second: 80_000, outstanding: None }, ..PLAN });
     assert_eq!(latency(&outcome), (10_000.0, 10_000.0));
     // The last is due after 8,999 intervals of 12.5 us.
     assert_eq!(outcome.elapsed(), Nanos(8_999 * 12_500 + COST.0));
@@ -149,7 +150,8 @@ fn at_a_rate_below_capacity_nobody_waits() {
 fn at_a_rate_above_capacity_latency_grows_with_the_queue() {
     // Due every 8 us and done every 10 us: operation i takes 10 us and the 2 us that each of the i
     // before it was slower than they came. A submitter that waits for completions would see 10 us.
-    let (_, outcome) = outcome(Plan { load: Load::Rate { per_second: 125_000 }, ..PLAN });
+    let (_, outcome) =
+        outcome(Plan { load: Load::Rate { per_second: 125_000, outstanding: None }, ..PLAN });
     let (mean, max) = latency(&outcome);
     assert!((mean - (10_000.0 + 2_000.0 * 8_999.0 / 2.0)).abs() < 1e-3, "{mean}");
     assert!((max - (10_000.0 + 2_000.0 * 8_999.0)).abs() < 1e-3, "{max}");
@@ -166,7 +168,9 @@ fn every_operation_succeeds_and_its_stages_add_up() {
         Operation::Ycsb(Ycsb::D),
         Operation::Ycsb(Ycsb::F),
     ] {
-        for load in [Load::QueueDepth(32), Load::Rate { per_second: 150_000 }] {
+        let [free, bounded] =
+            [None, Some(8)].map(|outstanding| Load::Rate { per_second: 150_000, outstanding });
+        for load in [Load::QueueDepth(32), free, bounded] {
             for key_bytes in [4, 16, 40] {
                 let operations = if operation == Operation::Delete { 500 } else { 9_000 };
                 let until = Until::Operations(operations);
@@ -223,7 +227,7 @@ fn a_fill_of_a_device_that_is_too_small_says_how_many_keys_fitted() {
 fn progress_is_reported_in_order_and_to_the_end() {
     Reactor::new(None).run(async {
         let queue = device(64).await.queue_pair();
-        for load in [Load::QueueDepth(3), Load::Rate { per_second: 90_000 }] {
+        for load in [Load::QueueDepth(3), Load::Rate { per_second: 90_000, outstanding: None }] {
             let plan = Plan { load, ..PLAN };
             let (mut filling, mut running) = (Vec::new(), Vec::new());
             fill(&queue, &plan, |done, total| filling.push((done, total))).await.unwrap();
@@ -303,7 +307,7 @@ fn a_run_for_a_time_has_what_fits_it() {
         (Load::QueueDepth(1), 1_001),
         (Load::QueueDepth(4), 1_004),
         // Due at 0 us, 12.5 us and so on, below 10,005 us.
-        (Load::Rate { per_second: 80_000 }, 801),
+        (Load::Rate { per_second: 80_000, outstanding: None }, 801),
     ] {
         let mut seen = Vec::new();
         let until = Until::Time(Nanos::from_micros(10_005));
@@ -395,7 +399,7 @@ fn stalled(load: Load, cost: Nanos) -> Outcome {
 
 #[test]
 fn at_a_rate_a_stall_shows_in_all_percentiles_that_it_touches() {
-    let load = Load::Rate { per_second: 10_000 };
+    let load = Load::Rate { per_second: 10_000, outstanding: None };
     let outcome = stalled(load, Nanos::ZERO);
     assert_eq!((outcome.operations(), outcome.errors()), (10_000, 0));
     let tally = tally(&outcome, Kind::Retrieve);
@@ -479,7 +483,7 @@ fn a_replay_at_full_speed_keeps_a_queue_depth() {
 #[test]
 fn in_real_time_every_latency_is_the_sum_of_its_stages_too() {
     for operation in [Operation::Ycsb(Ycsb::E), Operation::Ycsb(Ycsb::F)] {
-        for load in [Load::QueueDepth(4), Load::Rate { per_second: 2_000 }] {
+        for load in [Load::QueueDepth(4), Load::Rate { per_second: 2_000, outstanding: None }] {
             let until = Until::Operations(100);
             let plan = Plan { operation, until, load, ..MIXED };
             let (outcome, _) = Reactor::new(None).run_in_real_time(async {
@@ -536,18 +540,25 @@ fn nothing_more_is_asked_of_a_target_that_is_gone() {
     });
 }
 
-/// A queue to which it takes longer to submit than the rate allows.
+/// A queue to which it takes some time to submit, and that knows how many were outstanding at most.
 #[derive(Clone)]
-struct Laborious {
+struct Watched {
     queue: QueuePair,
+    submitting: Duration,
     outstanding: Rc<Cell<u64>>,
     most: Rc<Cell<u64>>,
 }
 
-impl Queue for Laborious {
+impl Watched {
+    fn new(queue: QueuePair, submitting: Duration) -> Self {
+        Self { queue, submitting, outstanding: Rc::default(), most: Rc::default() }
+    }
+}
+
+impl Queue for Watched {
     fn submit(&self, submission: Submission) -> u64 {
         let start = Instant::now();
-        while start.elapsed() < Duration::from_micros(20) {}
+        while start.elapsed() < self.submitting {}
         self.outstanding.set(self.outstanding.get() + 1);
         self.most.set(self.most.get().max(self.outstanding.get()));
         self.queue.submit(submission)
@@ -566,17 +577,32 @@ fn a_device_has_its_turns_while_the_load_is_late() {
     let plan = Plan {
         operation: Operation::Store,
         until: Until::Operations(operations),
-        load: Load::Rate { per_second: 1_000_000 },
+        load: Load::Rate { per_second: 1_000_000, outstanding: None },
         ..PLAN
     };
-    let most = Rc::new(Cell::new(0));
-    let seen = most.clone();
     let served = Reactor::new(None).serve(&Remote::new().unwrap(), async move {
         let controller = device_on(64, Nanos::ZERO, |memory| Arc::new(memory)).await;
-        let queue = controller.queue_pair();
-        let laborious = Laborious { queue, outstanding: Rc::default(), most };
-        run(&laborious, &plan, |_, _| {}).await
+        // Longer than the rate allows.
+        let queue = Watched::new(controller.queue_pair(), Duration::from_micros(20));
+        (run(&queue, &plan, |_, _| {}).await.operations(), queue.most.get())
     });
-    assert_eq!(served.unwrap().0.operations(), operations);
-    assert!(seen.get() < operations / 10, "{} at once", seen.get());
+    let (done, most) = served.unwrap().0;
+    assert_eq!(done, operations);
+    assert!(most < operations / 10, "{most} at once");
+}
+
+#[test]
+fn what_is_due_waits_with_the_host_while_as_many_are_outstanding_as_may_be() {
+    let load = Load::Rate { per_second: 125_000, outstanding: Some(8) };
+    let (outcome, most) = Reactor::new(None).run(async {
+        let queue = Watched::new(device(64).await.queue_pair(), Duration::ZERO);
+        fill(&queue, &PLAN, |_, _| ()).await.expect("the keys fit");
+        queue.most.set(0);
+        (run(&queue, &Plan { load, ..PLAN }, |_, _| ()).await, queue.most.get())
+    });
+    assert_eq!(most, 8);
+    // One handler takes all in order, wherever they wait: latency is as without a bound.
+    let (mean, max) = latency(&outcome);
+    assert!((mean - (10_000.0 + 2_000.0 * 8_999.0 / 2.0)).abs() < 1e-3, "{mean}");
+    assert!((max - (10_000.0 + 2_000.0 * 8_999.0)).abs() < 1e-3, "{max}");
 }

@@ -201,7 +201,11 @@ fn every_workload_of_pairs_goes_on_where_it_stopped() {
         let until = Until::Operations(2_000);
         is_the_same(&profile, false, &Plan { operation, distribution, until, ..PLAN });
     }
-    is_the_same(&profile, false, &Plan { load: Load::Rate { per_second: 2_000 }, ..PLAN });
+    is_the_same(
+        &profile,
+        false,
+        &Plan { load: Load::Rate { per_second: 2_000, outstanding: None }, ..PLAN },
+    );
 }
 
 #[test]

@@ -96,15 +96,10 @@ pub(crate) struct BenchArgs {
     /// Measure for so long on the target's clock
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub(crate) seconds: Option<base::Nanos>,
-    /// Operations outstanding at a time, 1 to 65535 [default: 64]
-    #[arg(
-        long,
-        value_name = "N",
-        conflicts_with = "rate",
-        value_parser = clap::value_parser!(u32).range(1..=65_535)
-    )]
+    /// Operations outstanding at a time, 1 to 65535 [default: 64; no bound with --rate]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub(crate) queue_depth: Option<u32>,
-    /// Operations due in a second, however many are outstanding; latency counts from when each was
+    /// Operations due in a second, however late the device is; latency counts from when each was
     /// due
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) rate: Option<u64>,

@@ -48,7 +48,7 @@ pub(super) fn of(
         operation,
         until: args.seconds.map_or(Until::Operations(operations), Until::Time),
         load: match args.rate {
-            Some(per_second) => Load::Rate { per_second },
+            Some(per_second) => Load::Rate { per_second, outstanding: args.queue_depth },
             None => Load::QueueDepth(args.queue_depth.unwrap_or(QUEUE_DEPTH)),
         },
         nsid: place.nsid,

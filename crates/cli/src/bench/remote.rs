@@ -48,12 +48,12 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
 
 /// Entries of each queue, so that none of the load waits in this host if the target has as many.
 fn entries(args: &BenchArgs, uri: &Uri) -> u16 {
-    let depth = match args.rate {
-        None => {
-            let depth = args.queue_depth.unwrap_or(plan::QUEUE_DEPTH);
+    let depth = match (args.rate, args.queue_depth) {
+        (Some(_), None) => QUEUE_ENTRIES_MAX,
+        (_, depth) => {
+            let depth = depth.unwrap_or(plan::QUEUE_DEPTH);
             depth.max(FILL_DEPTH).div_ceil(uri.queues.into())
         }
-        Some(_) => QUEUE_ENTRIES_MAX,
     };
     u16::try_from((depth + 1).min(QUEUE_ENTRIES_MAX)).expect("1,024 at most")
 }

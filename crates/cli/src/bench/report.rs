@@ -80,14 +80,16 @@ pub(super) struct BenchReport {
 
 /// When operations were submitted.
 #[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum LoadReport {
-    /// So many outstanding.
-    QueueDepth(u32),
+pub(super) struct LoadReport {
+    /// So many outstanding; at a rate at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue_depth: Option<u32>,
     /// So many due in a second.
-    Rate(u64),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<u64>,
     /// As a trace has them, or so many times as fast.
-    Pace(String),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pace: Option<String>,
 }
 
 /// What was done.
@@ -185,19 +187,32 @@ pub(super) struct TraceReport {
 
 impl LoadReport {
     pub(super) fn of(subject: &Subject<'_>) -> Self {
+        let none = Self { queue_depth: None, rate: None, pace: None };
         match *subject {
-            Subject::Plan(Plan { load: Load::QueueDepth(depth), .. }) => Self::QueueDepth(*depth),
-            Subject::Plan(Plan { load: Load::Rate { per_second }, .. }) => Self::Rate(*per_second),
-            Subject::Replay { pace: Pace::Full, queue_depth, .. } => Self::QueueDepth(queue_depth),
-            Subject::Replay { pace, .. } => Self::Pace(pace.to_string()),
+            Subject::Plan(plan) => match plan.load {
+                Load::QueueDepth(depth) => Self { queue_depth: Some(depth), ..none },
+                Load::Rate { per_second, outstanding } => {
+                    Self { rate: Some(per_second), queue_depth: outstanding, ..none }
+                }
+            },
+            Subject::Replay { pace: Pace::Full, queue_depth, .. } => {
+                Self { queue_depth: Some(queue_depth), ..none }
+            }
+            Subject::Replay { pace, .. } => Self { pace: Some(pace.to_string()), ..none },
         }
     }
 
     pub(super) fn sentence(&self) -> String {
-        match self {
-            Self::QueueDepth(depth) => format!("{} outstanding", grouped((*depth).into())),
-            Self::Rate(rate) => format!("{} due in a second", grouped(*rate)),
-            Self::Pace(pace) => format!("due as in the trace, {pace}"),
+        let depth = self.queue_depth.map(|depth| grouped(depth.into()));
+        match (self.rate, depth, &self.pace) {
+            (Some(rate), Some(depth), _) => {
+                format!("{} due in a second, at most {depth} outstanding", grouped(rate))
+            }
+            (Some(rate), None, _) => format!("{} due in a second", grouped(rate)),
+            (None, Some(depth), _) => format!("{depth} outstanding"),
+            (None, None, pace) => {
+                format!("due as in the trace, {}", pace.as_deref().unwrap_or_default())
+            }
         }
     }
 }

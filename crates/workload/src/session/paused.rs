@@ -252,7 +252,10 @@ fn whole(plan: &Plan) -> Vec<(String, String)> {
     };
     let load = match plan.load {
         Load::QueueDepth(depth) => format!("--queue-depth {depth}"),
-        Load::Rate { per_second } => format!("--rate {per_second}"),
+        Load::Rate { per_second, outstanding: None } => format!("--rate {per_second}"),
+        Load::Rate { per_second, outstanding: Some(depth) } => {
+            format!("--rate {per_second} --queue-depth {depth}")
+        }
     };
     let named = [
         ("workload", plan.operation.name().to_owned()),

@@ -203,7 +203,11 @@ pub(super) fn amplification(profile: &Profile) -> f64 {
 
 /// The same with pauses in which cleaning gets as far as it is to.
 pub(super) fn paced_amplification(profile: &Profile) -> f64 {
-    amplified(&steady(profile, Distribution::Uniform, Load::Rate { per_second: 50 }))
+    amplified(&steady(
+        profile,
+        Distribution::Uniform,
+        Load::Rate { per_second: 50, outstanding: None },
+    ))
 }
 
 /// The same where some are overwritten much more often.
