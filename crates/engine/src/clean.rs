@@ -42,8 +42,8 @@ pub(crate) struct Record {
 const COPIERS: u32 = 4;
 const CHUNK_BYTES: u32 = 256 << 10;
 
-/// Index entries that are moved before others have a turn: each is anywhere in memory.
-const REPOINTED_AT_ONCE: u32 = 16;
+/// Index entries that are looked up or moved before others have a turn: each is anywhere in memory.
+pub(crate) const SHARE_OF_A_TURN: usize = 16;
 
 struct Moved {
     record: Record,
@@ -134,7 +134,7 @@ impl Store {
     async fn repoint_some(self: Arc<Self>, victim: ExtentId, moved: Vec<Moved>) -> bool {
         let mut landed = true;
         for (count, moved) in (1..).zip(moved) {
-            if count % REPOINTED_AT_ONCE == 0 {
+            if count % SHARE_OF_A_TURN == 0 {
                 clock::give_way().await;
             }
             if durable(&moved.copy.pages).await.is_ok() {

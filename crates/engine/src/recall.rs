@@ -1,11 +1,14 @@
-//! What a checkpoint knows of the keys of a replay, recalled before it.
+//! Headers that an opened store does not have in memory, recalled many at a time.
 //!
-//! Each record that is replayed is weighed against the one that the index has of its key, whose
-//! header would have to be read. Where many such headers lie in one extent, its summary tells them
-//! all by one read.
+//! Each record that is replayed is weighed against the one that the index has of its key, and so is
+//! each that is stored: the other's header would have to be read. Where many such headers lie in one
+//! extent, its summary tells them all by one read. Those of a replay are known before it; of the
+//! rest, those of an extent are recalled once some of them were read.
 
 use crate::address::Address;
+use crate::clean::SHARE_OF_A_TURN;
 use crate::index::HashedKey;
+use crate::log::Pin;
 use crate::recover::{ENTRIES_AHEAD, LISTED_AT_ONCE, Replay, Seen};
 use crate::store::Store;
 use crate::summary::read_summary;
@@ -20,6 +23,43 @@ use std::sync::Arc;
 const WORTH_A_SUMMARY: usize = 8;
 
 impl Store {
+    /// The header of the record at `address`, which a caller has pinned, was not in memory and was
+    /// read. If that happens again and again in an extent, and there is room for all headers, those
+    /// of all that lives there are recalled in the background, once.
+    pub(crate) fn count_header_read(self: &Arc<Self>, address: Address) {
+        let (id, room) = (self.log.page_id(address).extent, self.log.headers.room());
+        {
+            let mut state = self.log.state();
+            let has_room = state.values.records <= room as u64;
+            let extent = state.extents.get(id);
+            extent.headers_read = extent.headers_read.saturating_add(1);
+            let is_worth_it = usize::from(extent.headers_read) == WORTH_A_SUMMARY;
+            if !(is_worth_it && has_room && extent.is_cleanable()) {
+                return;
+            }
+            extent.pins += 1;
+        }
+        clock::spawn(self.clone().recall_living(id));
+    }
+
+    /// Notes the headers of what lives in an extent. The caller has pinned it, so that its addresses
+    /// stay those of its records.
+    async fn recall_living(self: Arc<Self>, id: ExtentId) {
+        let _pin = Pin::taken(&self.log, id);
+        let Some(records) = self.summary_of(id, Class::Gc).await else { return };
+        for (at, record) in records.iter().enumerate() {
+            if at % SHARE_OF_A_TURN == 0 {
+                clock::give_way().await;
+            }
+            self.expect_entry(records.get(at + ENTRIES_AHEAD));
+            let key = HashedKey::new(&record.header.key);
+            let living = self.index.lookup(record.header.table, key).await;
+            if living.contains(&record.address) {
+                self.log.headers.note_found(record.address, &record.header.borrowed());
+            }
+        }
+    }
+
     /// Notes the headers of what the index has of the keys in `replays`, as far as there is room
     /// for them. What it had to read page by page it has seen.
     pub(crate) async fn recall(self: &Arc<Self>, replays: &[Replay]) -> Seen {

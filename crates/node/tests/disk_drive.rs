@@ -177,6 +177,38 @@ fn after_a_crash_what_was_overwritten_is_not_read_key_by_key() {
     });
 }
 
+/// Of its 3,000 keys each extent has some 100.
+#[test]
+fn after_an_opening_what_is_overwritten_is_not_read_key_by_key_either() {
+    let blocks = Counting::new(64);
+    let key = |number: u32| number.to_be_bytes();
+    let keys = 3_000;
+    Reactor::new(None).run(async {
+        DiskDrive::format(blocks.clone(), FORMAT).await.expect("it is large enough");
+        let drive = open(&blocks, Durability::Capacitor).await;
+        let queue = drive.controller().queue_pair();
+        for number in 0..keys {
+            assert_eq!(store(&queue, &key(number), &[1; 8_000]).await, Status::SUCCESS);
+        }
+        drive.close().await.expect("it is closed");
+    });
+    Reactor::new(None).run(async {
+        let drive = open(&blocks, Durability::Capacitor).await;
+        assert_eq!(drive.recovery().how, How::Checkpoint);
+        let (queue, before) = (drive.controller().queue_pair(), blocks.reads.load(Relaxed));
+        // In another order than that of their places.
+        for number in (0..keys).map(|number| number * 1_597 % keys) {
+            assert_eq!(store(&queue, &key(number), &[2; 8_000]).await, Status::SUCCESS);
+        }
+        let reads = blocks.reads.load(Relaxed) - before;
+        assert!(reads < 700, "{reads} reads for {keys} keys in some 30 extents");
+        for number in 0..keys {
+            assert_eq!(retrieve(&queue, &key(number)).await, Some(vec![2; 8_000]));
+        }
+        drive.close().await.expect("it is closed");
+    });
+}
+
 #[test]
 fn a_drive_without_room_for_pairs_is_refused() {
     Reactor::new(None).run(async {
