@@ -1,9 +1,9 @@
 //! Headers that an opened store does not have in memory, recalled many at a time.
 //!
 //! Each record that is replayed is weighed against the one that the index has of its key, and so is
-//! each that is stored: the other's header would have to be read. Where many such headers lie in one
-//! extent, its summary tells them all by one read. Those of a replay are known before it; of the
-//! rest, those of an extent are recalled once some of them were read.
+//! each that is stored: the other's header would have to be read. Where many such headers lie in
+//! one extent, its summary tells them all by one read. Those of a replay are known before it; of
+//! the rest, those of an extent are recalled once some of them were read.
 
 use crate::address::Address;
 use crate::clean::SHARE_OF_A_TURN;
@@ -42,8 +42,8 @@ impl Store {
         clock::spawn(self.clone().recall_living(id));
     }
 
-    /// Notes the headers of what lives in an extent. The caller has pinned it, so that its addresses
-    /// stay those of its records.
+    /// Notes the headers of what lives in an extent. The caller has pinned it, so that its
+    /// addresses stay those of its records.
     async fn recall_living(self: Arc<Self>, id: ExtentId) {
         let _pin = Pin::taken(&self.log, id);
         let Some(records) = self.summary_of(id, Class::Gc).await else { return };

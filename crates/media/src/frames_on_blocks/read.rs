@@ -86,8 +86,8 @@ impl Drive {
         clock::join_at_once(reads.into_iter()).await.into_iter().flatten().collect()
     }
 
-    /// The spans of a run, each by itself where they cannot all be read: one of them may be damaged,
-    /// or what lies in between.
+    /// The spans of a run, each by itself where they cannot all be read: one may be damaged, or
+    /// what lies in between.
     async fn read_each(self: Arc<Self>, run: Vec<Span>, class: Class) -> Vec<Result<Page, Error>> {
         let mut found = self.read_run(&run, class).await.unwrap_or_default().into_iter();
         let mut pages = Vec::with_capacity(run.len());
