@@ -34,14 +34,7 @@ mod table;
 mod target;
 mod top;
 
-use mimalloc::MiMalloc;
 use std::process::ExitCode;
-
-/// A drive looks up what lies anywhere in its memory. This allocator asks the kernel for that in
-/// huge pages, where malloc leaves the processor to miss the translation of nearly every address:
-/// see decision 41.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     match args::run(std::env::args_os()) {

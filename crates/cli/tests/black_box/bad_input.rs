@@ -77,7 +77,6 @@ fn loads_that_cannot_be_are_refused() {
         ("bench store --queue-depth 65536", "1..=65535"),
         ("bench store --queue-depth deep", "--queue-depth"),
         ("bench store --rate 0", "at least 1"),
-        ("bench store --rate 5 --queue-depth 5", "cannot be used with"),
         ("bench store --seed x", "a whole number"),
         ("bench store --distribution normal", "uniform, zipfian, latest, sequential"),
         ("bench mixed --read-percent 101", "0..=100"),
