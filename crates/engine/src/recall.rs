@@ -26,7 +26,7 @@ impl Store {
     /// The header of the record at `address`, which a caller has pinned, was not in memory and was
     /// read. If that happens again and again in an extent, and there is room for all headers, those
     /// of all that lives there are recalled in the background, once.
-    pub(crate) fn count_header_read(self: &Arc<Self>, address: Address) {
+    pub(crate) fn missed_header(self: &Arc<Self>, address: Address) {
         let (id, room) = (self.log.page_id(address).extent, self.log.headers.room());
         {
             let mut state = self.log.state();

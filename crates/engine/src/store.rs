@@ -326,7 +326,7 @@ impl Store {
             }
         };
         self.log.headers.note_found(address, &header.borrowed());
-        self.count_header_read(address);
+        self.missed_header(address);
         Ok(Found { address, header, pages: None, batch })
     }
 

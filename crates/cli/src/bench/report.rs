@@ -80,16 +80,19 @@ pub(super) struct BenchReport {
 
 /// When operations were submitted.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct LoadReport {
-    /// So many outstanding; at a rate at most.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    queue_depth: Option<u32>,
+#[serde(untagged)]
+pub(super) enum LoadReport {
+    /// So many outstanding.
+    QueueDepth { queue_depth: u32 },
     /// So many due in a second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rate: Option<u64>,
+    Rate {
+        rate: u64,
+        /// At most so many outstanding, if there is a bound.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        queue_depth: Option<u32>,
+    },
     /// As a trace has them, or so many times as fast.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pace: Option<String>,
+    Pace { pace: String },
 }
 
 /// What was done.
@@ -187,32 +190,31 @@ pub(super) struct TraceReport {
 
 impl LoadReport {
     pub(super) fn of(subject: &Subject<'_>) -> Self {
-        let none = Self { queue_depth: None, rate: None, pace: None };
         match *subject {
             Subject::Plan(plan) => match plan.load {
-                Load::QueueDepth(depth) => Self { queue_depth: Some(depth), ..none },
-                Load::Rate { per_second, outstanding } => {
-                    Self { rate: Some(per_second), queue_depth: outstanding, ..none }
+                Load::QueueDepth(queue_depth) => Self::QueueDepth { queue_depth },
+                Load::Rate { per_second: rate, outstanding: queue_depth } => {
+                    Self::Rate { rate, queue_depth }
                 }
             },
             Subject::Replay { pace: Pace::Full, queue_depth, .. } => {
-                Self { queue_depth: Some(queue_depth), ..none }
+                Self::QueueDepth { queue_depth }
             }
-            Subject::Replay { pace, .. } => Self { pace: Some(pace.to_string()), ..none },
+            Subject::Replay { pace, .. } => Self::Pace { pace: pace.to_string() },
         }
     }
 
     pub(super) fn sentence(&self) -> String {
-        let depth = self.queue_depth.map(|depth| grouped(depth.into()));
-        match (self.rate, depth, &self.pace) {
-            (Some(rate), Some(depth), _) => {
-                format!("{} due in a second, at most {depth} outstanding", grouped(rate))
+        match self {
+            Self::QueueDepth { queue_depth } => {
+                format!("{} outstanding", grouped((*queue_depth).into()))
             }
-            (Some(rate), None, _) => format!("{} due in a second", grouped(rate)),
-            (None, Some(depth), _) => format!("{depth} outstanding"),
-            (None, None, pace) => {
-                format!("due as in the trace, {}", pace.as_deref().unwrap_or_default())
+            Self::Rate { rate, queue_depth: None } => format!("{} due in a second", grouped(*rate)),
+            Self::Rate { rate, queue_depth: Some(depth) } => {
+                let (rate, depth) = (grouped(*rate), grouped((*depth).into()));
+                format!("{rate} due in a second, at most {depth} outstanding")
             }
+            Self::Pace { pace } => format!("due as in the trace, {pace}"),
         }
     }
 }

@@ -72,6 +72,19 @@ fn above_the_handlers_rate_latency_counts_from_when_each_was_due() {
 }
 
 #[test]
+fn at_a_rate_with_a_queue_depth_what_is_due_waits_with_the_host() {
+    // Never two at a time, so that operation i, due after i us, ends after i + 1 retrieves alone.
+    let report = bench("retrieve --rate 1000000 --queue-depth 1 --ops 1000 --keys 1000");
+    let latency = &report["latency_ns"]["retrieve"];
+    assert_is(&latency["max"], 1_000.0 * RETRIEVE_NS - 999.0 * 1_000.0);
+    assert_is(&latency["mean"], 1_001.0 / 2.0 * RETRIEVE_NS - 999.0 / 2.0 * 1_000.0);
+    assert_eq!(report["load"], serde_json::json!({ "rate": 1_000_000, "queue_depth": 1 }));
+    let printed = kvasir(["bench", "retrieve", "--rate", "9000", "--queue-depth", "7"]);
+    let told = "9,000 due in a second, at most 7 outstanding";
+    assert!(printed.stdout.contains(told), "{}", printed.stdout);
+}
+
+#[test]
 fn a_value_of_many_pages_is_a_read_of_each() {
     let report = bench("retrieve --queue-depth 1 --ops 20 --keys 20 --value-size 1MiB");
     assert_is(&report["flash_reads_per_retrieve"], 64.0);

@@ -11,12 +11,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Two units of 512 bytes: head and data.
-fn small_page() -> Page {
+pub(crate) fn small_page() -> Page {
     Page::new(b"spare", [Buf::copy_from(&[3; 400])])
 }
 
 /// The block of a page of the first extent, on blocks of 512 bytes.
-const fn block(page: u32) -> u64 {
+pub(crate) const fn block(page: u32) -> u64 {
     (8_192 + 4_096) / 512 + page as u64
 }
 

@@ -11,4 +11,5 @@ mod landing;
 mod old_copies;
 mod opening;
 mod random_use;
+mod reading;
 mod slow;

@@ -3,10 +3,13 @@
 use base::Nanos;
 use clock::{Class, LocalFuture, Stage, sleep};
 use media::{Blocks, BlocksShape, Error, MemoryBlocks, Segments};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 pub(crate) const WRITE: Nanos = Nanos(100_000);
 pub(crate) const FLUSH: Nanos = Nanos(1_000_000);
+/// Of a read, once reads take time.
+pub(crate) const READ: Nanos = Nanos(50_000);
 
 /// What was asked of the blocks.
 #[derive(Debug, Default)]
@@ -25,6 +28,7 @@ pub(crate) struct Counts {
 pub(crate) struct Slow {
     memory: Arc<MemoryBlocks>,
     counts: Mutex<Counts>,
+    reads_take_time: AtomicBool,
     /// How long the write from block `.0` on takes.
     slower: Mutex<Option<(u64, Nanos)>>,
     fails_write: Mutex<Option<(u64, Error)>>,
@@ -36,6 +40,7 @@ impl Slow {
         Arc::new(Self {
             memory,
             counts: Mutex::default(),
+            reads_take_time: AtomicBool::new(false),
             slower: Mutex::default(),
             fails_write: Mutex::default(),
             fails_flush: Mutex::default(),
@@ -44,6 +49,11 @@ impl Slow {
 
     pub(crate) fn counts(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().expect("one thread")
+    }
+
+    /// From here on a read takes [`READ`].
+    pub(crate) fn slow_reads_down(&self) {
+        self.reads_take_time.store(true, Relaxed);
     }
 
     pub(crate) fn slow_down(&self, first: u64, time: Nanos) {
@@ -92,7 +102,12 @@ impl Blocks for Slow {
         class: Class,
     ) -> LocalFuture<'_, Result<Segments, Error>> {
         self.counts().reads.push((first, count.into()));
-        self.memory.read(first, count, class)
+        Box::pin(async move {
+            if self.reads_take_time.load(Relaxed) {
+                sleep(READ, Stage::Array).await;
+            }
+            self.memory.read(first, count, class).await
+        })
     }
 
     fn write(
