@@ -14,6 +14,7 @@
 mod torn;
 
 use crate::address::Address;
+use crate::announced::Announced;
 use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
@@ -22,7 +23,6 @@ use crate::log::{Appended, Log, NewRecord, NoRoom, Pin, State, reserve};
 use crate::page_builder::PageBuilder;
 use crate::pending::{Pending, durable};
 use crate::permit::Permit;
-use crate::put::Announced;
 use crate::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::store::{Ack, Found, Store};
 use crate::summary::{SUMMARY_ENTRY_BYTES, summary_numbers};
@@ -362,7 +362,7 @@ impl Store {
             }
             match self.append_members(&members, size) {
                 Ok(Ok((appended, kept))) => {
-                    self.point_all(&members, &appended).await;
+                    self.point_all(&members, &appended);
                     break (members, appended, kept);
                 }
                 Ok(Err(NoRoom)) => {}
@@ -482,10 +482,10 @@ impl Store {
         Ok(Ok((appended, kept)))
     }
 
-    async fn point_all(&self, members: &[Member<'_>], appended: &[Appended]) {
+    fn point_all(&self, members: &[Member<'_>], appended: &[Appended]) {
         let with_record = members.iter().filter(|member| member.has_record());
         for (member, appended) in with_record.zip(appended) {
-            self.point(member.table, member.key, member.found.as_ref(), appended).await;
+            self.point(member.table, member.key, member.found.as_ref(), appended);
             if member.of.kind() == Kind::Value {
                 let key_len = member.key.key.as_bytes().len() as u64;
                 self.counters.count_host_bytes(key_len + u64::from(member.value.len()));

@@ -153,10 +153,10 @@ impl Index for CachedHashIndex {
                 state.count(table, hash, true);
                 Answer::now(state.candidates(id, hash))
             }
-            Seek::OnFlash(..) => {
-                state.count(table, hash, false);
-                Answer::Later(Box::pin(self.lookup_on_flash(table, hash)))
-            }
+            Seek::OnFlash(..) => Answer::Later(Box::pin(async move {
+                self.state().count(table, hash, false);
+                self.lookup_on_flash(table, hash).await
+            })),
         }
     }
 
@@ -261,14 +261,15 @@ impl Index for CachedHashIndex {
         let hash = kept(key.hash);
         let mut state = self.state();
         let seek = state.seek(table, hash);
-        if !matches!(seek, Seek::Nothing) {
-            state.count(table, hash, matches!(seek, Seek::InMemory(_)));
-        }
         if !matches!(seek, Seek::OnFlash(..)) {
+            if matches!(seek, Seek::InMemory(_)) {
+                state.count(table, hash, true);
+            }
             permit.note(state.hold(table, hash));
             return Answer::now(());
         }
         Answer::Later(Box::pin(async move {
+            self.state().count(table, hash, false);
             let held = self.0.load(table, hash).await;
             permit.note(held);
         }))

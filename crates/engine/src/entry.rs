@@ -13,6 +13,13 @@ pub(crate) struct Entry<'a> {
     _permit: Permit<'a>,
 }
 
+impl<'a> Entry<'a> {
+    /// Of a key that is loaded under that permit.
+    pub(crate) const fn new(latch: Latch<'a>, permit: Permit<'a>) -> Self {
+        Self { _latch: latch, _permit: permit }
+    }
+}
+
 impl Store {
     /// Waits for the right to change the entry of `key`, in the order of ranks: the index's permit,
     /// the key's latch, the index's pages.
@@ -21,8 +28,9 @@ impl Store {
         let permit = self.index.admit(1).await;
         let latch = self.latches.latch(key.hash).await;
         self.index.load(table, key, &permit).await;
-        Entry { _latch: latch, _permit: permit }
+        Entry::new(latch, permit)
     }
+
     /// Takes a tombstone out of the index, whose key has been entered. False when it is gone.
     pub(crate) async fn remove_tombstone(
         &self,

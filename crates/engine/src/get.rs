@@ -1,7 +1,7 @@
 use crate::address::{Address, PageNumber};
 use crate::error::Error;
 use crate::expiry::has_expired;
-use crate::index::{Answer, HashedKey};
+use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::layout::Layout;
 use crate::log::{OnItsWay, OwnedHeader, Unlanded, Visit};
@@ -52,7 +52,7 @@ pub(crate) enum Content {
 }
 
 /// What the page of a record's header says of a key.
-enum Seen<'p> {
+pub(crate) enum Seen<'p> {
     /// The header is damaged.
     Nothing,
     OtherKey,
@@ -61,9 +61,9 @@ enum Seen<'p> {
 }
 
 /// The part of a value on its first page, and the length of the whole.
-struct First {
-    part: Buf,
-    value_len: u32,
+pub(crate) struct First {
+    pub(crate) part: Buf,
+    pub(crate) value_len: u32,
     value_crc: u32,
     expires: Option<UnixMillis>,
     sequence: Sequence,
@@ -278,47 +278,6 @@ impl Store {
         }
     }
 
-    /// The value of `key`, if nobody has to be waited for: it is in the cache of values, or on a
-    /// medium that is memory. Else it takes [`Self::get`] to know whether there is one.
-    pub fn get_at_hand(&self, space: KeySpaceId, key: &Key) -> Option<Buf> {
-        let hashed = HashedKey::new(key);
-        let Answer::Now(candidates) = self.index.lookup(self.table(space).ok()?, hashed) else {
-            return None;
-        };
-        for address in candidates? {
-            match self.content_at_hand(address, key)? {
-                Content::Value(found) => {
-                    self.counters.count_retrieved_bytes(found.value.len());
-                    return Some(found.value);
-                }
-                Content::Absent => return None,
-                Content::OtherKey => {}
-            }
-        }
-        None
-    }
-
-    /// As [`Self::content`], for a record that has landed and is in memory as a whole. Nothing
-    /// resets its extent meanwhile, since nothing is waited for.
-    fn content_at_hand(&self, address: Address, key: &Key) -> Option<Content> {
-        if self.log.is_on_its_way(address) {
-            return None;
-        }
-        if let Some(cached) = self.log.values.get_known(address) {
-            return Some(known_content(cached, key));
-        }
-        let layout = self.log.layout;
-        let page = self.log.media.at_hand(layout.span(address))?;
-        self.counters.count_retrieve_read();
-        match seen(layout, &page, layout.offset(address), key).ok()? {
-            Seen::OtherKey => Some(Content::OtherKey),
-            Seen::Begins(first, _) if first.part.len() == first.value_len => {
-                self.checked(first.part.clone(), &first).ok().map(Content::Value)
-            }
-            Seen::Nothing | Seen::Absent | Seen::Begins(..) => None,
-        }
-    }
-
     /// As [`Self::content`], for a record whose header is damaged on its page. The value is read
     /// once more: only now is it known where it lies.
     async fn damaged_content(
@@ -377,7 +336,7 @@ impl Store {
     }
 
     /// The value that begins with `first`, if it is whole.
-    fn checked(&self, value: Buf, first: &First) -> Result<Retrieved, Error> {
+    pub(crate) fn checked(&self, value: Buf, first: &First) -> Result<Retrieved, Error> {
         let is_whole = value.len() == first.value_len;
         if !is_whole || self.log.value_crc(&value) != first.value_crc {
             return Err(Error::Unrecovered);
@@ -438,7 +397,12 @@ impl Store {
 }
 
 /// What `page` says of `key` where the record at `offset` has its header.
-fn seen<'p>(layout: Layout, page: &'p Page, offset: usize, key: &Key) -> Result<Seen<'p>, Error> {
+pub(crate) fn seen<'p>(
+    layout: Layout,
+    page: &'p Page,
+    offset: usize,
+    key: &Key,
+) -> Result<Seen<'p>, Error> {
     let view = PageView::new(layout, page);
     let Some((view, header)) = view.and_then(|view| Some((view, view.header(offset)?))) else {
         return Ok(Seen::Nothing);
@@ -456,7 +420,7 @@ fn seen<'p>(layout: Layout, page: &'p Page, offset: usize, key: &Key) -> Result<
 }
 
 /// What a record in memory says of `key`.
-fn known_content(cached: Cached, key: &Key) -> Content {
+pub(crate) fn known_content(cached: Cached, key: &Key) -> Content {
     let Cached { key: of, value, expires, sequence } = cached;
     if of != *key {
         return Content::OtherKey;

@@ -32,6 +32,21 @@ impl<T> Answer<'_, T> {
     pub const fn now(answer: T) -> Self {
         Self::Now(Some(answer))
     }
+
+    /// What is known now.
+    #[inline]
+    pub fn at_once(self) -> Option<T> {
+        match self {
+            Self::Now(answer) => answer,
+            Self::Later(_) => None,
+        }
+    }
+
+    /// The same of a key that is loaded.
+    #[inline]
+    pub(crate) fn when_loaded(self) -> T {
+        self.at_once().expect("a loaded key's entries are known and changed at once")
+    }
 }
 
 impl<T: Unpin> Future for Answer<'_, T> {

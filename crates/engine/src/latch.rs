@@ -55,6 +55,17 @@ impl Latches {
         Latch { latches: self, hash, _rank: Held::new(Rank::Latch) }
     }
 
+    /// The same latch, if it is free.
+    pub(crate) fn try_latch(&self, hash: u64) -> Option<Latch<'_>> {
+        let mut lane = self.lane(hash);
+        if lane.iter().any(|latched| latched.hash == hash) {
+            return None;
+        }
+        lane.push(Latched { hash, waiters: VecDeque::new() });
+        drop(lane);
+        Some(Latch { latches: self, hash, _rank: Held::new(Rank::Latch) })
+    }
+
     /// Waits for the latches of all `hashes`, one of which may be that of several keys. Whoever
     /// holds one and waits for another waits for one of a greater hash, so no two wait for each
     /// other; that is why these count as held only when all of them are.

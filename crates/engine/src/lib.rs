@@ -31,8 +31,11 @@
 //! # Not here
 //! Blocks, wear and bad blocks (`ftl`), command decoding and firmware costs (`controller`).
 
+mod accepted;
 mod address;
+mod announced;
 mod append;
+mod at_hand;
 mod batch;
 mod cached_hash;
 mod checkpoint;
@@ -78,7 +81,9 @@ mod verify;
 mod walk;
 mod write;
 
+pub use accepted::Accepted;
 pub use address::Address;
+pub use announced::Announced;
 pub use batch::{BatchOp, BatchWrite};
 pub use cached_hash::CachedHashIndex;
 pub use checkpoint::Checkpointed;
@@ -95,7 +100,6 @@ pub use list::{Iteration, KeyFilter};
 pub use log::SPARE_EXTENTS_MIN;
 pub use permit::Permit;
 pub use power::buffered_pages_max;
-pub use put::Announced;
 pub use recover::{How, Recovery};
 pub use sabotage::Sabotage;
 pub use saved::{NotSaved, SavedStore};

@@ -454,6 +454,12 @@ impl Log {
         Visit { address, on_its_way, _pin: Pin { log: self, extent } }
     }
 
+    /// What a visitor is told now, who does not stay.
+    pub(crate) fn on_its_way(&self, address: Address) -> OnItsWay {
+        let state = self.state();
+        OnItsWay { record: self.unlanded(&state, address), batch: state.batch_of(address) }
+    }
+
     /// Whether a record has not landed yet, or one of its batch has not.
     pub(crate) fn is_on_its_way(&self, address: Address) -> bool {
         let state = self.state();

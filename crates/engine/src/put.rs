@@ -1,4 +1,6 @@
+use crate::accepted::value_record;
 use crate::address::Address;
+use crate::announced::Announced;
 use crate::cleaner::Turn;
 use crate::error::Error;
 use crate::index::HashedKey;
@@ -6,64 +8,12 @@ use crate::key_space::{KeySpaceId, TableId};
 use crate::log::{Appended, NewRecord, NoRoom, Pin, Shortage};
 use crate::pending::durable;
 use crate::record::{InBatch, Kind, header_len};
-use crate::sabotage::Sabotage;
 use crate::store::{Ack, Found, Store};
-use crate::undo::{Failed, FailedValue};
+use crate::undo::Failed;
 use crate::write::{Condition, Stored, Write};
 use base::{Buf, Key};
 use media::Stream;
 use std::sync::Arc;
-
-/// A store or delete that has been accepted and is on its way to the log. Pages that others wait in
-/// stay open for it until it has joined one or this drops.
-#[must_use = "pages stay open for it until it drops"]
-pub struct Announced {
-    store: Arc<Store>,
-    counted: bool,
-    /// It has waited for space, and had its turn.
-    has_waited: bool,
-}
-
-impl Announced {
-    /// While this one waits for space the others do not wait for it.
-    pub(crate) fn pause(&mut self) {
-        if std::mem::take(&mut self.counted) {
-            self.store.log.retract(self.store.config.ack == Ack::Program);
-        }
-    }
-
-    fn resume(&mut self) {
-        if !std::mem::replace(&mut self.counted, true) {
-            self.store.log.announce();
-        }
-    }
-}
-
-impl Drop for Announced {
-    fn drop(&mut self) {
-        if clock::is_installed() {
-            self.pause();
-        }
-    }
-}
-
-impl std::fmt::Debug for Announced {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Announced({})", self.counted)
-    }
-}
-
-/// What a store writes.
-fn value_record<'a>(
-    table: TableId,
-    key: HashedKey<'a>,
-    value: &'a Buf,
-    value_crc: u32,
-    expires: Option<clock::UnixMillis>,
-) -> NewRecord<'a> {
-    let (sequence, kind, batch) = (None, Kind::Value, InBatch::default());
-    NewRecord { sequence, kind, table, key: key.key.as_bytes(), value, value_crc, expires, batch }
-}
 
 /// What is said of a key that is to be deleted and does not exist.
 fn missing(condition: Condition) -> Error {
@@ -71,12 +21,6 @@ fn missing(condition: Condition) -> Error {
 }
 
 impl Store {
-    /// Announces a store or delete: call it when the command is accepted, before any other wait.
-    pub fn announce(self: &Arc<Self>) -> Announced {
-        self.log.announce();
-        Announced { store: self.clone(), counted: true, has_waited: false }
-    }
-
     /// Stores `value` under `key`, and says whether that took the place of another.
     ///
     /// Durable on return, in the mode that [`Ack`] names. An error has changed nothing.
@@ -107,7 +51,7 @@ impl Store {
         let key = HashedKey::new(key);
         let value_crc = self.log.value_crc(value);
         let mut is_undone = false;
-        let (table, found, appended, _kept) = loop {
+        let accepted = loop {
             let _turn = self.wait_for_room(&mut announced, Kind::Value, value.len()).await?;
             let table = self.spaces.table(space)?;
             let entry = self.enter(table, key).await;
@@ -120,21 +64,13 @@ impl Store {
                     continue;
                 }
             };
-            let exists = found.as_ref().is_some_and(Found::exists);
             if let Err(refused) = write.condition.check(found.as_ref().and_then(Found::version)) {
                 drop((entry, announced));
                 return Box::pin(self.refuse(found, refused)).await;
             }
             let record = value_record(table, key, value, value_crc, write.expires);
-            let appended = match found {
-                None if !self.index_has_room(table, key) => Err(Error::CapacityExceeded),
-                _ => self.append_value(&record, found.as_ref()),
-            };
-            match appended {
-                Ok(Ok((appended, kept))) => {
-                    self.point(table, key, found.as_ref(), &appended).await;
-                    break (table, found.map(|found| (found, exists)), appended, kept);
-                }
+            match self.supersede(key, found, &record) {
+                Ok(Ok(accepted)) => break accepted,
                 Ok(Err(NoRoom)) => {}
                 Err(Error::CapacityExceeded) => {
                     drop(entry);
@@ -143,20 +79,9 @@ impl Store {
                 Err(error) => return Err(error),
             }
         };
-        self.counters.count_host_bytes(key.key.as_bytes().len() as u64 + u64::from(value.len()));
         drop(announced);
         self.wake_cleaner_when_low();
-        let existed = found.as_ref().is_some_and(|(_, exists)| *exists);
-        if self.config.ack == Ack::Program
-            && !Sabotage::AnswerBeforeData.is_on()
-            && let Err(error) = durable(&appended.pages).await
-        {
-            let value = Some(FailedValue { len: value.len(), expires: write.expires });
-            let failed = Failed { table, key, at: appended.address, value };
-            Box::pin(self.undo(failed, found.as_ref().map(|(found, _)| found))).await;
-            return Err(error.into());
-        }
-        Ok(if existed { Stored::Overwrote } else { Stored::Anew })
+        self.put_landed(accepted).await
     }
 
     /// Returns after a while where the record of a key could not be read for `error` since it did
@@ -175,39 +100,6 @@ impl Store {
         Err(error)
     }
 
-    /// Appends a value if it fits the capacity, counts it in, and keeps its predecessor.
-    fn append_value(
-        &self,
-        record: &NewRecord<'_>,
-        found: Option<&Found>,
-    ) -> Result<Result<(Appended, Option<Pin<'_>>), NoRoom>, Error> {
-        let layout = self.log.layout;
-        let header_len = header_len(record.key.len(), record.expires);
-        let bytes = layout.footprint(header_len, record.value.len());
-        let old = found.filter(|found| found.is_value()).map(|found| {
-            let header = &found.header;
-            layout.footprint(header.len(), header.value_len)
-        });
-        self.still_there(record.table)?;
-        let mut state = self.log.state();
-        let full = state.values.bytes + bytes > self.config.capacity_bytes + old.unwrap_or(0);
-        // The store's own records are few, and deleting a key space makes room.
-        if full && record.table != TableId::STORE {
-            return Err(Error::CapacityExceeded);
-        }
-        let (ack, page) = (self.config.ack, self.log.shape.page_bytes);
-        if state.buffer_shortage(ack, page, record.value.len()).is_some() {
-            return Ok(Err(NoRoom));
-        }
-        let Ok(appended) = self.log.append(&mut state, Stream::Host, record) else {
-            return Ok(Err(NoRoom));
-        };
-        let extent = self.log.page_id(appended.address).extent;
-        state.count_value(extent, record.table, record.key.len(), bytes);
-        let kept = self.keep_replaced(&mut state, found);
-        Ok(Ok((appended, kept)))
-    }
-
     /// False when the index cannot hold another key. The store's own records are few.
     pub(crate) fn index_has_room(&self, table: TableId, key: HashedKey<'_>) -> bool {
         table == TableId::STORE || self.index.has_room(table, key)
@@ -216,34 +108,6 @@ impl Store {
     /// A key space may be deleted while one of its keys is being looked up.
     pub(crate) fn still_there(&self, table: TableId) -> Result<(), Error> {
         if self.spaces.table(table.space)? == table { Ok(()) } else { Err(Error::NoKeySpace) }
-    }
-
-    /// Points the key's entry from what was found, wherever cleaning has moved that since, to what
-    /// was appended. The key's latch is held, which cleaning takes too.
-    pub(crate) async fn point(
-        &self,
-        table: TableId,
-        key: HashedKey<'_>,
-        found: Option<&Found>,
-        appended: &Appended,
-    ) {
-        match found {
-            None => self.index.insert(table, key, appended.address).await,
-            Some(found) => {
-                let replaced =
-                    self.index.replace(table, key, found.address, appended.address).await;
-                assert!(replaced, "a latched key's entry stays where it was found");
-                self.log.headers.forget(found.address);
-                self.log.values.forget(found.address);
-                if found.is_value() {
-                    let (key_len, value_len) = (key.key.as_bytes().len(), found.header.value_len);
-                    let extent = self.log.page_id(found.address).extent;
-                    let bytes = self.log.layout.footprint(found.header.len(), value_len);
-                    self.log.state().uncount_value(extent, table, key_len, bytes);
-                    self.counters.count_dropped_bytes(key_len as u64 + u64::from(value_len));
-                }
-            }
-        }
     }
 
     /// Waits until the log takes a value of `value_len` bytes, behind those that wait already; a
@@ -333,7 +197,7 @@ impl Store {
                 return Box::pin(self.refuse(found, refused)).await;
             }
             if let Ok((appended, kept)) = self.append_tombstone(table, key, found.as_ref())? {
-                self.point(table, key, found.as_ref(), &appended).await;
+                self.point(table, key, found.as_ref(), &appended);
                 break (table, found, appended, kept);
             }
         };

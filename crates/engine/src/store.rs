@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::expiry::has_expired;
 use crate::extent::{Extents, Live};
 use crate::headers::Headers;
-use crate::index::{Answer, HashedKey, Index, IndexConfig, IndexCounts, MakeIndex};
+use crate::index::{HashedKey, Index, IndexConfig, IndexCounts, MakeIndex};
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::latch::Latches;
 use crate::lifetime::Before;
@@ -90,9 +90,9 @@ pub(crate) struct Found {
     pub(crate) address: Address,
     pub(crate) header: OwnedHeader,
     /// The page it is on, unless that has landed.
-    pages: Option<Arc<Pending>>,
+    pub(crate) pages: Option<Arc<Pending>>,
     /// All pages of its batch, unless all have landed.
-    batch: Option<Arc<[Arc<Pending>]>>,
+    pub(crate) batch: Option<Arc<[Arc<Pending>]>>,
 }
 
 impl Found {
@@ -222,7 +222,7 @@ impl Store {
             return;
         }
         // An index that has to read first is not asked twice.
-        if let Answer::Now(Some(candidates)) = self.index.lookup(table, key) {
+        if let Some(candidates) = self.index.lookup(table, key).at_once() {
             candidates.iter().for_each(|at| self.log.headers.prefetch(*at));
         }
     }

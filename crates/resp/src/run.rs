@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::transaction::{Transaction, create};
 use crate::values;
 use base::{Buf, Key, Nanos};
-use engine::{Announced, Error, KeySpaceId, Store, Write};
+use engine::{Accepted, Announced, Error, KeySpaceId, Store, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -68,6 +68,9 @@ impl Run {
             None => {
                 door.store().expect(session.space(), &key);
                 self.order.push(self.steps.len());
+                if self.steps.len() == 1 {
+                    self.steps.reserve(RUN_MAX);
+                }
                 self.steps.push(Step { key, store: store(), times: 1 });
             }
         }
@@ -91,12 +94,17 @@ impl Run {
             let stores = steps.iter().filter(|step| step.store.is_some());
             stores.for_each(|step| door.store().expect_write(space, &step.key));
         }
-        let found: Vec<_> = steps.iter().map(|step| at_hand(door, space, client, step)).collect();
-        let left = steps.into_iter().zip(&found).filter(|(_, found)| found.is_none());
-        let left = left.map(|(step, _)| step).collect();
-        let mut waited = side_by_side(door, space, client, left).await.into_iter();
-        let done = found.into_iter().map(|found| found.or_else(|| waited.next()));
-        let done: Vec<Reply> = done.map(|reply| reply.expect("each is done")).collect();
+        let mut at_once = AtOnce { door, space, client, at: clock::host_now(), left: Vec::new() };
+        let begun: Vec<_> = steps.into_iter().map(|step| at_once.begin(step)).collect();
+        let mut waited = side_by_side(door, space, client, at_once.left).await.into_iter();
+        let mut done: Vec<Reply> = Vec::with_capacity(begun.len());
+        for begun in begun {
+            done.push(match begun {
+                Begun::Done(reply) => reply,
+                Begun::Stored(stored) => Box::pin(stored.landed(door, space, client)).await,
+                Begun::Left => waited.next().expect("each is done"),
+            });
+        }
         if done.len() == order.len() {
             return done;
         }
@@ -104,15 +112,86 @@ impl Run {
     }
 }
 
-/// The answer to a read of a value that nobody has to wait for.
-fn at_hand(door: &Door, space: KeySpaceId, client: u64, step: &Step) -> Option<Reply> {
-    if step.store.is_some() {
-        return None;
+/// What became of a step that was begun.
+enum Begun<'a> {
+    Done(Reply),
+    Stored(Box<AtHand<'a>>),
+    /// It may have to wait, and has not begun.
+    Left,
+}
+
+/// A store for which nobody had to wait until it was in the log.
+struct AtHand<'a> {
+    step: Step,
+    began: Nanos,
+    accepted: Accepted<'a>,
+}
+
+/// Does what can be done of steps while nobody is waited for, one after the other.
+struct AtOnce<'a> {
+    door: &'a Door,
+    space: KeySpaceId,
+    client: u64,
+    /// When the next one begins.
+    at: Nanos,
+    /// The others.
+    left: Vec<Step>,
+}
+
+impl<'a> AtOnce<'a> {
+    fn begin(&mut self, mut step: Step) -> Begun<'a> {
+        let store = self.door.store();
+        match &mut step.store {
+            None => {
+                if let Some(value) = store.get_at_hand(self.space, &step.key) {
+                    return self.done(&step, Reply::Bulk(value));
+                }
+            }
+            Some((value, announced)) if !self.has_collections() => {
+                let is_announced = announced.take().expect("it is done once");
+                match store.put_at_hand(self.space, &step.key, value, is_announced) {
+                    Ok(_) if store.answers_from_memory() && !self.has_collections() => {
+                        return self.done(&step, Reply::OK);
+                    }
+                    Ok(accepted) => {
+                        return Begun::Stored(Box::new(AtHand { step, began: self.at, accepted }));
+                    }
+                    Err(is_announced) => *announced = Some(is_announced),
+                }
+            }
+            Some(_) => {}
+        }
+        self.left.push(step);
+        Begun::Left
     }
-    let began = clock::host_now();
-    let reply = Reply::Bulk(door.store().get_at_hand(space, &step.key)?);
-    tell(door, client, step, since(began), &reply);
-    Some(reply)
+
+    fn has_collections(&self) -> bool {
+        self.door.store().has_key_space(hidden::roots(self.space))
+    }
+
+    fn done(&mut self, step: &Step, reply: Reply) -> Begun<'a> {
+        let began = std::mem::replace(&mut self.at, clock::host_now());
+        tell(self.door, self.client, step, Nanos(self.at.0.saturating_sub(began.0)), &reply);
+        Begun::Done(reply)
+    }
+}
+
+impl AtHand<'_> {
+    /// The answer, once the store is durable.
+    async fn landed(self, door: &Door, space: KeySpaceId, client: u64) -> Reply {
+        let Self { step, began, accepted } = self;
+        let done = match door.store().put_landed(accepted).await {
+            Ok(_) if !door.store().has_key_space(hidden::roots(space)) => Ok(Reply::OK),
+            Ok(_) => {
+                let (value, _) = step.store.as_ref().expect("it is a store");
+                Box::pin(after_put(door, space, &step.key, value)).await
+            }
+            Err(error) => Err(error.into()),
+        };
+        let reply = done.unwrap_or_else(Failure::reply);
+        tell(door, client, &step, since(began), &reply);
+        reply
+    }
 }
 
 /// Does steps that may have to wait.
@@ -176,8 +255,6 @@ async fn get(door: &Door, space: KeySpaceId, key: &Key) -> Outcome {
     }
 }
 
-/// A collection that is there before goes as one step with that. One that was made meanwhile goes
-/// after that: none is made once there is a string.
 async fn set(
     door: &Door,
     space: KeySpaceId,
@@ -185,17 +262,31 @@ async fn set(
     value: &Buf,
     announced: Announced,
 ) -> Outcome {
-    let (store, roots) = (door.store(), hidden::roots(space));
-    let has =
-        async || Ok::<_, Failure>(store.has_key_space(roots) && store.exist(roots, key).await?);
+    let store = door.store();
     // To look there may take waiting for others, who would wait for what is announced.
-    let announced = Some(announced).filter(|_| !store.has_key_space(roots));
-    if !has().await? {
-        put(store, space, key, value, announced.unwrap_or_else(|| store.announce())).await?;
-        if !has().await? {
-            return Ok(Reply::OK);
-        }
+    let announced = Some(announced).filter(|_| !store.has_key_space(hidden::roots(space)));
+    if is_collection(store, space, key).await? {
+        return replace_collection(door, space, key, value).await;
     }
+    put(store, space, key, value, announced.unwrap_or_else(|| store.announce())).await?;
+    after_put(door, space, key, value).await
+}
+
+async fn is_collection(store: &Arc<Store>, space: KeySpaceId, key: &Key) -> Result<bool, Error> {
+    let roots = hidden::roots(space);
+    Ok(store.has_key_space(roots) && store.exist(roots, key).await?)
+}
+
+/// A collection that was made while a string was stored goes: none is made once there is a string.
+async fn after_put(door: &Door, space: KeySpaceId, key: &Key, value: &Buf) -> Outcome {
+    if is_collection(door.store(), space, key).await? {
+        return replace_collection(door, space, key, value).await;
+    }
+    Ok(Reply::OK)
+}
+
+/// Stores a string where there is a collection, which goes in the same step.
+async fn replace_collection(door: &Door, space: KeySpaceId, key: &Key, value: &Buf) -> Outcome {
     Box::pin(again(door, async |transaction: &mut Transaction| {
         values::put(transaction, space, key, value.clone(), None).await?;
         Ok(Reply::OK)

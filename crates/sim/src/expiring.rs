@@ -126,7 +126,16 @@ impl Expiring {
             condition: Condition::Always,
             expires: (expires != UnixMillis::MAX).then_some(expires),
         };
-        let outcome = store.put(SPACE, &self.key(number), &value, write, store.announce()).await;
+        let key = self.key(number);
+        // What lives for ever is stored at hand, where that is possible.
+        let at_hand = match write.expires {
+            None => store.put_at_hand(SPACE, &key, &value, store.announce()),
+            Some(_) => Err(store.announce()),
+        };
+        let outcome = match at_hand {
+            Ok(accepted) => store.put_landed(accepted).await,
+            Err(announced) => store.put(SPACE, &key, &value, write, announced).await,
+        };
         power.on().await;
         self.end(number, holding, outcome.map(drop));
     }

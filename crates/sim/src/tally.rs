@@ -21,6 +21,8 @@ pub struct Tally {
     pub faults: u64,
     /// Values that were asked for and needed no wait.
     pub at_hand: u64,
+    /// The same of those that were stored.
+    pub put_at_hand: u64,
     /// Bytes of keys and values that were stored.
     pub stored_bytes: u64,
     /// Times that a host connected again.
@@ -41,6 +43,7 @@ impl AddAssign for Tally {
         self.checkpoints += other.checkpoints;
         self.faults += other.faults;
         self.at_hand += other.at_hand;
+        self.put_at_hand += other.put_at_hand;
         self.stored_bytes += other.stored_bytes;
         self.reconnections += other.reconnections;
         self.unanswered += other.unanswered;

@@ -62,7 +62,14 @@ type Outcome = Rc<RefCell<Option<Result<(), Error>>>>;
 fn put_beside(store: &Arc<Store>, number: u64, version: u64) -> Outcome {
     let (store, key, value) = (store.clone(), key(number), stored(number, version));
     beside(async move {
-        let announced = store.announce();
+        // Every other one at hand, where that is possible.
+        let announced = match (number % 2, store.announce()) {
+            (0, announced) => match store.put_at_hand(SPACES[0], &key, &value, announced) {
+                Ok(accepted) => return store.put_landed(accepted).await.map(drop),
+                Err(again) => again,
+            },
+            (_, announced) => announced,
+        };
         store.put(SPACES[0], &key, &value, Write::default(), announced).await.map(drop)
     })
 }
