@@ -57,9 +57,9 @@ impl Store {
         }
     }
 
-    /// As [`Self::put`] without a condition and a date, up to [`Self::put_landed`]: if there is room,
-    /// nobody else changes the key, and the header of what it has is in memory. If not, what was
-    /// announced is so still.
+    /// As [`Self::put`] without a condition and a date, up to [`Self::put_landed`]: if there is
+    /// room, nobody else changes the key, and the header of what it has is in memory. If not, what
+    /// was announced is so still.
     pub fn put_at_hand(
         self: &Arc<Self>,
         space: KeySpaceId,

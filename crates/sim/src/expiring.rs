@@ -1,5 +1,6 @@
 use crate::client::tag_of;
 use crate::power::{Loss, Power};
+use crate::put::put;
 use crate::trace;
 use base::{Key, Nanos, Rng};
 use clock::{Stage, UnixMillis};
@@ -126,16 +127,7 @@ impl Expiring {
             condition: Condition::Always,
             expires: (expires != UnixMillis::MAX).then_some(expires),
         };
-        let key = self.key(number);
-        // What lives for ever is stored at hand, where that is possible.
-        let at_hand = match write.expires {
-            None => store.put_at_hand(SPACE, &key, &value, store.announce()),
-            Some(_) => Err(store.announce()),
-        };
-        let outcome = match at_hand {
-            Ok(accepted) => store.put_landed(accepted).await,
-            Err(announced) => store.put(SPACE, &key, &value, write, announced).await,
-        };
+        let (outcome, _) = put(store, SPACE, &self.key(number), &value, write).await;
         power.on().await;
         self.end(number, holding, outcome.map(drop));
     }

@@ -15,7 +15,7 @@ use media::{
 use nand::{Cells, Geometry, Model as Timekeeping, Nand, Registers, Timing};
 use node::INDEXES;
 use reactor::Reactor;
-use sim::{DiskConditions, SimDisk, Tally, sweep};
+use sim::{DiskConditions, SimDisk, Tally, put, sweep};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -312,7 +312,13 @@ impl Run {
         let write = self.how();
         let value = self.value(store.value_bytes_max());
         let usage = store.usage().values;
-        let put = self.put_either_way(store, KeySpaceId(space), &key, &value, write).await;
+        let id = KeySpaceId(space);
+        let (put, was_at_hand) = match self.below(2) {
+            0 => put(store, id, &key, &value, write).await,
+            _ => (store.put(id, &key, &value, write, store.announce()).await, false),
+        };
+        let put = put.map(drop);
+        self.tally.put_at_hand += u64::from(was_at_hand);
         let keys = self.model.spaces.get_mut(&space);
         let exists = keys.as_ref().is_some_and(|keys| there(keys, &key).is_some());
         let expected = match (keys, refusal(write.condition, exists)) {
@@ -333,29 +339,6 @@ impl Run {
             }
         };
         assert_eq!(put, expected, "putting {key:?} with {write:?}");
-    }
-
-    /// Half of those that may be are stored at hand, where that is possible.
-    async fn put_either_way(
-        &mut self,
-        store: &Arc<Store>,
-        space: KeySpaceId,
-        key: &Key,
-        value: &Buf,
-        write: Write,
-    ) -> Result<(), Error> {
-        let mut announced = store.announce();
-        let is_plain = write.condition == Condition::Always && write.expires.is_none();
-        if is_plain && self.below(2) == 0 {
-            match store.put_at_hand(space, key, value, announced) {
-                Ok(accepted) => {
-                    self.tally.put_at_hand += 1;
-                    return store.put_landed(accepted).await.map(drop);
-                }
-                Err(again) => announced = again,
-            }
-        }
-        store.put(space, key, value, write, announced).await.map(drop)
     }
 
     async fn batch(&mut self, store: &Arc<Store>) {

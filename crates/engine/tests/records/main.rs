@@ -1,6 +1,7 @@
 //! What is promised of records that are more than a key and a value: those of a batch, those that
 //! expire, and those whose value the medium lost.
 
+mod at_hand;
 mod batches;
 mod crowded;
 mod expiry;

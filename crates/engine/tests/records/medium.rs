@@ -16,6 +16,8 @@ struct State {
     extents: BTreeMap<ExtentId, Extent>,
     holds: bool,
     held: Vec<(PageId, TaskId)>,
+    holds_reads: bool,
+    readers: Vec<TaskId>,
     unreadable: BTreeSet<PageId>,
     refused: BTreeSet<ExtentId>,
     refused_pages: BTreeSet<PageId>,
@@ -69,6 +71,18 @@ impl Wary {
         for at in self.held() {
             self.land(at);
         }
+    }
+
+    /// Reads from here on take until [`Self::release_reads`].
+    pub(crate) fn hold_reads(&self) {
+        self.state().holds_reads = true;
+    }
+
+    /// Lets all reads end, and those that come.
+    pub(crate) fn release_reads(&self) {
+        let mut state = self.state();
+        state.holds_reads = false;
+        state.readers.drain(..).for_each(clock::wake);
     }
 
     /// The page cannot be read any more, until its extent is reset.
@@ -174,7 +188,13 @@ impl Media for Wary {
         let page = state.extents[&at.extent].pages[at.page as usize].clone();
         let is_readable = !state.unreadable.contains(&at);
         let page = page.filter(|_| is_readable).ok_or(Error::Unrecovered(at));
-        Box::pin(async { page })
+        Box::pin(async move {
+            if self.state().holds_reads {
+                self.state().readers.push(clock::current());
+                clock::park(Rank::Array, Stage::Array).await;
+            }
+            page
+        })
     }
 
     fn reset(&self, extent: ExtentId, _: Class) -> LocalFuture<'_, Result<(), Error>> {

@@ -1,0 +1,87 @@
+//! Stores for which nobody has to be waited for, and those that are none.
+
+use crate::medium::Wary;
+use crate::rig::put as batch_put;
+use crate::rig::{SPACES, beside, content, format, found, key, rest, shape, store_one, value};
+use engine::{Ack, Announced, Error, Store, Stored, Write};
+use reactor::Reactor;
+use std::sync::Arc;
+
+/// Stores a value at hand; otherwise it is announced still.
+async fn put(store: &Arc<Store>, number: u64, len: u32, tag: u64) -> Result<(), Announced> {
+    let value = value(len, tag);
+    let accepted = store.put_at_hand(SPACES[0], &key(number), &value, store.announce())?;
+    store.put_landed(accepted).await.expect("the medium takes it");
+    Ok(())
+}
+
+#[test]
+fn what_nobody_changes_is_stored_and_found() {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        let records = store.usage().values.records;
+        // Anew, and over what has not landed.
+        medium.hold();
+        let outcomes: Vec<_> = (1..=2)
+            .map(|tag| {
+                let store = store.clone();
+                beside(async move { put(&store, 1, 90, tag).await.map_err(drop) })
+            })
+            .collect();
+        rest().await;
+        assert!(outcomes.iter().all(|outcome| outcome.borrow().is_none()), "before it lands");
+        medium.release();
+        rest().await;
+        assert!(outcomes.iter().all(|outcome| *outcome.borrow() == Some(Ok(()))));
+        assert_eq!(found(&store, SPACES[0], 1).await, content(&value(90, 2)));
+        assert_eq!(store.usage().values.records, records + 1);
+    });
+}
+
+#[test]
+fn what_has_to_be_waited_for_is_left_as_it_was() {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        store_one(&store, SPACES[0], 1, &value(90, 1)).await;
+        let before = store.usage();
+        assert!(put(&store, 1, 90, 2).await.is_err(), "the header has to be read");
+        let too_long = store.value_bytes_max() + 1;
+        assert!(put(&store, 2, too_long, 2).await.is_err(), "too long");
+        assert_eq!(store.usage(), before);
+        assert_eq!(found(&store, SPACES[0], 1).await, content(&value(90, 1)));
+        // Whoever was announced goes on.
+        let announced = put(&store, 1, 90, 3).await.expect_err("the header has to be read");
+        let (key, third) = (key(1), value(90, 3));
+        let stored = store.put(SPACES[0], &key, &third, Write::default(), announced);
+        stored.await.expect("there is room");
+        assert_eq!(found(&store, SPACES[0], 1).await, content(&value(90, 3)));
+    });
+}
+
+#[test]
+fn a_store_at_hand_does_not_overtake_who_holds_the_key() {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        store_one(&store, SPACES[0], 1, &value(90, 1)).await;
+        medium.hold_reads();
+        let batch = {
+            let (store, writes) =
+                (store.clone(), [1, 2].map(|n| batch_put(SPACES[0], n, value(90, 2))));
+            beside(async move { store.write_batch(writes.into(), store.announce()).await })
+        };
+        rest().await;
+        assert!(put(&store, 2, 90, 3).await.is_err(), "the batch has its latch");
+        let (other, third) = (key(3), value(90, 3));
+        let other = store.put_at_hand(SPACES[0], &other, &third, store.announce());
+        let other = other.expect("nobody has that one");
+        medium.release_reads();
+        assert_eq!(store.put_landed(other).await, Ok(Stored::Anew));
+        rest().await;
+        assert_eq!(*batch.borrow(), Some(Ok::<(), Error>(())));
+        assert_eq!(found(&store, SPACES[0], 2).await, content(&value(90, 2)));
+        assert_eq!(put(&store, 2, 90, 3).await.map_err(drop), Err(()), "it has landed");
+    });
+}

@@ -1,0 +1,22 @@
+use base::{Buf, Key};
+use engine::{Condition, Error, KeySpaceId, Store, Stored, Write};
+use std::sync::Arc;
+
+/// Stores a value, at hand where that is possible ([`Store::put_at_hand`]), and says whether it
+/// was.
+pub async fn put(
+    store: &Arc<Store>,
+    space: KeySpaceId,
+    key: &Key,
+    value: &Buf,
+    write: Write,
+) -> (Result<Stored, Error>, bool) {
+    let mut announced = store.announce();
+    if write.condition == Condition::Always && write.expires.is_none() {
+        match store.put_at_hand(space, key, value, announced) {
+            Ok(accepted) => return (store.put_landed(accepted).await, true),
+            Err(again) => announced = again,
+        }
+    }
+    (store.put(space, key, value, write, announced).await, false)
+}
