@@ -154,13 +154,15 @@ impl<'a> AtOnce<'a> {
                         return self.done(&step, Reply::OK);
                     }
                     Ok(accepted) => {
-                        return Begun::Stored(Box::new(AtHand { step, began: self.at, accepted }));
+                        let began = self.lap();
+                        return Begun::Stored(Box::new(AtHand { step, began, accepted }));
                     }
                     Err(is_announced) => *announced = Some(is_announced),
                 }
             }
             Some(_) => {}
         }
+        self.lap();
         self.left.push(step);
         Begun::Left
     }
@@ -170,9 +172,14 @@ impl<'a> AtOnce<'a> {
     }
 
     fn done(&mut self, step: &Step, reply: Reply) -> Begun<'a> {
-        let began = std::mem::replace(&mut self.at, clock::host_now());
+        let began = self.lap();
         tell(self.door, self.client, step, Nanos(self.at.0.saturating_sub(began.0)), &reply);
         Begun::Done(reply)
+    }
+
+    /// When the step began that ends here: the next one's time is its own.
+    fn lap(&mut self) -> Nanos {
+        std::mem::replace(&mut self.at, clock::host_now())
     }
 }
 
