@@ -1,12 +1,12 @@
 use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::TableId;
-use crate::log::{Appended, NewRecord, NoRoom, Pin};
+use crate::log::{Appended, NewRecord, NoRoom};
 use crate::pending::durable;
 use crate::record::{InBatch, Kind, header_len};
 use crate::sabotage::Sabotage;
 use crate::store::{Ack, Found, Store};
-use crate::undo::{Failed, FailedValue};
+use crate::undo::{Failed, FailedValue, Revocable};
 use crate::write::Stored;
 use base::{Buf, Key};
 use media::Stream;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A store that is in the log and in the index: [`Store::put_landed`] waits until it is durable, or
 /// takes it back.
 #[must_use = "nobody is told of it before it has landed"]
-pub struct Accepted<'a> {
+pub struct Accepted {
     table: TableId,
     key: Key,
     hash: u64,
@@ -25,7 +25,7 @@ pub struct Accepted<'a> {
     found: Option<Found>,
     existed: bool,
     /// Keeps that until this has landed.
-    _kept: Option<Pin<'a>>,
+    _kept: Option<Revocable>,
 }
 
 /// What a store writes.
@@ -40,7 +40,7 @@ pub(crate) fn value_record<'a>(
     NewRecord { sequence, kind, table, key: key.key.as_bytes(), value, value_crc, expires, batch }
 }
 
-impl Accepted<'_> {
+impl Accepted {
     fn stored(&self) -> Stored {
         if self.existed { Stored::Overwrote } else { Stored::Anew }
     }
@@ -54,7 +54,7 @@ impl Store {
         key: HashedKey<'_>,
         found: Option<Found>,
         record: &NewRecord<'_>,
-    ) -> Result<Result<Accepted<'_>, NoRoom>, Error> {
+    ) -> Result<Result<Accepted, NoRoom>, Error> {
         let table = record.table;
         if found.is_none() && !self.index_has_room(table, key) {
             return Err(Error::CapacityExceeded);
@@ -77,8 +77,9 @@ impl Store {
     }
 
     /// Waits until a store is durable, in the mode that [`Ack`] names, and says whether it took the
-    /// place of another. An error has changed nothing.
-    pub async fn put_landed(self: &Arc<Self>, accepted: Accepted<'_>) -> Result<Stored, Error> {
+    /// place of another. An error has changed nothing, once those that were stored later are waited
+    /// for: whoever has several begins with the last.
+    pub async fn put_landed(self: &Arc<Self>, accepted: Accepted) -> Result<Stored, Error> {
         if self.config.ack == Ack::Program
             && !Sabotage::AnswerBeforeData.is_on()
             && let Err(error) = durable(&accepted.appended.pages).await
@@ -97,7 +98,7 @@ impl Store {
         &self,
         record: &NewRecord<'_>,
         found: Option<&Found>,
-    ) -> Result<Result<(Appended, Option<Pin<'_>>), NoRoom>, Error> {
+    ) -> Result<Result<(Appended, Option<Revocable>), NoRoom>, Error> {
         let layout = self.log.layout;
         let header_len = header_len(record.key.len(), record.expires);
         let bytes = layout.footprint(header_len, record.value.len());
@@ -121,7 +122,7 @@ impl Store {
         };
         let extent = self.log.page_id(appended.address).extent;
         state.count_value(extent, record.table, record.key.len(), bytes);
-        let kept = self.keep_replaced(&mut state, found);
+        let kept = self.keep_replaced(&mut state, &appended, found);
         Ok(Ok((appended, kept)))
     }
 

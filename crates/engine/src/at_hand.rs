@@ -66,7 +66,7 @@ impl Store {
         key: &Key,
         value: &Buf,
         announced: Announced,
-    ) -> Result<Accepted<'_>, Announced> {
+    ) -> Result<Accepted, Announced> {
         let Some(accepted) = self.accepted_at_hand(space, HashedKey::new(key), value) else {
             return Err(announced);
         };
@@ -80,7 +80,7 @@ impl Store {
         space: KeySpaceId,
         key: HashedKey<'_>,
         value: &Buf,
-    ) -> Option<Accepted<'_>> {
+    ) -> Option<Accepted> {
         self.log.media.writable().ok()?;
         let has_room = value.len() <= self.value_bytes_max()
             && !self.is_room_awaited()

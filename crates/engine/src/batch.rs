@@ -19,14 +19,14 @@ use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::layout::Layout;
-use crate::log::{Appended, Log, NewRecord, NoRoom, Pin, State, reserve};
+use crate::log::{Appended, Log, NewRecord, NoRoom, State, reserve};
 use crate::page_builder::PageBuilder;
 use crate::pending::{Pending, durable};
 use crate::permit::Permit;
 use crate::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::store::{Ack, Found, Store};
 use crate::summary::{SUMMARY_ENTRY_BYTES, summary_numbers};
-use crate::undo::{Failed, FailedValue};
+use crate::undo::{Failed, FailedValue, Revocable};
 use crate::write::{Condition, Version, Write};
 use base::{Buf, Key};
 use media::Stream;
@@ -214,7 +214,7 @@ impl Member<'_> {
 }
 
 /// Where records went, and what keeps those that they are to replace.
-type AppendedAndKept<'a> = (Vec<Appended>, Vec<Pin<'a>>);
+type AppendedAndKept = (Vec<Appended>, Vec<Revocable>);
 
 /// A batch of which some page has not landed.
 pub(crate) struct Unlanded {
@@ -425,7 +425,7 @@ impl Store {
         &self,
         members: &[Member<'_>],
         size: Size,
-    ) -> Result<Result<AppendedAndKept<'_>, NoRoom>, Error> {
+    ) -> Result<Result<AppendedAndKept, NoRoom>, Error> {
         let layout = self.log.layout;
         let (mut new, mut old) = (0, 0);
         for member in members {
@@ -477,8 +477,10 @@ impl Store {
             let (first, last) = (first.address, last.address);
             state.batches.push(Unlanded { first, last, pages: pages_of(&appended) });
         }
-        let found = with_record.iter().map(|member| member.found.as_ref());
-        let kept = found.filter_map(|found| self.keep_replaced(&mut state, found)).collect();
+        let kept = with_record.iter().zip(&appended).filter_map(|(member, appended)| {
+            self.keep_replaced(&mut state, appended, member.found.as_ref())
+        });
+        let kept = kept.collect();
         Ok(Ok((appended, kept)))
     }
 

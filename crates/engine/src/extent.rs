@@ -114,6 +114,9 @@ pub(crate) struct Extent {
     /// Something that hosts were told of did not land, and cleaning has to say so.
     #[serde(skip)]
     pub(crate) has_lost: bool,
+    /// Its records that may have to be taken back.
+    #[serde(skip)]
+    pub(crate) revocable: u32,
     /// Headers of its records that were not in memory and were read one by one, or 255 for more.
     #[serde(skip)]
     pub(crate) headers_read: u8,
@@ -138,6 +141,7 @@ impl Extent {
             left: BTreeSet::new(),
             listing: None,
             has_lost: false,
+            revocable: 0,
             headers_read: 0,
             needless_bytes: 0,
         }

@@ -216,7 +216,7 @@ impl Store {
         let state = self.log.state();
         let is_of = |id| failed.iter().any(|at| self.log.page_id(*at).extent == id);
         let mut extents = state.extents.iter().filter(|(id, _)| is_of(*id));
-        extents.all(|(_, extent)| extent.in_flight == 0) && state.undoing == 0
+        extents.all(|(_, extent)| extent.in_flight == 0 && extent.revocable == 0)
     }
 
     /// True for a record of which a page has not landed since the store was opened.
@@ -271,6 +271,14 @@ impl Store {
             Seen::OtherKey => Ok(Content::OtherKey),
             Seen::Absent => Ok(Content::Absent),
             Seen::Begins(first, header) => {
+                if self.config.ack == Ack::Program {
+                    let rest = first.value_len - first.part.len();
+                    let id = self.log.page_id(address);
+                    let last = id.page + rest.div_ceil(layout.bare_room());
+                    if self.log.has_failed(id.extent, id.page..=last) {
+                        return Err(Error::Unrecovered);
+                    }
+                }
                 let whole = self.whole(address.page(), first).await?;
                 self.log.values.note(address, &header, Some(&whole.value));
                 Ok(Content::Value(whole))

@@ -19,6 +19,7 @@ use hashbrown::HashMap;
 use media::{ExtentId, Label, Media, Page, PageId, Shape, Stream};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -57,8 +58,6 @@ pub(crate) struct State {
     pub(crate) needless_bytes: u64,
     /// Stores that have been accepted and are about to join a page.
     pub(crate) joining: u32,
-    /// Stores, deletes and batches that did not land and are being taken back.
-    pub(crate) undoing: u32,
     /// Pages of hosts that are being programmed, and who waits for one to land.
     pub(crate) host_pages_in_flight: u32,
     pub(crate) buffer_waiters: Vec<TaskId>,
@@ -315,6 +314,17 @@ impl State {
         self.deleted.extend(ended.map(|(table, key)| (table, key, at)));
     }
 
+    /// One who kept an extent from being reset does so no more.
+    pub(crate) fn unpin(&mut self, id: ExtentId) {
+        let extent = self.extents.get(id);
+        extent.pins -= 1;
+        if extent.pins == 0
+            && let Some(cleaner) = extent.last_reader.take()
+        {
+            clock::wake(cleaner);
+        }
+    }
+
     /// Takes an extent out of the log, of which nothing is needed any more.
     pub(crate) fn forget(&mut self, id: ExtentId) {
         let extent = self.extents.remove(id);
@@ -350,14 +360,7 @@ impl<'a> Pin<'a> {
 
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
-        let mut state = self.log.state();
-        let extent = state.extents.get(self.extent);
-        extent.pins -= 1;
-        if extent.pins == 0
-            && let Some(cleaner) = extent.last_reader.take()
-        {
-            clock::wake(cleaner);
-        }
+        self.log.state().unpin(self.extent);
     }
 }
 
@@ -379,7 +382,6 @@ impl Log {
             tombstones: Live::default(),
             needless_bytes: 0,
             joining: 0,
-            undoing: 0,
             host_pages_in_flight: 0,
             buffer_waiters: Vec::new(),
             padded_pages: 0,
@@ -464,6 +466,15 @@ impl Log {
     pub(crate) fn is_on_its_way(&self, address: Address) -> bool {
         let state = self.state();
         state.pending.contains_key(&address.page()) || state.batch_of(address).is_some()
+    }
+
+    /// Whether one of `pages` did not land since the store was opened: what is on them is nobody's
+    /// to see, and is taken back, even if the medium has it.
+    pub(crate) fn has_failed(&self, extent: ExtentId, pages: RangeInclusive<u32>) -> bool {
+        let mut state = self.state();
+        let mount = state.sequence.mount();
+        let extent = state.extents.get(extent);
+        extent.gave_up_in(mount) && extent.holes.iter().any(|hole| pages.contains(hole))
     }
 
     /// Keeps `extent` from being reset.

@@ -5,11 +5,11 @@ use crate::cleaner::Turn;
 use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::log::{Appended, NewRecord, NoRoom, Pin, Shortage};
+use crate::log::{Appended, NewRecord, NoRoom, Shortage};
 use crate::pending::durable;
 use crate::record::{InBatch, Kind, header_len};
 use crate::store::{Ack, Found, Store};
-use crate::undo::Failed;
+use crate::undo::{Failed, Revocable};
 use crate::write::{Condition, Stored, Write};
 use base::{Buf, Key};
 use media::Stream;
@@ -240,7 +240,7 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
         found: Option<&Found>,
-    ) -> Result<Result<(Appended, Option<Pin<'_>>), NoRoom>, Error> {
+    ) -> Result<Result<(Appended, Option<Revocable>), NoRoom>, Error> {
         self.still_there(table)?;
         let record = NewRecord {
             sequence: None,
@@ -261,7 +261,7 @@ impl Store {
         };
         let bytes = self.log.layout.footprint(header_len(record.key.len(), None), 0);
         state.count_tombstone(self.log.page_id(appended.address).extent, bytes);
-        let kept = self.keep_replaced(&mut state, found);
+        let kept = self.keep_replaced(&mut state, &appended, found);
         Ok(Ok((appended, kept)))
     }
 }

@@ -20,7 +20,7 @@ use crate::values::{CacheCounts, Values};
 use crate::write::Version;
 use base::Key;
 use base::limits::VALUE_BYTES_MAX;
-use media::{Media, Victims};
+use media::{Media, PageId, Victims};
 use smallvec::SmallVec;
 use std::mem::take;
 use std::sync::Arc;
@@ -124,14 +124,20 @@ impl Found {
             durable(std::slice::from_ref(pages)).await?;
         }
         let (header_len, value_len) = (self.header.len(), self.header.value_len);
-        if log.layout.fits_page(header_len, value_len) {
-            return Ok(());
-        }
-        for more in 1..=value_len.div_ceil(log.layout.bare_room()) {
-            let number = PageNumber(self.address.page().0 + more);
-            if let Some((pages, _)) = log.unlanded_continuation(number) {
-                durable(&[pages]).await?;
+        let mut more_at_least = 0;
+        if !log.layout.fits_page(header_len, value_len) {
+            let room = log.layout.bare_room();
+            for more in 1..=value_len.div_ceil(room) {
+                let number = PageNumber(self.address.page().0 + more);
+                if let Some((pages, _)) = log.unlanded_continuation(number) {
+                    durable(&[pages]).await?;
+                }
             }
+            more_at_least = value_len.saturating_sub(log.layout.page_bytes).div_ceil(room);
+        }
+        let PageId { extent, page } = log.page_id(self.address);
+        if log.has_failed(extent, page..=page + more_at_least) {
+            return Err(Error::Unrecovered);
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Undoing a store, delete or batch that did not land: its keys have again what they had.
 //!
 //! 1. Until a record has landed, the extent of the one that it replaces is pinned: that record is
-//!    there, and cleaning passes it over while it is not indexed.
+//!    there, and cleaning passes it over while it is not indexed. Its own is pinned too, and knows
+//!    of it: who reads the key waits until it is taken back.
 //! 2. If the record does not land, its index entry is pointed back under the key's latch.
 //! 3. A later store of the key may have replaced it meanwhile. If that lands, there is nothing to
 //!    undo. If not, it points the entry back to this one; so this one waits for what becomes of it.
@@ -10,11 +11,12 @@
 use crate::address::Address;
 use crate::index::HashedKey;
 use crate::key_space::TableId;
-use crate::log::{Pin, State};
+use crate::log::{Appended, Log, State};
 use crate::record::header_len;
 use crate::store::{Ack, Found, Store};
 use base::Nanos;
 use clock::{Class, Stage, UnixMillis};
+use media::ExtentId;
 use std::sync::Arc;
 
 /// How often it is looked what became of a later store of the key.
@@ -37,30 +39,45 @@ pub(crate) struct FailedValue {
     pub(crate) expires: Option<UnixMillis>,
 }
 
+/// A record that may have to be taken back, until this drops.
+pub(crate) struct Revocable {
+    log: Arc<Log>,
+    extent: ExtentId,
+    /// Where what it replaced is.
+    replaced: Option<ExtentId>,
+}
+
+impl Drop for Revocable {
+    fn drop(&mut self) {
+        let mut state = self.log.state();
+        state.extents.get(self.extent).revocable -= 1;
+        state.unpin(self.extent);
+        if let Some(replaced) = self.replaced {
+            state.unpin(replaced);
+        }
+    }
+}
+
 impl Store {
-    /// Keeps what is about to be replaced until whoever replaces it has landed.
+    /// Keeps what a record has just replaced until that has landed, or is taken back.
     pub(crate) fn keep_replaced(
         &self,
         state: &mut State,
+        appended: &Appended,
         found: Option<&Found>,
-    ) -> Option<Pin<'_>> {
-        let found = found.filter(|_| self.config.ack == Ack::Program)?;
-        Some(self.log.pin(state, self.log.page_id(found.address).extent))
+    ) -> Option<Revocable> {
+        if self.config.ack != Ack::Program {
+            return None;
+        }
+        let extent = self.log.page_id(appended.address).extent;
+        let replaced = found.map(|found| self.log.page_id(found.address).extent);
+        state.extents.get(extent).revocable += 1;
+        [extent].into_iter().chain(replaced).for_each(|id| state.extents.get(id).pins += 1);
+        Some(Revocable { log: self.log.clone(), extent, replaced })
     }
 
     /// Gives the key of a record that did not land what it had before, which is kept.
     pub(crate) async fn undo(self: &Arc<Self>, failed: Failed<'_>, before: Option<&Found>) {
-        // Its extent has nothing that lives, and is counted to the end.
-        let _counted = {
-            let mut state = self.log.state();
-            state.undoing += 1;
-            self.log.pin(&mut state, self.log.page_id(failed.at).extent)
-        };
-        self.take_back(failed, before).await;
-        self.log.state().undoing -= 1;
-    }
-
-    async fn take_back(self: &Arc<Self>, failed: Failed<'_>, before: Option<&Found>) {
         let Failed { table, key, at, .. } = failed;
         loop {
             let entry = self.enter(table, key).await;

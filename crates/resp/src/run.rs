@@ -9,6 +9,7 @@ use crate::session::Session;
 use crate::transaction::{Transaction, create};
 use crate::values;
 use base::{Buf, Key, Nanos};
+use clock::LocalFuture;
 use engine::{Accepted, Announced, Error, KeySpaceId, Store, Write};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -87,24 +88,17 @@ impl Run {
         if let Some(last) = order.last() {
             session.show(door, numbers[usize::from(steps[*last].store.is_some())]);
         }
-        let (space, client) = (session.space(), session.id);
         if steps.iter().any(|step| step.store.is_some()) {
             // What other clients have sent is announced meanwhile, and goes out with these.
             clock::give_way().await;
             let stores = steps.iter().filter(|step| step.store.is_some());
-            stores.for_each(|step| door.store().expect_write(space, &step.key));
+            stores.for_each(|step| door.store().expect_write(session.space(), &step.key));
         }
-        let mut at_once = AtOnce { door, space, client, at: clock::host_now(), left: Vec::new() };
-        let begun: Vec<_> = steps.into_iter().map(|step| at_once.begin(step)).collect();
-        let mut waited = side_by_side(door, space, client, at_once.left).await.into_iter();
-        let mut done: Vec<Reply> = Vec::with_capacity(begun.len());
-        for begun in begun {
-            done.push(match begun {
-                Begun::Done(reply) => reply,
-                Begun::Stored(stored) => Box::pin(stored.landed(door, space, client)).await,
-                Begun::Left => waited.next().expect("each is done"),
-            });
+        let mut begun = Begun::new(door, session, steps.len());
+        for step in steps {
+            begun.begin(step);
         }
+        let done = begun.finish().await;
         if done.len() == order.len() {
             return done;
         }
@@ -112,50 +106,62 @@ impl Run {
     }
 }
 
-/// What became of a step that was begun.
-enum Begun<'a> {
-    Done(Reply),
-    Stored(Box<AtHand<'a>>),
-    /// It may have to wait, and has not begun.
-    Left,
+/// Where the steps of a run are done, and for whom.
+#[derive(Clone)]
+struct At {
+    door: Rc<Door>,
+    space: KeySpaceId,
+    client: u64,
+}
+
+/// Steps of a run, of which is done what can be while nobody is waited for, one after the other.
+struct Begun {
+    at: At,
+    /// When the next one begins.
+    now: Nanos,
+    replies: Vec<Option<Reply>>,
+    stored: Vec<Stored>,
+    /// Those that may have to wait, and have not begun.
+    left: Vec<(usize, Step)>,
 }
 
 /// A store for which nobody had to wait until it was in the log.
-struct AtHand<'a> {
+struct Stored {
+    index: usize,
     step: Step,
     began: Nanos,
-    accepted: Accepted<'a>,
+    accepted: Accepted,
 }
 
-/// Does what can be done of steps while nobody is waited for, one after the other.
-struct AtOnce<'a> {
-    door: &'a Door,
-    space: KeySpaceId,
-    client: u64,
-    /// When the next one begins.
-    at: Nanos,
-    /// The others.
-    left: Vec<Step>,
-}
+/// Answers to steps, by their places in the run.
+type Replies = Vec<(usize, Reply)>;
 
-impl<'a> AtOnce<'a> {
-    fn begin(&mut self, mut step: Step) -> Begun<'a> {
-        let store = self.door.store();
+impl Begun {
+    fn new(door: &Rc<Door>, session: &Session, steps: usize) -> Self {
+        let at = At { door: door.clone(), space: session.space(), client: session.id };
+        let replies = Vec::with_capacity(steps);
+        Self { at, now: clock::host_now(), replies, stored: Vec::new(), left: Vec::new() }
+    }
+
+    fn begin(&mut self, mut step: Step) {
+        let store = self.at.door.store();
+        let index = self.replies.len();
         match &mut step.store {
             None => {
-                if let Some(value) = store.get_at_hand(self.space, &step.key) {
+                if let Some(value) = store.get_at_hand(self.at.space, &step.key) {
                     return self.done(&step, Reply::Bulk(value));
                 }
             }
-            Some((value, announced)) if !self.has_collections() => {
+            Some((value, announced)) if !self.at.has_collections() => {
                 let is_announced = announced.take().expect("it is done once");
-                match store.put_at_hand(self.space, &step.key, value, is_announced) {
-                    Ok(_) if store.answers_from_memory() && !self.has_collections() => {
+                match store.put_at_hand(self.at.space, &step.key, value, is_announced) {
+                    Ok(_) if store.answers_from_memory() && !self.at.has_collections() => {
                         return self.done(&step, Reply::OK);
                     }
                     Ok(accepted) => {
                         let began = self.lap();
-                        return Begun::Stored(Box::new(AtHand { step, began, accepted }));
+                        self.replies.push(None);
+                        return self.stored.push(Stored { index, step, began, accepted });
                     }
                     Err(is_announced) => *announced = Some(is_announced),
                 }
@@ -163,85 +169,109 @@ impl<'a> AtOnce<'a> {
             Some(_) => {}
         }
         self.lap();
-        self.left.push(step);
-        Begun::Left
+        self.replies.push(None);
+        self.left.push((index, step));
     }
 
-    fn has_collections(&self) -> bool {
-        self.door.store().has_key_space(hidden::roots(self.space))
-    }
-
-    fn done(&mut self, step: &Step, reply: Reply) -> Begun<'a> {
+    fn done(&mut self, step: &Step, reply: Reply) {
         let began = self.lap();
-        tell(self.door, self.client, step, Nanos(self.at.0.saturating_sub(began.0)), &reply);
-        Begun::Done(reply)
+        self.at.tell(step, Nanos(self.now.0.saturating_sub(began.0)), &reply);
+        self.replies.push(Some(reply));
     }
 
     /// When the step began that ends here: the next one's time is its own.
     fn lap(&mut self) -> Nanos {
-        std::mem::replace(&mut self.at, clock::host_now())
+        std::mem::replace(&mut self.now, clock::host_now())
+    }
+
+    /// Waits for the others, and returns all answers.
+    async fn finish(self) -> Vec<Reply> {
+        let Self { at, mut replies, stored, left, .. } = self;
+        for (index, reply) in at.rest(stored, left).await {
+            replies[index] = Some(reply);
+        }
+        replies.into_iter().map(|reply| reply.expect("each is done")).collect()
     }
 }
 
-impl AtHand<'_> {
-    /// The answer, once the store is durable.
-    async fn landed(self, door: &Door, space: KeySpaceId, client: u64) -> Reply {
-        let Self { step, began, accepted } = self;
-        let done = match door.store().put_landed(accepted).await {
-            Ok(_) if !door.store().has_key_space(hidden::roots(space)) => Ok(Reply::OK),
-            Ok(_) => {
-                let (value, _) = step.store.as_ref().expect("it is a store");
-                Box::pin(after_put(door, space, &step.key, value)).await
+impl At {
+    fn has_collections(&self) -> bool {
+        self.door.store().has_key_space(hidden::roots(self.space))
+    }
+
+    /// What is stored and what is left is waited for side by side: what keeps place for a store
+    /// until it has landed is what one that is left may wait for.
+    async fn rest(self, stored: Vec<Stored>, mut left: Vec<(usize, Step)>) -> Replies {
+        match (stored.is_empty(), left.len()) {
+            (true, 0) => Vec::new(),
+            (false, 0) => self.landed(stored).await,
+            (true, 1) => {
+                let (index, step) = left.pop().expect("it is there");
+                vec![(index, self.one(step).await)]
             }
-            Err(error) => Err(error.into()),
+            _ => {
+                let mut tasks: Vec<LocalFuture<'static, Replies>> = Vec::new();
+                if !stored.is_empty() {
+                    tasks.push(Box::pin(self.clone().landed(stored)));
+                }
+                tasks.extend(left.into_iter().map(|(index, step)| {
+                    let at = self.clone();
+                    let one = async move { vec![(index, at.one(step).await)] };
+                    Box::pin(one) as LocalFuture<'static, Replies>
+                }));
+                clock::join_at_once(tasks.into_iter()).await.into_iter().flatten().collect()
+            }
+        }
+    }
+
+    /// The answers to stores, once they are durable. The last one first: one that is taken back
+    /// waits for those that were stored after it.
+    async fn landed(self, stored: Vec<Stored>) -> Replies {
+        let mut replies = Vec::with_capacity(stored.len());
+        for Stored { index, step, began, accepted } in stored.into_iter().rev() {
+            let done = match self.door.store().put_landed(accepted).await {
+                Ok(_) if !self.has_collections() => Ok(Reply::OK),
+                Ok(_) => {
+                    let (value, _) = step.store.as_ref().expect("it is a store");
+                    Box::pin(after_put(&self.door, self.space, &step.key, value)).await
+                }
+                Err(error) => Err(error.into()),
+            };
+            let reply = done.unwrap_or_else(Failure::reply);
+            self.tell(&step, since(began), &reply);
+            replies.push((index, reply));
+        }
+        replies
+    }
+
+    /// Does a step that may have to wait.
+    async fn one(&self, mut step: Step) -> Reply {
+        let began = clock::host_now();
+        let done = match &mut step.store {
+            None => get(&self.door, self.space, &step.key).await,
+            Some((value, announced)) => {
+                let announced = announced.take().expect("it is done once");
+                set(&self.door, self.space, &step.key, value, announced).await
+            }
         };
         let reply = done.unwrap_or_else(Failure::reply);
-        tell(door, client, &step, since(began), &reply);
+        self.tell(&step, since(began), &reply);
         reply
     }
-}
 
-/// Does steps that may have to wait.
-async fn side_by_side(
-    door: &Rc<Door>,
-    space: KeySpaceId,
-    client: u64,
-    steps: Vec<Step>,
-) -> Vec<Reply> {
-    let mut does = steps.into_iter().map(|step| one(door.clone(), space, client, step));
-    match does.len() {
-        0 => Vec::new(),
-        1 => vec![does.next().expect("it is there").await],
-        _ => clock::join_at_once(does).await,
-    }
-}
-
-async fn one(door: Rc<Door>, space: KeySpaceId, client: u64, mut step: Step) -> Reply {
-    let began = clock::host_now();
-    // Boxed, so that what is started is small to move.
-    let done = match &mut step.store {
-        None => Box::pin(get(&door, space, &step.key)).await,
-        Some((value, announced)) => {
-            let announced = announced.take().expect("it is done once");
-            Box::pin(set(&door, space, &step.key, value, announced)).await
+    /// Counts what was done, and keeps what took long.
+    fn tell(&self, step: &Step, took: Nanos, reply: &Reply) {
+        let watcher = self.door.watcher();
+        let number = watcher.plain[usize::from(step.store.is_some())];
+        let value = step.store.as_ref().map(|(value, _)| value.bytes().unwrap_or_default());
+        self.door.watch(self.client, number, took, reply, || {
+            let args = [number.name().as_bytes(), step.key.as_bytes()].into_iter().chain(value);
+            args.collect::<Vec<_>>().into_iter()
+        });
+        for _ in 1..step.times {
+            let is_failed = watcher.count_error(reply);
+            watcher.tallies.count(number, took, is_failed);
         }
-    };
-    let reply = done.unwrap_or_else(Failure::reply);
-    tell(&door, client, &step, since(began), &reply);
-    reply
-}
-
-/// Counts what was done, and keeps what took long.
-fn tell(door: &Door, client: u64, step: &Step, took: Nanos, reply: &Reply) {
-    let number = door.watcher().plain[usize::from(step.store.is_some())];
-    let value = step.store.as_ref().map(|(value, _)| value.bytes().unwrap_or_default());
-    door.watch(client, number, took, reply, || {
-        let args = [number.name().as_bytes(), step.key.as_bytes()].into_iter().chain(value);
-        args.collect::<Vec<_>>().into_iter()
-    });
-    for _ in 1..step.times {
-        let is_failed = door.watcher().count_error(reply);
-        door.watcher().tallies.count(number, took, is_failed);
     }
 }
 

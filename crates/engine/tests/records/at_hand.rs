@@ -3,6 +3,8 @@
 use crate::medium::Wary;
 use crate::rig::put as batch_put;
 use crate::rig::{SPACES, beside, content, format, found, key, rest, shape, store_one, value};
+use base::Nanos;
+use clock::Stage;
 use engine::{Ack, Announced, Error, Store, Stored, Write};
 use reactor::Reactor;
 use std::sync::Arc;
@@ -83,5 +85,49 @@ fn a_store_at_hand_does_not_overtake_who_holds_the_key() {
         assert_eq!(*batch.borrow(), Some(Ok::<(), Error>(())));
         assert_eq!(found(&store, SPACES[0], 2).await, content(&value(90, 2)));
         assert_eq!(put(&store, 2, 90, 3).await.map_err(drop), Err(()), "it has landed");
+    });
+}
+
+#[test]
+fn what_did_not_land_is_not_lost_while_nobody_has_come_to_take_it_back() {
+    not_landed(Wary::refuse);
+}
+
+#[test]
+fn what_failed_to_land_is_not_seen_though_it_is_there() {
+    not_landed(Wary::refuse_and_keep);
+}
+
+fn not_landed(refuse: impl Fn(&Wary)) {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        medium.hold();
+        let (key, first, second) = (key(1), value(90, 1), value(90, 2));
+        // As in a run, in which one after the other is waited for, the last one first.
+        let stored = [&first, &second].map(|value| {
+            let stored = store.put_at_hand(SPACES[0], &key, value, store.announce());
+            stored.expect("nothing has to be read")
+        });
+        refuse(&medium);
+        medium.release();
+        rest().await;
+        let read = {
+            let (store, key) = (store.clone(), key.clone());
+            beside(async move { store.get(SPACES[0], &key).await.map(|value| content(&value)) })
+        };
+        let exists = {
+            let (store, key) = (store.clone(), key.clone());
+            beside(async move { store.exist(SPACES[0], &key).await })
+        };
+        clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
+        assert_eq!(*read.borrow(), None, "whether it is lost is not known yet");
+        assert_eq!(*exists.borrow(), None);
+        let [first, second] = stored;
+        assert_eq!(store.put_landed(second).await, Err(Error::Unrecovered));
+        assert_eq!(store.put_landed(first).await, Err(Error::Unrecovered));
+        rest().await;
+        assert_eq!(*read.borrow(), Some(Err(Error::KeyNotFound)));
+        assert_eq!(*exists.borrow(), Some(Ok(false)));
     });
 }

@@ -21,6 +21,7 @@ struct State {
     unreadable: BTreeSet<PageId>,
     refused: BTreeSet<ExtentId>,
     refused_pages: BTreeSet<PageId>,
+    keeps_refused: bool,
     resets: u64,
 }
 
@@ -29,6 +30,13 @@ struct Extent {
     label: Label,
     /// `None` is a page that has not landed.
     pages: Vec<Option<Page>>,
+}
+
+impl State {
+    fn keep(&mut self, at: PageId, page: Page) {
+        let extent = self.extents.get_mut(&at.extent).expect("an open extent");
+        extent.pages[at.page as usize] = Some(page);
+    }
 }
 
 impl Wary {
@@ -95,6 +103,12 @@ impl Wary {
     pub(crate) fn refuse(&self) {
         let mut state = self.state();
         state.refused = state.extents.keys().copied().collect();
+    }
+
+    /// As [`Self::refuse`], but what is refused can be read, for all that.
+    pub(crate) fn refuse_and_keep(&self) {
+        self.refuse();
+        self.state().keeps_refused = true;
     }
 
     /// This page does not land, others of its extent may.
@@ -169,10 +183,12 @@ impl Media for Wary {
             }
             let mut state = self.state();
             if state.refused.contains(&at.extent) || state.refused_pages.contains(&at) {
+                if state.keeps_refused {
+                    state.keep(at, page);
+                }
                 return Err(Error::Unrecovered(at));
             }
-            let extent = state.extents.get_mut(&at.extent).expect("an open extent");
-            extent.pages[at.page as usize] = Some(page);
+            state.keep(at, page);
             Ok(())
         })
     }

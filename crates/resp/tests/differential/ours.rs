@@ -35,7 +35,13 @@ pub(crate) async fn door_for(users: Users) -> Rc<Door> {
 
 /// The same, of a store that takes its time to write, and answers when that is done.
 pub(crate) async fn slow_door(seed: u64) -> Rc<Door> {
-    door_to(Arc::new(Slow::new(SHAPE, seed)), Users::default(), seed, Ack::Program).await
+    failing_door(seed).await.0
+}
+
+/// The same, and what it writes to.
+pub(crate) async fn failing_door(seed: u64) -> (Rc<Door>, Arc<Slow>) {
+    let slow = Arc::new(Slow::new(SHAPE, seed));
+    (door_to(slow.clone(), Users::default(), seed, Ack::Program).await, slow)
 }
 
 async fn door_to(media: Arc<dyn Media>, users: Users, seed: u64, ack: Ack) -> Rc<Door> {

@@ -1,18 +1,26 @@
 use base::{Nanos, Rng};
 use clock::{Class, LocalFuture, Stage};
 use media::{Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape, Span};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// Memory that takes its time to write, so that commands meet on their way.
+/// Memory that takes its time to write, so that commands meet on their way, and may fail to.
 #[derive(Debug)]
 pub(crate) struct Slow {
     inner: Memory,
     rng: Mutex<Rng>,
+    fails: AtomicBool,
 }
 
 impl Slow {
     pub(crate) fn new(shape: Shape, seed: u64) -> Self {
-        Self { inner: Memory::new(shape), rng: Mutex::new(Rng::new(seed)) }
+        let rng = Mutex::new(Rng::new(seed));
+        Self { inner: Memory::new(shape), rng, fails: AtomicBool::new(false) }
+    }
+
+    /// Whether what is written from here on has failed once it took its time.
+    pub(crate) fn fail(&self, fails: bool) {
+        self.fails.store(fails, Relaxed);
     }
 }
 
@@ -34,7 +42,7 @@ impl Media for Slow {
         Box::pin(async move {
             let appended = self.inner.append(at, page, class).await;
             clock::sleep(Nanos(time), Stage::Array).await;
-            appended
+            if self.fails.load(Relaxed) { Err(Error::UnwrittenBlock(0)) } else { appended }
         })
     }
 

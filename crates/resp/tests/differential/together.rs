@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::generate::{Words, encoded};
-use crate::ours::{Client, door, pass, slow_door};
+use crate::ours::{Client, door, failing_door, pass, slow_door};
 use base::mix;
 use reactor::Reactor;
 use std::cell::Cell;
@@ -136,6 +136,30 @@ fn what_is_done_to_a_watched_key_keeps_a_transaction_from_happening() {
             assert_eq!(stored != Answer::NullBulk, goes, "{between}: {stored:?}");
         }
     });
+}
+
+/// Each asks for what the other has just stored. What comes of that is known only once the other
+/// is through with it, whatever it has to wait for itself.
+#[test]
+fn what_another_client_failed_to_store_is_not_there() {
+    for seed in 0..50 {
+        Reactor::new(Some(seed)).run(async {
+            let (door, medium) = failing_door(seed).await;
+            let mut clients = [1, 2].map(|number| Client::connect(&door, seed + number));
+            for client in &mut clients {
+                client.ask(&line("ping"), 1).await;
+            }
+            medium.fail(true);
+            let [one, other] = &mut clients;
+            one.say(&["set a 1", "get b"].map(line).concat());
+            let other = other.ask(&["set b 1", "get a"].map(line).concat(), 2).await;
+            let both = [one.ask(b"", 2).await, other];
+            for answers in both {
+                assert!(matches!(answers[0], Answer::Error(_)), "seed {seed}: {answers:?}");
+                assert_eq!(answers[1], Answer::NullBulk, "seed {seed}");
+            }
+        });
+    }
 }
 
 #[test]
