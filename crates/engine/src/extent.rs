@@ -228,6 +228,11 @@ impl Extents {
         self.0[id.0 as usize].as_mut().expect("the index names only extents in use")
     }
 
+    /// One that may have been reset meanwhile.
+    pub(crate) fn find(&self, id: ExtentId) -> Option<&Extent> {
+        self.0.get(id.0 as usize)?.as_ref()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ExtentId, &Extent)> {
         let extents = self.0.iter().zip(0..);
         extents.filter_map(|(extent, id)| extent.as_ref().map(|extent| (ExtentId(id), extent)))

@@ -2,7 +2,7 @@
 //! writes it, `clean` takes it back.
 
 use crate::address::{Address, PageNumber};
-use crate::extent::{Extents, Live};
+use crate::extent::{Extent, Extents, Live};
 use crate::headers::Headers;
 use crate::key_space::TableId;
 use crate::layout::Layout;
@@ -469,12 +469,14 @@ impl Log {
     }
 
     /// Whether one of `pages` did not land since the store was opened: what is on them is nobody's
-    /// to see, and is taken back, even if the medium has it.
+    /// to see, and is taken back, even if the medium has it. An extent that was reset had none.
     pub(crate) fn has_failed(&self, extent: ExtentId, pages: RangeInclusive<u32>) -> bool {
-        let mut state = self.state();
-        let mount = state.sequence.mount();
-        let extent = state.extents.get(extent);
-        extent.gave_up_in(mount) && extent.holes.iter().any(|hole| pages.contains(hole))
+        let state = self.state();
+        let has_failed = |extent: &Extent| {
+            let gave_up = extent.gave_up_in(state.sequence.mount());
+            gave_up && extent.holes.iter().any(|hole| pages.contains(hole))
+        };
+        state.extents.find(extent).is_some_and(has_failed)
     }
 
     /// Keeps `extent` from being reset.
