@@ -111,8 +111,8 @@ enum Part {
 /// Call [`Self::next`] until it has no more, then [`Self::read`], and so on. Little is read at a
 /// time while a request is expected, and what is missing of a long argument straight to its place:
 /// so of a value that comes alone no more is copied than came with what stands before it. As long
-/// as reads come back full, or bring several requests, much is read at a time, and each value is
-/// copied once.
+/// as reads come back full, or bring several requests or what follows one, much is read at a time,
+/// and each value is copied once.
 #[derive(Debug)]
 pub struct Inbox {
     staging: Vec<u8>,
@@ -131,7 +131,7 @@ pub struct Inbox {
     apart_bytes: usize,
     was_full: bool,
     reads_ahead: bool,
-    /// Requests of what was read last.
+    /// Requests of what was read last, and what came of another behind a value that ended one.
     requests: u32,
     is_of_stranger: bool,
     limits: Limits,
@@ -211,7 +211,8 @@ impl Inbox {
             Some(typed) => &typed[..],
             None => &self.staging[self.start..self.at],
         };
-        Ok(Some(Request { bytes, args: &self.args, counters: &self.counters }))
+        let (args, counters, pool) = (&self.args[..], &*self.counters, &self.pool);
+        Ok(Some(Request { bytes, args, counters, pool }))
     }
 
     /// A request begins where the last one ended.
@@ -366,7 +367,6 @@ impl Inbox {
         // A full read may have ended in a value that comes alone.
         let more_comes = self.was_full && (self.reads_ahead || !is_apart);
         self.reads_ahead = more_comes || self.requests > 1;
-        self.requests = 0;
         let room = self.make_room();
         let mut data: &mut [u8] = &mut [];
         if let Part::Apart(buf, filled, len) = &mut self.part {
@@ -378,6 +378,8 @@ impl Inbox {
         let parts = if data_len == 0 { &mut parts[1..] } else { &mut parts[..] };
         let read = stream.try_read(parts)?;
         self.was_full = read == Some(asked);
+        let is_followed = is_apart && self.missing == 0 && read > Some(data_len + END);
+        self.requests = u32::from(is_followed);
         let Some(read) = read else { return Ok(Read::Nothing) };
         assert!(read <= asked, "a stream gives no more than there is room for");
         self.counters.count_read(read);

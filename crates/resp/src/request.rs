@@ -1,5 +1,7 @@
 use crate::counters::Counters;
-use base::Buf;
+use crate::door::Door;
+use base::limits::BUF_ALIGN;
+use base::{Buf, BufPool};
 
 /// One argument of a request, its name among them.
 #[derive(Clone, Debug)]
@@ -18,6 +20,8 @@ pub struct Request<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) args: &'a [Arg],
     pub(crate) counters: &'a Counters,
+    /// Where long values get their places from.
+    pub(crate) pool: &'a BufPool,
 }
 
 /// The same, for later.
@@ -49,14 +53,20 @@ impl<'a> Request<'a> {
         (at..request.len()).map(move |at| request.arg(at))
     }
 
-    /// An argument as a value: without a copy, if it came to a place of its own.
+    /// An argument as a value: without a copy, if it came to a place of its own. Of some length it
+    /// is copied to one as a disk takes it.
     pub fn value(&self, at: usize) -> Buf {
         match &self.args[at] {
             Arg::Apart(buf) => buf.clone(),
             _ => {
                 let bytes = self.arg(at);
                 self.counters.count_copy(bytes.len());
-                Buf::copy_from(bytes)
+                if bytes.len() < BUF_ALIGN {
+                    return Buf::copy_from(bytes);
+                }
+                let mut buf = self.pool.take(bytes.len());
+                buf.as_mut().copy_from_slice(bytes);
+                buf.freeze()
             }
         }
     }
@@ -72,8 +82,9 @@ impl<'a> Request<'a> {
 }
 
 impl KeptRequest {
-    pub(crate) fn request<'a>(&'a self, counters: &'a Counters) -> Request<'a> {
-        Request { bytes: &self.bytes, args: &self.args, counters }
+    pub(crate) fn request<'a>(&'a self, door: &'a Door) -> Request<'a> {
+        let (counters, pool) = (door.counters(), door.pool());
+        Request { bytes: &self.bytes, args: &self.args, counters, pool }
     }
 
     /// Bytes of memory that it takes.

@@ -3,24 +3,26 @@
 use base::{BufPool, Rng};
 use net::{Broken, Stream};
 use resp::{Counters, Inbox, Limits, ProtocolError, Read};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 
 const LIMITS: Limits = Limits { value_bytes_max: 100_000, request_bytes_max: 1 << 20 };
 
-/// Brings pieces, each in reads of its own.
-struct Tape(RefCell<VecDeque<Vec<u8>>>);
+/// Brings pieces, each in reads of its own, and counts these.
+struct Tape(RefCell<VecDeque<Vec<u8>>>, Cell<usize>);
 
 impl Tape {
     fn new(pieces: impl IntoIterator<Item = Vec<u8>>) -> Self {
-        Self(RefCell::new(pieces.into_iter().filter(|piece| !piece.is_empty()).collect()))
+        let pieces = pieces.into_iter().filter(|piece| !piece.is_empty());
+        Self(RefCell::new(pieces.collect()), Cell::new(0))
     }
 }
 
 impl Stream for Tape {
     fn try_read(&self, into: &mut [IoSliceMut<'_>]) -> Result<Option<usize>, Broken> {
+        self.1.set(self.1.get() + 1);
         let mut pieces = self.0.borrow_mut();
         let Some(piece) = pieces.front_mut() else { return Ok(Some(0)) };
         let mut read = 0;
@@ -189,4 +191,21 @@ fn of_a_value_that_comes_alone_little_is_copied() {
     let (found, _, copied) = requests(vec![set.repeat(64)], LIMITS);
     assert_eq!(found.len(), 64);
     assert!(copied <= 64 * (8_192 + names), "{copied} bytes of 64 values are copied");
+}
+
+#[test]
+fn values_that_follow_each_other_are_read_many_at_a_time() {
+    let set = bulk(&[b"SET", b"key", &[b'v'; 8_192]]);
+    let tape = Tape::new([set.repeat(64)]);
+    let mut inbox = Inbox::new(LIMITS, BufPool::new(1 << 20), Arc::new(Counters::default()));
+    let mut found = 0;
+    while inbox.read(&tape) == Ok(Read::Some) {
+        while inbox.next().expect("they are requests").is_some() {
+            found += 1;
+        }
+    }
+    assert_eq!(found, 64);
+    // Of 64 KiB, but for those that tell that there are many.
+    let reads = tape.1.get();
+    assert!(reads <= (64 * set.len()).div_ceil(64 << 10) + 4, "{reads} reads");
 }

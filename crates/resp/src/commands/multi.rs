@@ -115,7 +115,7 @@ async fn exec_all(
         return Err(Failure::told("EXECABORT Transaction discarded because of previous errors."));
     }
     let is_apart = |kept: &KeptRequest| {
-        let command = Command::named(kept.request(door.counters()).arg(0));
+        let command = Command::named(kept.request(door).arg(0));
         command.is_some_and(|command| command.is(APART))
     };
     if has_changed(door, watched).await? {
@@ -156,7 +156,7 @@ async fn together(
     let mut replies = Vec::with_capacity(requests.len());
     let mut done = Vec::with_capacity(requests.len());
     for kept in requests {
-        let request: Request<'_> = kept.request(door.counters());
+        let request: Request<'_> = kept.request(door);
         let reply = match check(door, session, request) {
             Err(failure) => {
                 done.push(None);
@@ -179,7 +179,7 @@ async fn together(
     transaction.commit().await?;
     // Who was overtaken does all of it once more, and it counts once.
     for ((kept, reply), done) in requests.iter().zip(&replies).zip(done) {
-        let request = kept.request(door.counters());
+        let request = kept.request(door);
         match done {
             Some((number, took)) => {
                 door.watch(session.id, number, took, reply, || request.rest(0));
