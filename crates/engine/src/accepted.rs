@@ -146,7 +146,10 @@ impl Store {
                     let (key_len, value_len) = (key.key.as_bytes().len(), found.header.value_len);
                     let extent = self.log.page_id(found.address).extent;
                     let bytes = self.log.layout.footprint(found.header.len(), value_len);
-                    self.log.state().uncount_value(extent, table, key_len, bytes);
+                    let mut state = self.log.state();
+                    state.uncount_value(extent, table, key_len, bytes);
+                    self.log.release(&mut state, self.config.ack, found);
+                    drop(state);
                     self.counters.count_dropped_bytes(key_len as u64 + u64::from(value_len));
                 }
             }

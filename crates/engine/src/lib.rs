@@ -67,6 +67,7 @@ mod rebuild;
 mod recall;
 mod record;
 mod recover;
+mod release;
 mod repair;
 mod sabotage;
 mod saved;

@@ -154,6 +154,21 @@ impl PageBuilder {
         Some((header, Buf::phantom(0, 0)))
     }
 
+    /// Lets go of the value of the record at `offset`, which nobody will read: its place stays.
+    pub(crate) fn release(&mut self, offset: usize) {
+        let header = self.headers(offset).and_then(Header::decode);
+        let Some(header) = header else { return };
+        let (start, len) = (u32::from(header.value_offset), header.value_len);
+        let mut at = 0;
+        for value in &mut self.values {
+            if at == start && value.len() == len {
+                *value = Buf::phantom(len, 0);
+                return;
+            }
+            at += value.len();
+        }
+    }
+
     /// The finished page, which is number `page` of its extent, whose summary repeats its headers.
     /// Leaves an empty one.
     pub(crate) fn close(&mut self, page: u32, summary: &mut Summary) -> Page {

@@ -44,16 +44,19 @@ impl<'a> PageView<'a> {
         }
     }
 
+    /// Where among the page's data the value of `header` begins.
+    pub(crate) fn value_start(&self, header: &Header<'_>) -> u32 {
+        self.values_start() + u32::from(header.value_offset)
+    }
+
     /// Bytes of the value of `header` that lie on this page.
     pub(crate) fn part_len(&self, header: &Header<'_>, layout: Layout) -> u32 {
-        let start = self.values_start() + u32::from(header.value_offset);
-        header.value_len.min(layout.page_bytes.saturating_sub(start))
+        header.value_len.min(layout.page_bytes.saturating_sub(self.value_start(header)))
     }
 
     /// The part of the value of `header` on this page.
     pub(crate) fn part(&self, header: &Header<'_>, layout: Layout) -> Option<Buf> {
-        let start = self.values_start() + u32::from(header.value_offset);
-        self.page.data_at(start, self.part_len(header, layout))
+        self.page.data_at(self.value_start(header), self.part_len(header, layout))
     }
 
     /// Data bytes up to the end of the value that began on a page before.

@@ -162,6 +162,10 @@ pub trait Media: Send + Sync {
         false
     }
 
+    /// Lets go of `len` bytes from `start` on of the data on the page at `at`, which nobody reads
+    /// any more: where [`Self::shares_space`].
+    fn release(&self, _at: PageId, _start: u32, _len: u32) {}
+
     /// Whether what is read is what was written, so that nobody need check it.
     fn vouches(&self) -> bool {
         false

@@ -30,12 +30,16 @@ struct Extent {
 
 impl Extent {
     fn page(&self, number: u32) -> &Page {
+        &self.pages[self.place(number)].1
+    }
+
+    fn place(&self, number: u32) -> usize {
         // Where every number is that of a page it stands in its place.
         match self.pages.get(number as usize) {
-            Some((there, page)) if *there == number => page,
+            Some((there, _)) if *there == number => number as usize,
             _ => {
                 let at = self.pages.binary_search_by_key(&number, |(number, _)| *number);
-                &self.pages[at.expect("the log reads pages that it wrote")].1
+                at.expect("the log reads pages that it wrote")
             }
         }
     }
@@ -132,6 +136,13 @@ impl Media for Memory {
 
     fn shares_space(&self) -> bool {
         true
+    }
+
+    fn release(&self, at: PageId, start: u32, len: u32) {
+        let mut extents = self.extents();
+        let extent = extents.get(at.extent);
+        let place = extent.place(at.page);
+        extent.pages[place].1.release(start, len);
     }
 
     fn vouches(&self) -> bool {

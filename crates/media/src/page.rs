@@ -199,6 +199,19 @@ impl Page {
         one.or_else(|| Buf::join(&self.segments_at(start, len)?))
     }
 
+    /// Lets go of the segment that is the `len` data bytes from `start`, if it is one of its own,
+    /// and nobody else has the page: a phantom stands in its place.
+    pub(crate) fn release(&mut self, start: u32, len: u32) {
+        let Repr::Scattered(page) = &mut self.0 else { return };
+        let Some(page) = Arc::get_mut(page) else { return };
+        let number = page.ends.partition_point(|end| *end <= start);
+        if let Some(segment) = page.data.get_mut(number)
+            && (page.ends[number] - segment.len(), segment.len()) == (start, len)
+        {
+            *segment = Buf::phantom(len, 0);
+        }
+    }
+
     /// As [`Self::data_at`], scattered as the page has it: nothing is joined.
     #[inline]
     pub fn segments_at(&self, start: u32, len: u32) -> Option<Segments> {

@@ -128,9 +128,36 @@ fn shape(size_bytes: u64) -> Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{Buf, Key};
+    use base::{Buf, BufPool, Key};
     use engine::Condition;
     use reactor::Reactor;
+    use std::collections::BTreeSet;
+
+    /// Values come in the memory of those that others have overwritten, though the log goes on.
+    #[test]
+    fn what_is_overwritten_gives_its_memory_back_at_once() {
+        const KEYS: u64 = 100;
+        Reactor::new(None).run(async {
+            let drive = MemoryDrive::format(MemoryKind::Kv, 512 * MIB, 1).await.unwrap();
+            let store = drive.kv().unwrap();
+            let pool = BufPool::new(1 << 30);
+            let mut places = BTreeSet::new();
+            for write in 0..100 * KEYS {
+                let mut value = pool.take(8_192);
+                value.as_mut().fill(write.to_le_bytes()[0]);
+                places.insert(value.as_mut().as_ptr());
+                let key = Key::new(&(base::mix(write) % KEYS).to_le_bytes()).unwrap();
+                let write = Condition::Always.into();
+                let value = value.freeze();
+                store.put(KeySpaceId(1), &key, &value, write, store.announce()).await.unwrap();
+                let found = store.get(KeySpaceId(1), &key).await.unwrap();
+                assert_eq!(found.bytes(), value.bytes());
+                // Pages land when this task waits.
+                clock::sleep(base::Nanos(1), clock::Stage::Queue).await;
+            }
+            assert!((places.len() as u64) < 2 * KEYS, "{} values are in memory", places.len());
+        });
+    }
 
     /// Ten times the drive's size is written, and a hundredth of it is ever alive.
     #[test]
