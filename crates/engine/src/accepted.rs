@@ -148,7 +148,9 @@ impl Store {
                     let bytes = self.log.layout.footprint(found.header.len(), value_len);
                     let mut state = self.log.state();
                     state.uncount_value(extent, table, key_len, bytes);
-                    self.log.release(&mut state, self.config.ack, found);
+                    if self.config.ack != Ack::Program && self.config.saves_buffer {
+                        self.log.release(&mut state, found);
+                    }
                     drop(state);
                     self.counters.count_dropped_bytes(key_len as u64 + u64::from(value_len));
                 }

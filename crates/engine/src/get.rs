@@ -15,7 +15,7 @@ use crate::values::Cached;
 use crate::write::Version;
 use base::{Buf, Key, Nanos};
 use clock::{Class, Stage, UnixMillis};
-use media::{Page, Span};
+use media::{Page, PageId, Span};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -206,17 +206,27 @@ impl Store {
     /// False, after some time, while the index has a record of the key that did not land, which is
     /// taken back by whoever wrote it: a reader looks again then, and once more after that.
     pub(crate) async fn is_undone(&self, table: TableId, key: HashedKey<'_>) -> bool {
-        let candidates = self.index.lookup(table, key).await;
-        let failed: Vec<_> = candidates.into_iter().filter(|at| self.did_not_land(*at)).collect();
+        let failed = self.failed_of(table, key).await;
         if failed.is_empty() {
             return true;
         }
         clock::sleep(UNDOING, Stage::Latch).await;
+        // What one gives back another may have to take back.
+        let left = self.failed_of(table, key).await;
+        if left != failed {
+            return left.is_empty();
+        }
         // With nothing left to take back it is lost, on a page before one that did not land.
         let state = self.log.state();
         let is_of = |id| failed.iter().any(|at| self.log.page_id(*at).extent == id);
         let mut extents = state.extents.iter().filter(|(id, _)| is_of(*id));
         extents.all(|(_, extent)| extent.in_flight == 0 && extent.revocable == 0)
+    }
+
+    /// Records that the index has for a key, or for one that looks like it, and did not land.
+    async fn failed_of(&self, table: TableId, key: HashedKey<'_>) -> Vec<Address> {
+        let candidates = self.index.lookup(table, key).await;
+        candidates.into_iter().filter(|at| self.did_not_land(*at)).collect()
     }
 
     /// True for a record of which a page has not landed since the store was opened.
@@ -269,21 +279,24 @@ impl Store {
         match seen(layout, &page, offset, key)? {
             Seen::Nothing => Box::pin(self.damaged_content(address, key, &page)).await,
             Seen::OtherKey => Ok(Content::OtherKey),
-            Seen::Absent => Ok(Content::Absent),
+            Seen::Absent => self.unless_failed(address, 0).map(|()| Content::Absent),
             Seen::Begins(first, header) => {
-                if self.config.ack == Ack::Program {
-                    let rest = first.value_len - first.part.len();
-                    let id = self.log.page_id(address);
-                    let last = id.page + rest.div_ceil(layout.bare_room());
-                    if self.log.has_failed(id.extent, id.page..=last) {
-                        return Err(Error::Unrecovered);
-                    }
-                }
+                self.unless_failed(address, first.value_len - first.part.len())?;
                 let whole = self.whole(address.page(), first).await?;
                 self.log.values.note(address, &header, Some(&whole.value));
                 Ok(Content::Value(whole))
             }
         }
+    }
+
+    /// An error for a record of which a page did not land: those with the `rest` bytes of its value
+    /// that are not on the first too.
+    fn unless_failed(&self, address: Address, rest: u32) -> Result<(), Error> {
+        let PageId { extent, page } = self.log.page_id(address);
+        let last = page + rest.div_ceil(self.log.layout.bare_room());
+        let has_failed =
+            self.config.ack == Ack::Program && self.log.has_failed(extent, page..=last);
+        if has_failed { Err(Error::Unrecovered) } else { Ok(()) }
     }
 
     /// As [`Self::content`], for a record whose header is damaged on its page. The value is read

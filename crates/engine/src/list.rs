@@ -159,6 +159,10 @@ impl Store {
                 let found = store.header(address, on_its_way).await?;
                 let key = found.header.key.clone();
                 let exists = match found.settled(&store.log, store.config.ack).await {
+                    // What it has instead is known once that is taken back.
+                    Err(Error::Unrecovered) if store.undoes() => {
+                        store.exist_in(table, &key).await?
+                    }
                     Err(error) if error.is_of_writing() => store.exist_in(table, &key).await?,
                     settled => settled.map(|()| found.exists())?,
                 };

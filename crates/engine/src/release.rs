@@ -3,20 +3,21 @@
 
 use crate::log::{Log, State};
 use crate::page_view::PageView;
-use crate::store::{Ack, Found};
+use crate::store::Found;
 
 /// Shorter ones are not worth the look at their pages.
 const VALUE_BYTES_MIN: u32 = 1 << 10;
 
 impl Log {
-    /// Lets go of the value of a record that its key does not have any more. It stays as it is
-    /// where somebody may still read it, and where the record may get its key back.
-    pub(crate) fn release(&self, state: &mut State, ack: Ack, found: &Found) {
+    /// Lets go of the value of a record that its key does not have any more and will not get back.
+    /// It stays until its extent is reset where somebody may still read it, is on its way, or lies
+    /// on several pages.
+    pub(crate) fn release(&self, state: &mut State, found: &Found) {
         let (at, value_len) = (self.page_id(found.address), found.header.value_len);
         let is_whole = self.layout.fits_page(found.header.len(), value_len);
         let is_worth = self.media.shares_space() && value_len >= VALUE_BYTES_MIN && is_whole;
         let extent = state.extents.get(at.extent);
-        if !is_worth || ack == Ack::Program || extent.pins > 0 || extent.victim {
+        if !is_worth || extent.pins > 0 || extent.victim {
             return;
         }
         let offset = self.layout.offset(found.address);

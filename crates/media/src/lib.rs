@@ -18,7 +18,8 @@
 //! | those of a disk | [`FramesOnBlocks`] | as much as is used | that of the blocks |
 //!
 //! # Guarantees
-//! A page that was appended reads back as it was until its extent is reset, or the read fails.
+//! A page that was appended reads back as it was until its extent is reset, or the read fails: but
+//! for what the log let go of ([`Media::release`]).
 //!
 //! # Trusts
 //! The log appends to an extent in order and reads only what it appended; anything else panics.

@@ -163,7 +163,7 @@ pub trait Media: Send + Sync {
     }
 
     /// Lets go of `len` bytes from `start` on of the data on the page at `at`, which nobody reads
-    /// any more: where [`Self::shares_space`].
+    /// any more, if they are a segment of their own: where [`Self::shares_space`].
     fn release(&self, _at: PageId, _start: u32, _len: u32) {}
 
     /// Whether what is read is what was written, so that nobody need check it.

@@ -224,12 +224,17 @@ impl At {
         }
     }
 
-    /// The answers to stores, once they are durable. The last one first: one that is taken back
-    /// waits for those that were stored after it.
+    /// The answers to stores, once they are durable. The last one is waited for first: one that is
+    /// taken back waits for those that were stored after it.
     async fn landed(self, stored: Vec<Stored>) -> Replies {
-        let mut replies = Vec::with_capacity(stored.len());
+        let mut landed = Vec::with_capacity(stored.len());
         for Stored { index, step, began, accepted } in stored.into_iter().rev() {
-            let done = match self.door.store().put_landed(accepted).await {
+            let result = self.door.store().put_landed(accepted).await;
+            landed.push((index, step, began, result));
+        }
+        let mut replies = Vec::with_capacity(landed.len());
+        for (index, step, began, result) in landed.into_iter().rev() {
+            let done = match result {
                 Ok(_) if !self.has_collections() => Ok(Reply::OK),
                 Ok(_) => {
                     let (value, _) = step.store.as_ref().expect("it is a store");

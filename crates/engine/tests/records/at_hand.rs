@@ -7,6 +7,7 @@ use base::Nanos;
 use clock::Stage;
 use engine::{Ack, Announced, Error, Store, Stored, Write};
 use reactor::Reactor;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Stores a value at hand; otherwise it is announced still.
@@ -129,5 +130,43 @@ fn not_landed(refuse: impl Fn(&Wary)) {
         rest().await;
         assert_eq!(*read.borrow(), Some(Err(Error::KeyNotFound)));
         assert_eq!(*exists.borrow(), Some(Ok(false)));
+    });
+}
+
+/// What one that failed gives back is another one that failed.
+#[test]
+fn what_failed_twice_in_several_extents_is_not_lost() {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        medium.hold();
+        let put = |number: u64, tag: u64| {
+            let (key, value) = (key(number), value(900, tag));
+            let stored = store.put_at_hand(SPACES[0], &key, &value, store.announce());
+            stored.unwrap_or_else(|_| panic!("nothing has to be read for key {number}"))
+        };
+        let first = put(1, 1);
+        let between: Vec<_> = (2..70).map(|number| put(number, 1)).collect();
+        let last = put(1, 2);
+        rest().await;
+        let extents: BTreeSet<_> = medium.held().into_iter().map(|at| at.extent).collect();
+        assert!(extents.len() > 1, "{extents:?}");
+        medium.refuse();
+        medium.release();
+        rest().await;
+        let read = {
+            let store = store.clone();
+            beside(async move { store.get(SPACES[0], &key(1)).await.map(|value| content(&value)) })
+        };
+        // It meets the last.
+        rest().await;
+        for stored in [last].into_iter().chain(between.into_iter().rev()) {
+            assert_eq!(store.put_landed(stored).await, Err(Error::Unrecovered));
+        }
+        clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
+        assert_eq!(*read.borrow(), None, "the first has still to be taken back");
+        assert_eq!(store.put_landed(first).await, Err(Error::Unrecovered));
+        clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
+        assert_eq!(*read.borrow(), Some(Err(Error::KeyNotFound)));
     });
 }
