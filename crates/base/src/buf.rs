@@ -9,8 +9,8 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 /// A reference-counted, sliceable run of value bytes, or a phantom of one.
 ///
 /// A phantom has a length and a tag but no bytes: it stands for a value whose content is known from
-/// its tag (a generated one) or was reduced to its checksum. Everything below a door moves buffers
-/// by reference; nothing copies them.
+/// its tag (a generated one), was reduced to its checksum, or was let go of. Everything below a
+/// door moves buffers by reference; nothing copies them.
 #[derive(Clone)]
 pub struct Buf(Repr);
 

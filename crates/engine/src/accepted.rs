@@ -24,8 +24,8 @@ pub struct Accepted {
     /// What it took the place of, and whether that made the key exist.
     found: Option<Found>,
     existed: bool,
-    /// Keeps that until this has landed.
-    _kept: Option<Revocable>,
+    /// Until this has landed.
+    _revocable: Option<Revocable>,
 }
 
 /// What a store writes.
@@ -60,15 +60,24 @@ impl Store {
             return Err(Error::CapacityExceeded);
         }
         let existed = found.as_ref().is_some_and(Found::exists);
-        let (appended, kept) = match self.append_value(record, found.as_ref())? {
+        let (appended, revocable) = match self.append_value(record, found.as_ref())? {
             Ok(appended) => appended,
             Err(NoRoom) => return Ok(Err(NoRoom)),
         };
         self.point(table, key, found.as_ref(), &appended);
         let value = FailedValue { len: record.value.len(), expires: record.expires };
         self.counters.count_host_bytes(record.key.len() as u64 + u64::from(value.len));
-        let (key, hash) = (key.key.clone(), key.hash);
-        Ok(Ok(Accepted { table, key, hash, value, appended, found, existed, _kept: kept }))
+        let accepted = Accepted {
+            table,
+            key: key.key.clone(),
+            hash: key.hash,
+            value,
+            appended,
+            found,
+            existed,
+            _revocable: revocable,
+        };
+        Ok(Ok(accepted))
     }
 
     /// Whether [`Self::put_landed`] has nothing to wait for.
@@ -93,7 +102,7 @@ impl Store {
         Ok(accepted.stored())
     }
 
-    /// Appends a value if it fits the capacity, counts it in, and keeps its predecessor.
+    /// Appends a value if it fits the capacity, and counts it in.
     fn append_value(
         &self,
         record: &NewRecord<'_>,
@@ -122,8 +131,8 @@ impl Store {
         };
         let extent = self.log.page_id(appended.address).extent;
         state.count_value(extent, record.table, record.key.len(), bytes);
-        let kept = self.keep_replaced(&mut state, &appended, found);
-        Ok(Ok((appended, kept)))
+        let revocable = self.revocable(&mut state, &appended, found);
+        Ok(Ok((appended, revocable)))
     }
 
     /// Points the key's entry from what was found, wherever cleaning has moved that since, to what

@@ -213,8 +213,8 @@ impl Member<'_> {
     }
 }
 
-/// Where records went, and what keeps those that they are to replace.
-type AppendedAndKept = (Vec<Appended>, Vec<Revocable>);
+/// Where records went, and that they may have to be taken back.
+type AppendedRevocably = (Vec<Appended>, Vec<Revocable>);
 
 /// A batch of which some page has not landed.
 pub(crate) struct Unlanded {
@@ -334,7 +334,7 @@ impl Store {
         let room = u32::try_from(size.bytes()).expect("a batch fits an extent");
         let entries = u32::try_from(writes.len()).expect("a batch is short");
         let mut are_undone = false;
-        let (members, appended, _kept) = loop {
+        let (members, appended, _revocable) = loop {
             let mut _turn = None;
             if !writes.iter().all(BatchWrite::is_kept) {
                 _turn = Some(self.wait_for_room(&mut announced, size.kind, room).await?);
@@ -361,9 +361,9 @@ impl Store {
                 return Err(refused);
             }
             match self.append_members(&members, size) {
-                Ok(Ok((appended, kept))) => {
+                Ok(Ok((appended, revocable))) => {
                     self.point_all(&members, &appended);
-                    break (members, appended, kept);
+                    break (members, appended, revocable);
                 }
                 Ok(Err(NoRoom)) => {}
                 Err(Error::CapacityExceeded) => {
@@ -425,7 +425,7 @@ impl Store {
         &self,
         members: &[Member<'_>],
         size: Size,
-    ) -> Result<Result<AppendedAndKept, NoRoom>, Error> {
+    ) -> Result<Result<AppendedRevocably, NoRoom>, Error> {
         let layout = self.log.layout;
         let (mut new, mut old) = (0, 0);
         for member in members {
@@ -477,11 +477,11 @@ impl Store {
             let (first, last) = (first.address, last.address);
             state.batches.push(Unlanded { first, last, pages: pages_of(&appended) });
         }
-        let kept = with_record.iter().zip(&appended).filter_map(|(member, appended)| {
-            self.keep_replaced(&mut state, appended, member.found.as_ref())
+        let revocable = with_record.iter().zip(&appended).filter_map(|(member, appended)| {
+            self.revocable(&mut state, appended, member.found.as_ref())
         });
-        let kept = kept.collect();
-        Ok(Ok((appended, kept)))
+        let revocable = revocable.collect();
+        Ok(Ok((appended, revocable)))
     }
 
     fn point_all(&self, members: &[Member<'_>], appended: &[Appended]) {

@@ -170,7 +170,7 @@ impl Store {
         self.table(space)?;
         let key = HashedKey::new(key);
         let mut is_undone = false;
-        let (table, found, appended, _kept) = loop {
+        let (table, found, appended, _revocable) = loop {
             let _turn = match self.wait_for_room(&mut announced, Kind::Tombstone, 0).await {
                 Ok(turn) => turn,
                 // A key that is not there needs no room to be deleted.
@@ -196,9 +196,9 @@ impl Store {
                 drop((entry, announced));
                 return Box::pin(self.refuse(found, refused)).await;
             }
-            if let Ok((appended, kept)) = self.append_tombstone(table, key, found.as_ref())? {
+            if let Ok((appended, revocable)) = self.append_tombstone(table, key, found.as_ref())? {
                 self.point(table, key, found.as_ref(), &appended);
-                break (table, found, appended, kept);
+                break (table, found, appended, revocable);
             }
         };
         drop(announced);
@@ -261,7 +261,7 @@ impl Store {
         };
         let bytes = self.log.layout.footprint(header_len(record.key.len(), None), 0);
         state.count_tombstone(self.log.page_id(appended.address).extent, bytes);
-        let kept = self.keep_replaced(&mut state, &appended, found);
-        Ok(Ok((appended, kept)))
+        let revocable = self.revocable(&mut state, &appended, found);
+        Ok(Ok((appended, revocable)))
     }
 }

@@ -59,8 +59,9 @@ impl Drop for Revocable {
 }
 
 impl Store {
-    /// Keeps what a record has just replaced until that has landed, or is taken back.
-    pub(crate) fn keep_replaced(
+    /// A record that was just appended, if it may have to be taken back: what it replaces, which is
+    /// `found`, is kept until this drops.
+    pub(crate) fn revocable(
         &self,
         state: &mut State,
         appended: &Appended,
@@ -76,7 +77,8 @@ impl Store {
         Some(Revocable { log: self.log.clone(), extent, replaced })
     }
 
-    /// Gives the key of a record that did not land what it had before, which is kept.
+    /// Gives the key of a record that did not land what it had before. The caller holds its
+    /// [`Revocable`] until then.
     pub(crate) async fn undo(self: &Arc<Self>, failed: Failed<'_>, before: Option<&Found>) {
         let Failed { table, key, at, .. } = failed;
         loop {

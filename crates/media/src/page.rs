@@ -6,7 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::sync::Arc;
 
-/// The content of a page: immutable once built and shared, by reference from the log to the cells.
+/// The content of a page, shared by reference from the log to the cells: nobody changes what others
+/// have too.
 ///
 /// A clone is one more reference. A page of which only the spare bytes and the front are real, as
 /// phantom values make it, is one allocation: memory holds a page of these for every few values of

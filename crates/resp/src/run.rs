@@ -106,9 +106,9 @@ impl Run {
     }
 }
 
-/// Where the steps of a run are done, and for whom.
+/// Whose run it is.
 #[derive(Clone)]
-struct At {
+struct Caller {
     door: Rc<Door>,
     space: KeySpaceId,
     client: u64,
@@ -116,17 +116,17 @@ struct At {
 
 /// Steps of a run, of which is done what can be while nobody is waited for, one after the other.
 struct Begun {
-    at: At,
+    caller: Caller,
     /// When the next one begins.
     now: Nanos,
     replies: Vec<Option<Reply>>,
-    stored: Vec<Stored>,
+    stored: Vec<AtHand>,
     /// Those that may have to wait, and have not begun.
     left: Vec<(usize, Step)>,
 }
 
 /// A store for which nobody had to wait until it was in the log.
-struct Stored {
+struct AtHand {
     index: usize,
     step: Step,
     began: Nanos,
@@ -138,30 +138,30 @@ type Replies = Vec<(usize, Reply)>;
 
 impl Begun {
     fn new(door: &Rc<Door>, session: &Session, steps: usize) -> Self {
-        let at = At { door: door.clone(), space: session.space(), client: session.id };
+        let caller = Caller { door: door.clone(), space: session.space(), client: session.id };
         let replies = Vec::with_capacity(steps);
-        Self { at, now: clock::host_now(), replies, stored: Vec::new(), left: Vec::new() }
+        Self { caller, now: clock::host_now(), replies, stored: Vec::new(), left: Vec::new() }
     }
 
     fn begin(&mut self, mut step: Step) {
-        let store = self.at.door.store();
+        let store = self.caller.door.store();
         let index = self.replies.len();
         match &mut step.store {
             None => {
-                if let Some(value) = store.get_at_hand(self.at.space, &step.key) {
+                if let Some(value) = store.get_at_hand(self.caller.space, &step.key) {
                     return self.done(&step, Reply::Bulk(value));
                 }
             }
-            Some((value, announced)) if !self.at.has_collections() => {
+            Some((value, announced)) if !self.caller.has_collections() => {
                 let is_announced = announced.take().expect("it is done once");
-                match store.put_at_hand(self.at.space, &step.key, value, is_announced) {
-                    Ok(_) if store.answers_from_memory() && !self.at.has_collections() => {
+                match store.put_at_hand(self.caller.space, &step.key, value, is_announced) {
+                    Ok(_) if store.answers_from_memory() && !self.caller.has_collections() => {
                         return self.done(&step, Reply::OK);
                     }
                     Ok(accepted) => {
                         let began = self.lap();
                         self.replies.push(None);
-                        return self.stored.push(Stored { index, step, began, accepted });
+                        return self.stored.push(AtHand { index, step, began, accepted });
                     }
                     Err(is_announced) => *announced = Some(is_announced),
                 }
@@ -175,7 +175,7 @@ impl Begun {
 
     fn done(&mut self, step: &Step, reply: Reply) {
         let began = self.lap();
-        self.at.tell(step, Nanos(self.now.0.saturating_sub(began.0)), &reply);
+        self.caller.tell(step, Nanos(self.now.0.saturating_sub(began.0)), &reply);
         self.replies.push(Some(reply));
     }
 
@@ -186,22 +186,22 @@ impl Begun {
 
     /// Waits for the others, and returns all answers.
     async fn finish(self) -> Vec<Reply> {
-        let Self { at, mut replies, stored, left, .. } = self;
-        for (index, reply) in at.rest(stored, left).await {
+        let Self { caller, mut replies, stored, left, .. } = self;
+        for (index, reply) in caller.rest(stored, left).await {
             replies[index] = Some(reply);
         }
         replies.into_iter().map(|reply| reply.expect("each is done")).collect()
     }
 }
 
-impl At {
+impl Caller {
     fn has_collections(&self) -> bool {
         self.door.store().has_key_space(hidden::roots(self.space))
     }
 
     /// What is stored and what is left is waited for side by side: what keeps place for a store
     /// until it has landed is what one that is left may wait for.
-    async fn rest(self, stored: Vec<Stored>, mut left: Vec<(usize, Step)>) -> Replies {
+    async fn rest(self, stored: Vec<AtHand>, mut left: Vec<(usize, Step)>) -> Replies {
         match (stored.is_empty(), left.len()) {
             (true, 0) => Vec::new(),
             (false, 0) => self.landed(stored).await,
@@ -215,8 +215,8 @@ impl At {
                     tasks.push(Box::pin(self.clone().landed(stored)));
                 }
                 tasks.extend(left.into_iter().map(|(index, step)| {
-                    let at = self.clone();
-                    let one = async move { vec![(index, at.one(step).await)] };
+                    let caller = self.clone();
+                    let one = async move { vec![(index, caller.one(step).await)] };
                     Box::pin(one) as LocalFuture<'static, Replies>
                 }));
                 clock::join_at_once(tasks.into_iter()).await.into_iter().flatten().collect()
@@ -226,9 +226,9 @@ impl At {
 
     /// The answers to stores, once they are durable. The last one is waited for first: one that is
     /// taken back waits for those that were stored after it.
-    async fn landed(self, stored: Vec<Stored>) -> Replies {
+    async fn landed(self, stored: Vec<AtHand>) -> Replies {
         let mut landed = Vec::with_capacity(stored.len());
-        for Stored { index, step, began, accepted } in stored.into_iter().rev() {
+        for AtHand { index, step, began, accepted } in stored.into_iter().rev() {
             let result = self.door.store().put_landed(accepted).await;
             landed.push((index, step, began, result));
         }

@@ -2,10 +2,13 @@
 
 use crate::medium::Wary;
 use crate::rig::put as batch_put;
-use crate::rig::{SPACES, beside, content, format, found, key, rest, shape, store_one, value};
-use base::Nanos;
+use crate::rig::{
+    SPACES, beside, config, content, format, format_with, found, key, rest, shape, store_one, value,
+};
+use base::{Key, Nanos};
 use clock::Stage;
-use engine::{Ack, Announced, Error, Store, Stored, Write};
+use engine::{Ack, Announced, Config, Error, Store, Stored, Write};
+use media::Media;
 use reactor::Reactor;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -168,5 +171,38 @@ fn what_failed_twice_in_several_extents_is_not_lost() {
         assert_eq!(store.put_landed(first).await, Err(Error::Unrecovered));
         clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
         assert_eq!(*read.borrow(), Some(Err(Error::KeyNotFound)));
+    });
+}
+
+/// It is there throughout: with what was to be stored, or with what it had.
+#[test]
+fn a_key_of_which_a_store_failed_is_listed() {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    Reactor::new(None).run(async {
+        let config = Config { headers_bytes: 1 << 16, ..config(medium.shape(), Ack::Program) };
+        let store = format_with(&medium, config).await;
+        store_one(&store, SPACES[0], 1, &value(90, 1)).await;
+        medium.hold();
+        let (key, second) = (key(1), value(90, 2));
+        let stored = store.put_at_hand(SPACES[0], &key, &second, store.announce());
+        let stored = stored.expect("its header is in memory");
+        medium.refuse_and_keep();
+        medium.release();
+        rest().await;
+        let listed = {
+            let store = store.clone();
+            beside(async move {
+                let mut keys = Vec::new();
+                let take = |key: &Key| {
+                    keys.push(key.clone());
+                    true
+                };
+                store.list(SPACES[0], None, take).await.map(|()| keys)
+            })
+        };
+        rest().await;
+        assert_eq!(store.put_landed(stored).await, Err(Error::Unrecovered));
+        clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
+        assert_eq!(*listed.borrow(), Some(Ok(vec![key])));
     });
 }

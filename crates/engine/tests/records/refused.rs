@@ -468,3 +468,36 @@ async fn lost_of(store: &Arc<Store>, model: &Model) -> Vec<u64> {
     }
     lost
 }
+
+/// Whoever takes it back waits for the latch of the key, and a reader meets it meanwhile.
+#[test]
+fn a_delete_that_failed_is_not_seen_though_it_is_there() {
+    let medium = Arc::new(Wary::new(SMALL));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        for number in [1, 2] {
+            store_one(&store, SPACES[0], number, &value(90, 1)).await;
+        }
+        medium.hold();
+        let deleted = delete_beside(&store, 1);
+        rest().await;
+        medium.hold_reads();
+        let written = [1, 2].map(|number| put(SPACES[0], number, value(90, 2)));
+        let batch = batch_beside(&store, written.into());
+        rest().await;
+        medium.refuse_and_keep();
+        medium.release();
+        rest().await;
+        let got = {
+            let store = store.clone();
+            beside(async move { read(&store, 1).await })
+        };
+        rest().await;
+        assert!(deleted.borrow().is_none() && got.borrow().is_none(), "both wait");
+        medium.release_reads();
+        while_later().await;
+        assert_eq!(*deleted.borrow(), Some(Err(Error::Unrecovered)));
+        assert_eq!(*batch.borrow(), Some(Ok(())));
+        assert_eq!(*got.borrow(), Some(Ok(content(&value(90, 2)))));
+    });
+}

@@ -44,7 +44,11 @@ pub(crate) fn config(shape: Shape, ack: Ack) -> Config {
 
 /// A store with [`SPACES`] on an empty medium.
 pub(crate) async fn format(medium: &Arc<Wary>, ack: Ack) -> Arc<Store> {
-    let store = Store::format(medium.clone(), config(medium.shape(), ack));
+    format_with(medium, config(medium.shape(), ack)).await
+}
+
+pub(crate) async fn format_with(medium: &Arc<Wary>, config: Config) -> Arc<Store> {
+    let store = Store::format(medium.clone(), config);
     for space in SPACES {
         store.create_key_space(space).await.expect("there is room");
     }
