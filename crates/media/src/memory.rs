@@ -92,7 +92,7 @@ impl Media for Memory {
         assert!([extent.end, aligned].contains(&at.page), "pages are appended in order");
         extent.end = at.page + numbers;
         assert!(extent.end <= self.shape.pages_per_extent, "{at} lies within its extent");
-        extent.pages.push((at.page, page));
+        extent.pages.push((at.page, page.flattened()));
         Box::pin(ready(Ok(())))
     }
 

@@ -1,5 +1,5 @@
 use crate::blocks::{Segments, cut};
-use crate::packed;
+use crate::{flat, packed};
 use base::Buf;
 use prefetch_index::prefetch_index;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// A clone is one more reference. A page of which only the spare bytes and the front are real, as
 /// phantom values make it, is one allocation: memory holds a page of these for every few values of
-/// the device, and reading one is one miss of the cache.
+/// the device, and reading one is one miss of the cache. A page of short values can be made one too.
 #[derive(Clone)]
 pub struct Page(Repr);
 
@@ -19,8 +19,14 @@ pub struct Page(Repr);
 enum Repr {
     /// Spare bytes, front and a table of phantoms, as `packed` lays them out.
     Packed(Arc<[u8]>),
+    /// Spare bytes and data, all of them real, as `flat` lays them out.
+    Flat(Arc<[u8]>),
     Scattered(Arc<Scattered>),
 }
+
+/// Bytes of the shortest values of which each is let go of by itself: of shorter ones it would not
+/// be worth the look at their page.
+pub const RELEASED_BYTES_MIN: u32 = 512;
 
 /// A page with data that lie elsewhere.
 #[repr(C)]
@@ -82,11 +88,23 @@ impl Page {
         })))
     }
 
+    /// The same page in one piece of memory, if it has only bytes, and none that may be let go of
+    /// before the others: a page of short values has hundreds.
+    pub(crate) fn flattened(self) -> Self {
+        let Repr::Scattered(page) = &self.0 else { return self };
+        let values = page.data.get(1..).unwrap_or_default();
+        if values.iter().any(|value| value.len() >= RELEASED_BYTES_MIN) {
+            return self;
+        }
+        flat::flatten(&page.spare, &page.data).map_or(self, |bytes| Self(Repr::Flat(bytes)))
+    }
+
     /// Record headers and keys; at most `Shape::spare_bytes`.
     #[inline]
     pub fn spare(&self) -> &[u8] {
         match &self.0 {
             Repr::Packed(bytes) => packed::spare(bytes),
+            Repr::Flat(bytes) => flat::spare(bytes),
             Repr::Scattered(page) => &page.spare,
         }
     }
@@ -96,6 +114,7 @@ impl Page {
     pub fn front(&self) -> Option<&[u8]> {
         match &self.0 {
             Repr::Packed(bytes) => packed::front(bytes),
+            Repr::Flat(bytes) => Some(flat::front(bytes)),
             Repr::Scattered(page) => page.data.first()?.bytes(),
         }
     }
@@ -104,6 +123,7 @@ impl Page {
     pub fn segments(&self) -> Segments {
         match &self.0 {
             Repr::Packed(bytes) => packed::segments(bytes).collect(),
+            Repr::Flat(bytes) => flat::segments(bytes),
             Repr::Scattered(page) => page.data.clone(),
         }
     }
@@ -114,6 +134,12 @@ impl Page {
         let parts: [Buf; 2] = match &self.0 {
             Repr::Packed(bytes) => {
                 return std::iter::once(packed::headers(bytes, start, front_len)).collect();
+            }
+            Repr::Flat(bytes) => {
+                let spare = flat::spare(bytes);
+                let in_front = start.saturating_sub(spare.len());
+                let spare = &spare[start.min(spare.len())..];
+                [Buf::copy_from(spare), Buf::part_of(bytes, in_front..front_len)]
             }
             Repr::Scattered(page) => {
                 let front = page.data.first().filter(|_| front_len > 0);
@@ -133,7 +159,7 @@ impl Page {
     #[inline]
     pub fn prefetch(&self) {
         match &self.0 {
-            Repr::Packed(bytes) => packed::prefetch(bytes),
+            Repr::Packed(bytes) | Repr::Flat(bytes) => packed::prefetch(bytes),
             Repr::Scattered(page) => {
                 const LINE_WORDS: usize = 64 / size_of::<u64>();
                 // The array by reference: by value it would be a copy, which lies elsewhere.
@@ -181,6 +207,7 @@ impl Page {
     pub fn data_bytes(&self) -> u32 {
         match &self.0 {
             Repr::Packed(bytes) => packed::data_bytes(bytes),
+            Repr::Flat(bytes) => flat::data_bytes(bytes),
             Repr::Scattered(page) => page.ends.last().copied().unwrap_or(0),
         }
     }
@@ -195,6 +222,7 @@ impl Page {
         }
         let one = match &self.0 {
             Repr::Packed(bytes) => packed::one(bytes, start, len),
+            Repr::Flat(bytes) => return flat::one(bytes, start, len),
             Repr::Scattered(page) => page.one(start, len),
         };
         one.or_else(|| Buf::join(&self.segments_at(start, len)?))
@@ -218,6 +246,7 @@ impl Page {
     pub fn segments_at(&self, start: u32, len: u32) -> Option<Segments> {
         match &self.0 {
             Repr::Packed(bytes) => packed::cut(bytes, start, len),
+            Repr::Flat(bytes) => flat::cut(bytes, start, len),
             Repr::Scattered(page) => cut(&page.data, start, len),
         }
     }
