@@ -4,7 +4,7 @@ use base::{Buf, BufMut};
 use net::{Broken, Stream};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-use std::io::{IoSlice, Write};
+use std::io::IoSlice;
 use std::sync::Arc;
 
 /// Parts that a write gathers at most: what Linux takes (`UIO_MAXIOV`).
@@ -14,6 +14,9 @@ const PARTS_MAX: usize = 1024;
 const COPIED_MAX: u32 = 512;
 /// Sent bytes that may lie before those that are not, before these are moved to the front.
 const SENT_BYTES_MAX: usize = 64 << 10;
+
+/// What ends a line and a bulk.
+const END: &[u8] = b"\r\n";
 
 /// Bytes for which there is room at first: that for an answer is not made byte by byte.
 const FIRST_BYTES: usize = 128;
@@ -73,17 +76,25 @@ impl Outbox {
     }
 
     pub(crate) fn push_bytes(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() {
+        self.push_all([bytes]);
+    }
+
+    /// Queues these, one after the other.
+    fn push_all<const N: usize>(&mut self, pieces: [&[u8]; N]) {
+        let len = pieces.iter().map(|piece| piece.len()).sum();
+        if len == 0 {
             return;
         }
-        if self.small.len() + bytes.len() > self.small.capacity() {
-            self.grow(bytes.len());
+        if self.small.len() + len > self.small.capacity() {
+            self.grow(len);
         }
-        self.small.extend_from_slice(bytes);
-        self.waiting += bytes.len();
+        for piece in pieces {
+            self.small.extend_from_slice(piece);
+        }
+        self.waiting += len;
         match self.parts.back_mut() {
-            Some(Part::Small(len)) => *len += bytes.len(),
-            _ => self.parts.push_back(Part::Small(bytes.len())),
+            Some(Part::Small(before)) => *before += len,
+            _ => self.parts.push_back(Part::Small(len)),
         }
     }
 
@@ -102,17 +113,11 @@ impl Outbox {
     }
 
     pub(crate) fn push_line(&mut self, kind: u8, line: &[u8]) {
-        self.push_bytes(&[kind]);
-        self.push_bytes(line);
-        self.push_bytes(b"\r\n");
+        self.push_all([&[kind], line, END]);
     }
 
     pub(crate) fn push_number(&mut self, kind: u8, number: i64) {
-        let mut line = [0; 24];
-        let mut rest = &mut line[..];
-        write!(rest, "{}{number}\r\n", char::from(kind)).expect("20 digits fit");
-        let len = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        self.push_bytes(&line[..len]);
+        self.push_line(kind, itoa::Buffer::new().format(number).as_bytes());
     }
 
     /// Queues the line that begins an array or a bulk, as `kind` says, of `len`.
@@ -122,30 +127,23 @@ impl Outbox {
 
     /// Queues a bulk of `bytes`.
     pub fn push_bulk(&mut self, bytes: &[u8]) {
-        self.push_len(b'$', bytes.len());
-        self.push_bytes(bytes);
-        self.push_bytes(b"\r\n");
+        self.push_all([b"$", itoa::Buffer::new().format(bytes.len()).as_bytes(), END, bytes, END]);
     }
 
     /// Queues a bulk that is `value`; a phantom as zeros.
     pub fn push_bulk_of(&mut self, value: Buf) {
-        self.push_len(b'$', value.len() as usize);
-        self.push_value(value);
-        self.push_bytes(b"\r\n");
-    }
-
-    fn push_value(&mut self, value: Buf) {
         match value.bytes() {
             Some(bytes) if value.len() <= COPIED_MAX => {
                 self.counters.count_copy(bytes.len());
-                self.push_bytes(bytes);
+                self.push_bulk(bytes);
             }
             Some(bytes) => {
+                self.push_len(b'$', bytes.len());
                 self.waiting += bytes.len();
                 self.parts.push_back(Part::Value(value));
+                self.push_bytes(END);
             }
-            None if value.len() == 0 => {}
-            None => self.push_value(BufMut::unpooled(value.len() as usize).freeze()),
+            None => self.push_bulk_of(BufMut::unpooled(value.len() as usize).freeze()),
         }
     }
 
