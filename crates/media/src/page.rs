@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// A clone is one more reference. A page of which only the spare bytes and the front are real, as
 /// phantom values make it, is one allocation: memory holds a page of these for every few values of
-/// the device, and reading one is one miss of the cache. A page of short values can be made one too.
+/// the device, and reading one is one miss of the cache. One of short values can be made one too.
 #[derive(Clone)]
 pub struct Page(Repr);
 
