@@ -24,7 +24,7 @@ pub struct Accepted {
     /// What it took the place of, and whether that made the key exist.
     found: Option<Found>,
     existed: bool,
-    /// Until this has landed.
+    /// That it may have to be taken back, until it has landed.
     _revocable: Option<Revocable>,
 }
 

@@ -267,7 +267,7 @@ impl Log {
         let frontier = frontier(state, stream);
         let (extent, page, pending) = (frontier.extent, frontier.page, frontier.pending.clone());
         let numbers = frontier.builder.numbers();
-        let content = frontier.builder.close(page, &mut frontier.summary);
+        let content = self.closed(frontier, page);
         self.program(state, PageId { extent, page }, stream, pending, content);
         let next = self.expect_page(state, extent, page + numbers);
         let frontier = state.frontiers[stream as usize].as_mut().expect("it was there above");
@@ -280,10 +280,10 @@ impl Log {
         let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
         let extent = frontier.extent;
         let mut page = frontier.page;
-        let mut pending = frontier.pending;
+        let mut pending = frontier.pending.clone();
         if !frontier.builder.is_empty() {
             let numbers = frontier.builder.numbers();
-            let content = frontier.builder.close(page, &mut frontier.summary);
+            let content = self.closed(&mut frontier, page);
             self.program(state, PageId { extent, page }, stream, pending, content);
             page += numbers;
             pending = self.expect_page(state, extent, page);
@@ -373,6 +373,12 @@ impl Log {
         }
     }
 
+    /// The open page, which is number `page` of its extent.
+    fn closed(&self, frontier: &mut Frontier, page: u32) -> Page {
+        let gathered = |page| self.media.gathered(page);
+        frontier.builder.close(page, &mut frontier.summary, gathered)
+    }
+
     /// Ends the stream's extent without a summary, and returns what that would have said.
     fn close_extent(self: &Arc<Self>, state: &mut State, stream: Stream) -> Vec<u8> {
         let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
@@ -380,7 +386,7 @@ impl Log {
         if frontier.builder.is_empty() {
             self.unexpect_page(state, at.extent, at.page);
         } else {
-            let content = frontier.builder.close(at.page, &mut frontier.summary);
+            let content = self.closed(&mut frontier, at.page);
             self.program(state, at, stream, frontier.pending, content);
         }
         state.extents.get(at.extent).sealed = true;

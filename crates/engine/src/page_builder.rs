@@ -169,9 +169,14 @@ impl PageBuilder {
         }
     }
 
-    /// The finished page, which is number `page` of its extent, whose summary repeats its headers.
-    /// Leaves an empty one.
-    pub(crate) fn close(&mut self, page: u32, summary: &mut Summary) -> Page {
+    /// The finished page, which is number `page` of its extent, as `gathered` makes it. The extent's
+    /// summary repeats its headers. Leaves an empty one.
+    pub(crate) fn close(
+        &mut self,
+        page: u32,
+        summary: &mut Summary,
+        gathered: impl FnOnce(Page) -> Page,
+    ) -> Page {
         let prologue = Prologue {
             kind: PageKind::Records,
             spare_len: len32(&self.spare),
@@ -187,6 +192,7 @@ impl PageBuilder {
         } else {
             Page::with_front(&self.spare, &self.front, data)
         };
+        let content = gathered(content);
         if self.records > 0 {
             summary.add(&content, self.front.len());
         }

@@ -4,7 +4,9 @@
 use crate::log::{Log, State};
 use crate::page_view::PageView;
 use crate::store::Found;
-use media::RELEASED_BYTES_MIN;
+
+/// Shorter ones are not worth the look at their pages.
+const VALUE_BYTES_MIN: u32 = 1 << 10;
 
 impl Log {
     /// Lets go of the value of a record that its key does not have any more and will not get back.
@@ -13,7 +15,7 @@ impl Log {
     pub(crate) fn release(&self, state: &mut State, found: &Found) {
         let (at, value_len) = (self.page_id(found.address), found.header.value_len);
         let is_whole = self.layout.fits_page(found.header.len(), value_len);
-        let is_worth = self.media.shares_space() && value_len >= RELEASED_BYTES_MIN && is_whole;
+        let is_worth = self.media.shares_space() && value_len >= VALUE_BYTES_MIN && is_whole;
         let extent = state.extents.get(at.extent);
         if !is_worth || extent.pins > 0 || extent.victim {
             return;

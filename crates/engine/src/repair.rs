@@ -120,7 +120,7 @@ mod tests {
             };
             builder.push(header, Buf::phantom(10, 9));
         }
-        builder.close(5, &mut Summary::default())
+        builder.close(5, &mut Summary::default(), |page| page)
     }
 
     fn keys(layout: Layout, page: &Page) -> Vec<Vec<u8>> {

@@ -158,19 +158,22 @@ mod tests {
     use crate::page_builder::PageBuilder;
     use crate::page_view::PageView;
     use crate::record::{InBatch, Kind, Sequence};
-    use media::Shape;
+    use media::{Media, Memory, Shape};
 
-    fn layout(spare_bytes: u32) -> Layout {
+    fn shape(spare_bytes: u32) -> Shape {
         let (page_bytes, pages_per_extent) = (4_096, 64);
-        let shape = Shape {
+        Shape {
             page_bytes,
             spare_bytes,
             pages_per_extent,
             extents: 8,
             parallelism: 1,
             frames: None,
-        };
-        Layout::new(&shape)
+        }
+    }
+
+    fn layout(spare_bytes: u32) -> Layout {
+        Layout::new(&shape(spare_bytes))
     }
 
     /// The page number and key of each record, as they were pushed.
@@ -179,11 +182,20 @@ mod tests {
     /// Pages of records, of three one with the end of a value before, and one with only that, and
     /// their summary.
     fn pages(layout: Layout, count: u32) -> (Vec<Page>, Summary, Pushed) {
+        pages_of(layout, count, |len| Buf::phantom(len, 9), |page| page)
+    }
+
+    fn pages_of(
+        layout: Layout,
+        count: u32,
+        value: fn(u32) -> Buf,
+        gathered: impl Fn(Page) -> Page,
+    ) -> (Vec<Page>, Summary, Pushed) {
         let (mut summary, mut pushed) = (Summary::default(), Pushed::new());
         let pages = (0..count).map(|page| {
             let mut builder = match page % 3 {
                 0 => PageBuilder::new(layout),
-                _ => PageBuilder::continuing(layout, Buf::phantom(9, 9)),
+                _ => PageBuilder::continuing(layout, value(9)),
             };
             let records = if page % 3 == 2 { 0 } else { 7 };
             for number in 0..records {
@@ -199,10 +211,10 @@ mod tests {
                     batch: InBatch::default(),
                     key: &key,
                 };
-                builder.push(header, Buf::phantom(10, 9));
+                builder.push(header, value(10));
                 pushed.push((page, key));
             }
-            builder.close(page, &mut summary)
+            builder.close(page, &mut summary, &gathered)
         });
         (pages.collect(), summary, pushed)
     }
@@ -240,7 +252,14 @@ mod tests {
 
     #[test]
     fn a_summary_holds_no_headers_of_its_own() {
-        let (pages, summary, _) = pages(layout(1_000), 3);
+        let memory = Memory::new(shape(1_000));
+        let value = |len: u32| Buf::copy_from(&vec![9; len as usize]);
+        let in_memory = pages_of(layout(1_000), 3, value, |page| memory.gathered(page));
+        are_the_pages_own(in_memory);
+        are_the_pages_own(pages(layout(1_000), 3));
+    }
+
+    fn are_the_pages_own((pages, summary, _): (Vec<Page>, Summary, Pushed)) {
         let entries: Vec<_> = summary.entries.iter().filter_map(Buf::bytes).collect();
         let own: Vec<_> = pages[..2].iter().map(|page| &page.spare()[PROLOGUE_ENTRY..]).collect();
         assert_eq!(entries, own);

@@ -1,71 +1,61 @@
-//! A page of bytes in one piece of memory: of many short values, each is where its place on the
-//! page says.
+//! A page of short values in one piece of memory: each is where its place on the page says.
 //!
 //! ```text
-//! | data | spare | length of the first segment | spare bytes' length |
+//! | spare bytes' length | length of the first segment, and that it is flat | spare | data |
 //! ```
-//! The data come first since a part of so much memory is had without a copy only if it begins
-//! within 64 KiB.
+//! Headers are in the spare bytes and in the first segment, so that they stand together.
 
 use crate::blocks::{Segments, cut_with};
+use crate::packed::{HEAD_BYTES, spare, word};
 use base::Buf;
 use std::io::Write;
 use std::iter::repeat_n;
 use std::sync::Arc;
 
-const TAIL_BYTES: usize = 8;
+const FLAT: u32 = 1 << 30;
 
-const DATA_BYTES_MAX: u32 = 64 << 10;
+/// The longest value of a flat page: whoever reads one keeps the page for as long as the value, and
+/// longer ones are sent from where they are, to clients that may be slow.
+pub(crate) const VALUE_BYTES_MAX: u32 = 512;
 
-/// `None` if there is a phantom among `data`, nothing at all, or more than 64 KiB.
+/// `None` if there is no data, or a phantom among them.
 pub(crate) fn flatten(spare: &[u8], data: &[Buf]) -> Option<Arc<[u8]>> {
     let front_len = data.first()?.len();
-    let data_bytes = data.iter().map(Buf::len).sum::<u32>();
-    if data_bytes > DATA_BYTES_MAX {
-        return None;
-    }
-    let spare_len = u32::try_from(spare.len()).ok()?;
-    let len = data_bytes as usize + spare.len() + TAIL_BYTES;
-    let mut page: Arc<[u8]> = repeat_n(0, len).collect();
+    let data_bytes = data.iter().map(Buf::len).sum::<u32>() as usize;
+    let mut page: Arc<[u8]> = repeat_n(0, HEAD_BYTES + spare.len() + data_bytes).collect();
     let mut rest = Arc::get_mut(&mut page).expect("nobody else has it yet");
     let mut put = |bytes: &[u8]| rest.write_all(bytes).expect("there is room");
+    put(&u32::try_from(spare.len()).ok()?.to_le_bytes());
+    put(&(front_len | FLAT).to_le_bytes());
+    put(spare);
     for segment in data {
         put(segment.bytes()?);
     }
-    put(spare);
-    put(&front_len.to_le_bytes());
-    put(&spare_len.to_le_bytes());
     Some(page)
 }
 
-/// What a page is.
-struct Parts<'a> {
-    data: &'a [u8],
-    front_len: u32,
-    spare: &'a [u8],
+/// Whether a page in one piece of memory is one of these.
+#[inline]
+pub(crate) fn is_flat(bytes: &[u8]) -> bool {
+    word(bytes, 4) & FLAT != 0
+}
+
+fn front_len(bytes: &[u8]) -> u32 {
+    word(bytes, 4) & !FLAT
 }
 
 #[inline]
-fn parts(bytes: &[u8]) -> Parts<'_> {
-    let (bytes, spare_len) = bytes.split_last_chunk().expect("it has a tail");
-    let (bytes, front_len) = bytes.split_last_chunk().expect("of two lengths");
-    let (data, spare) = bytes.split_at(bytes.len() - u32::from_le_bytes(*spare_len) as usize);
-    Parts { data, front_len: u32::from_le_bytes(*front_len), spare }
-}
-
-#[inline]
-pub(crate) fn spare(bytes: &[u8]) -> &[u8] {
-    parts(bytes).spare
+fn data_start(bytes: &[u8]) -> usize {
+    HEAD_BYTES + spare(bytes).len()
 }
 
 #[inline]
 pub(crate) fn front(bytes: &[u8]) -> &[u8] {
-    let Parts { data, front_len, .. } = parts(bytes);
-    &data[..front_len as usize]
+    &bytes[data_start(bytes)..][..front_len(bytes) as usize]
 }
 
 pub(crate) fn data_bytes(bytes: &[u8]) -> u32 {
-    u32::try_from(parts(bytes).data.len()).expect("it is at most 64 KiB")
+    u32::try_from(bytes.len() - data_start(bytes)).expect("a page is far smaller than 2 GiB")
 }
 
 /// The first segment, and the others as one.
@@ -73,15 +63,16 @@ pub(crate) fn segments(bytes: &Arc<[u8]>) -> Segments {
     cut(bytes, 0, data_bytes(bytes)).expect("all is there")
 }
 
-/// `len` data bytes from `start`.
+/// `len` data bytes from `start`. What begins more than 64 KiB from the page's beginning is copied.
 #[inline]
 pub(crate) fn one(bytes: &Arc<[u8]>, start: u32, len: u32) -> Option<Buf> {
-    let range = start as usize..start as usize + len as usize;
-    (range.end <= parts(bytes).data.len()).then(|| Buf::part_of(bytes, range))
+    let start = data_start(bytes) + start as usize;
+    let range = start..start + len as usize;
+    (range.end <= bytes.len()).then(|| Buf::part_of(bytes, range))
 }
 
 pub(crate) fn cut(bytes: &Arc<[u8]>, start: u32, len: u32) -> Option<Segments> {
-    let front_len = parts(bytes).front_len;
+    let front_len = front_len(bytes);
     let lens = [front_len, data_bytes(bytes) - front_len];
     cut_with(lens.into_iter(), start, len, |number, range| {
         let start = range.start + if number == 0 { 0 } else { front_len };
@@ -100,51 +91,93 @@ mod tests {
         Page::with_front(SPARE, b"at the front", values.iter().cloned())
     }
 
+    fn without_front(values: &[Buf]) -> Page {
+        Page::new(SPARE, values.iter().cloned())
+    }
+
     fn bytes(segments: &[Buf]) -> Vec<u8> {
         segments.iter().flat_map(|segment| segment.bytes().unwrap_or_default().to_vec()).collect()
     }
 
     #[test]
     fn a_flat_page_holds_what_a_scattered_one_holds() {
+        let one = |n: u8| Buf::copy_from(&vec![n; n.into()]);
         for values in [0, 1, 2, 40] {
-            let values: Vec<_> =
-                (1..=values).map(|n| Buf::copy_from(&vec![n; n as usize])).collect();
-            let (apart, flat) = (scattered(&values), scattered(&values).flattened());
-            assert_eq!(flat.spare(), SPARE);
-            assert_eq!(flat.front().unwrap(), b"at the front");
-            assert_eq!(flat.data_bytes(), apart.data_bytes());
-            assert_eq!(bytes(&flat.segments()), bytes(&apart.segments()));
-            let all = flat.data_bytes();
-            for start in 0..all.min(40) {
-                for len in 0..all.min(40) + 2 - start {
-                    let cut = |page: &Page| page.segments_at(start, len).map(|cut| bytes(&cut));
-                    assert_eq!(cut(&flat), cut(&apart), "{start}, {len}");
-                    let joined = |page: &Page| page.data_at(start, len).map(|part| bytes(&[part]));
-                    assert_eq!(joined(&flat), joined(&apart), "{start}, {len}");
-                }
+            let values: Vec<_> = (1..=values).map(one).collect();
+            holds_the_same(&scattered(&values));
+            if let [_, ..] = values[..] {
+                holds_the_same(&without_front(&values));
             }
-            for start in 0..18 {
-                let headers = |page: &Page| bytes(&page.headers(start, 9));
-                assert_eq!(headers(&flat), headers(&apart), "{start}");
+        }
+    }
+
+    fn holds_the_same(apart: &Page) {
+        let flat = apart.clone().gathered();
+        assert_eq!((flat.spare(), flat.front()), (SPARE, apart.front()));
+        assert_eq!(flat.data_bytes(), apart.data_bytes());
+        assert_eq!(bytes(&flat.segments()), bytes(&apart.segments()));
+        let all = flat.data_bytes();
+        for start in 0..all.min(40) {
+            for len in 0..all.min(40) + 2 - start {
+                let cut = |page: &Page| page.segments_at(start, len).map(|cut| bytes(&cut));
+                assert_eq!(cut(&flat), cut(apart), "{start}, {len}");
+                let joined = |page: &Page| page.data_at(start, len).map(|part| bytes(&[part]));
+                assert_eq!(joined(&flat), joined(apart), "{start}, {len}");
             }
+        }
+        let front_len = apart.front().map_or(0, <[u8]>::len).min(9);
+        for start in 0..SPARE.len() + front_len {
+            let headers = |page: &Page| bytes(&page.headers(start, front_len));
+            assert_eq!(headers(&flat), headers(apart), "{start}");
+        }
+    }
+
+    /// Parts of memory are named by 16 bits, and some of a page of 64 KiB lies behind that.
+    #[test]
+    fn a_flat_page_may_be_longer_than_its_parts_have_places() {
+        let value = |n: u32| Buf::copy_from(&[n.to_le_bytes(); 100].concat());
+        let values: Vec<_> = (0..170).map(value).collect();
+        let flat = scattered(&values).gathered();
+        for (start, n) in (12..).step_by(400).zip(0..170) {
+            let read = flat.data_at(start, 400).unwrap();
+            assert_eq!(read.bytes(), value(n).bytes(), "{n}");
         }
     }
 
     #[test]
     fn values_of_a_flat_page_are_had_without_a_copy() {
-        let page = scattered(&[Buf::copy_from(b"one"), Buf::copy_from(b"two")]).flattened();
+        let page = scattered(&[Buf::copy_from(b"one"), Buf::copy_from(b"two")]).gathered();
         let place = |start| page.data_at(start, 3).unwrap().bytes().unwrap().as_ptr();
         assert_eq!(place(15), place(12).wrapping_add(3));
         assert_eq!(page.front().unwrap().as_ptr(), place(12).wrapping_sub(12));
     }
 
+    /// Whether what is first in `values` can be let go of by itself on a page of theirs.
+    fn is_released(page: fn(&[Buf]) -> Page, values: &[Buf], start: u32) -> bool {
+        let mut page = page(values).gathered();
+        page.release(start, values[0].len());
+        page.data_at(start, values[0].len()).unwrap().bytes().is_none()
+    }
+
     #[test]
-    fn only_short_bytes_are_made_flat() {
-        for value in [Buf::copy_from(&[1; 512]), Buf::phantom(100, 7)] {
-            let mut page = scattered(&[Buf::copy_from(b"one"), value.clone()]).flattened();
-            page.release(15, value.len());
-            let is_left = page.data_at(15, value.len()).unwrap().bytes().is_some();
-            assert!(!is_left, "it is a phantom, or was let go of by itself");
-        }
+    fn only_short_values_lie_in_one_piece() {
+        let [short, long] = [512, 513].map(|len| Buf::copy_from(&vec![1; len]));
+        assert!(!is_released(scattered, std::slice::from_ref(&short), 12));
+        assert!(!is_released(without_front, std::slice::from_ref(&short), 0));
+        assert!(is_released(scattered, std::slice::from_ref(&long), 12));
+        assert!(is_released(without_front, std::slice::from_ref(&long), 0));
+        assert!(is_released(without_front, &[long.clone(), short.clone()], 0));
+        let phantom = scattered(&[short, Buf::phantom(100, 7)]).gathered();
+        assert_eq!(phantom.data_at(524, 100).unwrap().checksum(), 7);
+    }
+
+    #[test]
+    fn a_short_value_beside_long_ones_keeps_no_page_of_others() {
+        let page = scattered(&vec![Buf::copy_from(&[3; 100]); 50]).gathered();
+        let short = page.data_at(12, 100).unwrap();
+        assert!(short.held_bytes() > 5_000);
+        let mixed = scattered(&[short, Buf::copy_from(&[1; 4_096])]).gathered();
+        let short = mixed.data_at(12, 100).unwrap();
+        assert_eq!((short.bytes(), short.held_bytes()), (Some(&[3; 100][..]), 100));
     }
 }

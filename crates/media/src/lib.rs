@@ -54,7 +54,7 @@ pub use log_on_blocks::{LogOnBlocks, SavedLogOnBlocks};
 pub use medium::{Media, Select};
 pub use memory::Memory;
 pub use memory_blocks::MemoryBlocks;
-pub use page::{Page, RELEASED_BYTES_MIN};
+pub use page::Page;
 pub use sabotage::Sabotage;
 pub use starts::Starts;
 pub use sweep::{Swept, SweptPage};

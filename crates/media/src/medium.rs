@@ -42,6 +42,12 @@ pub trait Media: Send + Sync {
         from.page
     }
 
+    /// The page as this medium would best keep it, which holds the same: to be asked for before
+    /// anybody else has it.
+    fn gathered(&self, page: Page) -> Page {
+        page
+    }
+
     /// Writes page number `at.page`, the extent's next, at the place that it was given, and returns
     /// when it is durable, or when the medium was told to answer: see [`Self::flush`]. The data is
     /// padded to the whole page, or to a unit. Pages come in order of the first polls of futures.

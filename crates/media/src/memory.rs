@@ -81,6 +81,10 @@ impl Media for Memory {
         Ok(ExtentId(u32::try_from(free).expect("extents are counted in 32 bits")))
     }
 
+    fn gathered(&self, page: Page) -> Page {
+        page.gathered()
+    }
+
     fn append(&self, at: PageId, page: Page, _: Class) -> LocalFuture<'_, Result<(), Error>> {
         assert!(page.data_bytes() <= self.shape.page_bytes, "the data of {at} fits its page");
         assert!(page.spare().len() <= self.shape.spare_bytes as usize, "{at} fits its spare area");
@@ -92,7 +96,7 @@ impl Media for Memory {
         assert!([extent.end, aligned].contains(&at.page), "pages are appended in order");
         extent.end = at.page + numbers;
         assert!(extent.end <= self.shape.pages_per_extent, "{at} lies within its extent");
-        extent.pages.push((at.page, page.flattened()));
+        extent.pages.push((at.page, page));
         Box::pin(ready(Ok(())))
     }
 

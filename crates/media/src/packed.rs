@@ -11,7 +11,7 @@ use prefetch_index::prefetch_index;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-const HEAD_BYTES: usize = 8;
+pub(crate) const HEAD_BYTES: usize = 8;
 const FRONT: u32 = 1 << 31;
 
 /// Bytes of the reference counts, which lie before the page.
@@ -28,7 +28,7 @@ struct Data<'a> {
 }
 
 #[inline]
-fn word(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
@@ -116,8 +116,6 @@ pub(crate) fn cut(bytes: &Arc<[u8]>, start: u32, len: u32) -> Option<Segments> {
 
 /// From byte `start` on, the spare bytes and `front_len` bytes of the front after them.
 pub(crate) fn headers(bytes: &Arc<[u8]>, start: usize, front_len: usize) -> Buf {
-    let front = front(bytes).unwrap_or_default();
-    assert!(front_len <= front.len(), "the front has what is asked of it");
     let end = HEAD_BYTES + spare(bytes).len() + front_len;
     Buf::part_of(bytes, HEAD_BYTES + start..end)
 }

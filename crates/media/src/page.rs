@@ -17,16 +17,18 @@ pub struct Page(Repr);
 
 #[derive(Clone)]
 enum Repr {
-    /// Spare bytes, front and a table of phantoms, as `packed` lays them out.
-    Packed(Arc<[u8]>),
-    /// Spare bytes and data, all of them real, as `flat` lays them out.
-    Flat(Arc<[u8]>),
+    /// As `packed` lays it out, or `flat`.
+    OnePiece(Arc<[u8]>),
     Scattered(Arc<Scattered>),
 }
 
-/// Bytes of the shortest values of which each is let go of by itself: of shorter ones it would not
-/// be worth the look at their page.
-pub const RELEASED_BYTES_MIN: u32 = 512;
+enum Laid<'a> {
+    /// Spare bytes, front and a table of phantoms.
+    Packed(&'a Arc<[u8]>),
+    /// Spare bytes and data, all of them real.
+    Flat(&'a Arc<[u8]>),
+    Scattered(&'a Scattered),
+}
 
 /// A page with data that lie elsewhere.
 #[repr(C)]
@@ -35,6 +37,8 @@ struct Scattered {
     start: [u64; 0],
     spare: Arc<[u8]>,
     data: Segments,
+    /// Whether the first segment is headers.
+    has_front: bool,
     /// Where each segment ends: a page of small values has hundreds.
     ends: Box<[u32]>,
 }
@@ -57,22 +61,22 @@ impl Page {
     pub fn new(spare: &[u8], data: impl IntoIterator<Item = Buf>) -> Self {
         let data: Segments = data.into_iter().collect();
         if data.iter().all(|segment| segment.bytes().is_none()) {
-            return Self(Repr::Packed(packed::pack(spare, None, &data)));
+            return Self(Repr::OnePiece(packed::pack(spare, None, &data)));
         }
-        Self::scattered(spare, data)
+        Self::scattered(spare, data, false)
     }
 
     /// The same with a segment of real bytes before the data.
     pub fn with_front(spare: &[u8], front: &[u8], data: impl IntoIterator<Item = Buf>) -> Self {
         let data: Segments = data.into_iter().collect();
         if data.iter().all(|segment| segment.bytes().is_none()) {
-            return Self(Repr::Packed(packed::pack(spare, Some(front), &data)));
+            return Self(Repr::OnePiece(packed::pack(spare, Some(front), &data)));
         }
         let data = std::iter::once(Buf::copy_from(front)).chain(data).collect();
-        Self::scattered(spare, data)
+        Self::scattered(spare, data, true)
     }
 
-    fn scattered(spare: &[u8], mut data: Segments) -> Self {
+    fn scattered(spare: &[u8], mut data: Segments, has_front: bool) -> Self {
         data.shrink_to_fit();
         let mut end = 0;
         let ends = data.iter().map(|segment| {
@@ -84,27 +88,45 @@ impl Page {
             start: [],
             spare: Arc::from(spare),
             data,
+            has_front,
             ends,
         })))
     }
 
-    /// The same page in one piece of memory, if it has only bytes, and none that may be let go of
-    /// before the others: a page of short values has hundreds.
-    pub(crate) fn flattened(self) -> Self {
+    /// The same page, in little memory and few places: short values in one piece; or else those
+    /// that are small parts of other memory in memory of their own.
+    pub(crate) fn gathered(self) -> Self {
         let Repr::Scattered(page) = &self.0 else { return self };
-        let values = page.data.get(1..).unwrap_or_default();
-        if values.iter().any(|value| value.len() >= RELEASED_BYTES_MIN) {
+        let values = &page.data[usize::from(page.has_front)..];
+        let is_flat = values.iter().all(|value| value.len() <= flat::VALUE_BYTES_MAX);
+        let flat = is_flat.then(|| flat::flatten(&page.spare, &page.data)).flatten();
+        if let Some(bytes) = flat {
+            return Self(Repr::OnePiece(bytes));
+        }
+        if !page.data.iter().any(keeps_more) {
             return self;
         }
-        flat::flatten(&page.spare, &page.data).map_or(self, |bytes| Self(Repr::Flat(bytes)))
+        let own = |part: &Buf| match part.bytes() {
+            Some(bytes) if keeps_more(part) => Buf::copy_from(bytes),
+            _ => part.clone(),
+        };
+        Self::scattered(&page.spare, page.data.iter().map(own).collect(), page.has_front)
+    }
+
+    #[inline]
+    fn laid(&self) -> Laid<'_> {
+        match &self.0 {
+            Repr::OnePiece(bytes) if flat::is_flat(bytes) => Laid::Flat(bytes),
+            Repr::OnePiece(bytes) => Laid::Packed(bytes),
+            Repr::Scattered(page) => Laid::Scattered(page),
+        }
     }
 
     /// Record headers and keys; at most `Shape::spare_bytes`.
     #[inline]
     pub fn spare(&self) -> &[u8] {
         match &self.0 {
-            Repr::Packed(bytes) => packed::spare(bytes),
-            Repr::Flat(bytes) => flat::spare(bytes),
+            Repr::OnePiece(bytes) => packed::spare(bytes),
             Repr::Scattered(page) => &page.spare,
         }
     }
@@ -112,19 +134,19 @@ impl Page {
     /// The first segment of the data, unless it is a phantom.
     #[inline]
     pub fn front(&self) -> Option<&[u8]> {
-        match &self.0 {
-            Repr::Packed(bytes) => packed::front(bytes),
-            Repr::Flat(bytes) => Some(flat::front(bytes)),
-            Repr::Scattered(page) => page.data.first()?.bytes(),
+        match self.laid() {
+            Laid::Packed(bytes) => packed::front(bytes),
+            Laid::Flat(bytes) => Some(flat::front(bytes)),
+            Laid::Scattered(page) => page.data.first()?.bytes(),
         }
     }
 
     /// The segments of the data.
     pub fn segments(&self) -> Segments {
-        match &self.0 {
-            Repr::Packed(bytes) => packed::segments(bytes).collect(),
-            Repr::Flat(bytes) => flat::segments(bytes),
-            Repr::Scattered(page) => page.data.clone(),
+        match self.laid() {
+            Laid::Packed(bytes) => packed::segments(bytes).collect(),
+            Laid::Flat(bytes) => flat::segments(bytes),
+            Laid::Scattered(page) => page.data.clone(),
         }
     }
 
@@ -132,14 +154,10 @@ impl Page {
     /// reference: what a list of the headers of many pages is made of.
     pub fn headers(&self, start: usize, front_len: usize) -> Segments {
         let parts: [Buf; 2] = match &self.0 {
-            Repr::Packed(bytes) => {
+            Repr::OnePiece(bytes) => {
+                let has_them = front_len <= self.front().map_or(0, <[u8]>::len);
+                assert!(has_them, "the front has what is asked of it");
                 return std::iter::once(packed::headers(bytes, start, front_len)).collect();
-            }
-            Repr::Flat(bytes) => {
-                let spare = flat::spare(bytes);
-                let in_front = start.saturating_sub(spare.len());
-                let spare = &spare[start.min(spare.len())..];
-                [Buf::copy_from(spare), Buf::part_of(bytes, in_front..front_len)]
             }
             Repr::Scattered(page) => {
                 let front = page.data.first().filter(|_| front_len > 0);
@@ -159,7 +177,7 @@ impl Page {
     #[inline]
     pub fn prefetch(&self) {
         match &self.0 {
-            Repr::Packed(bytes) | Repr::Flat(bytes) => packed::prefetch(bytes),
+            Repr::OnePiece(bytes) => packed::prefetch(bytes),
             Repr::Scattered(page) => {
                 const LINE_WORDS: usize = 64 / size_of::<u64>();
                 // The array by reference: by value it would be a copy, which lies elsewhere.
@@ -205,10 +223,10 @@ impl Page {
 
     /// Bytes of data, without padding.
     pub fn data_bytes(&self) -> u32 {
-        match &self.0 {
-            Repr::Packed(bytes) => packed::data_bytes(bytes),
-            Repr::Flat(bytes) => flat::data_bytes(bytes),
-            Repr::Scattered(page) => page.ends.last().copied().unwrap_or(0),
+        match self.laid() {
+            Laid::Packed(bytes) => packed::data_bytes(bytes),
+            Laid::Flat(bytes) => flat::data_bytes(bytes),
+            Laid::Scattered(page) => page.ends.last().copied().unwrap_or(0),
         }
     }
 
@@ -220,10 +238,10 @@ impl Page {
         if len == 0 {
             return Some(Buf::phantom(0, 0));
         }
-        let one = match &self.0 {
-            Repr::Packed(bytes) => packed::one(bytes, start, len),
-            Repr::Flat(bytes) => return flat::one(bytes, start, len),
-            Repr::Scattered(page) => page.one(start, len),
+        let one = match self.laid() {
+            Laid::Packed(bytes) => packed::one(bytes, start, len),
+            Laid::Flat(bytes) => return flat::one(bytes, start, len),
+            Laid::Scattered(page) => page.one(start, len),
         };
         one.or_else(|| Buf::join(&self.segments_at(start, len)?))
     }
@@ -244,12 +262,20 @@ impl Page {
     /// As [`Self::data_at`], scattered as the page has it: nothing is joined.
     #[inline]
     pub fn segments_at(&self, start: u32, len: u32) -> Option<Segments> {
-        match &self.0 {
-            Repr::Packed(bytes) => packed::cut(bytes, start, len),
-            Repr::Flat(bytes) => flat::cut(bytes, start, len),
-            Repr::Scattered(page) => cut(&page.data, start, len),
+        match self.laid() {
+            Laid::Packed(bytes) => packed::cut(bytes, start, len),
+            Laid::Flat(bytes) => flat::cut(bytes, start, len),
+            Laid::Scattered(page) => cut(&page.data, start, len),
         }
     }
+}
+
+/// Whether a short segment keeps far more memory than its own, as a part of a page does.
+fn keeps_more(part: &Buf) -> bool {
+    const TIMES: usize = 2;
+    const SPARED_BYTES: usize = 128;
+    let len = part.len();
+    len <= flat::VALUE_BYTES_MAX && part.held_bytes() > TIMES * len as usize + SPARED_BYTES
 }
 
 impl fmt::Debug for Page {
@@ -280,6 +306,12 @@ impl<'de> Deserialize<'de> for Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An array of flash has millions.
+    #[test]
+    fn a_page_is_a_reference_and_a_length() {
+        assert_eq!(size_of::<Page>(), 16);
+    }
 
     fn page() -> Page {
         let data = [Buf::copy_from(b"abc"), Buf::copy_from(b"defg")];

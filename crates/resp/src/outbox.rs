@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Parts that a write gathers at most: what Linux takes (`UIO_MAXIOV`).
 const PARTS_MAX: usize = 1024;
 /// A value of no more bytes is copied to what stands before it, so that many small answers are one
-/// part of a write.
+/// part of a write, and none of them keeps a page of others.
 const COPIED_MAX: u32 = 512;
 /// Sent bytes that may lie before those that are not, before these are moved to the front.
 const SENT_BYTES_MAX: usize = 64 << 10;
@@ -143,6 +143,7 @@ impl Outbox {
                 self.parts.push_back(Part::Value(value));
                 self.push_bytes(END);
             }
+            None if value.len() == 0 => self.push_bulk(b""),
             None => self.push_bulk_of(BufMut::unpooled(value.len() as usize).freeze()),
         }
     }
