@@ -402,8 +402,9 @@ impl Inbox {
             return;
         }
         (self.start, self.at, self.end) = (0, 0, 0);
-        if self.staging.len() > READ_BYTES {
-            self.spares.leave(std::mem::take(&mut self.staging));
+        let staging = std::mem::take(&mut self.staging);
+        if staging.len() > READ_BYTES {
+            self.spares.leave(staging);
         }
         if self.args.capacity() > RESTING_ARGS {
             self.args = Vec::new();
