@@ -169,8 +169,8 @@ impl PageBuilder {
         }
     }
 
-    /// The finished page, which is number `page` of its extent, as `gathered` makes it. The extent's
-    /// summary repeats its headers. Leaves an empty one.
+    /// The finished page, which is number `page` of its extent, as `gathered` makes it. The
+    /// extent's summary repeats its headers. Leaves an empty one.
     pub(crate) fn close(
         &mut self,
         page: u32,
