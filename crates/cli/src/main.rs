@@ -36,11 +36,6 @@ mod top;
 
 use std::process::ExitCode;
 
-/// It asks for huge pages, which the system's own allocator does not: a drive's table of headers
-/// and its values are anywhere in gigabytes of memory (decision 0041).
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     match args::run(std::env::args_os()) {
         Ok(output) => output.print(),
