@@ -78,6 +78,9 @@ pub(crate) struct State {
     /// Extents of which the medium is being told that they are full, and who waits for that.
     pub(crate) sealing: u32,
     pub(crate) sealing_waiters: Vec<TaskId>,
+    /// Extents of which the headers are to be recalled, one after the other; there is a task for
+    /// them as long as it is not `None`.
+    pub(crate) recalls: Option<VecDeque<ExtentId>>,
     /// An extent is to be cleaned before others, and its cleaner does not know yet.
     pub(crate) cleans_soon: bool,
     /// What the medium says of itself: see [`Media::shares_space`].
@@ -393,6 +396,7 @@ impl Log {
             numbers_since: 0,
             sealing: 0,
             sealing_waiters: Vec::new(),
+            recalls: None,
             cleans_soon: false,
             shares_space: media.shares_space(),
             is_saving: false,

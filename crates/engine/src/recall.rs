@@ -7,6 +7,7 @@
 
 use crate::address::Address;
 use crate::clean::SHARE_OF_A_TURN;
+use crate::extent::Extent;
 use crate::index::HashedKey;
 use crate::log::Pin;
 use crate::recover::{ENTRIES_AHEAD, LISTED_AT_ONCE, Replay, Seen};
@@ -15,6 +16,7 @@ use crate::summary::read_summary;
 use clock::Class;
 use media::ExtentId;
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,24 +30,49 @@ impl Store {
     /// of all that lives there are recalled in the background, once.
     pub(crate) fn missed_header(self: &Arc<Self>, address: Address) {
         let (id, room) = (self.log.page_id(address).extent, self.log.headers.room());
-        {
-            let mut state = self.log.state();
-            let has_room = state.values.records <= room as u64;
-            let extent = state.extents.get(id);
-            extent.headers_read = extent.headers_read.saturating_add(1);
-            let is_worth_it = usize::from(extent.headers_read) == WORTH_A_SUMMARY;
-            if !(is_worth_it && has_room && extent.is_cleanable()) {
-                return;
-            }
-            extent.pins += 1;
+        let mut state = self.log.state();
+        let has_room = state.values.records <= room as u64;
+        let extent = state.extents.get(id);
+        extent.headers_read = extent.headers_read.saturating_add(1);
+        let is_worth_it = usize::from(extent.headers_read) == WORTH_A_SUMMARY;
+        if !(is_worth_it && has_room) {
+            return;
         }
-        clock::spawn(self.clone().recall_living(id));
+        match &mut state.recalls {
+            Some(recalls) => recalls.push_back(id),
+            None => {
+                state.recalls = Some(VecDeque::from([id]));
+                clock::spawn(self.clone().recall_one_by_one());
+            }
+        }
     }
 
-    /// Notes the headers of what lives in an extent. The caller has pinned it, so that its
-    /// addresses stay those of its records.
-    async fn recall_living(self: Arc<Self>, id: ExtentId) {
-        let _pin = Pin::taken(&self.log, id);
+    /// Recalls what is asked for, one extent after the other: after an opening all are asked for in
+    /// the same moment, and side by side they would keep the processor from all else.
+    async fn recall_one_by_one(self: Arc<Self>) {
+        while let Some((id, _pin)) = self.next_recall() {
+            self.recall_living(id).await;
+        }
+    }
+
+    /// The next extent, and what keeps its addresses those of its records.
+    fn next_recall(&self) -> Option<(ExtentId, Pin<'_>)> {
+        let mut state = self.log.state();
+        loop {
+            let Some(id) = state.recalls.as_mut().and_then(VecDeque::pop_front) else {
+                state.recalls = None;
+                return None;
+            };
+            if state.extents.find(id).is_some_and(Extent::is_cleanable) {
+                state.extents.get(id).pins += 1;
+                drop(state);
+                return Some((id, Pin::taken(&self.log, id)));
+            }
+        }
+    }
+
+    /// Notes the headers of what lives in an extent that is pinned.
+    async fn recall_living(self: &Arc<Self>, id: ExtentId) {
         let Some(records) = self.summary_of(id, Class::Gc).await else { return };
         for (at, record) in records.iter().enumerate() {
             if at % SHARE_OF_A_TURN == 0 {
