@@ -150,7 +150,6 @@ impl Store {
                 let replaced = self.index.replace(table, key, found.address, appended.address);
                 assert!(replaced.when_loaded(), "a latched key's entry stays where it was found");
                 self.log.headers.forget(found.address);
-                self.log.values.forget(found.address);
                 if found.is_value() {
                     let (key_len, value_len) = (key.key.as_bytes().len(), found.header.value_len);
                     let extent = self.log.page_id(found.address).extent;

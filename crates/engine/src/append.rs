@@ -90,6 +90,8 @@ impl Log {
         let address = self.layout.address(number, offset, header.len(), header.value_len);
         if stream != Stream::Index {
             self.headers.note(address, frontier.builder.header(offset, header.len()));
+        }
+        if stream == Stream::Host {
             self.values.note(address, &header, kept.as_ref());
         }
         let pending = frontier.pending.clone();
@@ -217,6 +219,7 @@ impl Log {
         let label = Label { stream, epoch: epoch.0 };
         let extent = self.media.open(label).map_err(|_| NoRoom)?;
         state.extents.insert(extent, Extent::new(label));
+        self.values.begin_life(extent);
         state.table_extents_used += u32::from(stream == Stream::Index);
         let builder = PageBuilder::new(self.layout);
         state.frontiers[stream as usize] = Some(Frontier {

@@ -22,9 +22,9 @@ impl Store {
     /// medium that is memory. Else it takes [`Self::get`] to know whether there is one.
     pub fn get_at_hand(&self, space: KeySpaceId, key: &Key) -> Option<Buf> {
         let hashed = HashedKey::new(key);
-        let candidates = self.index.lookup(self.table(space).ok()?, hashed).at_once()?;
-        for address in candidates {
-            match self.content_at_hand(address, key)? {
+        let table = self.table(space).ok()?;
+        for address in self.index.lookup(table, hashed).at_once()? {
+            match self.content_at_hand(table, key, address)? {
                 Content::Value(found) => {
                     self.counters.count_retrieved_bytes(found.value.len());
                     return Some(found.value);
@@ -38,12 +38,12 @@ impl Store {
 
     /// As [`Self::content`], for a record that has landed and is in memory as a whole. Nothing
     /// resets its extent meanwhile, since nothing is waited for.
-    fn content_at_hand(&self, address: Address, key: &Key) -> Option<Content> {
+    fn content_at_hand(&self, table: TableId, key: &Key, address: Address) -> Option<Content> {
         if self.log.is_on_its_way(address) {
             return None;
         }
-        if let Some(cached) = self.log.values.get_known(address) {
-            return Some(known_content(cached, key));
+        if let Some(cached) = self.log.values.get_known(table, key, address) {
+            return Some(known_content(cached));
         }
         let layout = self.log.layout;
         let page = self.log.media.at_hand(layout.span(address))?;

@@ -521,7 +521,7 @@ impl Store {
         } else if self.index.replace(header.table, key, record.address, copy.address).await {
             self.note_left(&record);
             self.log.headers.forget(record.address);
-            self.log.values.moved(record.address, copy.address);
+            self.log.values.moved(header.table, &header.key, record.address, copy.address);
             let mut state = self.log.state();
             let to = self.log.page_id(copy.address).extent;
             let key_len = header.key.as_bytes().len();

@@ -137,7 +137,7 @@ impl Store {
         let mut visits: SmallVec<[_; 2]> =
             candidates.iter().map(|at| self.log.visit(*at)).collect();
         for visit in &mut visits {
-            let content = match self.content(visit, key.key).await {
+            let content = match self.content(visit, table, key.key).await {
                 Err(Error::Unrecovered) if Sabotage::LostIsAbsent.is_on() => Content::Absent,
                 content => content?,
             };
@@ -247,7 +247,12 @@ impl Store {
     }
 
     /// What a record says of `key`.
-    async fn content(self: &Arc<Self>, visit: &mut Visit<'_>, key: &Key) -> Result<Content, Error> {
+    async fn content(
+        self: &Arc<Self>,
+        visit: &mut Visit<'_>,
+        table: TableId,
+        key: &Key,
+    ) -> Result<Content, Error> {
         let address = visit.address;
         let OnItsWay { record, batch } = std::mem::take(&mut visit.on_its_way);
         if let Some(pages) = batch
@@ -258,8 +263,8 @@ impl Store {
         if let Some(unlanded) = record {
             return Box::pin(self.unlanded_content(address, key, unlanded)).await;
         }
-        if let Some(cached) = self.log.values.get(address) {
-            return Ok(known_content(cached, key));
+        if let Some(cached) = self.log.values.get(table, key, address) {
+            return Ok(known_content(cached));
         }
         self.counters.count_retrieve_read();
         let layout = self.log.layout;
@@ -283,7 +288,7 @@ impl Store {
             Seen::Begins(first, header) => {
                 self.unless_failed(address, first.value_len - first.part.len())?;
                 let whole = self.whole(address.page(), first).await?;
-                self.log.values.note(address, &header, Some(&whole.value));
+                self.log.values.note_read(address, &header, &whole.value);
                 Ok(Content::Value(whole))
             }
         }
@@ -440,12 +445,9 @@ pub(crate) fn seen<'p>(
     Ok(Seen::Begins(First { part, value_len, value_crc, expires, sequence }, header))
 }
 
-/// What a record in memory says of `key`.
-pub(crate) fn known_content(cached: Cached, key: &Key) -> Content {
-    let Cached { key: of, value, expires, sequence } = cached;
-    if of != *key {
-        return Content::OtherKey;
-    }
+/// What a record in memory says of its key.
+pub(crate) fn known_content(cached: Cached) -> Content {
+    let Cached { value, expires, sequence, .. } = cached;
     if has_expired(expires) {
         return Content::Absent;
     }

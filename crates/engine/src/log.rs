@@ -403,7 +403,7 @@ impl Log {
         };
         let (layout, table_extents) = (Layout::new(&shape), AtomicU32::new(0));
         let state = Mutex::new(state);
-        let (headers, values) = (Headers::new(0), Values::new(0));
+        let (headers, values) = (Headers::new(0), Values::new(0, &shape));
         let answers_early = false;
         Self { media, shape, layout, headers, values, answers_early, table_extents, state }
     }
@@ -599,7 +599,7 @@ impl Log {
         for (offset, header) in view.headers(self.layout) {
             let address = self.layout.address(number, offset, header.len(), header.value_len);
             self.headers.forget(address);
-            self.values.forget(address);
+            self.values.forget(header.table, header.key);
         }
     }
 

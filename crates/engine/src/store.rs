@@ -160,7 +160,7 @@ impl Store {
     pub(crate) fn new(mut log: Log, config: Config) -> Arc<Self> {
         log.answers_early = config.ack != Ack::Program;
         log.headers = Headers::new(config.headers_bytes);
-        log.values = Values::new(config.cache_bytes);
+        log.values = Values::new(config.cache_bytes, &log.shape);
         let index = (config.index)(&config.index_config);
         let table_extents = index.table_extents(&log.shape);
         log.keep_extents(table_extents);

@@ -113,6 +113,7 @@ impl Store {
             Some(found) => drop(self.index.replace(table, key, at, found.address).await),
             None => drop(self.index.remove(table, key, at).await),
         }
+        self.log.values.forget(table, key.key.as_bytes());
         let (layout, key_len) = (self.log.layout, key.key.as_bytes().len());
         let mut state = self.log.state();
         if let Some(FailedValue { len, expires }) = value {
