@@ -40,6 +40,7 @@ pub use open_error::OpenError;
 use origin::Opening;
 use std::fmt;
 use std::sync::Arc;
+use superblock::Superblock;
 use walk::Walk;
 
 /// A drive on logical blocks that keep what was written only after a flush: a file, or a disk. See
@@ -76,9 +77,17 @@ impl FramesOnBlocks {
         let mut superblock = format::probe(&*blocks).await?;
         // A process that ended may have left what no flush covers; from here on it is built upon.
         blocks.flush().await?;
-        superblock.mount += 1;
-        let drive = Arc::new(superblock.drive(blocks, durability)?);
-        let todo = drive.find_all().await;
+        superblock.mount = superblock.next_mount()?;
+        let mut drive = Arc::new(superblock.drive(blocks.clone(), durability)?);
+        let mut todo = drive.find_all().await;
+        let last = drive.last_mount();
+        if last >= superblock.mount {
+            // Both superblocks are from an earlier start. What is written in a mount that was there
+            // before would not be told from what is old.
+            superblock.mount = Superblock { mount: last, ..superblock }.next_mount()?;
+            drive = Arc::new(superblock.drive(blocks, durability)?);
+            todo = drive.find_all().await;
+        }
         for (extent, lacks, _) in &todo {
             drive.complete(*extent, *lacks).await?;
         }
@@ -148,6 +157,12 @@ impl Drive {
         state.outdated = outdated;
         state.extents = Extents::found(found.into_iter().map(|found| found.extent).collect());
         todo
+    }
+
+    /// The mount of the latest opening that anything on the blocks tells of.
+    fn last_mount(&self) -> u32 {
+        let state = self.state();
+        state.extents.last_mount().max(state.ledger.last_mount())
     }
 
     async fn complete(&self, extent: ExtentId, lacks: Lacks) -> Result<(), Error> {

@@ -30,6 +30,8 @@ pub enum DamagedPart {
     Superblock,
     /// A superblock is whole, and not the other one, nor that of the start before.
     OtherSuperblock,
+    /// A superblock is whole, and from before a start that extents or ledger tell of.
+    OldSuperblock,
     /// A mark, which says that an extent is free until a later page has landed.
     Mark(ExtentId),
     /// A footer, which says where an extent ends.
@@ -47,6 +49,9 @@ impl fmt::Display for DamagedPart {
             Self::OtherSuperblock => {
                 f.write_str("the superblock there is not that of the last start; the other is used")
             }
+            Self::OldSuperblock => f.write_str(
+                "the superblock there is from before the last start, of which the extents tell",
+            ),
             Self::Mark(extent) => write!(f, "a mark of extent {} is damaged", extent.0),
             Self::Footer(extent) => write!(f, "the footer of extent {} is damaged", extent.0),
             Self::Ledger(extent) => {
@@ -86,6 +91,7 @@ impl FramesOnBlocks {
 impl Drive {
     async fn damaged_superblocks(&self) -> Vec<Damage> {
         let mut damage = Vec::new();
+        let last = self.last_mount();
         let copies = superblocks(&*self.blocks).await;
         let whole = copies.iter().filter_map(|(_, copy)| match copy {
             Ok(Copy::Whole(superblock)) => Some(*superblock),
@@ -97,10 +103,14 @@ impl Drive {
             let is_known = |superblock: Superblock| {
                 newest.is_some_and(|newest| {
                     Superblock { mount: superblock.mount, ..newest } == superblock
-                        && superblock.mount + 1 >= newest.mount
+                        && superblock.mount.saturating_add(1) >= newest.mount
                 })
             };
             let part = match copy {
+                // A start writes both before anything is opened in it.
+                Ok(Copy::Whole(superblock)) if superblock.mount < last => {
+                    DamagedPart::OldSuperblock
+                }
                 Ok(Copy::Whole(superblock)) if is_known(superblock) => continue,
                 Ok(Copy::Whole(_)) => DamagedPart::OtherSuperblock,
                 _ => DamagedPart::Superblock,

@@ -69,6 +69,11 @@ impl Extents {
         self.all[id.0 as usize].opening
     }
 
+    /// Of the openings of all extents, the last mount.
+    pub(super) fn last_mount(&self) -> u32 {
+        self.all.iter().map(|extent| extent.opening.mount).max().unwrap_or_default()
+    }
+
     /// The opening of an extent in use, and what is known of it.
     pub(super) fn used(&mut self, id: ExtentId) -> (Opening, &mut Used) {
         let Extent { opening, used } = &mut self.all[id.0 as usize];

@@ -191,6 +191,14 @@ pub(super) async fn probe(blocks: &dyn Blocks) -> Result<Superblock, OpenError> 
 }
 
 impl Superblock {
+    /// The number of the start that follows.
+    pub(super) const fn next_mount(&self) -> Result<u32, OpenError> {
+        match self.mount.checked_add(1) {
+            Some(mount) => Ok(mount),
+            None => Err(OpenError::Impossible),
+        }
+    }
+
     fn check(self, found: u64) -> Result<Self, OpenError> {
         // Of larger blocks there may be a few bytes less: the same 4 KiB are the last.
         if second_superblock(self.size_bytes) != second_superblock(found) {
@@ -212,11 +220,12 @@ impl Superblock {
             extents: self.extents,
             size_bytes: self.size_bytes,
         };
-        let is_possible = is_block(self.unit_bytes)
+        let is_possible = self.unit_bytes == unit_bytes(self.size_bytes)
+            && self.extent_bytes.is_multiple_of(NOTE_BYTES.into())
             && (EXTENT_BYTES_MIN..=EXTENT_BYTES_MAX).contains(&self.extent_bytes)
-            && self.extents <= extents_on(self.size_bytes, self.extent_bytes);
+            && (1..=extents_on(self.size_bytes, self.extent_bytes)).contains(&self.extents);
         if !is_possible {
-            return Err(OpenError::Sizes);
+            return Err(OpenError::Impossible);
         }
         Ok(Drive::new(blocks, layout, self.secret, self.mount, durability))
     }

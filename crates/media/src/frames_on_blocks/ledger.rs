@@ -152,6 +152,12 @@ impl Ledger {
         self.entries.get(extent.0 as usize).copied().flatten()
     }
 
+    /// Of the openings that it knows of, the last mount.
+    pub(super) fn last_mount(&self) -> u32 {
+        let mounts = self.entries.iter().flatten().map(|entry| entry.opening.mount);
+        mounts.max().unwrap_or_default()
+    }
+
     /// Enters what has come to be known. True: a task is to be started that writes it.
     pub(super) fn enter(&mut self, extent: ExtentId, entry: Entry) -> bool {
         let known = self.known(extent);

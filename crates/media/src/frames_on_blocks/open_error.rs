@@ -18,8 +18,8 @@ pub enum OpenError {
     },
     /// There are fewer blocks, or more, than when the drive was formatted.
     #[error(
-        "the drive was formatted on {formatted} bytes and is on {found} now: a copy was cut off, \
-         or a disk or file resized; give it its size back"
+        "the drive was formatted on {formatted} bytes and is on {found} now: {}",
+        resized(*formatted, *found)
     )]
     OtherSize {
         /// Bytes as the superblock says.
@@ -30,6 +30,9 @@ pub enum OpenError {
     /// Neither superblock is whole.
     #[error("both superblocks of the drive are damaged: restore it from a copy")]
     Damaged,
+    /// A superblock that is whole says what no drive can be.
+    #[error("the superblock tells of a drive that cannot be: restore it from a copy")]
+    Impossible,
     /// The two superblocks are of different drives.
     #[error(
         "its two superblocks are of different drives: one was copied over the other; restore it \
@@ -53,4 +56,13 @@ pub enum OpenError {
     /// The blocks failed.
     #[error(transparent)]
     Media(#[from] Error),
+}
+
+/// What to do about a drive that has another size than it had.
+const fn resized(formatted: u64, found: u64) -> &'static str {
+    if found < formatted {
+        "its end is missing; copy it again, or restore it from a copy"
+    } else {
+        "cut it to the size that it had, which loses nothing of the drive"
+    }
 }

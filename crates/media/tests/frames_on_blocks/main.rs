@@ -13,3 +13,4 @@ mod opening;
 mod random_use;
 mod reading;
 mod slow;
+mod superblocks;
