@@ -23,9 +23,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The file or block device at `path`.
-pub(crate) fn open(path: &Path, access: Access) -> Result<Arc<File>, Failure> {
-    File::open(path, access, None).map(Arc::new).map_err(Failure::refused)
+/// The file or block device at `path`, which is a drive, to use it.
+pub(crate) fn open(path: &Path) -> Result<Arc<File>, Failure> {
+    File::open_drive(path, Access::Write).map(Arc::new).map_err(Failure::refused)
 }
 
 /// Does `act` in a reactor of its own, in real time.

@@ -1,4 +1,4 @@
-use crate::probe::Usage;
+use crate::probe::{Found, Usage};
 use std::io;
 use std::path::PathBuf;
 
@@ -36,6 +36,23 @@ pub enum OpenError {
         path: PathBuf,
         /// Who has it, if that can be known.
         usage: Option<Usage>,
+    },
+    /// It is no drive, or none any more.
+    #[error("{} {found}: it is no drive of kvasir", path.display())]
+    Foreign {
+        /// What was to be opened.
+        path: PathBuf,
+        /// What others have made of it.
+        found: Found,
+    },
+    /// The system lets nobody write to it.
+    #[error(
+        "{} is read-only: make it writable (blockdev --setrw), or use another",
+        path.display()
+    )]
+    ReadOnly {
+        /// What was to be opened.
+        path: PathBuf,
     },
     /// Its sectors are larger than the blocks asked for, or than any that there are.
     #[error(

@@ -1,7 +1,7 @@
 use crate::align::align;
 use crate::counters::{Counters, Tally};
 use crate::error::OpenError;
-use crate::open::{Access, Opened, open_disk};
+use crate::open::{Access, Opened, open_disk, still_ours};
 use crate::sectors::Sectors;
 use base::{Buf, BufMut, BufPool};
 use clock::{Class, LocalFuture};
@@ -50,6 +50,14 @@ impl File {
     /// It is locked until this is dropped and the last of its operations has ended.
     pub fn open(path: &Path, access: Access, block_bytes: Option<u32>) -> Result<Self, OpenError> {
         open_disk(path, access, block_bytes).map(Self::on)
+    }
+
+    /// The same of what is to be a drive already: an error if others have made something else of it
+    /// since, which would be damaged.
+    pub fn open_drive(path: &Path, access: Access) -> Result<Self, OpenError> {
+        let file = Self::open(path, access, None)?;
+        still_ours(path)?;
+        Ok(file)
     }
 
     fn on(opened: Opened) -> Self {

@@ -1,7 +1,7 @@
 use crate::error::OpenError;
 use crate::lock::{holder, lock};
 use crate::patience::patiently;
-use crate::probe::{Usage, usage};
+use crate::probe::{Usage, foreign, is_read_only, other_usage, usage};
 use crate::sectors::Sectors;
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, fstat, ioctl_blkpbszget, open, seek};
 use rustix::io::Errno;
@@ -60,21 +60,38 @@ fn open_locked(path: &Path, access: Access) -> Result<OwnedFd, OpenError> {
     if !kind.is_file() && !kind.is_block_device() {
         return Err(OpenError::NotADisk { path: path.into() });
     }
+    let in_use = |usage| OpenError::InUse { path: path.into(), usage };
+    if let Some(usage) = other_usage(path).map_err(failed)? {
+        return Err(in_use(Some(usage)));
+    }
+    if access == Access::Write && kind.is_block_device() && is_read_only(path).map_err(failed)? {
+        return Err(OpenError::ReadOnly { path: path.into() });
+    }
     let fd = match open(path, flags(access, kind.is_block_device()), Mode::empty()) {
         Ok(fd) => fd,
         Err(Errno::INVAL) => return Err(OpenError::NoDirect { path: path.into() }),
         // Whoever cannot be named is another program all the same.
-        Err(Errno::BUSY) => {
-            let usage = usage(path).ok().flatten();
-            return Err(OpenError::InUse { path: path.into(), usage });
-        }
+        Err(Errno::BUSY) => return Err(in_use(usage(path).ok().flatten())),
+        // Some kernels say so of what is mounted.
+        Err(error @ Errno::PERM) => match usage(path).ok().flatten() {
+            Some(usage) => return Err(in_use(Some(usage))),
+            None => return Err(failed(error.into())),
+        },
         Err(error) => return Err(failed(error.into())),
     };
     if lock(fd.as_fd(), access).map_err(failed)? {
         return Ok(fd);
     }
-    let usage = holder(fd.as_fd()).map(Usage::Locked);
-    Err(OpenError::InUse { path: path.into(), usage })
+    Err(in_use(holder(fd.as_fd()).map(Usage::Locked)))
+}
+
+/// An error if others have made something else of the drive that was at `path`.
+pub(crate) fn still_ours(path: &Path) -> Result<(), OpenError> {
+    match foreign(path) {
+        Ok(None) => Ok(()),
+        Ok(Some(found)) => Err(OpenError::Foreign { path: path.into(), found }),
+        Err(source) => Err(OpenError::Failed { path: path.into(), source }),
+    }
 }
 
 /// A block device that is opened exclusively cannot be mounted, nor become swap or a part of

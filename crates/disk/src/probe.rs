@@ -6,7 +6,7 @@ mod usage;
 
 pub use content::{KVASIR_MAGIC, KVASIR_MAGIC_AT};
 pub use usage::Usage;
-pub(crate) use usage::usage;
+pub(crate) use usage::{is_read_only, other_usage, usage};
 
 use crate::patience::patiently;
 use std::path::{Path, PathBuf};
@@ -62,6 +62,11 @@ pub struct ProbeError {
 /// of which the first on the disk counts. It is only read, and its lock is tried.
 pub fn probe(path: &Path) -> Result<Found, ProbeError> {
     look(path).map_err(|source| ProbeError { path: path.into(), source })
+}
+
+/// What others have made of the file or block device at `path`, which is to be used as a drive.
+pub(crate) fn foreign(path: &Path) -> io::Result<Option<Found>> {
+    content::foreign(&std::fs::File::open(path)?)
 }
 
 fn look(path: &Path) -> io::Result<Found> {

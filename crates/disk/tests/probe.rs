@@ -222,6 +222,29 @@ fn who_uses_it_goes_before_what_it_holds() {
     assert!(File::open(&path, Access::Write, None).is_ok(), "a probe keeps no lock");
 }
 
+/// A drive whose first superblock is gone is still one, unless it is known what took its place.
+#[test]
+fn what_others_have_made_of_a_drive_is_not_opened_as_one() {
+    let folder = folder();
+    let ext4 = (1_024 + 56, &0xef53_u16.to_le_bytes()[..]);
+    let table = (510, &[0x55, 0xaa][..]);
+    let (ours, damaged) = ((KVASIR_MAGIC_AT, &KVASIR_MAGIC[..]), (KVASIR_MAGIC_AT, &b"?"[..]));
+    let opened = |parts: &[Part<'_>], access| {
+        let image = image(&folder, BYTES, parts);
+        File::open_drive(&image, access).map(|_| ()).map_err(|error| error.to_string())
+    };
+    for access in [Access::Read, Access::Write] {
+        for parts in [&[ours][..], &[ours, ext4], &[ours, table], &[damaged], &[]] {
+            assert_eq!(opened(parts, access), Ok(()), "{parts:?}");
+        }
+        for parts in [&[ext4][..], &[damaged, ext4]] {
+            let said = opened(parts, access).unwrap_err();
+            let expected = "holds an ext2, ext3 or ext4 file system: it is no drive of kvasir";
+            assert!(said.ends_with(expected), "{said}");
+        }
+    }
+}
+
 #[test]
 fn what_is_no_disk_is_said() {
     let folder = folder();

@@ -10,7 +10,7 @@ use crate::output::{Failure, Output};
 use crate::path::shown;
 use base::limits::KEY_BYTES_INLINE;
 use base::{Nanos, human_bytes};
-use disk::{Access, Counters, File};
+use disk::{Counters, File};
 use engine::{Counts, How};
 use node::{DiskDrive, DiskOptions, cache_size};
 use serde::Serialize;
@@ -75,7 +75,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
     let place = Place { nsid: NSID, space: Space::Pairs, keys: None };
     let plan = plan::of(args, operation, place, Payload::Full)?;
     check_keys(&plan)?;
-    let file = drive::open(&path, Access::Write)?;
+    let file = drive::open(&path)?;
     let (measured, device, figures) = drive::serve_among(reactors, async |others| {
         let said = |error| drive::failure(&path, &file, &error);
         let opened = DiskDrive::open(file.clone(), options).await.map_err(said)?;

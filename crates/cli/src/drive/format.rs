@@ -1,15 +1,16 @@
 use super::fill::fill;
 use super::report::DriveReport;
-use super::{failure, open, serve};
+use super::{failure, serve};
 use crate::args::FormatArgs;
 use crate::output::{Failure, Output};
 use crate::path::shown;
 use crate::progress::{Progress, Unit};
-use disk::{Access, Found, create, probe};
+use disk::{Access, File, Found, create, probe};
 use media::Format;
 use node::DiskDrive;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Where Linux has random bytes.
 const RANDOM: &str = "/dev/urandom";
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &FormatArgs) -> Result<Output, Failure> {
 
 fn make(args: &FormatArgs) -> Result<Output, Failure> {
     let path = &args.path;
-    let file = open(path, Access::Write)?;
+    let file = File::open(path, Access::Write, None).map(Arc::new).map_err(Failure::refused)?;
     let format = Format { id: random()?, secret: random()?, extent_bytes: None };
     let mut bar = Progress::new(args.json).bar("filling", Unit::Bytes);
     let info = serve(async {

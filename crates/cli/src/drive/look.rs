@@ -21,7 +21,7 @@ where
 {
     // What is there, before it is locked here.
     let found = probe(path).map_err(Failure::refused)?;
-    let file = match File::open(path, Access::Read, None) {
+    let file = match File::open_drive(path, Access::Read) {
         Ok(file) => Arc::new(file),
         Err(error) => return Err(not_opened(path, &error)),
     };

@@ -45,6 +45,17 @@ pub(super) fn content(mut file: &File) -> io::Result<Found> {
     }
 }
 
+/// What others have made of what was a drive: where its first superblock was there is something
+/// that they are known by. `None` also where there is nothing known.
+pub(super) fn foreign(mut file: &File) -> io::Result<Option<Found>> {
+    let len = file.seek(SeekFrom::End(0))?;
+    if (Disk { file, len }).has(KVASIR_MAGIC_AT, &KVASIR_MAGIC)? {
+        return Ok(None);
+    }
+    let found = content(file)?;
+    Ok(matches!(found, Found::Known(_) | Found::Partitions(_)).then_some(found))
+}
+
 /// A file or a block device that is read here and there.
 pub(super) struct Disk<'a> {
     file: &'a File,

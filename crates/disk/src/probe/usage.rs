@@ -107,8 +107,8 @@ fn used_device(number: u64) -> io::Result<Option<Usage>> {
 }
 
 /// The device with these numbers, and its partitions, as sysfs has them.
-fn device_and_partitions((major, minor): (u32, u32)) -> io::Result<Vec<Device>> {
-    let folder = PathBuf::from(format!("/sys/dev/block/{major}:{minor}")).canonicalize()?;
+fn device_and_partitions(of: (u32, u32)) -> io::Result<Vec<Device>> {
+    let folder = device_folder(of).canonicalize()?;
     let device = |folder: PathBuf, numbers| {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Device { numbers, name, folder }
@@ -122,8 +122,43 @@ fn device_and_partitions((major, minor): (u32, u32)) -> io::Result<Vec<Device>> 
             devices.push(device(part, numbers));
         }
     }
-    devices.push(device(folder, (major, minor)));
+    devices.push(device(folder, of));
     Ok(devices)
+}
+
+/// Who uses what is at `path` by another name: a loop device and its file have a lock each.
+pub(crate) fn other_usage(path: &Path) -> io::Result<Option<Usage>> {
+    let it = metadata(path)?;
+    if !it.file_type().is_block_device() {
+        return looped(&path.canonicalize()?);
+    }
+    let Some(file) = backing_file(it.rdev()) else { return Ok(None) };
+    let Ok(fd) = open(&file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
+        return Ok(None);
+    };
+    let is_free = lock(fd.as_fd(), Access::Write)?;
+    Ok((!is_free).then(|| holder(fd.as_fd()).map_or(Usage::Exclusive, Usage::Locked)))
+}
+
+/// The file that is the disk of a loop device, or of one that this is a partition of.
+fn backing_file(number: u64) -> Option<PathBuf> {
+    let folder = device_folder((major(number), minor(number))).canonicalize().ok()?;
+    let file = [folder.join("loop"), folder.parent()?.join("loop")]
+        .iter()
+        .find_map(|folder| read_to_string(folder.join("backing_file")).ok())?;
+    Some(file.trim_end_matches('\n').into())
+}
+
+/// True for a block device that cannot be written to.
+pub(crate) fn is_read_only(path: &Path) -> io::Result<bool> {
+    let number = metadata(path)?.rdev();
+    let said = read_to_string(device_folder((major(number), minor(number))).join("ro"));
+    Ok(said.is_ok_and(|said| said.trim_end() == "1"))
+}
+
+/// What sysfs has of the device with these numbers.
+fn device_folder((major, minor): (u32, u32)) -> PathBuf {
+    PathBuf::from(format!("/sys/dev/block/{major}:{minor}"))
 }
 
 /// The loop device whose disk the file at `path` is.

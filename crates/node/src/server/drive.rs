@@ -72,7 +72,7 @@ impl Drive {
         options: DiskOptions,
         tell: &Sender<String>,
     ) -> Result<Self, ServerError> {
-        let file = Arc::new(disk::File::open(path, disk::Access::Write, None)?);
+        let file = Arc::new(disk::File::open_drive(path, disk::Access::Write)?);
         let opened = DiskDrive::open(file.clone(), options).await;
         let drive = opened.map_err(|error| disk_error(path, &file, error))?;
         let (name, tell) = (path.display().to_string(), tell.clone());
