@@ -25,7 +25,7 @@ use crate::pending::{Pending, durable};
 use crate::permit::Permit;
 use crate::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::store::{Ack, Found, Store};
-use crate::summary::{SUMMARY_ENTRY_BYTES, summary_numbers};
+use crate::summary::{SUMMARY_ENTRY_BYTES, Summary, summary_numbers};
 use crate::undo::{Failed, FailedValue, Revocable};
 use crate::write::{Condition, Version, Write};
 use base::{Buf, Key};
@@ -113,6 +113,8 @@ struct Size {
     kind: Kind,
     headers: usize,
     values: u64,
+    /// Of these the longest.
+    longest: u32,
     /// Page numbers after the page that is open.
     pages: u32,
 }
@@ -120,7 +122,7 @@ struct Size {
 impl Size {
     fn new(layout: Layout, writes: &[BatchWrite]) -> Self {
         // Those already in the open page may take all of it, so the batch begins on the next.
-        let mut size = Self { kind: Kind::Tombstone, headers: 0, values: 0, pages: 0 };
+        let mut size = Self { kind: Kind::Tombstone, headers: 0, values: 0, longest: 0, pages: 0 };
         let mut page = PageBuilder::new(layout);
         // What joins the open page leaves others together than here, and so longer pages, where
         // pages are frames: each may be as long as those that records share.
@@ -130,6 +132,7 @@ impl Size {
             let (header_len, value_len) = (write.header_len(), write.value_len());
             size.headers += header_len;
             size.values += u64::from(value_len);
+            size.longest = size.longest.max(value_len);
             if write.kind() == Kind::Value {
                 size.kind = Kind::Value;
             }
@@ -233,9 +236,10 @@ impl State {
 }
 
 impl Store {
-    /// The most bytes of a batch: those of its values, and for each member 32 bytes and the key,
-    /// and 8 if it expires, rounded up to 8. Any batch of no more fits any empty extent, whatever
-    /// the sizes of its members.
+    /// The most bytes of any batch: those of its values, and for each member 32 bytes and the key,
+    /// and 8 if it expires, rounded up to 8. One of no more fits any empty extent, whatever the
+    /// sizes of its members. The longest value of a batch need not be counted, if the batch fits
+    /// an empty extent with it: see [`Self::takes_batch`].
     pub fn batch_bytes_max(&self) -> u64 {
         // Pages may stay half empty, so the records take at most half of the extent, and their
         // headers a quarter of it once more in its summary.
@@ -252,6 +256,18 @@ impl Store {
             Ack::Program => extent,
             Ack::Buffer { bytes } => extent.min(bytes),
         }
+    }
+
+    /// Whether a batch is not too long.
+    pub fn takes_batch(&self, writes: &[BatchWrite]) -> bool {
+        self.takes(writes.len(), Size::new(self.log.layout, writes))
+    }
+
+    fn takes(&self, members: usize, size: Size) -> bool {
+        let (bytes, max) = (size.bytes(), self.batch_bytes_max());
+        let is_short = bytes <= max
+            || bytes - u64::from(size.longest) <= max && self.log.fits_empty_extent(size);
+        is_short && members <= self.batch_records_max() as usize
     }
 
     /// The most members of a batch.
@@ -309,9 +325,9 @@ impl Store {
         if writes.iter().any(|write| write.value_len() > max) {
             return Err(Error::ValueTooLong { max });
         }
-        let (max_bytes, max_records) = (self.batch_bytes_max(), self.batch_records_max());
         let size = Size::new(self.log.layout, writes);
-        if writes.len() > max_records as usize || size.bytes() > max_bytes {
+        if !self.takes(writes.len(), size) {
+            let (max_bytes, max_records) = (self.batch_bytes_max(), self.batch_records_max());
             return Err(Error::BatchTooLong { max_bytes, max_records });
         }
         let mut names: Vec<_> = writes.iter().map(|write| (write.space, &write.key)).collect();
@@ -586,14 +602,26 @@ impl Log {
     /// True when the open extent of hosts takes the batch and then still its summary.
     fn has_room_for(&self, state: &State, size: Size) -> bool {
         let Some(frontier) = &state.frontiers[Stream::Host as usize] else { return false };
+        let open = frontier.builder.numbers().max(self.layout.shared_numbers());
+        let next = self.layout.aligned(self.layout.aligned(frontier.page) + open);
+        self.fits_from(next, frontier.summary.bytes(), size)
+    }
+
+    /// The same of an extent that nothing was appended to.
+    fn fits_empty_extent(&self, size: Size) -> bool {
+        let next = self.layout.aligned(self.layout.shared_numbers());
+        self.fits_from(next, Summary::default().bytes(), size)
+    }
+
+    /// True when the batch fits behind the page before `next`, with a summary of which the pages
+    /// before the open one have taken `summary_bytes`.
+    fn fits_from(&self, next: u32, summary_bytes: usize, size: Size) -> bool {
         // The headers of the open page are not in the summary yet, and as for a long record two
         // more pages are kept for what others add.
         let page = SUMMARY_ENTRY_BYTES + self.layout.headers_max();
         let entries = size.pages as usize * SUMMARY_ENTRY_BYTES;
-        let summary = frontier.summary.bytes() + 3 * page + entries + size.headers;
+        let summary = summary_bytes + 3 * page + entries + size.headers;
         let reserved = summary_numbers(self.layout, summary);
-        let open = frontier.builder.numbers().max(self.layout.shared_numbers());
-        let next = self.layout.aligned(self.layout.aligned(frontier.page) + open);
         next + size.pages + reserved <= self.shape.pages_per_extent
     }
 }

@@ -61,9 +61,9 @@ impl FramesOnBlocks {
         format::format(blocks, format).await
     }
 
-    /// How many extents a drive of all blocks would have. Nothing is written.
-    pub fn extents_of(blocks: &dyn Blocks, format: &Format) -> Result<u32, OpenError> {
-        format::extents_of(blocks, format).map(|(_, extents)| extents)
+    /// Whether a drive of all blocks would have so many `extents`. Nothing is written.
+    pub fn check_room(blocks: &dyn Blocks, format: &Format, extents: u32) -> Result<(), OpenError> {
+        format::extents_of(blocks, format, extents).map(|_| ())
     }
 
     /// What the superblock on `blocks` says. Reads that alone.

@@ -107,15 +107,6 @@ pub enum DiskError {
     /// What is on it cannot be read, or nothing can be written.
     #[error(transparent)]
     Store(#[from] engine::Error),
-    /// It has no room for pairs.
-    #[error(
-        "{found} extents are too few for a drive, which has {DISK_DRIVE_EXTENTS_MIN} at least: \
-         make it larger"
-    )]
-    TooFewExtents {
-        /// Extents that fit.
-        found: u32,
-    },
 }
 
 /// A drive of pairs on the blocks of a disk or a file, without delays of its own. The reactor that
@@ -139,11 +130,7 @@ pub struct DiskDriveShare {
 impl DiskDrive {
     /// Whether a drive can be made of `blocks`. Nothing is written.
     pub fn check_size(blocks: &dyn Blocks, format: Format) -> Result<(), DiskError> {
-        let found = FramesOnBlocks::extents_of(blocks, &format)?;
-        if found < DISK_DRIVE_EXTENTS_MIN {
-            return Err(DiskError::TooFewExtents { found });
-        }
-        Ok(())
+        Ok(FramesOnBlocks::check_room(blocks, &format, DISK_DRIVE_EXTENTS_MIN)?)
     }
 
     /// Makes an empty drive of all of `blocks`, with the key space of namespace 1.

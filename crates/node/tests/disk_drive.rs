@@ -212,9 +212,12 @@ fn after_an_opening_what_is_overwritten_is_not_read_key_by_key_either() {
 #[test]
 fn a_drive_without_room_for_pairs_is_refused() {
     Reactor::new(None).run(async {
-        let found = DISK_DRIVE_EXTENTS_MIN - 1;
-        let small = DiskDrive::format(Counting::new(found.into()), FORMAT).await;
-        assert_eq!(small.unwrap_err(), DiskError::TooFewExtents { found });
+        let blocks = Counting::new(u64::from(DISK_DRIVE_EXTENTS_MIN) - 1);
+        let found = blocks.shape().blocks * u64::from(blocks.shape().block_bytes);
+        let small = DiskDrive::format(blocks, FORMAT).await.unwrap_err();
+        // Around the extents: what lies before them, a superblock and a ledger twice.
+        let needed = u64::from(DISK_DRIVE_EXTENTS_MIN) * EXTENT_BYTES + 12_288 + 8_192;
+        assert_eq!(small, DiskError::Medium(OpenError::TooSmall { found, needed }));
         let blocks = Counting::new(DISK_DRIVE_EXTENTS_MIN.into());
         let refused = DiskDrive::open(blocks.clone(), DiskOptions::default()).await.unwrap_err();
         assert_eq!(refused, DiskError::Medium(OpenError::NotADrive));

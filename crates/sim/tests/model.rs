@@ -417,7 +417,7 @@ impl Run {
 
     /// What a batch must come to, unless there is no space.
     fn expected_of(&self, writes: &[BatchWrite], store: &Store) -> Result<(), Error> {
-        let mut bytes = 0;
+        let (mut bytes, mut longest) = (0, 0);
         let mut names = BTreeSet::new();
         let max = store.value_bytes_max();
         for BatchWrite { key, op, .. } in writes {
@@ -431,9 +431,17 @@ impl Run {
             let fixed = if write.expires.is_some() { 40 } else { 32 };
             let header = (fixed + key.as_bytes().len() as u64).next_multiple_of(8);
             bytes += header + u64::from(len);
+            longest = longest.max(u64::from(len));
         }
         let (max_bytes, max_records) = (store.batch_bytes_max(), store.batch_records_max());
-        let too_long = bytes > max_bytes || writes.len() > max_records as usize;
+        let is_short = writes.len() <= max_records as usize;
+        // What a long value leaves of an extent is for the store to know.
+        let too_long = !store.takes_batch(writes);
+        if bytes <= max_bytes && is_short {
+            assert!(!too_long, "a batch of {bytes} bytes fits any extent");
+        } else if bytes - longest > max_bytes || !is_short {
+            assert!(too_long, "a batch has {bytes} bytes of which one value has {longest}");
+        }
         if writes.len() > 1 && too_long {
             return Err(Error::BatchTooLong { max_bytes, max_records });
         }

@@ -51,19 +51,27 @@ fn make(args: &FormatArgs) -> Result<Output, Failure> {
 fn prepare(args: &FormatArgs, found: &Found) -> Result<(), Failure> {
     let path = &args.path;
     match (found, args.size) {
+        (Found::Absent, Some(0)) => {
+            Err(Failure::Refused("a file of 0 bytes is no drive: make it larger".into()))
+        }
+        (Found::NotADisk, _) => Err(refusal(path, found, "name another file or block device")),
         (Found::Absent, Some(bytes)) => create(path, bytes).map_err(Failure::refused),
         (Found::Absent, None) => Err(Failure::Refused(format!(
             "{} does not exist: --size says how large a file to make",
             shown(path)
         ))),
+        (Found::Empty, _) if fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() == 0) => {
+            Err(Failure::Refused(format!(
+                "{} is a file of 0 bytes: remove it, and --size says how large a one to make",
+                shown(path)
+            )))
+        }
         (_, Some(_)) => Err(Failure::Refused(format!(
             "{} is there and has a size: leave --size out",
             shown(path)
         ))),
         (Found::Empty, None) => Ok(()),
-        (Found::Used(_) | Found::NotADisk, None) => {
-            Err(refusal(path, found, "name another file or block device"))
-        }
+        (Found::Used(_), None) => Err(refusal(path, found, "name another file or block device")),
         (_, None) if args.force => Ok(()),
         (_, None) => Err(refusal(path, found, "--force overwrites it")),
     }

@@ -283,7 +283,7 @@ fn a_batch_is_refused_as_a_whole_and_changes_nothing() {
             (vec![member(), delete(SPACES[0], 1)], Err(Error::BatchRepeatsKey)),
             (vec![member(), put(KeySpaceId(9), 1, value(1, 1))], Err(Error::NoKeySpace)),
             (vec![member(), put(KeySpaceId(0), 1, value(1, 1))], Err(Error::KeySpaceReserved)),
-            ((0..4).map(|n| put(SPACES[0], n, value(fits, n))).collect(), too_long),
+            ((0..5).map(|n| put(SPACES[0], n, value(fits, n))).collect(), too_long),
             ((0..=u64::from(max_records)).map(|n| delete(SPACES[0], n)).collect(), too_long),
         ];
         let usage = store.usage();
@@ -312,6 +312,36 @@ fn a_batch_of_nothing_or_of_one_is_no_more_than_that() {
         assert_eq!(write(&store, vec![delete(SPACES[0], 1)]).await, Ok(()));
         assert_eq!(found(&store, SPACES[0], 1).await, None);
         check_counts(&store, 0);
+    });
+}
+
+/// A value of any length may be stored together with the condition that others are met.
+#[test]
+fn the_longest_value_of_a_batch_is_not_counted() {
+    let medium = Arc::new(Wary::new(SMALL));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        let (max, longest) = (store.batch_bytes_max(), store.value_bytes_max());
+        assert!(u64::from(longest) > max);
+        let with = |len: u32, more: u32| {
+            let keep = BatchOp::Keep { condition: Condition::MustNotExist };
+            let others = (2..2 + more).map(|n| put(SPACES[1], n.into(), value(len / 8, n.into())));
+            let keep = BatchWrite { space: SPACES[1], key: key(1), op: keep };
+            [put(SPACES[0], 1, value(len, 1)), keep].into_iter().chain(others).collect::<Vec<_>>()
+        };
+        let len = longest - 100;
+        assert_eq!(write(&store, with(len, 0)).await, Ok(()));
+        assert_eq!(found(&store, SPACES[0], 1).await, content(&value(len, 1)));
+        assert_eq!(write(&store, with(longest / 2, 1)).await, Ok(()));
+        // Whatever is taken fits, and what would not fit is refused.
+        for more in 0..40 {
+            for len in [longest, longest - 1, longest / 2, longest / 3] {
+                let writes = with(len, more);
+                let takes = store.takes_batch(&writes);
+                let done = write(&store, writes).await;
+                assert_eq!(takes, !matches!(done, Err(Error::BatchTooLong { .. })), "{more} {len}");
+            }
+        }
     });
 }
 

@@ -63,8 +63,12 @@ impl DriveInfo {
 /// The class of all that is written here: somebody waits for it.
 const CLASS: Class = Class::HostWrite;
 
-/// How long the extents of a drive of all blocks would be, and how many.
-pub(super) fn extents_of(blocks: &dyn Blocks, format: &Format) -> Result<(u64, u32), OpenError> {
+/// How long the extents of a drive of all blocks would be, and how many: `least` or more.
+pub(super) fn extents_of(
+    blocks: &dyn Blocks,
+    format: &Format,
+    least: u32,
+) -> Result<(u64, u32), OpenError> {
     let shape = blocks.shape();
     let size_bytes = size_bytes(shape);
     let extent_bytes = format.extent_bytes.unwrap_or_else(|| usual_extent_bytes(size_bytes));
@@ -75,15 +79,17 @@ pub(super) fn extents_of(blocks: &dyn Blocks, format: &Format) -> Result<(u64, u
     if !is_possible {
         return Err(OpenError::Sizes);
     }
-    match extents_on(size_bytes, extent_bytes) {
-        0 => Err(OpenError::TooSmall { found: size_bytes, needed: least_bytes(extent_bytes) }),
-        extents => Ok((extent_bytes, extents)),
+    let extents = extents_on(size_bytes, extent_bytes);
+    if extents < least {
+        let needed = least_bytes(least, extent_bytes);
+        return Err(OpenError::TooSmall { found: size_bytes, needed });
     }
+    Ok((extent_bytes, extents))
 }
 
 /// Makes an empty drive of all blocks, whatever they held. A loss of power meanwhile leaves none.
 pub(super) async fn format(blocks: Arc<dyn Blocks>, format: Format) -> Result<(), OpenError> {
-    let (extent_bytes, extents) = extents_of(&*blocks, &format)?;
+    let (extent_bytes, extents) = extents_of(&*blocks, &format, 1)?;
     let size_bytes = size_bytes(blocks.shape());
     let superblock = Superblock {
         id: format.id,
@@ -152,7 +158,7 @@ pub(super) async fn superblocks(blocks: &dyn Blocks) -> Vec<(u64, Result<Copy, E
 pub(super) async fn probe(blocks: &dyn Blocks) -> Result<Superblock, OpenError> {
     let shape = blocks.shape();
     let size_bytes = size_bytes(shape);
-    if size_bytes < least_bytes(EXTENT_BYTES_MIN) || !is_block(shape.block_bytes) {
+    if size_bytes < least_bytes(1, EXTENT_BYTES_MIN) || !is_block(shape.block_bytes) {
         return Err(OpenError::NotADrive);
     }
     let (mut copies, mut unread) = (Vec::new(), None);

@@ -95,9 +95,10 @@ pub(super) fn extents_on(size_bytes: u64, extent_bytes: u64) -> u32 {
     u32::try_from(extents).expect("extents of 32 KiB are counted in 32 bits")
 }
 
-/// The least bytes for one extent of this size.
-pub(super) const fn least_bytes(extent_bytes: u64) -> u64 {
-    EXTENTS_START + extent_bytes + ledgers_bytes(1) + NOTE_BYTES as u64
+/// The least bytes for so many extents of this size.
+pub(super) const fn least_bytes(extents: u32, extent_bytes: u64) -> u64 {
+    let extents = extents as u64;
+    EXTENTS_START + extents * extent_bytes + ledgers_bytes(extents) + NOTE_BYTES as u64
 }
 
 impl Layout {
@@ -219,7 +220,11 @@ mod tests {
             assert_eq!(layout.frame_start(first), layout.extent_start(last) + 4_096);
             assert_eq!(layout.frame_start(first) + frames, layout.second_mark(last));
             assert_eq!(extents_on(size_bytes - 4_096, extent_bytes), 9);
-            assert_eq!(extents_on(least_bytes(extent_bytes), extent_bytes), 1);
+            for extents in [1, 16, 129] {
+                let least = least_bytes(extents, extent_bytes);
+                assert_eq!(extents_on(least, extent_bytes), extents);
+                assert_eq!(extents_on(least - 4_096, extent_bytes), extents - 1);
+            }
         }
     }
 

@@ -39,7 +39,7 @@ pub enum OpenError {
          from a copy"
     )]
     TwoDrives,
-    /// There is no room for one extent.
+    /// There is no room for as many extents as it has at least.
     #[error("{found} bytes are too few for a drive: it needs {needed}")]
     TooSmall {
         /// Bytes of the blocks.
