@@ -30,7 +30,6 @@ mod error;
 mod file;
 mod lock;
 mod open;
-mod patience;
 mod probe;
 mod sectors;
 

@@ -1,8 +1,8 @@
 use crate::error::OpenError;
 use crate::lock::{holder, lock};
-use crate::patience::patiently;
 use crate::probe::{Usage, foreign, is_read_only, other_usage, usage};
 use crate::sectors::Sectors;
+use reactor::patiently;
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, fstat, ioctl_blkpbszget, open, seek};
 use rustix::io::Errno;
 use std::io;

@@ -8,7 +8,7 @@ pub use content::{KVASIR_MAGIC, KVASIR_MAGIC_AT};
 pub use usage::Usage;
 pub(crate) use usage::{is_read_only, other_usage, usage};
 
-use crate::patience::patiently;
+use reactor::patiently;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 

@@ -1,4 +1,5 @@
 use crate::driver;
+use crate::patience::patiently;
 use crate::tcp::{FLAGS, TcpStream, ip_address, socket};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -47,10 +48,10 @@ impl TcpListener {
     /// Listens at `address`; at port 0, where the system likes. An address whose last connections
     /// are still closing can be used again.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        let fd = socket(&address)?;
-        sockopt::set_socket_reuseaddr(&fd, true)?;
-        bind(&fd, &address)?;
-        listen(&fd, BACKLOG)?;
+        let is_taken = |fd: &io::Result<_>| {
+            fd.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+        };
+        let fd = patiently(|| listening(address), is_taken)?;
         Ok(Self { fd, is_closed: Cell::new(false) })
     }
 
@@ -89,6 +90,14 @@ impl TcpListener {
             let _ = shutdown(&self.fd, Shutdown::Both);
         }
     }
+}
+
+fn listening(address: SocketAddr) -> io::Result<OwnedFd> {
+    let fd = socket(&address)?;
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    bind(&fd, &address)?;
+    listen(&fd, BACKLOG)?;
+    Ok(fd)
 }
 
 impl Drop for TcpListener {
