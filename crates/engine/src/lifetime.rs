@@ -38,6 +38,11 @@ impl Store {
         lifetime
     }
 
+    /// What hosts moved since it was opened, whatever they came by.
+    pub fn host_traffic(&self) -> Traffic {
+        self.counters.traffic()
+    }
+
     /// The same without what was moved since it was opened, if it was opened by a checkpoint.
     pub fn lifetime_before(&self) -> Option<Lifetime> {
         self.before.get()

@@ -8,6 +8,7 @@ use super::status::RedisStatus;
 use base::Nanos;
 use controller::{AssociationCensus, Subsystems, Work};
 use engine::{CacheCounts, Scrubbed};
+use media::Traffic;
 use reactor::{NoticeEnd, NoticeWriter};
 use spec::CommandSet;
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ pub(super) struct DeviceCensus {
     /// Bytes programmed and read, where there is flash.
     pub(super) programmed: Option<u64>,
     pub(super) read: Option<u64>,
+    /// What hosts moved of a disk, its Redis clients too.
+    pub(super) pairs: Option<Traffic>,
     pub(super) space: Option<Space>,
     pub(super) scrubbed: Option<Scrubbed>,
     pub(super) cache: Option<CacheCounts>,
@@ -69,6 +72,7 @@ impl DeviceCensus {
             work: subsystems.work_of(controller),
             programmed: drive.programmed_bytes(),
             read: drive.read_bytes(),
+            pairs: drive.pairs_traffic(),
             space: drive.space(),
             scrubbed: drive.scrubbed(),
             cache: drive.cache_counts(),

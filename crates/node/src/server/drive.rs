@@ -8,6 +8,7 @@ use crate::{
 use clock::Monitor;
 use controller::{Controller, FlashFigures};
 use engine::{CacheCounts, Scrubbed};
+use media::Traffic;
 use std::io::Write;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -155,6 +156,12 @@ impl Drive {
             Self::Memory(_) => None,
             Self::Disk(disk) => Some(disk.file.counters().read_bytes),
         }
+    }
+
+    /// What hosts moved of the pairs on a disk since it is served.
+    pub(super) fn pairs_traffic(&self) -> Option<Traffic> {
+        let Self::Disk(disk) = self else { return None };
+        Some(disk.drive.store().host_traffic())
     }
 
     /// What the pairs on a disk take of it, once they are more than an extent has.

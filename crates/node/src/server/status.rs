@@ -6,6 +6,7 @@ use super::desk::Facts;
 use base::Nanos;
 use controller::{AssociationCensus, Work};
 use engine::{CacheCounts, Scrubbed};
+use media::Traffic;
 use reactor::Load;
 use resp::ClientCensus;
 use serde::{Deserialize, Serialize};
@@ -76,7 +77,8 @@ pub struct DeviceStatus {
     pub work: WorkStatus,
     /// Bytes of data programmed into its flash, or written to its disk; none where it has neither.
     pub flash_bytes_programmed: Option<u64>,
-    /// The same for each byte that hosts wrote; none before they have.
+    /// The same for each byte that hosts wrote; none before they have, nor where Redis clients
+    /// have a part in it that is not counted, as of emulated flash.
     pub write_amplification: Option<f64>,
     /// Bytes of data read from its flash or disk, for whatever reason; none where it has neither.
     #[serde(default)]
@@ -318,19 +320,29 @@ impl DeviceStatus {
             bytes: namespace.bytes,
         });
         let work = WorkStatus::from(device.work);
+        let hosts = device.hosts();
         Self {
             name: name.to_owned(),
             namespaces: namespaces.collect(),
             work,
             flash_bytes_programmed: device.programmed,
-            write_amplification: device.programmed.and_then(|all| ratio(all, work.bytes_written)),
+            write_amplification: device.programmed.and_then(|all| ratio(all, hosts?.written_bytes)),
             flash_bytes_read: device.read,
-            read_amplification: device.read.and_then(|all| ratio(all, work.bytes_read)),
+            read_amplification: device.read.and_then(|all| ratio(all, hosts?.read_bytes)),
             space_amplification: device.space.and_then(|it| ratio(it.taken_bytes, it.live_bytes)),
             scrub: device.scrubbed.map(ScrubStatus::from),
             cache: device.cache.map(CacheStatus::from),
             redis: device.redis.clone(),
         }
+    }
+}
+
+impl DeviceCensus {
+    /// What hosts moved of its data; none where Redis clients have a part in it that nobody counts.
+    fn hosts(&self) -> Option<Traffic> {
+        let (read_bytes, written_bytes) = (self.work.bytes_read, self.work.bytes_written);
+        let by_nvme = self.redis.is_none().then_some(Traffic { read_bytes, written_bytes });
+        self.pairs.or(by_nvme)
     }
 }
 
