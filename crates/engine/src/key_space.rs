@@ -170,6 +170,7 @@ impl Store {
             return kept;
         }
         self.index.drop_table(table);
+        self.log.values.forget_table(table);
         self.log.state().uncount_table(table);
         self.wake_cleaner_when_low();
         Ok(())

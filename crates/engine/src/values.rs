@@ -26,11 +26,18 @@ const VALUE_BYTES: u64 = 1 << 10;
 /// A value with what its record's header says.
 #[derive(Clone, Debug)]
 pub(crate) struct Cached {
+    table: TableId,
     key: Key,
     place: Place,
     pub(crate) value: Buf,
     pub(crate) expires: Option<UnixMillis>,
     pub(crate) sequence: Sequence,
+}
+
+impl Cached {
+    fn is_of(&self, table: TableId, key: &Key) -> bool {
+        (self.table, &self.key) == (table, key)
+    }
 }
 
 /// Where a record is, in which life of its extent.
@@ -167,7 +174,7 @@ impl Values {
     fn cached(&self, address: Address, header: &Header<'_>, value: &Buf) -> Option<Cached> {
         let (key, place) = (Key::new(header.key).ok()?, self.place(address));
         let (expires, sequence) = (header.expires, header.sequence);
-        Some(Cached { key, place, value: alone(value)?, expires, sequence })
+        Some(Cached { table: header.table, key, place, value: alone(value)?, expires, sequence })
     }
 
     /// What the record of `key` at `address` holds, if that is known.
@@ -185,7 +192,7 @@ impl Values {
     pub(crate) fn get_known(&self, table: TableId, key: &Key, address: Address) -> Option<Cached> {
         let mut kept = self.kept()?;
         let known = kept.entries.get(&slot(table, key.as_bytes()))?;
-        let is_it = known.place == self.place(address) && known.key == *key;
+        let is_it = known.place == self.place(address) && known.is_of(table, key);
         let cached = is_it.then(|| known.clone())?;
         kept.hits += 1;
         Some(cached)
@@ -197,7 +204,7 @@ impl Values {
         let (from, to) = (self.place(from), self.place(to));
         if let Some(mut known) = kept.entries.peek_mut(&slot(table, key.as_bytes()))
             && known.place == from
-            && known.key == *key
+            && known.is_of(table, key)
         {
             known.place = to;
         }
@@ -207,6 +214,13 @@ impl Values {
     pub(crate) fn forget(&self, table: TableId, key: &[u8]) {
         if let Some(mut kept) = self.kept() {
             kept.entries.remove(&slot(table, key));
+        }
+    }
+
+    /// None of the keys of `table` is there any more.
+    pub(crate) fn forget_table(&self, table: TableId) {
+        if let Some(mut kept) = self.kept() {
+            kept.entries.retain(|_, known| known.table != table);
         }
     }
 
@@ -290,11 +304,17 @@ mod tests {
         assert_eq!((value_of(b"l", 2), value_of(b"l", 5)), (None, None));
         assert_eq!(value_of(b"l", 4), Some(b"b".to_vec()));
 
+        note(b"m", 7, Some(b"d"));
+        values.forget_table(other);
+        assert_eq!(value_of(b"m", 7), Some(b"d".to_vec()));
         note(b"k", 6, None);
         values.forget(TableId::STORE, b"l");
         assert_eq!((value_of(b"k", 3), value_of(b"l", 4)), (None, None));
         let counts = values.counts();
-        assert_eq!((counts.hits, counts.misses, counts.bytes), (2, 8, 0));
+        assert_eq!((counts.hits, counts.misses), (3, 8));
+        assert!(counts.bytes > 0, "that of one key");
+        values.forget_table(TableId::STORE);
+        assert_eq!(values.counts().bytes, 0);
     }
 
     #[test]
