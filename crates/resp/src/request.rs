@@ -71,6 +71,12 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// True for what a browser sends: a page that somebody looks at must not make the drive do what
+    /// stands in the body of its request.
+    pub(crate) fn is_of_a_browser(&self) -> bool {
+        [&b"post"[..], b"host:"].iter().any(|name| self.arg(0).eq_ignore_ascii_case(name))
+    }
+
     /// True when an argument is longer than any value.
     pub(crate) fn is_too_long(&self) -> bool {
         self.args.iter().any(|arg| matches!(arg, Arg::TooLong))

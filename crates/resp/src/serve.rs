@@ -115,6 +115,9 @@ impl<S: Stream> Connection<S> {
                     continue;
                 }
                 self.finish(&mut run, door, session).await;
+                if request.is_of_a_browser() {
+                    return Ended::Refused;
+                }
                 if !run.take(door, session, request) {
                     // Boxed, as the others: a client that waits keeps no room for what it may ask.
                     let reply = Box::pin(execute(door, session, request)).await;
