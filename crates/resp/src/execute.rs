@@ -1,4 +1,4 @@
-use crate::command::{AT_ONCE, Call, Command, Outcome};
+use crate::command::{AT_ONCE, Call, Command, NO_KEYS, Outcome};
 use crate::door::Door;
 use crate::failure::{Failure, quoted};
 use crate::numbering::CommandNumber;
@@ -44,10 +44,15 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
             return Reply::error("ERR the commands of a transaction take too much memory");
         }
         queue.requests.push(kept);
+        session.show(door, number);
         return Reply::status("QUEUED");
     }
     let began = clock::host_now();
     let reply = once(door, session, command, request).await.unwrap_or_else(Failure::reply);
+    if command.keys == NO_KEYS {
+        // It may be another client now.
+        session.show(door, number);
+    }
     door.watch(session.id, number, since(began), &reply, || request.rest(0));
     reply
 }

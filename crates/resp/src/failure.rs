@@ -76,7 +76,11 @@ fn text_of(error: Error) -> String {
         }
         Error::ValueTooLong { max } => format!("ERR a value has at most {max} bytes"),
         Error::BatchTooLong { max_bytes, max_records } => {
-            format!("ERR what happens at once has at most {max_records} keys and {max_bytes} bytes")
+            format!(
+                "ERR what happens at once changes or relies on at most {max_records} records of \
+                 the drive, of which a key has one or more, and has at most {max_bytes} bytes \
+                 beside its longest value"
+            )
         }
         Error::Unrecovered | Error::Unwritten => format!("ERR I/O: {error}"),
         Error::KeyNotFound

@@ -67,7 +67,7 @@ fn line(id: u64, client: &Client) -> String {
     format!(
         "id={id} addr={peer} laddr={local} name={name} age={age} idle={idle} flags={flags} \
          db={database} sub=0 psub=0 ssub=0 multi={queued} qbuf={query} qbuf-free={free} \
-         multi-mem={of_queue} omem={output} tot-mem={all} events={events} cmd={command} \
-         user={user} redir=-1 resp={protocol} lib-name={library} lib-ver={version}\n"
+         argv-mem=0 multi-mem={of_queue} obl=0 oll=0 omem={output} tot-mem={all} events={events} \
+         cmd={command} user={user} redir=-1 resp={protocol} lib-name={library} lib-ver={version}\n"
     )
 }

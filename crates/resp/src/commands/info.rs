@@ -184,7 +184,7 @@ fn keyspace(door: &Door) -> Result<String, Failure> {
     for database in 0..door.settings().databases {
         let keys = keys_of(door, Door::space(database))?;
         if keys > 0 {
-            line(&mut lines, format_args!("db{database}:keys={keys}"));
+            line(&mut lines, format_args!("db{database}:keys={keys},avg_ttl=0"));
         }
     }
     Ok(lines)

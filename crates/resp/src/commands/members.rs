@@ -1,5 +1,6 @@
 //! What commands of hashes and of sorted sets have in common.
 
+use super::scan::cursor_of;
 use crate::collection::{Collection, Entry, Kind, Nodes};
 use crate::command::{Call, Outcome};
 use crate::failure::Failure;
@@ -50,8 +51,7 @@ pub(super) async fn scan(
     kind: Kind,
     part: impl Fn(&Entry) -> Option<(Buf, Part)>,
 ) -> Outcome {
-    let cursor = std::str::from_utf8(call.request.arg(2)).ok().and_then(|text| text.parse().ok());
-    let cursor: u64 = cursor.ok_or_else(|| Failure::told("ERR invalid cursor"))?;
+    let cursor = cursor_of(call.request.arg(2))?;
     let key = call.key(1)?;
     let nothing = || Reply::Array(vec![Reply::text("0"), Reply::Array(Vec::new())]);
     let Some(mut found) = call.collection(kind, &key).await? else { return Ok(nothing()) };

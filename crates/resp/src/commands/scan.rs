@@ -64,11 +64,20 @@ impl<'a> Wanted<'a> {
     }
 }
 
+/// A cursor as a client says it: a negative one counts from the end, as Redis has it.
+pub(super) fn cursor_of(arg: &[u8]) -> Result<u64, Failure> {
+    let text = std::str::from_utf8(arg).unwrap_or_default();
+    let cursor = match text.strip_prefix('-') {
+        Some(number) => number.parse().map(u64::wrapping_neg),
+        None => text.parse(),
+    };
+    cursor.map_err(|_| Failure::told("ERR invalid cursor"))
+}
+
 /// The cursor is the greatest hash of the keys that were returned, so nothing is remembered for
 /// whoever scans: the keys of greater hashes are left.
 async fn scan(call: Call<'_>) -> Outcome {
-    let cursor = std::str::from_utf8(call.request.arg(1)).ok().and_then(|text| text.parse().ok());
-    let cursor: u64 = cursor.ok_or_else(|| Failure::told("ERR invalid cursor"))?;
+    let cursor = cursor_of(call.request.arg(1))?;
     let wanted = Wanted::parse(&call)?;
     let mut after = (cursor > 0).then_some(cursor);
     let mut keys = Vec::new();

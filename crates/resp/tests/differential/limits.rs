@@ -161,3 +161,58 @@ fn there_are_as_many_clients_as_there_may_be() {
         assert!(told.ends_with("number of clients, try with 10000"), "{told}");
     });
 }
+
+/// That there are collections makes no string shorter, whatever stores it.
+#[test]
+fn the_longest_string_may_be_stored_by_any_command_beside_collections() {
+    Reactor::new(None).run(async {
+        let door = door(1).await;
+        let mut client = Client::connect(&door, 1);
+        let max = text_after(&mut client, "config get proto-max-bulk-len").await;
+        let max: usize = max.parse().expect("it is a number");
+        client.ask(&line("hset h f v"), 1).await;
+        let value = || vec![b'v'; max];
+        let words = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        let with = |before: &[&str], after: &[&str]| {
+            let mut all: Words = words(before);
+            all.push(value());
+            all.extend::<Words>(words(after));
+            encoded(&all)
+        };
+        let stored = [
+            with(&["set", "a"], &[]),
+            with(&["setnx", "b"], &[]),
+            with(&["setex", "c", "100"], &[]),
+            with(&["set", "d"], &["NX"]),
+            with(&["append", "e"], &[]),
+            with(&["mset", "f"], &[]),
+            line("rename f g"),
+            with(&["set", "h"], &[]),
+            with(&["getset", "i"], &[]),
+        ];
+        for (asked, key) in stored.into_iter().zip(["a", "b", "c", "d", "e", "f", "g", "h", "i"]) {
+            let answer = client.ask(&asked, 1).await.remove(0);
+            assert!(!matches!(answer, Answer::Error(_)), "{key}: {answer}");
+            let len = client.ask(&line(&format!("strlen {key}")), 1).await.remove(0);
+            assert_eq!(len, Answer::Integer(i64::try_from(max).expect("it is small")), "{key}");
+            // There is room for few of them.
+            if key != "f" {
+                client.ask(&line(&format!("del {key}")), 1).await;
+            }
+        }
+        let mut one_more: Words = words(&["hset", "h2", "f"]);
+        one_more.push(vec![b'v'; max - 1_024]);
+        assert_eq!(client.ask(&encoded(&one_more), 1).await, [Answer::Integer(1)]);
+    });
+}
+
+/// The second of two that are answered.
+async fn text_after(client: &mut Client, asked: &str) -> String {
+    match client.ask(&line(asked), 1).await.remove(0) {
+        Answer::Array(mut pair) => match pair.pop() {
+            Some(Answer::Bulk(text)) => String::from_utf8(text).expect("it is a text"),
+            other => panic!("no text: {other:?}"),
+        },
+        other => panic!("no pair: {other:?}"),
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use std::env;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -65,6 +65,24 @@ impl Client {
         let is_over = matches!(self.stream.read(&mut [0; 1]), Ok(0));
         self.stream.set_read_timeout(None).expect("there may be none");
         is_over
+    }
+
+    /// Sends `bytes`, and reads nothing.
+    pub(crate) fn say(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("redis-server listens");
+    }
+
+    /// Whether the connection is over, or is within a second; what came before is passed over.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        let limit = Some(Duration::from_secs(1));
+        self.stream.set_read_timeout(limit).expect("it is a limit");
+        loop {
+            match self.stream.read(&mut [0; 1_024]) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) => return error.kind() == ErrorKind::ConnectionReset,
+            }
+        }
     }
 
     /// Sends `bytes`, and returns so many answers.

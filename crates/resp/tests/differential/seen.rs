@@ -337,6 +337,61 @@ fn number_of(answer: &Answer) -> String {
     answer.to_string().trim_start_matches(':').to_owned()
 }
 
+/// A page that somebody looks at can have the browser send requests whose bodies are commands.
+#[test]
+fn a_browser_is_cut_off_before_what_stands_in_its_request_is_done() {
+    let Some(server) = Redis::start("browser") else { return };
+    Reactor::new(None).run(async {
+        let door = door(1).await;
+        let requests = [
+            "POST / HTTP/1.1\r\nHost: localhost\r\n\r\nFLUSHALL\r\nSET k owned\r\n",
+            "GET /x\r\nHost: localhost\r\n\r\nSET k owned\r\n",
+            "hOsT: localhost\r\nSET k owned\r\n",
+        ];
+        for request in requests {
+            let (mut theirs, mut ours) = (server.connect(), ours::Client::connect(&door, 1));
+            let mut watch = (server.connect(), ours::Client::connect(&door, 2));
+            watch.0.ask(&line("set k v"), 1);
+            watch.1.ask(&line("set k v"), 1).await;
+            theirs.say(request.as_bytes());
+            ours.say(request.as_bytes());
+            pass(100).await;
+            assert!(theirs.is_closed() && ours.is_over(), "{request:?}");
+            let kept = Answer::Bulk(b"v".to_vec());
+            assert_eq!(watch.0.ask(&line("get k"), 1), [kept.clone()]);
+            assert_eq!(watch.1.ask(&line("get k"), 1).await, [kept]);
+        }
+    });
+}
+
+/// How far a transaction is stands in the list of clients at once.
+#[test]
+fn what_a_transaction_has_queued_is_seen_by_others_as_by_redis() {
+    let Some(server) = Redis::start("queued") else { return };
+    Reactor::new(None).run(async {
+        let door = door(1).await;
+        let (mut theirs, mut ours) = (server.connect(), ours::Client::connect(&door, 1));
+        let mut watch = (server.connect(), ours::Client::connect(&door, 2));
+        let queued = |list: &Answer| {
+            let (Answer::Bulk(text) | Answer::Verbatim(text)) = list else { panic!("{list}") };
+            let text = String::from_utf8_lossy(text);
+            let line = text.lines().find(|line| line.contains(" name=me "));
+            let line = line.unwrap_or_else(|| panic!("{text}"));
+            let field = |name| line.split(' ').find_map(|part| part.strip_prefix(name));
+            let flags = field("flags=").expect("it has some");
+            (field("multi=").map(str::to_owned), flags.contains('x'))
+        };
+        let lines = ["client setname me", "multi", "set a 1", "incr a", "exec", "multi", "discard"];
+        for asked in lines {
+            theirs.ask(&line(asked), 1);
+            ours.ask(&line(asked), 1).await;
+            let redis = watch.0.ask(&line("client list"), 1).remove(0);
+            let kvasir = watch.1.ask(&line("client list"), 1).await.remove(0);
+            assert_eq!(queued(&redis), queued(&kvasir), "{asked}");
+        }
+    });
+}
+
 #[test]
 fn clients_are_ended_by_others_and_by_themselves() {
     let Some(server) = Redis::start("kill") else { return };
