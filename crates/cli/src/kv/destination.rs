@@ -20,14 +20,12 @@ pub(super) struct Destination<'a> {
     skips: bool,
     pub(super) expired: u64,
     pub(super) left_out: LeftOut,
-    /// The key that was left out last: more of it may follow.
-    refused: Vec<u8>,
 }
 
 impl<'a> Destination<'a> {
     pub(super) fn new(uri: &'a Uri, server: &'a Connection<Line>, skips: bool) -> Self {
         let left_out = LeftOut::default();
-        Self { uri, server, skips, expired: 0, left_out, refused: Vec::new() }
+        Self { uri, server, skips, expired: 0, left_out }
     }
 
     /// Stores all of `entries`, and replaces what their keys hold.
@@ -60,10 +58,7 @@ impl<'a> Destination<'a> {
                 if self.skips { "" } else { ", with --skip without such keys" }
             )));
         }
-        if self.refused != key {
-            self.left_out.add(key, &format!("({said})"));
-            self.refused = key.to_vec();
-        }
+        self.left_out.add(key, &format!("({said})"));
         Ok(())
     }
 

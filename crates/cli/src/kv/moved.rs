@@ -13,13 +13,20 @@ pub(super) struct LeftOut {
     pub(super) count: u64,
     /// Some of the keys, and why.
     names: Vec<String>,
+    /// The key that was added last: more may be said of it.
+    last: Option<Vec<u8>>,
 }
 
 /// Names of what was left out that are kept.
 const NAMES_MAX: usize = 5;
 
 impl LeftOut {
+    /// Adds a key. What is said of one again, right after the first time, is not counted.
     pub(super) fn add(&mut self, key: &[u8], why: &str) {
+        if self.last.as_deref() == Some(key) {
+            return;
+        }
+        self.last = Some(key.to_vec());
         self.count += 1;
         if self.names.len() < NAMES_MAX {
             self.names.push(format!("\"{}\" {why}", shown(key)));

@@ -216,3 +216,37 @@ fn what_cannot_go_from_redis_to_a_drive_is_named_and_left_out_only_if_asked() {
     assert_eq!(totals(&fresh), totals(&moved("export", &expected, &uri)));
     to.stop();
 }
+
+/// What a redis-server holds, exported into `file`; none if there is no such program.
+fn exported_from_redis(file: &Path, fill: impl Fn(&mut Client)) -> Option<Redis> {
+    let redis = Redis::start()?;
+    let address = format!("127.0.0.1:{}", redis.1);
+    fill(&mut Client::to(&address));
+    moved("export", file, &format!("redis://{address}"));
+    Some(redis)
+}
+
+/// Runs `kv import` with more words than it needs.
+fn imported(file: &Path, target: &str, more: &[&str]) -> Ran {
+    kvasir(words("import", file, target).into_iter().chain(more.iter().copied()))
+}
+
+#[test]
+fn a_key_without_bytes_is_left_out_by_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    let redis = exported_from_redis(&file, |client| {
+        for key in ["a", "", "b"] {
+            assert_eq!(client.ask(&["set", key, "value"]).as_deref(), Some(&b"+OK"[..]));
+        }
+    });
+    if redis.is_none() {
+        return;
+    }
+    let to = served();
+    let ran = imported(&file, target(&to), &["--skip"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1: \"\" (ERR a key has 1 to 255 bytes"), "{}", ran.stdout);
+    Client::of(&to).says("dbsize", ":2");
+    to.stop();
+}
