@@ -5,9 +5,11 @@ use super::key::shown;
 use super::moved::LeftOut;
 use crate::output::Failure;
 use crate::redis::{self, Line};
+use base::checksum::hash64;
 use clock::{UnixMillis, unix_now};
 use resp_client::{Arg, Connection, Reply, Uri};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// Bytes of fields or members that go in one command; one field can be longer.
 const COMMAND_BYTES: usize = 256 << 10;
@@ -20,12 +22,14 @@ pub(super) struct Destination<'a> {
     skips: bool,
     pub(super) expired: u64,
     pub(super) left_out: LeftOut,
+    /// Hashes of the keys that were left out, which may be many and long.
+    pub(super) refused: BTreeSet<u64>,
 }
 
 impl<'a> Destination<'a> {
     pub(super) fn new(uri: &'a Uri, server: &'a Connection<Line>, skips: bool) -> Self {
         let left_out = LeftOut::default();
-        Self { uri, server, skips, expired: 0, left_out }
+        Self { uri, server, skips, expired: 0, left_out, refused: BTreeSet::new() }
     }
 
     /// Stores all of `entries`, and replaces what their keys hold.
@@ -58,8 +62,15 @@ impl<'a> Destination<'a> {
                 if self.skips { "" } else { ", with --skip without such keys" }
             )));
         }
-        self.left_out.add(key, &format!("({said})"));
+        if self.refused.insert(hash64(key)) {
+            self.left_out.add(key, &format!("({said})"));
+        }
         Ok(())
+    }
+
+    /// Whether `key` was left out.
+    pub(super) fn lacks(&self, key: &[u8]) -> bool {
+        self.refused.contains(&hash64(key))
     }
 
     /// Whether all of `keys` are there.

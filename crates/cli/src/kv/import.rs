@@ -29,13 +29,14 @@ pub(super) fn run(args: &ImportArgs) -> Result<Output, Failure> {
     let mut bar = progress.bar("importing", Unit::Bytes);
     let ((expired, left_out), differing) = redis::with(&uri, async |connections| {
         let mut destination = Destination::new(&uri, &connections[0], args.skip);
-        if !destination.has_all(journal.sample()).await? {
+        // What was left out before, if that is not known, would seem to be missing.
+        let cannot_compare = args.verify && !journal.knows_left_out();
+        if cannot_compare || !destination.has_all(journal.sample()).await? {
             journal.forget();
         }
         if let Some((number, at)) = journal.place() {
             reader.go_on(number, at).map_err(|error| unreadable(path, &error))?;
-            destination.expired = journal.expired();
-            destination.left_out.count = journal.left_out();
+            journal.tell(&mut destination);
             is_resumed = true;
         }
         copy(&mut reader, &mut destination, &mut journal, |at| bar.set(at, size), path).await?;
@@ -53,7 +54,8 @@ pub(super) fn run(args: &ImportArgs) -> Result<Output, Failure> {
     let mut facts: Vec<_> = left_out.fact().into_iter().collect();
     facts.extend(journal.problem().map(|problem| ("progress", problem)));
     if differing.as_ref().is_some_and(|differing| differing.count == 0) {
-        facts.push(("verified", "all is there as it is in the file".to_owned()));
+        let what = if left_out.count > 0 { "all else" } else { "all" };
+        facts.push(("verified", format!("{what} is there as it is in the file")));
     }
     let errors = differing.filter(|differing| differing.count > 0).map(|differing| {
         format!("{} keys are not as they are in the file: {}", differing.count, differing.listed())
@@ -77,11 +79,12 @@ async fn copy(
         };
         let entries: Vec<_> = records.iter().filter_map(Record::entry).collect();
         destination.store(&entries).await?;
-        let stays = entries.iter().find(|entry| entry.expires.is_none() && entry.is_last);
+        let stays = entries.iter().find(|entry| {
+            entry.expires.is_none() && entry.is_last && !destination.lacks(entry.key.0)
+        });
         let stays = stays.map(|entry| entry.key.0.to_vec());
         let place = reader.place();
-        let counts = (destination.expired, destination.left_out.count);
-        journal.keep(place, stays.as_deref(), counts);
+        journal.keep(place, stays.as_deref(), destination);
         is_at(place.1);
     }
 }

@@ -1,6 +1,8 @@
 use super::archive::Totals;
+use super::destination::Destination;
 use crate::path::shown;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,12 +25,18 @@ struct Kept {
     place: Option<(u64, u64)>,
     expired: u64,
     left_out: u64,
+    /// Hashes of the keys that were left out, unless they are too many.
+    #[serde(default)]
+    refused: BTreeSet<u64>,
     /// Some keys that were stored, which tell whether the target still has them.
     sample: Vec<Vec<u8>>,
 }
 
 /// Keys of the sample that are from the beginning; as many are the latest.
 const SAMPLE_HALF: usize = 16;
+
+/// Hashes of keys that were left out that are kept at most: all of it is written for each block.
+const REFUSED_MAX: usize = 1024;
 
 impl Journal {
     /// That of the archive at `archive`. What was kept of another archive or for another target is
@@ -46,6 +54,7 @@ impl Journal {
             place: None,
             expired: 0,
             left_out: 0,
+            refused: BTreeSet::new(),
             sample: Vec::new(),
         };
         Self { path, kept: kept.unwrap_or_else(new), problem: None }
@@ -56,14 +65,16 @@ impl Journal {
         self.kept.place
     }
 
-    /// Keys that had expired before that.
-    pub(super) fn expired(&self) -> u64 {
-        self.kept.expired
+    /// Tells `destination` what was not stored before that.
+    pub(super) fn tell(&self, destination: &mut Destination<'_>) {
+        destination.expired = self.kept.expired;
+        destination.left_out.count = self.kept.left_out;
+        destination.refused.clone_from(&self.kept.refused);
     }
 
-    /// Keys that were left out before that.
-    pub(super) fn left_out(&self) -> u64 {
-        self.kept.left_out
+    /// Whether it is known which keys were left out before that.
+    pub(super) fn knows_left_out(&self) -> bool {
+        self.kept.left_out == self.kept.refused.len() as u64
     }
 
     /// Some keys that were stored.
@@ -75,22 +86,29 @@ impl Journal {
     pub(super) fn forget(&mut self) {
         self.kept.place = None;
         self.kept.sample.clear();
+        self.kept.refused.clear();
         (self.kept.expired, self.kept.left_out) = (0, 0);
     }
 
-    /// All before `place` is stored, also `key`, if there is one that does not expire.
+    /// All before `place` is stored, but for what `destination` says, also `key`, if there is one
+    /// that does not expire.
     pub(super) fn keep(
         &mut self,
         place: (u64, u64),
         key: Option<&[u8]>,
-        (expired, left_out): (u64, u64),
+        destination: &Destination<'_>,
     ) {
         self.kept.place = Some(place);
         self.kept.sample.extend(key.map(<[u8]>::to_vec));
         if self.kept.sample.len() > 2 * SAMPLE_HALF {
             self.kept.sample.remove(SAMPLE_HALF);
         }
-        (self.kept.expired, self.kept.left_out) = (expired, left_out);
+        self.kept.expired = destination.expired;
+        self.kept.left_out = destination.left_out.count;
+        self.kept.refused.clear();
+        if destination.refused.len() <= REFUSED_MAX {
+            self.kept.refused.clone_from(&destination.refused);
+        }
         let text = serde_json::to_vec(&self.kept).expect("it has only names as keys");
         let mut new = self.path.as_os_str().to_owned();
         new.push(".new");

@@ -7,34 +7,49 @@ use crate::output::Failure;
 use resp_client::Reply;
 use std::borrow::Cow;
 
-/// Adds the keys of `entries` that are not as they are there to `differing`.
+/// What PEXPIRETIME says of a key that is not there.
+const ABSENT: i64 = -2;
+
+/// Adds the keys of `entries` that are not as they are there to `differing`; those that were left
+/// out are not compared.
 pub(super) async fn compare(
     destination: &Destination<'_>,
     entries: &[&Entry<'_>],
     differing: &mut LeftOut,
 ) -> Result<(), Failure> {
-    let left: Vec<_> = entries.iter().filter(|entry| !has_expired(entry)).collect();
+    let is_compared = |entry: &&&Entry<'_>| !has_expired(entry) && !destination.lacks(entry.key.0);
+    let left: Vec<_> = entries.iter().filter(is_compared).collect();
     let requests: Vec<_> =
         left.iter().flat_map(|entry| [content_of(entry), date_of(entry)]).collect();
     let replies = destination.ask_all(&requests).await?;
-    for (entry, replies) in left.into_iter().zip(replies.as_chunks::<2>().0) {
-        let [content, date] = replies;
-        if let Some(said) = date.error() {
-            return Err(Failure::Broken(format!("what is there cannot be compared: {said}")));
+    for (entry, [content, date]) in left.into_iter().zip(replies.as_chunks::<2>().0) {
+        if let Some(how) = difference(entry, content, date)? {
+            differing.add(entry.key.0, how);
         }
-        let expected = entry.expires.map_or(Some(-1), |millis| i64::try_from(millis).ok());
-        // What expires while it is compared is as it should be.
-        if has_expired(entry) || (has(entry, content) && date.integer() == expected) {
-            continue;
-        }
-        let how = match content {
-            _ if has(entry, content) => "expires at another time",
-            Reply::Null => "is not there",
-            _ => "holds something else",
-        };
-        differing.add(entry.key.0, how);
     }
     Ok(())
+}
+
+/// How what is there is another thing than the entry says.
+fn difference(
+    entry: &Entry<'_>,
+    content: &Reply,
+    date: &Reply,
+) -> Result<Option<&'static str>, Failure> {
+    if let Some(said) = date.error() {
+        return Err(Failure::Broken(format!("what is there cannot be compared: {said}")));
+    }
+    // What expires while it is compared is as it should be.
+    if has_expired(entry) {
+        return Ok(None);
+    }
+    let expected = entry.expires.map_or(Some(-1), |millis| i64::try_from(millis).ok());
+    Ok(match date.integer() {
+        Some(ABSENT) => Some("is not there"),
+        _ if !has(entry, content) => Some("holds something else"),
+        date if date != expected => Some("expires at another time"),
+        _ => None,
+    })
 }
 
 /// Asks for what the entry says.
