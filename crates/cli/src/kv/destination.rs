@@ -14,6 +14,10 @@ use std::collections::BTreeSet;
 /// Bytes of fields or members that go in one command; one field can be longer.
 const COMMAND_BYTES: usize = 256 << 10;
 
+/// What an error begins with if the server never does what it is asked. Other words are of its
+/// state, which passes.
+pub(super) const REFUSAL: &str = "ERR ";
+
 /// A database that is written.
 pub(super) struct Destination<'a> {
     uri: &'a Uri,
@@ -32,19 +36,24 @@ impl<'a> Destination<'a> {
         Self { uri, server, skips, expired: 0, left_out, refused: BTreeSet::new() }
     }
 
-    /// Stores all of `entries`, and replaces what their keys hold.
+    /// Stores all of `entries`, and replaces what their keys hold. Of one that has expired nothing
+    /// is to be there.
     pub(super) async fn store(&mut self, entries: &[&Entry<'_>]) -> Result<(), Failure> {
         let mut requests = Vec::new();
         for entry in entries {
             if has_expired(entry) {
                 self.expired += u64::from(entry.is_last);
+                // Also of the parts that were stored before it did.
+                requests.push(vec![b"DEL".into(), entry.key.0.into()]);
             } else {
                 requests.extend(commands(entry));
             }
         }
         let replies = self.ask_all(&requests).await?;
         for (words, reply) in requests.iter().zip(replies) {
-            if let Reply::Error(said) = reply {
+            let Reply::Error(said) = reply else { continue };
+            // A key that cannot be there is deleted, and what would store it is refused too.
+            if *words[0] != *b"DEL" || !said.starts_with(REFUSAL) {
                 self.refuse(&words[1], &said)?;
             }
         }
@@ -53,8 +62,7 @@ impl<'a> Destination<'a> {
 
     /// The server does not store something of `key`.
     fn refuse(&mut self, key: &[u8], said: &str) -> Result<(), Failure> {
-        // Other words than ERR are of the server's state, which passes.
-        if !self.skips || !said.starts_with("ERR ") {
+        if !self.skips || !said.starts_with(REFUSAL) {
             return Err(Failure::Broken(format!(
                 "\"{}\" cannot be stored: {said}; what stands before it in the file is stored, and \
                  the same command goes on from there{}",

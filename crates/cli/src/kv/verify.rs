@@ -1,7 +1,7 @@
 //! Whether a database has what an archive has.
 
 use super::archive::{Bytes, Content, Entry};
-use super::destination::{Destination, Words, has_expired};
+use super::destination::{Destination, REFUSAL, Words, has_expired};
 use super::moved::LeftOut;
 use crate::output::Failure;
 use resp_client::Reply;
@@ -17,8 +17,7 @@ pub(super) async fn compare(
     entries: &[&Entry<'_>],
     differing: &mut LeftOut,
 ) -> Result<(), Failure> {
-    let is_compared = |entry: &&&Entry<'_>| !has_expired(entry) && !destination.lacks(entry.key.0);
-    let left: Vec<_> = entries.iter().filter(is_compared).collect();
+    let left: Vec<_> = entries.iter().filter(|entry| !destination.lacks(entry.key.0)).collect();
     let requests: Vec<_> =
         left.iter().flat_map(|entry| [content_of(entry), date_of(entry)]).collect();
     let replies = destination.ask_all(&requests).await?;
@@ -36,15 +35,19 @@ fn difference(
     content: &Reply,
     date: &Reply,
 ) -> Result<Option<&'static str>, Failure> {
+    let has_expired = has_expired(entry);
     if let Some(said) = date.error() {
+        // Such a key cannot be there.
+        if has_expired && content.error().is_some_and(|said| said.starts_with(REFUSAL)) {
+            return Ok(None);
+        }
         return Err(Failure::Broken(format!("what is there cannot be compared: {said}")));
-    }
-    // What expires while it is compared is as it should be.
-    if has_expired(entry) {
-        return Ok(None);
     }
     let expected = entry.expires.map_or(Some(-1), |millis| i64::try_from(millis).ok());
     Ok(match date.integer() {
+        // With this date it is gone as soon as the server's clock is as far as the one here.
+        date if has_expired && (date == Some(ABSENT) || date == expected) => None,
+        _ if has_expired => Some("is there, though it has expired"),
         Some(ABSENT) => Some("is not there"),
         _ if !has(entry, content) => Some("holds something else"),
         date if date != expected => Some("expires at another time"),

@@ -353,3 +353,34 @@ fn has_all_of(file: &Path, moved: &Value, target: &str) {
     journal.push(".progress");
     fs::write(journal, kept.to_string()).expect("it is ours");
 }
+
+#[test]
+fn what_expires_on_the_way_is_gone_where_it_goes_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    let (from, to) = (served(), served());
+    let mut client = Client::of(&from);
+    // It stays until it was exported, however busy the machine is.
+    client.says("set a 1 px 3000", "+OK");
+    client.says("set c 1", "+OK");
+    let exported = moved("export", &file, target(&from));
+    assert_eq!(exported["expiring"], 1, "{exported}");
+    while client.ask(&["exists", "a"]).as_deref() != Some(b":0") {
+        sleep(Duration::from_millis(10));
+    }
+    // Clocks of servers on one machine are as far apart.
+    sleep(Duration::from_millis(100));
+    let mut there = Client::of(&to);
+    there.says("set a old", "+OK");
+    let ran = imported(&file, target(&to), &["--verify"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    assert!(ran.stdout.contains("expired on the way"), "{}", ran.stdout);
+    assert_eq!(there.ask(&["get", "a"]), None);
+    there.says("set a old", "+OK");
+    has_all_of(&file, &exported, target(&to));
+    let ran = imported(&file, target(&to), &["--verify"]);
+    let differs = "1 keys are not as they are in the file: \"a\" is there, though it has expired";
+    assert!(ran.code == Some(1) && ran.stderr.contains(differs), "{}", ran.stderr);
+    from.stop();
+    to.stop();
+}
