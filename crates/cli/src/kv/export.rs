@@ -88,7 +88,7 @@ impl Started {
             let left = Left::read(file, &target, run);
             match left.map_err(|why| match why {
                 NotLeft::Archive(error) => unreadable(error),
-                NotLeft::Whole => refused("is a whole archive already".to_owned()),
+                NotLeft::Whole => refused("has an export in it that came to its end".to_owned()),
                 NotLeft::Other(from) => refused(format!("has an export from {from} in it")),
                 NotLeft::Restarted => refused(
                     "was begun before the server was restarted, which now lists keys in another \
@@ -132,10 +132,10 @@ impl Left {
     fn read(file: File, target: &str, run: &str) -> Result<Result<Started, File>, NotLeft> {
         let mut reader = Reader::open(file.try_clone().map_err(ArchiveError::Read)?)?;
         // A whole one with some damage is not to be overwritten.
-        if !matches!(reader.totals(), Err(ArchiveError::Unfinished)) {
+        if reader.has_footer() {
+            reader.totals()?;
             return Err(NotLeft::Whole);
         }
-        reader.restart()?;
         let (mut totals, mut last) = (Totals::default(), None);
         loop {
             let records = match reader.next() {

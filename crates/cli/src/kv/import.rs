@@ -110,8 +110,12 @@ async fn compare(
 
 fn unreadable(path: &Path, error: &ArchiveError) -> Failure {
     let hint = match error {
-        ArchiveError::Unfinished => "; the same kvasir kv export goes on with it",
-        _ => "",
+        ArchiveError::Unfinished => "; the same kvasir kv export goes on with it".to_owned(),
+        ArchiveError::Damaged { .. } | ArchiveError::DamagedEnd { .. } => {
+            "; export anew, into another file".to_owned()
+        }
+        ArchiveError::Longer { len } => format!("; truncate -s {len} cuts that off"),
+        _ => String::new(),
     };
     Failure::Refused(format!("{} cannot be imported: {error}{hint}", shown(path)))
 }

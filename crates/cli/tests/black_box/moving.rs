@@ -130,7 +130,10 @@ fn a_file_that_is_no_archive_or_another_one_is_refused_and_stays() {
     let refused = |ran: &Ran, sentence: &str| {
         assert!(ran.code != Some(0) && ran.stderr.contains(sentence), "{}", ran.stderr);
     };
-    refused(&kvasir(words("export", &first, &from_uri)), "is a whole archive already");
+    refused(
+        &kvasir(words("export", &first, &from_uri)),
+        "has an export in it that came to its end",
+    );
     refused(&kvasir(words("import", &folder.path().join("none"), &to_uri)), "No such file");
     fs::write(&second, "no archive").expect("it is ours");
     refused(&kvasir(words("import", &second, &to_uri)), "no archive of kvasir kv export");
@@ -383,4 +386,41 @@ fn what_expires_on_the_way_is_gone_where_it_goes_to() {
     assert!(ran.code == Some(1) && ran.stderr.contains(differs), "{}", ran.stderr);
     from.stop();
     to.stop();
+}
+
+#[test]
+fn a_damaged_archive_is_called_the_same_by_both() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [whole, file] = ["whole", "file"].map(|name| folder.path().join(name));
+    let served = served();
+    let [from, to] = [2, 3].map(|database| format!("{}/{database}", target(&served)));
+    json(["bench", "store", "--ops", "100", "--json", "--target", &from]);
+    let exported = moved("export", &whole, &from);
+    let bytes = fs::read(&whole).expect("it is there");
+    let len = bytes.len();
+
+    let mut flipped = bytes.clone();
+    flipped[len - 20] ^= 1;
+    let junk = [&bytes[..], b"junk"].concat();
+    let longer = format!("it is whole up to byte {len}, and more follows");
+    for (bytes, why) in [
+        (&flipped, format!("its end, at byte {}, is damaged", len - 28)),
+        (&junk, longer.clone()),
+        (&bytes.repeat(2), longer),
+    ] {
+        fs::write(&file, bytes).expect("it is ours");
+        for (verb, target) in [("import", &to), ("export", &from)] {
+            let ran = kvasir(words(verb, &file, target));
+            assert!(ran.code == Some(2) && ran.stderr.contains(&why), "{}", ran.stderr);
+            assert!(!ran.stderr.contains("goes on"), "{}", ran.stderr);
+        }
+        assert_eq!(&fs::read(&file).expect("it is there"), bytes);
+    }
+
+    fs::write(&file, &bytes[..len - 1]).expect("it is ours");
+    let ran = kvasir(words("import", &file, &to));
+    assert!(ran.stderr.contains("the same kvasir kv export goes on with it"), "{}", ran.stderr);
+    assert_eq!(totals(&moved("export", &file, &from)), totals(&exported));
+    assert_eq!(fs::read(&file).expect("it is there"), bytes);
+    served.stop();
 }

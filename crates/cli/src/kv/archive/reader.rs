@@ -26,6 +26,18 @@ pub(in crate::kv) enum ArchiveError {
         /// Where the block begins.
         at: u64,
     },
+    /// All that was exported is there, and what is behind it is not what was written.
+    #[error("its end, at byte {at}, is damaged")]
+    DamagedEnd {
+        /// Where the footer begins.
+        at: u64,
+    },
+    /// Something was put behind its end.
+    #[error("it is whole up to byte {len}, and more follows")]
+    Longer {
+        /// Its bytes.
+        len: u64,
+    },
     /// It cannot be read.
     #[error("{0}")]
     Read(#[from] io::Error),
@@ -40,6 +52,10 @@ pub(in crate::kv) struct Reader {
     /// Where that begins.
     at: u64,
     records: Vec<u8>,
+    /// Whether the file ends with a footer, so that nothing before it is still to be written.
+    has_footer: bool,
+    /// Whether the block before was the last one.
+    is_over: bool,
 }
 
 impl Reader {
@@ -60,13 +76,23 @@ impl Reader {
         if version != VERSION {
             return Err(ArchiveError::Newer(version));
         }
-        Ok(Self { file, number: 0, at: HEADER_BYTES as u64, records: Vec::new() })
+        let mut reader = Self {
+            file,
+            number: 0,
+            at: HEADER_BYTES as u64,
+            records: Vec::new(),
+            has_footer: false,
+            is_over: false,
+        };
+        reader.has_footer = reader.footer()?.is_some();
+        reader.restart()?;
+        Ok(reader)
     }
 
     /// The same at block `number`, which begins at byte `at`.
     pub(in crate::kv) fn go_on(&mut self, number: u64, at: u64) -> Result<(), ArchiveError> {
         self.file.seek(SeekFrom::Start(at))?;
-        (self.number, self.at) = (number, at);
+        (self.number, self.at, self.is_over) = (number, at, false);
         Ok(())
     }
 
@@ -80,38 +106,81 @@ impl Reader {
         (self.number, self.at)
     }
 
-    /// What a whole archive ends with. The next block is the same as before.
+    /// Whether the file ends as a whole archive does, though there may be damage before.
+    pub(in crate::kv) fn has_footer(&self) -> bool {
+        self.has_footer
+    }
+
+    /// What a whole archive ends with. The next block is the first one then.
     pub(in crate::kv) fn totals(&mut self) -> Result<Totals, ArchiveError> {
-        let (number, at) = self.place();
-        let len = self.file.seek(SeekFrom::End(0))?;
-        let footer_at = len.checked_sub(FOOTER_BYTES as u64).filter(|footer_at| *footer_at >= at);
-        let footer_at = footer_at.ok_or(ArchiveError::Unfinished)?;
-        self.file.seek(SeekFrom::Start(footer_at))?;
-        let mut footer = [0; FOOTER_BYTES];
-        self.file.read_exact(&mut footer)?;
-        let is_footer = footer[..8] == END_MAGIC && word(&footer[24..]) == crc32c(&footer[..24]);
-        if !is_footer {
-            return Err(ArchiveError::Unfinished);
+        if let Some((number, at)) = self.footer()? {
+            self.go_on(number, at)?;
+            if let Ok(Some(totals)) = self.last() {
+                self.restart()?;
+                return Ok(totals);
+            }
         }
-        let end_at = long(&footer[16..24]);
-        self.go_on(long(&footer[8..16]), end_at)?;
+        Err(self.why_not_whole()?)
+    }
+
+    /// The number of the last block and where it begins, if the file ends with that.
+    fn footer(&mut self) -> Result<Option<(u64, u64)>, ArchiveError> {
+        let len = self.file.metadata()?.len();
+        match len.checked_sub(FOOTER_BYTES as u64) {
+            Some(at) if at >= HEADER_BYTES as u64 => self.footer_at(at),
+            _ => Ok(None),
+        }
+    }
+
+    /// The same if a footer begins at byte `at`.
+    fn footer_at(&mut self, at: u64) -> Result<Option<(u64, u64)>, ArchiveError> {
+        self.file.seek(SeekFrom::Start(at))?;
+        let mut footer = [0; FOOTER_BYTES];
+        let is_footer = self.fill(&mut footer)?
+            && footer[..8] == END_MAGIC
+            && word(&footer[24..]) == crc32c(&footer[..24]);
+        Ok(is_footer.then(|| (long(&footer[8..16]), long(&footer[16..24]))))
+    }
+
+    /// The totals, if the next block is the last one and the file ends behind it.
+    fn last(&mut self) -> Result<Option<Totals>, ArchiveError> {
         let totals = match self.next()?.as_deref() {
             Some([Record::End(totals)]) => *totals,
-            _ => return Err(ArchiveError::Damaged { at: end_at }),
+            _ => return Ok(None),
         };
-        self.go_on(number, at)?;
-        Ok(totals)
+        Ok(self.next()?.is_none().then_some(totals))
+    }
+
+    /// What is wrong with the file, which is read from its beginning.
+    fn why_not_whole(&mut self) -> Result<ArchiveError, ArchiveError> {
+        self.restart()?;
+        let has_footer = self.has_footer;
+        loop {
+            match self.next() {
+                Ok(Some(_)) => {}
+                // Its footer tells of another place than that of its last block.
+                Ok(None) => return Ok(ArchiveError::DamagedEnd { at: self.place().1 }),
+                // Whatever was being written when the export was ended.
+                Err(ArchiveError::Damaged { .. }) if !has_footer => {
+                    return Ok(ArchiveError::Unfinished);
+                }
+                Err(error) => return Ok(error),
+            }
+        }
     }
 
     /// The records of the next block; none at the end of a whole archive.
     pub(in crate::kv) fn next(&mut self) -> Result<Option<Vec<Record<'_>>>, ArchiveError> {
         let at = self.at;
+        if self.is_over {
+            return self.end().map(|()| None);
+        }
         let mut head = [0; BLOCK_HEAD_BYTES];
         if !self.fill(&mut head)? {
-            return Err(ArchiveError::Unfinished);
+            return Err(self.short());
         }
         if head == END_MAGIC {
-            return Ok(None);
+            return self.end().map(|()| None);
         }
         let (len, crc) = (word(&head[..4]), word(&head[4..]));
         if len == 0 || len > BLOCK_BYTES_MAX {
@@ -123,7 +192,7 @@ impl Reader {
         (&self.file).take(len.into()).read_to_end(&mut records)?;
         self.records = records;
         if self.records.len() < len as usize {
-            return Err(ArchiveError::Unfinished);
+            return Err(self.short());
         }
         if checksum(self.number, &self.records) != crc {
             return Err(ArchiveError::Damaged { at });
@@ -137,7 +206,30 @@ impl Reader {
             records.push(record);
             rest = after;
         }
+        self.is_over = matches!(records[..], [Record::End(_)]);
         Ok(Some(records))
+    }
+
+    /// What is behind the last block has to be a footer and nothing else.
+    fn end(&mut self) -> Result<(), ArchiveError> {
+        let at = self.at;
+        let (len, whole) = (self.file.metadata()?.len(), at + FOOTER_BYTES as u64);
+        if len < whole {
+            return Err(self.short());
+        }
+        if self.footer_at(at)?.is_none() {
+            return Err(ArchiveError::DamagedEnd { at });
+        }
+        if len > whole { Err(ArchiveError::Longer { len: whole }) } else { Ok(()) }
+    }
+
+    /// The file has fewer bytes than its next block.
+    fn short(&self) -> ArchiveError {
+        if self.has_footer {
+            ArchiveError::Damaged { at: self.at }
+        } else {
+            ArchiveError::Unfinished
+        }
     }
 
     /// Reads as many bytes as `into` has; false: so many are not there.

@@ -102,7 +102,15 @@ fn whatever_bit_turns_over_or_byte_is_missing_is_found() {
     for bit in 0..8 * bytes.len() {
         let mut bytes = bytes.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
-        assert!(read(&bytes).is_err(), "bit {bit}");
+        let footer_at = bytes.len() - 28;
+        match read(&bytes) {
+            Err(ArchiveError::Foreign) if bit / 8 < 16 => {}
+            Err(ArchiveError::Damaged { .. }) if (16..footer_at).contains(&(bit / 8)) => {}
+            Err(ArchiveError::DamagedEnd { at }) if bit / 8 >= footer_at => {
+                assert_eq!(at, footer_at as u64);
+            }
+            other => panic!("bit {bit}: {other:?}"),
+        }
     }
     for len in 0..bytes.len() {
         match read(&bytes[..len]) {
@@ -121,6 +129,23 @@ fn whatever_bit_turns_over_or_byte_is_missing_is_found() {
     let (one, other) = swapped[second..].split_at_mut(len);
     one.swap_with_slice(&mut other[..len]);
     assert!(matches!(read(&swapped), Err(ArchiveError::Damaged { .. })));
+}
+
+#[test]
+fn what_follows_a_whole_archive_is_found() {
+    let bytes = archive(&[string(b"k", b"value", None)], true);
+    let other =
+        archive(&[string(b"another", b"with more bytes", None), string(b"l", b"", None)], true);
+    for more in [&b"0"[..], &bytes[bytes.len() - 28..], &bytes, &other] {
+        match read(&[&bytes, more].concat()) {
+            Err(ArchiveError::Longer { len }) => assert_eq!(len, bytes.len() as u64),
+            result => panic!("{result:?}"),
+        }
+    }
+    // Another's end is at another place.
+    let end = other.len() - 28;
+    let mixed = [&bytes[..bytes.len() - 28], &other[end..]].concat();
+    assert!(matches!(read(&mixed), Err(ArchiveError::DamagedEnd { .. })));
 }
 
 #[test]
