@@ -48,7 +48,7 @@ fn export(args: &ExportArgs, uri: &Uri) -> Result<Output, Failure> {
         expired: 0,
         is_resumed,
     };
-    let facts = difference(&moved, size).into_iter().chain(left_out.fact()).collect();
+    let facts = difference(&moved, args.skip, size).into_iter().chain(left_out.fact()).collect();
     Ok(moved.output("exported from", args.json, facts))
 }
 
@@ -189,10 +189,11 @@ async fn copy(
 }
 
 /// What is to be said if the server has another number of keys.
-fn difference(moved: &Moved, size: u64) -> Option<(&'static str, String)> {
+fn difference(moved: &Moved, skips: bool, size: u64) -> Option<(&'static str, String)> {
     let found = moved.totals.keys() + moved.left_out;
-    // What an earlier run left out is not known.
-    (found != size && !moved.is_resumed).then(|| {
+    // What is more may be what an earlier run left out, of which the file does not tell.
+    let may_be_left_out = moved.is_resumed && skips && size > found;
+    (found != size && !may_be_left_out).then(|| {
         ("changed meanwhile", format!("the server has {size} keys now, and {found} were listed"))
     })
 }

@@ -424,3 +424,32 @@ fn a_damaged_archive_is_called_the_same_by_both() {
     assert_eq!(fs::read(&file).expect("it is there"), bytes);
     served.stop();
 }
+
+#[test]
+fn an_export_that_went_on_says_too_that_keys_have_changed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    let from = served();
+    let mut client = Client::of(&from);
+    client.says("mset a 1 b 2", "+OK");
+    moved("export", &file, target(&from));
+    let bytes = fs::read(&file).expect("it is there");
+    let gone_on = |more: &[&str]| {
+        // The listing is over, and the end of the file is missing.
+        fs::write(&file, &bytes[..bytes.len() - 1]).expect("it is ours");
+        let words = words("export", &file, target(&from)).into_iter();
+        let ran = kvasir(words.chain(more.iter().copied()));
+        assert!(ran.code == Some(0) && ran.stdout.contains("by an earlier run"), "{ran:?}");
+        ran.stdout
+    };
+    assert!(!gone_on(&[]).contains("changed meanwhile"));
+    client.says("set c 3", "+OK");
+    let more = "the server has 3 keys now, and 2 were listed";
+    assert!(gone_on(&[]).contains(more));
+    // The third may be what the earlier run left out.
+    assert!(!gone_on(&["--skip"]).contains("changed meanwhile"));
+    client.says("del a b", ":2");
+    let fewer = "the server has 1 keys now, and 2 were listed";
+    assert!(gone_on(&["--skip"]).contains(fewer));
+    from.stop();
+}
