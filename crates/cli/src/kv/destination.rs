@@ -44,20 +44,38 @@ impl<'a> Destination<'a> {
             if has_expired(entry) {
                 self.expired += u64::from(entry.is_last);
                 // Also of the parts that were stored before it did.
-                requests.push(vec![b"DEL".into(), entry.key.0.into()]);
-            } else {
+                requests.push(deletion(entry.key.0));
+            } else if entry.is_first || !self.lacks(entry.key.0) {
                 requests.extend(commands(entry));
             }
         }
-        let replies = self.ask_all(&requests).await?;
-        for (words, reply) in requests.iter().zip(replies) {
-            let Reply::Error(said) = reply else { continue };
-            // A key that cannot be there is deleted, and what would store it is refused too.
-            if *words[0] != *b"DEL" || !said.starts_with(REFUSAL) {
-                self.refuse(&words[1], &said)?;
+        let mut parts = Vec::new();
+        for (words, said) in self.errors(&requests).await? {
+            self.refuse(&words[1], &said)?;
+            // What else of it was stored is not to stay. Of a string nothing was.
+            if *words[0] != *b"SET" {
+                parts.push(deletion(&words[1]));
             }
         }
-        Ok(())
+        match self.errors(&parts).await?.first() {
+            Some((words, said)) => self.refuse(&words[1], said),
+            None => Ok(()),
+        }
+    }
+
+    /// Those of `requests` that are answered with an error, and what that says.
+    async fn errors<'r, 'b>(
+        &self,
+        requests: &'r [Words<'b>],
+    ) -> Result<Vec<(&'r Words<'b>, String)>, Failure> {
+        let replies = self.ask_all(requests).await?;
+        let said = requests.iter().zip(replies).filter_map(|(words, reply)| match reply {
+            // A key that cannot be there is deleted, and what would store it is refused too.
+            Reply::Error(said) if *words[0] == *b"DEL" && said.starts_with(REFUSAL) => None,
+            Reply::Error(said) => Some((words, said)),
+            _ => None,
+        });
+        Ok(said.collect())
     }
 
     /// The server does not store something of `key`.
@@ -109,13 +127,18 @@ pub(super) fn has_expired(entry: &Entry<'_>) -> bool {
 /// The words of a command; the second is its key.
 pub(super) type Words<'b> = Vec<Cow<'b, [u8]>>;
 
+/// What deletes `key`.
+fn deletion(key: &[u8]) -> Words<'_> {
+    vec![Cow::Borrowed(b"DEL"), Cow::Borrowed(key)]
+}
+
 /// What stores `entry`. Done twice it has done the same.
 fn commands<'b>(entry: &Entry<'b>) -> Vec<Words<'b>> {
     let Bytes(key) = entry.key;
     let command = |name: &'static str| vec![Cow::Borrowed(name.as_bytes()), Cow::Borrowed(key)];
     let mut commands = Vec::new();
     if entry.is_first && !matches!(entry.content, Content::String(_)) {
-        commands.push(command("DEL"));
+        commands.push(deletion(key));
     }
     match &entry.content {
         Content::String(value) => {

@@ -453,3 +453,28 @@ fn an_export_that_went_on_says_too_that_keys_have_changed() {
     assert!(gone_on(&["--skip"]).contains(fewer));
     from.stop();
 }
+
+#[test]
+fn of_what_is_left_out_no_part_is_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    let redis = exported_from_redis(&file, |client| {
+        let (long, value) = ("f".repeat(256), "v".repeat(500));
+        client.says(&format!("hset great {long} value"), ":1");
+        for number in 0..5_000 {
+            client.says(&format!("hset great field{number} {value}"), ":1");
+        }
+        client.says("set other value", "+OK");
+    });
+    if redis.is_none() {
+        return;
+    }
+    let to = served();
+    let ran = imported(&file, target(&to), &["--skip", "--verify"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1: \"great\" (ERR "), "{}", ran.stdout);
+    let mut there = Client::of(&to);
+    there.says("exists great", ":0");
+    there.says("dbsize", ":1");
+    to.stop();
+}
