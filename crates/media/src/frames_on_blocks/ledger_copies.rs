@@ -42,7 +42,7 @@ impl Drive {
         ledger
     }
 
-    /// A note of a copy; `None` where it cannot be read.
+    /// A note of a copy, as far as there are extents; `None` where it cannot be read.
     pub(super) async fn copied(&self, copy: u64, note: u32) -> Result<Copied, Error> {
         let start = self.layout.ledger_note(copy, note);
         let found = match self.read_bytes(start, NOTE_BYTES, CLASS).await {
@@ -51,7 +51,8 @@ impl Drive {
             Err(error) => return Err(error),
         };
         let Some(bytes) = found.as_ref().and_then(Buf::bytes) else { return Ok(None) };
-        let entries = (note * NOTE_ENTRIES..).zip(bytes.chunks(ENTRY_BYTES as usize));
+        let extents = note * NOTE_ENTRIES..self.layout.extents;
+        let entries = extents.zip(bytes.chunks(ENTRY_BYTES as usize));
         let entries = entries
             .map(|(extent, bytes)| Entry::decode(self.secret, ExtentId(extent), bytes))
             .collect();
