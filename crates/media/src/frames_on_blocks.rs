@@ -119,6 +119,11 @@ impl FramesOnBlocks {
         for extent in open {
             self.drive.end(extent, None).await?;
         }
+        // The ledger tells of footers that are flushed.
+        let is_clean = self.drive.state().flushes.is_clean();
+        if !is_clean {
+            self.drive.flushed().await?;
+        }
         self.drive.ledger_written().await;
         self.drive.blocks.flush().await?;
         self.drive.state().ended = Some(Error::ReadOnly);

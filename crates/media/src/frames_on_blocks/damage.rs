@@ -2,9 +2,10 @@ use super::FramesOnBlocks;
 use super::drive::Drive;
 use super::format::superblocks;
 use super::layout::NOTE_BYTES;
-use super::ledger::ENTRY_BYTES;
+use super::ledger::{ENTRY_BYTES, Entry};
 use super::ledger_copies::NOTE_ENTRIES;
 use super::note::{Footer, Mark};
+use super::origin::Opening;
 use super::superblock::{Copy, Superblock};
 use super::walk::CLASS;
 use super::workers::each;
@@ -124,11 +125,13 @@ impl Drive {
         let [first, second] = [self.layout.extent_start(extent), self.layout.second_mark(extent)];
         let footer = self.layout.footer(extent);
         let mut damage = Vec::new();
+        let mut ended = Opening::default();
         for byte in [first, second] {
             let mark = self.note(byte).await?;
             let mark = mark.as_ref().and_then(Buf::bytes).and_then(Mark::decode);
-            if mark.and_then(|mark| mark.ends(self.secret, extent)).is_none() {
-                damage.push(Damage { byte, part: DamagedPart::Mark(extent) });
+            match mark.and_then(|mark| mark.ends(self.secret, extent)) {
+                Some(opening) => ended = ended.max(opening),
+                None => damage.push(Damage { byte, part: DamagedPart::Mark(extent) }),
             }
         }
         let note = self.note(footer).await?;
@@ -138,14 +141,26 @@ impl Drive {
                 && footer.pages <= self.layout.pages()
         };
         // Of an extent that was never ended there is none.
+        let expected = self.footer_after(extent, ended);
         let is_fine = bytes.is_some_and(|bytes| {
-            bytes.iter().all(|byte| *byte == 0)
-                || Footer::decode(bytes).is_some_and(|f| is_ours(&f))
+            let footer = Footer::decode(bytes).filter(is_ours);
+            let opening = footer.map(|footer| footer.origin.opening);
+            let is_there = opening.is_some() || bytes.iter().all(|byte| *byte == 0);
+            is_there && opening >= expected
         });
         if !is_fine {
             damage.push(Damage { byte: footer, part: DamagedPart::Footer(extent) });
         }
         Ok(damage)
+    }
+
+    /// The opening of which an extent has a footer, if that or a later one is known to be there:
+    /// the opening is not one that a mark has ended. An old copy is told of as a whole.
+    fn footer_after(&self, extent: ExtentId, ended: Opening) -> Option<Opening> {
+        let state = self.state();
+        let known = state.ledger.entry(extent).filter(Entry::is_over);
+        let opening = known.map(|known| known.opening).filter(|opening| *opening > ended);
+        opening.filter(|_| !state.extents.is_outdated(extent))
     }
 
     async fn damaged_ledger(&self) -> Result<Vec<Damage>, Error> {

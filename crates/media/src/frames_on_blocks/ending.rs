@@ -1,6 +1,7 @@
 //! How an extent ends: sealed, and reset.
 
-use super::drive::Drive;
+use super::drive::{Drive, State};
+use super::durability::Durability;
 use super::ledger::{Entry, Fill};
 use super::note::{Footer, Mark};
 use super::origin::Opening;
@@ -37,8 +38,20 @@ impl Drive {
         let (opening, used) = state.extents.used(extent);
         assert!(used.end == end, "nothing is appended to extent {} any more", extent.0);
         (used.tail, used.pages, used.summary) = (None, None, summary);
-        self.enter_landed(&mut state, extent, opening, end);
+        self.ended(&mut state, extent, opening, end);
         Ok(())
+    }
+
+    /// Has the ledger say that an extent has ended, once its footer outlives a loss of power: so
+    /// one that is missing then is damaged.
+    fn ended(self: &Arc<Self>, state: &mut State, extent: ExtentId, opening: Opening, end: u32) {
+        if self.durability == Durability::Capacitor {
+            return self.enter_landed(state, extent, opening, end);
+        }
+        state.flushes.note_ended(extent, opening, end);
+        if self.durability == Durability::Group {
+            self.want_flush(&mut state.flushes);
+        }
     }
 
     /// Says on the blocks where an extent ends, all of which outlives a loss of power.

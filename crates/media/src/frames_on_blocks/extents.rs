@@ -87,6 +87,13 @@ impl Extents {
         used?.tail.as_deref_mut()
     }
 
+    /// Whether nothing is appended to an extent any more that is in use in this opening.
+    pub(super) fn is_over(&self, id: ExtentId, opening: Opening) -> bool {
+        let extent = &self.all[id.0 as usize];
+        let is_over = extent.used.as_ref().is_some_and(|used| used.tail.is_none());
+        extent.opening == opening && is_over
+    }
+
     /// The tails of all extents that are appended to.
     pub(super) fn tails(&mut self) -> impl Iterator<Item = &mut Tail> {
         self.all.iter_mut().filter_map(|extent| extent.used.as_mut()?.tail.as_deref_mut())
@@ -102,9 +109,14 @@ impl Extents {
 
     /// Extents in use of which more is known to have been there.
     pub(super) fn outdated(&self) -> Vec<ExtentId> {
-        let is_outdated = |extent: &Extent| extent.used.as_ref().is_some_and(|u| u.is_outdated);
-        let outdated = (0..).zip(&self.all).filter(|(_, extent)| is_outdated(extent));
-        outdated.map(|(id, _)| ExtentId(id)).collect()
+        let ids = (0..).zip(&self.all).map(|(id, _)| ExtentId(id));
+        ids.filter(|id| self.is_outdated(*id)).collect()
+    }
+
+    /// Whether more is known to have been in an extent in use.
+    pub(super) fn is_outdated(&self, id: ExtentId) -> bool {
+        let used = self.all[id.0 as usize].used.as_ref();
+        used.is_some_and(|used| used.is_outdated)
     }
 
     pub(super) fn infos(&self) -> Vec<ExtentInfo> {

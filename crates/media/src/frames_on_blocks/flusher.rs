@@ -20,24 +20,40 @@ pub(super) struct Flushes {
     is_wanted: bool,
     /// Who waits for the end of a flush, by its number.
     waiters: Vec<(u64, TaskId)>,
+    /// What a flush is to make durable.
+    unflushed: Unflushed,
+}
+
+/// What was written of extents, and was not flushed.
+#[derive(Debug, Default)]
+pub(super) struct Unflushed {
     /// Up to where each extent is written, of those that are not flushed that far.
     written: BTreeMap<ExtentId, (Opening, u32)>,
+    /// Where each extent ends of which the footer is written.
+    ended: BTreeMap<ExtentId, (Opening, u32)>,
 }
 
 impl Flushes {
     /// All pages of an extent below `number` are written.
     pub(super) fn note_written(&mut self, extent: ExtentId, opening: Opening, number: u32) {
-        self.written.insert(extent, (opening, number));
+        self.unflushed.written.insert(extent, (opening, number));
+    }
+
+    /// The footer of an extent is written, which ends at `number`.
+    pub(super) fn note_ended(&mut self, extent: ExtentId, opening: Opening, number: u32) {
+        self.unflushed.ended.insert(extent, (opening, number));
     }
 
     /// Nothing of an extent is needed any more.
     pub(super) fn forget(&mut self, extent: ExtentId) {
-        self.written.remove(&extent);
+        self.unflushed.written.remove(&extent);
+        self.unflushed.ended.remove(&extent);
     }
 
     /// True when there is nothing that a flush would make durable.
     pub(super) fn is_clean(&self) -> bool {
-        self.written.is_empty() && !self.is_at_work
+        let Unflushed { written, ended } = &self.unflushed;
+        written.is_empty() && ended.is_empty() && !self.is_at_work
     }
 }
 
@@ -81,37 +97,38 @@ impl Drive {
     }
 
     async fn flush_while_wanted(self: Arc<Self>) {
-        while let Some(written) = self.begin_flush() {
+        while let Some(flushed) = self.begin_flush() {
             let result = self.blocks.flush().await;
-            self.end_flush(&written, result);
+            self.end_flush(&flushed, result);
         }
     }
 
     /// What the flush that begins makes durable; nothing when none is wanted.
-    fn begin_flush(&self) -> Option<BTreeMap<ExtentId, (Opening, u32)>> {
+    fn begin_flush(&self) -> Option<Unflushed> {
         let flushes = &mut self.state().flushes;
         flushes.is_at_work = std::mem::take(&mut flushes.is_wanted);
         if !flushes.is_at_work {
             return None;
         }
         flushes.begun += 1;
-        Some(std::mem::take(&mut flushes.written))
+        Some(std::mem::take(&mut flushes.unflushed))
     }
 
-    fn end_flush(
-        self: &Arc<Self>,
-        written: &BTreeMap<ExtentId, (Opening, u32)>,
-        result: Result<(), Error>,
-    ) {
+    fn end_flush(self: &Arc<Self>, flushed: &Unflushed, result: Result<(), Error>) {
         let mut state = self.state();
         let state = &mut *state;
         match result {
             Ok(()) => {
                 state.flushes.done = state.flushes.begun;
-                for (extent, (opening, number)) in written {
+                for (extent, (opening, number)) in &flushed.written {
                     if let Some(tail) = state.extents.tail(*extent, *opening) {
                         tail.note_flushed(*number);
                         tail.wake(self.durability);
+                        self.enter_landed(state, *extent, *opening, *number);
+                    }
+                }
+                for (extent, (opening, number)) in &flushed.ended {
+                    if state.extents.is_over(*extent, *opening) {
                         self.enter_landed(state, *extent, *opening, *number);
                     }
                 }

@@ -19,7 +19,7 @@ pub(super) const ENTRY_BYTES: u32 = 32;
 /// | 4..8 | mount of the opening |
 /// | 8..12 | count of the opening |
 /// | 12..16 | units that had landed; 0 of one that was reset |
-/// | 16 | 1 the extent was reset, 2 it is in use, 3 and nothing is appended to it any more |
+/// | 16 | 1 the extent was reset, 2 it is in use, 3 and has its footer |
 /// | 17 | stream of the label; 0 of one that was reset |
 /// | 18..24 | zero |
 /// | 24..32 | epoch of the label; 0 of one that was reset |
@@ -39,7 +39,7 @@ pub(super) enum Fill {
     Used {
         label: Label,
         units: u32,
-        /// Nothing is appended to it any more.
+        /// Nothing is appended to it any more, and its footer outlives a loss of power.
         is_over: bool,
     },
 }
@@ -67,6 +67,11 @@ impl Entry {
             Fill::Reset => 0,
             Fill::Used { units, .. } => units,
         }
+    }
+
+    /// Whether nothing is appended any more to the extent, which has a footer.
+    pub(super) const fn is_over(&self) -> bool {
+        matches!(self.fill, Fill::Used { is_over: true, .. })
     }
 
     /// True when the ledger need not be written for this one alone.

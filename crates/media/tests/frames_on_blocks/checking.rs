@@ -4,8 +4,8 @@ use crate::drive::{EXTENT_BYTES, EXTENTS, UNIT, append, data, formatted, label, 
 use base::Buf;
 use clock::Class;
 use media::{
-    Blocks, DamagedPart, Durability, ExtentId, FramesOnBlocks, Media, MemoryBlocks, Segments,
-    SweptPage,
+    Blocks, Damage, DamagedPart, Durability, ExtentId, FramesOnBlocks, Media, MemoryBlocks,
+    Segments, SweptPage,
 };
 use reactor::Reactor;
 use std::sync::Arc;
@@ -88,6 +88,14 @@ fn a_sweep_returns_all_pages_and_names_those_that_cannot_be_read() {
     }
 }
 
+fn damage(blocks: &Arc<MemoryBlocks>) -> Vec<Damage> {
+    let blocks = blocks.clone();
+    Reactor::new(None).run(async {
+        let drive = FramesOnBlocks::look(blocks).await.expect("nothing fails");
+        drive.damage().await.expect("nothing fails")
+    })
+}
+
 #[test]
 fn damage_beside_pages_is_named_with_its_place() {
     let blocks = formatted(512, EXTENTS);
@@ -96,13 +104,6 @@ fn damage_beside_pages_is_named_with_its_place() {
         append(&drive, extent, 0, &[1, 2]).await;
         drive.close().await.unwrap();
     });
-    let damage = |blocks: &Arc<MemoryBlocks>| {
-        let blocks = blocks.clone();
-        Reactor::new(None).run(async {
-            let drive = FramesOnBlocks::look(blocks).await.unwrap();
-            drive.damage().await.unwrap()
-        })
-    };
     assert_eq!(damage(&blocks), []);
     let size = memory(512, EXTENTS).shape().blocks * 512;
     let [used, free] = [0, 3].map(|number| 8_192 + number * EXTENT_BYTES);
@@ -130,4 +131,54 @@ fn damage_beside_pages_is_named_with_its_place() {
         flip(&blocks, ledger + 4_096 + number * 32);
         assert_eq!(damage(&blocks), [], "entry {number}");
     }
+}
+
+/// Of zeros no checksum tells, but the ledger does.
+#[test]
+fn a_footer_that_is_gone_is_named() {
+    for durability in [Durability::Group, Durability::EverySecond, Durability::Capacitor] {
+        let blocks = formatted(512, EXTENTS);
+        on(blocks.clone(), durability, async |drive| {
+            for number in 0..3 {
+                let extent = Media::open(&*drive, label(number)).unwrap();
+                let (numbers, _) = append(&drive, extent, 0, &[1, 2]).await;
+                match number {
+                    0 => drive.seal(extent, numbers[1]).await.unwrap(),
+                    1 => drive.reset(extent, Class::Gc).await.unwrap(),
+                    _ => {}
+                }
+            }
+            drive.close().await.unwrap();
+        });
+        assert_eq!(damage(&blocks), [], "{durability:?}");
+        let byte = |extent: u64| 8_192 + (extent + 1) * EXTENT_BYTES - 4_096;
+        for (extent, is_ended) in [(0, true), (1, false), (2, true), (3, false)] {
+            let before = zero(&blocks, byte(extent));
+            let part = DamagedPart::Footer(ExtentId(u32::try_from(extent).unwrap()));
+            let expected = is_ended.then_some(Damage { byte: byte(extent), part });
+            let expected: Vec<Damage> = expected.into_iter().collect();
+            assert_eq!(damage(&blocks), expected, "extent {extent}, {durability:?}");
+            put(&blocks, byte(extent), before);
+        }
+        // Whoever opens the drive writes another one.
+        zero(&blocks, byte(2));
+        on(blocks.clone(), durability, async |_| {});
+        assert_eq!(damage(&blocks), [], "{durability:?}");
+    }
+}
+
+/// Puts zeros in the place of the 4 KiB at `byte`, and returns what was there.
+fn zero(memory: &MemoryBlocks, byte: u64) -> Segments {
+    let first = byte / u64::from(memory.shape().block_bytes);
+    let count = 4_096 / memory.shape().block_bytes;
+    let read = async { memory.read(first, count, Class::HostRead).await.expect("nothing fails") };
+    let before = Reactor::new(None).run(read);
+    put(memory, byte, Segments::from_iter([Buf::copy_from(&[0; 4_096])]));
+    before
+}
+
+fn put(memory: &MemoryBlocks, byte: u64, data: Segments) {
+    let first = byte / u64::from(memory.shape().block_bytes);
+    let write = async { memory.write(first, data, Class::HostWrite).await };
+    Reactor::new(None).run(write).expect("nothing fails");
 }
