@@ -250,3 +250,60 @@ fn an_old_copy_is_named_after_a_crash_but_for_the_end_of_an_open_extent() {
     println!("{named} copies are named, {untold} of open extents not; {lost} keys are others");
     assert!(named > 60, "{named} {lost} {untold}");
 }
+
+/// Extents that were in use, and are free.
+fn reset_ones(memory: &Arc<MemoryBlocks>) -> Vec<u32> {
+    Reactor::new(None).run(async {
+        let medium = FramesOnBlocks::look(memory.clone()).await.expect("it is a drive");
+        let used: BTreeSet<_> = Media::extents(&medium).iter().map(|info| info.id.0).collect();
+        let mut reset = Vec::new();
+        for extent in (0..EXTENTS).filter(|extent| !used.contains(extent)) {
+            let frame = memory.read(first_block(extent) + 1, 1, Class::HostRead).await;
+            let frame = Buf::join(&frame.expect("nothing fails")).expect("it is real");
+            // Of one that was never used it is blank.
+            if frame.bytes().expect("it is real").iter().any(|byte| *byte != 0) {
+                reset.push(extent);
+            }
+        }
+        reset
+    })
+}
+
+#[test]
+fn a_free_extent_of_which_nothing_can_be_read_is_no_loss() {
+    let (mut used, mut rng) = (Used::new(), Rng::new(5));
+    for _ in 0..2 {
+        used.live(&mut rng, 700, End::Close);
+    }
+    let mut spoiled = vec![0; usize::try_from(EXTENT_BYTES).expect("it is small")];
+    let zeros = Segments::from_iter([Buf::copy_from(&spoiled)]);
+    rng.fill(&mut spoiled);
+    let random = Segments::from_iter([Buf::copy_from(&spoiled)]);
+    let reset = reset_ones(&used.memory);
+    assert!(!reset.is_empty());
+    for (extent, image, notes) in
+        reset.into_iter().flat_map(|extent| [(extent, &zeros, 2), (extent, &random, 3)])
+    {
+        let memory = used.with_old(extent, image);
+        Reactor::new(None).run(async {
+            let look = DiskLook::open(memory.clone()).await.expect("it is a drive");
+            let verified = look.store().verify(|_, _| {}).await.expect("nothing fails");
+            assert_eq!((verified.findings, verified.harmless), (vec![], vec![]));
+            let damage = look.damage().await.expect("nothing fails");
+            let is_note = |part| {
+                part == DamagedPart::Mark(ExtentId(extent))
+                    || part == DamagedPart::Footer(ExtentId(extent))
+            };
+            assert!(damage.iter().all(|damage| is_note(damage.part)), "{damage:?}");
+            assert_eq!(damage.len(), notes, "{damage:?}");
+        });
+        Reactor::new(None).run(async {
+            assert_eq!(open_drive(&memory).await.losses(), Vec::<String>::new());
+        });
+        assert_eq!(Reactor::new(None).run(used.ask_all(&memory)), (0, 0));
+        // The start has written new marks; what was in the footer's place stays there.
+        let look = async { DiskLook::open(memory.clone()).await.expect("it is").damage().await };
+        let damage = Reactor::new(None).run(look).expect("nothing fails");
+        assert_eq!(damage.len(), notes - 2, "{damage:?}");
+    }
+}

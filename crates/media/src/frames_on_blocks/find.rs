@@ -29,6 +29,8 @@ pub(super) struct Found {
     pub(super) is_outdated: bool,
     /// Nothing of it can be read.
     pub(super) is_lost: bool,
+    /// And there are frames of another extent, which somebody may want back.
+    is_stray: bool,
 }
 
 /// What is to be written before an extent is used.
@@ -100,8 +102,8 @@ impl Drive {
             return Found::free(last, Lacks::Marks);
         }
         // A page that cannot be read, so that whoever reads all is told.
-        let label = survey.stray.unwrap_or(UNKNOWN);
-        Found { is_lost: true, ..Found::unreadable(last, label, 1, false) }
+        let (label, is_stray) = (survey.stray.unwrap_or(UNKNOWN), survey.stray.is_some());
+        Found { is_lost: true, is_stray, ..Found::unreadable(last, label, 1, false) }
     }
 
     async fn ends(&self, extent: ExtentId) -> Ends {
@@ -189,12 +191,12 @@ fn note(both: &Buf, number: usize) -> &[u8] {
 impl Found {
     const fn used(opening: Opening, used: Used, lacks: Lacks) -> Self {
         let extent = Extent { opening, used: Some(used) };
-        Self { extent, lacks, is_outdated: false, is_lost: false }
+        Self { extent, lacks, is_outdated: false, is_lost: false, is_stray: false }
     }
 
     const fn free(opening: Opening, lacks: Lacks) -> Self {
         let extent = Extent { opening, used: None };
-        Self { extent, lacks, is_outdated: false, is_lost: false }
+        Self { extent, lacks, is_outdated: false, is_lost: false, is_stray: false }
     }
 
     /// An extent in use of which no page can be read, neither the first nor the last: whoever
@@ -220,8 +222,12 @@ impl Found {
                 }
                 Self::unreadable(known.opening, label, units.max(1), true)
             }
-            Fill::Reset if self.is_lost || *opening > known.opening => self,
-            Fill::Reset => Self { is_outdated: true, ..Self::free(known.opening, Lacks::Marks) },
+            Fill::Reset if self.is_stray || *opening > known.opening => self,
+            // Where nothing can be read there is no old copy either.
+            Fill::Reset => {
+                let is_outdated = !self.is_lost;
+                Self { is_outdated, ..Self::free(known.opening, Lacks::Marks) }
+            }
         }
     }
 
