@@ -12,6 +12,7 @@ use crate::verify::Wrong;
 use hashbrown::HashMap;
 use media::{ExtentId, PageId, Stream};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What index and log have, in one pass over all headers: 17 bytes for each live pair.
@@ -105,6 +106,21 @@ impl Known {
         let page = |address: &Address| store.log.page_id(*address);
         let start = self.addresses.partition_point(|address| page(address) < at);
         self.addresses[start..].iter().take_while(|address| page(address) == at).count() as u64
+    }
+
+    /// The pages of an extent in a range to which entries of the index lead.
+    pub(super) fn pages_within(
+        &self,
+        store: &Store,
+        extent: ExtentId,
+        range: &Range<u32>,
+    ) -> BTreeSet<u32> {
+        let page = |address: &Address| store.log.page_id(*address);
+        let first = PageId { extent, page: range.start };
+        let start = self.addresses.partition_point(|address| page(address) < first);
+        let pages = self.addresses[start..].iter().map(page);
+        let is_within = |at: &PageId| at.extent == extent && range.contains(&at.page);
+        pages.take_while(is_within).map(|at| at.page).collect()
     }
 
     /// Entries that lead to no record of their key, by page.

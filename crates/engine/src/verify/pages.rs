@@ -12,6 +12,7 @@ use base::Buf;
 use media::{ExtentInfo, Page, PageId, Stream, Swept, SweptPage};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ pub(super) struct Pages {
     summary: Vec<u8>,
     summary_starts: Option<u32>,
     unreadable: BTreeSet<u32>,
+    /// From where to where nothing can be read, not even where a page begins.
+    gaps: Vec<Range<u32>>,
     long: Option<Long>,
 }
 
@@ -53,19 +56,20 @@ impl Pages {
             summary: Vec::new(),
             summary_starts: None,
             unreadable: BTreeSet::new(),
+            gaps: Vec::new(),
             long: None,
         }
     }
 
     pub(super) async fn take(&mut self, swept: Swept) {
-        for SweptPage { number, page, is_whole, is_mended } in swept.pages {
+        let end = swept.next.unwrap_or(self.info.pages);
+        let mut pages = swept.pages.into_iter().peekable();
+        while let Some(SweptPage { number, page, is_whole, is_mended }) = pages.next() {
             self.found.borrow_mut().verified.pages += 1;
             match page {
                 Some(page) => self.page(number, &page, is_whole).await,
-                None if is_mended => {
-                    self.note_unreadable(number, Some(Wrong::Flipped { live: 0 }));
-                }
-                None => self.note_unreadable(number, None),
+                None if is_mended => self.note_flipped(number),
+                None => self.gaps.push(number..pages.peek().map_or(end, |next| next.number)),
             }
         }
     }
@@ -74,7 +78,7 @@ impl Pages {
         let layout = self.store.log.layout;
         let at = PageId { extent: self.info.id, page: number };
         let view = PageView::new(layout, page).filter(|view| view.has_all_headers(layout));
-        let Some(view) = view else { return self.note_unreadable(number, Some(Wrong::Headers)) };
+        let Some(view) = view else { return self.note_unreadable(number, Wrong::Headers) };
         if view.prologue.kind == PageKind::Summary {
             self.summary_starts.get_or_insert(number);
             if view.read_summary(&mut self.summary).is_none() {
@@ -154,25 +158,86 @@ impl Pages {
         if self.store.tables.is_needless(self.info.id) { Wrong::DeadTable } else { Wrong::Table }
     }
 
-    fn note_unreadable(&mut self, number: u32, wrong: Option<Wrong>) {
-        self.unreadable.insert(number);
+    fn note_flipped(&mut self, number: u32) {
         let at = PageId { extent: self.info.id, page: number };
-        self.found.borrow_mut().unreadable.insert(at);
-        if self.known.outdated.contains(&self.info.id) {
+        let live = self.known.live_on(&self.store, at);
+        self.note_unreadable(number, Wrong::Flipped { live });
+    }
+
+    /// Notes what is wrong with a page that is where it should be.
+    fn note_unreadable(&mut self, number: u32, wrong: Wrong) {
+        self.unreadable.insert(number);
+        self.leave_out(number);
+        if self.is_told(number) {
             return;
         }
+        let is_table = self.info.label.stream == Stream::Index;
+        self.note(number, None, if is_table { self.table() } else { wrong });
+    }
+
+    /// Entries of the index that lead to this page are told of with it.
+    fn leave_out(&self, number: u32) {
+        let at = PageId { extent: self.info.id, page: number };
+        self.found.borrow_mut().unreadable.insert(at);
+    }
+
+    /// Whether what is wrong from this page on is told of at the end: with the extent that is an
+    /// old copy, or with the summary.
+    fn is_told(&self, number: u32) -> bool {
+        self.known.outdated.contains(&self.info.id)
+            || self.info.label.stream != Stream::Index
+                && self.info.summary.is_some_and(|first| number >= first)
+    }
+
+    /// Notes the pages that cannot be read between two that can. Where they begin, and how many
+    /// they are, only the index and the summary know, which has their keys too.
+    fn note_gap(&self, gap: &Range<u32>, listed: &[Record]) {
+        let listed = self.of_pages(listed, gap);
+        let mut pages = self.known.pages_within(&self.store, self.info.id, gap);
+        pages.extend(listed.iter().map(|record| self.page_of(record)));
+        for page in &pages {
+            self.leave_out(*page);
+        }
+        if self.is_told(gap.start) {
+            return;
+        }
+        if self.info.label.stream == Stream::Index {
+            return self.note(gap.start, None, self.table());
+        }
+        if pages.is_empty() {
+            self.note_lost(gap.start, &[]);
+        }
+        for page in pages {
+            self.note_lost(page, self.of_pages(listed, &(page..page + 1)));
+        }
+    }
+
+    /// Those records that begin on some of the pages; all are in the order of their pages.
+    fn of_pages<'a>(&self, records: &'a [Record], pages: &Range<u32>) -> &'a [Record] {
+        let [start, end] = [pages.start, pages.end]
+            .map(|first| records.partition_point(|record| self.page_of(record) < first));
+        &records[start..end]
+    }
+
+    /// Notes a page that cannot be read, for each live record that was on it if they are known.
+    fn note_lost(&self, page: u32, listed: &[Record]) {
+        let at = PageId { extent: self.info.id, page };
         let live = self.known.live_on(&self.store, at);
         let is_listed = self.known.listed.contains(&self.info.id);
-        let wrong = match wrong {
-            _ if self.info.label.stream == Stream::Index => self.table(),
-            // It is told of at the end.
-            _ if self.info.summary.is_some_and(|first| number >= first) => return,
-            Some(Wrong::Flipped { .. }) => Wrong::Flipped { live },
-            Some(wrong) => wrong,
-            None if live == 0 && is_listed => Wrong::DeadPage,
-            None => Wrong::Page { live },
-        };
-        self.note(number, None, wrong);
+        if live == 0 && is_listed {
+            return self.note(page, None, Wrong::DeadPage);
+        }
+        let lost: Vec<_> = listed.iter().filter(|record| self.known.is_live(record)).collect();
+        if lost.is_empty() {
+            self.note(page, None, Wrong::Page { live });
+        }
+        for record in lost {
+            self.note(page, Some(record), Wrong::Page { live });
+        }
+    }
+
+    fn page_of(&self, record: &Record) -> u32 {
+        self.store.log.page_id(record.address).page
     }
 
     fn note(&self, page: u32, record: Option<&Record>, wrong: Wrong) {
@@ -186,22 +251,40 @@ impl Pages {
         if let Some(long) = self.long.take() {
             self.value(long.next, &long.record, None);
         }
-        let Some(first) = self.info.summary.or(self.summary_starts) else { return };
-        let is_table = self.info.label.stream == Stream::Index;
+        let listed = self.listed();
+        for gap in &self.gaps {
+            self.note_gap(gap, listed.as_deref().unwrap_or_default());
+        }
+        if let Some(listed) = listed {
+            self.compare(&listed);
+        }
+    }
+
+    /// What the summary lists, if the extent has one.
+    fn listed(&self) -> Option<Vec<Record>> {
+        let first = self.info.summary.or(self.summary_starts)?;
         let listed = self.store.log.listed(self.info.id, &self.summary);
         let listed = listed.filter(|_| self.summary_starts == Some(first));
-        let Some(listed) = listed else {
-            // Of one that was cut off nobody has said that it is there.
-            if self.info.summary.is_some() && !is_table {
-                self.note(first, None, Wrong::Summary);
-            }
-            return;
+        let is_table = self.info.label.stream == Stream::Index;
+        // Of one that was cut off nobody has said that it is there.
+        if listed.is_none() && self.info.summary.is_some() && !is_table {
+            self.note(first, None, Wrong::Summary);
+        }
+        listed
+    }
+
+    /// Holds what the summary lists against what lies on the pages that can be read.
+    fn compare(&self, listed: &[Record]) {
+        let is_in_gap = |page: u32| {
+            let gap = self.gaps.partition_point(|gap| gap.end <= page);
+            self.gaps.get(gap).is_some_and(|gap| gap.contains(&page))
         };
-        let page = |address: Address| self.store.log.page_id(address).page;
-        let listed = listed.into_iter().map(|record| (record.address, record.header.sequence));
-        let listed: Vec<_> =
-            listed.filter(|(address, _)| !self.unreadable.contains(&page(*address))).collect();
-        if listed != self.records {
+        let is_readable = |page: u32| !self.unreadable.contains(&page) && !is_in_gap(page);
+        let listed = listed.iter().filter(|record| is_readable(self.page_of(record)));
+        let listed = listed.map(|record| (record.address, record.header.sequence));
+        if !listed.eq(self.records.iter().copied())
+            && let Some(first) = self.summary_starts
+        {
             self.note(first, None, Wrong::SummaryDiffers);
         }
     }

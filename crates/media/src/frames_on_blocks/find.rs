@@ -144,8 +144,9 @@ impl Drive {
             walk.frames(opening, self.layout.pages(), true).await;
         let known = known.filter(|known| known.opening == opening);
         let at_least = known.map_or(0, |known| known.units());
-        let is_cut = |place: &Place| place.state == State::Torn && place.page >= landed;
-        let is_known = |place: &Place| place.page < at_least;
+        // What is behind a frame is behind what has landed with it, padding or not.
+        let is_cut = |place: &Place| place.state == State::Torn && place.start >= landed;
+        let is_known = |place: &Place| place.start < at_least;
         let cut = places.iter().position(|place| is_cut(place) && !is_known(place));
         let kept = cut.unwrap_or(places.len());
         let mut end = cut.map_or(self.layout.pages(), |cut| places[cut].start);
@@ -157,6 +158,7 @@ impl Drive {
         if places[..kept].last().is_some_and(is_cut) {
             // Nothing is there but what is known.
             end = at_least;
+            pages.retain(|page| *page < end);
             pages.extend((pages.last() < Some(&(end - 1))).then_some(end - 1));
         }
         let lacks = if is_outdated { Lacks::Nothing } else { Lacks::Footer };

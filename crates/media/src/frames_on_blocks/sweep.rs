@@ -57,9 +57,13 @@ impl Drive {
                 Stop::Cut(_) | Stop::Unreadable if at == window.first => {
                     let mut walk = Walk::new(self, extent);
                     let flipped = walk.flipped_frame_from(opening, at, end).await;
-                    let number = flipped.map_or(at, |head| head.page);
-                    let (next, is_padding) = walk.next_frame(opening, number, end).await;
                     let is_mended = flipped.is_some();
+                    let behind = flipped.as_ref().map_or(at, |head| head.page);
+                    let (next, is_padding) = walk.next_frame(opening, behind, end).await;
+                    let number = match flipped {
+                        Some(head) => head.page,
+                        None => walk.begin_of(at, next).await,
+                    };
                     let lost = SweptPage { number, page: None, is_whole: false, is_mended };
                     swept.pages.extend((is_mended || !is_padding).then_some(lost));
                     at = next;

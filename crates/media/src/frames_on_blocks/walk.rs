@@ -55,8 +55,9 @@ impl<'a> Walk<'a> {
             let Some((head, is_whole)) = self.frame_from(opening, start, end).await else {
                 let can_be_read = self.window_at(page).await.is_some();
                 let state = if can_be_read { State::Torn } else { State::Damaged };
-                walked.places.push(Place { start, page, state });
-                (page, _) = self.next_frame(opening, page, end).await;
+                (page, _) = self.next_frame(opening, start, end).await;
+                let begin = self.begin_of(start, page).await;
+                walked.places.push(Place { start, page: begin, state });
                 continue;
             };
             page = head.page;
@@ -117,6 +118,23 @@ impl<'a> Walk<'a> {
             }
         }
         (end, false)
+    }
+
+    /// Where a frame of which nothing is left is likely to have begun, between `start`, where the
+    /// one before ends, and `end`: behind what looks like padding up to the next block.
+    pub(super) async fn begin_of(&mut self, start: u32, end: u32) -> u32 {
+        let block = self.drive.layout.first_of_block(start);
+        if block >= end {
+            return start;
+        }
+        for unit in start..block {
+            let found = self.bytes(unit, 0, self.drive.layout.unit_bytes).await;
+            let bytes = found.as_ref().and_then(Buf::bytes);
+            if !bytes.is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0)) {
+                return start;
+            }
+        }
+        block
     }
 
     async fn head_of(&mut self, opening: Opening, page: u32) -> Option<Head> {
