@@ -7,8 +7,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 const STEP: Duration = Duration::from_millis(5);
 
-/// What `attempt` returns, which is made again for half a second when somebody seems to have what it
-/// is about. Blocks the thread: for what is done before anything is served.
+/// What `attempt` returns, which is made again for half a second when somebody seems to have what
+/// it is about. Blocks the thread: for what is done before anything is served.
 pub fn patiently<T>(mut attempt: impl FnMut() -> T, is_taken: impl Fn(&T) -> bool) -> T {
     let until = Instant::now() + PATIENCE;
     loop {

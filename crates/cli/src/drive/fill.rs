@@ -43,7 +43,7 @@ fn usize_of(blocks: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::{open, serve};
+    use crate::drive::serve;
     use disk::Access;
     use std::os::unix::fs::MetadataExt;
 
@@ -57,7 +57,7 @@ mod tests {
         std::os::unix::fs::FileExt::write_at(&file, &[7; 4_096], 5 << 20).unwrap();
         let mut told = Vec::new();
         serve(async {
-            let file = open(&path, Access::Write)?;
+            let file = Arc::new(File::open(&path, Access::Write, None).unwrap());
             fill(&file, |done, all| told.push((done, all))).await.unwrap();
             Ok(())
         })

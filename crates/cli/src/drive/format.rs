@@ -54,7 +54,9 @@ fn prepare(args: &FormatArgs, found: &Found) -> Result<(), Failure> {
         (Found::Absent, Some(0)) => {
             Err(Failure::Refused("a file of 0 bytes is no drive: make it larger".into()))
         }
-        (Found::NotADisk, _) => Err(refusal(path, found, "name another file or block device")),
+        (Found::NotADisk, _) | (Found::Used(_), None) => {
+            Err(refusal(path, found, "name another file or block device"))
+        }
         (Found::Absent, Some(bytes)) => create(path, bytes).map_err(Failure::refused),
         (Found::Absent, None) => Err(Failure::Refused(format!(
             "{} does not exist: --size says how large a file to make",
@@ -71,7 +73,6 @@ fn prepare(args: &FormatArgs, found: &Found) -> Result<(), Failure> {
             shown(path)
         ))),
         (Found::Empty, None) => Ok(()),
-        (Found::Used(_), None) => Err(refusal(path, found, "name another file or block device")),
         (_, None) if args.force => Ok(()),
         (_, None) => Err(refusal(path, found, "--force overwrites it")),
     }
