@@ -97,8 +97,11 @@ impl Bench {
             for part in
                 [Self::loads, Self::overwrites, Self::starts, Self::gets, Self::mix, Self::group]
             {
-                rows.extend(part(self)?);
-                eprint!("round {round} of {rounds}, {} figures\r", rows.len());
+                let figures = part(self)?;
+                for row in &figures {
+                    eprintln!("round {round} of {rounds}: {}", row.line());
+                }
+                rows.extend(figures);
             }
             found.push(rows);
         }

@@ -21,7 +21,8 @@ impl Row {
         self.ours / self.other
     }
 
-    fn print(&self) {
+    /// It in words, and whether the bar is met.
+    pub(crate) fn line(&self) -> String {
         let Self { what, ours, other, of, bar } = self;
         let ratio = self.ratio();
         let (words, holds) = match bar {
@@ -29,7 +30,7 @@ impl Row {
             Bar::AtMost(bar) => (format!("at most {bar}"), ratio <= *bar),
         };
         let holds = if holds { "met" } else { "NOT met" };
-        println!("{what}: {ours:.2}; {of}: {other:.2}; ratio {ratio:.3} (bar: {words}, {holds})");
+        format!("{what}: {ours:.2}; {of}: {other:.2}; ratio {ratio:.3} (bar: {words}, {holds})")
     }
 }
 
@@ -39,6 +40,6 @@ pub(crate) fn print_medians(rounds: &[Vec<Row>]) {
         let mut of_row: Vec<&Row> = rounds.iter().map(|rows| &rows[place]).collect();
         of_row.sort_by(|one, other| one.ratio().total_cmp(&other.ratio()));
         let middle = of_row[of_row.len() / 2];
-        Row { what: row.what, ..middle.clone() }.print();
+        println!("{}", Row { what: row.what, ..middle.clone() }.line());
     }
 }
