@@ -301,7 +301,7 @@ fn what_is_no_drive_is_named() {
     file.set_len(size / 2).unwrap();
     for command in ["check", "inspect"] {
         let sentence = refused(&[command, device]);
-        assert!(sentence.contains("a copy was cut off"), "{sentence}");
+        assert!(sentence.contains("its end is missing; copy it again"), "{sentence}");
     }
     file.set_len(size).unwrap();
     // Of a later format, whose checksum is right in both places.
