@@ -29,9 +29,9 @@ pub(super) fn run(args: &ImportArgs) -> Result<Output, Failure> {
     let mut bar = progress.bar("importing", Unit::Bytes);
     let ((expired, left_out), differing) = redis::with(&uri, async |connections| {
         let mut destination = Destination::new(&uri, &connections[0], args.skip);
-        // What was left out before, if that is not known, would seem to be missing.
-        let cannot_compare = args.verify && !journal.knows_left_out();
-        if cannot_compare || !destination.has_all(journal.sample()).await? {
+        // What was left out before, if that is not known, would seem to be missing; and of a hash
+        // of which a part was left out, later parts would be stored.
+        if !journal.knows_left_out() || !destination.has_all(journal.sample()).await? {
             journal.forget();
         }
         if let Some((number, at)) = journal.place() {
