@@ -61,7 +61,8 @@ fn open_locked(path: &Path, access: Access) -> Result<OwnedFd, OpenError> {
         return Err(OpenError::NotADisk { path: path.into() });
     }
     let in_use = |usage| OpenError::InUse { path: path.into(), usage };
-    if let Some(usage) = other_usage(path).map_err(failed)? {
+    // Where the system says nothing of that, nothing is known to be in the way.
+    if let Ok(Some(usage)) = other_usage(path, access) {
         return Err(in_use(Some(usage)));
     }
     if access == Access::Write && kind.is_block_device() && is_read_only(path).map_err(failed)? {

@@ -126,17 +126,17 @@ fn device_and_partitions(of: (u32, u32)) -> io::Result<Vec<Device>> {
     Ok(devices)
 }
 
-/// Who uses what is at `path` by another name: a loop device and its file have a lock each.
-pub(crate) fn other_usage(path: &Path) -> io::Result<Option<Usage>> {
+/// Who uses what is at `path` by another name, so that it cannot be had for `access`: a loop device
+/// and its file have a lock each.
+pub(crate) fn other_usage(path: &Path, access: Access) -> io::Result<Option<Usage>> {
     let it = metadata(path)?;
     if !it.file_type().is_block_device() {
         return looped(&path.canonicalize()?);
     }
     let Some(file) = backing_file(it.rdev()) else { return Ok(None) };
-    let Ok(fd) = open(&file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
-        return Ok(None);
-    };
-    let is_free = lock(fd.as_fd(), Access::Write)?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let Ok(fd) = open(&file, flags, Mode::empty()) else { return Ok(None) };
+    let is_free = lock(fd.as_fd(), access)?;
     Ok((!is_free).then(|| holder(fd.as_fd()).map_or(Usage::Exclusive, Usage::Locked)))
 }
 
