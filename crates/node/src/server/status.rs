@@ -341,7 +341,8 @@ impl DeviceCensus {
     /// What hosts moved of its data; none where Redis clients have a part in it that nobody counts.
     fn hosts(&self) -> Option<Traffic> {
         let (read_bytes, written_bytes) = (self.work.bytes_read, self.work.bytes_written);
-        let by_nvme = self.redis.is_none().then_some(Traffic { read_bytes, written_bytes });
+        let is_alone = self.redis.as_ref().is_none_or(|redis| redis.commands == 0);
+        let by_nvme = is_alone.then_some(Traffic { read_bytes, written_bytes });
         self.pairs.or(by_nvme)
     }
 }
