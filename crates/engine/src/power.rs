@@ -18,7 +18,9 @@ use std::sync::Arc;
 ///   prologue. If `f > 0` these and the `f + 1` are no more than the buffer's bytes in pages of
 ///   `r`, and one for rounding. If `f = 0`, `v` may be the longest value;
 /// - the records of a batch need not fill their pages, but any two pages on end hold more than `r`
-///   bytes: twice as many, and one. A batch has no more bytes than the buffer;
+///   bytes: twice as many, and one. If `f > 0` a batch has no more bytes than the buffer. If
+///   `f = 0` its longest value may come on top: it fits an extent then, with its summary, which is
+///   one of the two below;
 /// - the page that is open then is one more;
 /// - the extent may have ended before the record, and the next one ends when the page that is open
 ///   is closed before anything else is stored. Either has a summary, of less than an extent.

@@ -334,14 +334,34 @@ fn the_longest_value_of_a_batch_is_not_counted() {
         assert_eq!(found(&store, SPACES[0], 1).await, content(&value(len, 1)));
         assert_eq!(write(&store, with(longest / 2, 1)).await, Ok(()));
         // Whatever is taken fits, and what would not fit is refused.
+        let mut stored = 0;
         for more in 0..40 {
             for len in [longest, longest - 1, longest / 2, longest / 3] {
                 let writes = with(len, more);
+                let bytes = writes.iter().map(|write| match &write.op {
+                    BatchOp::Put { value, .. } => u64::from(value.len()),
+                    BatchOp::Delete { .. } | BatchOp::Keep { .. } => 0,
+                });
+                let is_long = bytes.sum::<u64>() > max;
                 let takes = store.takes_batch(&writes);
+                let keys: Vec<u64> = (2..2 + u64::from(more)).collect();
+                // What it says is done, in an extent that has room for nothing else beside it.
                 let done = write(&store, writes).await;
-                assert_eq!(takes, !matches!(done, Err(Error::BatchTooLong { .. })), "{more} {len}");
+                match done {
+                    Ok(()) => stored += u32::from(is_long && more > 1),
+                    Err(Error::BatchTooLong { .. }) => assert!(!takes, "{more} {len}"),
+                    Err(error) => panic!("{more} of {len}: {error}"),
+                }
+                for n in keys.into_iter().filter(|_| done.is_ok()) {
+                    let kept = found(&store, SPACES[1], n).await;
+                    assert_eq!(kept, content(&value(len / 8, n)), "{more} {len}");
+                }
+                for n in 2..2 + u64::from(more) {
+                    let _ = write(&store, vec![delete(SPACES[1], n)]).await;
+                }
             }
         }
+        assert!(stored > 8, "{stored} with a long value were stored");
     });
 }
 
