@@ -127,7 +127,13 @@ pub trait Media: Send + Sync {
                     Err(Error::Unrecovered(_)) => None,
                     Err(error) => return Err(error),
                 };
-                pages.push(SweptPage { number, is_whole: page.is_some(), is_mended: false, page });
+                pages.push(SweptPage {
+                    number,
+                    from: number,
+                    is_whole: page.is_some(),
+                    is_mended: false,
+                    page,
+                });
             }
             Ok(Swept { pages, next })
         })

@@ -12,8 +12,10 @@ pub struct Swept {
 /// One of them.
 #[derive(Debug)]
 pub struct SweptPage {
-    /// Its number in the extent.
+    /// Its number in the extent; where it cannot be read, the one that it is likely to have.
     pub number: u32,
+    /// From which number on nothing else was found: it may have any from here on.
+    pub from: u32,
     /// `None` where a page was written, or should begin, that cannot be read as it is.
     pub page: Option<Page>,
     /// Its data is what the medium was given, as far as the medium itself can tell.

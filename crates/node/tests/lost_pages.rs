@@ -9,6 +9,7 @@ use media::{Blocks, BlocksShape, Format, MemoryBlocks, PageId, Segments, Stream}
 use node::{DiskDrive, DiskLook, DiskOptions};
 use reactor::Reactor;
 use spec::{Command, Status, StoreOptions};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const EXTENT_BYTES: u64 = 256 << 10;
@@ -33,16 +34,35 @@ async fn store(queue: &QueuePair, key: u16, value: &[u8]) {
     assert_eq!(queue.next().await.status, Status::SUCCESS);
 }
 
+/// A drive whose pages were written eight at a time, so that they lie one behind the other and
+/// share blocks.
+fn packed() -> Arc<MemoryBlocks> {
+    let (memory, open) = formatted();
+    Reactor::new(None).run(async {
+        let drive = open.await;
+        let queue = drive.controller().queue_pair();
+        for first in (0..KEYS).step_by(8) {
+            let keys = first..KEYS.min(first + 8);
+            for key in keys.clone() {
+                let value = Buf::copy_from(&[7; 5_000]);
+                let command = Command::store(1, &key.to_be_bytes(), 5_000, StoreOptions::NONE);
+                queue.submit(Submission { command, long_key: None, data: value });
+            }
+            for _ in keys {
+                assert_eq!(queue.next().await.status, Status::SUCCESS);
+            }
+        }
+        drive.close().await.expect("nothing fails");
+    });
+    memory
+}
+
 /// A drive whose pages were written one by one, so that each begins a block, behind padding. Some
 /// of the keys were stored over.
 fn filled() -> Arc<MemoryBlocks> {
-    let blocks = (EXTENTS * EXTENT_BYTES + (20 << 10)) / 4_096;
-    let shape = BlocksShape { block_bytes: 4_096, blocks, parallelism: 4 };
-    let memory = Arc::new(MemoryBlocks::new(shape));
-    let blocks = memory.clone();
+    let (memory, open) = formatted();
     Reactor::new(None).run(async {
-        DiskDrive::format(blocks.clone(), FORMAT).await.expect("it is large enough");
-        let drive = DiskDrive::open(blocks, DiskOptions::default()).await.expect("it is a drive");
+        let drive = open.await;
         let queue = drive.controller().queue_pair();
         for key in (0..KEYS).chain((0..KEYS).step_by(5)) {
             store(&queue, key, &[7; 4_000]).await;
@@ -50,6 +70,19 @@ fn filled() -> Arc<MemoryBlocks> {
         drive.close().await.expect("nothing fails");
     });
     memory
+}
+
+/// Blocks, and what makes an empty drive of them.
+fn formatted() -> (Arc<MemoryBlocks>, impl Future<Output = DiskDrive>) {
+    let blocks = (EXTENTS * EXTENT_BYTES + (20 << 10)) / 4_096;
+    let shape = BlocksShape { block_bytes: 4_096, blocks, parallelism: 4 };
+    let memory = Arc::new(MemoryBlocks::new(shape));
+    let blocks = memory.clone();
+    let open = async move {
+        DiskDrive::format(blocks.clone(), FORMAT).await.expect("it is large enough");
+        DiskDrive::open(blocks, DiskOptions::default()).await.expect("it is a drive")
+    };
+    (memory, open)
 }
 
 async fn look(memory: &Arc<MemoryBlocks>) -> DiskLook {
@@ -172,4 +205,32 @@ fn a_summary_that_is_lost_behind_padding_is_told_of_alone() {
         check(&memory).await
     });
     assert_eq!(found, (vec![finding(at, None, Wrong::Summary)], vec![]));
+}
+
+#[test]
+fn all_keys_whose_heads_a_lost_block_had_are_named_and_nothing_that_is_whole() {
+    let memory = packed();
+    let pages = Reactor::new(None).run(pages(&memory));
+    let full: Vec<&Lost> = pages.iter().filter(|page| page.has_summary).collect();
+    let (mut shared, mut named) = (0, 0);
+    for pair in full.windows(2).filter(|pair| pair[0].at.extent == pair[1].at.extent) {
+        let block = pair[1].byte / 4_096;
+        let heads = full.iter().filter(|page| page.byte / 4_096 == block);
+        let heads: BTreeSet<base::Key> = heads.flat_map(|page| page.keys.clone()).collect();
+        let (wrong, harmless) = Reactor::new(None).run(async {
+            let before = spoil(&memory, block * 4_096, 0, 4_096).await;
+            let found = check(&memory).await;
+            put(&memory, block * 4_096, before).await;
+            found
+        });
+        let keys: BTreeSet<base::Key> =
+            wrong.iter().filter_map(|finding| finding.key.clone()).collect();
+        assert!(keys.is_superset(&heads), "{block}: {wrong:?} {harmless:?} lacks {heads:?}");
+        // Also of what begins in the block before and ends in this one.
+        assert!(keys.len() <= heads.len() + 1, "{block}: {wrong:?}");
+        assert!(wrong.iter().all(|finding| finding.key.is_some()), "{block}: {wrong:?}");
+        shared += u32::from(!pair[1].byte.is_multiple_of(4_096));
+        named += heads.len();
+    }
+    assert!(shared > 20 && named > 30, "{shared} blocks, {named} keys");
 }

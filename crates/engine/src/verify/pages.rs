@@ -27,8 +27,7 @@ pub(super) struct Pages {
     summary: Vec<u8>,
     summary_starts: Option<u32>,
     unreadable: BTreeSet<u32>,
-    /// From where to where nothing can be read, not even where a page begins.
-    gaps: Vec<Range<u32>>,
+    gaps: Vec<Gap>,
     long: Option<Long>,
 }
 
@@ -38,6 +37,13 @@ struct Long {
     parts: Vec<Buf>,
     missing: u32,
     next: u32,
+}
+
+/// Where nothing can be read, not even where a page begins.
+struct Gap {
+    pages: Range<u32>,
+    /// Where one is likely to begin.
+    likely: u32,
 }
 
 impl Pages {
@@ -64,12 +70,15 @@ impl Pages {
     pub(super) async fn take(&mut self, swept: Swept) {
         let end = swept.next.unwrap_or(self.info.pages);
         let mut pages = swept.pages.into_iter().peekable();
-        while let Some(SweptPage { number, page, is_whole, is_mended }) = pages.next() {
+        while let Some(SweptPage { number, from, page, is_whole, is_mended }) = pages.next() {
             self.found.borrow_mut().verified.pages += 1;
             match page {
                 Some(page) => self.page(number, &page, is_whole).await,
                 None if is_mended => self.note_flipped(number),
-                None => self.gaps.push(number..pages.peek().map_or(end, |next| next.number)),
+                None => {
+                    let end = pages.peek().map_or(end, |next| next.from);
+                    self.gaps.push(Gap { pages: from..end, likely: number });
+                }
             }
         }
     }
@@ -191,21 +200,21 @@ impl Pages {
 
     /// Notes the pages that cannot be read between two that can. Where they begin, and how many
     /// they are, only the index and the summary know, which has their keys too.
-    fn note_gap(&self, gap: &Range<u32>, listed: &[Record]) {
-        let listed = self.of_pages(listed, gap);
-        let mut pages = self.known.pages_within(&self.store, self.info.id, gap);
+    fn note_gap(&self, gap: &Gap, listed: &[Record]) {
+        let listed = self.of_pages(listed, &gap.pages);
+        let mut pages = self.known.pages_within(&self.store, self.info.id, &gap.pages);
         pages.extend(listed.iter().map(|record| self.page_of(record)));
         for page in &pages {
             self.leave_out(*page);
         }
-        if self.is_told(gap.start) {
+        if self.is_told(gap.likely) {
             return;
         }
         if self.info.label.stream == Stream::Index {
-            return self.note(gap.start, None, self.table());
+            return self.note(gap.likely, None, self.table());
         }
         if pages.is_empty() {
-            self.note_lost(gap.start, &[]);
+            self.note_lost(gap.likely, &[]);
         }
         for page in pages {
             self.note_lost(page, self.of_pages(listed, &(page..page + 1)));
@@ -276,8 +285,8 @@ impl Pages {
     /// Holds what the summary lists against what lies on the pages that can be read.
     fn compare(&self, listed: &[Record]) {
         let is_in_gap = |page: u32| {
-            let gap = self.gaps.partition_point(|gap| gap.end <= page);
-            self.gaps.get(gap).is_some_and(|gap| gap.contains(&page))
+            let gap = self.gaps.partition_point(|gap| gap.pages.end <= page);
+            self.gaps.get(gap).is_some_and(|gap| gap.pages.contains(&page))
         };
         let is_readable = |page: u32| !self.unreadable.contains(&page) && !is_in_gap(page);
         let listed = listed.iter().filter(|record| is_readable(self.page_of(record)));

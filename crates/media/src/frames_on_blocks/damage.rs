@@ -108,8 +108,8 @@ impl Drive {
                 })
             };
             let part = match copy {
-                // A start writes both before anything is opened in it.
-                Ok(Copy::Whole(superblock)) if superblock.mount < last => {
+                // One that was cut off before them may have left marks.
+                Ok(Copy::Whole(superblock)) if superblock.mount.saturating_add(1) < last => {
                     DamagedPart::OldSuperblock
                 }
                 Ok(Copy::Whole(superblock)) if is_known(superblock) => continue,

@@ -63,6 +63,6 @@ const fn resized(formatted: u64, found: u64) -> &'static str {
     if found < formatted {
         "its end is missing; copy it again, or restore it from a copy"
     } else {
-        "cut it to the size that it had, which loses nothing of the drive"
+        "cut it to the size that it had, or use a partition of that size: nothing is lost by that"
     }
 }

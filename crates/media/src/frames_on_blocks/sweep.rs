@@ -60,12 +60,14 @@ impl Drive {
                     let is_mended = flipped.is_some();
                     let behind = flipped.as_ref().map_or(at, |head| head.page);
                     let (next, is_padding) = walk.next_frame(opening, behind, end).await;
-                    let number = match flipped {
-                        Some(head) => head.page,
-                        None => walk.begin_of(at, next).await,
-                    };
-                    let lost = SweptPage { number, page: None, is_whole: false, is_mended };
-                    swept.pages.extend((is_mended || !is_padding).then_some(lost));
+                    if is_mended || !is_padding {
+                        let number = match flipped {
+                            Some(head) => head.page,
+                            None => walk.begin_of(at, next).await,
+                        };
+                        let (page, from, is_whole) = (None, at, false);
+                        swept.pages.push(SweptPage { number, from, page, is_whole, is_mended });
+                    }
                     at = next;
                 }
                 _ => {}
@@ -167,7 +169,8 @@ impl Drive {
         let is_whole = crc.value() == head.data_crc;
         let spare = &whole.bytes().unwrap_or_default()[HEAD_BYTES as usize..];
         let page = Page::new(spare, whole_front(data));
-        Ok((units, SweptPage { number: at.page, page: Some(page), is_whole, is_mended: false }))
+        let (number, is_mended) = (at.page, false);
+        Ok((units, SweptPage { number, from: number, page: Some(page), is_whole, is_mended }))
     }
 }
 
