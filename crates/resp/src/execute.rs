@@ -32,7 +32,6 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
             return reply;
         }
     };
-    session.show(door, number);
     if let Some(queue) = &mut session.queue
         && !command.is(AT_ONCE)
     {
@@ -47,6 +46,7 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
         session.show(door, number);
         return Reply::status("QUEUED");
     }
+    session.show(door, number);
     let began = clock::host_now();
     let reply = once(door, session, command, request).await.unwrap_or_else(Failure::reply);
     if command.keys == NO_KEYS {
