@@ -118,7 +118,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "MODE")]
     pub(crate) durability: Option<String>,
     /// Log of a drive on a disk between two checkpoints, which is read again after a crash, as
-    /// 4GiB; 0: none is made before the server stops [default: 10 billion bytes]
+    /// 4GiB; 0: none is made before the server stops [default: 10000000000]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) checkpoint: Option<u64>,
     /// What of a drive on a disk is read in the background to see whether it is whole: so much each
