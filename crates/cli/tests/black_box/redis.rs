@@ -285,7 +285,18 @@ fn prometheus_is_told_what_clients_have_done() {
     assert!(of_device("kvasir_cache_hits_total{") > 0.0);
     assert!(of_device("kvasir_flash_programmed_bytes_total{") > 4_096.0);
     let status: serde_json::Value = serde_json::from_str(&page(&url, "/status")).expect("JSON");
-    assert_eq!(status["devices"][0]["redis"]["commands"], 40);
+    let device = &status["devices"][0];
+    assert_eq!((&device["redis"]["commands"], &device["bytes_written"]), (&40.into(), &0.into()));
+    // Of 20 keys of 4 and 5 bytes, with values of 1 and 2.
+    let number = |name: &str| device[name].as_f64().expect("it is known");
+    let amplifications = [
+        ("write_amplification", "flash_bytes_programmed", 120.0),
+        ("read_amplification", "flash_bytes_read", 30.0),
+    ];
+    for (name, of_flash, of_hosts) in amplifications {
+        let expected = number(of_flash) / of_hosts;
+        assert!((number(name) - expected).abs() <= expected / 1e6, "{name}: {device}");
+    }
     served.stop();
 }
 
