@@ -1,8 +1,9 @@
+mod idioms;
 mod markdown;
 mod rust;
 
 use crate::tree::Tree;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
 /// Prints each violation of the style guide as `path:line: sentence`, and fails if there is one.
@@ -10,7 +11,10 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let tree = Tree::read(root)?;
     let count = tree.with_extension("rs").count();
     ensure!(count > 0, "there is no Rust file to check");
-    let violations = check(&tree);
+    let mut violations = check(&tree);
+    let table = root.join(idioms::TABLE);
+    let table = std::fs::read_to_string(table).context(idioms::TABLE)?;
+    violations.extend(idioms::check(&tree, &table)?);
     for violation in &violations {
         println!("{violation}");
     }
