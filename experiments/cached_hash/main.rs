@@ -2,7 +2,7 @@
 //! its memory, from 1 % of its table to all of it. With `endure`, whether it runs for ever: 90 %
 //! full, at 1 %, overwritten ten times.
 //!
-//! `cargo run --release -p experiments --bin cached_hash -- FILE.svg`, or `-- endure`.
+//! `cargo run --profile dist -p experiments --bin cached_hash -- FILE.svg`, or `-- endure`.
 
 mod plot;
 

@@ -1,8 +1,8 @@
 //! Whether one reactor gets as much of a disk as fio does: random reads and writes of 8 KiB, 64 at
 //! a time, in turn with fio's on the same file.
 //!
-//! `cargo run --release -p experiments --bin disk -- FILE [ROUNDS]`, on an idle machine with fio.
-//! The file is made and removed.
+//! `cargo run --profile dist -p experiments --bin disk -- FILE [ROUNDS]`, on an idle machine with
+//! fio. The file is made and removed.
 
 mod load;
 

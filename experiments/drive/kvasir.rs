@@ -35,7 +35,7 @@ impl Kvasir {
         let here = std::env::current_exe().map_err(|error| error.to_string())?;
         let program = here.with_file_name("kvasir");
         if !program.exists() {
-            return Err("build the program first: cargo build --release -p kvasir-cli".into());
+            return Err("build the program first: cargo build --profile dist -p kvasir-cli".into());
         }
         Ok(Self { program, file })
     }

@@ -1,8 +1,8 @@
 //! A drive on a disk beside `RocksDB` on the same disk, and beside fio for what the disk gives:
 //! pairs of 16 B and 8 KiB, five times the memory that `RocksDB` has.
 //!
-//! `cargo run --release -p experiments --bin drive -- FOLDER [ROUNDS]`, on an idle machine with fio
-//! and `db_bench`. The folder is made and removed, and takes some 20 GiB meanwhile.
+//! `cargo run --profile dist -p experiments --bin drive -- FOLDER [ROUNDS]`, on an idle machine
+//! with fio and `db_bench`. The folder is made and removed, and takes some 20 GiB meanwhile.
 
 mod kvasir;
 mod rocksdb;

@@ -2,8 +2,8 @@
 //! reads in virtual time, and what the way adds to one read alone, beside the mean over TCP in real
 //! time.
 //!
-//! `cargo run --release -p experiments --bin flash_over_tcp -- [ROUNDS]`, on an idle machine of two
-//! cores: one has the target, the other the host, and both look for news without sleeping.
+//! `cargo run --profile dist -p experiments --bin flash_over_tcp -- [ROUNDS]`, on an idle machine
+//! of two cores: one has the target, the other the host, and both look for news without sleeping.
 
 mod target;
 

@@ -2,7 +2,8 @@
 //! filled beside a small one, what memory it takes in all, and how long it takes to open it. Beside
 //! it, the bytes that each index takes for a pair.
 //!
-//! `cargo run --release -p experiments --bin large -- [--pairs N]`, on an idle machine with 16 GB.
+//! `cargo run --profile dist -p experiments --bin large -- [--pairs N]`, on an idle machine with
+//! 16 GB.
 
 mod memory;
 

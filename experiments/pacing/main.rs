@@ -1,7 +1,8 @@
 //! How long a drive that is being cleaned keeps stores waiting, on a disk of a stated speed, in
 //! virtual time: no machine's noise is in it, and no machine's processor either.
 //!
-//! `cargo run --release -p experiments --bin pacing -- [SHARE ...]`, on any machine with 4 GiB.
+//! `cargo run --profile dist -p experiments --bin pacing -- [SHARE ...]`, on any machine with 4
+//! GiB.
 
 mod disk;
 

@@ -1,8 +1,8 @@
 //! How well real time is kept, in this process: the floor of a command, how late completions are,
 //! and how close a device in real time is to the same in virtual time.
 //!
-//! `cargo run --release -p experiments --bin realtime -- [ROUNDS]`, on an idle machine: the reactor
-//! spins on one core, and whatever else wants that core makes it late.
+//! `cargo run --profile dist -p experiments --bin realtime -- [ROUNDS]`, on an idle machine: the
+//! reactor spins on one core, and whatever else wants that core makes it late.
 
 use base::Nanos;
 use node::{Device, FaultPlan, Profile};

@@ -1,7 +1,8 @@
 //! How fast a drive serves Redis clients, beside redis-server with the durability that matches.
 //!
-//! `cargo build --release; cargo run --release -p experiments --bin redis -- [ROUNDS [FOLDER]]`, on
-//! an idle machine with the Debian package redis-server. The folder is on the disk in question.
+//! After `cargo build --profile dist`:
+//! `cargo run --profile dist -p experiments --bin redis -- [ROUNDS [FOLDER]]`, on an idle machine
+//! with the Debian package redis-server. The folder is on the disk in question.
 //!
 //! With `idle [CLIENTS]` instead: what clients cost that do nothing. With `cold [ROUNDS [FOLDER]]`:
 //! GETs of what only the disk has, beside fio.

@@ -126,7 +126,7 @@ pub(crate) fn format(folder: &Path) -> Result<PathBuf, String> {
     let mut format = Command::new(&program);
     let made = format.arg("format").arg(&drive).args(["--size", "8GiB", "--fill"]).output();
     let made = made.map_err(|error| {
-        format!("{}: {error}: build it by cargo build --release", program.display())
+        format!("{}: {error}: build it by cargo build --profile dist", program.display())
     })?;
     if !made.status.success() {
         return Err(String::from_utf8_lossy(&made.stderr).into_owned());
@@ -138,7 +138,7 @@ pub(crate) fn format(folder: &Path) -> Result<PathBuf, String> {
 fn ready(mut command: Command) -> Result<Server, String> {
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| {
         let program = command.get_program().to_string_lossy();
-        format!("{program}: {error}: build it by cargo build --release")
+        format!("{program}: {error}: build it by cargo build --profile dist")
     })?;
     let mut line = String::new();
     let said = BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line);

@@ -3,7 +3,7 @@
 //! it, in turn, the bare model of five stages, which is what the machine allows. Before
 //! them, 4 KiB random reads and writes on a block namespace that is full and cleans.
 //!
-//! `cargo run --release -p experiments --bin speed -- [KEYS] [ROUNDS]`, on an idle machine.
+//! `cargo run --profile dist -p experiments --bin speed -- [KEYS] [ROUNDS]`, on an idle machine.
 
 mod bare;
 mod blocks;

@@ -1,8 +1,9 @@
 //! How close a target over NVMe/TCP comes to a bare echo: the same client, the same message sizes,
 //! over loopback, one core for each side, interleaved.
 //!
-//! `cargo run --release -p experiments --bin tcp -- [ROUNDS [NAME]]`, on an idle machine of two
-//! cores. `NAME` is a part of the names of the lines that are wanted: `store`, or `4 KiB QD 32`.
+//! `cargo run --profile dist -p experiments --bin tcp -- [ROUNDS [NAME]]`, on an idle machine of
+//! two cores. `NAME` is a part of the names of the lines that are wanted: `store`, or
+//! `4 KiB QD 32`.
 
 mod asleep;
 mod connect;
