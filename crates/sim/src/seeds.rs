@@ -8,10 +8,17 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Once;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Seeds after which a long sweep says how far it is.
 const PROGRESS_SEEDS: u64 = 1_000;
+
+/// Limits each sweep to so many seconds. A sweep runs [`LEAST_SHARE`] of its seeds whatever that
+/// takes.
+const SWEEP_SECONDS: &str = "KVASIR_SWEEP_SECONDS";
+
+/// The share of its seeds, as one of so many, that a sweep runs in any case.
+const LEAST_SHARE: u64 = 5;
 
 /// How long a shorter plan of faults is looked for, in seconds, unless `KVASIR_SHORTEN_SECONDS`
 /// says otherwise.
@@ -24,25 +31,29 @@ const FAULTS: &str = "KVASIR_FAULTS";
 const TRACE: &str = "KVASIR_TRACE";
 
 /// Runs `run` on each seed from `KVASIR_SEED` (0) on, `KVASIR_SEEDS` (`count`) in all, and returns
-/// what they went through together.
+/// what they went through together. With `KVASIR_SWEEP_SECONDS` a sweep that has taken so long ends
+/// before its last seed, and prints how many it ran.
 ///
 /// A seed that panics is followed by the command that runs it again: the one of the integration
 /// test called `test`.
 pub fn sweep(test: &str, count: u64, mut run: impl FnMut(u64) -> Tally) -> Tally {
     let first = from_environment("KVASIR_SEED", 0);
     let count = from_environment("KVASIR_SEEDS", count);
+    let budget = Duration::from_secs(from_environment(SWEEP_SECONDS, u64::MAX));
+    let (start, mut ran) = (Instant::now(), 0);
     let mut sum = Tally::default();
-    for done in 0..count {
-        let seed = first.wrapping_add(done);
+    while ran < count && (ran < count.div_ceil(LEAST_SHARE) || start.elapsed() < budget) {
+        let seed = first.wrapping_add(ran);
         sum += catch_unwind(AssertUnwindSafe(|| run(seed))).unwrap_or_else(|panic| {
             eprintln!("{}", rerun(test, seed));
             resume_unwind(panic)
         });
-        if (done + 1).is_multiple_of(PROGRESS_SEEDS) && done + 1 < count {
-            println!("{test}: {} of {count} seeds, {sum}", done + 1);
+        ran += 1;
+        if ran.is_multiple_of(PROGRESS_SEEDS) && ran < count {
+            println!("{test}: {ran} of {count} seeds, {sum}");
         }
     }
-    println!("{test}: {count} seeds from {first} on, {sum}");
+    println!("{test}: {ran} of {count} seeds from {first} on, {sum}");
     sum
 }
 
