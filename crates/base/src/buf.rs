@@ -128,8 +128,8 @@ impl Buf {
         }
     }
 
-    /// Takes the content of `other` in place of its own, if nobody else holds this and it is all of
-    /// its memory and as long. False: nothing has changed.
+    /// Copies the content of `other` over its own. Returns false and changes nothing if another
+    /// handle exists, if this is a part of its allocation, or if the lengths differ.
     pub fn overwrite(&mut self, other: &Self) -> bool {
         let (Repr::Small { bytes, len, .. }, Some(content)) = (&mut self.0, other.bytes()) else {
             return false;
@@ -272,7 +272,7 @@ impl BufMut {
         Self { block: Block { frames: frames_for(len), pool: Weak::new() }, len: buf_len(len) }
     }
 
-    /// Ends the filling: from here on the bytes are shared and never change.
+    /// Ends the filling. The returned buffer is shared and immutable.
     pub fn freeze(self) -> Buf {
         Buf(Repr::Bytes { block: Arc::new(self.block), start: 0, len: self.len })
     }
@@ -472,7 +472,7 @@ mod tests {
     fn what_is_held_once_and_as_long_is_overwritten() {
         let (mut buf, new) = (Buf::copy_from(b"abcd"), Buf::copy_from(b"efgh"));
         let other = buf.clone();
-        assert!(!buf.overwrite(&new), "somebody else holds it");
+        assert!(!buf.overwrite(&new), "another handle exists");
         assert_eq!((buf.bytes(), other.bytes()), (Some(&b"abcd"[..]), Some(&b"abcd"[..])));
         drop(other);
         assert!(buf.overwrite(&new));

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_goes_on_where_it_stopped() {
+    fn a_checksum_continues_from_a_partial_one() {
         let bytes: Vec<u8> = (0..=255).cycle().take(3_000).collect();
         for cut in [0, 1, 8, 100, 2_999, 3_000] {
             let (head, tail) = bytes.split_at(cut);

@@ -15,7 +15,7 @@
 //!   equal calls give equal runs.
 //!
 //! # Trusts
-//! One task reads and one writes; whoever is told that a stream has ended or broken stops.
+//! One task reads and one writes. Both stop once a call tells them that the stream ended or broke.
 //!
 //! # Not here
 //! Sockets (`reactor`), protocols (`nvme-tcp`).

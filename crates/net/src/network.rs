@@ -32,16 +32,16 @@ struct Arrivals {
 #[derive(Debug)]
 pub struct Listener(Rc<Arrivals>);
 
-/// Nobody listens at the address.
+/// The address has no listener.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("nobody listens at {address}")]
+#[error("{address}: connection refused, no listener")]
 pub struct Refused {
     /// What was connected to.
     pub address: String,
 }
 
 impl Network {
-    /// A network in which nobody listens yet.
+    /// Returns a network without listeners.
     pub fn new(seed: u64, conditions: Conditions) -> Self {
         conditions.check();
         Self(Rc::new(RefCell::new(State {
@@ -53,7 +53,7 @@ impl Network {
         })))
     }
 
-    /// Connections made from here on are like `conditions`.
+    /// Sets the conditions of all later connections.
     pub fn set_conditions(&self, conditions: Conditions) {
         conditions.check();
         self.0.borrow_mut().conditions = conditions;
@@ -79,7 +79,7 @@ impl Network {
     /// Listens at `address`, whose form means nothing here.
     ///
     /// # Panics
-    /// When somebody listens there already.
+    /// When the address has a listener already.
     pub fn listen(&self, address: &str) -> Listener {
         let arrivals =
             Rc::new(Arrivals { state: RefCell::new(Some(VecDeque::new())), bell: Bell::new() });
@@ -88,12 +88,12 @@ impl Network {
         let is_free = before.is_none_or(|before| {
             before.upgrade().is_none_or(|before| before.state.borrow().is_none())
         });
-        assert!(is_free, "somebody listens at {address} already");
+        assert!(is_free, "{address} has a listener already");
         Listener(arrivals)
     }
 
-    /// Connects to whoever listens at `address` when the request arrives there, and returns when
-    /// the answer is back. What is sent to an end that is never accepted waits in the connection.
+    /// Connects to the listener that `address` has when the request arrives, and returns when the
+    /// answer is back. Bytes sent before the listener accepts wait in the connection.
     pub async fn connect(&self, address: &str) -> Result<End, Refused> {
         self.travel().await;
         let listener = self.0.borrow().listeners.get(address).and_then(Weak::upgrade);
@@ -160,7 +160,7 @@ impl Listener {
         }
     }
 
-    /// Listens no more: connections that nobody accepted end, and who waits for one goes on.
+    /// Stops listening. Ends connections that were not accepted, and wakes the accepting task.
     pub fn close(&self) {
         let unaccepted = self.0.state.borrow_mut().take();
         drop(unaccepted);

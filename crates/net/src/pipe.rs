@@ -26,7 +26,7 @@ pub(crate) struct Pipe {
     last_arrival: Nanos,
     /// When the reader learns that the writer has ended the connection.
     end_at: Option<Nanos>,
-    /// When the writer learns that the reader has: until then it writes for nobody.
+    /// When the writer learns that the reader has ended. Bytes written before that are dropped.
     deaf_at: Option<Nanos>,
     is_cut: bool,
 }
@@ -54,7 +54,7 @@ impl Gathered<'_> {
     }
 }
 
-/// Who waits at a direction. Beside the pipe, so that no borrow of it is held while they wait.
+/// Tasks that wait for one direction. Outside the pipe, so that a waiting task borrows no pipe.
 #[derive(Debug, Default)]
 pub(crate) struct Bells {
     pub(crate) reader: Bell,
@@ -75,8 +75,8 @@ impl Pipe {
         }
     }
 
-    /// As [`crate::Stream::try_write`], by a writer who has not ended the connection. The instants
-    /// at which something arrives are added to `arrivals`.
+    /// See [`crate::Stream::try_write`]; the writer has not ended the connection. Adds the instants
+    /// at which bytes arrive to `arrivals`.
     pub(crate) fn write(
         &mut self,
         parts: &[IoSlice<'_>],
@@ -108,7 +108,7 @@ impl Pipe {
         Ok(Some(taken))
     }
 
-    /// As [`crate::Stream::try_read`], by a reader who has not ended the connection.
+    /// See [`crate::Stream::try_read`]; the reader has not ended the connection.
     pub(crate) fn read(
         &mut self,
         into: &mut [IoSliceMut<'_>],

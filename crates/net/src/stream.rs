@@ -18,7 +18,7 @@ pub trait Stream: 'static {
     /// Returns when [`Self::try_write`] is worth a try, which then still may find no room.
     fn writable(&self) -> impl Future<Output = ()>;
 
-    /// Ends both directions: whoever waits goes on, writes break, reads find the end.
+    /// Ends both directions: wakes waiting tasks; later writes break and later reads find the end.
     fn shut_down(&self);
 }
 

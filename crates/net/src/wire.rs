@@ -27,7 +27,7 @@ impl Wire {
         })
     }
 
-    /// Lets whoever reads from `writer` try again at `at`.
+    /// Wakes the reader of the direction from `writer` at `at`.
     pub(crate) fn ring_reader_at(self: &Rc<Self>, writer: usize, at: Nanos) {
         let wire = self.clone();
         clock::spawn_at(at, async move { wire.bells[writer].reader.ring() });

@@ -90,7 +90,7 @@ fn exchange(seed: u64) -> Vec<(Nanos, usize)> {
             let (sent, expected) = (messages[side].clone(), messages[1 - side].clone());
             let mut rng = Rng::fork(seed, side as u64);
             clock::spawn(async move {
-                write_all(&writer, &sent, &mut rng).await.expect("nobody breaks it");
+                write_all(&writer, &sent, &mut rng).await.expect("the stream does not break");
             });
             sides.push(async move {
                 let mut log = Vec::new();
@@ -98,7 +98,7 @@ fn exchange(seed: u64) -> Vec<(Nanos, usize)> {
                 while got.len() < expected.len() {
                     let mut part = [0; 333];
                     let into = &mut [IoSliceMut::new(&mut part)];
-                    match reader.try_read(into).expect("nobody breaks it") {
+                    match reader.try_read(into).expect("the stream does not break") {
                         Some(len) => {
                             log.push((clock::now(), len));
                             got.extend_from_slice(&part[..len]);
@@ -225,7 +225,7 @@ fn who_shuts_down_is_heard_to_the_end() {
                 drop(near);
             }
             assert_eq!(clock::now(), Nanos::ZERO);
-            let unheard = far.try_write(&[IoSlice::new(b"nobody hears this")]);
+            let unheard = far.try_write(&[IoSlice::new(b"dropped in flight")]);
             assert!(unheard.unwrap().is_some(), "the peer does not know yet");
             let mut log = Vec::new();
             assert_eq!(read_all(&far, &mut log).await.unwrap(), [9; 500]);
@@ -236,7 +236,7 @@ fn who_shuts_down_is_heard_to_the_end() {
 }
 
 #[test]
-fn a_shut_down_lets_go_on_who_waits_at_either_end() {
+fn a_shut_down_wakes_tasks_at_both_ends() {
     Reactor::new(None).run(async {
         let (near, far) = Network::new(6, STEADY).pair();
         while near.try_write(&[IoSlice::new(&[0; 100])]).unwrap().is_some() {}

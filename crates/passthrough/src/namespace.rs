@@ -32,7 +32,7 @@ pub struct Ended {
     pub status: Status,
     /// DW0 and DW1 of the completion queue entry.
     pub result: u64,
-    /// All of the room that the command had for data, with what came at its front.
+    /// The command's whole data buffer; the data that the device returned is at its front.
     pub data: Buf,
 }
 

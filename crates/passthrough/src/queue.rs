@@ -63,8 +63,8 @@ impl PassthroughQueue {
     }
 }
 
-/// What came of the room for data: a Retrieve says how much, and a List is as long as it says in
-/// itself.
+/// Returns the part of the data buffer that the device filled: a Retrieve returns its length in the
+/// completion, a List in its own header.
 fn filled(command: &Command, result: u64, room: &Buf) -> Buf {
     if command.opcode() != spec::Opcode::RETRIEVE {
         return room.clone();

@@ -15,7 +15,7 @@ pub(crate) struct Brake {
 pub(crate) const SPUN: Duration = Duration::from_micros(100);
 
 impl Brake {
-    /// From here on the wall goes on from `start`.
+    /// Maps the present of the wall clock to `start`.
     pub(crate) fn new(start: Nanos) -> Self {
         Self { started: Instant::now(), start, latest: Cell::new(start) }
     }
@@ -29,7 +29,7 @@ impl Brake {
         wall
     }
 
-    /// What [`Self::wall`] returned last, for whoever knows that it was asked a moment ago.
+    /// Returns what [`Self::wall`] returned last, for callers that asked a moment ago.
     #[inline]
     pub(crate) fn latest(&self) -> Nanos {
         self.latest.get()

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 /// Something that other threads put news into.
 pub(crate) trait Letterbox {
-    /// Lets go on who waits for what has come, and says whether there was anybody.
+    /// Wakes tasks whose messages have arrived. Returns true if it woke one.
     fn look(&self) -> bool;
 }
 
-/// Who waits for what comes from outside a reactor.
+/// Tasks that wait for events from outside the reactor.
 pub(crate) struct Driver {
     ring: Ring,
     remote: Remote,
@@ -24,7 +24,7 @@ pub(crate) struct Driver {
     watched: Vec<Option<TaskId>>,
     free: Vec<usize>,
     letterboxes: Vec<Rc<dyn Letterbox>>,
-    /// Who waits for the reactor to be stopped.
+    /// Tasks that wait for the reactor to be stopped.
     stopped: Vec<TaskId>,
     event_is_watched: bool,
 }
@@ -98,8 +98,8 @@ pub(crate) fn reads() -> u64 {
     READS.get()
 }
 
-/// Waits until `fd` is worth trying to read from, which it was tried `misses` times in a row in
-/// vain. It stays open meanwhile.
+/// Waits until a read from `fd` may succeed, after `misses` failed tries in a row. The caller keeps
+/// `fd` open.
 #[inline]
 pub(crate) async fn wait_to_read(fd: BorrowedFd<'_>, misses: u32) {
     let task = clock::current();
@@ -107,7 +107,7 @@ pub(crate) async fn wait_to_read(fd: BorrowedFd<'_>, misses: u32) {
     clock::park(Rank::Free, Stage::Queue).await;
 }
 
-/// Waits until `fd` is ready for `what`, or broken. It stays open meanwhile.
+/// Waits until `fd` is ready for `what`, or broken. The caller keeps `fd` open.
 pub(crate) async fn wait_until_ready(fd: BorrowedFd<'_>, what: PollFlags) {
     let task = clock::current();
     with(|driver| driver.watch(fd.as_raw_fd(), what, task));
@@ -155,8 +155,8 @@ impl Driver {
         self.letterboxes.retain(|other| !Rc::ptr_eq(other, letterbox));
     }
 
-    /// Lets go on who waits for what has come, without sleeping, and says whether there was
-    /// anybody.
+    /// Wakes tasks whose messages or completions have arrived, without sleeping. Returns true if it
+    /// woke one.
     pub(crate) fn look(&mut self) -> bool {
         let mut is_news = self.look_at_letterboxes();
         self.ring.pass();
@@ -180,8 +180,8 @@ impl Driver {
         is_news
     }
 
-    /// Has the kernel do `operation`, at whose end `task` goes on and takes it from the place that
-    /// this returns.
+    /// Submits `operation` to the kernel and returns its slot. At its end the driver wakes `task`,
+    /// which takes the result from that slot.
     #[inline]
     pub(crate) fn start(&mut self, operation: Operation, task: TaskId) -> usize {
         self.ring.start(operation, task)

@@ -18,7 +18,7 @@ pub struct Fellow {
 struct Desk {
     /// Tasks of it that they let go on.
     woken: Mutex<Vec<TaskId>>,
-    /// Looked at all the time, so that nobody has to lock for nothing.
+    /// Polled instead of the lock, so that an empty list costs no lock.
     is_new: AtomicBool,
     /// What wakes the reactor. In virtual time there is nothing that does.
     remote: Option<Remote>,

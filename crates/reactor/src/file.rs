@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// A file or a block device, read and written by the ring of the reactor that a task is in: any
 /// number of reactors may use one, each inside [`crate::Reactor::serve`].
 ///
-/// The kernel has the memory of a read or a write, and the file is open, until it is done, whoever
-/// still waits for it. A reactor that is dropped waits for that: with a disk, that is soon.
+/// The kernel owns the memory of a read or a write, and keeps the file open, until the operation
+/// ends, even if its task is dropped. Dropping a reactor waits for that; on a disk it is short.
 #[derive(Debug)]
 pub struct File {
     fd: Arc<OwnedFd>,

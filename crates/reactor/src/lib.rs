@@ -21,8 +21,8 @@
 //!    kernel in calls for several, which also bring what has ended.
 //! 7. A [`mailbox`] carries messages one way between two reactors, and threads without a reactor
 //!    put up [`notices`]. A [`Remote`] is what other threads hold of a reactor: they stop it and
-//!    read its [`Load`]. Whoever has news for a reactor rings, which is a system call only if it
-//!    sleeps (`remote.rs` says why none is lost).
+//!    read its [`Load`]. A sender notifies the receiving reactor, which is a system call only
+//!    if that one sleeps (`remote.rs` says why no notification is lost).
 //! 8. [`fellows`] share a device inside of a [`clock::Monitor`] and let one another's tasks go on;
 //!    in virtual time a [`Fellowship`] is several of them on one thread.
 //! 9. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one
@@ -30,8 +30,8 @@
 //!
 //! # Guarantees
 //! - Virtual time: no wall clock is read, and equal inputs give equal runs.
-//! - Served: a task that goes on for the sake of something outside does so at the instant of the
-//!   wall, after everything that was due before. Nothing wakes a reactor that has nothing to do.
+//! - Served: an external event wakes its task at the instant of the wall clock, after everything
+//!   that was due before. Nothing wakes a reactor without work.
 //! - Served: however much there is to do, the outside is looked at after every 64 polls.
 //! - Messages arrive in order, and sending them never waits, so that two reactors cannot stop each
 //!   other.
@@ -39,9 +39,9 @@
 //!   connections. It returns when the kernel is done with what they asked of files.
 //!
 //! # Trusts
-//! Tasks yield; a future that never returns from `poll` hangs the run. The kernel has `io_uring`,
-//! if the reactor is to serve. Nobody who waits at a socket or a mailbox is dropped half way
-//! (`clock` sees to that).
+//! Tasks yield; a future that never returns from `poll` hangs the run. A serving
+//! reactor needs a kernel with `io_uring`. A task that waits at a socket or a mailbox is never
+//! dropped half way (`clock` guarantees that).
 //!
 //! # Not here
 //! Waiting lists, resources and timers (`clock`); what the tasks do (the device crates); protocols

@@ -67,7 +67,7 @@ struct Sending<T> {
     end: RefCell<SendEnd<T>>,
     /// What found no room, in order.
     overflow: RefCell<VecDeque<T>>,
-    /// Who waits for room, in order.
+    /// Tasks that wait for a free slot, in order.
     waiting: RefCell<VecDeque<TaskId>>,
 }
 
@@ -80,8 +80,7 @@ struct Receiving<T> {
 }
 
 impl<T: 'static> SendEnd<T> {
-    /// From here on messages are sent from the reactor that runs this, the one under the `from` of
-    /// the mailbox.
+    /// Attaches the sending end to the running reactor, which is the `from` of the mailbox.
     pub fn open(self) -> Outbox<T> {
         assert_here(&self.from);
         let sending = Rc::new(Sending {
@@ -95,8 +94,7 @@ impl<T: 'static> SendEnd<T> {
 }
 
 impl<T: 'static> ReceiveEnd<T> {
-    /// From here on messages are received in the reactor that runs this, the one under the `to` of
-    /// the mailbox.
+    /// Attaches the receiving end to the running reactor, which is the `to` of the mailbox.
     pub fn open(self) -> Inbox<T> {
         assert_here(&self.to);
         let receiving = Rc::new(Receiving { end: RefCell::new(self), bell: Bell::new() });
@@ -151,15 +149,15 @@ impl<T: 'static> Outbox<T> {
         clock::park(Rank::Free, Stage::Queue).await;
     }
 
-    /// True when the receiver is gone: what is sent from here on is dropped.
+    /// True when the receiver is gone; later messages are dropped.
     pub fn is_closed(&self) -> bool {
         self.0.end.borrow().producer.is_abandoned()
     }
 }
 
 impl<T> Letterbox for Sending<T> {
-    /// Moves on what has found room meanwhile, then lets as many senders go on as there is room
-    /// for.
+    /// Moves overflowed messages into free slots, then wakes as many senders as there are slots
+    /// left.
     fn look(&self) -> bool {
         let (mut overflow, mut waiting) = (self.overflow.borrow_mut(), self.waiting.borrow_mut());
         if overflow.is_empty() && waiting.is_empty() {
@@ -178,7 +176,7 @@ impl<T> Letterbox for Sending<T> {
         let sent = room.min(overflow.len());
         for message in overflow.drain(..sent) {
             let pushed = end.producer.push(message);
-            assert!(pushed.is_ok(), "nobody else fills the room in a mailbox");
+            assert!(pushed.is_ok(), "this end is the only producer");
         }
         if sent > 0 {
             end.to.0.ring();

@@ -16,7 +16,7 @@ pub fn notices<T: 'static>(to: &Remote) -> (NoticeWriter<T>, NoticeEnd<T>) {
 }
 
 struct Board<T> {
-    /// Looked at all the time, so that nobody has to lock for nothing.
+    /// Polled instead of the lock, so that an unchanged notice costs no lock.
     is_new: AtomicBool,
     latest: Mutex<Option<T>>,
 }
@@ -51,7 +51,7 @@ impl<T> NoticeWriter<T> {
 }
 
 impl<T: 'static> NoticeEnd<T> {
-    /// From here on notices are read in the reactor that runs this, the one they were meant for.
+    /// Attaches the reading end to the running reactor, which is the addressed one.
     pub fn open(self) -> NoticeReader<T> {
         let is_here = driver::with(|driver| driver.remote().is(&self.to));
         assert!(is_here, "notices are read in the reactor that they were meant for");

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// What the kernel is asked to do with a file, and all that it needs meanwhile: the file, kept
+/// A file operation for the kernel, and all that it needs until it ends: the file, kept
 /// open, and the memory that it reads or writes, which lies on the heap and stays where it is
 /// wherever this moves.
 pub(crate) struct Operation {
@@ -134,7 +134,7 @@ pub(crate) struct Operations {
 
 struct Started {
     operation: Operation,
-    /// Who waits for it.
+    /// The task that waits for it.
     task: TaskId,
     /// What the kernel said when it was done.
     result: Option<i32>,
@@ -152,7 +152,7 @@ impl Operations {
         (place, started.operation.entry())
     }
 
-    /// The kernel is done with the one in `place`. Returns who waits for it.
+    /// Records the result of the operation in `place`. Returns the task that waits for it.
     pub(crate) fn end(&mut self, place: usize, result: i32) -> TaskId {
         let started = self.places[place].as_mut().expect("what has ended was started");
         assert!(started.result.is_none(), "an operation ends once");
@@ -165,7 +165,7 @@ impl Operations {
     pub(crate) fn take(&mut self, place: usize) -> (Operation, i32) {
         let started = self.places[place].take().expect("an operation is taken once");
         let Some(result) = started.result else {
-            // The kernel may still write to its memory, which nobody may get before that.
+            // The kernel may still write to this memory: keep it until the operation ends.
             self.places[place] = Some(started);
             panic!("an operation is taken after its end");
         };

@@ -1,16 +1,15 @@
 use std::time::{Duration, Instant};
 
-/// For how long somebody may still seem to have a disk or an address who has just gone: the kernel
-/// lets go of a file or a socket only when the last of its own threads that worked on it has, which
-/// may be after the process that asked it to is told, or has ended. That takes milliseconds.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long to retry EBUSY and EADDRINUSE: the kernel releases a file or a socket when the last of
+/// its own threads is done with it, which may be a few ms after the process that had it exits.
+const RETRY_LIMIT: Duration = Duration::from_millis(500);
 
 const STEP: Duration = Duration::from_millis(5);
 
-/// What `attempt` returns, which is made again for half a second when somebody seems to have what
-/// it is about. Blocks the thread: for what is done before anything is served.
+/// Repeats `attempt` for up to 500 ms as long as `is_taken` finds its outcome busy, and returns the
+/// last outcome. Blocks the thread, so it is only for start-up.
 pub fn patiently<T>(mut attempt: impl FnMut() -> T, is_taken: impl Fn(&T) -> bool) -> T {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + RETRY_LIMIT;
     loop {
         let outcome = attempt();
         if !is_taken(&outcome) || Instant::now() >= until {

@@ -52,13 +52,14 @@ impl Reactor {
     /// Runs `root` to its end in virtual time, and everything else as far as that takes.
     ///
     /// # Panics
-    /// When the clock runs dry before `root` is done: the message says who waits for what.
+    /// When no event is left before `root` is done; the message lists the waiting tasks.
     pub fn run<T>(&mut self, root: impl Future<Output = T>) -> T {
         self.drive(root, clock::turn)
     }
 
-    /// As [`Self::run`], in real time: an event happens when the wall has reached it, and what
-    /// comes from outside is stamped by the wall. How late the events were comes with the output.
+    /// As [`Self::run`], in real time: an event happens when the wall clock reaches it, and
+    /// external events get their time from the wall clock. How late the events were comes with the
+    /// output.
     pub fn run_in_real_time<T>(&mut self, root: impl Future<Output = T>) -> (T, Lateness) {
         let brake = self.set_wall();
         let mut lateness = Lateness::new();
@@ -101,7 +102,7 @@ impl Reactor {
         self.futures.iter().flatten().count()
     }
 
-    /// Tells `sink` of each span for which a resource is held in the runs from here on.
+    /// Reports each span for which a resource is held to `sink`, in all later runs.
     pub fn set_trace(&mut self, sink: Option<TraceSink>) {
         self.schedule.as_mut().expect("a reactor is not run from within itself").set_trace(sink);
     }
@@ -155,7 +156,7 @@ impl Reactor {
         clock::spawn(future);
     }
 
-    /// Lets the clock go by the wall from here on, in the next run.
+    /// Makes the clock follow the wall clock from the next run on.
     pub(crate) fn set_wall(&mut self) -> Rc<Brake> {
         let schedule = self.schedule.as_mut().expect("a reactor is not run from within itself");
         let brake = Rc::new(Brake::new(schedule.now()));

@@ -54,8 +54,8 @@ impl Remote {
         })))
     }
 
-    /// Lets everybody in the reactor go on who waits in [`crate::stopped`]. What they then do is
-    /// theirs: the reactor ends when its root does. A handler of a signal may call this.
+    /// Wakes all tasks that wait in [`crate::stopped`]. The reactor itself ends when its root task
+    /// does. Async-signal-safe.
     pub fn stop(&self) {
         self.0.stopping.store(true, Release);
         self.ring();
@@ -94,7 +94,7 @@ impl Remote {
         self.ring_after_fence();
     }
 
-    /// As [`Self::ring`], by a caller who has fenced since it published.
+    /// As [`Self::ring`], for a caller that has executed a fence since it published.
     #[inline]
     pub(crate) fn ring_after_fence(&self) {
         if self.0.asleep.load(Relaxed) && self.0.asleep.swap(false, AcqRel) {
@@ -103,8 +103,8 @@ impl Remote {
         }
     }
 
-    /// From here on who publishes news wakes this reactor. It looks at all news once more, and then
-    /// sleeps only if there are none.
+    /// Announces that this reactor is about to sleep, so that senders wake it. The reactor then
+    /// polls every inbox once more, and sleeps only if all are empty.
     pub(crate) fn fall_asleep(&self) {
         self.0.asleep.store(true, Relaxed);
         fence(SeqCst);

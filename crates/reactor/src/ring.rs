@@ -139,7 +139,7 @@ impl Ring {
             // a token; were the file closed too early the kernel would report that, or watch
             // another one. Every other entry was made of an `Operation` in `self.operations`, and
             // points to the heap memory that this owns: the list of its parts, bytes of `Buf`s,
-            // which never change while somebody holds them, and those of a `BufMut`, which is its
+            // which never change while a handle exists, and those of a `BufMut`, which is its
             // only owner and is not touched there. `Operations::take` gives an operation away only
             // after its end has come out of the ring, nothing else removes one, and `Ring::drop`
             // waits for all of them or lets none go.
@@ -157,7 +157,8 @@ impl Drop for Ring {
     /// Returns when the kernel is done with all operations. It would go on with them without the
     /// ring, in memory that is others' by then.
     fn drop(&mut self) {
-        // Memory that is lost for good, should the ring break meanwhile, is the lesser evil.
+        // If the ring fails here the buffers leak; freeing them while the kernel may still write
+        // would be worse.
         let operations = ManuallyDrop::new(mem::take(&mut self.operations));
         let mut left = operations.under_way();
         while left > 0 {
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_sleeps_before_all_is_watched() {
+    fn the_ring_sleeps_only_after_all_is_watched() {
         let mut ring = Ring::new().unwrap();
         let ready = eventfd(1, EventfdFlags::CLOEXEC).unwrap();
         let other = eventfd(0, EventfdFlags::CLOEXEC).unwrap();

@@ -16,7 +16,7 @@ const SPIN: Nanos = Nanos::from_micros(50);
 
 /// How long it looks once it was woken so soon after it fell asleep that it had better not slept:
 /// as long as flash takes to read a page, so that a host of such a device is not woken for each
-/// read. Whoever finds nothing for that long sleeps, and is back at [`SPIN`].
+/// read. A reactor that finds nothing for that long sleeps and starts again at [`SPIN`].
 const SPIN_MAX: Nanos = Nanos::from_micros(200);
 
 /// Tasks polled in a row before the outside is looked at although there are more.
@@ -29,10 +29,9 @@ fn today() -> UnixMillis {
 }
 
 impl Reactor {
-    /// As [`Self::run_in_real_time`], and serves sockets and messages meanwhile; see
-    /// [`crate::TcpStream`], [`crate::mailbox`]. When nothing is left to happen it waits for what
-    /// comes from outside, however long: it ends when `root` does. The date is this machine's when
-    /// that begins, and goes on with the clock.
+    /// As [`Self::run_in_real_time`], and serves sockets and mailboxes; see [`crate::TcpStream`]
+    /// and [`crate::mailbox`]. Without timers it waits for external events without a limit, and
+    /// ends when `root` does. The date starts as this machine's and advances with the clock.
     ///
     /// A reactor is always served under the same `remote`, and on one thread.
     pub fn serve<T>(

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A buffer of one place, as Hoare has it, and whether anybody is inside of its monitor.
+/// A buffer of one place (Hoare), and whether a task is inside its monitor.
 #[derive(Default)]
 struct Buffer {
     state: Mutex<State>,
@@ -25,10 +25,10 @@ struct State {
 
 impl Buffer {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with it")
+        self.state.lock().expect("no holder panicked")
     }
 
-    /// Does `work` in two locks, between which nobody may come.
+    /// Does `work` under two locks; no other task may enter between them.
     fn alone<T>(
         &self,
         look: impl FnOnce(&State) -> bool,
@@ -153,7 +153,7 @@ fn the_order_in_virtual_time_is_that_of_the_seed() {
 
 #[test]
 #[should_panic(expected = "one monitor is entered at a time")]
-fn nobody_enters_another_monitor_from_inside() {
+fn entering_a_second_monitor_panics() {
     let (outer, inner) = (Monitor::new(), Monitor::new());
     Reactor::new(None).run(outer.enter(inner.enter(async {})));
 }

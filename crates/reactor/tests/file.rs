@@ -1,5 +1,5 @@
-//! Files: bytes arrive where they belong, many operations go on at once, what fails says so, and
-//! nothing goes on after its reactor.
+//! Files: bytes arrive where they belong, many operations run at once, failures are reported, and
+//! no operation outlives its reactor.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -22,7 +22,7 @@ fn file(of: impl Into<OwnedFd>) -> File {
     File::new(of.into(), BufPool::new(1 << 20))
 }
 
-/// A file that is gone when nobody has it open.
+/// An unlinked file: it disappears when its last handle closes.
 fn fresh() -> (std::fs::File, File) {
     let plain = tempfile::tempfile().unwrap();
     let same = file(plain.try_clone().unwrap());
@@ -239,7 +239,7 @@ fn a_reactor_that_is_dropped_lets_the_kernel_end_first() {
     reactor.serve(&remote, root).unwrap();
     let left = reactor.tasks();
     drop(reactor);
-    assert_eq!(Arc::strong_count(&file), 1, "no operation has the file any more");
+    assert_eq!(Arc::strong_count(&file), 1, "no operation holds the file");
     assert_eq!(left + ended.get(), BLOCKS as usize);
     drop(file);
     let before = content(&plain);

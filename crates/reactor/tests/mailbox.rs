@@ -186,7 +186,7 @@ fn a_sender_learns_that_its_receiver_is_gone() {
         for _ in 0..5 {
             outbox.send(held.clone());
         }
-        // Nobody receives: only the end of the receiver lets this go on.
+        // Only the end of the receiver wakes this: it receives nothing.
         outbox.room().await;
         assert!(outbox.is_closed());
         outbox.send(held);

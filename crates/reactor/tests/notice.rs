@@ -33,7 +33,7 @@ fn a_sleeping_reactor_reads_each_notice_that_it_had_time_for() {
 }
 
 #[test]
-fn of_notices_that_nobody_read_the_last_one_counts() {
+fn a_reader_sees_the_last_of_unread_notices() {
     let remote = Remote::new().unwrap();
     let (writer, end) = notices::<u32>(&remote);
     for notice in [1, 2, 3] {

@@ -126,13 +126,13 @@ fn who_catches_up_comes_behind_what_was_due_and_stands_at_the_wall() {
         clock::catch_up().await;
         assert_eq!(*order.borrow(), ["ready", "due"]);
         assert!(clock::now() >= before, "{} is before {before}", clock::now());
-        // Nothing is due: it goes on at once, at the wall's present.
+        // Nothing is due: it returns at once, at the wall clock's present.
         hold_up(Duration::from_millis(2));
         let before = clock::host_now();
         let mut waits = std::pin::pin!(clock::catch_up());
         let polled = poll(waits.as_mut());
         assert!(polled.is_ready() && clock::now() >= before);
-        // And gives way to nobody, unless that is asked for.
+        // It does not yield unless asked to.
         clock::spawn(log("other"));
         clock::give_way().await;
         assert_eq!(*order.borrow(), ["ready", "due", "other"]);
@@ -145,7 +145,7 @@ fn poll(future: std::pin::Pin<&mut clock::CatchUp>) -> std::task::Poll<()> {
 }
 
 #[test]
-fn the_wall_goes_on_from_where_virtual_time_stood() {
+fn real_time_continues_from_virtual_time() {
     let mut reactor = Reactor::new(None);
     reactor.run(async { clock::sleep(Nanos::from_secs(1_000), Stage::Array).await });
     let (spent, _) = reactor.run_in_real_time(async {

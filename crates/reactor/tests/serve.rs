@@ -34,7 +34,7 @@ fn timers_are_kept_and_a_dry_clock_ends_nothing() {
 }
 
 #[test]
-fn what_comes_from_outside_comes_now() {
+fn external_events_are_stamped_with_the_present() {
     let remote = Remote::new().unwrap();
     let stopper = remote.clone();
     Reactor::new(None)
@@ -48,7 +48,7 @@ fn what_comes_from_outside_comes_now() {
                 stopper.stop();
             });
             stopped().await;
-            // A clock that stood still meanwhile would let this end too early.
+            // A clock that stood still would end this too early.
             assert!(clock::now() - before >= Nanos::from_millis(20));
             let set = clock::host_now();
             clock::sleep(Nanos::from_millis(2), Stage::Queue).await;

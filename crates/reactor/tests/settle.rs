@@ -32,9 +32,9 @@ fn a_settled_reactor_has_done_all_but_what_waits_for_others() {
     assert_eq!(done.get(), 100);
 }
 
-/// Draws of a shuffled clock decide who comes first, so they are seen in the order.
+/// Draws of a shuffled clock decide the order of tasks, so the order shows the draws.
 #[test]
-fn a_restored_clock_goes_on_where_the_other_stopped() {
+fn a_restored_clock_continues_the_saved_order() {
     let order = |reactor: &mut Reactor| {
         let seen = Rc::new(std::cell::RefCell::new(Vec::new()));
         reactor.run(async {

@@ -164,7 +164,7 @@ fn a_suspended_station_stays_busy_and_its_trace_shows_each_part() {
         client(&log, 1, 0, write(1));
         client(&log, 2, 40, work(die, Class::HostRead, 20).named("read"));
         idle_until(50).await;
-        assert_eq!(die.busy(), Nanos(50), "also while nobody works");
+        assert_eq!(die.busy(), Nanos(50), "also while no operation runs");
         idle_until(1_000).await;
         assert_eq!(die.busy(), Nanos(100 + 7 + 20 + 3));
     });
@@ -287,7 +287,7 @@ fn a_timer_that_a_suspension_made_void_changes_nothing_in_real_time() {
 }
 
 #[test]
-fn a_closed_gate_stops_whoever_comes_until_the_last_opens_it() {
+fn a_gate_stays_closed_until_its_last_closer_opens_it() {
     let log = Log::default();
     Reactor::new(None).run(async {
         let gate = Arc::new(Gate::new());

@@ -58,7 +58,7 @@ async fn read_exactly(stream: &TcpStream, bytes: &mut [u8]) -> Result<(), Broken
     Ok(())
 }
 
-/// Sends back what comes until the peer ends.
+/// Echoes until the peer ends.
 async fn echo(stream: TcpStream) {
     let mut bytes = vec![0; 100_000];
     loop {
@@ -216,7 +216,7 @@ fn connecting_fails_with_a_sentence() {
         let error = TcpStream::connect(address, LIMIT).await.unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with(&format!("cannot connect to {address}: ")), "{text}");
-        // A listener that takes nobody: its queue fills, and the next attempts are not answered.
+        // A listener that never accepts: its queue fills, and later attempts get no answer.
         let full = rustix::net::socket(
             rustix::net::AddressFamily::INET,
             rustix::net::SocketType::STREAM,
@@ -242,7 +242,7 @@ fn connecting_fails_with_a_sentence() {
 }
 
 #[test]
-fn a_closed_listener_accepts_nobody() {
+fn a_closed_listener_accepts_no_connection() {
     serve(async {
         let listener = Rc::new(TcpListener::bind(loopback()).unwrap());
         let address = listener.local_address().unwrap();

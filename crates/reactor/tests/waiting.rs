@@ -96,7 +96,7 @@ fn promoted_collection_overtakes_writes_and_not_reads() {
 }
 
 #[test]
-fn nobody_is_bypassed_more_often_than_the_bound() {
+fn a_waiter_is_bypassed_at_most_the_bound() {
     let log = Log::default();
     let bound = u64::from(base::limits::BYPASS_MAX);
     Reactor::new(None).run(async {
@@ -155,7 +155,7 @@ fn joined_children_run_side_by_side_and_the_slowest_counts() {
 }
 
 #[test]
-fn what_is_joined_at_once_goes_on_ahead_of_others_as_far_as_it_can() {
+fn joined_futures_run_first_as_far_as_they_can() {
     let log = Rc::new(RefCell::new(Vec::new()));
     let note = |what: &'static str| log.borrow_mut().push(what);
     Reactor::new(None).run(async {
@@ -185,7 +185,7 @@ fn what_is_joined_at_once_goes_on_ahead_of_others_as_far_as_it_can() {
 }
 
 #[test]
-fn a_parked_task_goes_on_when_it_is_woken() {
+fn waking_resumes_a_parked_task() {
     Reactor::new(None).run(async {
         let sleeper = clock::current();
         clock::spawn(async move {
@@ -219,7 +219,7 @@ fn ties_break_by_submission_or_by_a_seed() {
 }
 
 #[test]
-fn what_was_spawned_goes_on_in_the_next_run() {
+fn spawned_tasks_continue_in_the_next_run() {
     let log = Log::default();
     let mut reactor = Reactor::new(None);
     reactor.run(async {
@@ -259,7 +259,7 @@ fn waiting_for_an_earlier_rank_panics() {
 
 #[test]
 #[should_panic(expected = "task 0 waits for another task (Latch)")]
-fn a_run_that_can_go_no_further_says_who_waits() {
+fn a_deadlocked_run_lists_the_waiting_tasks() {
     Reactor::new(None).run(async {
         clock::park(Rank::Latch, Stage::Latch).await;
     });
@@ -267,6 +267,6 @@ fn a_run_that_can_go_no_further_says_who_waits() {
 
 #[test]
 #[should_panic(expected = "only a parked task can be woken")]
-fn waking_somebody_who_does_not_wait_panics() {
+fn waking_a_task_that_is_not_parked_panics() {
     Reactor::new(None).run(async { clock::wake(clock::current()) });
 }

@@ -17,7 +17,7 @@ pub struct AsyncEvent(pub u32);
 impl AsyncEvent {
     /// The controller failed, for good.
     pub const PERSISTENT_ERROR: Self = Self::new(ERROR, 0x03, LogPage::ERRORS);
-    /// The controller failed, and goes on.
+    /// The controller failed and recovered.
     pub const TRANSIENT_ERROR: Self = Self::new(ERROR, 0x04, LogPage::ERRORS);
     /// The subsystem has become less reliable.
     pub const RELIABILITY: Self = Self::new(SMART, 0x00, LogPage::SMART);

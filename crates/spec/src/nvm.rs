@@ -49,7 +49,7 @@ impl Command {
         Self::on_blocks(Opcode::READ, nsid, lba, blocks)
     }
 
-    /// Asks whether `blocks` logical blocks from `lba` on, of 1 to 65,536, are what comes as data.
+    /// Compares `blocks` logical blocks (1 to 65,536) from `lba` with the command's data.
     #[inline]
     pub fn compare(nsid: u32, lba: u64, blocks: u32) -> Self {
         Self::on_blocks(Opcode::COMPARE, nsid, lba, blocks)

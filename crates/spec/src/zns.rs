@@ -231,7 +231,7 @@ const _: () = assert!(size_of::<ZoneDescriptor>() == ZONE_DESCRIPTOR_BYTES);
 /// Sequential Write Required, the one zone type that there is.
 const SEQUENTIAL_WRITE_REQUIRED: u8 = 0x2;
 
-/// What stands for the write pointer of a zone that has none: hosts know it from other devices.
+/// The write pointer of a zone that has none, as other devices report it.
 const NO_WRITE_POINTER: u64 = u64::MAX;
 
 impl ZoneDescriptor {

@@ -29,10 +29,10 @@ pub enum Problem {
     /// The key signs for another certificate.
     #[error("has a key that is not the one of the certificate in {}", .0.display())]
     OtherKey(PathBuf),
-    /// Nobody would take it any more.
+    /// The certificate has expired; how many seconds ago.
     #[error("has a certificate that has expired ({} ago)", days(*.0))]
     Expired(u64),
-    /// Nobody takes it yet.
+    /// The certificate is not valid yet; in how many seconds it will be.
     #[error("has a certificate that is not valid yet (it will be in {})", days(*.0))]
     NotYet(u64),
     /// Of a kind that there is no use for.

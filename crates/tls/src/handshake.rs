@@ -18,7 +18,7 @@ pub enum NoHandshake {
     Refused(Error),
 }
 
-/// What went wrong, for somebody who does not know the protocol.
+/// Returns the error in words that need no knowledge of TLS.
 pub(crate) fn words(error: &Error) -> String {
     let words = match error {
         Error::InvalidMessage(InvalidMessage::InvalidContentType) => {

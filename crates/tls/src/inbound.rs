@@ -7,8 +7,8 @@ const READ_BYTES: usize = 4 << 10;
 /// Bytes that are read at once when more and more comes: four records of the longest.
 const READ_AHEAD_BYTES: usize = 64 << 10;
 
-/// What came of a stream and the session has not taken. It takes 4 KiB at a time, and each of them
-/// is not to be a call to the kernel.
+/// Bytes read from the stream that the session has not taken yet. The session takes 4 KiB at a
+/// time; this buffer keeps each of those from being a system call.
 #[derive(Debug, Default)]
 pub(crate) struct Inbound {
     bytes: Vec<u8>,

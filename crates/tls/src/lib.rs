@@ -4,8 +4,8 @@
 //! 1. [`Server::load`] and [`Client::load`] read certificates and keys (`pem`), and say what is
 //!    wrong with them ([`BadFile`]).
 //! 2. A [`TlsStream`] has another stream and a session of rustls, which knows no sockets: it is
-//!    given what came (`inbound`) and gives what is to go (`carrier`). [`TlsStream::handshake`]
-//!    makes the connection.
+//!    given received bytes (`inbound`) and returns bytes to send (`carrier`).
+//!    [`TlsStream::handshake`] makes the connection.
 //! 3. From there on it is a stream as any other. What the stream below has no room for waits in the
 //!    session, at most 64 KiB, and a task sends it.
 //!
@@ -14,16 +14,16 @@
 //!   has encrypted, in its order, or the stream breaks.
 //! - Whatever a peer sends, a connection holds at most 64 KiB that came, 64 KiB of a message of the
 //!   handshake, 64 KiB that is to go, and two records between them.
-//! - An end that is shut down says so (`close_notify`). A peer that goes without saying so has
-//!   broken the stream: what came may be a part.
+//! - An end that shuts down sends `close_notify`. A peer that leaves without it has broken the
+//!   stream: the received data may be truncated.
 //! - Each connection has a handshake of its own: nothing is kept for the next one.
 //!
 //! # Trusts
-//! The wall clock, which says whether a certificate is valid. Lists of revoked certificates are not
-//! read: who is not to come any more needs another CA, or a user's password.
+//! The wall clock, which says whether a certificate is valid. Revocation lists are not
+//! read: to lock a client out, change the CA or the user's password.
 //!
 //! # Not here
-//! Sockets (`reactor`), how many connections there may be, and who is who beyond the certificate.
+//! Sockets (`reactor`), how many connections there may be, and identities beyond the certificate.
 
 mod bad_file;
 mod carrier;

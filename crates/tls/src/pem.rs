@@ -73,15 +73,14 @@ fn read(path: &Path) -> Result<Vec<u8>, BadFile> {
     fs::read(path).map_err(|error| Problem::Unreadable(error).of(path))
 }
 
-/// Whether `certificate` is valid now. That is looked at before who has signed it, so that nobody
-/// has to have.
+/// Checks that `certificate` is valid now. Needs no CA: the dates are checked before the signature.
 fn check_time(certificate: &CertificateDer<'_>) -> Result<(), Problem> {
     let now = UnixTime::now();
     let algorithms = provider().signature_verification_algorithms.all;
     let parsed = ParsedCertificate::try_from(certificate).map_err(Problem::Unusable)?;
-    let nobody = RootCertStore::empty();
+    let no_roots = RootCertStore::empty();
     let verified =
-        verify_server_cert_signed_by_trust_anchor(&parsed, &nobody, &[], now, algorithms);
+        verify_server_cert_signed_by_trust_anchor(&parsed, &no_roots, &[], now, algorithms);
     let apart = |time: UnixTime| now.as_secs().abs_diff(time.as_secs());
     match verified {
         Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => {

@@ -29,7 +29,7 @@ struct Shared<S> {
     inbound: RefCell<Inbound>,
     /// A task sends what waits.
     is_draining: Cell<bool>,
-    /// Rings when nothing waits any more, and when this end is shut down.
+    /// Notified when all bytes were sent, and when this end is shut down.
     room: Bell,
     is_shut: Cell<bool>,
     is_late: Cell<bool>,
@@ -43,7 +43,7 @@ enum Fed {
     Some,
     /// Nothing is there now.
     Nothing,
-    /// Nothing comes any more.
+    /// The peer has ended its direction.
     End,
 }
 
@@ -108,7 +108,7 @@ impl<S: Stream> TlsStream<S> {
         }
     }
 
-    /// Returns when nothing waits any more: after [`Stream::shut_down`] that is within seconds.
+    /// Returns when all bytes were sent; after [`Stream::shut_down`] within seconds in any case.
     pub async fn drained(&self) {
         while self.0.is_draining.get() {
             self.0.room.wait().await;
@@ -157,7 +157,7 @@ impl<S: Stream> Shared<S> {
         self.room.ring();
     }
 
-    /// Gives the session more of what came, from the stream too if `reads`.
+    /// Feeds received bytes to the session; reads more from the stream if `reads`.
     fn feed(self: &Rc<Self>, reads: bool) -> Result<Fed, Broken> {
         if self.failure.borrow().is_some() {
             return Err(Broken);
@@ -183,13 +183,13 @@ impl<S: Stream> Shared<S> {
         // Of what the session has to say to that, who writes learns whether it can be said.
         let _ = self.flush();
         if let Err(error) = processed {
-            // What came before it is there to be read: it breaks the next time.
+            // Data before the error can still be read; the next read returns the error.
             *self.failure.borrow_mut() = Some(error);
         }
         Ok(fed)
     }
 
-    /// Whether something is there for who reads, below or in the session.
+    /// True when a read would return data: the session or the stream below has some.
     fn has_some(&self) -> bool {
         let here = || match self.session.borrow_mut().process_new_packets() {
             Ok(state) => state.plaintext_bytes_to_read() > 0 || state.peer_has_closed(),
@@ -265,8 +265,8 @@ impl<S: Stream> Stream for TlsStream<S> {
         }
     }
 
-    /// The peer is told, and what waits goes, if the stream below takes it within 2 s: until then
-    /// who reads may wait.
+    /// Sends `close_notify` and all waiting bytes, if the stream below takes them within 2 s. A
+    /// reader may wait until then.
     fn shut_down(&self) {
         let shared = &self.0;
         if shared.is_shut.replace(true) {
@@ -299,7 +299,7 @@ fn behind<'a>(parts: &'a [IoSlice<'_>], mut skip: usize) -> SmallVec<[IoSlice<'a
 
 impl<S: Stream> Drop for TlsStream<S> {
     fn drop(&mut self) {
-        // Without a clock nobody is left to be told.
+        // Without a clock there is no task left to notify.
         if clock::is_installed() && !std::thread::panicking() {
             self.shut_down();
         }

@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// Why there is no connection to an address.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nobody answered in time.
+    /// The address did not answer within the limit.
     #[error("{address} did not answer within {limit}")]
     TimedOut {
         /// What was connected to.

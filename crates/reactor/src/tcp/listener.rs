@@ -20,7 +20,7 @@ pub struct TcpListener {
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
     /// [`TcpListener::close`] was called.
-    #[error("nobody listens any more")]
+    #[error("the listener is closed")]
     Closed,
     /// Out of file descriptors or memory, as a rule: worth another try after a while.
     #[error("the machine takes no more connections for now ({0})")]
@@ -83,7 +83,7 @@ impl TcpListener {
         }
     }
 
-    /// Listens no more, and lets go on who waits in [`Self::accept`].
+    /// Stops listening and wakes the task in [`Self::accept`].
     pub fn close(&self) {
         if !self.is_closed.replace(true) {
             // It can only be that it does not listen.

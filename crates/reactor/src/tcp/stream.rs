@@ -8,8 +8,8 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// A TCP connection. It belongs to no reactor while nobody waits for it, and may be sent to another
-/// until then. Dropping it shuts it down.
+/// A TCP connection. It may be sent to another reactor as long as no task waits for it. Dropping it
+/// shuts it down.
 #[derive(Debug)]
 pub struct TcpStream {
     fd: OwnedFd,
@@ -22,8 +22,7 @@ pub struct TcpStream {
 const PARTS_MAX: usize = 1_024;
 
 impl TcpStream {
-    /// The connection behind a connected socket, which from here on does not block and sends what
-    /// it has at once.
+    /// Wraps a connected socket, and sets it to non-blocking and `TCP_NODELAY`.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&fd, true)?;
         rustix::net::sockopt::set_tcp_nodelay(&fd, true)?;

@@ -21,7 +21,7 @@ impl ConnectAttributes {
     }
 }
 
-/// The data of a Connect: who asks whom (Base 2.1, Connect command, Data).
+/// The data of a Connect: host and subsystem names (Base 2.1, Connect command, Data).
 #[derive(
     Clone, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]

@@ -83,8 +83,8 @@ impl SubsystemType {
 )]
 #[repr(C)]
 pub struct DiscoveryHeader {
-    /// Another number after each change: GENCTR. Who reads the log page in parts reads it again if
-    /// this has changed meanwhile.
+    /// Generation Counter (GENCTR): changes with each change of the log page. A host that reads the
+    /// page in parts reads it again if the counter changed.
     pub generation: U64,
     /// How many [`DiscoveryEntry`]s follow: NUMREC.
     pub records: U64,

@@ -56,7 +56,7 @@ fn values_of_2_mib_are_stored_and_read_over_tls() {
         });
         let near = client(near, &trusting);
         near.handshake(LIMIT).await.expect("they trust each other");
-        let near = Rc::into_inner(near).expect("nobody else has it");
+        let near = Rc::into_inner(near).expect("this is the only handle");
         let settings =
             Settings { user: None, password: None, database: 0, patience: Nanos::from_secs(30) };
         let connection = Connection::open(near, &settings).await.expect("it answers");

@@ -32,7 +32,7 @@ fn long_values_go_both_ways_whatever_the_pieces_are() {
 }
 
 #[test]
-fn who_is_not_read_is_not_taken_from_for_ever() {
+fn an_unread_stream_stops_taking_bytes() {
     let authority = Authority::new();
     let (server, trusting) = (authority.server(false), authority.client(None));
     Reactor::new(None).run(async {
@@ -44,14 +44,14 @@ fn who_is_not_read_is_not_taken_from_for_ever() {
         let near = client(near, &trusting);
         near.handshake(LIMIT).await.expect("they trust each other");
         pass(Nanos::from_millis(1)).await;
-        // Nobody reads at the other end.
+        // The other end does not read.
         let (value, mut taken) = (noise(1 << 20), 0);
         for _ in 0..1_000 {
             let took = near.try_write(&[IoSlice::new(&value[taken..])]).expect("it is open");
             taken += took.unwrap_or(0);
             pass(Nanos::from_micros(1)).await;
         }
-        assert!(taken <= capacity + (64 << 10), "{taken} bytes wait for nobody");
+        assert!(taken <= capacity + (64 << 10), "{taken} unread bytes were taken");
         // What was taken arrives, and the rest.
         let sender = near.clone();
         let rest = value[taken..].to_vec();
@@ -82,7 +82,7 @@ fn what_was_taken_arrives_though_the_end_is_shut_down() {
         assert!(receive(&*far, value.len()).await.as_deref() == Ok(&value[..taken]));
         near.drained().await;
     });
-    // Nobody reads: it does not wait for ever.
+    // The peer does not read: draining ends all the same.
     Reactor::new(None).run(async {
         let (near, far) = network(6, 1 << 16, 3_000).pair();
         let far = Rc::new(TlsStream::of_server(far, &server));

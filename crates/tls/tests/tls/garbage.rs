@@ -109,7 +109,7 @@ fn a_byte_that_is_another_breaks_the_connection_and_is_not_passed_on() {
 }
 
 #[test]
-fn what_came_before_garbage_is_read_and_then_the_stream_is_broken() {
+fn data_before_garbage_is_read_and_then_the_stream_breaks() {
     let authority = Authority::new();
     let (server, trusting) = (authority.server(false), authority.client(None));
     Reactor::new(None).run(async {

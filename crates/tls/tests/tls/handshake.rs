@@ -42,7 +42,7 @@ fn however_a_handshake_is_cut_into_pieces_it_comes_to_be() {
 }
 
 #[test]
-fn who_leaves_amid_its_handshake_leaves_alone() {
+fn a_peer_that_leaves_in_a_handshake_ends_only_its_connection() {
     let authority = Authority::new();
     let (server, trusting) = (authority.server(true), authority.client(Some(&authority)));
     let mut whole = 0;
@@ -122,7 +122,7 @@ fn ends_that_do_not_trust_each_other_do_not_meet_and_say_why() {
     let both = (&ours, &ours);
     assert_eq!(meet(both, (false, None), "server"), (Ok(true), Ok(())));
     assert_eq!(meet(both, (true, Some(&ours)), "server"), (Ok(true), Ok(())));
-    // Who shows one though nobody asks is welcome.
+    // A client may show a certificate that the server did not ask for.
     assert_eq!(meet(both, (false, Some(&others)), "server"), (Ok(true), Ok(())));
 
     let (server, client) = meet(both, (true, None), "server");

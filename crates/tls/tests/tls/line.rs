@@ -19,8 +19,8 @@ pub(crate) fn network(seed: u64, piece_max: usize, capacity: usize) -> Network {
 /// A value that another task sets.
 pub(crate) type Told<T> = Rc<RefCell<Option<T>>>;
 
-/// Serves `far` in a task of its own: sends back what comes, until nothing more does, and says how
-/// that ended. It takes its time before it reads anything.
+/// Serves `far` in a task: echoes until the stream ends and returns how it ended. Waits before its
+/// first read.
 pub(crate) fn echo<S: Stream>(
     far: S,
     server: &Server,
@@ -63,7 +63,7 @@ pub(crate) async fn send(stream: &impl Stream, bytes: &[u8]) -> Result<(), Broke
     Ok(())
 }
 
-/// What comes, up to so many bytes.
+/// Receives up to `len` bytes.
 pub(crate) async fn receive(stream: &impl Stream, len: usize) -> Result<Vec<u8>, Broken> {
     let (mut come, mut first, mut second) = (Vec::new(), [0; 7], vec![0; 30_000]);
     while come.len() < len {
@@ -105,7 +105,7 @@ pub(crate) async fn pass(time: Nanos) {
     clock::sleep(time, clock::Stage::Queue).await;
 }
 
-/// A stream that somebody else has too.
+/// A stream with two owners.
 pub(crate) struct Shared(pub(crate) Rc<End>);
 
 impl Stream for Shared {
