@@ -197,7 +197,8 @@ impl BatchHost {
             Ok(value) => {
                 let content = (value.len(), tag_of(&value, key));
                 let batch = state.batch_of.get(&(member, content)).copied();
-                let batch = batch.unwrap_or_else(|| panic!("{key:?} has what nobody wrote"));
+                let batch =
+                    batch.unwrap_or_else(|| panic!("{key:?} has a value that no batch wrote"));
                 let version = state.members.version(member, content);
                 (Outcome::Value(version), Some(Member::Of(batch)))
             }
@@ -209,7 +210,7 @@ impl BatchHost {
         found
     }
 
-    /// Reads every group while nobody writes.
+    /// Reads every group while no writer is active.
     pub(crate) async fn check_content(&self, store: &Arc<Store>, power: &Power) {
         let groups = self.keys.len() / MEMBERS;
         for group in 0..groups {
@@ -266,7 +267,7 @@ impl BatchHost {
         state.groups.cut_off(loss);
     }
 
-    /// Of what the store held some may be lost: from here on a group may be of several batches.
+    /// Allows a group to be of several batches, as faults may have lost a part of the store.
     pub(crate) fn faults_may_revert(&self) {
         let state = &mut *self.state.borrow_mut();
         state.members.faults_may_revert();

@@ -1,8 +1,8 @@
 //! Batches and values that expire, by the engine: groups of keys in several key spaces that are
 //! only ever written together, and keys whose values go by themselves.
 //!
-//! A group is a subject of its own: it is read when nobody writes, and a batch that is there in
-//! parts is found out. Its members are subjects too, which others read at any time.
+//! A group is a subject: it is read while no writer is active, which finds a batch that is there in
+//! part. Its members are subjects too, and are read at any time.
 
 use crate::batch_host::BatchHost;
 use crate::expiring::Expiring;

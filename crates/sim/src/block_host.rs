@@ -209,7 +209,7 @@ impl State {
                 (trims.asked, trims.outstanding) = (trims.asked + 1, trims.outstanding + 1);
                 (trims.may_be_back, trims.is_volatile, trims.is_flushing) = (true, true, false);
             }
-            // With one under way nobody knows which comes last.
+            // With another trim under way their order is unknown.
             let trims = self.trims[block];
             let asked = if trims.outstanding == 0 { trims.asked } else { u64::MAX };
             opens.push((block, self.ledger.invoke(block, call), asked));

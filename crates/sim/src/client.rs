@@ -177,7 +177,7 @@ impl Client {
         }
     }
 
-    /// Notes that nothing that is not answered by now will be done any more.
+    /// Notes that operations without an answer will not be executed later.
     pub(crate) fn give_up(&self) {
         self.state.borrow_mut().ledger.give_up();
     }

@@ -83,8 +83,8 @@ impl SimDisk {
         Self { shape, conditions, state: Mutex::new(state) }
     }
 
-    /// The disk that a loss of power at this instant leaves. It behaves as the seed says from here
-    /// on, and has `faults`.
+    /// Returns the disk that a loss of power at this instant leaves. Its later behaviour comes from
+    /// the seed and `faults`.
     #[must_use]
     pub fn cut(&self, left: Left, faults: DiskFaults, seed: u64) -> Self {
         let sectors = self.state().sectors.cut(left, &mut Rng::fork(seed, 1));
@@ -92,9 +92,8 @@ impl SimDisk {
         Self::with(self.shape, conditions, seed, sectors)
     }
 
-    /// The disk as another process finds it after the one that used it was killed: what was under
-    /// way was done, each sector of it or not, and nothing more was flushed. It has `faults` from
-    /// here on.
+    /// Returns the disk as another process finds it after its user was killed: each sector of a
+    /// write under way was written or not, and nothing more was flushed. It has `faults`.
     #[must_use]
     pub fn killed(&self, faults: DiskFaults, seed: u64) -> Self {
         let sectors = self.state().sectors.killed(&mut Rng::fork(seed, 2));
@@ -153,7 +152,7 @@ impl SimDisk {
         sleep(time, Stage::Array).await;
         if self.state().is_cut {
             clock::park(Rank::Core, Stage::Queue).await;
-            unreachable!("nobody wakes what has no power");
+            unreachable!("a task without power is not woken");
         }
     }
 

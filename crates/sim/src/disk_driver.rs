@@ -230,10 +230,10 @@ impl DiskDriver {
         }
     }
 
-    /// Waits while `goes_on`, a life at most.
-    async fn wait_while(&self, mount: &Mount, mut goes_on: impl FnMut() -> bool) {
-        while goes_on() && !mount.is_over.get() && !self.disk.is_cut() {
-            assert!(clock::now() < LIFE_MAX, "nothing goes on: {:?}", self.disk.counts());
+    /// Waits while `is_busy`, a life at most.
+    async fn wait_while(&self, mount: &Mount, mut is_busy: impl FnMut() -> bool) {
+        while is_busy() && !mount.is_over.get() && !self.disk.is_cut() {
+            assert!(clock::now() < LIFE_MAX, "no progress: {:?}", self.disk.counts());
             clock::sleep(STEP, Stage::Core).await;
         }
     }

@@ -4,7 +4,7 @@ use media::{BlocksShape, Durability, Format};
 use node::{DISK_DRIVE_EXTENTS_MIN, DiskOptions};
 use std::collections::BTreeSet;
 
-/// What lies on a disk beside its extents.
+/// Bytes of a disk beside its extents.
 const OTHER_BYTES: u64 = 12 << 10;
 
 /// Log between two checkpoints, in bytes, where some are to be made in each life.

@@ -19,7 +19,7 @@ pub(crate) struct DiskTarget {
     controllers: Vec<OnceCell<Arc<Controller>>>,
 }
 
-/// Hosts that are at work, and who waits for the last of them.
+/// Hosts that are at work, and the task that waits for the last of them.
 struct AtWork {
     count: Cell<usize>,
     waiter: TaskId,

@@ -84,7 +84,7 @@ impl Drop for Mount {
 }
 
 impl Driver {
-    /// Faults are those that are `given` or else drawn; what came of them goes to `happened`.
+    /// Uses the faults that are `given`, or draws some. Those that take effect go to `happened`.
     pub(crate) fn new(
         load: Rc<dyn Load>,
         seed: u64,
@@ -236,7 +236,7 @@ impl Driver {
             let device = Rc::new(device.expect("the device is large enough and not damaged"));
             *mount.device.borrow_mut() = Some(device.clone());
             if let Some(store) = device.kv() {
-                clock::spawn(checkpoint_meanwhile(store.clone(), rng));
+                clock::spawn(checkpoint_now_and_then(store.clone(), rng));
             }
             load.live(device, life).await;
             mount.is_done.set(true);
@@ -298,7 +298,7 @@ impl Driver {
 }
 
 /// Makes a checkpoint now and then.
-async fn checkpoint_meanwhile(store: Arc<Store>, mut rng: Rng) {
+async fn checkpoint_now_and_then(store: Arc<Store>, mut rng: Rng) {
     loop {
         clock::sleep(Nanos(rng.below(400_000_000)), Stage::Core).await;
         match store.checkpoint().await {

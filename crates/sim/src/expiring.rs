@@ -209,7 +209,7 @@ impl Expiring {
         self.state.borrow().keys.iter().map(|subject| subject.changes).collect()
     }
 
-    /// What came before the flush will not be back.
+    /// Notes that changes before the flush are durable.
     pub(crate) fn end_flush(&self, since: Vec<u64>) {
         let mut state = self.state.borrow_mut();
         for (subject, changes) in state.keys.iter_mut().zip(since) {

@@ -2,12 +2,12 @@ use base::Nanos;
 use std::collections::HashSet;
 use std::fmt;
 
-/// A value by its number: equal for equal content, and given out by whoever keeps the history.
+/// A value by its number: equal for equal content. The owner of the history assigns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u32);
 
 impl Version {
-    /// What stands for a value that the flash has lost.
+    /// The version of a value that the flash has lost.
     pub const LOST: Self = Self(u32::MAX);
 }
 
@@ -228,8 +228,8 @@ impl History {
     }
 
     /// The same history as flash with bad blocks may have it: a delete for which there was no space
-    /// changed nothing, and nor did what could not be programmed; but another change that went on
-    /// meanwhile may have been made to what that had left, and then it is decided by that one.
+    /// changed nothing, and nor did a record that could not be programmed. A concurrent change may
+    /// have seen the failed one; its own outcome then decides.
     #[must_use]
     pub fn on_bad_blocks(&self) -> Self {
         let operations = self.operations.iter().filter_map(|&operation| {
@@ -245,8 +245,8 @@ impl History {
     }
 
     /// The same history as a disk that fails may have it. A read that failed tells nothing: the
-    /// next one may succeed. A change that failed changed nothing; but another one that went on
-    /// meanwhile may have been made to what that had left, and then it is decided by that one.
+    /// next one may succeed. A change that failed changed nothing. A concurrent change may have
+    /// seen it; its own outcome then decides.
     #[must_use]
     pub fn on_failing_disk(&self) -> Self {
         let operations = self.operations.iter().filter_map(|&operation| {
@@ -266,12 +266,12 @@ impl History {
         Self { operations: operations.collect(), moments: self.moments }
     }
 
-    /// True when a change was made that may have happened while `operation` went on.
+    /// True when a change overlaps `operation` in time.
     fn is_changed_during(&self, operation: &Operation) -> bool {
-        let is_meanwhile = |other: &&Operation| {
+        let overlaps = |other: &&Operation| {
             other.invoked < operation.returned && operation.invoked < other.returned
         };
-        self.operations.iter().filter(is_meanwhile).any(Operation::is_change)
+        self.operations.iter().filter(overlaps).any(Operation::is_change)
     }
 
     /// The next moment, which is after all so far.

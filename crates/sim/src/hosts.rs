@@ -17,7 +17,7 @@ pub(crate) trait Hosts {
     /// Answers so far.
     fn operations(&self) -> u64;
 
-    /// What they work on is open again, and nothing of what it holds is lost any more.
+    /// Their device is open again, and what it holds now is durable.
     fn opened(&self);
 
     /// What they work on is gone.

@@ -142,7 +142,7 @@ impl KvHosts {
             return;
         }
         let left_alone = left_alone(&self.client);
-        clock::spawn(list_meanwhile(target.clone(), left_alone));
+        clock::spawn(list_repeatedly(target.clone(), left_alone));
         let requests = (0..self.plan.operations).map(|_| self.plan.request(subjects, &mut rng));
         let requests: Vec<_> = requests.collect();
         let shares = requests.chunks(self.plan.operations.div_ceil(self.plan.hosts));
@@ -265,9 +265,9 @@ fn left_alone(client: &Client) -> BTreeSet<Vec<u8>> {
     left.map(|subject| client.keys[subject].as_bytes().to_vec()).collect()
 }
 
-/// Lists the device again and again while others change it: what is there all the time, and can be
-/// read, is met once.
-async fn list_meanwhile(target: Rc<dyn Target>, left_alone: BTreeSet<Vec<u8>>) {
+/// Lists the device repeatedly while hosts change it: keys that are there throughout and can be
+/// read are listed once.
+async fn list_repeatedly(target: Rc<dyn Target>, left_alone: BTreeSet<Vec<u8>>) {
     let queue = target.controller().queue_pair();
     loop {
         let listed = list_all(&queue, 2_048).await;

@@ -66,7 +66,7 @@ impl Ledger {
         self.subjects.len()
     }
 
-    /// The number of a content, whoever names it first.
+    /// Returns the number of a content, and assigns one to new content.
     pub(crate) fn version(&mut self, subject: usize, content: Content) -> Version {
         let versions = &mut self.subjects[subject].versions;
         let known = versions.iter().rposition(|version| *version == content);

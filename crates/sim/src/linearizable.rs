@@ -51,7 +51,7 @@ enum State {
     Absent,
     /// A value that some operation reads, by its number among those.
     Value(u32),
-    /// One of the values that nobody reads: all are alike.
+    /// Any of the values that no operation reads: all are alike.
     Unread,
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 pub(crate) struct Power(Rc<Cell<bool>>);
 
 impl Power {
-    /// From here on hosts see nothing of their device any more, whatever its capacitors let it do.
+    /// Cuts hosts off from their device, whatever its capacitors still let it do.
     pub(crate) fn cut(&self) {
         self.0.set(true);
     }
@@ -17,7 +17,7 @@ impl Power {
     pub(crate) async fn on(&self) {
         if self.0.get() {
             clock::park(Rank::Free, Stage::Queue).await;
-            unreachable!("nobody wakes a host that has no device");
+            unreachable!("a host without a device is not woken");
         }
     }
 }

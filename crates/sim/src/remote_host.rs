@@ -97,7 +97,7 @@ impl RemoteHost {
         sessions - 1
     }
 
-    /// `None` when something was cut meanwhile.
+    /// Returns `None` if a connection was cut.
     async fn connect(&self) -> Option<Session> {
         let association = Association::connect(self.settings.clone(), self.stream().await).await;
         let association = association.map_err(|error| self.expect_cut(&error)).ok()?;

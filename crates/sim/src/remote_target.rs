@@ -47,7 +47,7 @@ struct Handles {
 }
 
 impl Target {
-    /// Serves `device` to whoever connects.
+    /// Serves `device` to every host that connects.
     pub(crate) fn start(network: &Network, device: &Device) -> Self {
         let config = SubsystemConfig {
             nqn: NQN.to_owned(),
@@ -62,7 +62,7 @@ impl Target {
         let idle = Handles { subsystem: 2, subsystems: 2, counters: 2, served: 0 };
         let target = Self { subsystem, subsystems, counters, served, idle };
         target.accept(network);
-        assert_eq!(target.handles(), target.idle, "nobody has connected");
+        assert_eq!(target.handles(), target.idle, "no host has connected");
         target
     }
 

@@ -35,14 +35,14 @@ impl Scenario {
     /// Runs `seed`, and returns what it went through.
     ///
     /// # Panics
-    /// When something that was acknowledged is lost, or something is there that nobody wrote, or
-    /// what the device counts or lists is wrong.
+    /// When an acknowledged change is lost, a value is there that no host wrote, or a count or list
+    /// of the device is wrong.
     pub fn run(self, seed: u64) -> Tally {
         self.run_with(seed, None, &Rc::default())
     }
 
-    /// As [`Self::run`], with the faults that are `given` in place of those drawn. What came of
-    /// them goes to `happened`.
+    /// As [`Self::run`], with the faults that are `given` in place of drawn ones. Those that take
+    /// effect go to `happened`.
     pub(crate) fn run_with(
         self,
         seed: u64,

@@ -11,7 +11,7 @@ pub(crate) fn is_on() -> bool {
     IS_ON.get()
 }
 
-/// Tells from here on what happens in this thread, or no longer.
+/// Turns the trace of this thread on or off.
 pub(crate) fn set(is_on: bool) {
     IS_ON.set(is_on);
 }

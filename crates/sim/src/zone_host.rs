@@ -35,7 +35,7 @@ struct State {
     stored_bytes: u64,
 }
 
-/// What the writer of a zone has at hand.
+/// What the writer of a zone uses.
 pub(crate) struct Writer<'a> {
     pub(crate) host: &'a ZoneHost,
     pub(crate) zone: u32,

@@ -30,8 +30,8 @@ pub struct DiskFaults {
     pub failed_writes: BTreeSet<u64>,
     /// Writes that find no space, in the same way: nothing of them was done.
     pub no_space: BTreeSet<u64>,
-    /// Flushes that fail, by their number from 0. From then on flushes succeed and are worth
-    /// nothing, as kernels forget what they could not write.
+    /// Flushes that fail, by their number from 0. Later flushes succeed without effect, as kernels
+    /// drop pages that they could not write.
     pub failed_flushes: BTreeSet<u64>,
     /// Flushes succeed and are worth nothing, as on disks that lie.
     pub lies: bool,

@@ -65,7 +65,7 @@ impl Sectors {
         })
     }
 
-    /// A write begins; from here on any part of it may be there after a loss of power.
+    /// Begins a write. After a loss of power any part of it may be there.
     pub(super) fn begin(&mut self, number: u64, change: Change) {
         self.under_way.insert(number, change);
     }

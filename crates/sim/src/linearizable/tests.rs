@@ -215,10 +215,10 @@ fn what_worn_flash_refuses_has_changed_nothing() {
     }
 }
 
-/// A delete whose tombstone could not be programmed, and a store that went on meanwhile and found
-/// the key gone.
+/// A delete whose tombstone could not be programmed, and a concurrent store that found the key
+/// gone.
 #[test]
-fn what_worn_flash_refuses_may_have_been_built_on_meanwhile() {
+fn a_concurrent_change_may_have_seen_a_refused_one() {
     let refused = answered(2, 6, Call::Delete, Outcome::Lost);
     let create =
         |from, to| answered(from, to, Call::Store(B, Condition::MustNotExist), Outcome::Done);
@@ -252,7 +252,7 @@ fn what_is_older_may_be_back_where_faults_have_cut_off_the_end() {
     assert!(check(&history(read(8, 9, C)).with_faults(&[], &[moment(7)])).is_err(), "never there");
 }
 
-/// Stores of A and B, a loss of power that forgets what came after `since`, and a read.
+/// Stores of A and B, a loss of power that forgets operations after `since`, and a read.
 fn forgetful(since: u64, last: fn(u64, u64) -> Operation) -> Result<(), Violation> {
     let mut history = History::of(vec![store(0, 1, A), store(2, 3, B), store(6, 7, C)]);
     history.forget(moment(since), Nanos(80));

@@ -143,7 +143,7 @@ fn a_write_that_is_cut_leaves_any_of_its_sectors_and_a_trim_too() {
 }
 
 #[test]
-fn who_is_killed_leaves_what_was_written_and_nothing_of_it_is_flushed() {
+fn a_kill_leaves_written_sectors_unflushed() {
     let mut reactor = Reactor::new(None);
     let disk = Arc::new(SimDisk::new(SHAPE, DiskConditions::new(512), 4));
     reactor.run(async {

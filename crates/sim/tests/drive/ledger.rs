@@ -23,7 +23,7 @@ pub(crate) struct Opening {
     pub(crate) answered: usize,
     /// How many of them must be there.
     pub(crate) lasting: usize,
-    /// Nothing is appended to it any more.
+    /// No more pages are appended.
     pub(crate) is_over: bool,
     pub(crate) summary: Step<u32>,
     pub(crate) reset: Step<()>,
@@ -72,8 +72,8 @@ impl Ledger {
         assert!(self.openings.insert(epoch, opening).is_none(), "each epoch is new");
     }
 
-    /// Holds what a drive has against what it was asked. From here on all that is there must stay,
-    /// and what is not there is no more.
+    /// Compares the drive with the ledger. What is there must stay, and what is missing must not
+    /// come back.
     pub(crate) async fn check(&mut self, drive: &FramesOnBlocks, found: &mut Found) {
         found.lives += 1;
         // No loss of power leaves what looks like an old copy.

@@ -1,5 +1,5 @@
-//! What is done with a drive between two losses of power: streams that open extents, append, seal
-//! and move what older ones hold; and, where appends do not wait for it, somebody who flushes.
+//! The work on a drive between two losses of power: streams that open extents, append, seal and
+//! move the pages of older ones; and a flushing task where appends do not wait for a flush.
 
 use crate::ledger::{Ledger, Opening, Step};
 use base::{Buf, Nanos, Rng};
@@ -151,7 +151,7 @@ impl Life {
         }
     }
 
-    /// The first `count` pages of an opening must be there from here on.
+    /// Requires the first `count` pages of an opening to stay.
     fn lasts(&self, epoch: u64, count: usize) {
         let Ledger { openings, lasting, .. } = &mut *self.ledger.borrow_mut();
         let Some(opening) = openings.get_mut(&epoch) else { return };
