@@ -29,6 +29,8 @@ mod figures;
 #[cfg(test)]
 mod guide;
 #[cfg(test)]
+mod guide_commands;
+#[cfg(test)]
 mod kept;
 #[cfg(test)]
 mod killed;

@@ -1,7 +1,7 @@
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
@@ -36,13 +36,18 @@ pub(crate) fn kvasir_into(
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     stdout: Stdio,
 ) -> Ran {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_kvasir"))
+    let child = Command::new(env!("CARGO_BIN_EXE_kvasir"))
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(stdout)
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    finished(child)
+}
+
+/// Waits for `child` and collects its output, as far as that is piped.
+pub(crate) fn finished(mut child: Child) -> Ran {
     let stdout = child.stdout.take().map(|mut pipe| spawn(move || text(&mut pipe)));
     let stderr = child.stderr.take().map(|mut pipe| spawn(move || text(&mut pipe)));
     let started = Instant::now();
