@@ -3,22 +3,47 @@ use crate::tree::Tree;
 
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
-/// Every relative link of one Markdown file that leads nowhere.
+/// Every relative link of one Markdown file that leads to no file or to no heading.
 pub(super) fn links(path: &str, text: &str, tree: &Tree) -> Vec<String> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut violations = Vec::new();
     for (number, line) in prose(text) {
         for target in targets(&parts(line).step_by(2).collect::<String>()) {
-            let file = target.split('#').next().unwrap_or_default();
-            if file.is_empty() || target.contains("://") || target.starts_with("mailto:") {
+            if target.contains("://") || target.starts_with("mailto:") {
                 continue;
             }
-            if !resolve(folder, file).is_some_and(|file| tree.has(&file)) {
+            let (file, heading) = target.split_once('#').unwrap_or((&target, ""));
+            let linked = if file.is_empty() {
+                Some(path.to_owned())
+            } else {
+                resolve(folder, file).filter(|file| tree.has(file))
+            };
+            let Some(linked) = linked else {
                 violations.push(at(path, number, format!("the link to {target} leads nowhere")));
+                continue;
+            };
+            // The text of this file may be newer than that in `tree`.
+            let page = if linked == path { Some(text) } else { tree.get(&linked) };
+            let is_there = |page| heading.is_empty() || anchors(page).any(|it| it == heading);
+            if !page.is_none_or(is_there) {
+                let sentence = format!("{linked} has no heading for the link to {target}");
+                violations.push(at(path, number, sentence));
             }
         }
     }
     violations
+}
+
+/// What links write behind `#` for each heading of a page: lower case, words joined by hyphens.
+fn anchors(text: &str) -> impl Iterator<Item = String> {
+    prose(text).filter_map(|(_, line)| {
+        let title = line.trim_start_matches('#').strip_prefix(' ')?;
+        line.starts_with('#').then(|| {
+            let title = title.trim().to_lowercase();
+            let kept = title.chars().filter(|it| it.is_alphanumeric() || "-_ ".contains(*it));
+            kept.map(|it| if it == ' ' { '-' } else { it }).collect()
+        })
+    })
 }
 
 /// Every path into `crates/` that the description of the architecture names and that is not there.
@@ -87,8 +112,11 @@ mod tests {
     use super::*;
 
     fn dead(text: &str) -> Vec<String> {
-        let tree =
-            Tree::sample(&[("docs/guide/here.md", ""), ("docs/a/b.svg", ""), ("README.md", "")]);
+        let tree = Tree::sample(&[
+            ("docs/guide/here.md", ""),
+            ("docs/a/b.svg", ""),
+            ("README.md", "# Top\n\n## `[power]`, and more\n"),
+        ]);
         links("docs/guide/here.md", text, &tree)
     }
 
@@ -96,7 +124,7 @@ mod tests {
     fn links_to_files_folders_and_elsewhere_hold() {
         let text = "[a](here.md) [b](../../README.md#top) ![c](../a/b.svg \"title\") [d](../a/)\n\
             [e](https://example.org/x) [f](#below) [g](mailto:a@example.org) [h](../..)\n\
-            [i]: ../a/b.svg\n";
+            [i]: ../a/b.svg\n# Below\n[j](../../README.md#power-and-more)\n";
         assert_eq!(dead(text), Vec::<String>::new());
     }
 
@@ -107,6 +135,14 @@ mod tests {
             assert_eq!(dead(&format!("\n[a](here.md) [b]({target})\n")), sentence);
             assert_eq!(dead(&format!("\n[b]: {target}\n")), sentence);
         }
+    }
+
+    #[test]
+    fn a_link_to_no_heading_is_named_with_its_line() {
+        let sentence = ["docs/guide/here.md:1: README.md has no heading for the link to \
+                         ../../README.md#gone"];
+        assert_eq!(dead("[a](../../README.md#gone)\n"), sentence);
+        assert_eq!(dead("[a](#gone)\n```\n# Gone\n```\n").len(), 1);
     }
 
     #[test]
