@@ -23,9 +23,6 @@ use std::rc::Rc;
 /// connection meanwhile: 40 us at 6.5 GB/s.
 pub const H2C_DATA_MAX: u32 = 256 << 10;
 
-/// Bytes of data in one `C2HData` at most.
-pub const C2H_DATA_MAX: u32 = 256 << 10;
-
 /// How long a host may take to connect (until a command succeeds, which before a Connect none
 /// does), stop in the middle of a PDU, or take to end.
 pub const PATIENCE: Nanos = Nanos::from_secs(30);

@@ -1,7 +1,7 @@
 use super::admission::{Admission, Need};
 use super::deadline::Deadline;
 use super::transfers::Transfers;
-use super::{Budget, C2H_DATA_MAX, COMMANDS_MAX, Config, Ended, PATIENCE};
+use super::{Budget, COMMANDS_MAX, Config, Ended, PATIENCE};
 use crate::framing::Outbox;
 use crate::pdu::{C2hData, CapsuleResp, CommonHeader, R2t, Side};
 use base::{Buf, Nanos};
@@ -259,34 +259,21 @@ impl<S: Stream> Connection<S> {
 }
 
 impl State {
-    /// Queues a response, its data first.
+    /// Queues a response, its data first, all of it in one `C2HData`.
     #[inline]
     fn respond(&mut self, response: Response) {
         let Response { entry, data, may_elide } = response;
         let (id, is_elided) = (entry.command_id(), may_elide && data.len() > 0);
         if data.len() > 0 {
-            let last = if is_elided { CommonHeader::SUCCESS } else { 0 } | CommonHeader::LAST;
-            self.push_data(id, data, last);
+            // Hosts that scatter data into several buffers may take it from one PDU only.
+            let flags = if is_elided { CommonHeader::SUCCESS } else { 0 } | CommonHeader::LAST;
+            self.outbox.push_with_data(&C2hData::new(id, 0, data.len(), flags), data);
         }
         if !is_elided {
             self.outbox.push(&CapsuleResp::new(entry));
         }
         let charge = self.admission.answered(id);
         self.responses.push_back(Queued { end: self.outbox.queued_to(), charge });
-    }
-
-    /// Queues data in PDUs of [`C2H_DATA_MAX`], the last of which has the flags `last`.
-    fn push_data(&mut self, id: u16, data: Buf, last: u8) {
-        let mut offset = 0;
-        while data.len() - offset > C2H_DATA_MAX {
-            let end = offset + C2H_DATA_MAX;
-            let header = C2hData::new(id, offset, C2H_DATA_MAX, 0);
-            self.outbox.push_with_data(&header, data.slice(offset..end));
-            offset = end;
-        }
-        let header = C2hData::new(id, offset, data.len() - offset, last);
-        let rest = if offset == 0 { data } else { data.slice(offset..data.len()) };
-        self.outbox.push_with_data(&header, rest);
     }
 
     fn forget_sent(&mut self) {

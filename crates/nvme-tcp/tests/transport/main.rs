@@ -2,6 +2,7 @@
 //! of every kind speak to.
 
 mod budget;
+mod c2h_data;
 mod crc;
 mod data;
 mod endings;
