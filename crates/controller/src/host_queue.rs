@@ -12,8 +12,8 @@ pub const IN_CAPSULE_BYTES_MAX: u32 = 8_192;
 pub struct Capsule {
     /// The submission queue entry.
     pub command: Command,
-    /// As many bytes as the command's data pointer says, if its data goes to the controller; empty
-    /// otherwise.
+    /// As many bytes as the command's data pointer says, if its data goes to the controller. Empty
+    /// otherwise, and where the host's capsule does not have them.
     pub data: Buf,
 }
 

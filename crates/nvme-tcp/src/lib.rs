@@ -19,8 +19,8 @@
 //!
 //! # Guarantees
 //! - Whatever a host sends, nothing panics, and each violation of the protocol ends its connection
-//!   and no other, with a termination that says why. Data that does not agree with its digest fails
-//!   its command only.
+//!   and no other, with a termination that says why. A command fails alone whose data does not
+//!   agree with its digest, or whose capsule does not hold the data that its SGL names.
 //! - Data of 16 KiB and more is not copied between stream and buffer, smaller data at most once on
 //!   its way in, and on its way out only up to 512 bytes. [`framing::Counters`] counts.
 //! - What a connection holds is bounded, also when the host does not read: commands, the bytes that

@@ -1,8 +1,6 @@
 use super::{Budget, LARGE};
-use crate::framing::Fault;
-use crate::pdu::CommonHeader;
+use base::Buf;
 use base::limits::VALUE_BYTES_MAX;
-use controller::IN_CAPSULE_BYTES_MAX;
 use spec::{Command, DataPointer, Transfer};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -42,24 +40,14 @@ impl Need {
     }
 }
 
-/// Where the data of a command is in the `data_len` bytes that came with its capsule.
+/// The part of the `data` in its capsule that the SGL of a command names. `None`: it names none, or
+/// more than there is, which the controller refuses.
 #[inline]
-pub(super) fn in_capsule(command: &Command, data_len: u32) -> Result<std::ops::Range<u32>, Fault> {
-    let pointer = command.data_pointer();
-    let (range, expected) = match pointer {
-        DataPointer::InCapsule { offset, len }
-            if u64::from(offset) + u64::from(len) <= IN_CAPSULE_BYTES_MAX.into() =>
-        {
-            (offset..offset + len, Some(offset + len))
-        }
-        DataPointer::Transport { .. } => (0..0, Some(0)),
-        // The controller refuses the command.
-        DataPointer::InCapsule { .. } | DataPointer::Other(_) => (0..0, None),
-    };
-    if expected.is_some_and(|expected| expected != data_len) {
-        return Err(Fault::field(CommonHeader::LEN_AT));
-    }
-    Ok(if command.transfer() == Transfer::ToController { range } else { 0..0 })
+pub(super) fn in_capsule(command: &Command, data: &Buf) -> Option<Buf> {
+    let DataPointer::InCapsule { offset, len } = command.data_pointer() else { return None };
+    let end = offset.checked_add(len).filter(|end| *end <= data.len())?;
+    let is_brought = command.transfer() == Transfer::ToController && len > 0;
+    is_brought.then(|| if len == data.len() { data.clone() } else { data.slice(offset..end) })
 }
 
 /// Which commands may start: bounds the bytes in flight.
@@ -159,23 +147,30 @@ mod tests {
     }
 
     #[test]
-    fn data_in_a_capsule_is_what_the_sgl_says() {
+    fn data_in_a_capsule_is_what_the_sgl_names() {
         let (store, _) = store(1, 100);
-        let at = |pointer, len| in_capsule(&store.with_data_pointer(pointer), len);
-        let wrong = Err(Fault::field(CommonHeader::LEN_AT));
-        assert_eq!(at(DataPointer::InCapsule { offset: 0, len: 100 }, 100), Ok(0..100));
-        assert_eq!(at(DataPointer::InCapsule { offset: 0, len: 100 }, 101), wrong);
-        assert_eq!(at(DataPointer::InCapsule { offset: 0, len: 100 }, 0), wrong);
-        assert_eq!(at(DataPointer::InCapsule { offset: 8, len: 92 }, 100), Ok(8..100));
-        assert_eq!(at(DataPointer::InCapsule { offset: 8, len: 92 }, 92), wrong);
-        assert_eq!(at(DataPointer::Transport { len: 100 }, 0), Ok(0..0));
-        assert_eq!(at(DataPointer::Transport { len: 100 }, 100), wrong);
-        for refused in [
-            DataPointer::InCapsule { offset: u32::MAX, len: u32::MAX },
-            DataPointer::InCapsule { offset: 1, len: IN_CAPSULE_BYTES_MAX },
+        let bytes: Vec<u8> = (0..100).collect();
+        let at = |command: Command, pointer| {
+            let part = in_capsule(&command.with_data_pointer(pointer), &Buf::copy_from(&bytes));
+            part.map(|part| part.bytes().unwrap().to_vec())
+        };
+        let inside = |offset, len| DataPointer::InCapsule { offset, len };
+        assert_eq!(at(store, inside(0, 100)), Some(bytes.clone()));
+        assert_eq!(at(store, inside(8, 92)), Some(bytes[8..].to_vec()));
+        assert_eq!(at(store, inside(8, 1)), Some(vec![8]));
+        for pointer in [
+            inside(0, 101),
+            inside(8, 93),
+            inside(100, 1),
+            inside(u32::MAX, u32::MAX),
+            inside(0, 0),
+            DataPointer::Transport { len: 100 },
             DataPointer::Other(0x10),
         ] {
-            assert_eq!(at(refused, 77), Ok(0..0), "{refused:?}");
+            assert_eq!(at(store, pointer), None, "{pointer:?}");
+        }
+        for command in [Command::retrieve(1, b"key", 100), Command::delete(1, b"key")] {
+            assert_eq!(at(command, inside(0, 100)), None, "it brings no data");
         }
     }
 

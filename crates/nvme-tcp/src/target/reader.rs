@@ -8,15 +8,14 @@ use controller::Port;
 use net::Stream;
 use spec::Command;
 use std::convert::Infallible;
-use std::ops::Range;
 use std::rc::Rc;
 
 /// What the data that comes next is of.
 #[derive(Debug)]
 enum Pending {
     Nothing,
-    /// A command, whose SGL names this part of the data.
-    Capsule(Command, Range<u32>),
+    /// The capsule of this command.
+    Capsule(Command),
     /// The transfer with this tag.
     Transfer(u16),
 }
@@ -204,29 +203,26 @@ impl<S: Stream> Reader<S> {
         if !self.is_initialized {
             return Err(Fault::of(FatalError::SEQUENCE));
         }
-        let range = in_capsule(&command, data_len)?;
         if data_len == 0 {
             self.connection.begin(command);
         } else {
-            self.pending = Pending::Capsule(command, range);
+            self.pending = Pending::Capsule(command);
             self.inbox.keep();
         }
         Ok(())
     }
 
     fn place_capsule(&mut self, data: Buf, is_intact: bool) {
-        let Pending::Capsule(command, range) = self.take_pending() else {
+        let Pending::Capsule(command) = self.take_pending() else {
             panic!("the data of capsules is kept");
         };
         if !is_intact {
             return self.connection.refuse_data(&command);
         }
-        let data = match range {
-            _ if range.is_empty() => Buf::phantom(0, 0),
-            _ if range == (0..data.len()) => data,
-            _ => data.slice(range),
-        };
-        self.connection.submit(command, data);
+        match in_capsule(&command, &data) {
+            Some(data) => self.connection.submit(command, data),
+            None => self.connection.begin(command),
+        }
     }
 
     fn take_data(&mut self, data: &H2cData) -> Result<(), Fault> {

@@ -8,6 +8,7 @@ mod data;
 mod endings;
 mod framing;
 mod host;
+mod in_capsule;
 mod layouts;
 mod noise;
 mod outbox;

@@ -70,6 +70,9 @@ impl Queue {
             (Transfer::ToController, DataPointer::Transport { len }) if len != data.len() => {
                 status = Status::INVALID_FIELD;
             }
+            (Transfer::ToController, DataPointer::InCapsule { len, .. }) if len != data.len() => {
+                status = Status::DATA_SGL_LENGTH_INVALID;
+            }
             (Transfer::ToController, DataPointer::Other(_)) => status = Status::SGL_TYPE_INVALID,
             (Transfer::ToController, _) => {
                 shelf.moved.set(shelf.moved.get() + u64::from(data.len()));
