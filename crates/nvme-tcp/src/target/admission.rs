@@ -16,19 +16,21 @@ pub(super) enum Need {
 }
 
 impl Need {
-    /// A command that moves more than any may is left to the controller to refuse: nothing is asked
-    /// for, and nothing will be returned. So is one whose data pointer is none of ours.
+    /// Of a host that sends more data than any command moves nothing is asked for, and to one that
+    /// has room for more no more is returned. A data pointer of another kind moves nothing. The
+    /// controller refuses what it has to of these.
     #[inline]
     pub(super) fn of(command: &Command) -> Self {
         let len = match command.data_pointer() {
-            DataPointer::Transport { len } if command.uses_sgl() && len <= VALUE_BYTES_MAX => len,
+            DataPointer::Transport { len } if command.uses_sgl() => len,
             _ => 0,
         };
         match command.transfer() {
             _ if len == 0 => Self::Nothing,
             Transfer::None => Self::Nothing,
+            Transfer::ToController if len > VALUE_BYTES_MAX => Self::Nothing,
             Transfer::ToController => Self::Data(len),
-            Transfer::ToHost => Self::Room(len),
+            Transfer::ToHost => Self::Room(len.min(VALUE_BYTES_MAX)),
         }
     }
 
@@ -140,7 +142,7 @@ mod tests {
         assert_eq!(at(store, too_much), Need::Nothing, "the controller refuses it");
         let retrieve = Command::retrieve(1, b"key", 5);
         assert_eq!(at(retrieve, DataPointer::Transport { len: 5 }), Need::Room(5));
-        assert_eq!(at(retrieve, too_much), Need::Nothing);
+        assert_eq!(at(retrieve, too_much), Need::Room(VALUE_BYTES_MAX), "no value is longer");
         assert_eq!(Need::of(&retrieve), Need::Nothing, "it has no SGL");
         let delete = Command::delete(1, b"key");
         assert_eq!(at(delete, DataPointer::Transport { len: 5 }), Need::Nothing);

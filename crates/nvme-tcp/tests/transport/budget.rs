@@ -1,4 +1,5 @@
 use crate::host::{Came, Host, QUICK, exist, run, store, value};
+use base::limits::VALUE_BYTES_MAX;
 use base::{Buf, Nanos};
 use clock::Stage;
 use net::Stream;
@@ -83,6 +84,22 @@ fn a_host_that_does_not_read_has_no_more_than_its_budget_returned() {
         let results = host.collect(usize::from(count), &BTreeMap::new()).await;
         assert!(results.data.values().all(|got| got.len() == LEN as usize));
         assert!(host.shelf.came.borrow().iter().copied().eq(0..count), "in order");
+    });
+}
+
+#[test]
+fn room_for_more_than_any_value_counts_as_the_longest() {
+    run(async {
+        let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+        for id in 0..100 {
+            host.retrieve(id, VALUE_BYTES_MAX + 1);
+        }
+        host.shelf.values.borrow_mut().extend((0..100).map(|_| value(VALUE_BYTES_MAX, 1)));
+        host.flush().await;
+        settle().await;
+        let came = host.shelf.came.borrow().len();
+        assert!(came <= 9, "{came} started, 8 of which fill the budget");
+        assert_eq!(host.collect(100, &BTreeMap::new()).await.done.len(), 100);
     });
 }
 
