@@ -2,12 +2,14 @@
 
 mod check;
 mod counters;
+mod data_digest;
 mod fault;
 mod inbox;
 mod outbox;
 mod terms;
 
 pub use counters::Counters;
+pub use data_digest::DataDigest;
 pub use fault::Fault;
 pub use inbox::{Arrival, Inbox, Read};
 pub use outbox::{Outbox, Written};

@@ -1,5 +1,6 @@
 use super::check::{Layout, digest_len, layout};
-use super::{Counters, Fault, Terms};
+use super::data_digest::PeerDigest;
+use super::{Counters, DataDigest, Fault, Terms};
 use crate::pdu::{CommonHeader, DIGEST_BYTES, FatalError, H2cData, Header, Side};
 use base::checksum::crc32c;
 use base::{Buf, BufMut};
@@ -71,6 +72,7 @@ pub struct Inbox {
     part: Part,
     /// Whether the PDU whose header came last has a digest of its data.
     has_data_digest: bool,
+    peer_digest: PeerDigest,
     /// Bytes that the header needs as far as is known, in staging.
     wanted: usize,
     /// Where the header that came last is, while nothing is read.
@@ -91,6 +93,7 @@ impl Inbox {
             end: 0,
             part: Part::Header,
             has_data_digest: false,
+            peer_digest: PeerDigest::default(),
             wanted: HEADER_BYTES_MIN,
             last_header: (0, 0),
             reads_ahead: true,
@@ -120,6 +123,13 @@ impl Inbox {
     /// same.
     pub fn arrivals(&self) -> u64 {
         self.arrivals
+    }
+
+    /// Which bytes the data digests of the peer cover. `None` until a PDU has shown it whose data
+    /// has a length that makes a difference.
+    #[inline]
+    pub fn peer_digest(&self) -> Option<DataDigest> {
+        self.peer_digest.learned()
     }
 
     /// What came last of the header of a PDU, for the termination that repeats it. Valid until the
@@ -224,7 +234,8 @@ impl Inbox {
         let digest = self.has_data_digest.then(|| read_digest(after));
         self.start += staged_len + digest_len;
         self.arrivals += 1;
-        let is_intact = |data: &[u8]| digest.is_none_or(|digest| digest == crc32c(data));
+        let peer = &mut self.peer_digest;
+        let mut is_intact = |data: &[u8]| digest.is_none_or(|digest| peer.accept(digest, data));
         Some(match std::mem::replace(&mut self.part, Part::Header) {
             Part::Data { mut buf, at, len, is_kept, .. } => {
                 let is_intact = is_intact(&buf.as_mut()[at..at + len]);

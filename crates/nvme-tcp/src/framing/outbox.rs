@@ -1,5 +1,5 @@
 use super::check::digest_len;
-use super::{Counters, Fault, Terms};
+use super::{Counters, DataDigest, Fault, Terms};
 use crate::pdu::{CommonHeader, Digests, Side, TERMINATION_DATA_MAX, TermReq};
 use base::checksum::crc32c;
 use base::{Buf, BufMut};
@@ -48,6 +48,7 @@ enum Part {
 pub struct Outbox {
     side: Side,
     terms: Terms,
+    data_digest: DataDigest,
     /// Headers with their digests and padding, digests of data.
     headers: Vec<u8>,
     /// How many bytes of them are sent.
@@ -66,6 +67,7 @@ impl Outbox {
         Self {
             side,
             terms: Terms::BEFORE,
+            data_digest: DataDigest::default(),
             headers: Vec::new(),
             headers_sent: 0,
             parts: VecDeque::new(),
@@ -79,6 +81,11 @@ impl Outbox {
     /// Holds what is queued from here on to `terms`.
     pub fn agree(&mut self, terms: Terms) {
         self.terms = terms;
+    }
+
+    /// Has the digests of data that is queued later cover these bytes.
+    pub fn set_data_digest(&mut self, data_digest: DataDigest) {
+        self.data_digest = data_digest;
     }
 
     /// True when all is sent.
@@ -112,7 +119,7 @@ impl Outbox {
         };
         let len = data.len() as usize;
         self.push_header(header.as_bytes(), Some(len));
-        let digest = self.terms.digests.data.then(|| data.crc32c());
+        let digest = self.terms.digests.data.then(|| self.data_digest.of(data.crc32c(), len));
         match data.bytes() {
             Some(bytes) if data.len() <= COPIED_MAX => {
                 self.push_bytes(bytes);

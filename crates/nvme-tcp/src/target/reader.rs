@@ -149,8 +149,14 @@ impl<S: Stream> Reader<S> {
                 return Err(Ended::Terminated(request.error()));
             }
             Arrival::Header(header, _) => panic!("{header:?} comes from a controller"),
-            Arrival::Kept(data, is_intact) => self.place_capsule(data, is_intact),
-            Arrival::Filled(buf, is_intact) => self.place_data(buf, is_intact),
+            Arrival::Kept(data, is_intact) => {
+                self.follow_digest();
+                self.place_capsule(data, is_intact);
+            }
+            Arrival::Filled(buf, is_intact) => {
+                self.follow_digest();
+                self.place_data(buf, is_intact);
+            }
         }
         Ok(Step::Taken)
     }
@@ -210,6 +216,14 @@ impl<S: Stream> Reader<S> {
             self.inbox.keep();
         }
         Ok(())
+    }
+
+    /// Has data digests computed as the host computes them, as soon as it has shown how.
+    #[inline]
+    fn follow_digest(&self) {
+        if let Some(data_digest) = self.inbox.peer_digest() {
+            self.connection.state.borrow_mut().outbox.set_data_digest(data_digest);
+        }
     }
 
     fn place_capsule(&mut self, data: Buf, is_intact: bool) {

@@ -5,6 +5,7 @@ mod budget;
 mod c2h_data;
 mod crc;
 mod data;
+mod data_digest;
 mod endings;
 mod framing;
 mod host;
