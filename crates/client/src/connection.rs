@@ -15,7 +15,7 @@ use base::{Buf, BufPool};
 use clock::Bell;
 use controller::IN_CAPSULE_BYTES_MAX;
 use net::Stream;
-use nvme_tcp::framing::{Counters, Outbox, Terms};
+use nvme_tcp::framing::{Counters, DataDigest, Outbox, Terms};
 use nvme_tcp::pdu::{CapsuleCmd, H2cData, R2t, Side};
 use request::Answer;
 use spec::{Command, Completion, DataPointer, Status, Transfer};
@@ -39,6 +39,8 @@ struct Shared<S: Stream> {
     to_write: Bell,
     table: RefCell<Table>,
     terms: Cell<Terms>,
+    /// Which bytes data digests cover, if the target does not decide that.
+    data_digest: Option<DataDigest>,
     /// Bytes of data that go in the capsule of their command.
     in_capsule_max: Cell<u32>,
     pool: BufPool,
@@ -59,6 +61,7 @@ impl<S: Stream> Connection<S> {
             to_write: Bell::new(),
             table: RefCell::new(Table::new(depth)),
             terms: Cell::new(Terms::BEFORE),
+            data_digest: settings.data_digest,
             in_capsule_max: Cell::new(IN_CAPSULE_BYTES_MAX),
             pool: BufPool::new(POOL_CLASS_BYTES_MAX),
             counters: counters.clone(),

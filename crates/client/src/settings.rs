@@ -1,4 +1,5 @@
 use base::Nanos;
+use nvme_tcp::framing::DataDigest;
 use nvme_tcp::pdu::Digests;
 
 /// Who a host is.
@@ -36,6 +37,9 @@ pub struct Settings {
     pub subsystem: String,
     /// Digests that are asked for; a target that does not take them is refused.
     pub digests: Digests,
+    /// Which bytes data digests cover. `None`: those that the target's digests cover, and until it
+    /// has sent one the bytes that the specification says.
+    pub data_digest: Option<DataDigest>,
     /// Whether I/O queues have submission queue flow control. Without it the target may leave out
     /// responses to reads.
     pub flow_control: bool,
@@ -56,6 +60,7 @@ impl Settings {
             host,
             subsystem: subsystem.to_owned(),
             digests: Digests::NONE,
+            data_digest: None,
             flow_control: false,
             queue_entries: 128,
             keep_alive: Nanos::from_secs(10),

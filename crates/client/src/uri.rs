@@ -1,4 +1,5 @@
 use net::HostPort;
+use nvme_tcp::framing::DataDigest;
 use nvme_tcp::pdu::Digests;
 use spec::QUALIFIED_NAME_BYTES_MAX;
 use std::fmt;
@@ -8,6 +9,9 @@ const SCHEME: &str = "nvme-tcp://";
 
 /// The port of NVMe/TCP (TCP 1.1).
 const PORT: u16 = 4420;
+
+/// Data digests as SPDK's target computes them.
+const PADDED_DATA: &str = "padded-data";
 
 /// I/O queues that a target can be asked for here.
 const QUEUES_MAX: u16 = 64;
@@ -28,6 +32,8 @@ pub struct Uri {
     pub nsid: u32,
     /// Digests to ask for.
     pub digests: Digests,
+    /// Which bytes data digests cover, if the URI says it.
+    pub data_digest: Option<DataDigest>,
     /// I/O queues, each with a connection of its own, from 1 to 64: 1 unless their number is named.
     pub queues: u16,
     /// The name by which to connect, if it is named.
@@ -82,13 +88,9 @@ impl Uri {
                 self.queues = queues.ok_or_else(|| refused("queues", "1 to 64"))?;
             }
             "digests" => {
-                self.digests = match value {
-                    "none" => Digests::NONE,
-                    "header" => Digests { header: true, data: false },
-                    "data" => Digests { header: false, data: true },
-                    "header,data" | "data,header" => Digests { header: true, data: true },
-                    _ => return Err(refused("digests", "none, header, data or header,data")),
-                }
+                let possible = "none, header, data or padded-data, or header and one of these";
+                let digests = digests(value).ok_or_else(|| refused("digests", possible))?;
+                (self.digests, self.data_digest) = digests;
             }
             "as" => {
                 if !is_name(value) {
@@ -122,6 +124,7 @@ impl FromStr for Uri {
             subsystem: name.to_owned(),
             nsid: 1,
             digests: Digests::NONE,
+            data_digest: None,
             queues: 1,
             host_name: None,
         };
@@ -151,11 +154,14 @@ impl fmt::Display for Uri {
         if self.nsid != 1 {
             option(f, "ns", &self.nsid)?;
         }
+        let data = if self.data_digest.is_some() { PADDED_DATA } else { "data" };
         match self.digests {
             Digests::NONE => {}
-            Digests { header: true, data: true } => option(f, "digests", &"header,data")?,
+            Digests { header: true, data: true } => {
+                option(f, "digests", &format_args!("header,{data}"))?;
+            }
             Digests { header, .. } => {
-                option(f, "digests", if header { &"header" } else { &"data" })?;
+                option(f, "digests", if header { &"header" } else { &data })?;
             }
         }
         if self.queues != 1 {
@@ -166,6 +172,26 @@ impl fmt::Display for Uri {
         }
         Ok(())
     }
+}
+
+/// The digests that the option `digests` names, and which bytes those of data cover if it says so.
+fn digests(value: &str) -> Option<(Digests, Option<DataDigest>)> {
+    let (mut digests, mut data_digest) = (Digests::NONE, None);
+    if value == "none" {
+        return Some((digests, data_digest));
+    }
+    for part in value.split(',') {
+        match part {
+            "header" if !digests.header => digests.header = true,
+            "data" if !digests.data => digests.data = true,
+            PADDED_DATA if !digests.data => {
+                digests.data = true;
+                data_digest = Some(DataDigest::Padded);
+            }
+            _ => return None,
+        }
+    }
+    Some((digests, data_digest))
 }
 
 fn is_name(name: &str) -> bool {
@@ -190,6 +216,7 @@ mod tests {
             subsystem: NQN.to_owned(),
             nsid: 1,
             digests: Digests::NONE,
+            data_digest: None,
             queues: 1,
             host_name: None,
         };
@@ -217,6 +244,8 @@ mod tests {
             format!("nvme-tcp://h:1/{NQN}"),
             format!("nvme-tcp://[fe80::2]:4420/{NQN}?ns=2&digests=header,data&queues=64"),
             format!("nvme-tcp://h:4420/{NQN}?digests=data"),
+            format!("nvme-tcp://h:4420/{NQN}?digests=padded-data"),
+            format!("nvme-tcp://h:4420/{NQN}?digests=header,padded-data"),
             format!("nvme-tcp://h:4420/{NQN}?digests=header&queues=2"),
             format!("nvme-tcp://h:4420/{NQN}?as=nqn.host"),
         ] {
@@ -258,7 +287,9 @@ mod tests {
             ("nvme-tcp://host/nqn.x?queues=0", "option queues is 1 to 64"),
             ("nvme-tcp://host/nqn.x?queues=65", "option queues is 1 to 64"),
             ("nvme-tcp://host/nqn.x?as=me", "option as is the NVMe Qualified Name of a host"),
-            ("nvme-tcp://host/nqn.x?digests=crc", "none, header, data or header,data"),
+            ("nvme-tcp://host/nqn.x?digests=crc", "none, header, data or padded-data, or"),
+            ("nvme-tcp://host/nqn.x?digests=data,padded-data", "not \"data,padded-data\""),
+            ("nvme-tcp://host/nqn.x?digests=", "not \"\""),
             ("nvme-tcp://host/nqn.x?ns=1&ns=1", "option ns is given twice"),
         ] {
             let sentence = text.parse::<Uri>().unwrap_err().to_string();

@@ -39,7 +39,9 @@ pub(super) async fn shake_hands<S: Stream>(
         }
     };
     inbox.agree(terms);
-    shared.outbox.borrow_mut().agree(terms);
+    let mut outbox = shared.outbox.borrow_mut();
+    outbox.agree(terms);
+    outbox.set_data_digest(shared.data_digest.unwrap_or_default());
     shared.terms.set(terms);
     Ok(inbox)
 }

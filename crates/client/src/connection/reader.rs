@@ -60,6 +60,7 @@ impl<S: Stream> Shared<S> {
                 None => return Ok(()),
                 Some(Arrival::Header(header, len)) => self.place_of(&header, len)?,
                 Some(Arrival::Kept(data, is_intact)) => {
+                    self.follow_digest(inbox);
                     let coming = coming.take().expect("data follows its header");
                     if let Some(outstanding) = self.table.borrow_mut().found(coming.id) {
                         outstanding.keep(data, is_intact);
@@ -68,6 +69,7 @@ impl<S: Stream> Shared<S> {
                     Place::Nowhere
                 }
                 Some(Arrival::Filled(parts, is_intact)) => {
+                    self.follow_digest(inbox);
                     let coming = coming.take().expect("data follows its header");
                     if let Some(outstanding) = self.table.borrow_mut().found(coming.id) {
                         outstanding.put_parts(parts, coming.len, is_intact);
@@ -90,6 +92,14 @@ impl<S: Stream> Shared<S> {
                     inbox.fill(parts, offset);
                 }
             }
+        }
+    }
+
+    /// Has data digests computed as the target computes them, as soon as it has shown how, unless
+    /// the settings say it.
+    fn follow_digest(&self, inbox: &Inbox) {
+        if let (None, Some(data_digest)) = (self.data_digest, inbox.peer_digest()) {
+            self.outbox.borrow_mut().set_data_digest(data_digest);
         }
     }
 

@@ -6,6 +6,7 @@ use client::{Association, Error, Namespace, Pairs, PairsError, Settings};
 use clock::Stage;
 use controller::{Queue, Submission};
 use net::Conditions;
+use nvme_tcp::framing::DataDigest;
 use nvme_tcp::pdu::Digests;
 use spec::{
     Command, CommandSet, QualifiedName, Status, StoreOptions, SubsystemType, TransportType,
@@ -69,15 +70,18 @@ async fn use_pairs(world: World, settings: Settings, queues: usize) {
 #[test]
 fn pairs_of_all_lengths_come_back() {
     let cases = [
-        (Digests::NONE, false, 1),
-        (BOTH, false, 2),
-        (Digests::NONE, true, 1),
-        (Digests { header: true, data: false }, false, 1),
+        (Digests::NONE, None, false, 1),
+        (BOTH, None, false, 2),
+        (Digests::NONE, None, true, 1),
+        (Digests { header: true, data: false }, None, false, 1),
+        (BOTH, Some(DataDigest::Padded), false, 2),
+        (BOTH, Some(DataDigest::Exact), true, 1),
     ];
-    for (seed, (digests, flow_control, queues)) in (0..).zip(cases) {
+    for (seed, (digests, data_digest, flow_control, queues)) in (0..).zip(cases) {
         for conditions in [Conditions::CALM, ROUGH] {
             run(seed, conditions, async |world| {
-                use_pairs(world, Settings { digests, flow_control, ..settings() }, queues).await;
+                let settings = Settings { digests, data_digest, flow_control, ..settings() };
+                use_pairs(world, settings, queues).await;
             });
         }
     }

@@ -7,6 +7,7 @@ use base::{Buf, Key, Nanos};
 use client::{IoQueue, Reads, Settings};
 use controller::{Queue, Submission};
 use net::End;
+use nvme_tcp::framing::DataDigest;
 use nvme_tcp::pdu::Digests;
 use spec::{Command, Status, StoreOptions};
 
@@ -138,6 +139,58 @@ fn data_comes_in_one_piece_or_in_many() {
                 data_comes(total, pieces, digests, is_elided);
             }
         }
+    }
+}
+
+/// Stores, retrieves and stores 5 bytes. The first and the last PDU have to be padded as `expected`
+/// says, the target's digest is padded as `target_pads` says.
+fn odd_lengths_go(setting: Option<DataDigest>, target_pads: bool, expected: [bool; 2]) {
+    run(async |network| {
+        let settings = Settings { digests: BOTH, data_digest: setting, ..settings() };
+        let (_association, queue, playing) = io(&network, settings, async move |peer| {
+            peer.pads.set(target_pads);
+            peer.host_pads.set(expected[0]);
+            let pdu = peer.pdu().await;
+            peer.respond(pdu.id(), 0, 0).await;
+            let pdu = peer.pdu().await;
+            peer.data(pdu.id(), 0, b"value", LAST).await;
+            peer.respond(pdu.id(), 5, 0).await;
+            peer.host_pads.set(expected[1]);
+            // In the capsule, and by an R2T.
+            for _ in 0..2 {
+                let pdu = peer.pdu().await;
+                if pdu.data.is_empty() {
+                    peer.ask(pdu.id(), 0, 0, 9_001).await;
+                    for _ in 0..3 {
+                        peer.pdu().await;
+                    }
+                }
+                peer.respond(pdu.id(), 0, 0).await;
+            }
+        })
+        .await;
+        let long = bytes(9_001);
+        for submission in [
+            store(b"key", b"value"),
+            retrieve(b"key", 9),
+            store(b"key", b"value"),
+            store(b"k", &long),
+        ] {
+            queue.submit(submission);
+            let completion = queue.next().await;
+            assert_eq!(completion.status, Status::SUCCESS);
+            assert!([0, 5].contains(&completion.data.len()));
+        }
+        playing.end().await;
+    });
+}
+
+#[test]
+fn data_digests_are_of_the_kind_that_the_target_or_the_setting_says() {
+    for target_pads in [false, true] {
+        odd_lengths_go(None, target_pads, [false, target_pads]);
+        odd_lengths_go(Some(DataDigest::Exact), target_pads, [false, false]);
+        odd_lengths_go(Some(DataDigest::Padded), target_pads, [true, true]);
     }
 }
 

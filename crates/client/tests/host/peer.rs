@@ -45,6 +45,10 @@ pub(crate) struct Peer {
     end: End,
     /// Digests that were agreed on: of headers, of data.
     pub(crate) digests: Cell<(bool, bool)>,
+    /// Whether the digests of its data cover zeros up to the next multiple of 4 bytes.
+    pub(crate) pads: Cell<bool>,
+    /// Whether those of the host have to.
+    pub(crate) host_pads: Cell<bool>,
 }
 
 /// A script that goes on beside the test.
@@ -72,7 +76,8 @@ pub(crate) fn play<F: Future<Output = ()>>(
     let (is_done, bell) = (Rc::new(Cell::new(false)), Rc::new(Bell::new()));
     let done = (is_done.clone(), bell.clone());
     clock::spawn(async move {
-        script(Peer { end: far, digests: Cell::new((false, false)) }).await;
+        let digests = Cell::new((false, false));
+        script(Peer { end: far, digests, pads: Cell::default(), host_pads: Cell::default() }).await;
         done.0.set(true);
         done.1.ring();
     });
@@ -204,7 +209,7 @@ impl Peer {
         if has_data {
             assert_eq!(bytes[1] & 2, 2, "DDGSTF");
             let digest = data.split_off(data.len() - 4);
-            assert_eq!(digest, crc32c(&data).to_le_bytes());
+            assert_eq!(digest, data_digest(&data, self.host_pads.get()));
         }
         Pdu { header, data }
     }
@@ -243,7 +248,7 @@ impl Peer {
         }
         bytes.extend(data);
         if has_data {
-            bytes.extend(crc32c(data).to_le_bytes());
+            bytes.extend(data_digest(data, self.pads.get()));
         }
         bytes
     }
@@ -298,6 +303,14 @@ impl Peer {
             _ => self.respond(id, 0, 0).await,
         }
     }
+}
+
+fn data_digest(data: &[u8], is_padded: bool) -> [u8; 4] {
+    let mut data = data.to_vec();
+    if is_padded {
+        data.resize(data.len().next_multiple_of(4), 0);
+    }
+    crc32c(&data).to_le_bytes()
 }
 
 /// CCCID, TTAG, offset, length.
