@@ -21,16 +21,35 @@ pub(crate) const SUCCESS: u8 = 1 << 3;
 pub(crate) struct Digests {
     pub(crate) header: bool,
     pub(crate) data: bool,
+    /// Whether the host computes those of data over zeros too, up to the next multiple of 4 bytes,
+    /// and takes no others.
+    pub(crate) pads: bool,
 }
 
 impl Digests {
-    pub(crate) const NONE: Self = Self { header: false, data: false };
-    pub(crate) const BOTH: Self = Self { header: true, data: true };
+    pub(crate) const NONE: Self = Self { header: false, data: false, pads: false };
+    pub(crate) const HEADER: Self = Self { header: true, ..Self::NONE };
+    pub(crate) const DATA: Self = Self { data: true, ..Self::NONE };
+    pub(crate) const BOTH: Self = Self { header: true, ..Self::DATA };
+
+    /// As SPDK computes them.
+    pub(crate) const fn padded(self) -> Self {
+        Self { pads: true, ..self }
+    }
 
     /// DGST in the first PDU of each side.
     pub(crate) fn bits(self) -> u8 {
         u8::from(self.header) | u8::from(self.data) << 1
     }
+}
+
+/// The digest of `data`.
+fn data_digest(data: &[u8], digests: Digests) -> [u8; 4] {
+    let mut data = data.to_vec();
+    if digests.pads {
+        data.resize(data.len().next_multiple_of(4), 0);
+    }
+    crc32c(&data).to_le_bytes()
 }
 
 /// A PDU whose header goes on with `rest` behind the common header, and is followed by `data`.
@@ -52,7 +71,7 @@ pub(crate) fn encode(kind: u8, flags: u8, rest: &[u8], data: &[u8], digests: Dig
     }
     bytes.extend_from_slice(data);
     if has_data_digest {
-        bytes.extend_from_slice(&crc32c(data).to_le_bytes());
+        bytes.extend_from_slice(&data_digest(data, digests));
     }
     bytes
 }
@@ -82,7 +101,7 @@ impl<'a> Came<'a> {
             assert_eq!(bytes[24..start], crc32c(header).to_le_bytes(), "a header's digest");
         }
         if digests.data && has_data {
-            assert_eq!(bytes[end..], crc32c(data).to_le_bytes(), "the data's digest");
+            assert_eq!(bytes[end..], data_digest(data, digests), "the data's digest");
         }
         if has_data {
             assert_eq!(usize::from(offset), start, "PDO");

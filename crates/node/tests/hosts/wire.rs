@@ -89,7 +89,7 @@ fn tshark_finds_in_sessions_of_linux_what_the_codec_does() {
 
 #[test]
 fn tshark_finds_in_sessions_of_spdk_what_the_codec_does() {
-    for digests in [Digests::NONE, Digests { header: true, data: false }, Digests::BOTH] {
+    for digests in [Digests::NONE, Digests::HEADER, Digests::BOTH] {
         compare(&record(&async |world| spdk::session(world, digests).await), &OF_A_SESSION);
     }
 }
@@ -107,7 +107,7 @@ fn tshark_finds_in_sessions_of_xnvme_and_mooncake_what_the_codec_does() {
 /// Both sides of these are encoded by the codec.
 #[test]
 fn tshark_finds_in_sessions_of_our_own_host_what_the_codec_does() {
-    for digests in [Digests::NONE, Digests { header: false, data: true }, Digests::BOTH] {
+    for digests in [Digests::NONE, Digests::DATA, Digests::BOTH] {
         compare(&record(&async |world| own::session(world, digests).await), &OF_A_SESSION);
     }
 }
