@@ -272,7 +272,8 @@ fn changed(command: Command, input: &mut Input<'_>) -> Command {
     }
 }
 
-fn with_opcode(command: Command, opcode: u8) -> Command {
+/// The command with another opcode.
+pub(crate) fn with_opcode(command: Command, opcode: u8) -> Command {
     let mut bytes = bytes_of(&command);
     bytes[0] = opcode;
     of_bytes(bytes)

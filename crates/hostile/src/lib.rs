@@ -9,7 +9,8 @@
 //!    NVMe/TCP on a simulated network and in the process, all in virtual time.
 //! 3. What is between transport and controller is watched (`watch`), and a host that does nothing
 //!    wrong stands beside (`calm`).
-//! 4. cargo-fuzz looks for bytes that fail (`fuzz` in this repository), and a test gives all those
+//! 4. Each kind of SGL descriptor meets each command once (`every_pointer`, a test).
+//! 5. cargo-fuzz looks for bytes that fail (`fuzz` in this repository), and a test gives all those
 //!    that it has kept to the same functions.
 //!
 //! # Guarantees
@@ -29,6 +30,8 @@
 mod calm;
 mod device;
 mod entry;
+#[cfg(test)]
+mod every_pointer;
 mod fit;
 mod input;
 mod line;

@@ -4,7 +4,7 @@ use base::{Buf, Nanos};
 use net::{Broken, End, Stream};
 use nvme_tcp::framing::{Arrival, Inbox, Outbox, Read, Terms, Written};
 use nvme_tcp::pdu::{CapsuleCmd, CapsuleResp, Digests, H2cData, Header, IcReq, Side};
-use spec::{Command, Configuration, ConnectAttributes, ConnectData, Property};
+use spec::{Command, Configuration, ConnectAttributes, ConnectData, Property, Status};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
@@ -42,8 +42,8 @@ pub(crate) struct Peer {
     given: u64,
     is_over: bool,
     is_bound: bool,
-    /// The controller's id in the last answer.
-    answered: Option<u64>,
+    /// The last answer: its result, or why it failed.
+    answered: Option<Result<u64, Status>>,
     next_id: Cell<u16>,
 }
 
@@ -77,6 +77,12 @@ impl Peer {
         self.is_bound
     }
 
+    /// The last answer, if one has come since this was asked for.
+    #[cfg(test)]
+    pub(crate) fn take_answer(&mut self) -> Option<Result<u64, Status>> {
+        self.answered.take()
+    }
+
     /// Agrees on terms.
     pub(crate) async fn initialize(&mut self, alignment: u8, digests: Digests) {
         self.push(&IcReq::new(alignment, digests, 1));
@@ -89,7 +95,7 @@ impl Peer {
         let connect = Command::connect(queue, 31, ConnectAttributes::NONE, 0);
         self.push_capsule(connect, data.as_bytes());
         self.exchange().await;
-        let id = self.answered.and_then(|result| u16::try_from(result).ok())?;
+        let id = u16::try_from(self.answered?.ok()?).ok()?;
         self.is_bound = true;
         if queue == 0 {
             let enable = Configuration::ENABLE_ALL_COMMAND_SETS;
@@ -235,7 +241,7 @@ impl Peer {
 fn take_header(
     header: &Header<'_>,
     owed: &mut VecDeque<Owed>,
-    answered: &mut Option<u64>,
+    answered: &mut Option<Result<u64, Status>>,
     first: &[u8],
 ) -> Option<Terms> {
     match header {
@@ -254,9 +260,9 @@ fn take_header(
     None
 }
 
-fn note_answer(response: &CapsuleResp, answered: &mut Option<u64>) {
-    let entry = response.entry();
-    *answered = entry.status().is_success().then(|| entry.result());
+fn note_answer(response: &CapsuleResp, answered: &mut Option<Result<u64, Status>>) {
+    let (result, status) = (response.entry().result(), response.entry().status());
+    *answered = Some(if status.is_success() { Ok(result) } else { Err(status) });
 }
 
 /// Takes whatever is written to it.
