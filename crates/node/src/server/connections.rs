@@ -168,14 +168,34 @@ pub(super) async fn accept_all(
     }
 }
 
-/// `address` as hosts are told of it.
+/// `address` as hosts are told of it. A host that comes by IPv4 to a listener of IPv6 is told of an
+/// IPv4 address.
 pub(super) fn transport_address(address: SocketAddr) -> TransportAddress {
+    let ip = address.ip().to_canonical();
     TransportAddress {
-        family: match address.ip() {
+        family: match ip {
             IpAddr::V4(_) => AddressFamily::IPV4,
             IpAddr::V6(_) => AddressFamily::IPV6,
         },
-        address: Text::new(&address.ip().to_string()),
+        address: Text::new(&ip.to_string()),
         port: address.port(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_that_comes_by_ipv4_is_told_of_an_ipv4_address() {
+        for (came_by, family, text) in [
+            ("192.0.2.7:4420", AddressFamily::IPV4, "192.0.2.7"),
+            ("[::ffff:192.0.2.7]:4420", AddressFamily::IPV4, "192.0.2.7"),
+            ("[2001:db8::7]:4420", AddressFamily::IPV6, "2001:db8::7"),
+        ] {
+            let told = transport_address(came_by.parse().unwrap());
+            assert_eq!((told.family, told.address.as_str()), (family, Some(text)), "{came_by}");
+            assert_eq!(told.port, 4420);
+        }
     }
 }

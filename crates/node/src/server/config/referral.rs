@@ -23,6 +23,10 @@ fn read(section: Section<'_>) -> Result<TransportAddress, ProfileError> {
     let field = section.field("address")?;
     let address = field.line_of_text()?.parse::<IpAddr>();
     let address = address.map_err(|_| field.must_be("an IP address, as 192.0.2.4"))?;
+    // Hosts are told of it as it is: 0.0.0.0 is the host itself to them.
+    if address.is_unspecified() {
+        return Err(field.must_be("the IP address of one machine, as 192.0.2.4"));
+    }
     let port = section.whole_or("port", 1..=u16::MAX.into(), DISCOVERY_PORT.into())?;
     let port = u16::try_from(port).expect("it is in that range");
     Ok(transport_address(SocketAddr::new(address, port)))

@@ -241,6 +241,12 @@ fn a_value_that_cannot_be_is_named_with_those_that_can() {
              192.0.2.4",
         ),
         (
+            "\"192.0.2.4\"",
+            "\"0.0.0.0\"",
+            "line 34: address in [[referral]] is \"0.0.0.0\", but must be the IP address of one \
+             machine, as 192.0.2.4",
+        ),
+        (
             "port = 4420",
             "port = 0",
             "line 38: port in [[referral]] is 0, but must be a whole number from 1 to 65535",
