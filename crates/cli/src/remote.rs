@@ -127,16 +127,18 @@ mod tests {
 
     #[test]
     fn each_host_is_another() {
-        let uri: Uri = "nvme-tcp://h/nqn.x".parse().unwrap();
+        let uri: Uri = "nvme-tcp://h/nqn.2026-11.com.example:kv".parse().unwrap();
         let [one, other] = [host(&uri).unwrap(), host(&uri).unwrap()];
         assert_ne!(one.id, other.id);
         assert!(one.name.starts_with("nqn.2014-08.org.nvmexpress:uuid:"), "{}", one.name);
-        let [one, other] = ["nqn.one", "nqn.other"].map(|name| {
-            let uri: Uri = format!("nvme-tcp://h/nqn.x?as={name}").parse().unwrap();
-            let host = host(&uri).unwrap();
-            assert_eq!((&host.name[..], host.clone()), (name, Host::of_name(name)));
-            host.id
-        });
+        let [one, other] =
+            ["nqn.2026-11.com.example:one", "nqn.2026-11.com.example:other"].map(|name| {
+                let uri: Uri =
+                    format!("nvme-tcp://h/nqn.2026-11.com.example:kv?as={name}").parse().unwrap();
+                let host = host(&uri).unwrap();
+                assert_eq!((&host.name[..], host.clone()), (name, Host::of_name(name)));
+                host.id
+            });
         assert_ne!(one, other);
     }
 }

@@ -1,7 +1,7 @@
 use net::HostPort;
 use nvme_tcp::framing::DataDigest;
 use nvme_tcp::pdu::Digests;
-use spec::QUALIFIED_NAME_BYTES_MAX;
+use spec::is_qualified_name;
 use std::fmt;
 use std::str::FromStr;
 
@@ -47,7 +47,10 @@ pub enum UriError {
     #[error("{0:?} is no target: one is written as nvme-tcp://HOST:PORT/NQN")]
     Form(String),
     /// The name is none.
-    #[error("{0:?} is no NVMe Qualified Name: one begins with \"nqn.\" and has up to 223 bytes")]
+    #[error(
+        "{0:?} is no NVMe Qualified Name: one is nqn.YYYY-MM.REVERSE.DOMAIN:NAME or \
+         nqn.2014-08.org.nvmexpress:uuid:UUID, of at most 223 bytes"
+    )]
     Name(String),
     /// An option is none of those that there are.
     #[error("a target over NVMe/TCP has no option {0:?}, only ns, digests, queues and as")]
@@ -93,7 +96,7 @@ impl Uri {
                 (self.digests, self.data_digest) = digests;
             }
             "as" => {
-                if !is_name(value) {
+                if !is_qualified_name(value) {
                     return Err(refused("as", "the NVMe Qualified Name of a host"));
                 }
                 self.host_name = Some(value.to_owned());
@@ -116,7 +119,7 @@ impl FromStr for Uri {
             None => (rest, None),
         };
         let place = HostPort::parse(address, PORT).ok_or_else(form)?;
-        if !is_name(name) {
+        if !is_qualified_name(name) {
             return Err(UriError::Name(name.to_owned()));
         }
         let mut uri = Self {
@@ -194,19 +197,11 @@ fn digests(value: &str) -> Option<(Digests, Option<DataDigest>)> {
     Some((digests, data_digest))
 }
 
-fn is_name(name: &str) -> bool {
-    name.starts_with("nqn.") && name.len() <= QUALIFIED_NAME_BYTES_MAX && !has_control(name)
-}
-
-fn has_control(text: &str) -> bool {
-    text.chars().any(|character| character.is_control() || character.is_whitespace())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:0a";
+    const NQN: &str = "nqn.2026-11.com.example:kv";
 
     #[test]
     fn a_uri_has_an_address_a_name_and_options() {
@@ -247,7 +242,7 @@ mod tests {
             format!("nvme-tcp://h:4420/{NQN}?digests=padded-data"),
             format!("nvme-tcp://h:4420/{NQN}?digests=header,padded-data"),
             format!("nvme-tcp://h:4420/{NQN}?digests=header&queues=2"),
-            format!("nvme-tcp://h:4420/{NQN}?as=nqn.host"),
+            format!("nvme-tcp://h:4420/{NQN}?as=nqn.2026-11.com.example:host"),
         ] {
             assert_eq!(text.parse::<Uri>().unwrap().to_string(), text);
         }
@@ -262,40 +257,51 @@ mod tests {
             ("nvme-tcp:", form),
             ("nvme-tcp://", form),
             ("nvme-tcp://host", form),
-            ("tcp://host/nqn.x", form),
-            ("nvme-tcp:///nqn.x", form),
-            ("nvme-tcp://:4420/nqn.x", form),
-            ("nvme-tcp://host:/nqn.x", form),
-            ("nvme-tcp://host:0/nqn.x", form),
-            ("nvme-tcp://host:+1/nqn.x", form),
-            ("nvme-tcp://host:65536/nqn.x", form),
-            ("nvme-tcp://host:1:2/nqn.x", form),
-            ("nvme-tcp://::1/nqn.x", form),
-            ("nvme-tcp://[::1/nqn.x", form),
-            ("nvme-tcp://[::1]4420/nqn.x", form),
-            ("nvme-tcp://[]/nqn.x", form),
-            ("nvme-tcp://[host]/nqn.x", form),
-            ("nvme-tcp://a b/nqn.x", form),
+            ("tcp://host/nqn.2026-11.x", form),
+            ("nvme-tcp:///nqn.2026-11.x", form),
+            ("nvme-tcp://:4420/nqn.2026-11.x", form),
+            ("nvme-tcp://host:/nqn.2026-11.x", form),
+            ("nvme-tcp://host:0/nqn.2026-11.x", form),
+            ("nvme-tcp://host:+1/nqn.2026-11.x", form),
+            ("nvme-tcp://host:65536/nqn.2026-11.x", form),
+            ("nvme-tcp://host:1:2/nqn.2026-11.x", form),
+            ("nvme-tcp://::1/nqn.2026-11.x", form),
+            ("nvme-tcp://[::1/nqn.2026-11.x", form),
+            ("nvme-tcp://[::1]4420/nqn.2026-11.x", form),
+            ("nvme-tcp://[]/nqn.2026-11.x", form),
+            ("nvme-tcp://[host]/nqn.2026-11.x", form),
+            ("nvme-tcp://a b/nqn.2026-11.x", form),
             ("nvme-tcp://host/", name),
             ("nvme-tcp://host/kv", name),
-            ("nvme-tcp://host/nqn.a b", name),
-            ("nvme-tcp://host/nqn.x?", "only ns, digests, queues and as"),
-            ("nvme-tcp://host/nqn.x?payload=full", "only ns, digests, queues and as"),
-            ("nvme-tcp://host/nqn.x?ns=0", "option ns is a whole number above 0, not \"0\""),
-            ("nvme-tcp://host/nqn.x?ns=4294967295", "a whole number above 0"),
-            ("nvme-tcp://host/nqn.x?ns", "a whole number above 0, not \"\""),
-            ("nvme-tcp://host/nqn.x?queues=0", "option queues is 1 to 64"),
-            ("nvme-tcp://host/nqn.x?queues=65", "option queues is 1 to 64"),
-            ("nvme-tcp://host/nqn.x?as=me", "option as is the NVMe Qualified Name of a host"),
-            ("nvme-tcp://host/nqn.x?digests=crc", "none, header, data or padded-data, or"),
-            ("nvme-tcp://host/nqn.x?digests=data,padded-data", "not \"data,padded-data\""),
-            ("nvme-tcp://host/nqn.x?digests=", "not \"\""),
-            ("nvme-tcp://host/nqn.x?ns=1&ns=1", "option ns is given twice"),
+            ("nvme-tcp://host/nqn.x", name),
+            ("nvme-tcp://host/nqn.2014-08.org.nvmexpress:uuid:0a", name),
+            ("nvme-tcp://host/nqn.2026-11.a b", name),
+            ("nvme-tcp://host/nqn.2026-11.x?", "only ns, digests, queues and as"),
+            ("nvme-tcp://host/nqn.2026-11.x?payload=full", "only ns, digests, queues and as"),
+            (
+                "nvme-tcp://host/nqn.2026-11.x?ns=0",
+                "option ns is a whole number above 0, not \"0\"",
+            ),
+            ("nvme-tcp://host/nqn.2026-11.x?ns=4294967295", "a whole number above 0"),
+            ("nvme-tcp://host/nqn.2026-11.x?ns", "a whole number above 0, not \"\""),
+            ("nvme-tcp://host/nqn.2026-11.x?queues=0", "option queues is 1 to 64"),
+            ("nvme-tcp://host/nqn.2026-11.x?queues=65", "option queues is 1 to 64"),
+            (
+                "nvme-tcp://host/nqn.2026-11.x?as=me",
+                "option as is the NVMe Qualified Name of a host",
+            ),
+            ("nvme-tcp://host/nqn.2026-11.x?digests=crc", "none, header, data or padded-data, or"),
+            (
+                "nvme-tcp://host/nqn.2026-11.x?digests=data,padded-data",
+                "not \"data,padded-data\"",
+            ),
+            ("nvme-tcp://host/nqn.2026-11.x?digests=", "not \"\""),
+            ("nvme-tcp://host/nqn.2026-11.x?ns=1&ns=1", "option ns is given twice"),
         ] {
             let sentence = text.parse::<Uri>().unwrap_err().to_string();
             assert!(sentence.contains(words), "{text}: {sentence}");
         }
-        let long = format!("nvme-tcp://host/nqn.{}", "x".repeat(220));
+        let long = format!("nvme-tcp://host/nqn.2026-11.x:{}", "x".repeat(210));
         assert!(long.parse::<Uri>().unwrap_err().to_string().contains(name));
         assert!(long[..long.len() - 1].parse::<Uri>().is_ok(), "223 bytes are a name");
     }

@@ -9,11 +9,12 @@ use std::rc::Rc;
 use zerocopy::IntoBytes;
 
 /// Who attacks.
-pub(crate) const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:8d1b2c3e";
+pub(crate) const HOST_NQN: &str = "nqn.2026-01.org.example:host";
 pub(crate) const HOST_ID: [u8; 16] = *b"a hostile host 1";
 
 /// Names of what hosts connect to: one of them is of nothing.
-pub(crate) const SERVICES: [&str; 3] = [NQN, QualifiedName::DISCOVERY, "nqn.nobody"];
+pub(crate) const SERVICES: [&str; 3] =
+    [NQN, QualifiedName::DISCOVERY, "nqn.2026-01.org.example:nobody"];
 
 /// A queue in the process, whose host reads the last answer at most.
 pub(crate) struct Line {

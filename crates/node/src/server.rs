@@ -70,8 +70,8 @@ use std::time::Instant;
 pub enum ServerError {
     /// The name is none.
     #[error(
-        "{0:?} is no NVMe Qualified Name: use at most 223 bytes that begin with \"nqn.\", as in \
-         nqn.2026-11.com.example:disk1, and not the name of discovery"
+        "{0:?} is no NVMe Qualified Name of a subsystem: use nqn.YYYY-MM.REVERSE.DOMAIN:NAME, as \
+         in nqn.2026-11.com.example:disk1, of at most 223 bytes, and not the name of discovery"
     )]
     Name(String),
     /// Nobody can listen there.

@@ -54,6 +54,7 @@ mod namespace_management;
 mod nvm;
 mod opcode;
 mod options;
+mod qualified_name;
 mod reserved;
 mod sanitize;
 mod sgl;
@@ -89,6 +90,7 @@ pub use namespace_management::{FormatOptions, NamespaceAttachment, NamespaceMana
 pub use nvm::{BLOCK_RANGE_BYTES, BlockRange, COPY_RANGE_BYTES, CopyRange};
 pub use opcode::Opcode;
 pub use options::{RetrieveOptions, StoreOptions};
+pub use qualified_name::is_qualified_name;
 #[doc(hidden)]
 pub use reserved::Reserved;
 pub use sanitize::{SanitizeAction, SanitizeOptions};

@@ -1,3 +1,4 @@
+use crate::is_qualified_name;
 use core::fmt;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -74,6 +75,16 @@ impl QualifiedName {
         }
         str::from_utf8(&self.0[..end]).ok()
     }
+
+    /// The name if it has [the format of one](crate::is_qualified_name).
+    pub fn valid(&self) -> Option<&str> {
+        self.as_str().filter(|name| is_qualified_name(name))
+    }
+
+    /// True when there is no name: the field begins with its zero.
+    pub const fn is_empty(&self) -> bool {
+        self.0[0] == 0
+    }
 }
 
 impl Default for QualifiedName {
@@ -147,6 +158,23 @@ mod tests {
         assert_eq!(QualifiedName(field).as_str(), None, "not UTF-8");
         field[0] = 0;
         assert_eq!(QualifiedName(field).as_str(), None, "no bytes");
+    }
+
+    #[test]
+    fn only_a_name_of_the_format_is_valid() {
+        let name = QualifiedName::new(QualifiedName::DISCOVERY);
+        assert_eq!((name.valid(), name.is_empty()), (Some(QualifiedName::DISCOVERY), false));
+        let name = QualifiedName::new("foo");
+        assert_eq!((name.valid(), name.is_empty()), (None, false));
+        let mut field = [0; 256];
+        assert_eq!((QualifiedName(field).valid(), QualifiedName(field).is_empty()), (None, true));
+        field[..36].copy_from_slice(QualifiedName::DISCOVERY.as_bytes());
+        field[35] = 0xff;
+        assert_eq!(QualifiedName(field).valid(), None, "not UTF-8");
+        let mut field = [b'n'; 256];
+        field[..36].copy_from_slice(QualifiedName::DISCOVERY.as_bytes());
+        assert_eq!(QualifiedName(field).valid(), None, "no zero");
+        assert!(!QualifiedName(field).is_empty());
     }
 
     #[test]

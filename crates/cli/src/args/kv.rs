@@ -19,7 +19,7 @@ Options of a target over NVMe/TCP, after a ? and joined by &:
   as=NQN                    The host's name [default: another each time]
 
 Example:
-  kvasir kv store name value.txt --target nvme-tcp://127.0.0.1:4420/nqn.x";
+  kvasir kv store name value.txt --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv";
 
 /// Store, retrieve and list pairs of any key-value namespace; move those of Redis servers
 #[derive(Debug, clap::Args)]
@@ -57,7 +57,7 @@ pub(crate) struct PairArgs {
 #[command(after_help = "\
 Example:
   echo hello | kvasir kv store greeting - \\
-    --target nvme-tcp://127.0.0.1:4420/nqn.x")]
+    --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv")]
 pub(crate) struct StoreArgs {
     /// The key, of 1 to 16 bytes
     pub(crate) key: OsString,
@@ -77,7 +77,7 @@ pub(crate) struct StoreArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  kvasir kv retrieve greeting --target nvme-tcp://127.0.0.1:4420/nqn.x")]
+  kvasir kv retrieve greeting --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv")]
 pub(crate) struct RetrieveArgs {
     /// The key, of 1 to 16 bytes
     pub(crate) key: OsString,
@@ -94,7 +94,7 @@ pub(crate) struct RetrieveArgs {
 Whether a key that is not there is an error is up to the namespace.
 
 Example:
-  kvasir kv delete greeting --target nvme-tcp://127.0.0.1:4420/nqn.x")]
+  kvasir kv delete greeting --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv")]
 pub(crate) struct DeleteArgs {
     /// The key, of 1 to 16 bytes
     pub(crate) key: OsString,
@@ -123,7 +123,7 @@ Bytes that are not printed as themselves are written as \\x00, and a backslash
 as \\\\; --hex is for programs.
 
 Example:
-  kvasir kv list user --target nvme-tcp://127.0.0.1:4420/nqn.x")]
+  kvasir kv list user --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv")]
 pub(crate) struct ListArgs {
     /// Only keys that begin with this
     pub(crate) prefix: Option<OsString>,
@@ -135,7 +135,7 @@ pub(crate) struct ListArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
-  kvasir kv info --target nvme-tcp://127.0.0.1:4420/nqn.x --json")]
+  kvasir kv info --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv --json")]
 pub(crate) struct InfoArgs {
     /// nvme-tcp://HOST:PORT/NQN, or /dev/ngXnY
     #[arg(long, value_name = "URI")]

@@ -135,6 +135,9 @@ mod tests {
             }
         }
         assert!(matches!(Place::parse("/dev/ng0n1"), Ok(Place::Kernel(_))));
-        assert!(matches!(Place::parse("nvme-tcp://h/nqn.x"), Ok(Place::Tcp(_))));
+        assert!(matches!(
+            Place::parse("nvme-tcp://h/nqn.2026-11.com.example:kv"),
+            Ok(Place::Tcp(_))
+        ));
     }
 }

@@ -134,10 +134,11 @@ fn a_target_has_the_options_of_its_uri() {
     let target = format!("{}?ns=2", served.uri);
     kv(&["list"], &target, b"").fails(1, "no namespace 2; the target's option ns=");
     let (address, name) = served.uri.rsplit_once('/').unwrap();
-    let known = format!("has no subsystem nqn.other; there is {name}");
-    kv(&["list"], &format!("{address}/nqn.other"), b"").fails(1, &known);
+    let known = format!("has no subsystem nqn.2026-11.com.example:other; there is {name}");
+    kv(&["list"], &format!("{address}/nqn.2026-11.com.example:other"), b"").fails(1, &known);
     // What is not known is neither there nor missing.
-    kv(&["exist", "key"], &format!("{address}/nqn.other"), b"").fails(2, "has no subsystem");
+    kv(&["exist", "key"], &format!("{address}/nqn.2026-11.com.example:other"), b"")
+        .fails(2, "has no subsystem");
 }
 
 #[test]
@@ -179,7 +180,7 @@ fn refused(arguments: &str, words: &str) {
 #[test]
 fn what_cannot_be_is_refused_before_anything_is_sent() {
     // Nobody is there: who would try to connect would fail otherwise.
-    let target = "--target nvme-tcp://127.0.0.1:9/nqn.x";
+    let target = "--target nvme-tcp://127.0.0.1:9/nqn.2026-11.com.example:kv";
     for (arguments, words) in [
         ("kv", "see kvasir kv --help"),
         ("kv get key", "see kvasir kv --help"),
@@ -187,8 +188,14 @@ fn what_cannot_be_is_refused_before_anything_is_sent() {
         ("kv list --target sim:moke", "use nvme-tcp://HOST:PORT/NQN"),
         ("kv list --target nvme-tcp://127.0.0.1:9", "one is written as nvme-tcp://HOST:PORT/NQN"),
         ("kv list --target nvme-tcp://127.0.0.1:9/kv", "is no NVMe Qualified Name"),
-        ("kv list --target nvme-tcp://127.0.0.1:9/nqn.x?ns=0", "option ns is a whole number"),
-        ("kv list --target nvme-tcp://127.0.0.1:9/nqn.x?seed=1", "only ns, digests, queues and as"),
+        (
+            "kv list --target nvme-tcp://127.0.0.1:9/nqn.2026-11.com.example:kv?ns=0",
+            "option ns is a whole number",
+        ),
+        (
+            "kv list --target nvme-tcp://127.0.0.1:9/nqn.2026-11.com.example:kv?seed=1",
+            "only ns, digests, queues and as",
+        ),
         ("kv list --target /dev/null", "/dev/null is no NVMe namespace"),
         ("kv info --target /dev/ng99n99", "/dev/ng99n99 cannot be opened"),
     ] {
@@ -223,10 +230,12 @@ fn what_cannot_be_is_refused_before_anything_is_sent() {
 
 #[test]
 fn a_target_that_is_not_there_is_an_error_that_says_so() {
-    let ran = kvasir(["kv", "list", "--target", "nvme-tcp://127.0.0.1:1/nqn.x"]);
+    let ran =
+        kvasir(["kv", "list", "--target", "nvme-tcp://127.0.0.1:1/nqn.2026-11.com.example:kv"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("cannot connect to 127.0.0.1:1"), "{}", ran.stderr);
-    let ran = kvasir(["kv", "list", "--target", "nvme-tcp://name.invalid/nqn.x"]);
+    let ran =
+        kvasir(["kv", "list", "--target", "nvme-tcp://name.invalid/nqn.2026-11.com.example:kv"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("name.invalid is not found"), "{}", ran.stderr);
 }

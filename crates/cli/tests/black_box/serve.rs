@@ -10,7 +10,7 @@ use std::thread::spawn;
 use std::time::Duration;
 use tempfile::tempdir;
 
-const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:0a0b";
+const HOST: &str = "nqn.2026-11.com.example:host";
 
 /// Two devices, and a subsystem more than that.
 fn file(cores: u16) -> String {
@@ -180,7 +180,7 @@ fn a_file_says_all_that_the_command_line_would() {
         &["--http", ":0"],
         &["--cores", "2"],
         &["--clock", "none"],
-        &["--nqn", "nqn.x"],
+        &["--nqn", "nqn.2026-11.com.example:x"],
         &["--seed", "2"],
         &["--state", "s.state"],
     ] {
@@ -244,7 +244,7 @@ fn a_file_that_is_read_again_changes_who_may_connect_and_ends_no_connection() {
         // Its keys are there, so it has connected.
         wait_until(|| keys(&served.uri(1)).len() == 9);
 
-        let other = "nqn.2014-08.org.nvmexpress:uuid:other";
+        let other = "nqn.2026-11.com.example:other";
         std::fs::write(&path, file(cores).replace(HOST, other)).unwrap();
         assert_eq!(read_again(&served), said);
         // The reactors read the notice soon, and not before it is said.
@@ -309,7 +309,7 @@ fn a_file_that_is_wrong_or_another_changes_nothing() {
         ),
     ] {
         // Of a file that is refused not even the hosts count.
-        let wrong = file(1).replace(from, to).replace(HOST, "nqn.other");
+        let wrong = file(1).replace(from, to).replace(HOST, "nqn.2026-11.com.example:other");
         std::fs::write(&path, wrong).unwrap();
         assert_eq!(
             read_again(&served),

@@ -68,7 +68,7 @@ fn a_host_that_is_struck_off_the_list_goes_on_and_connects_no_more(
     target.become_server(&configuration(HOST));
     target.connect(guest, &as_host());
     guest.wait_for("[ -b /dev/nvme*n1 ]");
-    target.change(&configuration("nqn.2014-08.org.nvmexpress:uuid:another"));
+    target.change(&configuration("nqn.2026-11.com.example:another"));
     guest.succeed("dmesg -c");
     // As nvme-cli 2.3 does not: for it who is connected is, and it asks no kernel.
     let again = format!(

@@ -190,9 +190,10 @@ fn what_many_commands_return_is_what_was_stored() {
 #[test]
 fn what_is_not_there_is_told_by_its_name() {
     run(3, Conditions::CALM, async |world| {
-        let unknown = Settings { subsystem: "nqn.other".to_owned(), ..settings() };
+        let unknown =
+            Settings { subsystem: "nqn.2026-11.com.example:other".to_owned(), ..settings() };
         let error = Association::connect(unknown, world.stream().await).await.unwrap_err();
-        assert_eq!(error, Error::UnknownSubsystem("nqn.other".to_owned()));
+        assert_eq!(error, Error::UnknownSubsystem("nqn.2026-11.com.example:other".to_owned()));
         let association = world.associate(settings()).await;
         for nsid in [3, 7, 0xffff_fffe] {
             assert_eq!(association.kv_namespace(nsid).await, Err(Error::NoNamespace(nsid)));

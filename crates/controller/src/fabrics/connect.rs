@@ -12,6 +12,11 @@ use spec::{Command, ConnectData, ConnectInvalid, ConnectReply, QualifiedName, St
 use std::rc::Rc;
 use zerocopy::FromBytes;
 
+/// A host without an identifier. Base 2.1, Connect command, Data, and Host Identifier: a host whose
+/// identifier is 0h shares nothing with another one. The Connect of an admin queue may have it,
+/// as discovery log entries say (ZHIDS), and that of an I/O queue has it for "as before".
+const NO_HOST_ID: [u8; 16] = [0; 16];
+
 /// Why a queue was not connected.
 enum Refusal {
     /// A field is wrong.
@@ -77,8 +82,7 @@ fn new_association(
     let subsystems = queue.entrance.subsystems();
     let mut limits = subsystems.rules().limits;
     check_size(command, limits)?;
-    let host = data.host.as_str().ok_or(ConnectInvalid::HOST)?;
-    let name = data.subsystem.as_str().ok_or(ConnectInvalid::SUBSYSTEM)?;
+    let (host, name) = names(data)?;
     let mut keep_alive_ms = command.keep_alive_ms();
     let (associations, service) = if name == QualifiedName::DISCOVERY {
         if keep_alive_ms == 0 {
@@ -94,9 +98,22 @@ fn new_association(
     if data.controller_id != ConnectData::ANY_CONTROLLER {
         return Err(ConnectInvalid::CONTROLLER_ID.into());
     }
-    associations
-        .add(data.host_id, data.host, service, keep_alive_ms, limits)
-        .ok_or(Status::CONNECT_CONTROLLER_BUSY.into())
+    let association = associations.add(data.host_id, data.host, service, keep_alive_ms, limits);
+    let association = association.ok_or(Status::CONNECT_CONTROLLER_BUSY)?;
+    if data.host.is_empty() {
+        subsystems.notice_unnamed_host();
+    }
+    Ok(association)
+}
+
+/// The names of the host and of the subsystem.
+///
+/// Base 2.1 asks each host for a name, and at least one benchmark sends none: that host is "",
+/// which no list of hosts has.
+fn names(data: &ConnectData) -> Result<(&str, &str), ConnectInvalid> {
+    let host = if data.host.is_empty() { Some("") } else { data.host.valid() };
+    let subsystem = data.subsystem.valid().ok_or(ConnectInvalid::SUBSYSTEM)?;
+    Ok((host.ok_or(ConnectInvalid::HOST)?, subsystem))
 }
 
 /// The association that the Connect of an I/O queue joins as queue `id`.
@@ -108,15 +125,14 @@ fn association_of(
 ) -> Result<Rc<Association>, Refusal> {
     let subsystems = queue.entrance.subsystems();
     check_size(command, subsystems.rules().limits)?;
-    let host = data.host.as_str().ok_or(ConnectInvalid::HOST)?;
-    let name = data.subsystem.as_str().ok_or(ConnectInvalid::SUBSYSTEM)?;
+    let (host, name) = names(data)?;
     if name == QualifiedName::DISCOVERY {
         return Err(ConnectInvalid::QUEUE_ID.into());
     }
     let subsystem = admitted(subsystems, name, host)?;
     let association = subsystem.associations.get(data.controller_id.get());
     let association = association.ok_or(ConnectInvalid::CONTROLLER_ID)?;
-    if association.host_id != data.host_id {
+    if data.host_id != NO_HOST_ID && association.host_id != data.host_id {
         return Err(ConnectInvalid::HOST_ID.into());
     }
     if association.host != data.host {

@@ -44,7 +44,9 @@ pub(crate) fn discovery_entries(entrance: &Entrance, host: &QualifiedName) -> Ve
     let seen = names.iter().filter(|name| rules.admit(name, host));
     let entries = seen.map(|name| DiscoveryEntry {
         subsystem_type: SubsystemType::NVM,
-        requirements: DiscoveryEntry::NO_SECURE_CHANNEL | DiscoveryEntry::NO_FLOW_CONTROL,
+        requirements: DiscoveryEntry::NO_SECURE_CHANNEL
+            | DiscoveryEntry::NO_FLOW_CONTROL
+            | DiscoveryEntry::ZERO_HOST_ID,
         port_id: 1.into(),
         admin_queue_entries: rules.limits.queue_entries.into(),
         ..entry(entrance.address(), name)

@@ -21,6 +21,8 @@ pub struct Subsystems {
     discovery: Rc<Associations>,
     generation: Cell<u64>,
     rules: RefCell<Rc<Rules>>,
+    /// Called for the first host that connects without a name.
+    on_unnamed_host: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 
 impl Subsystems {
@@ -32,6 +34,7 @@ impl Subsystems {
             discovery: Rc::default(),
             generation: Cell::new(1),
             rules: RefCell::default(),
+            on_unnamed_host: RefCell::default(),
         })
     }
 
@@ -58,6 +61,18 @@ impl Subsystems {
     pub fn set_rules(&self, rules: Rules) {
         if **self.rules.borrow() != rules {
             self.change(|| *self.rules.borrow_mut() = Rc::new(rules));
+        }
+    }
+
+    /// Calls `notice` when the first host connects without a name: no list of hosts can keep such
+    /// a host out.
+    pub fn on_unnamed_host(&self, notice: impl FnOnce() + 'static) {
+        *self.on_unnamed_host.borrow_mut() = Some(Box::new(notice));
+    }
+
+    pub(crate) fn notice_unnamed_host(&self) {
+        if let Some(notice) = self.on_unnamed_host.take() {
+            notice();
         }
     }
 

@@ -4,7 +4,7 @@ use crate::fabrics::count::PerReactor;
 use crate::fabrics::tally::Tally;
 use crate::namespace::Namespace;
 use base::checksum::hash64;
-use spec::{CommandSet, QualifiedName, Text};
+use spec::{CommandSet, QualifiedName, Text, is_qualified_name};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -72,8 +72,9 @@ impl Subsystem {
     /// When a part of `config` does not fit its field.
     pub fn new(config: SubsystemConfig, device: Arc<Controller>) -> Rc<Self> {
         assert!(
-            QualifiedName::new(&config.nqn).as_str().is_some(),
-            "a subsystem has a name that is not empty"
+            is_qualified_name(&config.nqn),
+            "a subsystem has an NVMe Qualified Name, not {:?}",
+            config.nqn
         );
         device.list_short_keys();
         Rc::new(Self {

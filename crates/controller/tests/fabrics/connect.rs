@@ -1,12 +1,15 @@
 //! Connect: what binds a queue to a controller, and what does not (Base 2.1, Connect command).
 
-use crate::host::{HOST_ID, HOST_NQN, NQN, World, pass, run, run_shuffled};
+use crate::host::{HOST_ID, HOST_NQN, KV, NQN, World, pass, run, run_shuffled};
 use base::Nanos;
+use controller::Rules;
 use spec::{
-    Cns, Command, Configuration, ConnectAttributes, ConnectData, DataPointer, Feature, Property,
-    QualifiedName, Status, Transfer,
+    Cns, Command, Configuration, ConnectAttributes, ConnectData, DataPointer, Feature,
+    FeatureSelect, Property, QualifiedName, Status, Transfer,
 };
-use zerocopy::IntoBytes;
+use std::cell::Cell;
+use std::rc::Rc;
+use zerocopy::{FromBytes, IntoBytes};
 
 const ANY: u16 = ConnectData::ANY_CONTROLLER;
 
@@ -86,6 +89,107 @@ fn an_io_queue_names_the_controller_of_its_own_host() {
         assert_eq!(failure(&world, connect(1, 127), &renamed).await, in_data(512));
         let nameless = ConnectData { host: QualifiedName::default(), ..data(NQN, id) };
         assert_eq!(failure(&world, connect(1, 127), &nameless).await, in_data(512));
+    });
+}
+
+/// 256 bytes of a name field as they are.
+fn field(bytes: &[u8]) -> QualifiedName {
+    let mut field = [0; 256];
+    field[..bytes.len()].copy_from_slice(bytes);
+    QualifiedName::read_from_bytes(&field).expect("it has 256 bytes")
+}
+
+/// Each rule of Base 2.1, NVMe Qualified Names, broken in the name of the host and in that of the
+/// subsystem.
+#[test]
+fn a_name_that_breaks_the_format_is_an_invalid_parameter() {
+    let long = ["nqn.2026-01.org.example:", &"x".repeat(200)].concat();
+    let endless = [b"nqn.2026-01.org.example:".as_slice(), &[b'x'; 232]].concat();
+    run(async |world| {
+        let (_admin, id) = world.admin().await;
+        for name in [
+            b"foo".as_slice(),
+            b"nqn.",
+            b"nqn.2026-13.org.example:x",
+            b"nqn.2026-01:x",
+            b"nqn.2014-08.org.nvmexpress:uuid:8d1b2c3e",
+            b"nqn.2026-01.org.example:\xff",
+            long.as_bytes(),
+            &endless,
+        ] {
+            let text = name.escape_ascii().to_string();
+            for (queue, id) in [(0, ANY), (1, id)] {
+                let host = ConnectData { host: field(name), ..data(NQN, id) };
+                assert_eq!(
+                    failure(&world, connect(queue, 31), &host).await,
+                    in_data(512),
+                    "{text}"
+                );
+                let other = ConnectData { subsystem: field(name), ..data(NQN, id) };
+                let failed = failure(&world, connect(queue, 31), &other).await;
+                assert_eq!(failed, in_data(256), "{text}");
+            }
+            let discovery =
+                ConnectData { host: field(name), ..data(QualifiedName::DISCOVERY, ANY) };
+            assert_eq!(failure(&world, connect(0, 31), &discovery).await, in_data(512), "{text}");
+        }
+    });
+}
+
+#[test]
+fn a_host_without_a_name_is_accepted_and_noticed_once() {
+    run(async |world| {
+        let noticed = Rc::new(Cell::new(0));
+        let count = noticed.clone();
+        world.subsystems.on_unnamed_host(move || count.set(count.get() + 1));
+        let nameless = |nqn, id| ConnectData { host: QualifiedName::default(), ..data(nqn, id) };
+        let unknown = nameless("nqn.2026-01.org.example:other", ANY);
+        assert_eq!(failure(&world, connect(0, 31), &unknown).await, in_data(256));
+        assert_eq!(noticed.get(), 0, "it has not connected");
+        let admin = world.line();
+        let id = admin.connect_with(connect(0, 31), &nameless(NQN, ANY)).await.unwrap();
+        admin.set_configuration(Configuration::ENABLE_ALL_COMMAND_SETS).await;
+        let io = world.line();
+        assert_eq!(io.connect_with(connect(1, 127), &nameless(NQN, id)).await, Ok(id));
+        assert_eq!(io.status(Command::exist(KV, b"key")).await, Status::KEY_DOES_NOT_EXIST);
+        let named = failure(&world, connect(2, 127), &data(NQN, id)).await;
+        assert_eq!(named, in_data(512), "another host");
+        let again = world.line();
+        again.connect_with(connect(0, 31), &nameless(NQN, ANY)).await.unwrap();
+        let discovery = world.line();
+        let data = nameless(QualifiedName::DISCOVERY, ANY);
+        discovery.connect_with(connect(0, 31), &data).await.unwrap();
+        assert_eq!(noticed.get(), 1);
+    });
+}
+
+#[test]
+fn a_host_without_a_name_is_in_no_list_of_hosts() {
+    run(async |world| {
+        let hosts = [(NQN.to_owned(), [HOST_NQN.to_owned()].into())].into();
+        world.subsystems.set_rules(Rules { hosts, ..Rules::default() });
+        let nameless = ConnectData { host: QualifiedName::default(), ..data(NQN, ANY) };
+        let refused = failure(&world, connect(0, 31), &nameless).await;
+        assert_eq!(refused, (Status::CONNECT_INVALID_HOST, 0));
+    });
+}
+
+/// Base 2.1, Connect command, Data: the Connect of an admin queue sets the host's identifier,
+/// whatever it is; that of an I/O queue is not compared where it is 0h.
+#[test]
+fn a_host_identifier_of_zero_is_taken_and_stands_for_any_on_io_queues() {
+    run(async |world| {
+        let zero = |id| ConnectData { host_id: [0; 16], ..data(NQN, id) };
+        let admin = world.line();
+        let id = admin.connect_with(connect(0, 31), &zero(ANY)).await.unwrap();
+        admin.set_configuration(Configuration::ENABLE_ALL_COMMAND_SETS).await;
+        let get = Command::get_features(Feature::HOST_IDENTIFIER, 0, FeatureSelect::Current);
+        assert_eq!(admin.read(get).await, [0; 16]);
+        assert_eq!(world.line().connect_with(connect(1, 31), &zero(id)).await, Ok(id));
+        assert_eq!(failure(&world, connect(2, 31), &data(NQN, id)).await, in_data(0));
+        let (_named, id) = world.admin().await;
+        assert_eq!(world.line().connect_with(connect(1, 31), &zero(id)).await, Ok(id));
+        assert_eq!(world.line().connect(id, 2, 31).await, Ok(id));
     });
 }
 

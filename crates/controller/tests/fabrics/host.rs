@@ -23,7 +23,7 @@ use std::sync::Arc;
 use zerocopy::{FromBytes, IntoBytes};
 
 pub(crate) const NQN: &str = "nqn.2026-01.org.example:kvasir";
-pub(crate) const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:8d1b2c3e";
+pub(crate) const HOST_NQN: &str = "nqn.2026-01.org.example:host";
 pub(crate) const HOST_ID: [u8; 16] = *b"a host of a test";
 
 /// Namespaces.

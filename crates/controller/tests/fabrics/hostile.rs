@@ -48,7 +48,7 @@ fn data(rng: &mut Rng, nqn: &str) -> Vec<u8> {
     let mut bytes = vec![0; below(rng, 5_000)];
     rng.fill(&mut bytes);
     if rng.below(2) > 0 {
-        let mut connect = ConnectData::new([7; 16], "nqn.a", nqn, 0xffff);
+        let mut connect = ConnectData::new([7; 16], "nqn.2026-01.org.example:a", nqn, 0xffff);
         if rng.below(2) > 0 {
             connect.controller_id = zerocopy::little_endian::U16::new(u16::from(rng.below(9) > 4));
         }

@@ -72,7 +72,7 @@ async fn another_host(world: &World) -> (Line, u16) {
 async fn another_host_of(world: &World, nqn: &str) -> (Line, u16) {
     let admin = world.line();
     let connect = Command::connect(0, 31, ConnectAttributes::NONE, 0);
-    let name = "nqn.2014-08.org.nvmexpress:uuid:another";
+    let name = "nqn.2026-11.com.example:another";
     let data = ConnectData::new(HOST_ID, name, nqn, ConnectData::ANY_CONTROLLER);
     let id = admin.connect_with(connect, &data).await.expect("any host may connect");
     admin.set_configuration(Configuration::ENABLE_ALL_COMMAND_SETS).await;
@@ -509,7 +509,7 @@ fn no_more_hosts_are_remembered_than_may_be_and_none_by_halves() {
         // Each is gone when the next comes, and what was said of it stays.
         let status = loop {
             let line = world.line();
-            let name = format!("nqn.2014-08.org.nvmexpress:uuid:{hosts}");
+            let name = format!("nqn.2026-01.org.example:h{hosts}");
             let data = ConnectData::new(HOST_ID, &name, NQN, ConnectData::ANY_CONTROLLER);
             let connect = Command::connect(0, 31, ConnectAttributes::NONE, 0);
             let other = line.connect_with(connect, &data).await.expect("any host may connect");

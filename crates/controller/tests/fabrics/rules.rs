@@ -10,7 +10,7 @@ use spec::{
 use zerocopy::FromBytes;
 
 const OTHER: &str = "nqn.2026-01.org.example:other";
-const STRANGER: &str = "nqn.2014-08.org.nvmexpress:uuid:stranger";
+const STRANGER: &str = "nqn.2026-01.org.example:stranger";
 
 /// Rules by which these hosts alone may connect to the subsystem of the world.
 fn only(hosts: &[&str]) -> Rules {

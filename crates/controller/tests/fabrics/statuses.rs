@@ -122,7 +122,9 @@ impl Scene {
                 let command = Command::read_from_bytes(&bytes).expect("any 64 bytes are one");
                 connected(command, NQN).await
             }
-            Status::CONNECT_INVALID_PARAMETERS => connected(connect, "nqn.nobody").await,
+            Status::CONNECT_INVALID_PARAMETERS => {
+                connected(connect, "nqn.2026-01.org.example:nobody").await
+            }
             Status::CONNECT_INVALID_HOST => {
                 let hosts = [(NQN.to_owned(), [].into())].into();
                 self.world.subsystems.set_rules(Rules { hosts, ..Rules::default() });
@@ -231,7 +233,7 @@ impl Scene {
         self.create(CommandSet::KEY_VALUE, wanted).await;
         let connect = Command::connect(0, 31, ConnectAttributes::NONE, 0);
         for number in 0.. {
-            let host = format!("nqn.2014-08.org.nvmexpress:uuid:{number}");
+            let host = format!("nqn.2026-01.org.example:h{number}");
             let data = ConnectData::new(HOST_ID, &host, NQN, ConnectData::ANY_CONTROLLER);
             let line = self.world.line();
             let id = line.connect_with(connect, &data).await.expect("there is room");

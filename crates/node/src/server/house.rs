@@ -10,7 +10,12 @@ use reactor::Reactor;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
+
+/// Told once in the life of a server.
+const UNNAMED_HOST: &str = "warning: a host connected without an NQN: subsystems without `hosts` \
+                            accept it, subsystems with `hosts` refuse it";
 
 /// What a reactor is to have of a server's devices.
 pub(super) struct HousePlan {
@@ -25,6 +30,7 @@ pub(super) struct HousePlan {
     rules: Rules,
     /// Takes what whoever serves them has to know.
     tell: Sender<String>,
+    has_warned: Arc<AtomicBool>,
 }
 
 /// The devices of a reactor, and everything that hosts see of them.
@@ -46,13 +52,21 @@ pub(super) fn deal(
     tell: &Sender<String>,
 ) -> Vec<HousePlan> {
     let ServerConfig { devices, subsystems, rules, .. } = config;
+    let has_warned = Arc::<AtomicBool>::default();
     let mut plans: Vec<HousePlan> = (0..count)
         .map(|house| {
             let is_here = |subsystem: &ServedSubsystem| subsystem.device % count == house;
             let (here, elsewhere): (Vec<_>, Vec<_>) = subsystems.iter().cloned().partition(is_here);
             let elsewhere = elsewhere.into_iter().map(|subsystem| subsystem.nqn).collect();
-            let (rules, tell) = (rules.clone(), tell.clone());
-            HousePlan { devices: Vec::new(), resp: Vec::new(), here, elsewhere, rules, tell }
+            HousePlan {
+                devices: Vec::new(),
+                resp: Vec::new(),
+                here,
+                elsewhere,
+                rules: rules.clone(),
+                tell: tell.clone(),
+                has_warned: has_warned.clone(),
+            }
         })
         .collect();
     for (place, device) in devices.into_iter().enumerate() {
@@ -84,6 +98,7 @@ pub(super) struct Shell {
     elsewhere: Vec<String>,
     rules: Rules,
     tell: Sender<String>,
+    has_warned: Arc<AtomicBool>,
     began: Vec<(usize, Began)>,
 }
 
@@ -100,7 +115,7 @@ impl Shell {
         reactor: &mut Reactor,
         plan: HousePlan,
     ) -> Result<(Self, Household), ServerError> {
-        let HousePlan { devices, resp, here, elsewhere, rules, tell } = plan;
+        let HousePlan { devices, resp, here, elsewhere, rules, tell, has_warned } = plan;
         let (mut rooms, mut places) = (Vec::new(), Vec::new());
         let (mut household, mut began) = (Household::default(), Vec::new());
         for (place, ServedDevice { served, seed, state, .. }) in devices {
@@ -126,12 +141,13 @@ impl Shell {
             reactor.settle();
             places.push(place);
         }
-        Ok((Self { rooms, places, resp, here, elsewhere, rules, tell, began }, household))
+        let shell = Self { rooms, places, resp, here, elsewhere, rules, tell, has_warned, began };
+        Ok((shell, household))
     }
 
     /// Opens the disks. Runs inside the reactor, which serves.
     pub(super) async fn finish(self) -> Result<House, ServerError> {
-        let Self { rooms, places, resp, here, elsewhere, rules, tell, began } = self;
+        let Self { rooms, places, resp, here, elsewhere, rules, tell, has_warned, began } = self;
         let mut drives = Vec::new();
         for room in rooms {
             drives.push(match room {
@@ -155,6 +171,11 @@ impl Shell {
             subsystems.add_elsewhere(nqn);
         }
         subsystems.set_rules(rules);
+        subsystems.on_unnamed_host(move || {
+            if !has_warned.swap(true, Ordering::Relaxed) {
+                drop(tell.send(UNNAMED_HOST.to_owned()));
+            }
+        });
         let mut doors = Vec::new();
         for gate in resp {
             let at = places.iter().position(|&place| place == gate.device);

@@ -2,7 +2,7 @@
 
 use super::ServerError;
 use base::checksum::hash64;
-use spec::{QUALIFIED_NAME_BYTES_MAX, QualifiedName};
+use spec::{QualifiedName, is_qualified_name};
 
 /// Characters of a serial number at most.
 const SERIAL_CHARS_MAX: usize = 20;
@@ -39,13 +39,6 @@ pub fn check_nqn(nqn: &str) -> Result<(), ServerError> {
         return Ok(());
     }
     Err(ServerError::Name(nqn.to_owned()))
-}
-
-/// Whether a host or a subsystem can be called `name`.
-pub(super) fn is_qualified_name(name: &str) -> bool {
-    name.starts_with("nqn.")
-        && name.len() <= QUALIFIED_NAME_BYTES_MAX
-        && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// Whether `serial` is a serial number.

@@ -108,8 +108,8 @@ pub struct DiscoveryEntry {
     pub address_family: AddressFamily,
     /// What it is: SUBTYPE.
     pub subsystem_type: SubsystemType,
-    /// Bits 1:0 whether a secure channel is needed; bit 2
-    /// [`DiscoveryEntry::NO_FLOW_CONTROL`]. TREQ.
+    /// Bits 1:0 whether a secure channel is needed; bit 2 [`DiscoveryEntry::NO_FLOW_CONTROL`]; bit
+    /// 3 [`DiscoveryEntry::ZERO_HOST_ID`]. TREQ.
     pub requirements: u8,
     /// Which port of its subsystem it is: PORTID.
     pub port_id: U16,
@@ -143,6 +143,8 @@ impl DiscoveryEntry {
     pub const NO_SECURE_CHANNEL: u8 = 0b10;
     /// Of `requirements`: a host may do without submission queue flow control.
     pub const NO_FLOW_CONTROL: u8 = 1 << 2;
+    /// Of `requirements`: a host may connect with a host identifier of 0h (ZHIDS).
+    pub const ZERO_HOST_ID: u8 = 1 << 3;
     /// Of `flags`: all addresses of the discovery subsystem tell the same (DUPRETINFO).
     pub const SAME_INFORMATION: u16 = 1 << 0;
     /// Of `flags`: connections to the discovery subsystem can be kept open (EPCSD).
@@ -178,7 +180,9 @@ mod tests {
             transport_type: TransportType::TCP,
             address_family: AddressFamily::IPV4,
             subsystem_type: SubsystemType::NVM,
-            requirements: DiscoveryEntry::NO_SECURE_CHANNEL | DiscoveryEntry::NO_FLOW_CONTROL,
+            requirements: DiscoveryEntry::NO_SECURE_CHANNEL
+                | DiscoveryEntry::NO_FLOW_CONTROL
+                | DiscoveryEntry::ZERO_HOST_ID,
             port_id: 0x0102.into(),
             controller_id: 0xfffe.into(),
             admin_queue_entries: 32.into(),
@@ -191,7 +195,7 @@ mod tests {
             ..DiscoveryEntry::default()
         };
         let mut expected = [0; 1024];
-        expected[..12].copy_from_slice(&[3, 1, 2, 0x06, 2, 1, 0xfe, 0xff, 32, 0, 3, 0]);
+        expected[..12].copy_from_slice(&[3, 1, 2, 0x0e, 2, 1, 0xfe, 0xff, 32, 0, 3, 0]);
         expected[32..64].fill(b' ');
         expected[32..36].copy_from_slice(b"4420");
         expected[256..261].copy_from_slice(b"nqn.x");

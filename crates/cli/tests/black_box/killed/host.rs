@@ -59,7 +59,7 @@ fn with<T>(uri: &str, act: impl AsyncFnOnce(&IoQueue<TcpStream>) -> T) -> T {
     let uri: Uri = uri.parse().unwrap();
     let address = SocketAddr::new(uri.place.host.parse().unwrap(), uri.place.port);
     let remote = Remote::new().unwrap();
-    let host = Host::of_name("nqn.2014-08.org.nvmexpress:uuid:killer");
+    let host = Host::of_name("nqn.2026-11.com.example:killer");
     let settings = Settings { queue_entries: 32, ..Settings::new(host, &uri.subsystem) };
     let served = Reactor::new(None).serve(&remote, async {
         let dial = async || TcpStream::connect(address, PATIENCE).await.unwrap();

@@ -4,8 +4,9 @@ use crate::profile::field::Field;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
 use crate::profile::source::listed;
-use crate::server::identity::{is_qualified_name, is_serial};
+use crate::server::identity::is_serial;
 use crate::server::{ServedSubsystem, check_nqn, default_nqn, default_serial};
+use spec::is_qualified_name;
 use std::collections::BTreeSet;
 
 pub(super) const SCHEMA: Schema = Schema {
@@ -84,8 +85,8 @@ fn read_hosts(field: Field<'_>) -> Result<BTreeSet<String>, ProfileError> {
         let name = element.line_of_text()?;
         if !is_qualified_name(&name) {
             return Err(element.must_be(
-                "the NQN of a host: at most 223 bytes that begin with \"nqn.\", as in \
-                 /etc/nvme/hostnqn",
+                "the NQN of a host, as in /etc/nvme/hostnqn: nqn.YYYY-MM.REVERSE.DOMAIN:NAME or \
+                 nqn.2014-08.org.nvmexpress:uuid:UUID, of at most 223 bytes",
             ));
         }
         Ok(name)

@@ -33,7 +33,7 @@ state = \"slow.state\"
 nqn = \"nqn.2026-11.com.example:fast\"
 device = \"fast\"
 serial = \"KV-1\"
-hosts = [\"nqn.2014-08.org.nvmexpress:uuid:a\"]
+hosts = [\"nqn.2026-11.com.example:host-a\"]
 
 [[subsystem]]
 device = \"slow\"
@@ -93,7 +93,7 @@ fn a_file_is_what_it_says() {
     assert_eq!((other.family, other.address.as_str(), other.port), V6);
 }
 
-const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:a";
+const HOST: &str = "nqn.2026-11.com.example:host-a";
 const V4: (AddressFamily, Option<&str>, u16) = (AddressFamily::IPV4, Some("192.0.2.4"), 8_009);
 const V6: (AddressFamily, Option<&str>, u16) = (AddressFamily::IPV6, Some("2001:db8::1"), 4_420);
 
@@ -427,18 +427,18 @@ fn subsystems_have_names_of_their_own() {
              printable ASCII characters without a space",
         ),
         (
-            "[\"nqn.2014-08.org.nvmexpress:uuid:a\"]",
+            "[\"nqn.2026-11.com.example:host-a\"]",
             "[\"host\"]",
             "line 28: hosts in [[subsystem]] is \"host\", but must be the NQN of a host: at most \
              223 bytes that begin with \"nqn.\", as in /etc/nvme/hostnqn",
         ),
         (
-            "[\"nqn.2014-08.org.nvmexpress:uuid:a\"]",
+            "[\"nqn.2026-11.com.example:host-a\"]",
             "\"any\"",
             "line 28: hosts in [[subsystem]] is \"any\", but must be a list of the NQNs of hosts",
         ),
     ]);
-    let nobody = FULL.replace("[\"nqn.2014-08.org.nvmexpress:uuid:a\"]", "[]");
+    let nobody = FULL.replace("[\"nqn.2026-11.com.example:host-a\"]", "[]");
     let rules = parse(&nobody).unwrap().rules();
     assert_eq!(
         rules.hosts["nqn.2026-11.com.example:fast"].len(),
@@ -475,7 +475,7 @@ fn what_a_running_server_can_change_is_hosts_limits_and_referrals() {
         ("example:fast", "example:new", Some("the nqn, device or serial of a [[subsystem]]")),
         ("KV-1", "KV-2", Some("the nqn, device or serial of a [[subsystem]]")),
         ("uuid:a", "uuid:b", None),
-        ("hosts = [\"nqn.2014-08.org.nvmexpress:uuid:a\"]", "", None),
+        ("hosts = [\"nqn.2026-11.com.example:host-a\"]", "", None),
         ("connections = 100", "connections = 101", None),
         ("io_queues = 8", "", None),
         ("cores = 3", "cores = 3\nhttp = \":0\"", Some("[server]")),
