@@ -19,12 +19,16 @@ impl Feature {
     pub const POWER_MANAGEMENT: Self = Self(0x02);
     /// From where on a temperature is told: see [`TemperatureThreshold`].
     pub const TEMPERATURE_THRESHOLD: Self = Self(0x04);
-    /// How long errors are fought.
+    /// How errors of a namespace are recovered (NVM 1.1): [`Feature::RECOVERY_LIMIT`] and
+    /// [`Feature::DEALLOCATED_IS_ERROR`].
     pub const ERROR_RECOVERY: Self = Self(0x05);
     /// The volatile write cache: [`Feature::WRITE_CACHE_ENABLED`].
     pub const VOLATILE_WRITE_CACHE: Self = Self(0x06);
     /// How many I/O queues there are: see [`QueueCounts`].
     pub const NUMBER_OF_QUEUES: Self = Self(0x07);
+    /// Whether writes are atomic beyond what outlives a loss of power (NVM 1.1):
+    /// [`Feature::ATOMICITY_DISABLED`].
+    pub const WRITE_ATOMICITY_NORMAL: Self = Self(0x0a);
     /// Which events the host wants: see [`AsyncEvents`](crate::AsyncEvents).
     pub const ASYNC_EVENTS: Self = Self(0x0b);
     /// How long the host may be silent, in milliseconds.
@@ -38,6 +42,13 @@ impl Feature {
     /// The host's identifier, which comes as data.
     pub const HOST_IDENTIFIER: Self = Self(0x81);
 
+    /// Of [`Feature::ERROR_RECOVERY`]: for how long a command with Limited Retry is tried again, in
+    /// 100 ms; 0 for no limit (TLER).
+    pub const RECOVERY_LIMIT: u32 = 0xffff;
+    /// Of [`Feature::ERROR_RECOVERY`]: reads of deallocated blocks fail (DULBE).
+    pub const DEALLOCATED_IS_ERROR: u32 = 1 << 16;
+    /// Of [`Feature::WRITE_ATOMICITY_NORMAL`]: the host does without it (DN).
+    pub const ATOMICITY_DISABLED: u32 = 1 << 0;
     /// Of [`Feature::VOLATILE_WRITE_CACHE`]: it is enabled (WCE).
     pub const WRITE_CACHE_ENABLED: u32 = 1 << 0;
     /// Of [`Feature::KEY_VALUE_CONFIGURATION`]: a Delete of a key that is not there fails (EDNEK).
@@ -55,6 +66,7 @@ impl fmt::Display for Feature {
             Self::ERROR_RECOVERY => "Error Recovery",
             Self::VOLATILE_WRITE_CACHE => "Volatile Write Cache",
             Self::NUMBER_OF_QUEUES => "Number of Queues",
+            Self::WRITE_ATOMICITY_NORMAL => "Write Atomicity Normal",
             Self::ASYNC_EVENTS => "Asynchronous Event Configuration",
             Self::KEEP_ALIVE_TIMER => "Keep Alive Timer",
             Self::HOST_BEHAVIOR => "Host Behavior Support",
@@ -251,6 +263,7 @@ mod tests {
             (0x05, "Error Recovery"),
             (0x06, "Volatile Write Cache"),
             (0x07, "Number of Queues"),
+            (0x0a, "Write Atomicity Normal"),
             (0x0b, "Asynchronous Event Configuration"),
             (0x0f, "Keep Alive Timer"),
             (0x16, "Host Behavior Support"),
@@ -314,7 +327,10 @@ mod tests {
     #[test]
     fn values_have_the_specifications_bits() {
         // Base 2.1, Temperature Threshold: TMPTH 15:0, TMPSEL 19:16, THSEL 21:20; Get Features,
-        // supported capabilities: bits 0 to 2; KV 1.0d, EDNEK: bit 0.
+        // supported capabilities: bits 0 to 2; KV 1.0d, EDNEK: bit 0; NVM 1.1, Error Recovery: TLER
+        // 15:0, DULBE 16, Write Atomicity Normal: DN 0.
+        assert_eq!((Feature::RECOVERY_LIMIT, Feature::DEALLOCATED_IS_ERROR), (0xffff, 0x1_0000));
+        assert_eq!(Feature::ATOMICITY_DISABLED, 1);
         let threshold = TemperatureThreshold(0x001f_0157);
         assert_eq!((threshold.kelvins(), threshold.direction()), (0x157, 1));
         assert_eq!(threshold.sensor(), TemperatureThreshold::ALL_SENSORS);

@@ -58,6 +58,10 @@ impl Cns {
     pub const CONTROLLERS_OF_NAMESPACE: Self = Self(0x12);
     /// [`ControllerList`] of the controllers from the one that is named on.
     pub const CONTROLLERS: Self = Self(0x13);
+    /// As [`Cns::ACTIVE_NAMESPACES_OF_SET`], attached or not.
+    pub const ALLOCATED_NAMESPACES_OF_SET: Self = Self(0x1a);
+    /// As [`Cns::NAMESPACE_OF_SET`], of a namespace that need not be attached.
+    pub const ALLOCATED_NAMESPACE_OF_SET: Self = Self(0x1b);
     /// [`IoCommandSets`].
     pub const IO_COMMAND_SETS: Self = Self(0x1c);
 }

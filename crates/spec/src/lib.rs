@@ -83,8 +83,8 @@ pub use kv::KEY_BYTES_INLINE;
 pub use list::{ListError, ListReader, ListWriter};
 pub use log::{
     AccessGroup, AccessHeader, AddressFamily, CommandEffects, DiscoveryEntry, DiscoveryHeader,
-    Effects, ErrorEntry, FirmwareSlots, LogPage, SanitizeLog, SmartLog, SubsystemType,
-    SupportedLogPages, TransportType,
+    Effects, ErrorEntry, FeatureEffects, FeatureScope, FirmwareSlots, LogPage, SanitizeLog,
+    SmartLog, SubsystemType, SupportedLogPages, TransportType,
 };
 pub use namespace_management::{FormatOptions, NamespaceAttachment, NamespaceManagement};
 pub use nvm::{BLOCK_RANGE_BYTES, BlockRange, COPY_RANGE_BYTES, CopyRange};

@@ -8,7 +8,7 @@ mod sanitize;
 
 pub use asymmetric_access::{AccessGroup, AccessHeader};
 pub use discovery::{AddressFamily, DiscoveryEntry, DiscoveryHeader, SubsystemType, TransportType};
-pub use effects::{CommandEffects, Effects, SupportedLogPages};
+pub use effects::{CommandEffects, Effects, FeatureEffects, FeatureScope, SupportedLogPages};
 pub use health::{ErrorEntry, FirmwareSlots, SmartLog};
 pub use sanitize::SanitizeLog;
 
@@ -39,6 +39,8 @@ impl LogPage {
     pub const COMMAND_EFFECTS: Self = Self(0x05);
     /// [`AccessHeader`], and [`AccessGroup`]s behind it.
     pub const ASYMMETRIC_ACCESS: Self = Self(0x0c);
+    /// [`FeatureEffects`].
+    pub const FEATURE_EFFECTS: Self = Self(0x12);
     /// [`DiscoveryHeader`], and [`DiscoveryEntry`]s behind it.
     pub const DISCOVERY: Self = Self(0x70);
     /// [`SanitizeLog`].
@@ -55,6 +57,7 @@ impl fmt::Display for LogPage {
             Self::CHANGED_NAMESPACES => "Changed Attached Namespace List",
             Self::COMMAND_EFFECTS => "Commands Supported and Effects",
             Self::ASYMMETRIC_ACCESS => "Asymmetric Namespace Access",
+            Self::FEATURE_EFFECTS => "Feature Identifiers Supported and Effects",
             Self::DISCOVERY => "Discovery",
             Self::SANITIZE => "Sanitize Status",
             Self(other) => return write!(f, "log page {other:02X}h"),
@@ -168,6 +171,7 @@ mod tests {
             (0x03, "Firmware Slot Information"),
             (0x04, "Changed Attached Namespace List"),
             (0x05, "Commands Supported and Effects"),
+            (0x12, "Feature Identifiers Supported and Effects"),
             (0x70, "Discovery"),
             (0x81, "Sanitize Status"),
             (0x0c, "Asymmetric Namespace Access"),

@@ -4,13 +4,29 @@ use super::events::{DISCOVERY_EVENTS, STORAGE_EVENTS};
 use super::health::WARNING_TEMPERATURE;
 use crate::completion::{Executed, Outcome};
 use crate::fabrics::{Association, Service, Subsystem};
-use crate::namespace::Namespace;
 use spec::{
-    AsyncEvents, Command, Feature, FeatureCapabilities, FeatureSelect, QueueCounts, Status,
-    TemperatureThreshold,
+    AsyncEvents, Command, CommandSet, Feature, FeatureCapabilities, FeatureEffects, FeatureScope,
+    FeatureSelect, QueueCounts, Status, TemperatureThreshold,
 };
-use std::cell::Cell;
-use std::sync::Arc;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+/// The features of every controller (Base 2.1, Feature Support Requirements).
+const COMMON: [Feature; 2] = [Feature::ASYNC_EVENTS, Feature::KEEP_ALIVE_TIMER];
+
+/// Those that controllers of subsystems have beside these, whatever their command sets are.
+const STORAGE: [Feature; 6] = [
+    Feature::ARBITRATION,
+    Feature::POWER_MANAGEMENT,
+    Feature::TEMPERATURE_THRESHOLD,
+    Feature::NUMBER_OF_QUEUES,
+    Feature::COMMAND_SET_PROFILE,
+    Feature::HOST_IDENTIFIER,
+];
+
+/// Those of controllers with logical blocks, in zones or not (NVM 1.1, Features Support; ZNS 1.1a
+/// refers to it).
+const BLOCKS: [Feature; 2] = [Feature::ERROR_RECOVERY, Feature::WRITE_ATOMICITY_NORMAL];
 
 /// What no count of queues may be.
 const TOO_MANY_QUEUES: u16 = 0xffff;
@@ -34,6 +50,10 @@ pub(crate) struct Features {
     temperatures: Cell<(u16, u16)>,
     io_queues: Cell<u16>,
     io_queues_max: u16,
+    /// By a namespace, and how many had its id before. Damaged data is not read again, so that each
+    /// limit of time is kept.
+    recovery: RefCell<BTreeMap<(u32, u32), u32>>,
+    atomicity: Cell<u32>,
 }
 
 impl Features {
@@ -44,6 +64,8 @@ impl Features {
             temperatures: Cell::new(TEMPERATURES),
             io_queues: Cell::new(io_queues_max),
             io_queues_max,
+            recovery: RefCell::default(),
+            atomicity: Cell::new(0),
         }
     }
 
@@ -62,12 +84,45 @@ impl Features {
         self.arbitration.set(0);
         self.temperatures.set(TEMPERATURES);
         self.io_queues.set(self.io_queues_max);
+        self.recovery.take();
+        self.atomicity.set(0);
     }
+}
+
+/// Whether the controller has the feature.
+fn has(association: &Association, feature: Feature) -> bool {
+    let Service::Storage(subsystem) = &association.service else {
+        return COMMON.contains(&feature);
+    };
+    let sets = subsystem.command_sets();
+    let has_set = |set: &[CommandSet]| set.iter().any(|set| sets.contains(set));
+    match feature {
+        Feature::VOLATILE_WRITE_CACHE => subsystem.device.has_volatile_cache(),
+        Feature::KEY_VALUE_CONFIGURATION => has_set(&[CommandSet::KEY_VALUE]),
+        _ if BLOCKS.contains(&feature) => has_set(&[CommandSet::NVM, CommandSet::ZONED]),
+        _ => COMMON.contains(&feature) || STORAGE.contains(&feature),
+    }
+}
+
+/// The log page that tells of all features.
+pub(super) fn effects(association: &Association) -> FeatureEffects {
+    let all = (0..=u8::MAX).map(Feature).filter(|&feature| has(association, feature));
+    all.fold(FeatureEffects::default(), |page, feature| {
+        let is_of_namespace =
+            capabilities(feature).contains(FeatureCapabilities::NAMESPACE_SPECIFIC);
+        page.with(
+            feature,
+            if is_of_namespace { FeatureScope::Namespace } else { FeatureScope::Controller },
+        )
+    })
 }
 
 pub(super) fn set(association: &Association, command: &Command) -> Executed {
     let (feature, value) = (command.feature_id(), command.feature_value());
-    current(association, command)?;
+    let is_of_all = feature == Feature::ERROR_RECOVERY && command.nsid() == NSID_ALL;
+    if !(is_of_all && has(association, feature)) {
+        current(association, command)?;
+    }
     if command.feature_save() {
         return Err(Status::FEATURE_NOT_SAVEABLE);
     }
@@ -95,6 +150,10 @@ pub(super) fn set(association: &Association, command: &Command) -> Executed {
             return Err(Status::COMMAND_SET_COMBINATION_REJECTED);
         }
         Feature::VOLATILE_WRITE_CACHE if value & Feature::WRITE_CACHE_ENABLED != 0 => {}
+        Feature::ERROR_RECOVERY => set_recovery(association, command)?,
+        Feature::WRITE_ATOMICITY_NORMAL => {
+            features.atomicity.set(value & Feature::ATOMICITY_DISABLED);
+        }
         // There is power state 0 alone, and combination 0 of command sets.
         Feature::POWER_MANAGEMENT | Feature::COMMAND_SET_PROFILE => {}
         Feature::KEY_VALUE_CONFIGURATION => {
@@ -126,27 +185,29 @@ pub(super) fn get(association: &Association, command: &Command) -> Executed {
 /// The value of a feature, if there is such a feature.
 fn current(association: &Association, command: &Command) -> Result<u32, Status> {
     let features = &association.features;
-    let is_storage = matches!(association.service, Service::Storage(_));
+    if !has(association, command.feature_id()) {
+        return Err(Status::INVALID_FIELD);
+    }
     match command.feature_id() {
         Feature::ASYNC_EVENTS => Ok(association.events.wanted().0),
         Feature::KEEP_ALIVE_TIMER => Ok(association.keep_alive.timeout_ms()),
         Feature::HOST_IDENTIFIER => Ok(0),
-        _ if !is_storage => Err(Status::INVALID_FIELD),
         Feature::ARBITRATION => Ok(features.arbitration.get()),
         Feature::POWER_MANAGEMENT | Feature::COMMAND_SET_PROFILE => Ok(0),
         Feature::TEMPERATURE_THRESHOLD => {
             of_direction(features.temperatures.get(), command.feature_value())
         }
-        Feature::VOLATILE_WRITE_CACHE if subsystem(association)?.device.has_volatile_cache() => {
-            Ok(Feature::WRITE_CACHE_ENABLED)
+        Feature::VOLATILE_WRITE_CACHE => Ok(Feature::WRITE_CACHE_ENABLED),
+        Feature::ERROR_RECOVERY => {
+            let namespace = blocks_of(association, command.nsid())?;
+            Ok(features.recovery.borrow().get(&namespace).copied().unwrap_or(0))
         }
+        Feature::WRITE_ATOMICITY_NORMAL => Ok(features.atomicity.get()),
         Feature::NUMBER_OF_QUEUES => Ok(queues(features.io_queues.get())),
         Feature::KEY_VALUE_CONFIGURATION => {
             let subsystem = subsystem(association)?;
-            let is_of_pairs = |namespace: Arc<Namespace>| matches!(*namespace, Namespace::Kv(_));
-            if command.nsid() != NSID_ALL
-                && !association.namespace(command.nsid()).is_some_and(is_of_pairs)
-            {
+            let set = association.namespace(command.nsid()).map(|it| it.command_set());
+            if command.nsid() != NSID_ALL && set != Some(CommandSet::KEY_VALUE) {
                 return Err(Status::INVALID_NAMESPACE);
             }
             Ok(u32::from(subsystem.device.delete_reports_missing()) * Feature::DELETE_NEEDS_KEY)
@@ -169,7 +230,7 @@ fn default(association: &Association, command: &Command) -> u32 {
 fn capabilities(feature: Feature) -> FeatureCapabilities {
     match feature {
         Feature::HOST_IDENTIFIER | Feature::VOLATILE_WRITE_CACHE => FeatureCapabilities::default(),
-        Feature::KEY_VALUE_CONFIGURATION => {
+        Feature::KEY_VALUE_CONFIGURATION | Feature::ERROR_RECOVERY => {
             FeatureCapabilities::CHANGEABLE.with(FeatureCapabilities::NAMESPACE_SPECIFIC)
         }
         _ => FeatureCapabilities::CHANGEABLE,
@@ -181,6 +242,33 @@ fn subsystem(association: &Association) -> Result<&Subsystem, Status> {
         Service::Storage(subsystem) => Ok(subsystem),
         Service::Discovery(_) => Err(Status::INVALID_FIELD),
     }
+}
+
+/// The namespace of this id, if the host has it and it is of logical blocks, and how many had its
+/// id before.
+fn blocks_of(association: &Association, nsid: u32) -> Result<(u32, u32), Status> {
+    let namespace = association.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
+    if namespace.command_set() == CommandSet::KEY_VALUE {
+        return Err(Status::INVALID_NAMESPACE);
+    }
+    Ok((nsid, subsystem(association)?.device.inventory.life(nsid)))
+}
+
+/// Error Recovery, of one namespace or of all that the host has. Deallocated blocks read as zeros,
+/// and no namespace says that they could be errors (DAE).
+fn set_recovery(association: &Association, command: &Command) -> Result<(), Status> {
+    if command.feature_value() & Feature::DEALLOCATED_IS_ERROR != 0 {
+        return Err(Status::INVALID_FIELD);
+    }
+    let ids = match command.nsid() {
+        NSID_ALL => subsystem(association)?.device.namespace_ids(),
+        nsid => vec![nsid],
+    };
+    let namespaces = ids.into_iter().filter_map(|nsid| blocks_of(association, nsid).ok());
+    let limit = command.feature_value() & Feature::RECOVERY_LIMIT;
+    let mut recovery = association.features.recovery.borrow_mut();
+    recovery.extend(namespaces.map(|namespace| (namespace, limit)));
+    Ok(())
 }
 
 /// So many submission queues and completion queues.

@@ -51,7 +51,10 @@ pub(super) fn identify(association: &Association, command: &Command) -> Executed
         Cns::NAMESPACE => asked.in_blocks(|nsid| association.namespace(nsid)),
         Cns::ALLOCATED_NAMESPACE => asked.in_blocks(|nsid| subsystem.device.namespace(nsid)),
         Cns::NAMESPACE_DESCRIPTORS => asked.descriptors(),
-        Cns::NAMESPACE_OF_SET => asked.in_terms_of(set),
+        Cns::NAMESPACE_OF_SET => asked.in_terms_of(set, |nsid| association.namespace(nsid)),
+        Cns::ALLOCATED_NAMESPACE_OF_SET => {
+            asked.in_terms_of(set, |nsid| subsystem.device.namespace(nsid))
+        }
         Cns::FORMAT_OF_SET if command.cns_specific_id() == 0 => asked.format_of(set),
         Cns::INDEPENDENT_NAMESPACE => asked.independent(),
         Cns::ALLOCATED_NAMESPACES => asked.list(|_| true),
@@ -65,6 +68,10 @@ pub(super) fn identify(association: &Association, command: &Command) -> Executed
         Cns::ACTIVE_NAMESPACES_OF_SET if SETS.contains(&set) => {
             let has_set = |namespace: Arc<Namespace>| namespace.command_set() == set;
             asked.list(|nsid| association.namespace(nsid).is_some_and(has_set))
+        }
+        Cns::ALLOCATED_NAMESPACES_OF_SET if SETS.contains(&set) => {
+            let has_set = |namespace: Arc<Namespace>| namespace.command_set() == set;
+            asked.list(|nsid| subsystem.device.namespace(nsid).is_some_and(has_set))
         }
         // Hosts ask for these whatever the namespaces are; that of KV 1.0d has no field either.
         Cns::CONTROLLER_OF_SET if [CommandSet::NVM, CommandSet::KEY_VALUE].contains(&set) => {
@@ -134,12 +141,16 @@ impl Asked<'_> {
         delivered(self.command, NamespaceDescriptors::new(&descriptors).as_bytes())
     }
 
-    /// CNS 05h. Zones are blocks too.
-    fn in_terms_of(&self, set: CommandSet) -> Executed {
+    /// CNS 05h and 1Bh. Zones are blocks too.
+    fn in_terms_of(
+        &self,
+        set: CommandSet,
+        find: impl Fn(u32) -> Option<Arc<Namespace>>,
+    ) -> Executed {
         if set != CommandSet::NVM && !self.has(set) {
             return Err(Status::INVALID_FIELD);
         }
-        match (self.namespace()?.as_deref(), set) {
+        match (find(self.id()?).as_deref(), set) {
             (Some(Namespace::Kv(store)), CommandSet::KEY_VALUE) => {
                 let nguid = self.subsystem.nguid(self.command.nsid());
                 delivered(

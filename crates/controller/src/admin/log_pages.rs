@@ -1,7 +1,7 @@
 //! The Get Log Page command (Base 2.1, Get Log Page command).
 
 use super::vendor::Asked;
-use super::{asymmetric_access, health, vendor};
+use super::{asymmetric_access, features, health, vendor};
 use crate::completion::Executed;
 use crate::fabrics::{Association, Service, Subsystem, Subsystems, discovery_log};
 use crate::io_command;
@@ -13,7 +13,7 @@ use spec::{
 use zerocopy::IntoBytes;
 
 /// The log pages of a controller of a subsystem, without those of `vendor`.
-const STORAGE_PAGES: [LogPage; 8] = [
+const STORAGE_PAGES: [LogPage; 9] = [
     LogPage::SUPPORTED,
     LogPage::ERRORS,
     LogPage::SMART,
@@ -21,11 +21,18 @@ const STORAGE_PAGES: [LogPage; 8] = [
     LogPage::CHANGED_NAMESPACES,
     LogPage::COMMAND_EFFECTS,
     LogPage::ASYMMETRIC_ACCESS,
+    LogPage::FEATURE_EFFECTS,
     LogPage::SANITIZE,
 ];
 
 /// The log pages of a discovery controller.
-const DISCOVERY_PAGES: [LogPage; 3] = [LogPage::SUPPORTED, LogPage::ERRORS, LogPage::DISCOVERY];
+const DISCOVERY_PAGES: [LogPage; 5] = [
+    LogPage::SUPPORTED,
+    LogPage::ERRORS,
+    LogPage::COMMAND_EFFECTS,
+    LogPage::FEATURE_EFFECTS,
+    LogPage::DISCOVERY,
+];
 
 pub(super) fn get(
     subsystems: &Subsystems,
@@ -58,6 +65,7 @@ fn page(
 ) -> Result<Vec<u8>, Status> {
     match (&association.service, command.log_page()) {
         (_, LogPage::ERRORS) => Ok(association.errors.page()),
+        (_, LogPage::FEATURE_EFFECTS) => Ok(features::effects(association).as_bytes().to_vec()),
         (Service::Storage(subsystem), other) => {
             match vendor::PAGES.iter().find(|page| page.id == other) {
                 Some(page) => (page.read)(&Asked { association, subsystem, subsystems, command }),
@@ -66,6 +74,9 @@ fn page(
         }
         (Service::Discovery(entrance), LogPage::DISCOVERY) => {
             Ok(discovery_log(entrance, &association.host))
+        }
+        (Service::Discovery(_), LogPage::COMMAND_EFFECTS) => {
+            Ok(of_every_controller().as_bytes().to_vec())
         }
         (Service::Discovery(_), LogPage::SUPPORTED) => {
             Ok(SupportedLogPages::of(&DISCOVERY_PAGES).as_bytes().to_vec())
@@ -103,20 +114,25 @@ fn page_of_storage(
 /// What commands there are and do. Of some command sets there are none here, and hosts ask:
 /// nvme-cli 2.13 for every set that it knows, and it gives up at the first error.
 fn effects(set: CommandSet) -> CommandEffects {
-    let none = Effects::default();
-    let admin = CommandEffects::default()
-        .with_admin(AdminOpcode::GET_LOG_PAGE, none)
-        .with_admin(AdminOpcode::IDENTIFY, none)
-        .with_admin(AdminOpcode::ABORT, none)
-        .with_admin(AdminOpcode::SET_FEATURES, none)
-        .with_admin(AdminOpcode::GET_FEATURES, none)
-        .with_admin(AdminOpcode::ASYNC_EVENT_REQUEST, none)
+    let admin = of_every_controller()
+        .with_admin(AdminOpcode::ABORT, Effects::default())
         .with_admin(AdminOpcode::NAMESPACE_MANAGEMENT, Effects::CHANGES_INVENTORY)
         .with_admin(AdminOpcode::NAMESPACE_ATTACHMENT, Effects::CHANGES_INVENTORY)
-        .with_admin(AdminOpcode::KEEP_ALIVE, none)
         .with_admin(AdminOpcode::FORMAT_NVM, Effects::CHANGES_DATA | Effects::CHANGES_NAMESPACE)
         .with_admin(AdminOpcode::SANITIZE, Effects::CHANGES_DATA);
     io_command::commands(set)
         .iter()
         .fold(admin, |page, command| page.with_io(command.opcode, command.effects))
+}
+
+/// The admin commands that discovery controllers have too.
+fn of_every_controller() -> CommandEffects {
+    let none = Effects::default();
+    CommandEffects::default()
+        .with_admin(AdminOpcode::GET_LOG_PAGE, none)
+        .with_admin(AdminOpcode::IDENTIFY, none)
+        .with_admin(AdminOpcode::SET_FEATURES, none)
+        .with_admin(AdminOpcode::GET_FEATURES, none)
+        .with_admin(AdminOpcode::ASYNC_EVENT_REQUEST, none)
+        .with_admin(AdminOpcode::KEEP_ALIVE, none)
 }

@@ -1,6 +1,6 @@
 //! Set Features and Get Features (Base 2.1 and KV 1.0d, Features).
 
-use crate::host::{BLOCK, HOST_ID, KV, Line, run, run_volatile};
+use crate::host::{BLOCK, HOST_ID, KV, Line, ZONED, run, run_volatile};
 use spec::{Cns, Command, Feature, FeatureSelect, IdentifyController, QualifiedName, Status};
 
 async fn get(admin: &Line, feature: Feature) -> u64 {
@@ -99,6 +99,33 @@ fn a_delete_of_a_missing_key_fails_if_the_host_says_so() {
     });
 }
 
+/// NVM 1.1, Error Recovery: TLER in bits 15:0, DULBE in bit 16.
+#[test]
+fn error_recovery_is_of_each_namespace_of_blocks() {
+    run(async |world| {
+        let (admin, _) = world.admin().await;
+        let feature = Feature::ERROR_RECOVERY;
+        let get = async |nsid| {
+            admin.result(Command::get_features(feature, nsid, FeatureSelect::Current)).await
+        };
+        let set = |nsid, value| Command::set_features(feature, nsid, value);
+        assert_eq!(admin.status(set(BLOCK, 7)).await, Status::SUCCESS);
+        assert_eq!((get(BLOCK).await, get(ZONED).await), (7, 0));
+        assert_eq!(admin.status(set(u32::MAX, 9)).await, Status::SUCCESS);
+        assert_eq!((get(BLOCK).await, get(ZONED).await), (9, 9));
+        // No namespace says that deallocated blocks can be errors.
+        assert_eq!(admin.status(set(BLOCK, 1 << 16)).await, Status::INVALID_FIELD);
+        for nsid in [0, KV, 4] {
+            assert_eq!(admin.status(set(nsid, 1)).await, Status::INVALID_NAMESPACE);
+        }
+        let all = Command::get_features(feature, u32::MAX, FeatureSelect::Current);
+        assert_eq!(admin.status(all).await, Status::INVALID_NAMESPACE);
+        admin.set_configuration(spec::Configuration(0)).await;
+        admin.set_configuration(spec::Configuration::ENABLE_ALL_COMMAND_SETS).await;
+        assert_eq!(get(BLOCK).await, 0, "as before the reset");
+    });
+}
+
 #[test]
 fn a_host_is_who_it_said_it_was() {
     run(async |world| {
@@ -146,7 +173,7 @@ fn a_volatile_cache_is_told_of_and_stays_on() {
 fn what_is_not_there_is_an_invalid_field() {
     run(async |world| {
         let (admin, _) = world.admin().await;
-        for feature in [0x00, 0x03, 0x05, 0x06, 0x08, 0x16, 0x21, 0xc0] {
+        for feature in [0x00, 0x03, 0x06, 0x08, 0x16, 0x21, 0xc0] {
             let feature = Feature(feature);
             assert_eq!(set(&admin, feature, 0).await, Status::INVALID_FIELD, "{feature}");
             let get = Command::get_features(feature, 0, FeatureSelect::Current);

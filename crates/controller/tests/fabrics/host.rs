@@ -177,7 +177,7 @@ pub(crate) fn subsystem(
 }
 
 /// The medium of the pairs.
-const LOG: Shape = Shape {
+pub(crate) const LOG: Shape = Shape {
     page_bytes: 16_384,
     spare_bytes: 1_000,
     pages_per_extent: 256,
@@ -186,7 +186,7 @@ const LOG: Shape = Shape {
     frames: None,
 };
 
-async fn store(group: Group, medium: Arc<Fragile<Memory>>) -> Arc<Store> {
+pub(crate) async fn store(group: Group, medium: Arc<Fragile<Memory>>) -> Arc<Store> {
     let config = engine::Config {
         capacity_bytes: CAPACITY,
         ack: Ack::Program,
@@ -206,7 +206,7 @@ async fn store(group: Group, medium: Arc<Fragile<Memory>>) -> Arc<Store> {
 }
 
 /// The medium of the zones.
-const ZONES: Shape = Shape {
+pub(crate) const ZONES: Shape = Shape {
     page_bytes: 16_384,
     spare_bytes: 52,
     pages_per_extent: 3,
@@ -215,7 +215,7 @@ const ZONES: Shape = Shape {
     frames: None,
 };
 
-fn zoned(medium: Arc<Fragile<Memory>>) -> Arc<Zones> {
+pub(crate) fn zoned(medium: Arc<Fragile<Memory>>) -> Arc<Zones> {
     let limits = ZonesConfig { max_open: 2, max_active: 3, buffer_bytes: 1 << 20, zones: None };
     Zones::format(medium, limits)
 }

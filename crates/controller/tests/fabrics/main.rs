@@ -18,6 +18,7 @@ mod keep_alive;
 mod key_counts;
 mod linux;
 mod log_pages;
+mod mandatory;
 mod namespaces;
 mod property;
 mod queue;

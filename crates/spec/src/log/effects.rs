@@ -1,11 +1,12 @@
 use super::LogPage;
 use crate::reserved::Reserved;
-use crate::{AdminOpcode, Opcode};
+use crate::{AdminOpcode, Feature, Opcode};
 use core::ops::BitOr;
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 const LOG_PAGE_SUPPORTED: u32 = 1 << 0;
+const FEATURE_SUPPORTED: u32 = 1 << 0;
 
 /// What a command does beside its answer (Base 2.1, Commands Supported and Effects data structure).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,6 +112,44 @@ impl Default for SupportedLogPages {
     }
 }
 
+/// What a Set Features may change (Base 2.1, FID Supported and Effects data structure, bits 31:20,
+/// FSP).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum FeatureScope {
+    /// One namespace (NSCPE).
+    Namespace = 1 << 20,
+    /// One controller (CSCPE).
+    Controller = 1 << 21,
+}
+
+/// Which features there are and what they are of: log page 12h (Base 2.1, Feature Identifiers
+/// Supported and Effects log page).
+#[derive(Clone, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(transparent)]
+pub struct FeatureEffects([U32; 256]);
+
+impl FeatureEffects {
+    /// The same with a feature of this scope.
+    #[must_use]
+    pub fn with(mut self, feature: Feature, scope: FeatureScope) -> Self {
+        self.0[usize::from(feature.0)] = (FEATURE_SUPPORTED | scope as u32).into();
+        self
+    }
+
+    /// True when there is this feature.
+    pub fn contains(&self, feature: Feature) -> bool {
+        self.0[usize::from(feature.0)] & FEATURE_SUPPORTED != 0
+    }
+}
+
+impl Default for FeatureEffects {
+    /// No feature.
+    fn default() -> Self {
+        Self::new_zeroed()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +175,20 @@ mod tests {
         assert!(effects.io(Opcode::STORE).contains(Effects::CHANGES_DATA));
         assert!(!effects.io(Opcode::RETRIEVE).contains(Effects::SUPPORTED));
         assert!(!effects.admin(AdminOpcode(1)).contains(Effects::SUPPORTED));
+    }
+
+    #[test]
+    fn features_have_the_specifications_bytes() {
+        // Base 2.1, Feature Identifiers Supported and Effects log page: 4 bytes for each, FSUPP in
+        // bit 0, FSP in bits 31:20 with NSCPE 0 and CSCPE 1.
+        let features = FeatureEffects::default()
+            .with(Feature::ARBITRATION, FeatureScope::Controller)
+            .with(Feature::ERROR_RECOVERY, FeatureScope::Namespace);
+        let mut expected = [0; 1024];
+        expected[4..8].copy_from_slice(&[1, 0, 0x20, 0]);
+        expected[20..24].copy_from_slice(&[1, 0, 0x10, 0]);
+        assert_eq!(features.as_bytes(), expected);
+        assert!(features.contains(Feature::ARBITRATION) && !features.contains(Feature(0)));
     }
 
     #[test]
