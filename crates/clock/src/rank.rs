@@ -7,6 +7,8 @@ pub enum Rank {
     Free,
     /// The gate of a collector that blocks the whole controller.
     Gate,
+    /// Logical blocks that no other command may write meanwhile.
+    Blocks,
     /// Space on the medium, room in a buffer.
     Credit,
     /// The latch of a key.

@@ -3,11 +3,11 @@
 use crate::completion::Executed;
 use crate::controller::Controller;
 use crate::copy::Copy;
-use crate::logical_blocks::LogicalBlocks;
+use crate::logical_blocks::{LockedBlocks, LogicalBlocks};
 use crate::nvm::{flush, written, zeros};
 use crate::queue::Submission;
 use crate::span::Span;
-use crate::status::{status_of_read, status_of_write};
+use crate::status::status_of_read;
 use base::Buf;
 use clock::{Class, join_all};
 use media::{Blocks, Segments};
@@ -24,6 +24,8 @@ impl Controller {
         submission: Submission,
     ) -> Executed {
         let Submission { command, data, .. } = submission;
+        let locks = &self.span_locks;
+        let blocks = &LockedBlocks { blocks, locks, nsid: command.nsid() };
         // What is rare is boxed, so that a command is small.
         match command.opcode() {
             Opcode::READ => self.read(blocks, &command).await,
@@ -43,36 +45,33 @@ impl Controller {
     /// Write Zeroes: blocks that may be deallocated are; otherwise zeros are written, which outlive
     /// a loss of power as any data does. They do not cross the link, so that they are not held to
     /// the length of a transfer.
-    async fn write_zeroes(&self, blocks: &Arc<dyn Blocks>, command: &Command) -> Executed {
-        let shape = blocks.shape();
-        let span = Span::of(command).within(shape.blocks)?;
+    async fn write_zeroes(&self, blocks: &LockedBlocks<'_>, command: &Command) -> Executed {
+        let span = Span::of(command).within(blocks.count())?;
         self.firmware.handle("write zeroes", self.firmware.costs.t_write, None).await;
         if command.may_deallocate() {
             blocks.give_up(span).await?;
             return written(blocks, command).await;
         }
         for part in span.parts(ZEROES_AT_A_TIME) {
-            blocks.write_from(part.first, zeros(shape.block_bytes, part.count)).await?;
+            blocks.write_from(part.first, zeros(blocks.block_bytes(), part.count)).await?;
         }
         written(blocks, command).await
     }
 
     /// Copy: all is read, side by side, before anything is written, so that ranges may overlap.
-    async fn copy(&self, blocks: &Arc<dyn Blocks>, command: &Command, data: &Buf) -> Executed {
-        let shape = blocks.shape();
-        let copy = Copy::decode(command, data, shape.block_bytes, shape.blocks)?;
+    async fn copy(&self, blocks: &LockedBlocks<'_>, command: &Command, data: &Buf) -> Executed {
+        let copy = Copy::decode(command, data, blocks.block_bytes(), blocks.count())?;
         self.link.fetch(data.len()).await;
         self.firmware.handle("copy", self.firmware.costs.t_write, None).await;
         let reads = copy.sources.into_iter().map(|(first, count)| {
-            let blocks = blocks.clone();
+            let blocks = blocks.blocks.clone();
             async move { blocks.read(first, count, Class::HostRead).await }
         });
         let mut copied = Segments::new();
         for read in join_all(reads.collect()).await {
             copied.extend(read.map_err(status_of_read)?);
         }
-        let put = blocks.write(copy.target, copied, Class::HostWrite).await;
-        put.map_err(status_of_write)?;
+        blocks.write_from(copy.target, copied).await?;
         written(blocks, command).await
     }
 }

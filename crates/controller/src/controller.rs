@@ -1,12 +1,14 @@
 use crate::attachments::Attachments;
 use crate::completion::Outcome;
 use crate::firmware::{Firmware, FirmwareCosts};
+use crate::fused;
 use crate::inventory::Inventory;
 use crate::link::{Link, LinkTiming};
 use crate::logical_blocks::LogicalBlocks as _;
 use crate::namespace::Namespace;
 use crate::queue::{QueuePair, Submission};
 use crate::sanitizing::Sanitizing;
+use crate::span_locks::SpanLocks;
 use base::Key;
 use clock::{Code, Cores, Gate, Group, Monitor};
 use engine::Store;
@@ -47,11 +49,12 @@ pub struct Controller {
     pub(crate) inventory: Arc<Inventory>,
     pub(crate) attachments: Arc<Attachments>,
     pub(crate) sanitizing: Arc<Sanitizing>,
+    pub(crate) span_locks: Arc<SpanLocks>,
     delete_reports_missing: Arc<AtomicBool>,
     lists_short_keys: Arc<AtomicBool>,
     kv: Option<Arc<Store>>,
-    cores: Cores,
-    gate: Arc<Gate>,
+    pub(crate) cores: Cores,
+    pub(crate) gate: Arc<Gate>,
     monitor: Option<Arc<Monitor>>,
     has_volatile_cache: bool,
 }
@@ -61,6 +64,7 @@ struct Common {
     inventory: Arc<Inventory>,
     attachments: Arc<Attachments>,
     sanitizing: Arc<Sanitizing>,
+    span_locks: Arc<SpanLocks>,
     delete_reports_missing: Arc<AtomicBool>,
     lists_short_keys: Arc<AtomicBool>,
     kv: Option<Arc<Store>>,
@@ -77,6 +81,7 @@ impl Controller {
             inventory: Arc::new(Inventory::new(namespaces)),
             attachments: Arc::default(),
             sanitizing: Arc::default(),
+            span_locks: Arc::default(),
             delete_reports_missing: Arc::default(),
             lists_short_keys: Arc::default(),
             kv,
@@ -91,6 +96,7 @@ impl Controller {
             inventory: self.inventory.clone(),
             attachments: self.attachments.clone(),
             sanitizing: self.sanitizing.clone(),
+            span_locks: self.span_locks.clone(),
             delete_reports_missing: self.delete_reports_missing.clone(),
             lists_short_keys: self.lists_short_keys.clone(),
             kv: self.kv.clone(),
@@ -103,6 +109,7 @@ impl Controller {
             inventory: common.inventory,
             attachments: common.attachments,
             sanitizing: common.sanitizing,
+            span_locks: common.span_locks,
             delete_reports_missing: common.delete_reports_missing,
             lists_short_keys: common.lists_short_keys,
             kv: common.kv,
@@ -215,6 +222,9 @@ impl Controller {
         self.cores.charge(Code::Parse, 1).await;
         let outcome = match namespace.as_deref() {
             None => Err(Status::INVALID_NAMESPACE),
+            Some(namespace) if submission.command.is_fused() => {
+                Err(fused::refusal_alone(namespace, &submission.command))
+            }
             Some(Namespace::Kv(store)) => self.execute_kv(store, submission).await,
             Some(Namespace::Block(blocks)) => self.execute_block(blocks, submission).await,
             Some(Namespace::Zoned(zones)) => self.execute_zoned(zones, submission).await,

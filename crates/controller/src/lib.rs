@@ -10,12 +10,14 @@
 //!    `t_read` to read, for `t_delete` or `t_exist` on keys, for `t_write` otherwise. For values of
 //!    keys each KiB may take longer, and overwriting one too.
 //! 3. A Read's data is gathered into one buffer for the host.
-//! 4. The completion carries the status, the result, the data and the account of the command's
+//! 4. Two commands side by side in a queue may be one fused operation (`fused_order`, `fused`):
+//!    blocks that it compares and writes are locked for others that write (`span_locks`).
+//! 5. The completion carries the status, the result, the data and the account of the command's
 //!    time.
-//! 5. Hosts from outside come by a fabric: a door asks an [`Entrance`] for a [`HostQueue`] for each
+//! 6. Hosts from outside come by a fabric: a door asks an [`Entrance`] for a [`HostQueue`] for each
 //!    connection and gives it [`Capsule`]s. `fabrics` knows whose the queue is, and `admin` answers
 //!    what is asked of the controller itself; I/O commands go the way above.
-//! 6. Which namespaces there are is in `inventory`; `provision` makes, ends and empties them, and
+//! 7. Which namespaces there are is in `inventory`; `provision` makes, ends and empties them, and
 //!    `attachments` knows which hosts have them.
 //!
 //! # Guarantees
@@ -44,6 +46,8 @@ mod controller;
 mod copy;
 mod fabrics;
 mod firmware;
+mod fused;
+mod fused_order;
 mod gather;
 mod host_queue;
 mod inventory;
@@ -57,6 +61,7 @@ mod provision;
 mod queue;
 mod sanitizing;
 mod span;
+mod span_locks;
 mod status;
 mod zoned;
 
@@ -69,6 +74,7 @@ pub use fabrics::{
     QueueCensus, Rules, Subsystem, SubsystemConfig, Subsystems, Tenant, TransportAddress, Work,
 };
 pub use firmware::FirmwareCosts;
+pub use fused_order::{FusedOrder, Ordered};
 pub use host_queue::{Capsule, HostQueue, IN_CAPSULE_BYTES_MAX, Port, Response, Responses};
 pub use inventory::SavedNamespaces;
 pub use link::LinkTiming;

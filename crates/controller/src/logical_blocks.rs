@@ -1,4 +1,5 @@
 use crate::span::Span;
+use crate::span_locks::SpanLocks;
 use crate::status::{status_of_read, status_of_write, status_of_zones};
 use clock::Class;
 use ftl::{ZoneError, Zones};
@@ -55,6 +56,45 @@ impl LogicalBlocks for Arc<dyn Blocks> {
 
     async fn make_durable(&self) -> Result<(), Status> {
         self.flush().await.map_err(status_of_write)
+    }
+}
+
+/// The blocks of a namespace that fused operations may have too: what writes waits for those.
+pub(crate) struct LockedBlocks<'a> {
+    pub(crate) blocks: &'a Arc<dyn Blocks>,
+    pub(crate) locks: &'a SpanLocks,
+    pub(crate) nsid: u32,
+}
+
+impl LogicalBlocks for LockedBlocks<'_> {
+    const READ_AT_A_TIME: u64 = <Arc<dyn Blocks> as LogicalBlocks>::READ_AT_A_TIME;
+
+    fn block_bytes(&self) -> u32 {
+        self.blocks.block_bytes()
+    }
+
+    fn count(&self) -> u64 {
+        self.blocks.count()
+    }
+
+    async fn read_span(&self, span: Span) -> Result<Segments, Status> {
+        self.blocks.read_span(span).await
+    }
+
+    async fn write_from(&self, first: u64, data: Segments) -> Result<(), Status> {
+        let bytes: u64 = data.iter().map(|part| u64::from(part.len())).sum();
+        let span = Span { first, count: bytes / u64::from(self.block_bytes()) };
+        let _held = self.locks.share(self.nsid, span).await;
+        self.blocks.write_from(first, data).await
+    }
+
+    async fn give_up(&self, span: Span) -> Result<(), Status> {
+        let _held = self.locks.share(self.nsid, span).await;
+        self.blocks.give_up(span).await
+    }
+
+    async fn make_durable(&self) -> Result<(), Status> {
+        self.blocks.make_durable().await
     }
 }
 

@@ -35,8 +35,7 @@ impl Controller {
         written(blocks, command).await
     }
 
-    /// Compare: the blocks are read and compared in the device. Where payloads are not kept, their
-    /// checksums are compared.
+    /// Compare: the blocks are read and compared in the device.
     pub(crate) async fn compare(
         &self,
         blocks: &impl LogicalBlocks,
@@ -47,12 +46,7 @@ impl Controller {
         let span = Span::of(command).within(blocks.count())?;
         self.link.fetch(bytes).await;
         self.firmware.handle("compare", self.firmware.costs.t_read, None).await;
-        let found = gathered(blocks.read_span(span).await?, blocks.block_bytes());
-        let is_same = match (found.bytes(), data.bytes()) {
-            (Some(found), Some(data)) => found == data,
-            _ => found.checksum() == data.checksum(),
-        };
-        if is_same { Ok(Outcome::done()) } else { Err(Status::COMPARE_FAILURE) }
+        compared(blocks, span, data).await
     }
 
     /// Verify: the blocks are read, and stay in the device. So it is not held to the length of a
@@ -92,6 +86,17 @@ impl Controller {
         }
         Ok(Outcome::done())
     }
+}
+
+/// Whether blocks, which there are, are `data`. Where payloads are not kept, their checksums are
+/// compared.
+pub(crate) async fn compared(blocks: &impl LogicalBlocks, span: Span, data: &Buf) -> Executed {
+    let found = gathered(blocks.read_span(span).await?, blocks.block_bytes());
+    let is_same = match (found.bytes(), data.bytes()) {
+        (Some(found), Some(data)) => found == data,
+        _ => found.checksum() == data.checksum(),
+    };
+    if is_same { Ok(Outcome::done()) } else { Err(Status::COMPARE_FAILURE) }
 }
 
 /// Blocks that are given up in one go: 1 GiB. A command may name a whole device many times, and

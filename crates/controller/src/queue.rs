@@ -1,8 +1,9 @@
-use crate::completion::Completion;
+use crate::completion::{Completion, Outcome};
 use crate::controller::Controller;
-use base::{Buf, Key};
+use crate::fused_order::{FusedOrder, Ordered};
+use base::{Buf, Key, Nanos};
 use clock::{Rank, Stage, TaskId};
-use spec::Command;
+use spec::{Command, Opcode};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -58,6 +59,7 @@ struct Shared {
 struct State {
     next_id: u64,
     outstanding: usize,
+    order: FusedOrder<(u64, Submission)>,
     completions: VecDeque<Completion>,
     waiters: VecDeque<TaskId>,
 }
@@ -67,14 +69,33 @@ impl QueuePair {
         Self(Rc::new(Shared { controller, state: RefCell::default() }))
     }
 
-    /// Starts a command, and returns its number: 0, 1, 2 and so on.
+    /// Starts a command, and returns its number: 0, 1, 2 and so on. The first command of a fused
+    /// operation starts with the next one.
     pub fn submit(&self, submission: Submission) -> u64 {
-        let id = {
-            let mut state = self.0.state.borrow_mut();
-            state.next_id += 1;
-            state.outstanding += 1;
-            state.next_id - 1
-        };
+        let mut state = self.0.state.borrow_mut();
+        let id = state.next_id;
+        state.next_id += 1;
+        state.outstanding += 1;
+        if !submission.command.is_fused() && !state.order.is_waiting() {
+            drop(state);
+            self.start(id, submission);
+            return id;
+        }
+        let command = submission.command;
+        let (missed, ordered) = state.order.take(&command, (id, submission));
+        drop(state);
+        if let Some((id, first)) = missed {
+            self.start(id, first);
+        }
+        match ordered {
+            Ordered::Waits => {}
+            Ordered::Alone((id, alone)) => self.start(id, alone),
+            Ordered::Fused(first, second) => self.start_fused(first, second),
+        }
+        id
+    }
+
+    fn start(&self, id: u64, submission: Submission) {
         let shared = self.0.clone();
         let namespace = shared.controller.namespace(submission.command.nsid());
         if let Some(namespace) = &namespace {
@@ -87,20 +108,25 @@ impl QueuePair {
             let controller = &shared.controller;
             let mut work = pin!(controller.execute(namespace, submission));
             let outcome = poll_fn(|context| controller.poll_inside(work.as_mut(), context)).await;
-            let (completed, stages) = (clock::now(), clock::stages());
-            assert_eq!(stages.total(), completed - submitted, "stages add up to the latency");
-            shared.post(Completion {
-                id,
-                opcode,
-                status: outcome.status,
-                result: outcome.result,
-                data: outcome.data,
-                submitted,
-                completed,
-                stages,
-            });
+            shared.post_outcome((id, opcode), submitted, outcome);
         });
-        id
+    }
+
+    fn start_fused(&self, (first_id, first): (u64, Submission), second: (u64, Submission)) {
+        let shared = self.0.clone();
+        let namespace = shared.controller.namespace(first.command.nsid());
+        clock::spawn_at(clock::host_now(), async move {
+            clock::label(first_id);
+            let submitted = clock::now();
+            let (second_id, second) = second;
+            let asked = [(first_id, &first), (second_id, &second)];
+            let asked = asked.map(|(id, submission)| (id, submission.command.opcode()));
+            let work = shared.controller.execute_fused(namespace, [first, second]);
+            let outcomes = shared.controller.inside(work).await;
+            for (asked, outcome) in asked.into_iter().zip(outcomes) {
+                shared.post_outcome(asked, submitted, outcome);
+            }
+        });
     }
 
     /// Waits for the next completion, in the order of posting.
@@ -136,6 +162,14 @@ impl Queue for QueuePair {
 }
 
 impl Shared {
+    /// Posts how a command of this number and opcode ended, in the task that executed it.
+    fn post_outcome(&self, (id, opcode): (u64, Opcode), submitted: Nanos, outcome: Outcome) {
+        let (completed, stages) = (clock::now(), clock::stages());
+        assert_eq!(stages.total(), completed - submitted, "stages add up to the latency");
+        let Outcome { status, result, data } = outcome;
+        self.post(Completion { id, opcode, status, result, data, submitted, completed, stages });
+    }
+
     fn post(&self, completion: Completion) {
         let mut state = self.state.borrow_mut();
         state.outstanding -= 1;

@@ -26,6 +26,13 @@ impl Span {
         if fits { Ok(self) } else { Err(Status::LBA_OUT_OF_RANGE) }
     }
 
+    /// Whether a block is in both.
+    #[inline]
+    pub(crate) fn overlaps(self, other: Self) -> bool {
+        let end = |span: Self| span.first.saturating_add(span.count);
+        self.first < end(other) && other.first < end(self)
+    }
+
     /// How many bytes they are, if a command may move as many.
     #[inline]
     pub(crate) fn transfer(self, block_bytes: u32) -> Result<u32, Status> {
@@ -66,6 +73,17 @@ mod tests {
         assert!(within(0, 8, 8) && within(7, 1, 8) && within(8, 0, 8));
         assert!(!within(0, 9, 8) && !within(7, 2, 8) && !within(8, 1, 8));
         assert!(!within(u64::MAX, 2, u64::MAX) && !within(u64::MAX, 65_536, 8));
+    }
+
+    #[test]
+    fn spans_overlap_that_share_a_block() {
+        let overlap = |a: (u64, u64), b: (u64, u64)| {
+            let [a, b] = [a, b].map(|(first, count)| Span { first, count });
+            assert_eq!(a.overlaps(b), b.overlaps(a));
+            a.overlaps(b)
+        };
+        assert!(overlap((3, 2), (4, 1)) && overlap((3, 2), (0, 9)) && overlap((3, 2), (3, 2)));
+        assert!(!overlap((3, 2), (5, 1)) && !overlap((3, 2), (0, 3)));
     }
 
     #[test]

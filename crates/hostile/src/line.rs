@@ -63,7 +63,7 @@ impl Line {
 
     /// Sends a command as it is.
     pub(crate) fn send(&self, command: Command, data: &[u8]) {
-        self.queue.submit(Capsule { command, data: Buf::copy_from(data) });
+        self.queue.submit(Capsule::new(command, Buf::copy_from(data)));
     }
 
     /// Sends a command with the next id, of few: they come again while their commands run.

@@ -3,9 +3,6 @@ use core::fmt;
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// FUSE in bits 1:0 of a command's second byte.
-const FUSE_MASK: u8 = 0b11;
-
 /// A submission queue entry (Base 2.1, Common Command Format): what all command sets share.
 ///
 /// What the rest of it means depends on the command set of the namespace. Builders and accessors of
@@ -64,12 +61,6 @@ impl Command {
     #[inline]
     pub fn opcode(&self) -> Opcode {
         Opcode(self.opcode)
-    }
-
-    /// True for a part of a fused operation: CDW0 bits 9:8 (FUSE) are not 00b.
-    #[inline]
-    pub fn is_fused(&self) -> bool {
-        self.flags & FUSE_MASK != 0
     }
 
     /// The host's name for this command: CDW0 bits 31:16.
@@ -141,13 +132,5 @@ pub(crate) mod tests {
         assert_eq!(command.nsid(), 0x0807_0605);
         assert_eq!(command.dword::<10>(), 0x2c2b_2a29);
         assert_eq!(command.dword::<15>(), 0x403f_3e3d);
-    }
-
-    #[test]
-    fn only_fuse_says_whether_a_command_is_fused() {
-        for flags in 0..=u8::MAX {
-            let command = Command { flags, ..Command::default() };
-            assert_eq!(command.is_fused(), flags & 3 != 0, "flags {flags:02x}");
-        }
     }
 }

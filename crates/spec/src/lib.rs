@@ -46,6 +46,7 @@ mod command;
 mod completion;
 mod fabrics;
 mod features;
+mod fuse;
 mod identify;
 mod kv;
 mod list;
@@ -73,6 +74,7 @@ pub use fabrics::{
 pub use features::{
     Feature, FeatureCapabilities, FeatureSelect, HostBehavior, QueueCounts, TemperatureThreshold,
 };
+pub use fuse::Fuse;
 pub use identify::{
     Cns, CommandSet, ControllerList, ControllerType, IDENTIFY_BYTES, IdentifyController,
     IdentifyNamespace, IndependentNamespace, IoCommandSets, KvFormat, KvNamespace, LbaFormat,

@@ -26,6 +26,10 @@ impl Status {
     pub const ABORT_REQUESTED: Self = Self(0x07);
     /// The queue of the command ended.
     pub const ABORTED_WITH_QUEUE: Self = Self(0x08);
+    /// The other command of a fused operation failed.
+    pub const FAILED_FUSED_COMMAND: Self = Self(0x09);
+    /// The other command of a fused operation is not beside it.
+    pub const MISSING_FUSED_COMMAND: Self = Self(0x0a);
     /// No namespace has this id, or it is of another command set.
     pub const INVALID_NAMESPACE: Self = Self(0x0b);
     /// The command comes before or after its time.
@@ -38,6 +42,8 @@ impl Status {
     pub const DATA_SGL_LENGTH_INVALID: Self = Self(0x0f);
     /// The SGL is of a kind that the controller does not know, or not in this place.
     pub const SGL_TYPE_INVALID: Self = Self(0x11);
+    /// The command writes more blocks than are written as one.
+    pub const ATOMIC_WRITE_UNIT_EXCEEDED: Self = Self(0x14);
     /// The SGL begins where the capsule has no data.
     pub const SGL_OFFSET_INVALID: Self = Self(0x16);
     /// The host identifier has not the size that it has elsewhere.
@@ -160,7 +166,7 @@ impl Status {
 }
 
 /// What the specifications call them.
-const NAMES: [(Status, &str); 67] = [
+const NAMES: [(Status, &str); 70] = [
     (Status::SUCCESS, "Successful Completion"),
     (Status::INVALID_OPCODE, "Invalid Command Opcode"),
     (Status::INVALID_FIELD, "Invalid Field in Command"),
@@ -169,12 +175,15 @@ const NAMES: [(Status, &str); 67] = [
     (Status::INTERNAL_ERROR, "Internal Error"),
     (Status::ABORT_REQUESTED, "Command Abort Requested"),
     (Status::ABORTED_WITH_QUEUE, "Command Aborted due to SQ Deletion"),
+    (Status::FAILED_FUSED_COMMAND, "Command Aborted due to Failed Fused Command"),
+    (Status::MISSING_FUSED_COMMAND, "Command Aborted due to Missing Fused Command"),
     (Status::INVALID_NAMESPACE, "Invalid Namespace or Format"),
     (Status::COMMAND_SEQUENCE_ERROR, "Command Sequence Error"),
     (Status::INVALID_SGL_SEGMENT, "Invalid SGL Segment Descriptor"),
     (Status::INVALID_SGL_COUNT, "Invalid Number of SGL Descriptors"),
     (Status::DATA_SGL_LENGTH_INVALID, "Data SGL Length Invalid"),
     (Status::SGL_TYPE_INVALID, "SGL Descriptor Type Invalid"),
+    (Status::ATOMIC_WRITE_UNIT_EXCEEDED, "Atomic Write Unit Exceeded"),
     (Status::SGL_OFFSET_INVALID, "SGL Offset Invalid"),
     (Status::HOST_ID_INCONSISTENT, "Host Identifier Inconsistent Format"),
     (Status::KEEP_ALIVE_EXPIRED, "Keep Alive Timer Expired"),
@@ -254,7 +263,7 @@ mod tests {
     /// Base 2.1, Generic Command Status Values; KV 1.0d, the same for the KV command set; NVM
     /// 1.1 and ZNS 1.1a, their command specific values (type 1); Base 2.1, Media and Data
     /// Integrity Errors (type 2) and Path Related Status (type 3).
-    const SPECIFIED: [(u16, &str); 67] = [
+    const SPECIFIED: [(u16, &str); 70] = [
         (0x00, "Successful Completion"),
         (0x01, "Invalid Command Opcode"),
         (0x02, "Invalid Field in Command"),
@@ -263,12 +272,15 @@ mod tests {
         (0x06, "Internal Error"),
         (0x07, "Command Abort Requested"),
         (0x08, "Command Aborted due to SQ Deletion"),
+        (0x09, "Command Aborted due to Failed Fused Command"),
+        (0x0a, "Command Aborted due to Missing Fused Command"),
         (0x0b, "Invalid Namespace or Format"),
         (0x0c, "Command Sequence Error"),
         (0x0d, "Invalid SGL Segment Descriptor"),
         (0x0e, "Invalid Number of SGL Descriptors"),
         (0x0f, "Data SGL Length Invalid"),
         (0x11, "SGL Descriptor Type Invalid"),
+        (0x14, "Atomic Write Unit Exceeded"),
         (0x16, "SGL Offset Invalid"),
         (0x18, "Host Identifier Inconsistent Format"),
         (0x19, "Keep Alive Timer Expired"),

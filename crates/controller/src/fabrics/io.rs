@@ -2,6 +2,7 @@ use crate::completion::Outcome;
 use crate::fabrics::member::Member;
 use crate::fabrics::pair::Pair;
 use crate::fabrics::slots::Ticket;
+use crate::fused;
 use crate::host_queue::{Capsule, IN_CAPSULE_BYTES_MAX};
 use crate::io_command::{self, Counted};
 use crate::namespace::Namespace;
@@ -9,6 +10,8 @@ use crate::queue::Submission;
 use crate::span::TRANSFER_BYTES_MAX;
 use base::{Buf, Nanos};
 use spec::{Command, DataPointer, Opcode, Status, Transfer};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,12 +19,48 @@ impl Pair {
     /// Has the device execute an I/O command.
     pub(crate) fn start(self: &Rc<Self>, member: &Member, ticket: Ticket, capsule: Capsule) {
         member.rights.standing.hear();
-        match decode(member, capsule) {
+        match decode(member, capsule, false) {
             Ok(job) => self.workers.give(self, ticket, job),
             Err(status) => {
                 let pair = self.clone();
                 clock::spawn(async move { pair.answer(ticket, Outcome::of(status)) });
             }
+        }
+    }
+
+    /// Has the device execute two I/O commands as one operation, whose tickets these are.
+    pub(crate) fn start_fused(
+        self: &Rc<Self>,
+        member: &Member,
+        tickets: [Ticket; 2],
+        capsules: [Capsule; 2],
+    ) {
+        member.rights.standing.hear();
+        let (pair, jobs) = (self.clone(), decode_fused(member, capsules));
+        clock::spawn(async move {
+            match jobs {
+                Ok(jobs) => pair.execute_fused(tickets, jobs).await,
+                Err(statuses) => {
+                    for (ticket, status) in tickets.into_iter().zip(statuses) {
+                        pair.answer(ticket, Outcome::of(status));
+                    }
+                }
+            }
+        });
+    }
+
+    async fn execute_fused(&self, tickets: [Ticket; 2], [first, second]: [Job; 2]) {
+        let member = self.member().expect("a pair that is given jobs executes them");
+        let device = &member.device;
+        let (_, second, second_begun) = second.begin(member, tickets[1]);
+        let (namespace, first, first_begun) = first.begin(member, tickets[0]);
+        let outcomes = {
+            let mut work = pin!(device.execute_fused(Some(namespace), [first, second]));
+            poll_fn(|context| device.poll_inside(work.as_mut(), context)).await
+        };
+        let begun = [first_begun, second_begun];
+        for ((ticket, begun), outcome) in tickets.into_iter().zip(begun).zip(outcomes) {
+            self.done(member, ticket, begun, outcome);
         }
     }
 
@@ -86,13 +125,33 @@ impl Job {
     }
 }
 
-/// Decodes an I/O command as far as the fabric is concerned.
+/// Decodes two I/O commands that are next to each other: what both are, or how they end.
+fn decode_fused(member: &Member, [first, second]: [Capsule; 2]) -> Result<[Job; 2], [Status; 2]> {
+    let Member { rights, device } = member;
+    if rights.standing.takes_commands()
+        && let Some(namespace) = device.namespace_of(first.command.nsid(), &rights.host)
+    {
+        fused::check(&namespace, &first.command, &second.command).map_err(|status| [status; 2])?;
+    }
+    match [decode(member, first, true), decode(member, second, true)] {
+        [Ok(first), Ok(second)] => Ok([first, second]),
+        [Err(status), _] => Err(fused::failed(0, status)),
+        [Ok(_), Err(status)] => Err(fused::failed(1, status)),
+    }
+}
+
+/// Decodes an I/O command as far as the fabric is concerned. `is_beside` says whether the other
+/// command of its fused operation came with it; without that, its data was not asked for.
 #[inline]
-fn decode(Member { rights, device }: &Member, capsule: Capsule) -> Result<Job, Status> {
+fn decode(
+    Member { rights, device }: &Member,
+    capsule: Capsule,
+    is_beside: bool,
+) -> Result<Job, Status> {
     if !rights.standing.takes_commands() {
         return Err(Status::COMMAND_SEQUENCE_ERROR);
     }
-    let Capsule { command, data } = capsule;
+    let Capsule { command, data, .. } = capsule;
     let namespace = device.namespace_of(command.nsid(), &rights.host);
     let Some(namespace) = namespace else {
         let is_known = io_command::is_known(command.opcode());
@@ -100,8 +159,8 @@ fn decode(Member { rights, device }: &Member, capsule: Capsule) -> Result<Job, S
     };
     let what = io_command::find(namespace.command_set(), command.opcode());
     let what = what.ok_or(Status::INVALID_OPCODE)?;
-    if command.is_fused() {
-        return Err(Status::INVALID_FIELD);
+    if command.is_fused() && !is_beside {
+        return Err(fused::refusal_alone(&namespace, &command));
     }
     if is_store(&namespace, &command) && command.size() > rights.value_bytes {
         return Err(Status::INVALID_VALUE_SIZE);

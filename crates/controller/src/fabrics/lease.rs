@@ -49,7 +49,7 @@ impl LeasedQueue {
 
     /// As [`crate::HostQueue::submit`]. Returns what is for the device's reactor.
     #[must_use]
-    pub fn submit(&self, capsule: Capsule) -> Option<Capsule> {
+    pub fn submit(&self, mut capsule: Capsule) -> Option<Capsule> {
         let pair = &self.pair;
         if pair.is_over() {
             return None;
@@ -57,6 +57,14 @@ impl LeasedQueue {
         if is_fabrics(&capsule) {
             pair.move_head();
             return Some(capsule);
+        }
+        if let Some(second) = capsule.second.take() {
+            let capsules = [capsule, *second];
+            match (pair.admit_both(&capsules), pair.member()) {
+                (Some(tickets), Some(member)) => pair.start_fused(member, tickets, capsules),
+                _ => self.overrun(),
+            }
+            return None;
         }
         match (pair.admit(&capsule.command), pair.member()) {
             (Some(ticket), Some(member)) => pair.start(member, ticket, capsule),

@@ -111,6 +111,11 @@ impl Pair {
         ticket
     }
 
+    /// The two commands of a fused operation have arrived.
+    pub(crate) fn admit_both(&self, [first, second]: &[Capsule; 2]) -> Option<[Ticket; 2]> {
+        Some([self.admit(&first.command)?, self.admit(&second.command)?])
+    }
+
     /// A command has arrived that is answered elsewhere, or here.
     #[inline]
     pub(crate) fn move_head(&self) {

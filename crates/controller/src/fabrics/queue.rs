@@ -63,18 +63,18 @@ impl fmt::Debug for FabricQueue {
 }
 
 impl HostQueue for FabricQueue {
-    fn submit(&self, capsule: Capsule) {
+    fn submit(&self, mut capsule: Capsule) {
         let (queue, pair) = (&self.0, &self.0.pair);
         if pair.is_over() {
             return;
         }
+        if let Some(second) = capsule.second.take() {
+            return queue.submit_fused([capsule, *second]);
+        }
         let Some(ticket) = pair.admit(&capsule.command) else { return queue.overrun() };
         match pair.member() {
             Some(member) if !is_fabrics(&capsule) => pair.start(member, ticket, capsule),
-            _ => {
-                let queue = queue.clone();
-                clock::spawn(async move { queue.run(ticket, &capsule) });
-            }
+            _ => queue.spawn(ticket, capsule),
         }
     }
 
@@ -99,6 +99,24 @@ impl Queue {
             }
             queue.pair.responses.end();
         });
+    }
+
+    /// Two commands that are a fused operation, if the queue is one for I/O.
+    fn submit_fused(self: &Rc<Self>, capsules: [Capsule; 2]) {
+        let Some(tickets) = self.pair.admit_both(&capsules) else { return self.overrun() };
+        match self.pair.member() {
+            Some(member) => self.pair.start_fused(member, tickets, capsules),
+            None => {
+                for (ticket, capsule) in tickets.into_iter().zip(capsules) {
+                    self.spawn(ticket, capsule);
+                }
+            }
+        }
+    }
+
+    fn spawn(self: &Rc<Self>, ticket: Ticket, capsule: Capsule) {
+        let queue = self.clone();
+        clock::spawn(async move { queue.run(ticket, &capsule) });
     }
 
     fn run(self: &Rc<Self>, ticket: Ticket, capsule: &Capsule) {

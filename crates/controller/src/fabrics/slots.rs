@@ -20,6 +20,8 @@ enum State {
     Free,
     /// Somebody waits for the answer.
     Awaited,
+    /// The same of a part of a fused operation, of which no part can be aborted alone.
+    Fused,
     /// Under way, and nobody waits any more.
     Detached,
 }
@@ -52,7 +54,8 @@ impl Slots {
             nsid: command.nsid(),
             opcode: command.opcode(),
         };
-        let taken = Slot { ticket, state: State::Awaited };
+        let state = if command.is_fused() { State::Fused } else { State::Awaited };
+        let taken = Slot { ticket, state };
         match self.all.get_mut(usize::from(slot)) {
             Some(free) => *free = taken,
             None => self.all.push(taken),
@@ -70,7 +73,7 @@ impl Slots {
         if state == State::Detached {
             self.detached -= 1;
         }
-        state == State::Awaited
+        state != State::Detached
     }
 
     /// Lets nobody await the command of this id any more, if there is one and no more than `most`
@@ -113,6 +116,14 @@ mod tests {
         assert!(slots.take(&command(9), 2).is_none());
         assert!(slots.give_back(first));
         assert!(slots.take(&command(9), 2).is_some());
+    }
+
+    #[test]
+    fn a_part_of_a_fused_operation_is_not_detached() {
+        let mut slots = Slots::default();
+        let part = slots.take(&command(7).with_fuse(spec::Fuse::First), 2).unwrap();
+        assert!(slots.detach(7, 9).is_none());
+        assert!(slots.give_back(part), "its answer is awaited");
     }
 
     #[test]

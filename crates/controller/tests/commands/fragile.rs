@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) struct Fragile<M> {
     inner: M,
-    next: Mutex<Option<Error>>,
+    /// How many more things are asked of the medium until one fails, and how.
+    next: Mutex<Option<(u32, Error)>>,
     flushes: AtomicU32,
 }
 
@@ -22,7 +23,12 @@ impl<M> Fragile<M> {
 
     /// Makes the next thing that is asked of the medium fail.
     pub(crate) fn fail_next(&self, error: Error) {
-        *self.next.lock().expect("one thread") = Some(error);
+        self.fail_nth(1, error);
+    }
+
+    /// Makes the `nth` thing that is asked of the medium fail, from 1 on.
+    pub(crate) fn fail_nth(&self, nth: u32, error: Error) {
+        *self.next.lock().expect("one thread") = Some((nth, error));
     }
 
     pub(crate) fn flushes(&self) -> u32 {
@@ -33,9 +39,13 @@ impl<M> Fragile<M> {
         &'a self,
         ask: impl FnOnce(&'a M) -> LocalFuture<'a, Result<T, Error>>,
     ) -> LocalFuture<'a, Result<T, Error>> {
-        match self.next.lock().expect("one thread").take() {
-            Some(error) => Box::pin(ready(Err(error))),
-            None => ask(&self.inner),
+        let mut next = self.next.lock().expect("one thread");
+        match next.take() {
+            Some((1, error)) => Box::pin(ready(Err(error))),
+            later => {
+                *next = later.map(|(nth, error)| (nth - 1, error));
+                ask(&self.inner)
+            }
         }
     }
 }

@@ -3,7 +3,9 @@
 mod any_bytes;
 mod block;
 mod fragile;
+mod fused;
 mod host;
 mod kv;
+mod slow;
 mod traced;
 mod zoned;

@@ -14,7 +14,7 @@ use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
 use reactor::Reactor;
 use spec::{
     AddressFamily, Command, Completion, Configuration, ConnectAttributes, ConnectData, DataPointer,
-    Property, Status, StoreOptions, Text, Transfer,
+    Fuse, Property, Status, StoreOptions, Text, Transfer,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -274,7 +274,40 @@ impl Line {
 
     /// Sends a command as it is.
     pub(crate) fn send_capsule(&self, command: Command, data: &[u8]) {
-        self.queue.submit(Capsule { command, data: Buf::copy_from(data) });
+        self.queue.submit(Capsule::new(command, Buf::copy_from(data)));
+    }
+
+    /// Sends two commands side by side, and returns their ids.
+    pub(crate) fn send_fused(&self, commands: [Command; 2], data: [&[u8]; 2]) -> [u16; 2] {
+        let ids = [0, 1].map(|at| self.next_id.get() + at);
+        self.next_id.set(self.next_id.get() + 2);
+        let [first, second] = [0, 1].map(|at| {
+            let command = commands[at].with_command_id(ids[at]);
+            let pointer = DataPointer::Transport { len: len(data[at]) };
+            let command =
+                if command.uses_sgl() { command } else { command.with_data_pointer(pointer) };
+            Capsule::new(command, Buf::copy_from(data[at]))
+        });
+        let first = Capsule { command: first.command.with_fuse(Fuse::First), ..first };
+        let second = Capsule { command: second.command.with_fuse(Fuse::Second), ..second };
+        self.queue.submit(Capsule::fused(first, second));
+        ids
+    }
+
+    /// The responses to two commands side by side, which come in their order.
+    pub(crate) async fn answer_fused(
+        &self,
+        commands: [Command; 2],
+        data: [&[u8]; 2],
+    ) -> [Response; 2] {
+        let ids = self.send_fused(commands, data);
+        let mut responses = Vec::new();
+        for id in ids {
+            let response = self.next().await.expect("the connection is there");
+            assert_eq!(response.entry.command_id(), id);
+            responses.push(response);
+        }
+        responses.try_into().expect("there are two")
     }
 
     /// Sends what a real host sent, byte by byte.

@@ -47,6 +47,11 @@ fn a_controller_says_what_hosts_of_fabrics_check() {
         assert_eq!(u16_at(&bytes, 514), 1_024, "MAXCMD");
         assert_eq!((u32_at(&bytes, 516), u32_at(&bytes, 540)), (1_024, 1_024), "NN and MNAN");
         assert_eq!(u16_at(&bytes, 520), 0b1_1001_1101, "ONCS: Compare to Copy");
+        assert_eq!(
+            (u16_at(&bytes, 522), u16_at(&bytes, 532)),
+            (1, 0),
+            "FUSES, and ACWU of 1 block"
+        );
         // Linux gives up the way to namespaces if one of these is missing.
         assert_ne!(bytes[76] & 1 << 3, 0, "CMIC: ANA");
         assert_eq!((bytes[342] > 0, bytes[343] & 1), (true, 1), "ANATT and ANACAP");

@@ -9,6 +9,7 @@ mod events;
 mod features;
 #[path = "../commands/fragile.rs"]
 mod fragile;
+mod fused;
 mod host;
 mod hostile;
 mod identify;

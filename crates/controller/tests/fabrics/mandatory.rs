@@ -204,6 +204,17 @@ fn each_controller_has_its_log_pages_and_no_others() {
     });
 }
 
+#[test]
+fn only_controllers_with_blocks_have_fused_operations() {
+    run(async |world| {
+        for kind in controllers(&world).await {
+            let controller = kind.admin.read(Command::identify(Cns::CONTROLLER, 0)).await;
+            let expected = u8::from(kind.sets.contains(&CommandSet::NVM));
+            assert_eq!(controller[522..524], [expected, 0], "FUSES {}", kind.name);
+        }
+    });
+}
+
 /// Value, and who has it. Of namespaces, those from 10h to 1Bh are for Namespace Management.
 const STRUCTURES: [(u8, Of); 16] = [
     (0x00, Of::Io),

@@ -5,8 +5,8 @@ use controller::Rules;
 use media::{Error, ExtentId, PageId};
 use spec::{
     AdminOpcode, Command, CommandSet, Configuration, ConnectAttributes, ConnectData,
-    ControllerList, CopyRange, DataPointer, Feature, FormatOptions, IdentifyNamespace, LogPage,
-    NamespaceAttachment, SanitizeOptions, Status, StoreOptions, ZoneSendAction,
+    ControllerList, CopyRange, DataPointer, Feature, FormatOptions, Fuse, IdentifyNamespace,
+    LogPage, NamespaceAttachment, SanitizeOptions, Status, StoreOptions, ZoneSendAction,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -290,6 +290,9 @@ impl Scene {
                 self.world.log.fail_next(UNRECOVERED);
                 io.status(Command::retrieve(KV, b"key", 5)).await
             }
+            Status::FAILED_FUSED_COMMAND => self.exchanged(1).await,
+            Status::MISSING_FUSED_COMMAND => sent(io, write.with_fuse(Fuse::Second), &block).await,
+            Status::ATOMIC_WRITE_UNIT_EXCEEDED => self.exchanged(2).await,
             Status::LBA_OUT_OF_RANGE => io.status(Command::read(BLOCK, 100, 1)).await,
             Status::COMPARE_FAILURE => sent(io, Command::compare(BLOCK, 0, 1), &block).await,
             Status::COMMAND_SIZE_LIMIT_EXCEEDED => {
@@ -310,6 +313,15 @@ impl Scene {
             }
             _ => return None,
         })
+    }
+
+    /// How the Write of a Compare and Write of so many blocks ends, which compares with what is not
+    /// there.
+    async fn exchanged(&self, blocks: u32) -> Status {
+        let data = vec![7; blocks as usize * 4_096];
+        let commands = [Command::compare(BLOCK, 0, blocks), Command::write(BLOCK, 0, blocks)];
+        let [_, written] = self.io.answer_fused(commands, [&data, &data]).await;
+        written.entry.status()
     }
 
     /// Zones have 12 blocks each and start 16 apart; two may be open, and three active.

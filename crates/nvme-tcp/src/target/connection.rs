@@ -223,7 +223,7 @@ impl<S: Stream> Connection<S> {
     pub(super) fn submit(&self, command: Command, data: Buf) {
         let queue = self.state.borrow().queue.clone();
         if let Some(queue) = queue {
-            queue.submit(Capsule { command, data });
+            queue.submit(Capsule::new(command, data));
         }
     }
 

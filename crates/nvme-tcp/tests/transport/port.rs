@@ -61,7 +61,7 @@ impl HostQueue for Queue {
 
 impl Queue {
     async fn run(self, capsule: Capsule) {
-        let Capsule { command, data } = capsule;
+        let Capsule { command, data, .. } = capsule;
         let shelf = &self.shelf;
         clock::sleep(shelf.delay.get(), Stage::Queue).await;
         let mut status = Status::SUCCESS;

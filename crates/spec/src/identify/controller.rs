@@ -261,6 +261,8 @@ impl IdentifyController {
     pub const VERIFY: u16 = 1 << 7;
     /// Of `optional_commands`: Copy (CPYS).
     pub const COPY: u16 = 1 << 8;
+    /// Of `fused_operations`: Compare and Write (FCWS).
+    pub const COMPARE_AND_WRITE: u16 = 1 << 0;
     /// Of `volatile_write_cache`: there is one.
     pub const WRITE_CACHE: u8 = 1 << 0;
     /// Of `volatile_write_cache`: a Flush of namespace `FFFFFFFFh` flushes all.

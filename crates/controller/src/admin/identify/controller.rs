@@ -3,10 +3,11 @@ use crate::admin::events::{DISCOVERY_EVENTS, REQUESTS_MAX, STORAGE_EVENTS};
 use crate::admin::health::{CRITICAL_TEMPERATURE, WARNING_TEMPERATURE};
 use crate::admin::sanitize::CAPABILITIES as SANITIZE_CAPABILITIES;
 use crate::fabrics::{Association, ERRORS_KEPT, KEEP_ALIVE_GRANULARITY, Subsystem, VERSION};
+use crate::fused::BLOCKS_MAX;
 use crate::host_queue::IN_CAPSULE_BYTES_MAX;
 use crate::namespace::NAMESPACES_MAX;
 use crate::span::TRANSFER_BYTES_MAX;
-use spec::{ControllerType, IdentifyController, QualifiedName, Text};
+use spec::{CommandSet, ControllerType, IdentifyController, QualifiedName, Text};
 
 /// MDTS, in units of the smallest memory page.
 const TRANSFER_MAX_LOG2: u8 = (TRANSFER_BYTES_MAX / 4_096).ilog2().to_le_bytes()[0];
@@ -64,6 +65,12 @@ pub(super) fn of_storage(subsystem: &Subsystem, association: &Association) -> Id
         } else {
             NO_FLUSH_ALL
         },
+        fused_operations: if subsystem.command_sets().contains(&CommandSet::NVM) {
+            IdentifyController::COMPARE_AND_WRITE.into()
+        } else {
+            0.into()
+        },
+        atomic_compare_write: (BLOCKS_MAX - 1).into(),
         subsystem: QualifiedName::new(subsystem.nqn()),
         command_capsule_size: ((64 + IN_CAPSULE_BYTES_MAX) / 16).into(),
         response_capsule_size: 1.into(),

@@ -1,0 +1,132 @@
+use crate::span::Span;
+use clock::{Held, Rank, Stage, TaskId};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Keeps commands that write from blocks that a fused operation compares and writes: many may write
+/// blocks at a time, and one operation alone may do both.
+///
+/// Each task holds one span at a time, and they are had first come first served. So no two wait for
+/// each other.
+#[derive(Debug, Default)]
+pub(crate) struct SpanLocks(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    claims: Vec<Option<Claim>>,
+    free: Vec<usize>,
+    /// Those that are not held, by their places, in order.
+    waiting: VecDeque<usize>,
+    /// How many claims are exclusive. Without any, nothing waits.
+    exclusive: usize,
+}
+
+/// Blocks of a namespace that a command has, or waits for.
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    nsid: u32,
+    span: Span,
+    is_exclusive: bool,
+    task: TaskId,
+    is_held: bool,
+}
+
+/// Blocks that are held until this drops.
+#[derive(Debug)]
+pub(crate) struct HeldSpan<'a> {
+    locks: &'a SpanLocks,
+    place: usize,
+    _rank: Held,
+}
+
+impl Claim {
+    fn excludes(&self, other: &Self) -> bool {
+        (self.is_exclusive || other.is_exclusive)
+            && self.nsid == other.nsid
+            && self.span.overlaps(other.span)
+    }
+}
+
+impl SpanLocks {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no fused operation has a block of `span`. Others may write the blocks too.
+    #[inline]
+    pub(crate) async fn share(&self, nsid: u32, span: Span) -> HeldSpan<'_> {
+        self.hold(nsid, span, false).await
+    }
+
+    /// Waits until no other command writes a block of `span`.
+    pub(crate) async fn exclude(&self, nsid: u32, span: Span) -> HeldSpan<'_> {
+        self.hold(nsid, span, true).await
+    }
+
+    #[inline]
+    async fn hold(&self, nsid: u32, span: Span, is_exclusive: bool) -> HeldSpan<'_> {
+        let task = clock::current();
+        let claim = Claim { nsid, span, is_exclusive, task, is_held: true };
+        let (place, is_held) = self.state().add(claim);
+        if !is_held {
+            clock::park(Rank::Blocks, Stage::Latch).await;
+        }
+        HeldSpan { locks: self, place, _rank: Held::new(Rank::Blocks) }
+    }
+}
+
+impl State {
+    /// Adds a claim, which is held at once if none excludes it. Returns its place.
+    #[inline]
+    fn add(&mut self, mut claim: Claim) -> (usize, bool) {
+        self.exclusive += usize::from(claim.is_exclusive);
+        claim.is_held = self.exclusive == 0
+            || !self.claims.iter().flatten().any(|other| other.excludes(&claim));
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.claims.push(None);
+            self.claims.len() - 1
+        });
+        self.claims[place] = Some(claim);
+        if !claim.is_held {
+            self.waiting.push_back(place);
+        }
+        (place, claim.is_held)
+    }
+
+    #[inline]
+    fn remove(&mut self, place: usize) {
+        let claim = self.claims[place].take().expect("a claim is there while it is held");
+        self.free.push(place);
+        if self.exclusive > 0 {
+            self.exclusive -= usize::from(claim.is_exclusive);
+            self.grant();
+        }
+    }
+
+    /// Has those go on that nothing excludes any more, neither what is held nor what waits longer.
+    fn grant(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        for place in waiting {
+            let claim = self.claim(place);
+            let waits_longer = self.waiting.iter().map(|&other| self.claim(other));
+            let held = self.claims.iter().flatten().filter(|other| other.is_held);
+            if held.copied().chain(waits_longer).any(|other| other.excludes(&claim)) {
+                self.waiting.push_back(place);
+                continue;
+            }
+            self.claims[place] = Some(Claim { is_held: true, ..claim });
+            clock::wake(claim.task);
+        }
+    }
+
+    fn claim(&self, place: usize) -> Claim {
+        self.claims[place].expect("a claim that waits is there")
+    }
+}
+
+impl Drop for HeldSpan<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.locks.state().remove(self.place);
+    }
+}
