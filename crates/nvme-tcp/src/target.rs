@@ -4,6 +4,7 @@ mod admission;
 mod budget;
 mod connection;
 mod deadline;
+mod fused;
 mod reader;
 mod transfers;
 mod writer;

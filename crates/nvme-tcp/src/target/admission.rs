@@ -34,6 +34,14 @@ impl Need {
         }
     }
 
+    /// Bytes that the host has to be asked for.
+    pub(super) fn data(self) -> u32 {
+        match self {
+            Self::Data(len) => len,
+            Self::Nothing | Self::Room(_) => 0,
+        }
+    }
+
     fn charge(self) -> u64 {
         match self {
             Self::Data(len) | Self::Room(len) if len >= LARGE => len.into(),

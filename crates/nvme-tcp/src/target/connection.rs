@@ -1,12 +1,14 @@
 use super::admission::{Admission, Need};
 use super::deadline::Deadline;
+use super::fused::{Arrived, Brought, FusedCommands, Ready};
 use super::transfers::Transfers;
 use super::{Budget, COMMANDS_MAX, Config, Ended, PATIENCE};
 use crate::framing::Outbox;
 use crate::pdu::{C2hData, CapsuleResp, CommonHeader, R2t, Side};
+use base::limits::VALUE_BYTES_MAX;
 use base::{Buf, Nanos};
 use clock::Bell;
-use controller::{Capsule, HostQueue, Response, Responses};
+use controller::{Capsule, HostQueue, Ordered, Response, Responses};
 use net::Stream;
 use spec::{Command, Completion, Status};
 use std::cell::{Cell, RefCell};
@@ -49,6 +51,7 @@ pub(super) struct Connection<S> {
 pub(super) struct State {
     pub(super) outbox: Outbox,
     pub(super) transfers: Transfers,
+    fused: FusedCommands,
     pub(super) admission: Admission,
     /// `None` before the `ICReq`, and when it was closed.
     pub(super) queue: Option<Rc<dyn HostQueue>>,
@@ -78,6 +81,7 @@ impl<S: Stream> Connection<S> {
             state: RefCell::new(State {
                 outbox,
                 transfers: Transfers::default(),
+                fused: FusedCommands::default(),
                 admission,
                 queue: None,
                 commands: 0,
@@ -183,6 +187,7 @@ impl<S: Stream> Connection<S> {
         let mut state = self.state.borrow_mut();
         state.outbox = Outbox::new(Side::Controller, self.config.counters.clone());
         state.transfers = Transfers::default();
+        state.fused = FusedCommands::default();
         state.admission.clear();
     }
 
@@ -200,9 +205,89 @@ impl<S: Stream> Connection<S> {
         self.room.wait().await;
     }
 
+    /// Takes the next command of the host, in the order of their capsules.
+    #[inline]
+    pub(super) fn arrive(&self, command: Command, brought: Brought) {
+        let is_normal = !command.is_fused() && !self.state.borrow().fused.order.is_waiting();
+        if is_normal {
+            return self.take_alone(command, brought);
+        }
+        self.arrive_in_order(command, brought);
+    }
+
+    /// The same where this command, or the one before it, may be a part of a fused operation.
+    fn arrive_in_order(&self, command: Command, brought: Brought) {
+        let it = Arrived { command, brought };
+        let (missed, ordered) = self.state.borrow_mut().fused.order.take(&command, it);
+        if let Some(first) = missed {
+            self.submit_part(first);
+        }
+        match ordered {
+            Ordered::Waits => {}
+            Ordered::Alone(it) if command.is_fused() => self.submit_part(it),
+            Ordered::Alone(it) => self.take_alone(it.command, it.brought),
+            Ordered::Fused(first, second) => self.begin_fused([first, second]),
+        }
+    }
+
+    /// Takes a command that has nothing to do with others.
+    #[inline]
+    fn take_alone(&self, command: Command, brought: Brought) {
+        match brought {
+            Brought::Nothing => self.begin(command),
+            Brought::Data(data) => self.submit(command, data),
+            Brought::Damaged => self.refuse(&command, Status::TRANSIENT_TRANSPORT_ERROR),
+        }
+    }
+
+    /// Gives the queue a part of a fused operation whose other one is missing, which it refuses: it
+    /// needs no data for that.
+    fn submit_part(&self, Arrived { command, brought }: Arrived) {
+        match brought {
+            Brought::Data(data) => self.submit(command, data),
+            Brought::Nothing => self.submit(command, Buf::phantom(0, 0)),
+            Brought::Damaged => self.refuse(&command, Status::TRANSIENT_TRANSPORT_ERROR),
+        }
+    }
+
+    /// Starts both commands of a fused operation. Where they move more than one command may, the
+    /// host is not asked for data, and the queue refuses them. So the first of them can wait for
+    /// the second while it has a part of the budget.
+    fn begin_fused(&self, commands: [Arrived; 2]) {
+        let needs = commands.each_ref().map(|it| match it.brought {
+            Brought::Nothing => Need::of(&it.command),
+            Brought::Data(_) | Brought::Damaged => Need::Nothing,
+        });
+        let asked: u32 = needs.iter().map(|need| need.data()).sum();
+        self.state.borrow_mut().fused.expect(commands.each_ref().map(|it| it.command));
+        for (it, need) in commands.into_iter().zip(needs) {
+            match need {
+                Need::Data(_) if asked <= VALUE_BYTES_MAX => self.begin(it.command),
+                _ => self.fill(it.command, it.brought),
+            }
+        }
+    }
+
+    /// The data of a command has come that the host was asked for.
+    pub(super) fn fill(&self, command: Command, brought: Brought) {
+        if !command.is_fused() {
+            return self.take_alone(command, brought);
+        }
+        let ready = self.state.borrow_mut().fused.fill(&command, brought);
+        match ready {
+            None => {}
+            Some(Ready::Start(capsule)) => self.give(capsule),
+            Some(Ready::Refuse(parts)) => {
+                for (command, status) in parts {
+                    self.refuse(&command, status);
+                }
+            }
+        }
+    }
+
     /// Starts a command that needs no data that has come with it, when it may.
     #[inline]
-    pub(super) fn begin(&self, command: Command) {
+    fn begin(&self, command: Command) {
         let need = Need::of(&command);
         if self.state.borrow_mut().admission.admit(&command, need) {
             self.start(command, need);
@@ -220,18 +305,23 @@ impl<S: Stream> Connection<S> {
 
     /// Gives a command to the queue, with all that it needs.
     #[inline]
-    pub(super) fn submit(&self, command: Command, data: Buf) {
+    fn submit(&self, command: Command, data: Buf) {
+        self.give(Capsule::new(command, data));
+    }
+
+    #[inline]
+    fn give(&self, capsule: Capsule) {
         let queue = self.state.borrow().queue.clone();
         if let Some(queue) = queue {
-            queue.submit(Capsule::new(command, data));
+            queue.submit(capsule);
         }
     }
 
-    /// Answers a command whose data did not agree with its digest. It never comes to the queue, so
-    /// SQHD is that of the queue's last response: the host may send it again.
-    pub(super) fn refuse_data(&self, command: &Command) {
+    /// Answers a command whose data did not agree with its digest, or whose fused operation has
+    /// such data. It never comes to the queue, so SQHD is that of the queue's last response: the
+    /// host may send it again.
+    fn refuse(&self, command: &Command, status: Status) {
         let mut state = self.state.borrow_mut();
-        let status = Status::TRANSIENT_TRANSPORT_ERROR;
         let entry = Completion::new(command.command_id(), status, 0);
         let entry = entry.with_queue(state.queue_head, 0);
         state.respond(Response { entry, data: Buf::phantom(0, 0), may_elide: false });

@@ -1,5 +1,6 @@
 use super::admission::in_capsule;
 use super::connection::{Connection, Course, Door};
+use super::fused::Brought;
 use super::{Ended, H2C_DATA_MAX, PATIENCE};
 use crate::framing::{Arrival, Fault, Inbox, Read, Terms};
 use crate::pdu::{FatalError, H2cData, Header, IcReq, IcResp, Side};
@@ -210,7 +211,7 @@ impl<S: Stream> Reader<S> {
             return Err(Fault::of(FatalError::SEQUENCE));
         }
         if data_len == 0 {
-            self.connection.begin(command);
+            self.connection.arrive(command, Brought::Nothing);
         } else {
             self.pending = Pending::Capsule(command);
             self.inbox.keep();
@@ -231,12 +232,10 @@ impl<S: Stream> Reader<S> {
             panic!("the data of capsules is kept");
         };
         if !is_intact {
-            return self.connection.refuse_data(&command);
+            return self.connection.arrive(command, Brought::Damaged);
         }
-        match in_capsule(&command, &data) {
-            Some(data) => self.connection.submit(command, data),
-            None => self.connection.begin(command),
-        }
+        let brought = in_capsule(&command, &data).map_or(Brought::Nothing, Brought::Data);
+        self.connection.arrive(command, brought);
     }
 
     fn take_data(&mut self, data: &H2cData) -> Result<(), Fault> {
@@ -255,10 +254,8 @@ impl<S: Stream> Reader<S> {
         };
         let done = self.connection.state.borrow_mut().transfers.filled(tag, buf, is_intact);
         if let Some(done) = done {
-            match done.data {
-                Some(data) => self.connection.submit(done.command, data),
-                None => self.connection.refuse_data(&done.command),
-            }
+            let brought = done.data.map_or(Brought::Damaged, Brought::Data);
+            self.connection.fill(done.command, brought);
         }
     }
 

@@ -8,6 +8,7 @@ mod data;
 mod data_digest;
 mod endings;
 mod framing;
+mod fused;
 mod host;
 mod in_capsule;
 mod layouts;

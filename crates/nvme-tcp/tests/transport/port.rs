@@ -17,6 +17,8 @@ pub(crate) struct Shelf {
     pub(crate) values: RefCell<VecDeque<Buf>>,
     /// Ids of the commands that came, in order.
     pub(crate) came: RefCell<Vec<u16>>,
+    /// Ids of those that came as one operation.
+    pub(crate) fused: RefCell<Vec<(u16, u16)>>,
     /// Bytes that came with the commands, and those that were or will be returned to them.
     pub(crate) moved: Cell<u64>,
     pub(crate) queues: Cell<usize>,
@@ -44,8 +46,14 @@ impl Port for Door {
 }
 
 impl HostQueue for Queue {
-    fn submit(&self, capsule: Capsule) {
+    fn submit(&self, mut capsule: Capsule) {
         let shelf = &self.shelf;
+        if let Some(second) = capsule.second.take() {
+            let ids = (capsule.command.command_id(), second.command.command_id());
+            shelf.fused.borrow_mut().push(ids);
+            self.submit(capsule);
+            return self.submit(*second);
+        }
         shelf.came.borrow_mut().push(capsule.command.command_id());
         shelf.under_way.set(shelf.under_way.get() + 1);
         let queue = self.clone();
