@@ -3,14 +3,16 @@ use crate::error::Error;
 use crate::reads::Reads;
 use controller::{Completion, Completions, Queue, Submission};
 use net::Stream;
-use spec::Status;
+use spec::{Fuse, Status};
 use std::cell::Cell;
 use std::rc::Rc;
 
 /// I/O queues on one or more connections, as one, for commands that read as its [`Reads`] say.
 /// Clones are handles on the same.
 ///
-/// A long key completes with Invalid Field: there is no way for it over NVMe/TCP. Of the time
+/// A long key completes with Invalid Field: there is no way for it over NVMe/TCP. So does a part of
+/// a fused operation on connections that take one command at a time. Its two commands are submitted
+/// one after the other, and go by one connection. Of the time
 /// between submission and completion a host sees no stages: all of it is the link's.
 pub struct IoQueue<S: Stream>(Rc<Shared<S>>);
 
@@ -52,12 +54,14 @@ impl<S: Stream> Queue for IoQueue<S> {
         let Submission { command, long_key, data } = submission;
         let then = Then::Post(completions.clone());
         let request = Request::new(number, command, data, reads.of(&command), then);
-        if long_key.is_some() {
+        let at = turn.get();
+        if long_key.is_some() || command.is_fused() && connections[at].depth() < 2 {
             request.end(Status::INVALID_FIELD);
             return number;
         }
-        let at = turn.get();
-        turn.set((at + 1) % connections.len());
+        if command.fuse() != Fuse::First {
+            turn.set((at + 1) % connections.len());
+        }
         connections[at].submit(request);
         number
     }

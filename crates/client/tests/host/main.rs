@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod end_to_end;
 #[cfg(test)]
+mod fused;
+#[cfg(test)]
 mod handshake;
 #[cfg(test)]
 mod hostile;
@@ -11,5 +13,8 @@ mod hostile;
 mod io;
 #[cfg(test)]
 mod peer;
+#[cfg(test)]
+#[path = "../../../controller/tests/commands/slow.rs"]
+mod slow;
 #[cfg(test)]
 mod world;

@@ -8,7 +8,7 @@ use controller::{
     SubsystemConfig, Subsystems, TransportAddress,
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
-use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
+use media::{Blocks, BlocksShape, Memory, MemoryBlocks, Shape, Victims};
 use net::{Conditions, End, Network};
 use nvme_tcp::framing::Counters;
 use nvme_tcp::target;
@@ -40,9 +40,20 @@ pub(crate) struct World {
 
 /// Runs `test` in virtual time on a network like `conditions`.
 pub(crate) fn run<T>(seed: u64, conditions: Conditions, test: impl AsyncFnOnce(World) -> T) -> T {
+    let blocks = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
+    run_on(Arc::new(MemoryBlocks::new(blocks)), seed, conditions, test)
+}
+
+/// The same with these blocks as the other namespace.
+pub(crate) fn run_on<T>(
+    blocks: Arc<dyn Blocks>,
+    seed: u64,
+    conditions: Conditions,
+    test: impl AsyncFnOnce(World) -> T,
+) -> T {
     Reactor::new(Some(seed)).run(async {
         let network = Network::new(seed, conditions);
-        serve(&network).await;
+        serve(&network, blocks).await;
         test(World { network }).await
     })
 }
@@ -65,23 +76,29 @@ impl World {
         settings: Settings,
         queues: usize,
     ) -> (Association<End>, IoQueue<End>) {
+        self.connect_reading(settings, queues, Reads::Pairs).await
+    }
+
+    /// The same for commands that read as `reads` says.
+    pub(crate) async fn connect_reading(
+        &self,
+        settings: Settings,
+        queues: usize,
+        reads: Reads,
+    ) -> (Association<End>, IoQueue<End>) {
         let association = self.associate(settings).await;
         let mut streams = Vec::new();
         for _ in 0..queues {
             streams.push(self.stream().await);
         }
-        let queue = association.io_queue(streams, Reads::Pairs).await.unwrap();
+        let queue = association.io_queue(streams, reads).await.unwrap();
         (association, queue)
     }
 }
 
-async fn serve(network: &Network) {
+async fn serve(network: &Network, blocks: Arc<dyn Blocks>) {
     let group = Group::new();
-    let blocks = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
-    let namespaces = vec![
-        Namespace::Kv(store(group).await),
-        Namespace::Block(Arc::new(MemoryBlocks::new(blocks))),
-    ];
+    let namespaces = vec![Namespace::Kv(store(group).await), Namespace::Block(blocks)];
     let config = Config {
         group,
         link: LinkTiming { bytes_per_second: 0, transfer: Nanos::ZERO },
