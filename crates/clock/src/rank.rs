@@ -7,7 +7,7 @@ pub enum Rank {
     Free,
     /// The gate of a collector that blocks the whole controller.
     Gate,
-    /// Logical blocks that no other command may write meanwhile.
+    /// The lock of a span of logical blocks.
     Blocks,
     /// Space on the medium, room in a buffer.
     Credit,

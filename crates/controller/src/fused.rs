@@ -1,8 +1,8 @@
-//! Compare and Write, the one fused operation (Base 2.1, Fused Operations; NVM 1.1, Fused
-//! Operation): blocks are compared and then written, and no other command writes them in between.
+//! Compare and Write, the only fused operation (Base 2.1, Fused Operations; NVM 1.1, Fused
+//! Operation). It compares a block and then writes it; no other command writes it in between.
 //!
-//! Of the two commands each has a completion. What is found wrong with one before anything is done
-//! ends it with its own status, and the other one as Failed Fused Command.
+//! Each of the two commands has a completion. If one is invalid, it gets its own status and the
+//! other one Failed Fused Command, and nothing is done.
 
 use crate::completion::{Executed, Outcome};
 use crate::controller::Controller;
@@ -17,11 +17,11 @@ use smallvec::smallvec;
 use spec::{Command, Status};
 use std::sync::Arc;
 
-/// Logical blocks of a Compare and Write at most (ACWU): as many as every medium writes as one, so
-/// that no Read sees a part of it.
+/// Most logical blocks of a Compare and Write (ACWU). Every medium writes one block atomically, so
+/// no Read sees a part of the write.
 pub(crate) const BLOCKS_MAX: u16 = 1;
 
-/// Why a command that is a part of a fused operation cannot be executed without its other one.
+/// The status of a fused command whose other command is missing.
 pub(crate) fn refusal_alone(namespace: &Namespace, command: &Command) -> Status {
     let is_part = command.begins_compare_and_write() || command.ends_compare_and_write();
     if matches!(namespace, Namespace::Block(_)) && is_part {
@@ -31,8 +31,8 @@ pub(crate) fn refusal_alone(namespace: &Namespace, command: &Command) -> Status 
     }
 }
 
-/// Whether two commands, which are next to each other, are an operation that there is. What is
-/// wrong is so with both.
+/// Checks that two adjacent commands are a Compare and Write of one block. The error is the status
+/// of both.
 pub(crate) fn check(
     namespace: &Namespace,
     first: &Command,
@@ -52,7 +52,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// How both end when one of them is wrong: that one for `status`, if it is the `at`th.
+/// The statuses of both commands when the one at `at` ends with `status`.
 pub(crate) const fn failed(at: usize, status: Status) -> [Status; 2] {
     let mut both = [Status::FAILED_FUSED_COMMAND; 2];
     both[at] = status;
@@ -60,7 +60,7 @@ pub(crate) const fn failed(at: usize, status: Status) -> [Status; 2] {
 }
 
 impl Controller {
-    /// Executes two commands of a namespace as one operation. Polled inside.
+    /// Executes two adjacent commands as one operation. Polled inside.
     pub(crate) async fn execute_fused(
         &self,
         namespace: Option<Arc<Namespace>>,

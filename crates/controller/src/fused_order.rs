@@ -1,35 +1,35 @@
 use spec::{Command, Fuse};
 
-/// Finds the two commands of a fused operation in the order in which the commands of a submission
-/// queue come (Base 2.1, Fused Operations: they are next to each other).
+/// Pairs the two commands of a fused operation, which are next to each other in their submission
+/// queue (Base 2.1, Fused Operations).
 ///
-/// A Compare that says it is the first of two waits for the next command, whatever that is. So
-/// whoever sends it alone is answered when more comes.
+/// The Compare of a Compare and Write is held until the next command of the queue comes. If that is
+/// no second command, the Compare is refused then.
 #[derive(Debug)]
 pub struct FusedOrder<T> {
     first: Option<T>,
 }
 
-/// What may be done with a command that came.
+/// What to do with a command that came.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ordered<T> {
-    /// It is the first of two, and the second has not come.
+    /// It is held: its second command has not come.
     Waits,
-    /// It is nothing's part, or a part whose other one is missing.
+    /// Start it. If it is fused, its other command is missing.
     Alone(T),
-    /// It is the second, and here is the first too.
+    /// Start both as one operation: the first command and the second.
     Fused(T, T),
 }
 
 impl<T> FusedOrder<T> {
-    /// Whether a first command waits.
+    /// Whether a first command is held.
     #[inline]
     pub fn is_waiting(&self) -> bool {
         self.first.is_some()
     }
 
-    /// Takes the next command, as `it`. Returns the first command that has waited for another one,
-    /// if there is one, and what may be done with this one.
+    /// Takes the next command of the queue, as `it`. Returns a first command that is missing its
+    /// second, if one was held, and what to do with `it`.
     pub fn take(&mut self, command: &Command, it: T) -> (Option<T>, Ordered<T>) {
         match (self.first.take(), command.fuse()) {
             (Some(first), Fuse::Second) => (None, Ordered::Fused(first, it)),

@@ -15,9 +15,8 @@ pub struct Capsule {
     /// As many bytes as the command's data pointer says, if its data goes to the controller. Empty
     /// otherwise, and where the host's capsule does not have them.
     pub data: Buf,
-    /// The command that was next to this one in the submission queue, where both are a fused
-    /// operation (Base 2.1, Fused Operations). What says that it is a part of one and has no other
-    /// command is refused.
+    /// The next command of the submission queue, if both are a fused operation (Base 2.1, Fused
+    /// Operations). A fused command without it is refused.
     pub second: Option<Box<Self>>,
 }
 
@@ -28,7 +27,7 @@ impl Capsule {
         Self { command, data, second: None }
     }
 
-    /// Two commands that were next to each other, by [`FusedOrder`](crate::FusedOrder).
+    /// Two adjacent commands, paired by [`FusedOrder`](crate::FusedOrder).
     pub fn fused(first: Self, second: Self) -> Self {
         Self { second: Some(Box::new(second)), ..first }
     }

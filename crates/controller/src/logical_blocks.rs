@@ -59,7 +59,7 @@ impl LogicalBlocks for Arc<dyn Blocks> {
     }
 }
 
-/// The blocks of a namespace that fused operations may have too: what writes waits for those.
+/// The blocks of a namespace. Writes lock their blocks against fused operations.
 pub(crate) struct LockedBlocks<'a> {
     pub(crate) blocks: &'a Arc<dyn Blocks>,
     pub(crate) locks: &'a SpanLocks,

@@ -70,7 +70,7 @@ impl QueuePair {
     }
 
     /// Starts a command, and returns its number: 0, 1, 2 and so on. The first command of a fused
-    /// operation starts with the next one.
+    /// operation is held until the next submission.
     pub fn submit(&self, submission: Submission) -> u64 {
         let mut state = self.0.state.borrow_mut();
         let id = state.next_id;

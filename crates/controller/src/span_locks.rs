@@ -3,11 +3,11 @@ use clock::{Held, Rank, Stage, TaskId};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Keeps commands that write from blocks that a fused operation compares and writes: many may write
-/// blocks at a time, and one operation alone may do both.
+/// Locks spans of logical blocks: shared for commands that write, exclusive for a fused operation
+/// that compares and writes.
 ///
-/// Each task holds one span at a time, and they are had first come first served. So no two wait for
-/// each other.
+/// Locks are granted in FIFO order, and a task holds one at a time. So no two tasks wait for each
+/// other.
 #[derive(Debug, Default)]
 pub(crate) struct SpanLocks(Mutex<State>);
 
@@ -15,13 +15,13 @@ pub(crate) struct SpanLocks(Mutex<State>);
 struct State {
     claims: Vec<Option<Claim>>,
     free: Vec<usize>,
-    /// Those that are not held, by their places, in order.
+    /// The places of claims that are not granted, in FIFO order.
     waiting: VecDeque<usize>,
-    /// How many claims are exclusive. Without any, nothing waits.
+    /// Exclusive claims, granted or not. While there are none, every claim is granted at once.
     exclusive: usize,
 }
 
-/// Blocks of a namespace that a command has, or waits for.
+/// A lock that a task holds or waits for.
 #[derive(Clone, Copy, Debug)]
 struct Claim {
     nsid: u32,
@@ -31,7 +31,7 @@ struct Claim {
     is_held: bool,
 }
 
-/// Blocks that are held until this drops.
+/// A lock, held until this drops.
 #[derive(Debug)]
 pub(crate) struct HeldSpan<'a> {
     locks: &'a SpanLocks,
@@ -52,13 +52,13 @@ impl SpanLocks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no fused operation has a block of `span`. Others may write the blocks too.
+    /// Locks `span` shared: waits until no fused operation holds a block of it.
     #[inline]
     pub(crate) async fn share(&self, nsid: u32, span: Span) -> HeldSpan<'_> {
         self.hold(nsid, span, false).await
     }
 
-    /// Waits until no other command writes a block of `span`.
+    /// Locks `span` exclusively: waits until no other command holds a block of it.
     pub(crate) async fn exclude(&self, nsid: u32, span: Span) -> HeldSpan<'_> {
         self.hold(nsid, span, true).await
     }
@@ -76,7 +76,7 @@ impl SpanLocks {
 }
 
 impl State {
-    /// Adds a claim, which is held at once if none excludes it. Returns its place.
+    /// Adds a claim. Returns its place, and whether it is granted at once.
     #[inline]
     fn add(&mut self, mut claim: Claim) -> (usize, bool) {
         self.exclusive += usize::from(claim.is_exclusive);
@@ -95,7 +95,7 @@ impl State {
 
     #[inline]
     fn remove(&mut self, place: usize) {
-        let claim = self.claims[place].take().expect("a claim is there while it is held");
+        let claim = self.claims[place].take().expect("a lock is released once");
         self.free.push(place);
         if self.exclusive > 0 {
             self.exclusive -= usize::from(claim.is_exclusive);
@@ -103,7 +103,7 @@ impl State {
         }
     }
 
-    /// Has those go on that nothing excludes any more, neither what is held nor what waits longer.
+    /// Grants waiting claims that no granted claim and no earlier waiting claim excludes.
     fn grant(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         for place in waiting {
@@ -120,7 +120,7 @@ impl State {
     }
 
     fn claim(&self, place: usize) -> Claim {
-        self.claims[place].expect("a claim that waits is there")
+        self.claims[place].expect("waiting claims stay in the table")
     }
 }
 

@@ -3,24 +3,24 @@ use crate::{Command, Opcode};
 /// FUSE in bits 1:0 of a command's second byte.
 const MASK: u8 = 0b11;
 
-/// Whether a command is a part of a fused operation, and which one (Base 2.1, Fused Operation).
+/// The place of a command in a fused operation (Base 2.1, Fused Operation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Fuse {
-    /// It is a command of its own.
+    /// Not fused.
     Normal = 0b00,
-    /// The first command of two.
+    /// The first command.
     First = 0b01,
-    /// The second command of two.
+    /// The second command.
     Second = 0b10,
-    /// No command has this.
+    /// A reserved value.
     Reserved = 0b11,
 }
 
-/// Fused operations: of two commands side by side in a submission queue (Base 2.1, Fused
-/// Operations). There is one, Compare and Write (NVM 1.1, Fused Operation).
+/// Fused operations: two adjacent commands of a submission queue (Base 2.1, Fused Operations). NVM
+/// 1.1 defines one, Compare and Write.
 impl Command {
-    /// Whether it is a part of a fused operation: CDW0 bits 9:8 (FUSE).
+    /// The place in a fused operation: CDW0 bits 9:8 (FUSE).
     #[inline]
     pub fn fuse(&self) -> Fuse {
         match self.flags & MASK {
@@ -31,7 +31,7 @@ impl Command {
         }
     }
 
-    /// The same command as this part of a fused operation.
+    /// The same command at this place of a fused operation.
     #[inline]
     #[must_use]
     pub fn with_fuse(mut self, fuse: Fuse) -> Self {
@@ -39,7 +39,7 @@ impl Command {
         self
     }
 
-    /// True for a part of a fused operation, or for a reserved number in its place.
+    /// True for a fused command, and for the reserved value of FUSE.
     #[inline]
     pub fn is_fused(&self) -> bool {
         self.flags & MASK != 0

@@ -2,7 +2,7 @@
 
 use crate::QUALIFIED_NAME_BYTES_MAX;
 
-/// What a name begins with whose rest is a UUID.
+/// The prefix of names with a UUID.
 const UUID_FORM: &str = "nqn.2014-08.org.nvmexpress:uuid:";
 
 /// Where a UUID has its hyphens, of 36 characters.
@@ -11,11 +11,11 @@ const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 /// The longest part of a domain name between two dots (RFC 1034).
 const LABEL_BYTES_MAX: usize = 63;
 
-/// Whether a host or a subsystem can have this name: `nqn.yyyy-mm.reverse.domain`, mostly followed
-/// by `:` and a text of the domain's owner, or [the form with a UUID](UUID_FORM).
+/// Whether `name` is an NVMe Qualified Name: `nqn.yyyy-mm.reverse.domain:text`, or
+/// `nqn.2014-08.org.nvmexpress:uuid:` and a UUID.
 ///
-/// The text after the domain may be missing, for the name of discovery has none. It has neither
-/// white space nor control characters.
+/// `:text` may be missing, as in the name of discovery. White space and control characters are
+/// refused.
 pub fn is_qualified_name(name: &str) -> bool {
     let is_clean = |character: char| !character.is_whitespace() && !character.is_control();
     if name.len() > QUALIFIED_NAME_BYTES_MAX || !name.chars().all(is_clean) {
@@ -65,7 +65,7 @@ mod tests {
     use std::format;
     use std::string::String;
 
-    /// Names that hosts and targets are known to have, and the examples of the specification.
+    /// The examples of the specification, and names of known hosts and targets.
     #[test]
     fn names_of_the_specification_and_of_known_hosts_have_the_format() {
         for name in [

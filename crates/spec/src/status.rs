@@ -28,7 +28,7 @@ impl Status {
     pub const ABORTED_WITH_QUEUE: Self = Self(0x08);
     /// The other command of a fused operation failed.
     pub const FAILED_FUSED_COMMAND: Self = Self(0x09);
-    /// The other command of a fused operation is not beside it.
+    /// The adjacent command is not the other command of a fused operation.
     pub const MISSING_FUSED_COMMAND: Self = Self(0x0a);
     /// No namespace has this id, or it is of another command set.
     pub const INVALID_NAMESPACE: Self = Self(0x0b);
@@ -42,7 +42,7 @@ impl Status {
     pub const DATA_SGL_LENGTH_INVALID: Self = Self(0x0f);
     /// The SGL is of a kind that the controller does not know, or not in this place.
     pub const SGL_TYPE_INVALID: Self = Self(0x11);
-    /// The command writes more blocks than are written as one.
+    /// The command writes more blocks than the controller writes atomically.
     pub const ATOMIC_WRITE_UNIT_EXCEEDED: Self = Self(0x14);
     /// The SGL begins where the capsule has no data.
     pub const SGL_OFFSET_INVALID: Self = Self(0x16);

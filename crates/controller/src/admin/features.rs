@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// The features of every controller (Base 2.1, Feature Support Requirements).
 const COMMON: [Feature; 2] = [Feature::ASYNC_EVENTS, Feature::KEEP_ALIVE_TIMER];
 
-/// Those that controllers of subsystems have beside these, whatever their command sets are.
+/// The other features of every I/O controller.
 const STORAGE: [Feature; 6] = [
     Feature::ARBITRATION,
     Feature::POWER_MANAGEMENT,
@@ -24,7 +24,7 @@ const STORAGE: [Feature; 6] = [
     Feature::HOST_IDENTIFIER,
 ];
 
-/// Those of controllers with logical blocks, in zones or not (NVM 1.1, Features Support; ZNS 1.1a
+/// The features of controllers with block or zoned namespaces (NVM 1.1, Features Support; ZNS 1.1a
 /// refers to it).
 const BLOCKS: [Feature; 2] = [Feature::ERROR_RECOVERY, Feature::WRITE_ATOMICITY_NORMAL];
 
@@ -50,8 +50,8 @@ pub(crate) struct Features {
     temperatures: Cell<(u16, u16)>,
     io_queues: Cell<u16>,
     io_queues_max: u16,
-    /// By a namespace, and how many had its id before. Damaged data is not read again, so that each
-    /// limit of time is kept.
+    /// Error Recovery by namespace: its id, and how many namespaces had that id before. Damaged
+    /// data is not read again, so every limit of time is kept.
     recovery: RefCell<BTreeMap<(u32, u32), u32>>,
     atomicity: Cell<u32>,
 }
@@ -244,8 +244,8 @@ fn subsystem(association: &Association) -> Result<&Subsystem, Status> {
     }
 }
 
-/// The namespace of this id, if the host has it and it is of logical blocks, and how many had its
-/// id before.
+/// Returns the id of a block or zoned namespace that the host has, and how many namespaces had that
+/// id before. Otherwise Invalid Namespace or Format.
 fn blocks_of(association: &Association, nsid: u32) -> Result<(u32, u32), Status> {
     let namespace = association.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
     if namespace.command_set() == CommandSet::KEY_VALUE {
@@ -254,8 +254,8 @@ fn blocks_of(association: &Association, nsid: u32) -> Result<(u32, u32), Status>
     Ok((nsid, subsystem(association)?.device.inventory.life(nsid)))
 }
 
-/// Error Recovery, of one namespace or of all that the host has. Deallocated blocks read as zeros,
-/// and no namespace says that they could be errors (DAE).
+/// Sets Error Recovery of one namespace, or of all that the host has. DULBE is refused: no
+/// namespace sets DAE, because deallocated blocks read as zeros.
 fn set_recovery(association: &Association, command: &Command) -> Result<(), Status> {
     if command.feature_value() & Feature::DEALLOCATED_IS_ERROR != 0 {
         return Err(Status::INVALID_FIELD);

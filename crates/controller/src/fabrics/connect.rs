@@ -12,9 +12,9 @@ use spec::{Command, ConnectData, ConnectInvalid, ConnectReply, QualifiedName, St
 use std::rc::Rc;
 use zerocopy::FromBytes;
 
-/// A host without an identifier. Base 2.1, Connect command, Data, and Host Identifier: a host whose
-/// identifier is 0h shares nothing with another one. The Connect of an admin queue may have it,
-/// as discovery log entries say (ZHIDS), and that of an I/O queue has it for "as before".
+/// A Host Identifier of 0h. Base 2.1 (Connect command, Data): the Connect of an admin queue sets it
+/// as any other identifier, and discovery log entries allow it (ZHIDS). In the Connect of an I/O
+/// queue the controller ignores the field if it is 0h.
 const NO_HOST_ID: [u8; 16] = [0; 16];
 
 /// Why a queue was not connected.
@@ -108,8 +108,8 @@ fn new_association(
 
 /// The names of the host and of the subsystem.
 ///
-/// Base 2.1 asks each host for a name, and at least one benchmark sends none: that host is "",
-/// which no list of hosts has.
+/// Base 2.1 requires a host name, but at least one benchmark sends none. That host has the name "",
+/// which no list of hosts contains.
 fn names(data: &ConnectData) -> Result<(&str, &str), ConnectInvalid> {
     let host = if data.host.is_empty() { Some("") } else { data.host.valid() };
     let subsystem = data.subsystem.valid().ok_or(ConnectInvalid::SUBSYSTEM)?;

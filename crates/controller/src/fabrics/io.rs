@@ -28,7 +28,7 @@ impl Pair {
         }
     }
 
-    /// Has the device execute two I/O commands as one operation, whose tickets these are.
+    /// Has the device execute two adjacent I/O commands as one operation.
     pub(crate) fn start_fused(
         self: &Rc<Self>,
         member: &Member,
@@ -125,7 +125,7 @@ impl Job {
     }
 }
 
-/// Decodes two I/O commands that are next to each other: what both are, or how they end.
+/// Decodes two adjacent I/O commands, or returns the status of each.
 fn decode_fused(member: &Member, [first, second]: [Capsule; 2]) -> Result<[Job; 2], [Status; 2]> {
     let Member { rights, device } = member;
     if rights.standing.takes_commands()
@@ -140,8 +140,8 @@ fn decode_fused(member: &Member, [first, second]: [Capsule; 2]) -> Result<[Job; 
     }
 }
 
-/// Decodes an I/O command as far as the fabric is concerned. `is_beside` says whether the other
-/// command of its fused operation came with it; without that, its data was not asked for.
+/// Decodes an I/O command as far as the fabric is concerned. A fused
+/// command is refused unless the other command came with it (`is_beside`).
 #[inline]
 fn decode(
     Member { rights, device }: &Member,

@@ -64,8 +64,7 @@ impl Subsystems {
         }
     }
 
-    /// Calls `notice` when the first host connects without a name: no list of hosts can keep such
-    /// a host out.
+    /// Calls `notice` when a host connects without a name for the first time.
     pub fn on_unnamed_host(&self, notice: impl FnOnce() + 'static) {
         *self.on_unnamed_host.borrow_mut() = Some(Box::new(notice));
     }

@@ -101,7 +101,7 @@ impl Queue {
         });
     }
 
-    /// Two commands that are a fused operation, if the queue is one for I/O.
+    /// Starts two adjacent commands: as one operation on an I/O queue, otherwise each alone.
     fn submit_fused(self: &Rc<Self>, capsules: [Capsule; 2]) {
         let Some(tickets) = self.pair.admit_both(&capsules) else { return self.overrun() };
         match self.pair.member() {

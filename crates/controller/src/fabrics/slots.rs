@@ -20,7 +20,7 @@ enum State {
     Free,
     /// Somebody waits for the answer.
     Awaited,
-    /// The same of a part of a fused operation, of which no part can be aborted alone.
+    /// A fused command. It is not aborted, because the operation needs both commands.
     Fused,
     /// Under way, and nobody waits any more.
     Detached,

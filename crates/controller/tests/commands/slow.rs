@@ -1,4 +1,4 @@
-//! Blocks in memory that take their time, so that commands meet.
+//! Blocks in memory whose reads and writes take random times, so that commands overlap.
 
 use base::{Nanos, Rng};
 use clock::{Class, LocalFuture, Stage};
@@ -8,8 +8,8 @@ use std::sync::Mutex;
 /// Each read and write takes up to this long.
 const LONGEST: Nanos = Nanos::from_micros(20);
 
-/// What a read returns is what was there when it began, and a write is done when it ends: whatever
-/// looks at blocks and then writes them without a lock has others between.
+/// A read returns the content at its begin, and a write changes it at its end. So compare and write
+/// without a lock loses writes of other commands.
 pub(crate) struct Slow {
     inner: MemoryBlocks,
     rng: Mutex<Rng>,

@@ -215,7 +215,7 @@ impl<S: Stream> Connection<S> {
         self.arrive_in_order(command, brought);
     }
 
-    /// The same where this command, or the one before it, may be a part of a fused operation.
+    /// The same where this command or the previous one is fused.
     fn arrive_in_order(&self, command: Command, brought: Brought) {
         let it = Arrived { command, brought };
         let (missed, ordered) = self.state.borrow_mut().fused.order.take(&command, it);
@@ -230,7 +230,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Takes a command that has nothing to do with others.
+    /// Takes a command that is not fused.
     #[inline]
     fn take_alone(&self, command: Command, brought: Brought) {
         match brought {
@@ -240,8 +240,8 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Gives the queue a part of a fused operation whose other one is missing, which it refuses: it
-    /// needs no data for that.
+    /// Submits a fused command whose other command is missing. The queue refuses it, so no data is
+    /// asked for.
     fn submit_part(&self, Arrived { command, brought }: Arrived) {
         match brought {
             Brought::Data(data) => self.submit(command, data),
@@ -250,9 +250,9 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Starts both commands of a fused operation. Where they move more than one command may, the
-    /// host is not asked for data, and the queue refuses them. So the first of them can wait for
-    /// the second while it has a part of the budget.
+    /// Starts both commands of a fused operation. The first keeps its part of the budget while it
+    /// waits for the second, so both together have to fit the smallest budget. Otherwise no data is
+    /// asked for, and the queue refuses them.
     fn begin_fused(&self, commands: [Arrived; 2]) {
         let needs = commands.each_ref().map(|it| match it.brought {
             Brought::Nothing => Need::of(&it.command),
@@ -268,7 +268,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// The data of a command has come that the host was asked for.
+    /// Takes the data that an R2T asked for.
     pub(super) fn fill(&self, command: Command, brought: Brought) {
         if !command.is_fused() {
             return self.take_alone(command, brought);
@@ -317,9 +317,8 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Answers a command whose data did not agree with its digest, or whose fused operation has
-    /// such data. It never comes to the queue, so SQHD is that of the queue's last response: the
-    /// host may send it again.
+    /// Answers a command whose data, or that of its fused command, has a wrong digest. The queue
+    /// never gets it, so SQHD is that of the queue's last response. The host may send it again.
     fn refuse(&self, command: &Command, status: Status) {
         let mut state = self.state.borrow_mut();
         let entry = Completion::new(command.command_id(), status, 0);

@@ -2,13 +2,13 @@ use base::Buf;
 use controller::{Capsule, FusedOrder};
 use spec::{Command, Status};
 
-/// What came in the capsule of a command.
+/// The data that came in the capsule of a command.
 #[derive(Debug)]
 pub(super) enum Brought {
-    /// No data: if the command has some, the host has to be asked for it.
+    /// None. If the command moves data, the controller asks for it by an R2T.
     Nothing,
     Data(Buf),
-    /// Data that did not agree with its digest.
+    /// Data with a wrong digest.
     Damaged,
 }
 
@@ -27,35 +27,33 @@ struct Part {
     brought: Option<Brought>,
 }
 
-/// The fused operations of a connection, from the arrival of their commands until all of their data
-/// has come.
+/// The fused commands of a connection, until all of their data has come.
 ///
-/// The queue is given both commands at once, for which of them comes first with its data says
-/// nothing of their order.
+/// The queue gets both commands at once. R2T data comes in any order, so the order of submission
+/// would not show which commands are adjacent.
 #[derive(Debug, Default)]
 pub(super) struct FusedCommands {
     pub(super) order: FusedOrder<Arrived>,
     pending: Vec<[Part; 2]>,
 }
 
-/// What becomes of a fused operation whose data has come.
+/// What to do with two fused commands whose data has come.
 #[derive(Debug)]
 pub(super) enum Ready {
     Start(Capsule),
-    /// Data was damaged: how each command ends.
+    /// Data was damaged. The status of each command.
     Refuse([(Command, Status); 2]),
 }
 
 impl FusedCommands {
-    /// Expects the data of two commands that are next to each other.
+    /// Adds two adjacent commands, whose data is to come.
     pub(super) fn expect(&mut self, commands: [Command; 2]) {
         self.pending.push(commands.map(|command| Part { command, brought: None }));
     }
 
-    /// The data of a command has come, of those that are expected. Returns its operation when that
-    /// was the last.
+    /// Takes the data of a command. Returns both commands when all data has come.
     pub(super) fn fill(&mut self, command: &Command, brought: Brought) -> Option<Ready> {
-        // Of commands of one id, which are the host's fault, the first is as good as any.
+        // A host that uses an id twice at a time may get the data of either command.
         let is_it = |part: &Part| {
             part.brought.is_none()
                 && part.command.command_id() == command.command_id()

@@ -406,8 +406,9 @@ fn subsystems_have_names_of_their_own() {
         (
             "nqn = \"nqn.2026-11.com.example:fast\"",
             "nqn = \"fast\"",
-            "line 25: \"fast\" is no NVMe Qualified Name: use at most 223 bytes that begin with \
-             \"nqn.\", as in nqn.2026-11.com.example:disk1, and not the name of discovery",
+            "line 25: \"fast\" is no NVMe Qualified Name of a subsystem: use \
+             nqn.YYYY-MM.REVERSE.DOMAIN:NAME, as in nqn.2026-11.com.example:disk1, of at most 223 \
+             bytes, and not the name of discovery",
         ),
         (
             "device = \"slow\"",
@@ -428,9 +429,10 @@ fn subsystems_have_names_of_their_own() {
         ),
         (
             "[\"nqn.2026-11.com.example:host-a\"]",
-            "[\"host\"]",
-            "line 28: hosts in [[subsystem]] is \"host\", but must be the NQN of a host: at most \
-             223 bytes that begin with \"nqn.\", as in /etc/nvme/hostnqn",
+            "[\"nqn.2014-08.org.nvmexpress:uuid:a\"]",
+            "line 28: hosts in [[subsystem]] is \"nqn.2014-08.org.nvmexpress:uuid:a\", but must be \
+             the NQN of a host, as in /etc/nvme/hostnqn: nqn.YYYY-MM.REVERSE.DOMAIN:NAME or \
+             nqn.2014-08.org.nvmexpress:uuid:UUID, of at most 223 bytes",
         ),
         (
             "[\"nqn.2026-11.com.example:host-a\"]",
