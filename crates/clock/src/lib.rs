@@ -50,7 +50,7 @@ mod gate;
 mod join;
 mod monitor;
 mod park;
-mod party;
+mod plane_group;
 mod power;
 mod promotion;
 mod rank;
@@ -83,7 +83,7 @@ pub use schedule::{
     turn, turn_by_the_wall, uninstall,
 };
 pub use stage::{Stage, Stages};
-pub use station::{Operate, Station, Suspension};
+pub use station::{Load, Operate, Station, Suspension};
 pub use task::{
     Sleep, TaskId, account, begin_account, current, home, host_now, now, sleep, sleep_until, spawn,
     spawn_at, stages,

@@ -24,7 +24,7 @@ impl Schedule {
     fn is_served(&self, task: TaskId) -> bool {
         let Wait::Serve(queue) = self.tasks[task.index as usize].wait else { return false };
         let waits_for_station =
-            self.stations.iter().any(|place| place.has_waiter(queue, task.index));
+            self.stations.iter().any(|station| station.has_waiter(queue, task.index));
         !waits_for_station && !self.waiters(queue).any(|waiter| waiter == task.index)
     }
 }

@@ -1,5 +1,5 @@
 use crate::monitor::Monitor;
-use crate::party::Place;
+use crate::plane_group::StationState;
 use crate::resource::{GroupOrder, Queue};
 use crate::task::{Task, TaskId};
 use crate::timer::{Timer, Timers};
@@ -47,7 +47,7 @@ pub struct Schedule {
     pub(crate) current: u32,
     pub(crate) tasks: Vec<Task>,
     pub(crate) queues: Vec<Queue>,
-    pub(crate) stations: Vec<Place>,
+    pub(crate) stations: Vec<StationState>,
     pub(crate) groups: Vec<GroupOrder>,
     pub(crate) spawned: Vec<(TaskId, LocalFuture<'static, ()>)>,
     pub(crate) tracer: Option<Box<Tracer>>,

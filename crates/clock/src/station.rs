@@ -1,6 +1,6 @@
 use crate::class::Class;
 use crate::park::assert_not_waiting;
-use crate::party::{Announced, Place, Together, Work};
+use crate::plane_group::{Announced, StationState, Together, Work};
 use crate::rank::Rank;
 use crate::resource::{Group, Resource};
 use crate::schedule::with;
@@ -13,8 +13,8 @@ use std::task::{Context, Poll};
 #[derive(Clone, Copy, Debug)]
 pub struct Station {
     resource: Resource,
-    /// Its place among the stations of the schedule.
-    place: u32,
+    /// Among the stations of the schedule.
+    index: u32,
 }
 
 /// How long work takes to stand still, and to go on.
@@ -30,11 +30,11 @@ impl Group {
     /// A free station. `name` is for people.
     pub fn station(self, name: &'static str, rank: Rank) -> Station {
         let resource = self.resource(name, rank, 1);
-        let place = with(|schedule| {
-            schedule.stations.push(Place::new(resource));
+        let index = with(|schedule| {
+            schedule.stations.push(StationState::new(resource));
             u32::try_from(schedule.stations.len() - 1).expect("few stations")
         });
-        Station { resource, place }
+        Station { resource, index }
     }
 }
 
@@ -42,15 +42,29 @@ impl Station {
     /// As [`Resource::serve`]. Returns how often it was suspended.
     #[inline]
     pub fn serve(self, class: Class, stage: Stage, duration: Nanos) -> Operate {
-        let work = Work { class, stage, duration, together: None, suspension: None };
+        let (together, unloads, suspension) = (None, None, None);
+        let work = Work { class, stage, duration, together, unloads, suspension };
         Operate { station: self, work, name: stage.name(), waiting: false }
     }
 
-    /// Says that work of `kind` and `seat` is on its way, which comes [`Operate::together`]. Work
-    /// that it goes with and that comes before it waits for it, unless that is more urgent.
-    pub fn announce(self, class: Class, kind: u8, seat: u32) {
-        let announced = Announced { class, together: Together { kind, seat } };
-        with(|schedule| schedule.announce(self.place, announced));
+    /// Announces work that comes [`Operate::together`] as soon as its data has moved in. Work of
+    /// the same kind on other planes waits for it, unless that is more urgent.
+    pub fn announce(self, class: Class, kind: u8, plane: u32) {
+        let announced = Announced { class, together: Together { kind, plane } };
+        with(|schedule| schedule.announce(self.index, announced));
+    }
+
+    /// As [`Self::announce`], for a plane that has one register: waits first until no work of this
+    /// kind holds the station, since the array stands still while data moves.
+    pub fn load(self, class: Class, kind: u8, plane: u32) -> Load {
+        let announced = Announced { class, together: Together { kind, plane } };
+        Load { station: self, announced, waiting: false }
+    }
+
+    /// Ends the move of data that began when work with [`Operate::unloads`] was done.
+    pub fn end_unload(self, class: Class, kind: u8, plane: u32) {
+        let announced = Announced { class, together: Together { kind, plane } };
+        with(|schedule| schedule.end_unload(self.index, announced));
     }
 
     /// Time that the station was held up to now, or its work suspended.
@@ -88,12 +102,21 @@ impl Operate {
         self
     }
 
-    /// When other work of this `kind` begins, this goes with it if it waits by then or comes at the
-    /// same instant, and if nothing else of its `seat` does. The station is free when the last is
-    /// done; all are suspended together.
+    /// Lets this share the station with work of the same `kind` on other planes. It joins work that
+    /// begins while this waits, or at the instant at which this comes. The station is free when the
+    /// last is done; all are suspended together.
     #[inline]
-    pub fn together(mut self, kind: u8, seat: u32) -> Self {
-        self.work.together = Some(Together { kind, seat });
+    pub fn together(mut self, kind: u8, plane: u32) -> Self {
+        self.work.together = Some(Together { kind, plane });
+        self
+    }
+
+    /// Moves data out of one of the `registers` of the plane afterwards, until
+    /// [`Station::end_unload`]. Registers of all planes change together: work of the same kind
+    /// waits while data of as many groups moves, unless it is more urgent.
+    #[inline]
+    pub fn unloads(mut self, registers: u32) -> Self {
+        self.work.unloads = Some(registers);
         self
     }
 }
@@ -116,7 +139,7 @@ impl Future for Operate {
             if let Some(tracer) = &mut schedule.tracer {
                 tracer.name(current, self.name);
             }
-            schedule.request_station(self.station.place, self.work);
+            schedule.request_station(self.station.index, self.work);
             self.waiting = true;
             Poll::Pending
         })
@@ -124,6 +147,43 @@ impl Future for Operate {
 }
 
 impl Drop for Operate {
+    fn drop(&mut self) {
+        assert_not_waiting(self.waiting);
+    }
+}
+
+/// See [`Station::load`].
+#[must_use = "futures do nothing unless awaited"]
+#[derive(Debug)]
+pub struct Load {
+    station: Station,
+    announced: Announced,
+    waiting: bool,
+}
+
+impl Future for Load {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        with(|schedule| {
+            if self.waiting {
+                let current = schedule.current;
+                if !schedule.task(current).end_wait() {
+                    return Poll::Pending;
+                }
+                self.waiting = false;
+                return Poll::Ready(());
+            }
+            if schedule.request_load(self.station.index, self.announced) {
+                return Poll::Ready(());
+            }
+            self.waiting = true;
+            Poll::Pending
+        })
+    }
+}
+
+impl Drop for Load {
     fn drop(&mut self) {
         assert_not_waiting(self.waiting);
     }

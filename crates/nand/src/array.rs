@@ -284,6 +284,7 @@ impl Nand {
                 let seen = look();
                 let bytes = wanted(&seen);
                 steps.transfer(die, class, self.transfer_time(bytes)).await;
+                steps.end_unload(ppa.block, class);
                 (seen, bytes)
             }
             Steps::Scalar(steps) => {
@@ -329,7 +330,7 @@ impl Nand {
                     }
                 }
                 if step == Step::Program {
-                    steps.announce_program(at.block, class);
+                    steps.announce_program(at.block, class).await;
                 }
                 steps.transfer(at.block.die, class, transfer).await;
                 let torn = Torn::once_served(&self.cells, at, step);

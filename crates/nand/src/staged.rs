@@ -16,6 +16,8 @@ pub(crate) struct Staged {
     channels: Vec<Resource>,
     /// How much longer a page has the array while it is copied to or from the second register.
     cache_busy: Nanos,
+    /// Page registers of each set.
+    registers_of_plane: u32,
     program_suspension: Option<Suspension>,
     erase_suspension: Option<Suspension>,
 }
@@ -88,6 +90,7 @@ impl Staged {
             arrays: (0..arrays).map(array).collect(),
             channels: (0..geometry.channels).map(channel).collect(),
             cache_busy,
+            registers_of_plane: units,
             program_suspension: timing.program_suspend.map(suspension),
             erase_suspension: timing.erase_suspend.map(suspension),
         }
@@ -105,14 +108,30 @@ impl Staged {
         register.acquire(class).await
     }
 
-    /// Says that a program of `block` has its register, so that those for other planes of the die
-    /// wait until its data is there.
+    /// Announces a program of `block`, which has its register, so that programs for other planes of
+    /// the die wait for its data. Where a plane has one register, waits first until the die
+    /// programs nothing.
     #[inline]
-    pub(crate) fn announce_program(&self, block: BlockId, class: Class) {
+    pub(crate) async fn announce_program(&self, block: BlockId, class: Class) {
         if self.planes == Planes::Together
             && let CellArray::Station(array) = self.array_of(block)
         {
-            array.announce(class, Step::Program as u8, self.geometry.plane_of(block));
+            let (kind, plane) = (Step::Program as u8, self.geometry.plane_of(block));
+            if self.registers_of_plane == 1 {
+                array.load(class, kind, plane).await;
+            } else {
+                array.announce(class, kind, plane);
+            }
+        }
+    }
+
+    /// Ends a read of `block`, whose data has left its register.
+    #[inline]
+    pub(crate) fn end_unload(&self, block: BlockId, class: Class) {
+        if self.planes == Planes::Together
+            && let CellArray::Station(array) = self.array_of(block)
+        {
+            array.end_unload(class, Step::Read as u8, self.geometry.plane_of(block));
         }
     }
 
@@ -131,6 +150,9 @@ impl Staged {
                 let mut operate = array.serve(class, Stage::Array, time).named(step.name());
                 if self.planes == Planes::Together {
                     operate = operate.together(step as u8, self.geometry.plane_of(block));
+                    if step == Step::Read {
+                        operate = operate.unloads(self.registers_of_plane);
+                    }
                 }
                 if let Some(suspension) = self.suspension(step) {
                     operate = operate.suspendable(suspension);

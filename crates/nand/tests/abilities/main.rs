@@ -7,6 +7,7 @@ mod levels;
 mod planes;
 mod priority;
 mod rig;
+mod saturation;
 mod sums;
 mod suspend;
 mod wear;
