@@ -278,6 +278,7 @@ impl Store {
 
     /// Cleans until there is nothing to do.
     async fn clean_while_worth(self: &Arc<Self>) {
+        let mut fruitless = 0;
         loop {
             if self.cleaner.state().is_ending {
                 self.cleaner.has_looked();
@@ -291,7 +292,7 @@ impl Store {
             }
             let round = self.cleaner.state().round;
             let hosts_wait = self.cleaner.state().is_awaited();
-            let goes_on = match self.choose_victim(free, round) {
+            let goes_on = match self.choose_victim(free, round, &mut fruitless) {
                 Some(victim) => self.clean(victim).await.is_ok(),
                 None if hosts_wait && self.wait_for_landings().await => true,
                 None => hosts_wait && self.next_round(),
@@ -362,8 +363,9 @@ impl Store {
         state.extents.iter().find(|(_, extent)| is_dead(extent)).map(|(id, _)| id)
     }
 
-    /// A victim, if extents are running out and there is something to win.
-    fn choose_victim(&self, free: u32, round: Round) -> Option<ExtentId> {
+    /// Returns a victim, if extents are running out and there is something to win. `fruitless`
+    /// counts victims in a row that won too little.
+    fn choose_victim(&self, free: u32, round: Round, fruitless: &mut u32) -> Option<ExtentId> {
         if self.cleaner.state().wants_expired {
             let victim = self.expired_victim();
             self.cleaner.state().wants_expired = victim.is_some();
@@ -405,17 +407,19 @@ impl Store {
         drop(state);
         // On the reserve, what takes least of it.
         let victims = if free < RESERVED_EXTENTS { Victims::Greedy } else { self.config.victims };
-        victims.choose(&candidates, now, &mut self.cleaner.state().rng).map(ExtentId)
+        let rng = &mut self.cleaner.state().rng;
+        victims.choose(&candidates, now, fruitless, rng).map(ExtentId)
     }
 }
 
-/// `None` when there is too little to win: no more than `worth` dead bytes, and something alive.
+/// An extent that can be cleaned. That is worth it with more than `worth` dead bytes, or nothing
+/// live.
 fn candidate(id: ExtentId, extent: &Extent, page_bytes: u32, worth: u64) -> Option<Candidate> {
     let written = u64::from(extent.pages) * u64::from(page_bytes);
     let live = extent.live_bytes();
-    let wins = live == 0 || live + worth < written;
+    let is_worth = live == 0 || live + worth < written;
     let born = extent.label.epoch;
-    (extent.is_cleanable() && wins).then_some(Candidate { id: id.0, born, live, written })
+    extent.is_cleanable().then_some(Candidate { id: id.0, born, live, written, is_worth })
 }
 
 /// Cleaning without winning an extent for hosts. Each extent is cleaned once in a round, and not

@@ -56,14 +56,15 @@ impl PageFtl {
     /// cleaning.
     pub(crate) fn reconsider(&self, state: &mut State, block: u32) {
         let unit = self.layout.unit_of(block);
-        if self.candidate(state, unit, block).is_some() {
+        if self.candidate(state, unit, block).is_some_and(|candidate| candidate.is_worth) {
             state.units[unit as usize].barren = false;
             self.clean_when_low(state, unit);
         }
     }
 
     async fn clean_unit(&self, unit: u32) {
-        while let Some(victim) = self.choose_victim(unit) {
+        let mut fruitless = 0;
+        while let Some(victim) = self.choose_victim(unit, &mut fruitless) {
             let mut is_clean = self.clean(unit, victim, Class::Gc).await;
             if let Some(cold) = self.choose_cold(unit).filter(|_| is_clean) {
                 is_clean = self.clean(unit, cold, Class::Wear).await;
@@ -84,8 +85,9 @@ impl PageFtl {
         state.settle();
     }
 
-    /// What to clean next in a unit; without it, its task ends.
-    fn choose_victim(&self, unit: u32) -> Option<u32> {
+    /// Returns what to clean next in a unit. Without it, the unit's task ends. `fruitless` counts
+    /// victims in a row that won too little.
+    fn choose_victim(&self, unit: u32, fruitless: &mut u32) -> Option<u32> {
         let mut state = self.state();
         let free = state.units[unit as usize].free.len();
         state.units[unit as usize].promotion.want(free <= RESERVED_BLOCKS);
@@ -95,7 +97,7 @@ impl PageFtl {
             let blocks = self.layout.blocks_of(unit);
             candidates.extend(blocks.filter_map(|block| self.candidate(&state, unit, block)));
             let now = state.sequence;
-            chosen = self.config.victims.choose(&candidates, now, &mut state.rng);
+            chosen = self.config.victims.choose(&candidates, now, fruitless, &mut state.rng);
             candidates.clear();
             state.candidates = candidates;
             state.units[unit as usize].barren = chosen.is_none();
@@ -121,7 +123,8 @@ impl PageFtl {
         })
     }
 
-    /// A block of `unit`, if cleaning it would win something and its copies have room.
+    /// Returns a full block of `unit` if its copies have room, and says whether cleaning it wins
+    /// enough.
     #[inline]
     fn candidate(&self, state: &State, unit: u32, number: u32) -> Option<Candidate> {
         let Block { phase, live, landed, born, doomed, .. } = state.blocks[number as usize];
@@ -133,8 +136,9 @@ impl PageFtl {
         let worth = if in_need { self.layout.slots } else { state.worth };
         let slots = self.layout.block_slots();
         let room = of.room(self.collector(), self.layout.pages);
-        let wins = live + worth <= slots && self.layout.pages_for(live) <= room;
-        wins.then_some(Candidate { id: number, born, live: live.into(), written: slots.into() })
+        let (is_worth, written) = (live + worth <= slots, slots.into());
+        let candidate = Candidate { id: number, born, live: live.into(), written, is_worth };
+        (self.layout.pages_for(live) <= room).then_some(candidate)
     }
 
     /// The frontier that the collector writes to.
