@@ -1,4 +1,4 @@
-//! What the guide shows is what the program prints.
+//! The output that the guide shows is what the program prints.
 
 use crate::program::kvasir;
 use std::ffi::OsStr;
@@ -7,8 +7,8 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 use tempfile::tempdir;
 
-/// Every line of `output` is in the guide's `page`, in this order, but for those that differ from
-/// machine to machine.
+/// Asserts that the guide's `page` has every line of `output`, in this order. Lines that depend on
+/// the machine are left out.
 #[track_caller]
 fn assert_shown(page: &str, output: &str) {
     let path = format!("{}/../../docs/guide/{page}", env!("CARGO_MANIFEST_DIR"));
@@ -21,7 +21,7 @@ fn assert_shown(page: &str, output: &str) {
 }
 
 #[test]
-fn the_demo_of_the_guide_prints_what_it_shows() {
+fn demo_page_shows_the_output() {
     let folder = tempdir().unwrap();
     let sample = folder.path().join("sample");
     fs::create_dir(&sample).unwrap();
@@ -33,7 +33,7 @@ fn the_demo_of_the_guide_prints_what_it_shows() {
 }
 
 #[test]
-fn the_server_of_the_guide_is_one() {
+fn server_page_shows_a_valid_file() {
     let path = format!("{}/../../docs/guide/server.md", env!("CARGO_MANIFEST_DIR"));
     let text = read_to_string(path).unwrap();
     let (_, file) = text.split_once("    [server]\n").unwrap();
@@ -49,14 +49,14 @@ fn the_server_of_the_guide_is_one() {
 }
 
 #[test]
-fn the_measurement_of_the_guide_prints_what_it_shows() {
+fn bench_page_shows_the_output_of_pairs() {
     let arguments = "bench mixed --read-percent 95 --distribution zipfian";
     assert_shown("bench.md", &kvasir(arguments.split(' ')).stdout);
 }
 
-/// The guide shows them without the table of stages. It names profiles from where the project is.
+/// The page shows no table of stages, and names profiles relative to the project's folder.
 #[test]
-fn the_measurements_of_blocks_of_the_guide_print_what_it_shows() {
+fn bench_page_shows_the_output_of_blocks() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
     let text = read_to_string(format!("{root}docs/guide/bench.md")).unwrap();
     for load in
@@ -74,18 +74,18 @@ fn the_measurements_of_blocks_of_the_guide_print_what_it_shows() {
     }
 }
 
-/// The guide shows the first lines, which are of this very trace.
+/// The page shows the first lines.
 #[test]
-fn the_replay_of_the_guide_prints_what_it_shows() {
+fn replay_page_shows_the_output() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/sample.csv");
     let printed = kvasir(["bench", "replay", sample]).stdout;
     let end = printed.find("where the time went").expect("a table of stages");
     assert_shown("replay.md", &printed[..end]);
 }
 
-/// With the points and the command as they stand there.
+/// Uses the points and the command of the page.
 #[test]
-fn the_fit_of_the_guide_prints_what_it_shows() {
+fn calibrate_page_shows_the_fit() {
     let text =
         read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/calibrate.md"));
     let text = text.unwrap();
@@ -110,9 +110,9 @@ fn the_fit_of_the_guide_prints_what_it_shows() {
     );
 }
 
-/// The one without knobs; the other takes too long here.
+/// Runs the command without knobs: the one with knobs takes too long.
 #[test]
-fn the_calibration_of_the_guide_prints_what_it_shows() {
+fn calibrate_page_shows_the_comparison() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
     let points = format!("{root}examples/calibration/lightstore.csv");
     let ran = kvasir(["device", "calibrate", &points, "--device", "lightstore"]);
@@ -121,17 +121,20 @@ fn the_calibration_of_the_guide_prints_what_it_shows() {
 }
 
 #[test]
-fn the_figure_of_the_guide_is_what_is_drawn() {
+fn bench_page_shows_the_drawn_figure() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("ycsb-a.svg");
     kvasir([OsStr::new("bench"), OsStr::new("ycsb-a"), OsStr::new("--plot"), path.as_os_str()]);
     let shown = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/ycsb-a.svg");
-    assert!(fs::read(path).unwrap() == fs::read(shown).unwrap(), "draw docs/guide/ycsb-a.svg anew");
+    assert!(
+        fs::read(path).unwrap() == fs::read(shown).unwrap(),
+        "docs/guide/ycsb-a.svg is out of date: draw it again"
+    );
 }
 
-/// Below a command stand, in the same block, some of the lines that it prints.
+/// A block has a command and some of the lines that it prints.
 #[test]
-fn the_devices_of_the_guide_print_what_it_shows() {
+fn devices_page_shows_the_output() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/devices.md");
     let text = read_to_string(page).unwrap();
     let (mut printed, mut shown) = (String::new(), 0);
@@ -149,7 +152,7 @@ fn the_devices_of_the_guide_print_what_it_shows() {
 }
 
 #[test]
-fn the_runs_to_try_have_the_latencies_that_are_said() {
+fn bench_page_states_the_latencies_of_its_runs() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/bench.md");
     let text = read_to_string(page).unwrap();
     for load in ["--queue-depth 1", "--rate 230000"] {
@@ -160,9 +163,9 @@ fn the_runs_to_try_have_the_latencies_that_are_said() {
     }
 }
 
-/// The README shows some of the lines, each as it is printed.
+/// The README shows some of the printed lines, in order.
 #[test]
-fn the_measurement_of_the_readme_is_what_is_printed() {
+fn readme_shows_the_output() {
     let text = read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
     let shown = text.split("```").nth(1).expect("an example").lines().skip(1);
     let printed = kvasir("bench retrieve --queue-depth 1".split(' ')).stdout;

@@ -121,7 +121,7 @@ pages! {
 }
 
 #[test]
-fn every_page_of_the_guide_has_its_commands_run() {
+fn guide_pages_all_have_a_test() {
     for entry in read_dir(format!("{ROOT}docs/guide")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "md") {
@@ -132,7 +132,7 @@ fn every_page_of_the_guide_has_its_commands_run() {
 }
 
 #[test]
-fn every_command_that_is_left_out_is_in_a_page() {
+fn commands_left_out_are_in_a_page() {
     let commands: Vec<_> = PAGES.iter().flat_map(|path| commands(&text(path))).collect();
     for (command, reason) in LEFT_OUT {
         assert!(commands.iter().any(|found| found == command), "{command} ({reason}) is nowhere");
@@ -433,7 +433,7 @@ impl Drop for Background {
 }
 
 #[test]
-fn a_page_is_read_as_blocks_and_commands() {
+fn pages_are_read_as_blocks_and_commands() {
     let page = "text\n\n    kvasir a \\\n        --b\n    output\n\n```text\nredis-cli c\n```\n\
                 kvasir not\n\n    kvasir: an error\n    x &\n    y\n";
     let expected = ["kvasir a \\\n    --b", "redis-cli c", "kvasir: an error\nx &\ny"];
