@@ -26,7 +26,7 @@ mod rng;
 mod saved;
 
 pub use buf::{Buf, BufMut, BufPool};
-pub use bytes::{GIB, KIB, MIB, SizeError, human_bytes, parse_size};
+pub use bytes::{GIB, KIB, MIB, SizeError, TIB, human_bytes, parse_length, parse_size};
 pub use key::{Key, KeyLengthError};
 pub use nanos::Nanos;
 pub use rng::{Rng, mix};

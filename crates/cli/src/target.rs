@@ -1,7 +1,7 @@
 use crate::args::Clock;
 use crate::device;
 use crate::output::Failure;
-use base::{GIB, parse_size};
+use base::{GIB, SizeError, parse_size};
 use node::INDEXES;
 use node::Profile;
 use node::profile::Index;
@@ -111,8 +111,14 @@ impl Target {
                 self.profile.index = Some(index);
             }
             "dram" => {
-                let bytes = parse_size(value).ok().filter(|bytes| (1..=DRAM_MAX).contains(bytes));
-                let bytes = bytes.ok_or_else(|| refused("a size up to 1024GiB, as 1MiB"))?;
+                let bytes = match parse_size(value) {
+                    Ok(bytes @ 1..=DRAM_MAX) => bytes,
+                    Err(error @ SizeError::NoUnit(_)) => {
+                        let sentence = format!("the target's option {key} is wrong: {error}");
+                        return Err(Failure::Refused(sentence));
+                    }
+                    _ => return Err(refused("a size up to 1024GiB, as 1MiB")),
+                };
                 self.budgeted_index(key)?.dram_bytes = Some(bytes);
             }
             "keys" => {
@@ -209,6 +215,7 @@ mod tests {
             ("sim:moke?index=btree&keys=7", "an index with a budget"),
             ("sim:moke?dram=much&index=cached-hash", "a size up to 1024GiB, as 1MiB, not \"much\""),
             ("sim:moke?dram=1025GiB&index=cached-hash", "a size up to 1024GiB"),
+            ("sim:moke?dram=64&index=cached-hash", "option dram is wrong: 64 has no unit: write"),
             ("sim:moke?index=cached-hash&keys=0", "a whole number above 0"),
             ("sim:moke?index=cached-hash&dram=64KiB", "for 15625000 keys needs at least"),
             ("sim:moke?index=cached-hash&dram=1GiB&keys=9999999999", "for the table of its index"),

@@ -1,6 +1,6 @@
 use crate::zipfian::Zipfian;
 use base::limits::VALUE_BYTES_MAX;
-use base::{GIB, KIB, MIB, human_bytes, parse_size};
+use base::{GIB, KIB, MIB, human_bytes, parse_length};
 use std::fmt;
 use std::str::FromStr;
 
@@ -220,7 +220,7 @@ impl FromStr for ValueSizes {
 
     fn from_str(text: &str) -> Result<Self, ValueSizesError> {
         let of_no_form = || ValueSizesError::Form(text.to_owned());
-        let size = |text: &str| check_bytes(parse_size(text).map_err(|_| of_no_form())?);
+        let size = |text: &str| check_bytes(parse_length(text).map_err(|_| of_no_form())?);
         let range = |text: &str| {
             let (min, max) = text.split_once('-').ok_or_else(of_no_form)?;
             Ok((size(min)?, size(max)?))

@@ -1,6 +1,6 @@
 use crate::number::{parse_count, parse_seconds, parse_time};
 use crate::rig::FillLevel;
-use base::parse_size;
+use base::{parse_length, parse_size};
 use clap::{Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -104,7 +104,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) rate: Option<u64>,
     /// Bytes of each key, 1 to 255 [default: 16]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_length)]
     pub(crate) key_size: Option<u64>,
     /// Bytes of each value, up to 2MiB, or their distribution as below [default: 4KiB]
     #[arg(long, value_name = "SIZES")]
@@ -113,7 +113,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) keys: Option<u64>,
     /// Bytes of each block, a multiple of 4KiB up to 2MiB [default: 4KiB]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_length)]
     pub(crate) block_size: Option<u64>,
     /// How much of a namespace of blocks or zones is used [default: 100000 blocks, or all if it is
     /// smaller]

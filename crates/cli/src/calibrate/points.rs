@@ -3,7 +3,7 @@
 use crate::output::Failure;
 use crate::path::shown;
 use base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use base::{human_bytes, parse_size};
+use base::{human_bytes, parse_length};
 use serde::Serialize;
 use std::fs;
 use std::ops::RangeInclusive;
@@ -179,7 +179,7 @@ fn row(columns: &[&str], line: &str) -> Result<Point, String> {
     };
     let bytes = |name, range: RangeInclusive<u64>| {
         let text = cell(name);
-        parse_size(text).ok().filter(|bytes| range.contains(bytes)).ok_or_else(|| {
+        parse_length(text).ok().filter(|bytes| range.contains(bytes)).ok_or_else(|| {
             let [least, most] = [range.start(), range.end()].map(|bytes| human_bytes(*bytes));
             format!("{name} is {text:?}, but must be a size from {least} to {most}")
         })

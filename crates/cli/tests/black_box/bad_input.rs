@@ -70,7 +70,7 @@ fn loads_that_cannot_be_are_refused() {
         ("bench store --value-size 2097153", "at most 2.0 MiB"),
         ("bench store --value-size 99999999999g", "value sizes are written as"),
         ("bench store --value-size 17179869183g", "at most 2.0 MiB"),
-        ("bench store --value-size 4kb", "value sizes are written as"),
+        ("bench store --value-size 4kbit", "value sizes are written as"),
         ("bench store --value-size -1", "value sizes are written as"),
         ("bench store --value-size 1.5k", "value sizes are written as"),
         ("bench store --queue-depth 0", "1..=65535"),
@@ -272,6 +272,24 @@ fn demos_that_cannot_be_are_refused() {
         ("demo . --all=yes", "--all"),
     ] {
         assert_refused(&words(arguments), sentence);
+    }
+}
+
+/// Every option and target that takes a size asks for the unit of a small number.
+#[test]
+fn a_small_size_without_a_unit_is_refused_everywhere() {
+    let serve = |option: &str| format!("serve --device ./none.kv --resp :0 {option} 10");
+    let options = ["--scrub", "--cache", "--checkpoint", "--resp-query", "--resp-output"];
+    let more = [
+        "format none.kv --size 10",
+        "demo . --memory 10",
+        "bench write --span 10",
+        "bench store --target sim:moke?index=cached-hash&dram=10",
+        "bench store --target file:none.kv?cache=10",
+        "serve --device mem:10 --resp :0",
+    ];
+    for arguments in options.map(serve).into_iter().chain(more.map(str::to_owned)) {
+        assert_refused(&words(&arguments), "10 has no unit: write 10MiB for mebibytes, or 10B for");
     }
 }
 

@@ -1,7 +1,7 @@
 use crate::disk_drive::DURABILITIES;
 use crate::memory_drive::{MEMORY_DRIVE_BYTES_MIN, MemoryKind};
 use crate::{DiskOptions, Profile, ProfileError};
-use base::{human_bytes, parse_size};
+use base::{SizeError, human_bytes, parse_size};
 use std::path::{Path, PathBuf};
 
 /// The largest drive in memory, which is more than machines have.
@@ -50,6 +50,9 @@ pub enum NotServed {
         least = human_bytes(MEMORY_DRIVE_BYTES_MIN)
     )]
     Memory(String),
+    /// Its size is a small number without a unit.
+    #[error("the size of a drive in memory, mem:SIZE, is wrong: {0}")]
+    MemorySize(SizeError),
     /// It has no durability and no checkpoints.
     #[error(
         "durability, checkpoint, scrub and cache are of a drive on a file or a block device: name \
@@ -75,7 +78,7 @@ impl Served {
     /// path of a drive. Paths begin in `folder` if they are not absolute.
     pub fn named(name: &str, folder: &Path, pace: Pace) -> Result<Self, NotServed> {
         if let Some(memory) = name.strip_prefix("mem:") {
-            return Self::in_memory(memory).ok_or_else(|| NotServed::Memory(memory.to_owned()));
+            return Self::in_memory(memory);
         }
         let path = folder.join(name);
         let is_toml = path.extension().is_some_and(|end| end == "toml");
@@ -99,14 +102,20 @@ impl Served {
     }
 
     /// The drive in memory of `SIZE[?kind=KIND]`.
-    fn in_memory(text: &str) -> Option<Self> {
+    fn in_memory(text: &str) -> Result<Self, NotServed> {
+        let wrong = || NotServed::Memory(text.to_owned());
         let (size, kind) = match text.split_once("?kind=") {
-            Some((size, kind)) => (size, MemoryKind::named(kind)?),
+            Some((size, kind)) => (size, MemoryKind::named(kind).ok_or_else(wrong)?),
             None => (text, MemoryKind::default()),
         };
         let possible = MEMORY_DRIVE_BYTES_MIN..=MEMORY_BYTES_MAX;
-        let size_bytes = parse_size(size).ok().filter(|size| possible.contains(size))?;
-        Some(Self::Memory { size_bytes, kind })
+        match parse_size(size) {
+            Ok(size_bytes) if possible.contains(&size_bytes) => {
+                Ok(Self::Memory { size_bytes, kind })
+            }
+            Err(error @ SizeError::NoUnit(_)) => Err(NotServed::MemorySize(error)),
+            _ => Err(wrong()),
+        }
     }
 
     /// The same drive, used in another way, if it is on a disk.
@@ -146,5 +155,7 @@ mod tests {
             let end = format!("as mem:512MiB or mem:4GiB?kind=block, and not mem:{wrong}");
             assert!(error.ends_with(&end), "{error}");
         }
+        let error = named("mem:64").unwrap_err().to_string();
+        assert!(error.ends_with("64 has no unit: write 64MiB for mebibytes, or 64B for bytes"));
     }
 }

@@ -518,3 +518,18 @@ fn what_clients_of_redis_may_have_is_of_a_door() {
         (parse(FULL).unwrap(), FULL.replacen("seed = 7", "seed = 7\nresp = \":0\"", 1));
     assert_eq!(old.difference(&parse(&new).unwrap()), Some("a [[device]]"));
 }
+
+#[test]
+fn a_small_size_without_a_unit_is_refused() {
+    for (from, to, sentence) in [
+        ("\"4MiB\"", "\"4\"", "line 11: connection_memory in [limits]: 4 has no unit: write 4MiB"),
+        ("device = \"mem:1GiB\"", "device = \"mem:1\"", "mem:SIZE, is wrong: 1 has no unit"),
+    ] {
+        assert!(FULL.contains(from), "{from}");
+        let error = parse(&FULL.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(error.contains(sentence), "{error}");
+    }
+    // Of a value a few bytes are a sensible length.
+    let config = parse(&FULL.replacen("\"64KiB\"", "\"64\"", 1)).unwrap();
+    assert_eq!(config.limits.value_bytes, 64);
+}
