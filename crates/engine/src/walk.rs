@@ -112,6 +112,15 @@ impl Store {
         let tables = state.extents.iter().flat_map(|(_, extent)| &extent.values);
         Ok(tables.filter(|(id, _)| *id == table).map(|(_, live)| *live).sum())
     }
+
+    /// Returns the live values of all key spaces but the store's own, with their bytes. The store's
+    /// own keep its key spaces; [`Usage::values`](crate::Usage::values) counts these too. Walks
+    /// all extents.
+    pub fn live_pairs(&self) -> Live {
+        let state = self.log.state();
+        let tables = state.extents.iter().flat_map(|(_, extent)| &extent.values);
+        tables.filter(|(id, _)| *id != TableId::STORE).map(|(_, live)| *live).sum()
+    }
 }
 
 /// Keeps the first `count` and all others of the last one's hash.

@@ -37,6 +37,13 @@ impl DiskLook {
         self.recovery
     }
 
+    /// Keys that hosts and Redis clients name. A hash or a sorted set is one.
+    pub fn pairs(&self) -> u64 {
+        let spaces = self.store.key_spaces();
+        let named = spaces.into_iter().filter(|space| !resp::is_internal(*space));
+        named.filter_map(|space| self.store.key_count(space).ok()).sum()
+    }
+
     /// What is damaged beside pages and what is on them.
     pub async fn damage(&self) -> Result<Vec<Damage>, DiskError> {
         Ok(self.medium.damage().await.map_err(engine::Error::from)?)

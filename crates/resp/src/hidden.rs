@@ -21,6 +21,12 @@ pub(crate) const fn nodes(strings: KeySpaceId) -> KeySpaceId {
     KeySpaceId(FIRST + 2 * strings.0 + 1)
 }
 
+/// Whether `space` holds records that no client names: notes of the server, and the nodes below
+/// the roots of hashes and sorted sets.
+pub const fn is_internal(space: KeySpaceId) -> bool {
+    space.0 >= FIRST && !is_of_roots(space)
+}
+
 /// Whether it is a key space of roots.
 pub(crate) const fn is_of_roots(space: KeySpaceId) -> bool {
     is_of_collections(space) && space.0.is_multiple_of(2)

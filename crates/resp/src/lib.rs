@@ -80,6 +80,7 @@ pub use census::ClientCensus;
 pub use client_limits::ClientLimits;
 pub use counters::{Counters, Totals};
 pub use door::{Door, Settings};
+pub use hidden::is_internal;
 pub use inbox::{Inbox, Limits, ProtocolError, Read};
 pub use outbox::{Outbox, Sent};
 pub use reply::Protocol;

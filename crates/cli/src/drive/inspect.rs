@@ -25,7 +25,11 @@ struct Report {
     /// Extents of log that are read for it, and records in them.
     log_extents: u64,
     log_records: u64,
+    /// Keys of hosts and Redis clients.
     pairs: u64,
+    /// Live records that no host or client names: those that keep the namespaces, notes of the
+    /// server, and the nodes of hashes and sorted sets.
+    internal_records: u64,
     /// Bytes of live pairs, headers and padding included.
     live_bytes: u64,
     tombstones: u64,
@@ -106,6 +110,7 @@ impl Report {
         let (stored, written) = (hosts.map(|it| it.written_bytes), disk.map(|it| it.written_bytes));
         let (retrieved, read) = (hosts.map(|it| it.read_bytes), disk.map(|it| it.read_bytes));
         let amplified = |all: Option<u64>, of: Option<u64>| quotient(all?, of?);
+        let (pairs, live) = (drive.pairs(), drive.store().live_pairs());
         Self {
             drive: DriveReport::new(path, &info),
             opens_by: match how {
@@ -114,8 +119,9 @@ impl Report {
             },
             log_extents: replayed_extents,
             log_records: records,
-            pairs: usage.values.records,
-            live_bytes: usage.values.bytes,
+            pairs,
+            internal_records: usage.values.records - pairs,
+            live_bytes: live.bytes,
             tombstones: usage.tombstones.records,
             stored_bytes: stored,
             written_bytes: written,
@@ -123,11 +129,8 @@ impl Report {
             retrieved_bytes: retrieved,
             read_bytes: read,
             read_amplification: amplified(read, retrieved),
-            space_amplification: quotient(
-                extents.len() as u64 * info.extent_bytes,
-                usage.values.bytes,
-            ),
-            index_bytes_per_pair: quotient(usage.index_bytes, usage.values.records),
+            space_amplification: quotient(extents.len() as u64 * info.extent_bytes, live.bytes),
+            index_bytes_per_pair: quotient(usage.index_bytes, live.records),
             shares,
             in_use: extents.iter().map(|facts| Extent::new(&info, facts)).collect(),
         }
@@ -154,6 +157,7 @@ impl Report {
         let holds = table::facts(&[
             ("opens", opens),
             ("pairs", grouped(self.pairs)),
+            ("internal records", grouped(self.internal_records)),
             ("live bytes", human_bytes(self.live_bytes)),
             ("tombstones", grouped(self.tombstones)),
             ("write amplif.", self.amplif(self.write_amplification, self.stored_bytes, "stored")),

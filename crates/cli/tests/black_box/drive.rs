@@ -1,6 +1,7 @@
 //! `kvasir format`, `inspect` and `check`: drives on files.
 
 use crate::program::{Ran, json, kvasir};
+use crate::redis::Client;
 use crate::serving::{Serving, store};
 use serde_json::Value;
 use std::fs;
@@ -140,7 +141,8 @@ fn looking_writes_nothing_and_says_what_is_there() {
     // Two records keep the namespace.
     assert_eq!((&checked["records"], &checked["values"]), (&22.into(), &22.into()));
     let facts = json(["inspect", device, "--json"]);
-    assert_eq!((&facts["pairs"], &facts["tombstones"]), (&22.into(), &0.into()));
+    assert_eq!((&facts["pairs"], &facts["tombstones"]), (&20.into(), &0.into()));
+    assert_eq!(facts["internal_records"], 2);
     assert_eq!(facts["size_bytes"], before.len());
     let (mut keys, mut free) = (Vec::new(), 0);
     let manifest = fs::read("Cargo.toml").unwrap();
@@ -173,6 +175,31 @@ fn looking_writes_nothing_and_says_what_is_there() {
     assert!(text.lines().all(|line| line.len() <= 80 || line.contains(device)), "{text}");
     assert!(refused(&["inspect", device, "--extent", "99"]).contains("has extents 0 to"));
     assert!(fs::read(&path).unwrap() == before, "nothing is written");
+}
+
+/// Two records keep the namespace: they are no pair to `inspect`, NVMe or Redis.
+#[test]
+fn an_empty_drive_has_no_pairs() {
+    let (_folder, path) = formatted();
+    let facts = json(["inspect", shown(&path), "--json"]);
+    let figures = ["pairs", "internal_records", "live_bytes"].map(|name| facts[name].clone());
+    assert_eq!(figures, [0.into(), 2.into(), 0.into()] as [Value; 3]);
+    let served = Serving::start(["--device", shown(&path), "--nvme-tcp", ":0", "--resp", ":0"]);
+    let info = json(["kv", "info", "--json", "--target", &served.uri(0)]);
+    assert_eq!(info["used_bytes"], 0, "{info}");
+    let mut client = Client::of(&served);
+    client.says("dbsize", ":0");
+    client.says("hset hash field value", ":1");
+    client.says("set key value", "+OK");
+    client.says("dbsize", ":2");
+    drop(client);
+    let info = json(["kv", "info", "--json", "--target", &served.uri(0)]);
+    assert!(info["used_bytes"].as_u64() > Some(0), "{info}");
+    served.stop();
+    let facts = json(["inspect", shown(&path), "--json"]);
+    assert_eq!(facts["pairs"], 2, "the hash and the string: {facts}");
+    let text = kvasir(["inspect", shown(&path)]).stdout;
+    assert!(text.contains("  pairs                2\n  internal records     "), "{text}");
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn clients(door: &Door) -> String {
 
 fn memory(door: &Door) -> String {
     let (usage, cache) = (door.store().usage(), door.store().cache_counts());
-    let (live, capacity) = (usage.values.bytes, door.store().capacity_bytes());
+    let (live, capacity) = (door.store().live_pairs().bytes, door.store().capacity_bytes());
     let of_clients: usize = door.clients().values().map(crate::door::Client::held_bytes).sum();
     let used = usage.index_bytes + cache.bytes + of_clients as u64;
     format!(

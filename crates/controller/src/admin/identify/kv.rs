@@ -17,7 +17,7 @@ pub(super) fn in_blocks(store: &Store, nguid: [u8; 16]) -> IdentifyNamespace {
     let mut namespace = IdentifyNamespace {
         size: size.into(),
         capacity: size.into(),
-        utilization: blocks(store.usage().values.bytes).min(size).into(),
+        utilization: blocks(store.live_pairs().bytes).min(size).into(),
         sharing: SHARED,
         capacity_bytes: u128::from(store.capacity_bytes()).into(),
         ana_group: ACCESS_GROUP.into(),
@@ -33,7 +33,7 @@ pub(super) fn in_blocks(store: &Store, nguid: [u8; 16]) -> IdentifyNamespace {
 pub(super) fn namespace(store: &Store, limits: Limits, nguid: [u8; 16]) -> KvNamespace {
     KvNamespace {
         size: store.capacity_bytes().into(),
-        utilization: store.usage().values.bytes.into(),
+        utilization: store.live_pairs().bytes.into(),
         sharing: SHARED,
         ana_group: ACCESS_GROUP.into(),
         nguid,

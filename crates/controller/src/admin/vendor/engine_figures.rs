@@ -1,6 +1,6 @@
 use super::{Asked, VendorPage};
 use crate::fabrics::{Subsystem, Subsystems};
-use engine::{Counts, Usage};
+use engine::{Counts, Live, Usage};
 use spec::{LogPage, Status};
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -69,12 +69,13 @@ impl EngineFigures {
     fn of(subsystem: &Subsystem, subsystems: &Subsystems) -> Self {
         let store = subsystem.device.kv();
         let usage = store.map_or_else(Usage::default, |store| store.usage());
+        let pairs = store.map_or_else(Live::default, |store| store.live_pairs());
         let counts = store.map_or_else(Counts::default, |store| store.counters());
         let (flash, work) = (subsystem.flash(), subsystems.work_of(&subsystem.device));
         Self {
             version: 2.into(),
-            live_records: usage.values.records.into(),
-            live_bytes: usage.values.bytes.into(),
+            live_records: pairs.records.into(),
+            live_bytes: pairs.bytes.into(),
             capacity_bytes: store.map_or(0, |store| store.capacity_bytes()).into(),
             tombstones: usage.tombstones.records.into(),
             extents_free: u64::from(usage.extents_free).into(),
