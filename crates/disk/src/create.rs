@@ -1,6 +1,9 @@
-use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, fsync, open};
+use crate::lock::lock;
+use crate::open::Access;
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, fstat, fsync, ftruncate, open};
 use rustix::io::Errno;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// Why there is no new file.
@@ -22,6 +25,14 @@ pub enum CreateError {
         path: PathBuf,
         /// How large.
         bytes: u64,
+    },
+    /// The system does not resize it.
+    #[error("cannot resize {}: {source}", path.display())]
+    Unresized {
+        /// What was to be resized.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
     },
     /// The system does not make it.
     #[error("cannot make {}: {source}", path.display())]
@@ -56,6 +67,32 @@ pub fn create(path: &Path, bytes: u64) -> Result<(), CreateError> {
             error => CreateError::Failed { path: path.into(), source: error.into() },
         }
     })
+}
+
+/// Gives the file at `path`, whose content is not needed, `bytes` bytes, and takes their space now.
+/// After an error it has the size and content that it had.
+pub fn resize(path: &Path, bytes: u64) -> Result<(), CreateError> {
+    let failed = |error: Errno| CreateError::Unresized { path: path.into(), source: error.into() };
+    let fd = open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+    let is_locked = lock(fd.as_fd(), Access::Write);
+    if !is_locked.map_err(|source| CreateError::Unresized { path: path.into(), source })? {
+        return Err(failed(Errno::BUSY));
+    }
+    let before = fstat(&fd).map_err(failed)?.st_size;
+    let before = u64::try_from(before).expect("a file has no negative size");
+    if let Err(error) = fallocate(&fd, FallocateFlags::empty(), 0, bytes) {
+        if bytes > before {
+            // Some file systems leave it longer; its old content is there.
+            let _ = ftruncate(&fd, before);
+        }
+        return Err(match error {
+            Errno::NOSPC | Errno::DQUOT | Errno::FBIG => {
+                CreateError::NoSpace { path: path.into(), bytes }
+            }
+            error => failed(error),
+        });
+    }
+    ftruncate(&fd, bytes).and_then(|()| fsync(&fd)).map_err(failed)
 }
 
 /// The name of a file is an entry of its folder, which has to be flushed by itself (fsync(2)).

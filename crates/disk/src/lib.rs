@@ -2,7 +2,7 @@
 //!
 //! # How it works
 //! 1. [`probe`] says what a path holds and who uses it, so that nobody formats what is wanted.
-//!    [`create`] makes a file of a size.
+//!    [`create`] makes a file of a size, [`resize`] gives one another size.
 //! 2. [`File::open`] takes the path for this process alone and asks what its reads and writes must
 //!    be aligned to. There is no cache in between (`O_DIRECT`): what is written and flushed is on
 //!    the flash.
@@ -34,7 +34,7 @@ mod probe;
 mod sectors;
 
 pub use counters::Counters;
-pub use create::{CreateError, create};
+pub use create::{CreateError, create, resize};
 pub use error::OpenError;
 pub use file::File;
 pub use lock::Holder;

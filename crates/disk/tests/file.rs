@@ -5,7 +5,7 @@
 
 use base::{Buf, BufMut, Rng};
 use clock::{Class, Stage};
-use disk::{Access, CreateError, File, OpenError, Usage, create};
+use disk::{Access, CreateError, File, OpenError, Usage, create, resize};
 use media::{Blocks, Error, Segments};
 use reactor::{Reactor, Remote};
 use std::collections::BTreeSet;
@@ -339,4 +339,23 @@ fn a_new_file_has_its_space_and_is_its_owners_alone() {
     let error = create(&path, 1 << 60).unwrap_err();
     assert!(matches!(error, CreateError::NoSpace { .. }), "{error}");
     assert!(!path.exists());
+}
+
+#[test]
+fn a_file_that_cannot_be_resized_stays_as_it_is() {
+    let folder = folder();
+    let path = folder.path().join("disk");
+    std::fs::write(&path, [7; 10_000]).unwrap();
+    let too_large = resize(&path, 1 << 62);
+    assert!(matches!(too_large, Err(CreateError::NoSpace { .. })), "{too_large:?}");
+    assert!(std::fs::read(&path).unwrap() == [7; 10_000]);
+    for size in [1 << 20, 8_192] {
+        resize(&path, size).unwrap();
+        assert_eq!(path.metadata().unwrap().len(), size);
+        assert!(path.metadata().unwrap().blocks() * 512 >= size, "its space is taken");
+    }
+    let locked = File::open(&path, Access::Write, Some(4_096)).unwrap();
+    let error = resize(&path, 1 << 20).unwrap_err().to_string();
+    assert!(error.contains("cannot resize"), "{error}");
+    drop(locked);
 }

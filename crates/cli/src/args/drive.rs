@@ -2,12 +2,13 @@ use base::parse_size;
 use std::path::PathBuf;
 
 const FORMAT_HELP: &str = "\
-A drive is a file, which is made, or a raw block device, of which all is taken.
-A path that is mounted, in use or holds anything is refused, unless --force says
-that it may be overwritten; what others use is not overwritten at all.
+A drive is a file, or all of a raw block device. format makes the file if it does
+not exist. --force overwrites what a file or device holds, and gives a file the
+--size. A path that is mounted or in use is refused, also with --force.
 
 Examples:
   kvasir format drive.kv --size 10GiB
+  kvasir format drive.kv --size 20GiB --force
   kvasir format drive.kv --size 10GiB --fill
   kvasir format /dev/nvme1n1
   kvasir serve --device ./drive.kv --nvme-tcp :4420";
@@ -18,7 +19,7 @@ Examples:
 pub(crate) struct FormatArgs {
     /// The file or block device
     pub(crate) path: PathBuf,
-    /// Size of the file, as 10GiB; a device, and a file that is there, have theirs
+    /// Size of the file, as 10GiB; a block device has its own
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     /// Overwrite what is there

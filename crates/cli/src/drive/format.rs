@@ -5,10 +5,13 @@ use crate::args::FormatArgs;
 use crate::output::{Failure, Output};
 use crate::path::shown;
 use crate::progress::{Progress, Unit};
-use disk::{Access, File, Found, create, probe};
-use media::Format;
+use base::human_bytes;
+use base::limits::BLOCK_BYTES;
+use disk::{Access, File, Found, create, probe, resize};
+use media::{BlocksShape, Format, MemoryBlocks};
 use node::DiskDrive;
 use std::fs;
+use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -47,35 +50,69 @@ fn make(args: &FormatArgs) -> Result<Output, Failure> {
     Ok(if args.json { Output::json(&report) } else { Output::new(report.formatted()) })
 }
 
-/// Makes the file, or sees to it that what is there may be overwritten.
+/// Makes the file, or sees to it that what is there may be overwritten and has its size.
 fn prepare(args: &FormatArgs, found: &Found) -> Result<(), Failure> {
     let path = &args.path;
     match (found, args.size) {
-        (Found::Absent, Some(0)) => {
+        (_, Some(0)) => {
             Err(Failure::Refused("a file of 0 bytes is no drive: make it larger".into()))
         }
-        (Found::NotADisk, _) | (Found::Used(_), None) => {
-            Err(refusal(path, found, "name another file or block device"))
-        }
+        (Found::NotADisk, _) => Err(refusal(path, found, "name another file or block device")),
+        (Found::Used(_), _) => Err(refusal(path, found, "end that first, or name another")),
         (Found::Absent, Some(bytes)) => create(path, bytes).map_err(Failure::refused),
         (Found::Absent, None) => Err(Failure::Refused(format!(
             "{} does not exist: --size says how large a file to make",
             shown(path)
         ))),
-        (Found::Empty, _) if fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() == 0) => {
-            Err(Failure::Refused(format!(
-                "{} is a file of 0 bytes: remove it, and --size says how large a one to make",
-                shown(path)
-            )))
-        }
-        (_, Some(_)) => Err(Failure::Refused(format!(
-            "{} is there and has a size: leave --size out",
+        (Found::Empty, None) if is_empty_file(path) => Err(Failure::Refused(format!(
+            "{} is a file of 0 bytes: --size says how large a drive to make",
             shown(path)
         ))),
-        (Found::Empty, None) => Ok(()),
-        (_, None) if args.force => Ok(()),
+        (Found::Empty, size) => fit(path, size),
+        (_, size) if args.force => fit(path, size),
+        (_, Some(_)) => Err(refusal(path, found, "--force overwrites it and gives it --size")),
         (_, None) => Err(refusal(path, found, "--force overwrites it")),
     }
+}
+
+fn is_empty_file(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() == 0)
+}
+
+/// Gives the file at `path` the size that is asked for. A block device keeps its own.
+fn fit(path: &Path, size: Option<u64>) -> Result<(), Failure> {
+    let Some(bytes) = size else { return Ok(()) };
+    let file = fs::File::open(path).map_err(|error| unread(path, &error))?;
+    let metadata = file.metadata().map_err(|error| unread(path, &error))?;
+    if metadata.is_file() {
+        check_size(path, bytes)?;
+        return resize(path, bytes).map_err(Failure::refused);
+    }
+    let has = (&file).seek(SeekFrom::End(0)).map_err(|error| unread(path, &error))?;
+    if has == bytes {
+        return Ok(());
+    }
+    Err(Failure::Refused(format!(
+        "{} is a block device of {} ({has} bytes), of which a drive takes all: leave --size out",
+        shown(path),
+        human_bytes(has)
+    )))
+}
+
+/// Blocks of a size, 4 GiB, that is not too small for a drive.
+const LARGE_BLOCKS: u64 = 1 << 20;
+
+/// Refuses a size that is too small for a drive, before a file loses what it holds.
+fn check_size(path: &Path, bytes: u64) -> Result<(), Failure> {
+    let blocks = (bytes / u64::from(BLOCK_BYTES)).min(LARGE_BLOCKS);
+    let shape = BlocksShape { block_bytes: BLOCK_BYTES, blocks, parallelism: 1 };
+    let format = Format { id: [0; 16], secret: [0; 16], extent_bytes: None };
+    let possible = DiskDrive::check_size(&MemoryBlocks::new(shape), format);
+    possible.map_err(|error| Failure::Refused(format!("{}: {error}", shown(path))))
+}
+
+fn unread(path: &Path, error: &io::Error) -> Failure {
+    Failure::Refused(format!("cannot open {}: {error}", shown(path)))
 }
 
 fn refusal(path: &Path, found: &Found, advice: &str) -> Failure {

@@ -45,7 +45,8 @@ fn a_path_that_holds_something_is_formatted_only_by_force() {
     let expected = "holds data that kvasir does not know: --force overwrites it\n";
     assert!(sentence.ends_with(expected), "{sentence}");
     assert!(fs::read(&path).unwrap().iter().all(|byte| *byte == 7), "nothing is written");
-    assert!(refused(&["format", shown(&path), "--size", SIZE]).ends_with("leave --size out\n"));
+    let sentence = refused(&["format", shown(&path), "--size", SIZE]);
+    assert!(sentence.ends_with("--force overwrites it and gives it --size\n"), "{sentence}");
     assert_eq!(kvasir(["format", shown(&path), "--force"]).code, Some(0));
     let sentence = refused(&["format", shown(&path)]);
     assert!(sentence.contains("holds a drive of kvasir"), "{sentence}");
@@ -61,6 +62,33 @@ fn a_path_that_holds_something_is_formatted_only_by_force() {
     assert!(refused(&["format", shown(&none)]).contains("--size says how large"));
     assert!(refused(&["format", shown(&none), "--size", "1MiB"]).contains("too few"));
     assert!(!none.exists(), "what was made for nothing stays");
+}
+
+/// Larger, smaller, from nothing: the file is then a sound drive of exactly that size.
+#[test]
+fn force_and_size_give_an_existing_file_another_size() {
+    let (_folder, path) = formatted();
+    let device = shown(&path);
+    for size in ["96MiB", "80MiB", "100MB"] {
+        let made = json(["format", device, "--force", "--size", size, "--json"]);
+        let bytes = base::parse_size(size).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().len(), bytes);
+        assert!(made["size_bytes"].as_u64().unwrap() <= bytes, "{made}");
+        assert_eq!(json(["check", device, "--json"])["is_whole"], true);
+        assert_eq!(json(["inspect", device, "--json"])["pairs"], 0);
+    }
+    let before = fs::read(&path).unwrap();
+    assert!(refused(&["format", device, "--force", "--size", "1MiB"]).contains("too few"));
+    let sentence = refused(&["format", device, "--force", "--size", "90000TiB"]);
+    assert!(sentence.contains("make the file smaller"), "{sentence}");
+    assert!(fs::read(&path).unwrap() == before, "a size that cannot be changes nothing");
+    fs::write(&path, "").unwrap();
+    assert!(refused(&["format", device]).contains("is a file of 0 bytes: --size says how large"));
+    assert_eq!(kvasir(["format", device, "--size", SIZE]).code, Some(0));
+    let served = Serving::start(["--device", device, "--resp", ":0"]);
+    let sentence = refused(&["format", device, "--force", "--size", SIZE]);
+    assert!(sentence.contains("end that first"), "{sentence}");
+    served.stop();
 }
 
 #[test]
