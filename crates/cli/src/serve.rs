@@ -64,6 +64,7 @@ fn failure(error: ServerError) -> Failure {
         ServerError::Device(error) => crate::rig::device_failure(error),
         ServerError::Unsaved { .. }
         | ServerError::Disk { .. }
+        | ServerError::Lost { .. }
         | ServerError::Reactor(_)
         | ServerError::Resp(_)
         | ServerError::Machine(_) => Failure::Broken(error.to_string()),

@@ -1,11 +1,13 @@
 use crate::align::align;
 use crate::counters::{Counters, Tally};
 use crate::error::OpenError;
+use crate::loss::Loss;
 use crate::open::{Access, Opened, open_disk, still_ours};
 use crate::sectors::Sectors;
 use base::{Buf, BufMut, BufPool};
 use clock::{Class, LocalFuture};
 use media::{Blocks, BlocksShape, Error, Segments, Traffic};
+use rustix::fs::{SeekFrom, fstat, seek};
 use rustix::io::Errno;
 use smallvec::smallvec;
 use std::io;
@@ -29,6 +31,8 @@ pub struct File {
     makes_holes: AtomicBool,
     /// A flush has failed.
     is_broken: AtomicBool,
+    /// Another program has shortened the file.
+    shortened: OnceLock<Loss>,
     tally: Tally,
 }
 
@@ -71,6 +75,7 @@ impl File {
             zeros: OnceLock::new(),
             makes_holes: AtomicBool::new(true),
             is_broken: AtomicBool::new(false),
+            shortened: OnceLock::new(),
             tally: Tally::default(),
         }
     }
@@ -83,6 +88,29 @@ impl File {
     /// What failed last, and why, in words.
     pub fn failure(&self) -> Option<String> {
         self.tally.failure()
+    }
+
+    /// Returns what another program did to the file or device since it was opened, if anything.
+    /// Asks the kernel.
+    pub fn loss(&self) -> Option<Loss> {
+        let links = fstat(self.handle.descriptor()).map(|known| known.st_nlink);
+        self.shortened().or_else(|| (links == Ok(0)).then_some(Loss::Removed))
+    }
+
+    /// Returns [`Loss::Shortened`] from the first call that finds the file shorter than the drive.
+    fn shortened(&self) -> Option<Loss> {
+        if let Some(loss) = self.shortened.get() {
+            return Some(*loss);
+        }
+        let from = self.shape.blocks * u64::from(self.shape.block_bytes);
+        // Reads and writes name their places, so nothing depends on the file's offset.
+        let to = seek(self.handle.descriptor(), SeekFrom::End(0)).ok()?;
+        (to < from).then(|| *self.shortened.get_or_init(|| Loss::Shortened { from, to }))
+    }
+
+    /// Returns the error of a write or flush of a file that was shortened.
+    fn refusal(&self) -> Option<io::Error> {
+        self.shortened.get().map(|loss| io::Error::other(format!("it {loss}")))
     }
 
     /// Where `count` blocks from `first` are, in bytes: their start and their length.
@@ -113,6 +141,13 @@ impl File {
         let len: u64 = data.iter().map(|part| u64::from(part.len())).sum();
         assert!(len.is_multiple_of(block_bytes), "{len} bytes are not whole blocks");
         let (at, _) = self.place(first, len / block_bytes);
+        if first + len / block_bytes == self.shape.blocks {
+            // A write of the last block gives a shortened file its full length again.
+            self.shortened();
+        }
+        if let Some(error) = self.refusal() {
+            return Err(self.unwritten(first, &error));
+        }
         let (data, copied) = align(data, self.sectors, &self.pool);
         match self.handle.write(at, data).await {
             Ok(()) => {
@@ -127,6 +162,9 @@ impl File {
         let (at, len) = self.place(first, count);
         if len == 0 {
             return Ok(());
+        }
+        if let Some(error) = self.refusal() {
+            return Err(self.unwritten(first, &error));
         }
         if self.makes_holes.load(Relaxed) {
             match self.handle.punch(at, len).await {
@@ -161,7 +199,10 @@ impl File {
         if self.is_broken.load(Relaxed) {
             return Err(Error::NotFlushed);
         }
-        match self.handle.sync().await {
+        let synced = self.handle.sync().await;
+        // What lay beyond the new end of a shortened file is lost, though the sync succeeds.
+        self.shortened();
+        match synced.and_then(|()| self.refusal().map_or(Ok(()), Err)) {
             Ok(()) if !self.is_broken.load(Relaxed) => {
                 self.tally.flush();
                 Ok(())

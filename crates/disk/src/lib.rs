@@ -15,6 +15,8 @@
 //! - What was written before a flush that succeeds outlives a loss of power, as far as the disk
 //!   keeps that promise. After a flush has failed none succeeds until the drive is opened again:
 //!   the kernel reports lost writes only once.
+//! - A file that another program shortens takes no more writes, and no flush of it succeeds. Its
+//!   remaining blocks can be read. [`File::loss`] says so, and whether its name was removed.
 //! - What a probe does not know it calls unknown, never free. Probing writes nothing.
 //!
 //! # Trusts
@@ -29,6 +31,7 @@ mod create;
 mod error;
 mod file;
 mod lock;
+mod loss;
 mod open;
 mod probe;
 mod sectors;
@@ -38,5 +41,6 @@ pub use create::{CreateError, create, resize};
 pub use error::OpenError;
 pub use file::File;
 pub use lock::Holder;
+pub use loss::Loss;
 pub use open::Access;
 pub use probe::{Found, KVASIR_MAGIC, KVASIR_MAGIC_AT, ProbeError, Usage, probe};

@@ -5,7 +5,7 @@
 
 use base::{Buf, BufMut, Rng};
 use clock::{Class, Stage};
-use disk::{Access, CreateError, File, OpenError, Usage, create, resize};
+use disk::{Access, CreateError, File, Loss, OpenError, Usage, create, resize};
 use media::{Blocks, Error, Segments};
 use reactor::{Reactor, Remote};
 use std::collections::BTreeSet;
@@ -339,6 +339,65 @@ fn a_new_file_has_its_space_and_is_its_owners_alone() {
     let error = create(&path, 1 << 60).unwrap_err();
     assert!(matches!(error, CreateError::NoSpace { .. }), "{error}");
     assert!(!path.exists());
+}
+
+/// 256 blocks of 4 KiB, of which the first is written, cut to 128.
+fn cut(folder: &TempDir) -> File {
+    let path = made(folder, 1 << 20);
+    let disk = File::open(&path, Access::Write, Some(4_096)).unwrap();
+    serve(async {
+        let data = Segments::from_iter([Buf::copy_from(&[7; 4_096])]);
+        disk.write(0, data, Class::HostWrite).await.unwrap();
+        disk.flush().await.unwrap();
+    });
+    assert_eq!(disk.loss(), None);
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 19).unwrap();
+    disk
+}
+
+#[test]
+fn a_shortened_file_takes_no_writes_and_its_rest_can_be_read() {
+    let folder = folder();
+    let disk = cut(&folder);
+    let block = || Segments::from_iter([Buf::copy_from(&[8; 4_096])]);
+    serve(async {
+        assert_eq!(disk.flush().await, Err(Error::NotFlushed));
+        for first in [1, 200, 255] {
+            let written = disk.write(first, block(), Class::HostWrite).await;
+            assert_eq!(written, Err(Error::UnwrittenBlock(first)));
+        }
+        assert_eq!(disk.trim(3, 1, Class::HostWrite).await, Err(Error::UnwrittenBlock(3)));
+        let read = disk.read(0, 1, Class::HostRead).await.unwrap();
+        assert_eq!(read[0].bytes().unwrap(), [7; 4_096]);
+        let read = disk.read(200, 1, Class::HostRead).await.map(drop);
+        assert_eq!(read, Err(Error::UnrecoveredBlock(200)));
+    });
+    assert_eq!(disk.loss(), Some(Loss::Shortened { from: 1 << 20, to: 1 << 19 }));
+    let failure = disk.failure().unwrap();
+    assert!(failure.contains("200"), "the last was a read: {failure}");
+    assert_eq!(folder.path().join("disk").metadata().unwrap().len(), 1 << 19);
+}
+
+/// Before any flush has seen the cut, a write there would give the file its length again.
+#[test]
+fn a_write_of_the_last_block_does_not_hide_a_cut() {
+    let folder = folder();
+    let disk = cut(&folder);
+    let block = Segments::from_iter([Buf::copy_from(&[8; 4_096])]);
+    let written = serve(disk.write(255, block, Class::HostWrite));
+    assert_eq!(written, Err(Error::UnwrittenBlock(255)));
+    assert!(disk.failure().unwrap().ends_with("it was cut from 1.0 MiB to 512.0 KiB while it was \
+                                               in use"));
+}
+
+#[test]
+fn a_removed_file_is_told_and_works() {
+    let folder = folder();
+    let path = made(&folder, 1 << 20);
+    let disk = File::open(&path, Access::Write, Some(4_096)).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(disk.loss(), Some(Loss::Removed));
+    serve(disk.flush()).unwrap();
 }
 
 #[test]

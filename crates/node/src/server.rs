@@ -13,6 +13,7 @@ mod certificates;
 mod config;
 mod connections;
 mod desk;
+mod disk_watch;
 mod drive;
 mod house;
 mod http;
@@ -61,7 +62,7 @@ use controller::Rules;
 use reactor::{Load, Remote, RingError};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Instant;
 
@@ -111,7 +112,7 @@ pub enum ServerError {
     #[error("{}{}", .0, made_by_format(.0))]
     NoDisk(#[from] disk::OpenError),
     /// The drive on a disk cannot be used.
-    #[error("{}: {problem}{}", path.display(), because(failure.as_deref()))]
+    #[error("{}: {problem}{}", path.display(), because(path, failure.as_deref()))]
     Disk {
         /// The file or device.
         path: PathBuf,
@@ -119,6 +120,14 @@ pub enum ServerError {
         problem: DiskError,
         /// What the disk said, if it failed.
         failure: Option<String>,
+    },
+    /// Another program shortened or removed the file of a drive.
+    #[error("{}: the file {loss}: {}", path.display(), after_loss(*loss, path))]
+    Lost {
+        /// The file or device.
+        path: PathBuf,
+        /// What happened to it.
+        loss: disk::Loss,
     },
     /// The Redis protocol is of keys and values.
     #[error(
@@ -144,8 +153,29 @@ fn made_by_format(error: &disk::OpenError) -> &'static str {
     }
 }
 
-fn because(failure: Option<&str>) -> String {
-    failure.map_or_else(String::new, |failure| format!(" ({failure})"))
+/// What a disk said that failed, and what to do then.
+fn because(path: &Path, failure: Option<&str>) -> String {
+    let path = path.display();
+    failure.map_or_else(String::new, |failure| {
+        format!(
+            " ({failure}): the kernel log says what is wrong with the disk; once it works, kvasir \
+             check {path} says what the drive holds"
+        )
+    })
+}
+
+/// What to do about a lost file.
+fn after_loss(loss: disk::Loss, path: &Path) -> String {
+    let path = path.display();
+    match loss {
+        disk::Loss::Shortened { from, .. } => format!(
+            "pairs beyond its end are lost, and stores failed since; restore a copy, or give it \
+             its length again (truncate -s {from} {path}) and run kvasir check {path}"
+        ),
+        disk::Loss::Removed => {
+            "its content is gone; restore a copy, or make a new drive with kvasir format".to_owned()
+        }
+    }
 }
 
 /// Devices that hosts can use.

@@ -5,7 +5,7 @@ use clock::{Rank, Stage};
 use rustix::io::Errno;
 use smallvec::SmallVec;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 /// A file or a block device, read and written by the ring of the reactor that a task is in: any
@@ -23,6 +23,11 @@ impl File {
     /// The file behind `fd`. What is read comes in buffers of `pool`, which are aligned to 4 KiB.
     pub fn new(fd: OwnedFd, pool: BufPool) -> Self {
         Self { fd: Arc::new(fd), pool }
+    }
+
+    /// Returns the open descriptor, for calls that ask what the file is.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 
     /// The `len` bytes from `at` on. That the file ends before is an error.

@@ -3,6 +3,7 @@
 use crate::program::{Ran, json, kvasir};
 use crate::redis::Client;
 use crate::serving::{Serving, store};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -340,6 +341,84 @@ fn a_served_drive_is_whole_also_when_it_was_stopped_amid_the_work_of_all_reactor
         assert_ne!(ran.code, Some(0), "its target has gone");
     }
     assert_eq!(json(["check", device, "--json"])["is_whole"], true);
+}
+
+/// What lies before the cut can still be read; nothing more is stored.
+#[test]
+fn a_shortened_file_ends_its_server_with_status_1() {
+    let (_folder, path) = formatted();
+    let device = shown(&path);
+    let words = ["--device", device, "--nvme-tcp", ":0", "--cache", "off", "--scrub", "off"];
+    let served = Serving::start(words);
+    store("before", &served.uri(0));
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    let size = file.metadata().unwrap().len();
+    file.set_len(size / 2).unwrap();
+    let said = served.error_line();
+    let expected = format!("kvasir: {device}: the file was cut from 72.0 MiB to 36.0 MiB while");
+    assert!(said.starts_with(&expected) && said.ends_with("restore a copy of the file"), "{said}");
+    let ran = kvasir(["kv", "store", "after", "Cargo.toml", "--target", &served.uri(0)]);
+    assert_ne!(ran.code, Some(0), "it is not stored");
+    let ran = kvasir(["kv", "retrieve", "before", "--target", &served.uri(0)]);
+    let manifest = fs::read_to_string("Cargo.toml").unwrap();
+    assert_eq!((ran.code, ran.stdout), (Some(0), manifest.clone()), "{}", ran.stderr);
+    let left = served.end(Signal::TERM);
+    assert_eq!((left.code, left.stderr.len()), (Some(1), 1), "{:?}", left.stderr);
+    let advice = format!("(truncate -s {size} {device}) and run kvasir check {device}");
+    assert!(left.stderr[0].starts_with(&expected), "{:?}", left.stderr);
+    assert!(left.stderr[0].ends_with(&advice), "{:?}", left.stderr);
+    assert_eq!(file.metadata().unwrap().len(), size / 2, "nothing was written behind its end");
+    // The advice is right.
+    file.set_len(size).unwrap();
+    let served = Serving::start(words);
+    let ran = kvasir(["kv", "retrieve", "before", "--target", &served.uri(0)]);
+    assert_eq!((ran.code, ran.stdout), (Some(0), manifest), "{}", ran.stderr);
+    // It may tell of what was lost.
+    assert_eq!(served.end(Signal::TERM).code, Some(0));
+}
+
+/// The loss is found at the latest when the server ends, also right after the cut.
+#[test]
+fn a_server_that_ends_right_after_the_cut_has_status_1() {
+    let (_folder, path) = formatted();
+    let served = Serving::start(["--device", shown(&path), "--nvme-tcp", ":0"]);
+    store("before", &served.uri(0));
+    fs::File::options().write(true).open(&path).unwrap().set_len(1 << 20).unwrap();
+    let left = served.end(Signal::TERM);
+    let last = left.stderr.last().unwrap();
+    assert_eq!(left.code, Some(1), "{last}");
+    assert!(last.contains("was cut from 72.0 MiB to 1.0 MiB while it was in use"), "{last}");
+}
+
+/// Its content is there until the server ends, which says where to copy it from.
+#[test]
+fn a_removed_file_ends_its_server_with_status_1() {
+    let (_folder, path) = formatted();
+    let device = shown(&path);
+    let served = Serving::start(["--device", device, "--nvme-tcp", ":0"]);
+    store("before", &served.uri(0));
+    fs::remove_file(&path).unwrap();
+    let said = served.error_line();
+    let process = served.process().as_raw_nonzero();
+    assert!(said.contains("the file was removed while it was in use"), "{said}");
+    assert!(said.ends_with(&format!("copy it from /proc/{process}/fd first")), "{said}");
+    store("after", &served.uri(0));
+    let ran = kvasir(["kv", "retrieve", "before", "--target", &served.uri(0)]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let links = fs::read_dir(format!("/proc/{process}/fd")).unwrap().map(|it| it.unwrap().path());
+    let is_it = |link: &PathBuf| {
+        fs::read_link(link).is_ok_and(|to| to.to_str() == Some(&format!("{device} (deleted)")))
+    };
+    fs::copy(links.into_iter().find(is_it).unwrap(), &path).unwrap();
+    let left = served.end(Signal::TERM);
+    assert_eq!((left.code, left.stderr.len()), (Some(1), 1), "{:?}", left.stderr);
+    assert!(left.stderr[0].contains("its content is gone; restore a copy"), "{:?}", left.stderr);
+    let served = Serving::start(["--device", device, "--nvme-tcp", ":0"]);
+    for key in ["before", "after"] {
+        let ran = kvasir(["kv", "retrieve", key, "--target", &served.uri(0)]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    served.stop();
 }
 
 #[test]

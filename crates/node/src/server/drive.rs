@@ -1,4 +1,5 @@
 use super::ServerError;
+use super::disk_watch::watch;
 use crate::memory_drive::{MemoryDrive, MemoryKind};
 use crate::state::{Origin, Problem};
 use crate::{
@@ -80,6 +81,7 @@ impl Drive {
         // Nobody listens any more once the server ends.
         let tell = move |sentence: String| drop(tell.send(format!("{name}: {sentence}")));
         drive.losses().into_iter().for_each(&tell);
+        clock::spawn(watch(file.clone(), tell.clone()));
         if let Some(rate) = NonZero::new(options.scrub_rate) {
             drive.scrub(rate, tell);
         }
@@ -193,15 +195,26 @@ impl Drive {
     /// again at once.
     pub(super) async fn close(&self) -> Result<(), ServerError> {
         match self {
-            Self::Disk(OpenDisk { path, drive, file }) => {
-                let closed = drive.close().await;
-                closed.map_err(|error| disk_error(path, file, error))
-            }
+            Self::Disk(disk) => disk.close().await,
             Self::Emulated(drive) => Ok(drive.device.flush().await.map_err(DeviceError::from)?),
             Self::Memory(drive) => match drive.kv() {
                 Some(store) => Ok(store.flush().await.map_err(DeviceError::from)?),
                 None => Ok(()),
             },
+        }
+    }
+}
+
+impl OpenDisk {
+    /// Writes a checkpoint and flushes. An error if another program shortened or removed the file.
+    async fn close(&self) -> Result<(), ServerError> {
+        let Self { path, drive, file } = self;
+        // Found before the checkpoint is written, which may give a file its length again.
+        let lost = file.loss();
+        let closed = drive.close().await;
+        match lost.or_else(|| file.loss()) {
+            Some(loss) => Err(ServerError::Lost { path: path.clone(), loss }),
+            None => closed.map_err(|error| disk_error(path, file, error)),
         }
     }
 }
