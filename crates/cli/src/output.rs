@@ -32,6 +32,12 @@ impl Output {
         Self::new(text + "\n")
     }
 
+    /// `value` as JSON on one line, for a command that prints several objects.
+    pub(crate) fn json_line(value: &impl Serialize) -> Self {
+        let text = serde_json::to_string(value).expect("reports have only names as keys");
+        Self::new(text + "\n")
+    }
+
     /// The same of a run that found something wrong, if `errors` says what, beside what else is.
     pub(crate) fn with_errors(self, errors: Option<String>) -> Self {
         let all: Vec<String> = self.errors.into_iter().chain(errors).collect();

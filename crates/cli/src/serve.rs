@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
     if args.check {
         let listening = Listening::new(args, &config, (&config.nvme_tcp, config.http));
         return Ok(if args.json {
-            Output::json(&listening)
+            Output::json_line(&listening)
         } else {
             Output::new(listening.checked())
         });
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
     let served = server.join();
     waiting.end();
     let stopped = Stopped::new(pace, &served.map_err(failure)?);
-    Ok(if args.json { Output::json(&stopped) } else { Output::new(stopped.text()) })
+    Ok(if args.json { Output::json_line(&stopped) } else { Output::new(stopped.text()) })
 }
 
 fn failure(error: ServerError) -> Failure {

@@ -1,11 +1,12 @@
 use crate::args::ServeArgs;
+use crate::drive::durability_name;
 use crate::number::counted;
 use crate::output::say_aside;
 use crate::path::shown;
 use base::human_bytes;
 use controller::TransportAddress;
 use node::server::{
-    Began, Config, DeviceConfig, Pace, RedisReport, Server, ServerReport, SubsystemConfig,
+    Began, Config, DeviceConfig, Pace, RedisReport, Served, Server, ServerReport, SubsystemConfig,
 };
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -74,8 +75,9 @@ struct Drive {
     resp: Option<String>,
     /// Where they do so over TLS.
     resp_tls: Option<String>,
+    /// What its speed and its content depend on.
     #[serde(skip)]
-    is_in_real_time: bool,
+    nature: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -275,20 +277,31 @@ impl Drive {
                 .resp
                 .as_ref()
                 .and_then(|resp| Some(resp_tls_uri(resp.tls.as_ref()?.address))),
-            is_in_real_time: pace == Pace::Real && !device.device.starts_with("mem:"),
+            nature: nature(&device.served, pace),
         }
     }
 
     /// What is served.
     fn line(&self) -> String {
-        let Self { name, description, is_in_real_time, state, .. } = self;
+        let Self { name, description, nature, state, .. } = self;
         let state = match state {
             Some(State { began: Some("resumed"), file, .. }) => format!(", as saved in {file}"),
             Some(State { file, .. }) => format!(", kept in {file}"),
             None => String::new(),
         };
-        let time = if *is_in_real_time { "latencies in real time" } else { "no latencies" };
-        format!("serving {name}: {description}, {time}{state}")
+        format!("serving {name}: {description}, {nature}{state}")
+    }
+}
+
+/// Only an emulated device has latencies of its own.
+fn nature(served: &Served, pace: Pace) -> String {
+    match served {
+        Served::Emulated(_) if pace == Pace::Real => "latencies in real time".to_owned(),
+        Served::Emulated(_) => "no latencies".to_owned(),
+        Served::Disk { options, .. } => {
+            format!("as fast as the disk, durability {}", durability_name(options.durability))
+        }
+        Served::Memory { .. } => "as fast as memory, lost when the server stops".to_owned(),
     }
 }
 
@@ -337,8 +350,9 @@ pub(super) struct Stopped {
     connections_refused: u64,
     bytes_received: u64,
     bytes_sent: u64,
-    late_events: u64,
-    latest_ns: u64,
+    /// Of emulated devices; none without one.
+    late_events: Option<u64>,
+    latest_ns: Option<u64>,
     /// Of clients of the Redis protocol; none without a door for them.
     redis: Option<Redis>,
     #[serde(skip)]
@@ -357,14 +371,14 @@ struct Redis {
 impl Stopped {
     pub(super) fn new(pace: Pace, report: &ServerReport) -> Self {
         let (bytes_received, bytes_sent) = report.bytes();
-        let (late_events, latest) = report.late_events();
+        let late = report.late_events();
         Self {
             connections: report.connections(),
             connections_refused: report.refused,
             bytes_received,
             bytes_sent,
-            late_events,
-            latest_ns: latest.0,
+            late_events: late.map(|(events, _)| events),
+            latest_ns: late.map(|(_, latest)| latest.0),
             redis: report.redis().map(Redis::from),
             is_in_real_time: pace == Pace::Real,
         }
@@ -385,13 +399,18 @@ impl Stopped {
             writeln!(text, "{refused} connections were refused: there were as many as may be")
                 .expect("a string takes all text");
         }
-        if !self.is_in_real_time || self.late_events == 0 {
-            return text;
+        if let (true, Some(late @ 1..), Some(latest)) =
+            (self.is_in_real_time, self.late_events, self.latest_ns)
+        {
+            let latest = base::Nanos(latest);
+            writeln!(
+                text,
+                "{late} events of emulated devices were late by 20 us or more, the latest by \
+                 {latest}"
+            )
+            .expect("a string takes all text");
         }
-        let Self { late_events, latest_ns, .. } = self;
-        let latest = base::Nanos(*latest_ns);
-        let late = format!("{late_events} events of the device were late by 20 us or more");
-        format!("{text}{late}, the latest by {latest}\n")
+        text
     }
 }
 

@@ -1,5 +1,6 @@
 //! `kvasir serve` of a file, and of what the command line names.
 
+use crate::drive::formatted;
 use crate::program::{Ran, SMALL, json, kvasir};
 use crate::serving::{Serving, keys, kv, store};
 use rustix::process::Signal;
@@ -147,7 +148,7 @@ fn a_file_is_checked_without_being_served() {
     let first = format!(
         "{path} is right: 3 cores, at most 1024 connections with 16.0 MiB in flight each, 256 \
          associations of a subsystem, 64 I/O queues of 1024 entries, values of 2.0 MiB\n\
-         serving fast: keys and values in memory, no latencies\n\
+         serving fast: keys and values in memory, as fast as memory, lost when the server stops\n\
          nvme-tcp://127.0.0.1:0/nqn.2026-11.com.example:fast\n"
     );
     assert!(stdout.starts_with(&first), "{stdout}");
@@ -320,4 +321,50 @@ fn a_file_that_is_wrong_or_another_changes_nothing() {
     std::fs::write(&path, file(1)).unwrap();
     assert!(read_again(&served).ends_with("counts from here on"));
     served.stop();
+}
+
+/// Each object of `--json` is a line, so that a program reads the two line by line.
+#[test]
+fn each_object_of_json_is_on_a_line() {
+    let served = Serving::start(["--device", "mem:64MiB", "--nvme-tcp", ":0"]);
+    let left = served.end(Signal::TERM);
+    assert_eq!((left.code, left.stdout.lines().count()), (Some(0), 1), "{}", left.stdout);
+    assert!(left.stopped["connections"].is_u64(), "{}", left.stopped);
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("server.toml");
+    std::fs::write(&path, file(2)).unwrap();
+    let checked = kvasir(["serve", "--config", path.to_str().unwrap(), "--check", "--json"]);
+    assert_eq!(checked.stdout.lines().count(), 1, "{}", checked.stdout);
+}
+
+/// Only an emulated device has latencies to keep, and so events that may be late.
+#[test]
+fn a_disk_and_memory_have_no_latencies_and_no_late_events() {
+    let (_folder, path) = formatted();
+    let folder = tempdir().unwrap();
+    let text = format!(
+        "[server]\nnvme_tcp = [\":0\"]\n[[device]]\nname = \"disk\"\ndevice = {path:?}\n\
+         durability = \"everysec\"\n[[device]]\nname = \"memory\"\ndevice = \"mem:64MiB\"\n\
+         [[device]]\nname = \"flash\"\ndevice = \"ideal\"\n[[subsystem]]\ndevice = \"disk\"\n\
+         [[subsystem]]\ndevice = \"memory\"\n[[subsystem]]\ndevice = \"flash\"\n"
+    );
+    let config = folder.path().join("server.toml");
+    std::fs::write(&config, text).unwrap();
+    let said = kvasir(["serve", "--config", config.to_str().unwrap(), "--check"]).stdout;
+    for line in [
+        "serving disk: keys and values on a disk, as fast as the disk, durability everysec\n",
+        "serving memory: keys and values in memory, as fast as memory, lost when the server \
+         stops\n",
+        ", latencies in real time\n",
+    ] {
+        assert!(said.contains(line), "{said}");
+    }
+    for (device, is_emulated) in
+        [(path.to_str().unwrap(), false), ("mem:64MiB", false), ("ideal", true)]
+    {
+        let served = Serving::start(["--device", device, "--nvme-tcp", ":0"]);
+        store("key", &served.uri(0));
+        let stopped = served.stop();
+        assert_eq!(stopped["late_events"].is_u64(), is_emulated, "{stopped}");
+    }
 }

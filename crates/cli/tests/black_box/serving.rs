@@ -30,6 +30,8 @@ pub(crate) struct Serving {
 pub(crate) struct Left {
     pub(crate) code: Option<i32>,
     pub(crate) stopped: Value,
+    /// All that it wrote to standard output after it was ready.
+    pub(crate) stdout: String,
     /// All that it wrote to standard error and that nobody has taken.
     pub(crate) stderr: Vec<String>,
 }
@@ -106,13 +108,13 @@ impl Serving {
         let code = self.child.wait().unwrap().code();
         let stopped = serde_json::from_str(&rest).unwrap_or(Value::Null);
         let stderr = self.stderr.iter().collect();
-        Left { code, stopped, stderr }
+        Left { code, stopped, stdout: rest, stderr }
     }
 
     /// Ends it as it should be ended, without a word on standard error.
     #[track_caller]
     pub(crate) fn stop(self) -> Value {
-        let Left { code, stopped, stderr } = self.end(Signal::TERM);
+        let Left { code, stopped, stderr, .. } = self.end(Signal::TERM);
         assert_eq!((code, stderr), (Some(0), Vec::<String>::new()));
         stopped
     }

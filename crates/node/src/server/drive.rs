@@ -102,6 +102,11 @@ impl Drive {
         device.save(origin(profile, seed), &[], out)
     }
 
+    /// Whether its latencies are those of a profile.
+    pub(super) const fn is_emulated(&self) -> bool {
+        matches!(self, Self::Emulated(_))
+    }
+
     pub(super) fn controller(&self) -> &Arc<Controller> {
         match self {
             Self::Emulated(drive) => drive.device.controller(),

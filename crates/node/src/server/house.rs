@@ -200,6 +200,11 @@ impl House {
         drives.map(census).collect()
     }
 
+    /// Whether some device has the latencies of a profile.
+    pub(super) fn is_emulated(&self) -> bool {
+        self.drives.iter().any(Drive::is_emulated)
+    }
+
     /// What clients of the Redis protocol have had the devices do, if they have doors.
     pub(super) fn redis(&self) -> Option<RedisReport> {
         let each = self.resp.iter().map(|door| RedisReport::from(door.totals()));

@@ -13,8 +13,8 @@ use super::turns::Turns;
 use super::{Served, ServedDevice, ServerConfig, ServerError, Stopper};
 use controller::{Entrance, Port, Rules};
 use reactor::{
-    Fellow, NoticeEnd, NoticeWriter, Outbox, Reactor, ReceiveEnd, Remote, SendEnd, TcpListener,
-    fellows, mailbox, notices, stopped,
+    Fellow, Lateness, NoticeEnd, NoticeWriter, Outbox, Reactor, ReceiveEnd, Remote, SendEnd,
+    TcpListener, fellows, mailbox, notices, stopped,
 };
 use std::net::SocketAddr;
 use std::process::abort;
@@ -138,7 +138,9 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerEr
         let (seat, gates, question) = (seat(), gates.take(), question());
         spawner.spawn(remote, move |remote, ready| {
             let mut reactor = seat.reactor();
-            run(remote, &mut reactor, door_side(doorway, gates, question, ready))
+            let (report, _) =
+                run(remote, &mut reactor, door_side(doorway, gates, question, ready))?;
+            Ok(report)
         })?;
     }
     Ok(Reins { threads: spawner.threads, rules: rule_writers, questions: askers, resp })
@@ -256,17 +258,18 @@ fn run(
     remote: &Remote,
     reactor: &mut Reactor,
     work: impl Future<Output = Result<Connections, ServerError>>,
-) -> Result<ReactorReport, ServerError> {
+) -> Result<(ReactorReport, Lateness), ServerError> {
     let (served, lateness) = reactor.serve(remote, work)?;
     let connections = served?;
-    Ok(ReactorReport {
-        lateness,
+    let report = ReactorReport {
+        lateness: None,
         load: remote.load(),
         connections: connections.count(),
         moved: connections.moved(),
         tasks: reactor.tasks(),
         redis: None,
-    })
+    };
+    Ok((report, lateness))
 }
 
 /// A reactor that has devices, from their beginning to their end.
@@ -294,10 +297,16 @@ where
         });
         work(house).await
     };
-    let mut report = run(remote, &mut reactor, working);
-    if let (Ok(report), Some(house)) = (&mut report, &built) {
-        report.redis = house.redis();
-    }
+    let ran = run(remote, &mut reactor, working);
+    let report = ran.map(|(report, lateness)| match &built {
+        Some(house) => ReactorReport {
+            redis: house.redis(),
+            // Timers of a disk, such as those of its scrubber, keep no latency.
+            lateness: house.is_emulated().then_some(lateness),
+            ..report
+        },
+        None => report,
+    });
     // Also when it could not be served: its file says that it is in use.
     let saved = built.map_or(Ok(()), |house| household.save(&mut reactor, &house));
     report.and_then(|report| saved.map(|()| report))

@@ -15,8 +15,8 @@ pub struct ServerReport {
 /// What a reactor of a server did.
 #[derive(Debug)]
 pub struct ReactorReport {
-    /// How late the device's events were.
-    pub lateness: Lateness,
+    /// How late the events of its devices were; none without an emulated device.
+    pub lateness: Option<Lateness>,
     /// How it spent its time.
     pub load: Load,
     /// Connections that it served.
@@ -104,11 +104,12 @@ impl ServerReport {
         each.reduce(RedisReport::and)
     }
 
-    /// Of all events of the device that had a time to keep, how many were late by
-    /// [`reactor::LATE`] or more, and how late the latest was.
-    pub fn late_events(&self) -> (u64, Nanos) {
-        let of = |reactor: &ReactorReport| (reactor.lateness.late_events(), reactor.lateness.max());
-        let all = self.reactors.iter().map(of);
-        all.fold((0, Nanos::ZERO), |(count, max), (more, late)| (count + more, max.max(late)))
+    /// Of all events of emulated devices that had a time to keep, how many were late by
+    /// [`reactor::LATE`] or more, and how late the latest was. None without such a device: a disk
+    /// and memory have no latencies to keep.
+    pub fn late_events(&self) -> Option<(u64, Nanos)> {
+        let each = self.reactors.iter().filter_map(|reactor| reactor.lateness.as_ref());
+        let each = each.map(|lateness| (lateness.late_events(), lateness.max()));
+        each.reduce(|(count, max), (more, late)| (count + more, max.max(late)))
     }
 }
