@@ -6,75 +6,86 @@ use crate::number::{grouped, ratio, rounded};
 use crate::output::in_one_line;
 use base::human_bytes;
 
-/// A column: its name, the columns of a terminal that it takes, and what it has of a row.
+/// A column: its name, the columns of a terminal that it takes, how important it is, and what it
+/// has of a row.
 pub(super) struct Column<T> {
     pub(super) name: &'static str,
     pub(super) width: u16,
+    rank: u8,
     pub(super) text: fn(&T) -> String,
 }
 
-const fn column<T>(name: &'static str, width: u16, text: fn(&T) -> String) -> Column<T> {
-    Column { name, width, text }
+const fn column<T>(name: &'static str, width: u16, rank: u8, text: fn(&T) -> String) -> Column<T> {
+    Column { name, width, rank, text }
 }
+
+/// The rank of a table's first column, which is always shown.
+const NAME: u8 = u8::MAX;
 
 /// Of names the end is shown, where they differ.
 const HOST_WIDTH: u16 = 21;
 const SUBSYSTEM_WIDTH: u16 = 18;
 
-/// Columns of a terminal from which there is room for subsystems, and for addresses too.
-const WITH_SUBSYSTEM: u16 = 99;
-const WITH_ADDRESS: u16 = 121;
+/// Drops the least important of `columns`, until all fit `width` with a blank between two.
+fn fitting<T>(mut columns: Vec<Column<T>>, width: u16) -> Vec<Column<T>> {
+    let needs = |columns: &[Column<T>]| -> u16 {
+        columns.iter().map(|column| column.width + 1).sum::<u16>() - 1
+    };
+    while columns.len() > 1 && needs(&columns) > width {
+        let least = columns.iter().enumerate().min_by_key(|(_, column)| column.rank);
+        let (place, _) = least.expect("a table has columns");
+        columns.remove(place);
+    }
+    columns
+}
 
 /// Those of hosts in a table of this width.
 pub(super) fn of_hosts(width: u16) -> Vec<Column<HostSample>> {
-    let mut columns = vec![column("host", HOST_WIDTH, |it: &HostSample| end(&it.host, HOST_WIDTH))];
-    if width >= WITH_ADDRESS {
-        columns.push(column("address", 21, |it| {
-            in_one_line(it.address.as_deref().unwrap_or_default())
-        }));
-    }
-    if width >= WITH_SUBSYSTEM {
-        columns
-            .push(column("subsystem", SUBSYSTEM_WIDTH, |it| end(&it.subsystem, SUBSYSTEM_WIDTH)));
-    }
-    columns.push(column("queues", 6, |it| grouped(it.queues)));
-    columns.push(column("in flight", 9, |it| grouped(it.in_flight)));
-    columns.push(column("reads/s", 9, |it| rounded(it.rates.reads)));
-    columns.push(column("writes/s", 9, |it| rounded(it.rates.writes)));
-    columns.push(column("MB/s", 9, |it| megabytes(it.rates)));
-    columns.push(column("memory", 10, |it| human_bytes(it.memory_bytes)));
-    columns
+    let columns = vec![
+        column("host", HOST_WIDTH, NAME, |it: &HostSample| end(&it.host, HOST_WIDTH)),
+        column("address", 21, 1, |it| in_one_line(it.address.as_deref().unwrap_or_default())),
+        column("subsystem", SUBSYSTEM_WIDTH, 2, |it| end(&it.subsystem, SUBSYSTEM_WIDTH)),
+        column("queues", 6, 4, |it| grouped(it.queues)),
+        column("in flight", 9, 5, |it| grouped(it.in_flight)),
+        column("reads/s", 9, 8, |it| rounded(it.rates.reads)),
+        column("writes/s", 9, 7, |it| rounded(it.rates.writes)),
+        column("MB/s", 9, 6, |it| megabytes(it.rates)),
+        column("memory", 10, 3, |it| human_bytes(it.memory_bytes)),
+    ];
+    fitting(columns, width)
 }
 
 /// Those of clients of the Redis protocol in a table of this width.
 pub(super) fn of_clients(width: u16) -> Vec<Column<ClientSample>> {
-    let mut columns =
-        vec![column("Redis client", HOST_WIDTH, |it: &ClientSample| end(&it.address, HOST_WIDTH))];
-    if width >= WITH_SUBSYSTEM {
-        columns.push(column("device", SUBSYSTEM_WIDTH, |it| end(&it.device, SUBSYSTEM_WIDTH)));
-    }
-    columns.push(column("name", 15, |it| end(&it.name, 15)));
-    columns.push(column("user", 12, |it| end(&it.user, 12)));
-    columns.push(column("db", 5, |it| it.database.to_string()));
-    columns.push(column("commands/s", 10, |it| {
-        it.commands_per_second.map_or_else(|| "-".to_owned(), rounded)
-    }));
-    columns.push(column("buffered", 10, |it| human_bytes(it.buffered_bytes)));
-    columns
+    let columns = vec![
+        column("Redis client", HOST_WIDTH, NAME, |it: &ClientSample| end(&it.address, HOST_WIDTH)),
+        column("device", SUBSYSTEM_WIDTH, 1, |it| end(&it.device, SUBSYSTEM_WIDTH)),
+        column("name", 15, 4, |it| end(&it.name, 15)),
+        column("user", 12, 2, |it| end(&it.user, 12)),
+        column("db", 5, 5, |it| it.database.to_string()),
+        column("commands/s", 10, 6, |it| {
+            it.commands_per_second.map_or_else(|| "-".to_owned(), rounded)
+        }),
+        column("buffered", 10, 3, |it| human_bytes(it.buffered_bytes)),
+    ];
+    fitting(columns, width)
 }
 
 /// What each device's clients of the Redis protocol do together.
-pub(super) fn of_redis() -> Vec<Column<RedisSample>> {
-    vec![
-        column("Redis, by device", HOST_WIDTH, |it: &RedisSample| end(&it.device, HOST_WIDTH)),
-        column("clients", 8, |it| grouped(it.clients)),
-        column("commands/s", 12, |it| rounded(it.commands_per_second)),
-        column("MB/s in", 10, |it| tenths(it.bytes_received_per_second / 1e6)),
-        column("MB/s out", 10, |it| tenths(it.bytes_sent_per_second / 1e6)),
-        column("cache hits", 10, |it| {
+pub(super) fn of_redis(width: u16) -> Vec<Column<RedisSample>> {
+    let columns = vec![
+        column("Redis, by device", HOST_WIDTH, NAME, |it: &RedisSample| {
+            end(&it.device, HOST_WIDTH)
+        }),
+        column("clients", 8, 4, |it| grouped(it.clients)),
+        column("commands/s", 12, 5, |it| rounded(it.commands_per_second)),
+        column("MB/s in", 10, 3, |it| tenths(it.bytes_received_per_second / 1e6)),
+        column("MB/s out", 10, 2, |it| tenths(it.bytes_sent_per_second / 1e6)),
+        column("cache hits", 10, 1, |it| {
             it.cache_hit_percent.map_or_else(|| "-".to_owned(), |it| format!("{} %", tenths(it)))
         }),
-    ]
+    ];
+    fitting(columns, width)
 }
 
 /// Those of devices that have a door for such clients.
@@ -83,25 +94,29 @@ pub(super) fn redis_of(sample: &Sample) -> Vec<RedisSample> {
 }
 
 /// With the factors of write, read and space amplification.
-pub(super) fn of_devices() -> Vec<Column<DeviceSample>> {
-    vec![
-        column("device", HOST_WIDTH, |it: &DeviceSample| end(&it.name, HOST_WIDTH)),
-        column("operations/s", 12, |it| rounded(it.rates.operations)),
-        column("MB/s read", 10, |it| tenths(it.rates.bytes_read / 1e6)),
-        column("MB/s written", 12, |it| tenths(it.rates.bytes_written / 1e6)),
-        column("WAF", 6, |it| ratio(it.write_amplification)),
-        column("RAF", 6, |it| ratio(it.read_amplification)),
-        column("SAF", 6, |it| ratio(it.space_amplification)),
-    ]
+pub(super) fn of_devices(width: u16) -> Vec<Column<DeviceSample>> {
+    let columns = vec![
+        column("device", HOST_WIDTH, NAME, |it: &DeviceSample| end(&it.name, HOST_WIDTH)),
+        column("operations/s", 12, 6, |it| rounded(it.rates.operations)),
+        column("MB/s read", 10, 5, |it| tenths(it.rates.bytes_read / 1e6)),
+        column("MB/s written", 12, 4, |it| tenths(it.rates.bytes_written / 1e6)),
+        column("WAF", 6, 3, |it| ratio(it.write_amplification)),
+        column("RAF", 6, 2, |it| ratio(it.read_amplification)),
+        column("SAF", 6, 1, |it| ratio(it.space_amplification)),
+    ];
+    fitting(columns, width)
 }
 
 /// With the place of each.
-pub(super) fn of_reactors() -> Vec<Column<(usize, ReactorSample)>> {
-    vec![
-        column("reactor", HOST_WIDTH, |(place, _): &(usize, _)| place.to_string()),
-        column("busy", 12, |(_, it)| format!("{} %", tenths(it.busy_percent))),
-        column("connections", 11, |(_, it)| grouped(it.connections)),
-    ]
+pub(super) fn of_reactors(width: u16) -> Vec<Column<(usize, ReactorSample)>> {
+    let columns = vec![
+        column("reactor", HOST_WIDTH, NAME, |(place, _): &(usize, ReactorSample)| {
+            place.to_string()
+        }),
+        column("busy", 12, 2, |(_, it)| format!("{} %", tenths(it.busy_percent))),
+        column("connections", 11, 1, |(_, it)| grouped(it.connections)),
+    ];
+    fitting(columns, width)
 }
 
 /// The server in a line, and all that it does in another.
@@ -181,19 +196,16 @@ mod tests {
     }
 
     #[test]
-    fn every_table_fits_its_terminal() {
-        // With a blank between two.
-        let total = |widths: Vec<u16>| widths.iter().map(|width| width + 1).sum::<u16>() - 1;
-        for width in [80, WITH_SUBSYSTEM, WITH_ADDRESS] {
-            let columns = of_hosts(width);
-            assert!(total(columns.iter().map(|it| it.width).collect()) <= width, "{width}");
-        }
-        for width in [80, WITH_SUBSYSTEM] {
-            let columns = of_clients(width);
-            assert!(total(columns.iter().map(|it| it.width).collect()) <= width, "{width}");
-        }
-        assert!(total(of_redis().iter().map(|it| it.width).collect()) <= 80);
-        assert!(total(of_devices().iter().map(|it| it.width).collect()) <= 80);
-        assert!(total(of_reactors().iter().map(|it| it.width).collect()) <= 80);
+    fn columns_are_dropped_by_rank_until_a_table_fits() {
+        let names = |width| -> Vec<_> { of_hosts(width).iter().map(|it| it.name).collect() };
+        let all = ["host", "address", "subsystem", "queues", "in flight", "reads/s", "writes/s"];
+        assert_eq!(names(120), [&all[..], &["MB/s", "memory"]].concat());
+        let without = |gone: &[&str]| -> Vec<_> {
+            names(120).into_iter().filter(|name| !gone.contains(name)).collect()
+        };
+        assert_eq!(names(119), without(&["address"]));
+        assert_eq!(names(80), without(&["address", "subsystem"]));
+        assert_eq!(names(60), ["host", "reads/s", "writes/s", "MB/s"]);
+        assert_eq!((names(40), names(1)), (vec!["host", "reads/s"], vec!["host"]));
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Sample {
     pub(super) connections_refused: u64,
     /// Pages that were found damaged in the background since the server started.
     pub(super) damaged_pages: u64,
-    /// Of all devices.
+    /// Of all devices, by NVMe hosts and Redis clients.
     #[serde(flatten)]
     pub(super) rates: Rates,
     /// The busiest first.
@@ -27,7 +27,9 @@ pub(super) struct Sample {
     pub(super) reactors: Vec<ReactorSample>,
 }
 
-/// I/O commands and their bytes in a second.
+/// Commands and their bytes in a second. Of a host, I/O commands of NVMe. Of a device, also the
+/// commands of Redis clients, with the bytes of their replies as read and of their requests as
+/// written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Rates {
     #[serde(rename = "operations_per_second")]
@@ -150,6 +152,16 @@ impl Rates {
         }
     }
 
+    fn and_redis(self, redis: Option<&RedisSample>) -> Self {
+        let Some(redis) = redis else { return self };
+        Self {
+            operations: self.operations + redis.commands_per_second,
+            bytes_read: self.bytes_read + redis.bytes_sent_per_second,
+            bytes_written: self.bytes_written + redis.bytes_received_per_second,
+            ..self
+        }
+    }
+
     fn and(self, other: Self) -> Self {
         Self {
             operations: self.operations + other.operations,
@@ -180,13 +192,15 @@ impl HostSample {
 
 impl DeviceSample {
     fn of(before: Option<&DeviceStatus>, after: &DeviceStatus, interval: f64) -> Self {
+        let redis = RedisSample::of(before, after, interval);
+        let by_hosts = Rates::of(before.map(|it| it.work), after.work, interval);
         Self {
             name: after.name.clone(),
-            rates: Rates::of(before.map(|it| it.work), after.work, interval),
+            rates: by_hosts.and_redis(redis.as_ref()),
             write_amplification: after.write_amplification,
             read_amplification: after.read_amplification,
             space_amplification: after.space_amplification,
-            redis: RedisSample::of(before, after, interval),
+            redis,
         }
     }
 }

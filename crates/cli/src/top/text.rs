@@ -13,10 +13,10 @@ pub(super) fn of(sample: &Sample) -> String {
     text += &table(&of_hosts(u16::MAX), &sample.hosts);
     if !redis.is_empty() {
         text += &table(&of_clients(u16::MAX), &sample.redis_clients);
-        text += &table(&of_redis(), &redis);
+        text += &table(&of_redis(u16::MAX), &redis);
     }
-    text += &table(&of_devices(), &sample.devices);
-    text += &table(&of_reactors(), &reactors);
+    text += &table(&of_devices(u16::MAX), &sample.devices);
+    text += &table(&of_reactors(u16::MAX), &reactors);
     text
 }
 

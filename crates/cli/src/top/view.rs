@@ -49,10 +49,10 @@ impl View {
         let Some(sample) = sample else { return };
         draw_table(frame, hosts, &of_hosts(hosts.width), &sample.hosts);
         draw_table(frame, clients, &of_clients(clients.width), &sample.redis_clients);
-        draw_table(frame, doors, &of_redis(), &redis);
-        draw_table(frame, devices, &of_devices(), &sample.devices);
+        draw_table(frame, doors, &of_redis(doors.width), &redis);
+        draw_table(frame, devices, &of_devices(devices.width), &sample.devices);
         let all: Vec<_> = sample.reactors.iter().copied().enumerate().collect();
-        draw_table(frame, reactors, &of_reactors(), &all);
+        draw_table(frame, reactors, &of_reactors(reactors.width), &all);
     }
 
     fn head(&self) -> Text<'static> {

@@ -193,6 +193,10 @@ fn clients_of_redis_are_counted_by_device_and_each_the_busiest_first() {
     assert_eq!(redis.commands_per_second.to_bits(), 2_000.0_f64.to_bits());
     assert_eq!(redis.bytes_received_per_second.to_bits(), 2e6_f64.to_bits());
     assert_eq!(redis.bytes_sent_per_second.to_bits(), 2e7_f64.to_bits());
+    // No host did anything: the rates are those of the clients.
+    let rates =
+        Rates { operations: 2_000.0, bytes_read: 2e7, bytes_written: 2e6, ..Rates::default() };
+    assert_eq!((sample.rates, sample.devices[0].rates), (rates, rates));
     // 600 of 800 that were asked for meanwhile.
     assert_eq!(redis.cache_hit_percent, Some(75.0));
     let rates = sample.redis_clients.iter();

@@ -91,7 +91,7 @@ fn any_size_can_be_drawn() {
 fn clients_of_redis_have_their_tables_on_80_columns() {
     let expected = "\
 kvasir 1.2.3 at 192.0.2.1:8420, up 00:01:00
-0 operations/s, 0.0 MB/s read, 0.0 MB/s written, 6 connections
+2,000 operations/s, 20.0 MB/s read, 2.0 MB/s written, 6 connections
 host                  queues in flight   reads/s  writes/s      MB/s     memory
 Redis client          name            user         db    commands/s buffered
 192.0.2.8:40002       app             default      3          1,900  2.0 KiB
@@ -101,7 +101,7 @@ Redis client          name            user         db    commands/s buffered
 Redis, by device       clients   commands/s    MB/s in   MB/s out cache hits
 fast                     1,234        2,000        2.0       20.0     75.0 %
 device                 operations/s  MB/s read MB/s written    WAF    RAF    SAF
-fast                              0        0.0          0.0   1.25   1.50      -
+fast                          2,000       20.0          2.0   1.25   1.50      -
 reactor                        busy connections
 0                            25.0 %           6
 q quits";
@@ -115,6 +115,52 @@ q quits";
     // With little room the busiest are shown.
     let shown = squeezed(&lines(&view, 80, 20));
     assert!(shown.iter().any(|line| line.starts_with("192.0.2.8:40002")), "{shown:?}");
+}
+
+/// Where each word of `names` begins and ends in a line that has all of them, in their order.
+fn places(line: &str, names: &[&str]) -> Vec<(usize, usize)> {
+    let mut from = 0;
+    let place = |name: &&str| {
+        let at = from + line[from..].find(name).unwrap_or_else(|| panic!("{name} of {line:?}"));
+        from = at + name.len();
+        (at, from)
+    };
+    names.iter().map(place).collect()
+}
+
+/// Each heading is whole, and the figures below it end in the column in which it ends.
+#[test]
+fn headings_are_whole_and_above_their_figures_at_any_width() {
+    fn check<T>(lines: &[String], columns: &[Column<T>], rows: &[T], width: u16) {
+        let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+        let text =
+            |row: &T| -> Vec<String> { columns.iter().map(|column| (column.text)(row)).collect() };
+        let is_header = |line: &&String| names.iter().all(|name| line.contains(name));
+        let at = lines.iter().position(|line| is_header(&line));
+        let at = at.unwrap_or_else(|| panic!("{names:?} at {width}: {lines:#?}"));
+        let headings = places(&lines[at], &names);
+        for (row, line) in rows.iter().zip(&lines[at + 1..]) {
+            let texts = text(row);
+            let cells = places(line, &texts.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!((cells[0].0, headings[0].0), (0, 0), "{line:?} at {width}");
+            for (cell, heading) in cells.iter().zip(&headings).skip(1) {
+                // An empty cell has no end.
+                assert!(cell.0 == cell.1 || cell.1 == heading.1, "{line:?} at {width}: {lines:#?}");
+            }
+        }
+    }
+    let redis = View { sample: Some(with_redis()), trouble: None };
+    for width in 40..=200 {
+        let (shown, sample) = (lines(&showing(None), width, 30), busy());
+        check(&shown, &of_hosts(width), &sample.hosts, width);
+        check(&shown, &of_devices(width), &sample.devices, width);
+        let reactors: Vec<_> = sample.reactors.into_iter().enumerate().collect();
+        check(&shown, &of_reactors(width), &reactors, width);
+        let (shown, sample) = (lines(&redis, width, 40), with_redis());
+        check(&shown, &of_clients(width), &sample.redis_clients, width);
+        check(&shown, &of_redis(width), &redis_of(&sample), width);
+        check(&shown, &of_devices(width), &sample.devices, width);
+    }
 }
 
 #[test]
