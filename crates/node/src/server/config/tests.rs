@@ -519,6 +519,27 @@ fn what_clients_of_redis_may_have_is_of_a_door() {
     assert_eq!(old.difference(&parse(&new).unwrap()), Some("a [[device]]"));
 }
 
+/// Each key has a row in a table of the guide, which names it in the first column.
+#[test]
+fn the_guide_has_every_key_of_a_file() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/server.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split('|').next());
+    let words = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let words: std::collections::BTreeSet<_> = words.collect();
+    for schema in [
+        listen::SCHEMA,
+        limits::SCHEMA,
+        device::SCHEMA,
+        subsystem::SCHEMA,
+        referral::SCHEMA,
+    ] {
+        for key in schema.keys {
+            assert!(words.contains(key), "docs/guide/server.md lacks {key} in {}", schema.title);
+        }
+    }
+}
+
 #[test]
 fn a_small_size_without_a_unit_is_refused() {
     for (from, to, sentence) in [
