@@ -1,4 +1,4 @@
-//! The command line: what can be asked, and one sentence for whatever else is.
+//! The command line: its commands, and one sentence for input that it refuses.
 
 use crate::output::{Failure, Output};
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
@@ -24,7 +24,7 @@ pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use serve::{ServeArgs, ServeClock};
 pub(crate) use top::TopArgs;
 
-/// A key-value SSD that runs anywhere, in virtual or in real time.
+/// A key-value SSD in software: on flash, disk or memory.
 #[derive(Debug, Parser)]
 #[command(
     name = "kvasir",
@@ -123,6 +123,26 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Args::command().debug_assert();
+    }
+
+    /// Panics where the help of an argument of `command` is longer than a reader takes in at once.
+    fn check_arguments(command: &clap::Command) {
+        let Some(about) = command.get_about() else { panic!("{} has no help", command.get_name()) };
+        assert!(about.to_string().len() <= 60, "{}: {about}", command.get_name());
+        for argument in command.get_arguments() {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let point = help.split(" [default: ").next().unwrap_or_default();
+            let is_short = (1..=60).contains(&point.len()) && !point.contains('\n');
+            assert!(is_short, "{} {}: {help:?}", command.get_name(), argument.get_id());
+        }
+        command.get_subcommands().for_each(check_arguments);
+    }
+
+    #[test]
+    fn each_argument_is_explained_in_60_characters() {
+        let mut command = Args::command();
+        command.build();
+        check_arguments(&command);
     }
 
     #[test]

@@ -4,33 +4,33 @@ use clap::ValueEnum;
 use std::path::PathBuf;
 
 const DEMO_HELP: &str = "\
-Every regular file becomes a pair, or several if it is longer than 1 MiB. What
-cannot be stored as it is gets counted, with the reason. The device is in
-memory; the folder is only read.
+Each regular file becomes a pair, or several if it is longer than 1 MiB. Files
+that cannot be stored are counted with the reason. The device is emulated in
+memory. Kvasir only reads the folder.
 
 Example:
   kvasir demo ~/Pictures --device moke";
 
-/// Store the files of a folder on a device, read all back, compare
+/// Store a folder's files on a device, read and compare them
 #[derive(Debug, clap::Args)]
 #[command(after_help = DEMO_HELP)]
 pub(crate) struct DemoArgs {
-    /// The folder, or a single file
+    /// Folder, or a single file
     #[arg(default_value = ".")]
     pub(crate) path: PathBuf,
-    /// A device: a name from `kvasir device list`, or the path of a profile
+    /// Name from `kvasir device list`, or path of a profile
     #[arg(long, value_name = "DEVICE", default_value = "moke")]
     pub(crate) device: String,
-    /// Which clock the device keeps: virtual, as fast as this machine simulates, or real
+    /// Clock of the device: virtual (as fast as possible), or real
     #[arg(long, value_name = "CLOCK", default_value = "virtual")]
     pub(crate) clock: Clock,
-    /// Names the order of reading back, and the device's random choices
+    /// Random seed of the device and of the order of reads
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count)]
     pub(crate) seed: u64,
-    /// Most memory that values may take [default: half of the machine's]
+    /// Memory limit for values [default: half of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory: Option<u64>,
-    /// Take .git and build folders too: those named target with a CACHEDIR.TAG
+    /// Include .git and Cargo build folders
     #[arg(long)]
     pub(crate) all: bool,
     /// Print JSON

@@ -1,7 +1,7 @@
 use clap::Subcommand;
 use std::path::PathBuf;
 
-/// Show devices: the built-in ones, and what each is made of
+/// List built-in devices, show, test and fit their profiles
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = false,
@@ -22,12 +22,12 @@ pub(crate) enum DeviceCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print a device's profile, checked
+    /// Check a device's profile and print it
     #[command(after_help = "Example:\n  kvasir device show mine.toml --json")]
     Show {
-        /// A name from `kvasir device list`, or the path of a profile
+        /// Name from `kvasir device list`, or path of a profile
         profile: String,
-        /// Print its values in JSON, and which of them are assumptions
+        /// Print JSON, which marks assumed values
         #[arg(long)]
         json: bool,
     },
@@ -36,34 +36,34 @@ pub(crate) enum DeviceCommand {
 }
 
 const SENSITIVITY_HELP: &str = "\
-Each number of the profile is halved and doubled, each word replaced by the
-others it could be, one at a time. Loads run before and after; what moved most
-is shown. Large flash is cut first, and the output says how.
+Halves and doubles each number of the profile, and replaces each word by each
+alternative, one at a time. Measures loads before and after, and shows what
+moved most. Reduces large flash first, and says how.
 
 Examples:
   kvasir device sensitivity moke
   kvasir device sensitivity mine.toml --plot mine.svg";
 
-/// Show what each number and word of a profile moves
+/// Show how each value of a profile changes performance
 #[derive(Debug, clap::Args)]
 #[command(after_help = SENSITIVITY_HELP)]
 pub(crate) struct SensitivityArgs {
-    /// A name from `kvasir device list`, or the path of a profile
+    /// Name from `kvasir device list`, or path of a profile
     pub(crate) profile: String,
-    /// Print everything measured in JSON
+    /// Print all measurements as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Draw what moved most as an SVG file
+    /// Draw the largest changes as an SVG file
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
 }
 
 const CALIBRATE_HELP: &str = "\
 Points are CSV with a header: workload, value_bytes, key_bytes, queue_depth, and
-ops_per_second or latency_ns; use is fit or check. Each knob moves until the
-points are least off in simulation. How far off a size is that was not measured
-is found by leaving out each size in turn, or from the points to check. Without
-knobs the profile is held against the points as it is.
+ops_per_second or latency_ns; a column use holds fit or check. Kvasir moves each
+knob until the simulation is closest to the points. It estimates the error for
+unmeasured sizes by leaving out each size in turn, or by the points to check.
+Without --knob it compares the profile with the points.
 
 Examples:
   kvasir device calibrate points.csv --device pm983-kv
@@ -74,22 +74,22 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = CALIBRATE_HELP)]
 pub(crate) struct CalibrateArgs {
-    /// The points
+    /// CSV file of measured points
     #[arg(value_name = "CSV")]
     pub(crate) points: PathBuf,
-    /// A name from `kvasir device list`, or the path of a profile
+    /// Name from `kvasir device list`, or path of a profile
     #[arg(long, value_name = "PROFILE")]
     pub(crate) device: String,
-    /// Keys whose numbers are fitted, each with where the search begins if that is not its value
+    /// Keys to fit, each with a start [default: the profile's value]
     #[arg(long, value_name = "KEY[=START]", value_delimiter = ',')]
     pub(crate) knob: Vec<String>,
-    /// Write the profile with what was fitted
+    /// Write the fitted profile to this file
     #[arg(long, value_name = "FILE.toml", requires = "knob")]
     pub(crate) output: Option<PathBuf>,
     /// Draw the points and their simulation as an SVG file
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
-    /// Show points beyond those that are fitted to, marked
+    /// Also show points outside the fitted range, marked
     #[arg(long)]
     pub(crate) extrapolate: bool,
     /// Print JSON

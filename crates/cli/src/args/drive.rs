@@ -2,9 +2,9 @@ use base::parse_size;
 use std::path::PathBuf;
 
 const FORMAT_HELP: &str = "\
-A drive is a file, or all of a raw block device. format makes the file if it does
-not exist. --force overwrites what a file or device holds, and gives a file the
---size. A path that is mounted or in use is refused, also with --force.
+A drive is a file, or all of a raw block device. format makes the file if it
+does not exist. --force overwrites what a file or device holds, and gives a file
+the --size. A path that is mounted or in use is refused, also with --force.
 
 Examples:
   kvasir format drive.kv --size 10GiB
@@ -13,20 +13,19 @@ Examples:
   kvasir format /dev/nvme1n1
   kvasir serve --device ./drive.kv --nvme-tcp :4420";
 
-/// Make a drive of keys and values on a file or a raw block device
+/// Make a key-value drive on a file or raw block device
 #[derive(Debug, clap::Args)]
 #[command(after_help = FORMAT_HELP)]
 pub(crate) struct FormatArgs {
-    /// The file or block device
+    /// File or block device
     pub(crate) path: PathBuf,
     /// Size of the file, as 10GiB; a block device has its own
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// Overwrite what is there
+    /// Overwrite what the file or device holds
     #[arg(long)]
     pub(crate) force: bool,
-    /// Write all of it once, with zeros: takes a while, and the first stores are as fast as later
-    /// ones then
+    /// Write zeros once, so that first stores are not slower
     #[arg(long)]
     pub(crate) fill: bool,
     /// Print JSON
@@ -35,20 +34,20 @@ pub(crate) struct FormatArgs {
 }
 
 const INSPECT_HELP: &str = "\
-The drive is only read, and nobody else may write to it meanwhile: a drive that
-is served says so, and kvasir top shows what its server is doing.
+Kvasir only reads the drive, and locks it against writers. It refuses a drive
+that a server uses: kvasir top shows what the server does.
 
 Examples:
   kvasir inspect drive.kv
   kvasir inspect drive.kv --extent 12";
 
-/// Show what lies where on a drive, without writing to it
+/// Show the extents and records of a drive, read-only
 #[derive(Debug, clap::Args)]
 #[command(after_help = INSPECT_HELP)]
 pub(crate) struct InspectArgs {
-    /// The file or block device
+    /// File or block device
     pub(crate) path: PathBuf,
-    /// List what lies in this extent, page by page
+    /// List the records of this extent, page by page
     #[arg(long, value_name = "N")]
     pub(crate) extent: Option<u32>,
     /// Print JSON
@@ -57,18 +56,18 @@ pub(crate) struct InspectArgs {
 }
 
 const CHECK_HELP: &str = "\
-Reads all of it: every record with its value, every entry of the index, every
-count, the checkpoint, and what the drive says of itself. What is wrong is told
-with its place, and ends with status 1. Nothing is written or mended.
+Reads the whole drive: every record and value, every index entry, all counts,
+the checkpoint and the superblocks. Reports each error with its place, and ends
+with status 1 if there is one. Writes and repairs nothing.
 
 Example:
   kvasir check drive.kv";
 
-/// Verify all that lies on a drive, without writing to it
+/// Verify all data of a drive, read-only
 #[derive(Debug, clap::Args)]
 #[command(after_help = CHECK_HELP)]
 pub(crate) struct CheckArgs {
-    /// The file or block device
+    /// File or block device
     pub(crate) path: PathBuf,
     /// Print JSON
     #[arg(long)]

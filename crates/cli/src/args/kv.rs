@@ -3,25 +3,26 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 const KV_HELP: &str = "\
-Targets of export and import are databases of Redis servers, this one's or
-others: resp://HOST:PORT/DATABASE, or over TLS
-rediss://HOST:PORT/DATABASE?ca=FILE, with the CA of the server's certificate; a
-server that demands a certificate is shown that of &cert=FILE&key=FILE.
+Targets of export and import are databases of a Redis server, Kvasir or another:
+  resp://HOST:PORT/DATABASE
+  rediss://HOST:PORT/DATABASE?ca=FILE
+                            Over TLS; FILE is the CA of its certificate.
+                            &cert=FILE&key=FILE is the client's certificate
 
-Targets of the others:
+Targets of the other commands:
   nvme-tcp://HOST:PORT/NQN  A subsystem over NVMe/TCP, as kvasir serve prints it
-  /dev/ngXnY                A namespace that the kernel has; needs to be root
+  /dev/ngXnY                A namespace of this machine's kernel; needs root
 
 Options of a target over NVMe/TCP, after a ? and joined by &:
   ns=N                      The namespace [default: 1]
-  digests=header,data       Checksums of what is sent [default: none]
+  digests=header,data       Checksums of headers and data [default: none]
   queues=N                  I/O queues, each a connection [default: 1]
-  as=NQN                    The host's name [default: another each time]
+  as=NQN                    Host NQN [default: a new one each time]
 
 Example:
   kvasir kv store name value.txt --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv";
 
-/// Store, retrieve and list pairs of any key-value namespace; move those of Redis servers
+/// Use pairs of a key-value namespace; move Redis databases
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = false, disable_help_subcommand = true, after_help = KV_HELP)]
 pub(crate) struct KvArgs {
@@ -47,7 +48,7 @@ pub(crate) struct PairArgs {
     /// nvme-tcp://HOST:PORT/NQN, or /dev/ngXnY
     #[arg(long, value_name = "URI")]
     pub(crate) target: String,
-    /// Keys are in hexadecimal, as 6b6579
+    /// Keys are hexadecimal, as 6b6579
     #[arg(long)]
     pub(crate) hex: bool,
 }
@@ -59,31 +60,31 @@ Example:
   echo hello | kvasir kv store greeting - \\
     --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv")]
 pub(crate) struct StoreArgs {
-    /// The key, of 1 to 16 bytes
+    /// Key of 1 to 16 bytes
     pub(crate) key: OsString,
-    /// The file whose bytes are the value, up to 2 MiB; - for standard input
+    /// File with the value, up to 2 MiB; - is standard input
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) pair: PairArgs,
-    /// Only if the key is not there
+    /// Only if the key does not exist
     #[arg(long, conflicts_with = "if_present")]
     pub(crate) if_absent: bool,
-    /// Only if the key is there
+    /// Only if the key exists
     #[arg(long)]
     pub(crate) if_present: bool,
 }
 
-/// Print the value of a key: its bytes, and nothing else
+/// Print the bytes of a key's value
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
   kvasir kv retrieve greeting --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv")]
 pub(crate) struct RetrieveArgs {
-    /// The key, of 1 to 16 bytes
+    /// Key of 1 to 16 bytes
     pub(crate) key: OsString,
     #[command(flatten)]
     pub(crate) pair: PairArgs,
-    /// Write it into a file
+    /// Write the value to a file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -91,47 +92,47 @@ pub(crate) struct RetrieveArgs {
 /// Delete a key and its value
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Whether a key that is not there is an error is up to the namespace.
+The namespace decides whether deleting a missing key is an error.
 
 Example:
   kvasir kv delete greeting --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv")]
 pub(crate) struct DeleteArgs {
-    /// The key, of 1 to 16 bytes
+    /// Key of 1 to 16 bytes
     pub(crate) key: OsString,
     #[command(flatten)]
     pub(crate) pair: PairArgs,
 }
 
-/// Tell whether a key is there
+/// Tell whether a key exists
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Ends with status 0 if the key is there, 1 if it is not, 2 if that is not known.
+Ends with status 0 if the key exists, 1 if not, 2 if that is unknown.
 
 Example:
   kvasir kv exist greeting --target /dev/ng0n1 && echo yes")]
 pub(crate) struct ExistArgs {
-    /// The key, of 1 to 16 bytes
+    /// Key of 1 to 16 bytes
     pub(crate) key: OsString,
     #[command(flatten)]
     pub(crate) pair: PairArgs,
 }
 
-/// List the keys, one in a line, in the device's own order
+/// List the keys, one per line, in the device's order
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Bytes that are not printed as themselves are written as \\x00, and a backslash
-as \\\\; --hex is for programs.
+Bytes that cannot be printed are written as \\x00, and a backslash as \\\\. Programs
+should use --hex.
 
 Example:
   kvasir kv list user --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv")]
 pub(crate) struct ListArgs {
-    /// Only keys that begin with this
+    /// Prefix of the keys
     pub(crate) prefix: Option<OsString>,
     #[command(flatten)]
     pub(crate) pair: PairArgs,
 }
 
-/// Show what a namespace is, and what it takes
+/// Show a namespace's size, use and limits
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -145,26 +146,26 @@ pub(crate) struct InfoArgs {
     pub(crate) json: bool,
 }
 
-/// Write all that a database of a Redis server holds into a file
+/// Write a database of a Redis server to a file
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Strings, hashes, sorted sets and when they expire; the database that is named,
-or 0. Others may use the server meanwhile: each key is as it was when it was
-read. The same command goes on with an export that was ended. The counts and the
-checksum that are printed are those of what is there, in any order.
+Exports strings, hashes, sorted sets and their expiry of one database [default: 0].
+Clients may go on using the server: each key is exported as it is when it is read.
+After an interruption, run the same command again. The printed counts and checksum
+do not depend on the order of keys.
 
-The target is resp://USER:PASSWORD@HOST:PORT/DATABASE, of which only HOST is
-needed; the environment's REDISCLI_AUTH is a password too.
+The target is resp://USER:PASSWORD@HOST:PORT/DATABASE; only HOST is required. The
+password may also be in the environment variable REDISCLI_AUTH.
 
 Example:
   kvasir kv export users.archive --target resp://127.0.0.1:6379/2")]
 pub(crate) struct ExportArgs {
-    /// The file, which is made
+    /// File to make
     pub(crate) file: PathBuf,
-    /// The server and its database, which the text below says how to name
+    /// Server and database, as below
     #[arg(long, value_name = "URI")]
     pub(crate) target: String,
-    /// Leave out keys of other types, and count them
+    /// Skip and count keys of other types
     #[arg(long)]
     pub(crate) skip: bool,
     /// Print JSON
@@ -172,27 +173,27 @@ pub(crate) struct ExportArgs {
     pub(crate) json: bool,
 }
 
-/// Store all that a file of kvasir kv export has in a database of a Redis server
+/// Store a file of kvasir kv export in a Redis database
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-What keys of the file hold there is replaced, other keys stay. The same command
-goes on with an import that was ended: how far it came is in FILE.progress.
+Replaces keys that the file has; other keys stay. After an interruption, run the
+same command again: FILE.progress records how far it came.
 
-The target is resp://USER:PASSWORD@HOST:PORT/DATABASE, of which only HOST is
-needed; the environment's REDISCLI_AUTH is a password too.
+The target is resp://USER:PASSWORD@HOST:PORT/DATABASE; only HOST is required. The
+password may also be in the environment variable REDISCLI_AUTH.
 
 Example:
   kvasir kv import users.archive --target resp://127.0.0.1:6380 --verify")]
 pub(crate) struct ImportArgs {
-    /// The file
+    /// File of kvasir kv export
     pub(crate) file: PathBuf,
-    /// The server and its database, which the text below says how to name
+    /// Server and database, as below
     #[arg(long, value_name = "URI")]
     pub(crate) target: String,
-    /// Leave out what the server refuses, as a value that is too long, and count it
+    /// Skip and count keys that the server refuses
     #[arg(long)]
     pub(crate) skip: bool,
-    /// Read all back and compare it with the file
+    /// Read all keys back and compare them with the file
     #[arg(long)]
     pub(crate) verify: bool,
     /// Print JSON

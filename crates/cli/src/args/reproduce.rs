@@ -1,31 +1,31 @@
 use std::path::PathBuf;
 
 const REPRODUCE_HELP: &str = "\
-The device of an experiment is the one that its paper states; what it does not
-state is listed as an assumption. The exit status is 0 only if every experiment
-holds.
+Each experiment uses the device that its paper states. Values that the paper
+does not state are listed as assumptions. The exit status is 0 only if every
+experiment holds.
 
 Examples:
   kvasir reproduce --list
   kvasir reproduce MoKE-1a MoKE-1d --plot figures";
 
-/// Rerun experiments of the published systems, theirs beside ours
+/// Rerun published experiments and compare the results
 #[derive(Debug, clap::Args)]
 #[command(after_help = REPRODUCE_HELP)]
 pub(crate) struct ReproduceArgs {
-    /// Experiments, as --list names them [default: all that can be rerun]
+    /// Experiments, as --list names them [default: all]
     #[arg(value_name = "ID")]
     pub(crate) ids: Vec<String>,
-    /// List all experiments of the papers, and which can be rerun
+    /// List all experiments, and which can be rerun
     #[arg(long, conflicts_with_all = ["ids", "plot", "control"])]
     pub(crate) list: bool,
-    /// Switch off what the paper credits, to see that the criterion then fails
+    /// Switch off the paper's mechanism: the criterion must fail
     #[arg(long)]
     pub(crate) control: bool,
-    /// Draw a figure of each as an SVG file in this folder
+    /// Draw each experiment as an SVG file in this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
-    /// Print JSON: an object for one experiment, an array for several
+    /// Print JSON: an object, or an array for several experiments
     #[arg(long)]
     pub(crate) json: bool,
 }

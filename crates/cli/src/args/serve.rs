@@ -5,19 +5,23 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 const SERVE_HELP: &str = "\
-Prints a line for each step, and the target's URI on a line of its own when it
-is ready. SIGTERM and Ctrl-C stop it: what was answered is on the emulated flash
-then, and the flash is gone with the program, unless there is a --state.
+Prints each target's URI on a line of its own when the server is ready. SIGTERM
+or Ctrl-C stops it. A drive on a disk keeps its data, and so does an emulated
+device with --state. Other devices are in memory and lose it.
 
 Devices:
-  PROFILE    A name from kvasir device list
-  FILE.toml  The path of a profile
-  PATH       A drive on a file or a block device, made by kvasir format, as
-             ./drive.kv; it keeps what it holds
+  PROFILE    Name from kvasir device list
+  FILE.toml  Path of a profile
+  PATH       Drive on a file or block device from kvasir format, as ./drive.kv
   mem:SIZE   Keys and values in memory, without flash, as mem:1GiB;
-             mem:SIZE?kind=block is blocks
+             mem:SIZE?kind=block for blocks
 
-A file has several devices, listeners, who may connect and limits, as
+Durability of a drive on a disk, when a store is answered:
+  group      After a flush, which all waiting stores share
+  everysec   After the write; the drive flushes each second
+  capacitor  After the write, for a disk that keeps it without power
+
+A configuration file describes several devices, listeners, hosts and limits:
   [server]
   nvme_tcp = [\"127.0.0.1:4420\"]
   [[device]]
@@ -43,93 +47,82 @@ const SERVE_USAGE: &str = "\
 kvasir serve --device DEVICE --nvme-tcp|--resp|--resp-tls ADDR [OPTIONS]
        kvasir serve --config FILE [--check] [--json]";
 
-/// What says where somebody can connect.
-const DOORS: [&str; 4] = ["nvme_tcp", "resp", "resp_tls", "config"];
+/// Options that open a listener.
+const FRONT_ENDS: [&str; 4] = ["nvme_tcp", "resp", "resp_tls", "config"];
 
-/// Offer devices to NVMe hosts on a network, and to Redis clients
+/// Serve devices to NVMe/TCP hosts and Redis clients
 #[derive(Debug, clap::Args)]
 #[command(after_help = SERVE_HELP, override_usage = SERVE_USAGE)]
 #[command(group = ArgGroup::new("redis").args(["resp", "resp_tls"]).multiple(true))]
-#[command(group = ArgGroup::new("doors").args(DOORS).multiple(true).required(true))]
+#[command(group = ArgGroup::new("front_ends").args(FRONT_ENDS).multiple(true).required(true))]
 pub(crate) struct ServeArgs {
-    /// The device
+    /// Device, as below
     #[arg(long, value_name = "DEVICE", required_unless_present = "config")]
     pub(crate) device: Option<String>,
-    /// Where NVMe/TCP hosts connect: HOST:PORT, or :PORT for this machine only; port 0 is any that
-    /// is free
+    /// NVMe/TCP address: HOST:PORT, or :PORT for 127.0.0.1
     #[arg(long, value_name = "ADDR")]
     pub(crate) nvme_tcp: Option<String>,
-    /// Where clients of the Redis protocol connect: :PORT, as :6379, for this machine only, or
-    /// HOST:PORT; port 0 is any that is free
+    /// Redis address: HOST:PORT, or :PORT for 127.0.0.1
     #[arg(long, value_name = "ADDR")]
     pub(crate) resp: Option<String>,
-    /// Who they may be, and do: a file of lines as Redis has them in its ACL file; without it
-    /// everybody may do everything
+    /// Redis ACL file of users [default: any client may do anything]
     #[arg(long, value_name = "FILE", requires = "redis")]
     pub(crate) resp_users: Option<PathBuf>,
-    /// Where they connect over TLS, 1.2 or 1.3, as for --resp
+    /// Redis address over TLS 1.2 or 1.3, as for --resp
     #[arg(long, value_name = "ADDR", requires_all = ["resp_tls_cert", "resp_tls_key"])]
     pub(crate) resp_tls: Option<String>,
-    /// The server's certificate, in PEM, and behind it those that lead to its CA
+    /// PEM file of the server's certificate and its chain
     #[arg(long, value_name = "FILE", requires = "resp_tls")]
     pub(crate) resp_tls_cert: Option<PathBuf>,
-    /// Its key, in PEM, without a password
+    /// PEM file of the certificate's key, without a password
     #[arg(long, value_name = "FILE", requires = "resp_tls")]
     pub(crate) resp_tls_key: Option<PathBuf>,
-    /// Let over TLS only those in who show a certificate that a CA of this file has signed
+    /// CAs of client certificates, which clients must then have
     #[arg(long, value_name = "CA-FILE", requires = "resp_tls")]
     pub(crate) resp_tls_clients: Option<PathBuf>,
-    /// Clients of the Redis protocol at a time [default: as many as there may be connections, 1024]
+    /// Maximum number of Redis clients [default: 1024]
     #[arg(long, value_name = "N", requires = "redis", value_parser = node::server::resp_clients)]
     pub(crate) resp_clients: Option<u32>,
-    /// Memory for one request of theirs: who sends a longer one is closed [default: 64MiB]
+    /// Longest Redis request; a longer one disconnects [default: 64MiB]
     #[arg(long, value_name = "SIZE", requires = "redis", value_parser = node::server::resp_query)]
     pub(crate) resp_query: Option<u64>,
-    /// Answers that one of them may leave unread: who leaves more is closed, or off: then nothing
-    /// more is read of who leaves 16MiB [default: off]
+    /// Disconnect a Redis client with more than SIZE unread [default: off, stop reading at 16MiB]
     #[arg(long, value_name = "SIZE", requires = "redis", value_parser = node::server::resp_output)]
     pub(crate) resp_output: Option<u64>,
-    /// For how long one of them may do nothing before it is closed, as 300s, or off [default: off]
+    /// Disconnect a Redis client idle this long, as 300s [default: off]
     #[arg(long, value_name = "TIME", requires = "redis", value_parser = node::server::resp_timeout)]
     pub(crate) resp_timeout: Option<u32>,
-    /// Say by HTTP what the server is doing, for kvasir top and Prometheus: at HOST:PORT, HOST or
-    /// :PORT [default: 127.0.0.1:8420]
+    /// HTTP address for kvasir top, Prometheus [default: 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1")]
     pub(crate) http: Option<String>,
-    /// Whether the device keeps the latencies of its profile
+    /// Whether an emulated device has its profile's latencies
     #[arg(long, value_name = "CLOCK", default_value = "real")]
     pub(crate) clock: ServeClock,
-    /// Reactors: 1 for device and connections together; more, and the device has one of its own,
-    /// and the others, of a drive on a disk, execute the commands of their connections
+    /// Threads: with N > 1 one for the device, N-1 for connections
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_cores)]
     pub(crate) cores: NonZero<u16>,
-    /// The subsystem's name, as hosts ask for it [default: made of the device and the seed]
+    /// NQN of the subsystem [default: from device and seed]
     #[arg(long, value_name = "NQN")]
     pub(crate) nqn: Option<String>,
-    /// Names the device's random choices, and what tells it from others: serial number and ids
+    /// Random seed; also determines serial number and identifiers
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count)]
     pub(crate) seed: u64,
-    /// Keep an emulated device in this file from one start to the next
+    /// Keep an emulated device in this file between runs
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
-    /// When a drive on a disk answers: group (after a flush, which all wait for that came
-    /// meanwhile), everysec (after the write, with a flush each second) or capacitor (after the
-    /// write: the disk keeps what it took) [default: group]
+    /// When a disk drive answers: group, everysec or capacitor [default: group, after a flush]
     #[arg(long, value_name = "MODE")]
     pub(crate) durability: Option<String>,
-    /// Log of a drive on a disk between two checkpoints, which is read again after a crash, as
-    /// 4GiB; 0: none is made before the server stops [default: 10000000000]
+    /// Log between checkpoints of a disk drive; 0 for none [default: 10GB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) checkpoint: Option<u64>,
-    /// What of a drive on a disk is read in the background to see whether it is whole: so much each
-    /// second at most, or off [default: 32MiB]
+    /// Read a disk drive at RATE a second to find damage, or off [default: 32MiB]
     #[arg(long, value_name = "RATE", value_parser = node::scrub_rate)]
     pub(crate) scrub: Option<u64>,
-    /// Memory for values of a drive on a disk that were lately read or written, or off [default:
-    /// 256MiB]
+    /// Memory for recent values of a disk drive, or off [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = node::cache_size)]
     pub(crate) cache: Option<u64>,
-    /// A TOML file that says all of that
+    /// Read all of this from a TOML file
     #[arg(
         long,
         value_name = "FILE",
@@ -141,10 +134,10 @@ pub(crate) struct ServeArgs {
         ]
     )]
     pub(crate) config: Option<PathBuf>,
-    /// Say what the file means, or what is wrong with it, and serve nothing
+    /// Check the file and print what it means; serve nothing
     #[arg(long, requires = "config", conflicts_with_all = ["device", "nvme_tcp"])]
     pub(crate) check: bool,
-    /// Print JSON: an object when it is ready, and one when it has stopped
+    /// Print JSON: a line when ready, and a line when stopped
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -152,12 +145,13 @@ pub(crate) struct ServeArgs {
 /// What becomes of a device's latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ServeClock {
-    /// They are kept, in real time
+    /// Latencies of the profile, in real time
     Real,
-    /// There are none: as fast as this machine serves
+    /// No latencies: as fast as this machine serves
     None,
 }
 
 fn parse_cores(text: &str) -> Result<NonZero<u16>, String> {
-    text.parse().map_err(|_| "a number of cores is a whole number from 1 to 65535".to_owned())
+    text.parse()
+        .map_err(|_| "the number of threads must be a whole number from 1 to 65535".to_owned())
 }
