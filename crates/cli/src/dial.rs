@@ -13,11 +13,11 @@ const CONNECT_LIMIT: Nanos = Nanos::from_secs(10);
 pub(crate) fn with<T>(
     act: impl AsyncFnOnce() -> Result<T, Failure>,
 ) -> Result<(T, Lateness), Failure> {
-    let remote =
-        Remote::new().map_err(|error| Failure::Broken(format!("there is no reactor: {error}")))?;
+    let remote = Remote::new()
+        .map_err(|error| Failure::Broken(format!("the event loop cannot start: {error}")))?;
     let served = Reactor::new(None).serve(&remote, act());
     let (done, lateness) =
-        served.map_err(|error| Failure::Broken(format!("there is no io_uring: {error}")))?;
+        served.map_err(|error| Failure::Broken(format!("io_uring is not available: {error}")))?;
     Ok((done?, lateness))
 }
 
@@ -35,16 +35,17 @@ pub(crate) async fn dial_any(addresses: &[SocketAddr]) -> Result<(TcpStream, Soc
 
 /// A connection to `address`.
 pub(crate) async fn dial(address: SocketAddr) -> Result<TcpStream, Failure> {
-    TcpStream::connect(address, CONNECT_LIMIT).await.map_err(|error| {
-        Failure::Broken(format!("{error}; kvasir serve prints the address that it serves at"))
-    })
+    TcpStream::connect(address, CONNECT_LIMIT)
+        .await
+        .map_err(|error| Failure::Broken(format!("{error}; kvasir serve prints its address")))
 }
 
 /// The addresses of `place`: one at least.
 pub(crate) fn resolve(place: &HostPort) -> Result<Vec<SocketAddr>, Failure> {
     let HostPort { host, port } = place;
     let found = (host.as_str(), *port).to_socket_addrs();
-    let found = found.map_err(|error| Failure::Broken(format!("{host} is not found: {error}")))?;
+    let found =
+        found.map_err(|error| Failure::Broken(format!("cannot resolve {host}: {error}")))?;
     let addresses: Vec<_> = found.collect();
     if addresses.is_empty() {
         return Err(Failure::Broken(format!("{host} has no address")));

@@ -38,8 +38,9 @@ pub(crate) fn serve_among<T>(
     reactors: u8,
     act: impl AsyncFnOnce(Vec<(Fellow, Remote)>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let broken =
-        |error: &dyn Display| Failure::Broken(format!("this machine gives no reactor: {error}"));
+    let broken = |error: &dyn Display| {
+        Failure::Broken(format!("the event loop (io_uring) cannot start: {error}"))
+    };
     let remotes: io::Result<Vec<_>> = (0..reactors).map(|_| Remote::new()).collect();
     let remotes = remotes.map_err(|error| broken(&error))?;
     let mut places = fellows(&remotes).into_iter().zip(remotes);

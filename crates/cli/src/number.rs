@@ -64,12 +64,12 @@ pub(crate) fn to_u64(value: f64) -> u64 {
 
 /// The number that `text` writes.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "a whole number is expected, as 100000".to_owned())
+    text.parse().map_err(|_| "must be a whole number, as 100000".to_owned())
 }
 
 /// The time that `text` writes: seconds, with a fraction if need be.
 pub(crate) fn parse_seconds(text: &str) -> Result<Nanos, String> {
-    const SECONDS: &str = "a time is seconds from 0.000000001 to 1000000000, as 5 or 0.25";
+    const SECONDS: &str = "a time must be seconds from 0.000000001 to 1000000000, as 5 or 0.25";
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     if !is_number(whole) || !is_number(fraction) || fraction.len() > 9 {
@@ -84,7 +84,7 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Nanos, String> {
 /// The time that `text` writes: with a unit, as 20ms, 1.5s or 250us, or in seconds.
 pub(crate) fn parse_time(text: &str) -> Result<Nanos, String> {
     const TIME: &str =
-        "a time is as 20ms, 1.5s or 250us, or 2 for seconds, from 1ns to 1000000000s";
+        "a time must be like 20ms, 1.5s or 250us, or 2 for seconds, from 1ns to 1000000000s";
     let units = [("ns", 9), ("us", 6), ("ms", 3), ("s", 0)];
     let (number, places) = units
         .iter()

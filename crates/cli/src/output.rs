@@ -49,7 +49,7 @@ impl Output {
         let printed = stdout.write_all(self.text.as_bytes()).and_then(|()| stdout.flush());
         match printed {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                return Failure::Broken(format!("the output cannot be written: {error}")).print();
+                return Failure::Broken(format!("cannot write the output: {error}")).print();
             }
             // Whoever reads has seen enough.
             _ => {}

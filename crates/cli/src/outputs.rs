@@ -23,7 +23,7 @@ pub(crate) fn check(outputs: &[&Path], inputs: &[&Path]) -> Result<(), Failure> 
         };
         if taken.contains(&identity) {
             return Err(Failure::Refused(format!(
-                "{} is read, printed to or written for something else too",
+                "{} is also another input or output of this command",
                 shown(path)
             )));
         }
@@ -98,7 +98,7 @@ mod tests {
             (vec![&*link], vec![&*old]),
         ] {
             let sentence = refusal(&outputs, &inputs).unwrap();
-            assert!(sentence.ends_with("for something else too"), "{sentence}");
+            assert!(sentence.contains("is also another input or output"), "{sentence}");
         }
         assert_eq!(fs::read_to_string(old).unwrap(), "kept");
         assert!(!new.exists(), "nothing is left behind");

@@ -79,7 +79,7 @@ impl Opener<'_> {
 pub(crate) fn broken(uri: &Uri, error: &Error) -> Failure {
     let asks_who = matches!(error, Error::Refused { said, .. } if said.starts_with("NOAUTH"));
     let hint = if asks_who {
-        format!("; say who you are as resp://USER:PASSWORD@HOST, or give {PASSWORD} a password")
+        format!("; log in with resp://USER:PASSWORD@HOST, or set {PASSWORD} to the password")
     } else {
         String::new()
     };
@@ -105,7 +105,7 @@ pub(crate) fn software(info: &str) -> String {
         let version = fact(info, line).filter(|version| !version.contains(char::is_control))?;
         Some(format!("{name} {version}"))
     });
-    found.unwrap_or_else(|| "a server that does not say what it is".to_owned())
+    found.unwrap_or_else(|| "an unknown server".to_owned())
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(software(info), "Redis 7.0.15");
         assert_eq!(fact(info, "run_id:"), Some("ab12"));
         assert_eq!(software(&format!("{info}kvasir_version:0.1.0\r\n")), "Kvasir 0.1.0");
-        assert!(software("").contains("does not say"));
-        assert!(software("redis_version:7\x1b[2J\r\n").contains("does not say"));
+        assert!(software("").contains("unknown server"));
+        assert!(software("redis_version:7\x1b[2J\r\n").contains("unknown server"));
     }
 }

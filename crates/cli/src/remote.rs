@@ -84,7 +84,7 @@ async fn connect(
 async fn unknown(uri: &Uri, address: SocketAddr, host: Host) -> Failure {
     let names = subsystems(address, host).await.unwrap_or_default();
     let others = match &names[..] {
-        [] => "its name is printed where it is served".to_owned(),
+        [] => "kvasir serve prints its name".to_owned(),
         names => format!("there is {}", names.join(", ")),
     };
     let (address, name) = (&uri.place, &uri.subsystem);

@@ -80,5 +80,5 @@ fn say(listening: &Listening, is_json: bool) -> Result<(), Failure> {
     };
     let mut stdout = io::stdout().lock();
     let said = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    said.map_err(|error| Failure::Broken(format!("the output cannot be written: {error}")))
+    said.map_err(|error| Failure::Broken(format!("cannot write the output: {error}")))
 }

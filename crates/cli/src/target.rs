@@ -64,7 +64,7 @@ impl Target {
         for option in options {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             if seen.contains(&key) {
-                return Err(Failure::Refused(format!("the target's option {key} is given twice")));
+                return Err(Failure::Refused(format!("the target has the option {key} twice")));
             }
             seen.push(key);
             target.set(key, value)?;

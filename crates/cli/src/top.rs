@@ -26,7 +26,7 @@ use std::time::Duration;
 pub(crate) fn run(args: &TopArgs) -> Result<Output, Failure> {
     let address = parse_http_address(&args.address).map_err(Failure::Refused)?;
     let inquirer = Inquirer::new(address)
-        .map_err(|error| Failure::Broken(format!("the machine gives no more files: {error}")))?;
+        .map_err(|error| Failure::Broken(format!("cannot open a file or socket: {error}")))?;
     let first = inquirer.ask().map_err(|error| broken(&error))?;
     let watch = Watch { address, inquirer, interval: args.interval, latest: first };
     let is_shown = io::stdout().is_terminal() && io::stdin().is_terminal();
@@ -71,7 +71,7 @@ fn print(mut watch: Watch, args: &TopArgs) -> Result<Output, Failure> {
                 return Ok(Output::new(String::new()));
             }
             Err(error) => {
-                return Err(Failure::Broken(format!("the output cannot be written: {error}")));
+                return Err(Failure::Broken(format!("cannot write the output: {error}")));
             }
         }
     }

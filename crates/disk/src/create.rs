@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     /// There is something by this name.
-    #[error("{} is there already: choose another name, or remove it first", path.display())]
+    #[error("{} already exists: choose another name, or remove it", path.display())]
     Exists {
         /// What was to be made.
         path: PathBuf,

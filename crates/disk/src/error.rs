@@ -14,15 +14,15 @@ pub enum OpenError {
         source: io::Error,
     },
     /// A folder, a terminal and so on.
-    #[error("{} is neither a file nor a block device: name one of these", path.display())]
+    #[error("{} is neither a file nor a block device: name one of them", path.display())]
     NotADisk {
         /// What was to be opened.
         path: PathBuf,
     },
     /// Its file system has nothing but cached I/O.
     #[error(
-        "the file system of {} has no direct I/O, without which nothing is known to be on the \
-         disk: put the file on another one, such as ext4, xfs or btrfs, or name a block device",
+        "the file system of {} has no direct I/O, so a flush of the file cannot be relied on: use \
+         ext4, xfs or btrfs, or name a block device",
         path.display()
     )]
     NoDirect {
@@ -30,7 +30,11 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Somebody else has it.
-    #[error("{} is in use{}: end that first, or use another", path.display(), by(usage.as_ref()))]
+    #[error(
+        "{} is in use{}: stop that program, or use another disk",
+        path.display(),
+        by(usage.as_ref())
+    )]
     InUse {
         /// What was to be opened.
         path: PathBuf,
@@ -38,7 +42,7 @@ pub enum OpenError {
         usage: Option<Usage>,
     },
     /// It is no drive, or none any more.
-    #[error("{} {found}: it is no drive of kvasir", path.display())]
+    #[error("{} {found}: it is not a Kvasir drive", path.display())]
     Foreign {
         /// What was to be opened.
         path: PathBuf,
@@ -56,7 +60,7 @@ pub enum OpenError {
     },
     /// Its sectors are larger than the blocks asked for, or than any that there are.
     #[error(
-        "{} is read and written in whole {sector} bytes, and its blocks cannot have {asked}: {}",
+        "{} has sectors of {sector} bytes, so its blocks cannot have {asked} bytes: {}",
         path.display(),
         instead(*sector)
     )]
@@ -69,7 +73,10 @@ pub enum OpenError {
         asked: u32,
     },
     /// It has no block at all.
-    #[error("{} has {bytes} bytes, less than a block of it: a drive is larger", path.display())]
+    #[error(
+        "{} has {bytes} bytes, less than one block: use a larger file or device",
+        path.display()
+    )]
     TooSmall {
         /// What was to be opened.
         path: PathBuf,

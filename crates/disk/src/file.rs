@@ -211,7 +211,7 @@ impl File {
             Ok(()) => Err(Error::NotFlushed),
             Err(error) => {
                 self.is_broken.store(true, Relaxed);
-                self.tally.fail("what was written could not be flushed", &error);
+                self.tally.fail("written data could not be flushed", &error);
                 Err(Error::NotFlushed)
             }
         }
@@ -274,7 +274,7 @@ mod tests {
         // A pipe has nothing to flush, and says so.
         let mut disk = disk(std::io::pipe().unwrap().1);
         assert_eq!(serve(disk.flush()), Err(Error::NotFlushed));
-        assert!(disk.failure().unwrap().starts_with("what was written could not be flushed: "));
+        assert!(disk.failure().unwrap().starts_with("written data could not be flushed: "));
         let sound = tempfile::tempfile().unwrap();
         disk.handle = reactor::File::new(sound.into(), disk.pool.clone());
         assert_eq!(serve(disk.flush()), Err(Error::NotFlushed));

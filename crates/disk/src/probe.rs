@@ -39,10 +39,10 @@ impl fmt::Display for Found {
             Self::Absent => f.write_str("does not exist"),
             Self::NotADisk => f.write_str("is neither a file nor a block device"),
             Self::Used(usage) => usage.fmt(f),
-            Self::Kvasir => f.write_str("holds a drive of kvasir"),
+            Self::Kvasir => f.write_str("holds a Kvasir drive"),
             Self::Partitions(table) => write!(f, "holds a partition table ({table})"),
             Self::Known(what) => write!(f, "holds {what}"),
-            Self::Unknown => f.write_str("holds data that kvasir does not know"),
+            Self::Unknown => f.write_str("holds data of an unknown format"),
             Self::Empty => f.write_str("is empty"),
         }
     }

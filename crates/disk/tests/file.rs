@@ -256,7 +256,7 @@ fn another_process_is_refused_and_named() {
         };
         assert_eq!((holder.process, holder.program.as_deref()), (child.id(), Some("sh")));
         let expected = format!(
-            "{} is in use: it is locked by process {} (sh): end that first, or use another",
+            "{} is in use: it is locked by process {} (sh): stop that program, or use another disk",
             path.display(),
             child.id()
         );
@@ -306,21 +306,21 @@ fn what_is_no_disk_is_refused_in_a_sentence() {
     };
     assert_eq!(
         sentence(&path, Some(4_096)),
-        "F/disk has 400 bytes, less than a block of it: a drive is larger"
+        "F/disk has 400 bytes, less than one block: use a larger file or device"
     );
     assert_eq!(
         sentence(folder.path(), None),
-        "F is neither a file nor a block device: name one of these"
+        "F is neither a file nor a block device: name one of them"
     );
     assert_eq!(
         sentence(Path::new("/dev/null"), None),
-        "/dev/null is neither a file nor a block device: name one of these"
+        "/dev/null is neither a file nor a block device: name one of them"
     );
     assert_eq!(
         sentence(&folder.path().join("none"), None),
         "cannot open F/none: No such file or directory (os error 2)"
     );
-    assert!(sentence(&path, Some(1_000)).contains("and its blocks cannot have 1000: ask for"));
+    assert!(sentence(&path, Some(1_000)).contains("so its blocks cannot have 1000 bytes: ask for"));
 }
 
 #[test]
@@ -386,8 +386,10 @@ fn a_write_of_the_last_block_does_not_hide_a_cut() {
     let block = Segments::from_iter([Buf::copy_from(&[8; 4_096])]);
     let written = serve(disk.write(255, block, Class::HostWrite));
     assert_eq!(written, Err(Error::UnwrittenBlock(255)));
-    assert!(disk.failure().unwrap().ends_with("it was cut from 1.0 MiB to 512.0 KiB while it was \
-                                               in use"));
+    assert!(disk.failure().unwrap().ends_with(
+        "it was cut from 1.0 MiB to 512.0 KiB while it was \
+                                               in use"
+    ));
 }
 
 #[test]

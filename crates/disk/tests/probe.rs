@@ -95,7 +95,7 @@ fn everything_that_is_known_is_named() {
         assert_eq!(found(&[(at, magic)]), format!("holds {what}"), "{magic:x?} at {at}");
         // The magic has to be all there, and to be in its place.
         let first = magic.len().min(4);
-        let is_other = |text: String| text == "holds data that kvasir does not know";
+        let is_other = |text: String| text == "holds data of an unknown format";
         let mut broken = magic.to_vec();
         broken.iter_mut().take(first).for_each(|byte| *byte ^= 0x10);
         if at + 8 < 1 << 20 && !matches!(magic[0], 0xeb | 0 | 1) {
@@ -114,7 +114,7 @@ fn partition_tables_are_told_from_boot_records_without() {
     // Only the copy is left.
     assert_eq!(found(&[(BYTES - 512, b"EFI PART")]), "holds a partition table (GPT)");
     assert_eq!(found(&[(BYTES - 4_096, b"EFI PART")]), "holds a partition table (GPT)");
-    let unknown = "holds data that kvasir does not know";
+    let unknown = "holds data of an unknown format";
     assert_eq!(found(&[(0, &boot_record(0))]), unknown);
     let mut code = linux.clone();
     code[462] = 0x33;
@@ -126,16 +126,16 @@ fn partition_tables_are_told_from_boot_records_without() {
 #[test]
 fn what_comes_first_counts() {
     let kvasir: (u64, &[u8]) = (KVASIR_MAGIC_AT, &KVASIR_MAGIC);
-    assert_eq!(found(&[kvasir]), "holds a drive of kvasir");
-    assert_eq!(found(&[kvasir, (65_600, b"_BHRfS_M")]), "holds a drive of kvasir");
-    assert_eq!(found(&[kvasir, (BYTES - 512, b"EFI PART")]), "holds a drive of kvasir");
+    assert_eq!(found(&[kvasir]), "holds a Kvasir drive");
+    assert_eq!(found(&[kvasir, (65_600, b"_BHRfS_M")]), "holds a Kvasir drive");
+    assert_eq!(found(&[kvasir, (BYTES - 512, b"EFI PART")]), "holds a Kvasir drive");
     assert_eq!(found(&[kvasir, (0, b"XFSB")]), "holds an xfs file system");
     assert_eq!(found(&[kvasir, (0, &boot_record(7))]), "holds a partition table (MBR)");
 }
 
 #[test]
 fn data_is_unknown_and_zeros_are_empty() {
-    let unknown = "holds data that kvasir does not know";
+    let unknown = "holds data of an unknown format";
     assert_eq!(found(&[]), "is empty");
     assert_eq!(found(&[(0, &[1])]), unknown);
     assert_eq!(found(&[((1 << 20) - 1, &[1])]), unknown);
@@ -239,7 +239,7 @@ fn what_others_have_made_of_a_drive_is_not_opened_as_one() {
         }
         for parts in [&[ext4][..], &[damaged, ext4]] {
             let said = opened(parts, access).unwrap_err();
-            let expected = "holds an ext2, ext3 or ext4 file system: it is no drive of kvasir";
+            let expected = "holds an ext2, ext3 or ext4 file system: it is not a Kvasir drive";
             assert!(said.ends_with(expected), "{said}");
         }
     }

@@ -61,7 +61,7 @@ pub fn durability(name: &str) -> Option<Durability> {
 /// That there is none, in words.
 pub fn no_durability(name: &str) -> String {
     let names = DURABILITIES.map(|(name, _)| name).join(", ");
-    format!("the durability of a drive is one of {names}, not {name:?}")
+    format!("durability must be one of {names}, not {name:?}")
 }
 
 /// The bytes of a cache of values that `text` says: a size, or `off`.
@@ -216,15 +216,15 @@ impl DiskDrive {
     pub fn losses(&self) -> Vec<String> {
         let outdated = self.medium.outdated().into_iter().map(|extent| {
             format!(
-                "extent {} is an old copy, or its end is gone: what came later cannot be read",
+                "extent {} is an old copy or lacks its end: later records cannot be read",
                 extent.0
             )
         });
         let pages = self.recovery.lost_pages;
         let lost = (pages > 0).then(|| {
             format!(
-                "{pages} pages cannot be read that the checkpoint does not know: what they held \
-                 is lost, and older values of its keys may be back"
+                "{pages} pages written since the checkpoint cannot be read: their pairs are lost, \
+                 and older values of these keys may be back"
             )
         });
         outdated.chain(lost).collect()

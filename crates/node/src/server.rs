@@ -76,7 +76,7 @@ pub enum ServerError {
     )]
     Name(String),
     /// Nobody can listen there.
-    #[error("nothing can listen at {address}: {error}")]
+    #[error("cannot listen at {address}: {error}")]
     Listen {
         /// Where.
         address: SocketAddr,
@@ -84,10 +84,10 @@ pub enum ServerError {
         error: io::Error,
     },
     /// The machine does not give what a reactor needs.
-    #[error("a reactor cannot start: {0}")]
+    #[error("the event loop (io_uring) cannot start: {0}")]
     Reactor(#[from] RingError),
     /// It has no thread or file descriptor left.
-    #[error("the machine gives no more threads or files: {0}")]
+    #[error("cannot create a thread or open a file: {0}")]
     Machine(#[from] io::Error),
     /// A device that is kept in a file cannot begin.
     #[error("the state {} {problem}", path.display())]
@@ -106,7 +106,7 @@ pub enum ServerError {
         problem: Problem,
     },
     /// Only emulated drives are kept in files.
-    #[error("only an emulated drive is kept in a file: serve a profile, or leave the state out")]
+    #[error("only an emulated device can have a state: serve a profile, or leave the state out")]
     NoState,
     /// There is no disk to be had at the path of a drive.
     #[error("{}{}", .0, made_by_format(.0))]
@@ -131,12 +131,11 @@ pub enum ServerError {
     },
     /// The Redis protocol is of keys and values.
     #[error(
-        "a device without keys and values has no use for clients of the Redis protocol: leave \
-         its resp out"
+        "Redis clients need a device of keys and values: leave resp out, or serve another device"
     )]
     NoPairs,
     /// What a door of the Redis protocol keeps beside strings cannot be read.
-    #[error("what the device keeps for clients of the Redis protocol cannot be read: {0}")]
+    #[error("the Redis data of the device cannot be read: {0}")]
     Resp(engine::Error),
     /// The device cannot be put together.
     #[error(transparent)]
@@ -147,7 +146,7 @@ pub enum ServerError {
 fn made_by_format(error: &disk::OpenError) -> &'static str {
     match error {
         disk::OpenError::Failed { source, .. } if source.kind() == ErrorKind::NotFound => {
-            "; kvasir format makes a drive"
+            "; make it with kvasir format"
         }
         _ => "",
     }

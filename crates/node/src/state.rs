@@ -59,13 +59,13 @@ struct SavedOrigin {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// It is another kind of file.
-    #[error("is no saved device")]
+    #[error("is not a saved device")]
     Foreign,
     /// A newer program wrote it, or an older one whose form is not read any more.
     #[error("has format {0}, but this version of kvasir reads format {FORMAT} only")]
     Format(u32),
     /// It ends too early.
-    #[error("is cut off in its section {0:?}")]
+    #[error("ends in the middle of its section {0:?}")]
     CutOff(String),
     /// It is not what was written.
     #[error("is damaged in its section {0:?}")]
@@ -101,22 +101,22 @@ pub enum Problem {
         saved: bool,
     },
     /// The device is at work.
-    #[error("cannot be written: something on the device has not come to its end")]
+    #[error("cannot be written: an operation of the device has not ended")]
     Busy,
     /// Its index cannot be saved.
     #[error("cannot be written: an index of kind {0:?} cannot be saved")]
     Index(&'static str),
     /// It was of a device that hosts used.
-    #[error("was in use when its server was killed, so what it held is lost: remove the file")]
+    #[error("was in use when its server was killed, so its content is lost: remove the file")]
     Lost,
     /// It is whole, and is no device.
-    #[error("has parts that are not of one device")]
+    #[error("has parts of different devices")]
     Mixed,
     /// Another run has it.
     #[error("is in use by another run")]
     InUse,
     /// It is a folder, a pipe or a device.
-    #[error("is not a file that a device can be kept in")]
+    #[error("is not a regular file")]
     NoFile,
     /// The file cannot be read or written.
     #[error("cannot be {done}: {reason}")]

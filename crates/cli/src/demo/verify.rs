@@ -56,12 +56,12 @@ fn difference(pair: &Pair, completion: &Completion) -> Option<String> {
     }
     if completion.result != u64::from(pair.bytes) || completion.data.len() != pair.bytes {
         let found = completion.result;
-        return Some(format!("{found} bytes came back, not {}", pair.bytes));
+        return Some(format!("{found} bytes were returned, not {}", pair.bytes));
     }
     let Some(bytes) = completion.data.bytes().or((pair.bytes == 0).then_some(&[])) else {
-        return Some("no bytes came back".to_owned());
+        return Some("no bytes were returned".to_owned());
     };
-    (hash128(bytes) != pair.checksum).then(|| "other bytes came back".to_owned())
+    (hash128(bytes) != pair.checksum).then(|| "the bytes differ".to_owned())
 }
 
 #[cfg(test)]

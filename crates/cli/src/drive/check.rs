@@ -105,11 +105,13 @@ impl Report {
     fn text(&self) -> String {
         let mut text = match (self.found, self.found_harmless) {
             (0, 0) => format!("{} is whole\n", self.path),
-            (0, _) => format!("{} is whole, but for what is not needed any more\n", self.path),
+            (0, _) => {
+                format!("{} is whole; only data that is no longer needed is damaged\n", self.path)
+            }
             _ => format!("{} is damaged\n", self.path),
         };
         list(&mut text, "wrong", &self.findings, self.found);
-        list(&mut text, "damaged, and needed by nobody", &self.harmless, self.found_harmless);
+        list(&mut text, "damaged, no longer needed", &self.harmless, self.found_harmless);
         let checked = format!(
             "{} with {}, {} of keys and values",
             counted(self.records, "record"),

@@ -55,10 +55,10 @@ fn prepare(args: &FormatArgs, found: &Found) -> Result<(), Failure> {
     let path = &args.path;
     match (found, args.size) {
         (_, Some(0)) => {
-            Err(Failure::Refused("a file of 0 bytes is no drive: make it larger".into()))
+            Err(Failure::Refused("a drive of 0 bytes is not possible: give a larger --size".into()))
         }
         (Found::NotADisk, _) => Err(refusal(path, found, "name another file or block device")),
-        (Found::Used(_), _) => Err(refusal(path, found, "end that first, or name another")),
+        (Found::Used(_), _) => Err(refusal(path, found, "stop that program, or name another")),
         (Found::Absent, Some(bytes)) => create(path, bytes).map_err(Failure::refused),
         (Found::Absent, None) => Err(Failure::Refused(format!(
             "{} does not exist: --size says how large a file to make",

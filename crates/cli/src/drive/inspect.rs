@@ -94,9 +94,7 @@ fn extent(path: &Path, drive: &DiskLook, number: u32) -> Result<ExtentFacts, Fai
     }
     let found = drive.store().extent_facts();
     let found = found.into_iter().find(|facts| facts.id == ExtentId(number));
-    found.ok_or_else(|| {
-        Failure::Refused(format!("extent {number} of {} is free: nothing lies in it", shown(path)))
-    })
+    found.ok_or_else(|| Failure::Refused(format!("extent {number} of {} is free", shown(path))))
 }
 
 impl Report {

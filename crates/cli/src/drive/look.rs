@@ -41,8 +41,8 @@ fn not_opened(path: &Path, error: &OpenError) -> Failure {
             if holder.program.as_deref() == Some(PROGRAM) =>
         {
             Failure::Refused(format!(
-                "{} is in use by process {} ({PROGRAM}): stop that first; what a server does, \
-                 kvasir top shows",
+                "{} is in use by process {} ({PROGRAM}): stop that process first; kvasir top shows \
+                 what a server does",
                 shown(path),
                 holder.process
             ))
@@ -56,9 +56,9 @@ fn not_a_drive(path: &Path, found: &Found) -> Failure {
     Failure::Refused(match found {
         // Its first superblock says so, and neither is one.
         Found::Kvasir | Found::Used(_) | Found::Absent | Found::NotADisk => {
-            format!("{path} holds no drive of kvasir that can be read")
+            format!("{path} holds no readable Kvasir drive")
         }
-        found => format!("{path} {found}: it is no drive of kvasir"),
+        found => format!("{path} {found}: it is not a Kvasir drive"),
     })
 }
 

@@ -53,7 +53,7 @@ impl DriveReport {
     /// What is said of one that is looked at.
     pub(crate) fn described(&self) -> String {
         let mounts = table::facts(&[("opened", counted(self.mounts.into(), "time"))]);
-        format!("{} is a drive of kvasir\n\n{}{mounts}", self.path, self.facts())
+        format!("{} is a Kvasir drive\n\n{}{mounts}", self.path, self.facts())
     }
 
     pub(crate) fn facts(&self) -> String {

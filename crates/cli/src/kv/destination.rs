@@ -82,8 +82,8 @@ impl<'a> Destination<'a> {
     fn refuse(&mut self, key: &[u8], said: &str) -> Result<(), Failure> {
         if !self.skips || !said.starts_with(REFUSAL) {
             return Err(Failure::Broken(format!(
-                "\"{}\" cannot be stored: {said}; what stands before it in the file is stored, and \
-                 the same command goes on from there{}",
+                "\"{}\" cannot be stored: {said}; all earlier keys of the file are stored, and the \
+                 same command continues from there{}",
                 shown(key),
                 if self.skips { "" } else { ", with --skip without such keys" }
             )));

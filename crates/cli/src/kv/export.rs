@@ -88,8 +88,8 @@ impl Started {
             let left = Left::read(file, &target, run);
             match left.map_err(|why| match why {
                 NotLeft::Archive(error) => unreadable(error),
-                NotLeft::Whole => refused("has an export in it that came to its end".to_owned()),
-                NotLeft::Other(from) => refused(format!("has an export from {from} in it")),
+                NotLeft::Whole => refused("holds a complete export".to_owned()),
+                NotLeft::Other(from) => refused(format!("holds an export from {from}")),
                 NotLeft::Restarted => refused(
                     "was begun before the server was restarted, which now lists keys in another \
                      order"

@@ -55,10 +55,10 @@ pub(super) fn run(args: &ImportArgs) -> Result<Output, Failure> {
     facts.extend(journal.problem().map(|problem| ("progress", problem)));
     if differing.as_ref().is_some_and(|differing| differing.count == 0) {
         let what = if left_out.count > 0 { "all else" } else { "all" };
-        facts.push(("verified", format!("{what} is there as it is in the file")));
+        facts.push(("verified", format!("{what} matches the file")));
     }
     let errors = differing.filter(|differing| differing.count > 0).map(|differing| {
-        format!("{} keys are not as they are in the file: {}", differing.count, differing.listed())
+        format!("{} keys differ from the file: {}", differing.count, differing.listed())
     });
     Ok(moved.output("imported into", args.json, facts).with_errors(errors))
 }
@@ -110,9 +110,11 @@ async fn compare(
 
 fn unreadable(path: &Path, error: &ArchiveError) -> Failure {
     let hint = match error {
-        ArchiveError::Unfinished => "; the same kvasir kv export goes on with it".to_owned(),
+        ArchiveError::Unfinished => {
+            "; run the same kvasir kv export again to complete it".to_owned()
+        }
         ArchiveError::Damaged { .. } | ArchiveError::DamagedEnd { .. } => {
-            "; export anew, into another file".to_owned()
+            "; export again, into another file".to_owned()
         }
         ArchiveError::Longer { len } => format!("; truncate -s {len} cuts that off"),
         _ => String::new(),

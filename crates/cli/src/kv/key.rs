@@ -25,13 +25,13 @@ impl Spelling {
             Self::Hex => bytes(text.as_bytes()).ok_or_else(|| {
                 let text = text.as_bytes().escape_ascii();
                 Failure::Refused(format!(
-                    "a key in hexadecimal has two digits for each byte, as 6b6579, not \"{text}\""
+                    "a hexadecimal key must have two digits per byte, as 6b6579, not \"{text}\""
                 ))
             })?,
         };
         Key::new(&bytes).ok().filter(|key| !key.is_long()).ok_or_else(|| {
             Failure::Refused(format!(
-                "a key of an NVMe namespace has 1 to {KEY_BYTES_INLINE} bytes, not {}",
+                "a key of an NVMe namespace must have 1 to {KEY_BYTES_INLINE} bytes, not {}",
                 bytes.len()
             ))
         })
@@ -116,7 +116,7 @@ mod tests {
         assert!(refusal(Spelling::Text, &[b'k'; 300]).contains("1 to 16 bytes, not 300"));
         assert!(refusal(Spelling::Hex, &[b'0'; 34]).contains("1 to 16 bytes, not 17"));
         for text in ["0", "0g", "0x00", "k"] {
-            assert!(refusal(Spelling::Hex, text.as_bytes()).contains("two digits for each byte"));
+            assert!(refusal(Spelling::Hex, text.as_bytes()).contains("two digits per byte"));
         }
     }
 

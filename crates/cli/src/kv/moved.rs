@@ -55,7 +55,7 @@ pub(super) struct Moved {
     pub(super) totals: Totals,
     /// Keys that cannot be where they should go.
     pub(super) left_out: u64,
-    /// Keys that have expired on the way.
+    /// Keys that have expired during the transfer.
     pub(super) expired: u64,
     /// Whether an earlier run had begun it.
     pub(super) is_resumed: bool,
@@ -97,10 +97,10 @@ impl Moved {
         let mut facts = vec![("file", self.file.clone())];
         facts.extend(self.totals.facts());
         if self.expired > 0 {
-            facts.push(("expired on the way", grouped(self.expired)));
+            facts.push(("expired during the transfer", grouped(self.expired)));
         }
         if self.is_resumed {
-            facts.push(("begun", "by an earlier run, where this one went on".to_owned()));
+            facts.push(("begun", "by an earlier run, which this one continued".to_owned()));
         }
         facts.extend(more);
         Output::new(format!("{done} {}\n\n{}", self.target, table::facts(&facts)))

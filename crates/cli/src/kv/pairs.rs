@@ -105,10 +105,10 @@ impl<Q: Queue> Doing<'_, Q> {
         let known = match error {
             PairsError::Status(Status::KEY_DOES_NOT_EXIST) => Some(missing(key)),
             PairsError::Status(Status::KEY_EXISTS) => {
-                Some(format!("there is a key {} already", quoted(key)))
+                Some(format!("the key {} already exists", quoted(key)))
             }
             PairsError::Status(Status::CAPACITY_EXCEEDED) => {
-                Some("the namespace is full; deleting other keys makes room".to_owned())
+                Some("the namespace is full: delete other keys".to_owned())
             }
             _ => None,
         };

@@ -48,7 +48,7 @@ pub(super) fn print(bytes: &[u8]) -> Result<bool, Failure> {
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::Broken(format!("the output cannot be written: {error}"))),
+        Err(error) => Err(Failure::Broken(format!("cannot write the output: {error}"))),
     }
 }
 

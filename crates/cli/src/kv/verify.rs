@@ -47,9 +47,9 @@ fn difference(
     Ok(match date.integer() {
         // With this date it is gone as soon as the server's clock is as far as the one here.
         date if has_expired && (date == Some(ABSENT) || date == expected) => None,
-        _ if has_expired => Some("is there, though it has expired"),
+        _ if has_expired => Some("still exists, though it has expired"),
         Some(ABSENT) => Some("is not there"),
-        _ if !has(entry, content) => Some("holds something else"),
+        _ if !has(entry, content) => Some("has another value"),
         date if date != expected => Some("expires at another time"),
         _ => None,
     })

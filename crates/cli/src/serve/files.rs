@@ -16,7 +16,7 @@ pub(super) fn raise_limit(connections: u32) -> Option<String> {
     let _granted = setrlimit(Resource::Nofile, limit);
     let files = getrlimit(Resource::Nofile).current.filter(|&files| files < needed)?;
     Some(format!(
-        "{connections} connections may come and this process may open {files} files, so that some \
-         of them will have to wait: raise its limit (ulimit -n) to {needed}"
+        "the limit of {files} open files is too low for {connections} connections, so some will \
+         wait: raise it (ulimit -n) to {needed}"
     ))
 }

@@ -151,7 +151,7 @@ impl Listening {
                 });
                 state.warning = (began == Began::Lost).then(|| {
                     format!(
-                        "the state {} was in use when its server was killed, so what it held is \
+                        "the state {} was in use when its server was killed, so its content is \
                          lost: {} is a new device",
                         state.file, device.name
                     )
@@ -174,7 +174,8 @@ impl Listening {
         let mut text = String::new();
         self.describe_devices(&mut text);
         if self.is_for_all && self.subsystems.iter().any(|subsystem| subsystem.hosts.is_none()) {
-            text += "whoever reaches this machine can use it\n";
+            text +=
+                "warning: no access control; any host that can reach this address can connect\n";
         }
         self.describe_http(&mut text);
         text
@@ -201,7 +202,7 @@ impl Listening {
             let uris: Vec<_> = [resp, resp_tls].into_iter().flatten().map(String::as_str).collect();
             if !uris.is_empty() {
                 let uris = uris.join("\n");
-                writeln!(text, "{name} for clients of the Redis protocol:\n{uris}")
+                writeln!(text, "{name} for Redis clients:\n{uris}")
                     .expect("a string takes all text");
             }
         }
@@ -209,9 +210,9 @@ impl Listening {
 
     fn describe_http(&self, text: &mut String) {
         let (Some(address), Some(uri)) = (self.top, &self.http) else { return };
-        writeln!(text, "what it is doing: kvasir top {address}\n{uri}").expect("it takes all text");
+        writeln!(text, "status: kvasir top {address}\n{uri}").expect("it takes all text");
         if !address.ip().is_loopback() {
-            *text += "whoever reaches this machine can see who is connected\n";
+            *text += "warning: anyone who can reach the HTTP address can see the connected hosts\n";
         }
     }
 
@@ -396,8 +397,11 @@ impl Stopped {
         }
         if self.connections_refused > 0 {
             let refused = self.connections_refused;
-            writeln!(text, "{refused} connections were refused: there were as many as may be")
-                .expect("a string takes all text");
+            writeln!(
+                text,
+                "{refused} connections were refused: the limit of connections was reached"
+            )
+            .expect("a string takes all text");
         }
         if let (true, Some(late @ 1..), Some(latest)) =
             (self.is_in_real_time, self.late_events, self.latest_ns)
@@ -428,7 +432,7 @@ impl From<RedisReport> for Redis {
 impl Redis {
     fn text(&self) -> String {
         format!(
-            "and after {} of Redis clients with {}, {} received, {} sent\n",
+            "Redis clients: {}, {}, {} received, {} sent\n",
             counted(self.connections, "connection"),
             counted(self.commands, "command"),
             human_bytes(self.bytes_received),

@@ -9,7 +9,7 @@ use std::thread::{JoinHandle, spawn};
 /// From here on signals end nothing by themselves.
 pub(super) fn catch() -> Result<Signals, Failure> {
     Signals::new([SIGINT, SIGTERM, SIGHUP])
-        .map_err(|error| Failure::Broken(format!("signals cannot be waited for: {error}")))
+        .map_err(|error| Failure::Broken(format!("cannot wait for signals: {error}")))
 }
 
 /// A thread that waits for signals.
@@ -53,17 +53,17 @@ impl Waiting {
 fn read_again(path: &Path, config: &mut Config, ruler: &Ruler) -> String {
     let new = match Config::load(path) {
         Ok(new) => new,
-        Err(problem) => return format!("{problem}; the server goes on as it was"),
+        Err(problem) => return format!("{problem}; nothing was reloaded"),
     };
     let path = shown(path);
     if let Some(difference) = config.difference(&new) {
         return format!(
-            "{path} was read again, but {difference} is another, and only hosts, limits, \
-             referrals and certificates can change before a new start; the server goes on as it was"
+            "{path}: {difference} has changed, but only hosts, limits, referrals and certificates \
+             can change without a restart; nothing was reloaded"
         );
     }
     ruler.set(&new.rules(), new.connections);
     ruler.renew(&new.devices);
     *config = new;
-    format!("{path} was read again, and counts from here on")
+    format!("reloaded {path}")
 }

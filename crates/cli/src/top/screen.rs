@@ -73,5 +73,5 @@ fn quits(key: KeyEvent) -> bool {
 }
 
 fn unusable(error: &io::Error) -> Failure {
-    Failure::Broken(format!("the terminal cannot be used: {error}; try --once"))
+    Failure::Broken(format!("cannot use the terminal: {error}; try --once"))
 }

@@ -58,10 +58,10 @@ impl View {
     fn head(&self) -> Text<'static> {
         let mut lines: Vec<Line<'static>> = match &self.sample {
             Some(sample) => head(sample).map(Line::from).into(),
-            None => vec![Line::from("counting for the first interval")],
+            None => vec![Line::from("waiting for the first interval")],
         };
         if let Some(trouble) = &self.trouble {
-            lines.push(Line::from(format!("{trouble}; it is asked again")).red());
+            lines.push(Line::from(format!("{trouble}; retrying")).red());
         }
         Text::from(lines)
     }

@@ -83,8 +83,8 @@ fn loads_that_cannot_be_are_refused() {
         ("bench mixed --read-percent -1", "--read-percent"),
         ("bench store --read-percent 50", "mixed only"),
         ("bench delete --ops 11 --keys 10", "10 keys can be deleted once"),
-        ("bench store --seconds 0", "a time is seconds"),
-        ("bench store --seconds 1e3", "a time is seconds"),
+        ("bench store --seconds 0", "a time must be seconds"),
+        ("bench store --seconds 1e3", "a time must be seconds"),
         ("bench store --seconds 5 --ops 5", "cannot be used with"),
         ("bench store --value-size uniform:4KiB-1KiB", "at least 4096 bytes and at most 1024"),
         ("bench store --value-size uniform:1KiB", "uniform:64B-2MiB"),
@@ -99,9 +99,9 @@ fn loads_that_cannot_be_are_refused() {
         ("bench delete --distribution zipfian", "sequential"),
         ("bench store --distribution latest", "sequential"),
         ("bench store --ops 9 --plot /tmp", "is a directory"),
-        ("bench store --ops 9 --trace /dev/stdout", "for something else too"),
-        ("bench replay Cargo.toml --plot Cargo.toml", "for something else too"),
-        ("bench store --plot /tmp/x.svg --trace /tmp/./x.svg", "for something else too"),
+        ("bench store --ops 9 --trace /dev/stdout", "is also another input or output"),
+        ("bench replay Cargo.toml --plot Cargo.toml", "is also another input or output"),
+        ("bench store --plot /tmp/x.svg --trace /tmp/./x.svg", "is also another input or output"),
     ] {
         assert_refused(&words(arguments), sentence);
     }

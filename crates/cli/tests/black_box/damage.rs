@@ -129,12 +129,15 @@ fn what_is_wrong_is_said_in_a_sentence() {
     for (arguments, said) in [
         (format!("store --faults {plan}"), "plan.toml line 3: kind "),
         ("store --faults nowhere.toml".to_owned(), "nowhere.toml"),
-        (format!("store --faults {plan} --plot {plan}"), "plan.toml is read, printed to or"),
-        (format!("replay {plan} --faults {WORN} --trace {WORN}"), "worn.toml is read, printed"),
-        ("store --cut-at -1ms".to_owned(), "a time is as 20ms"),
+        (format!("store --faults {plan} --plot {plan}"), "plan.toml is also another input"),
+        (
+            format!("replay {plan} --faults {WORN} --trace {WORN}"),
+            "worn.toml is also another input",
+        ),
+        ("store --cut-at -1ms".to_owned(), "a time must be like 20ms"),
         ("store --target emu:ideal --cut-at 1ms".to_owned(), "--cut-at is for virtual time"),
         ("read --target sim:zn540 --cut-at 1ms".to_owned(), "--cut-at is for pairs and blocks"),
-        ("store --cut-at 5min".to_owned(), "a time is as 20ms"),
+        ("store --cut-at 5min".to_owned(), "a time must be like 20ms"),
         ("store --rate 100 --cut-at 5ms".to_owned(), "--cut-at"),
     ] {
         let ran = kvasir(format!("bench {arguments}").split_whitespace());

@@ -43,14 +43,14 @@ fn a_path_that_holds_something_is_formatted_only_by_force() {
     let path = folder.path().join("data");
     fs::write(&path, vec![7; 80 << 20]).unwrap();
     let sentence = refused(&["format", shown(&path)]);
-    let expected = "holds data that kvasir does not know: --force overwrites it\n";
+    let expected = "holds data of an unknown format: --force overwrites it\n";
     assert!(sentence.ends_with(expected), "{sentence}");
     assert!(fs::read(&path).unwrap().iter().all(|byte| *byte == 7), "nothing is written");
     let sentence = refused(&["format", shown(&path), "--size", SIZE]);
     assert!(sentence.ends_with("--force overwrites it and gives it --size\n"), "{sentence}");
     assert_eq!(kvasir(["format", shown(&path), "--force"]).code, Some(0));
     let sentence = refused(&["format", shown(&path)]);
-    assert!(sentence.contains("holds a drive of kvasir"), "{sentence}");
+    assert!(sentence.contains("holds a Kvasir drive"), "{sentence}");
     // One that is too small stays as it is.
     let small = folder.path().join("small");
     fs::write(&small, vec![7; 20 << 20]).unwrap();
@@ -88,7 +88,7 @@ fn force_and_size_give_an_existing_file_another_size() {
     assert_eq!(kvasir(["format", device, "--size", SIZE]).code, Some(0));
     let served = Serving::start(["--device", device, "--resp", ":0"]);
     let sentence = refused(&["format", device, "--force", "--size", SIZE]);
-    assert!(sentence.contains("end that first"), "{sentence}");
+    assert!(sentence.contains("stop that program"), "{sentence}");
     served.stop();
 }
 
@@ -123,7 +123,7 @@ fn a_file_system_is_named_and_stays() {
     assert!(sentence.contains("ext4 file system: --force overwrites it"), "{sentence}");
     for command in ["check", "inspect"] {
         let sentence = refused(&[command, shown(&path)]);
-        assert!(sentence.contains("ext4 file system: it is no drive of kvasir"), "{sentence}");
+        assert!(sentence.contains("ext4 file system: it is not a Kvasir drive"), "{sentence}");
     }
     assert!(fs::read(&path).unwrap() == before);
 }
@@ -137,7 +137,7 @@ fn a_drive_in_use_is_neither_formatted_nor_looked_at() {
     let process = served.process().as_raw_nonzero();
     for command in ["check", "inspect"] {
         let sentence = refused(&[command, device]);
-        let expected = format!("is in use by process {process} (kvasir): stop that first");
+        let expected = format!("is in use by process {process} (kvasir): stop that process first");
         assert!(sentence.contains(&expected) && sentence.contains("kvasir top"), "{sentence}");
     }
     for words in
@@ -151,7 +151,7 @@ fn a_drive_in_use_is_neither_formatted_nor_looked_at() {
     served.stop();
     let none = format!("{device}.none");
     let sentence = refused(&["serve", "--device", &none, "--resp", ":0"]);
-    assert!(sentence.ends_with("kvasir format makes a drive\n"), "{sentence}");
+    assert!(sentence.ends_with("make it with kvasir format\n"), "{sentence}");
     assert_eq!(kvasir(["check", device]).code, Some(0));
 }
 
@@ -180,7 +180,7 @@ fn looking_writes_nothing_and_says_what_is_there() {
         let arguments = ["inspect", device, "--extent", &number, "--json"];
         let listed = kvasir(arguments);
         if listed.code == Some(2) {
-            assert!(listed.stderr.ends_with("is free: nothing lies in it\n"), "{}", listed.stderr);
+            assert!(listed.stderr.ends_with("is free\n"), "{}", listed.stderr);
             free += 1;
             continue;
         }
@@ -428,8 +428,8 @@ fn what_is_no_drive_is_named() {
     let file = fs::File::options().read(true).write(true).open(&path).unwrap();
     for command in ["check", "inspect"] {
         assert!(refused(&[command, "/dev/null/none"]).starts_with("kvasir: cannot"));
-        assert!(refused(&[command, "src/rig.rs"]).contains("it is no drive of kvasir"));
-        assert!(refused(&[command, "Cargo.toml"]).contains("less than a block of it"));
+        assert!(refused(&[command, "src/rig.rs"]).contains("it is not a Kvasir drive"));
+        assert!(refused(&[command, "Cargo.toml"]).contains("less than one block"));
     }
     let size = file.metadata().unwrap().len();
     file.set_len(size / 2).unwrap();

@@ -58,13 +58,13 @@ fn a_device_whose_server_was_killed_is_lost_and_that_is_said_once() {
 
         let bench = format!("bench retrieve --target sim:{SMALL} --state {}", state.display());
         let bench = kvasir(bench.split(' '));
-        let sentence = "was in use when its server was killed, so what it held is lost: remove the \
+        let sentence = "was in use when its server was killed, so its content is lost: remove the \
                         file\n";
         assert!(bench.code == Some(2) && bench.stderr.ends_with(sentence), "{}", bench.stderr);
 
         let served = Serving::start(words(&state, &[]));
         let sentence = format!(
-            "the state {} was in use when its server was killed, so what it held is lost: {SMALL} \
+            "the state {} was in use when its server was killed, so its content is lost: {SMALL} \
              is a new device",
             state.display()
         );
@@ -100,7 +100,7 @@ fn a_start_that_fails_loses_nothing() {
     let _taken = std::net::TcpListener::bind(&address).unwrap();
     let words_there = ["serve", "--device", SMALL, "--nvme-tcp", &address, "--state"];
     let there = kvasir(words_there.into_iter().chain([state.to_str().unwrap()]));
-    assert!(there.stderr.contains("nothing can listen at"), "{}", there.stderr);
+    assert!(there.stderr.contains("cannot listen at"), "{}", there.stderr);
     for (more, sentence) in [
         (&["--seed", "2"][..], "is of a device with seed 1, not 2"),
         (&["--clock", "none"], "is not the same as"),
@@ -150,7 +150,7 @@ fn a_drive_in_memory_has_no_state() {
     let (_folder, state) = place();
     let words = ["serve", "--device", "mem:64MiB", "--nvme-tcp", ":0", "--state"];
     let ran = kvasir(words.into_iter().chain([state.to_str().unwrap()]));
-    let sentence = "kvasir: only an emulated drive is kept in a file: serve a profile, or leave \
+    let sentence = "kvasir: only an emulated device can have a state: serve a profile, or leave \
                     the state out\n";
     assert_eq!((ran.code, &ran.stderr[..]), (Some(2), sentence));
     assert!(!state.exists());
@@ -197,7 +197,7 @@ fn devices_of_a_file_are_kept_each_in_its_own() {
         fs::write(folder.path().join("b.state"), "no device").unwrap();
         let path = folder.path().join("server.toml");
         let failed = kvasir(["serve", "--config", path.to_str().unwrap()]);
-        assert!(failed.stderr.ends_with("b.state is no saved device\n"), "{}", failed.stderr);
+        assert!(failed.stderr.ends_with("b.state is not a saved device\n"), "{}", failed.stderr);
         fs::remove_file(folder.path().join("b.state")).unwrap();
         let served = Serving::with_file(folder.path(), &text);
         let all: Vec<_> = (0..2).map(|place| keys(&served.uri(place))).collect();

@@ -130,14 +130,11 @@ fn a_file_that_is_no_archive_or_another_one_is_refused_and_stays() {
     let refused = |ran: &Ran, sentence: &str| {
         assert!(ran.code != Some(0) && ran.stderr.contains(sentence), "{}", ran.stderr);
     };
-    refused(
-        &kvasir(words("export", &first, &from_uri)),
-        "has an export in it that came to its end",
-    );
+    refused(&kvasir(words("export", &first, &from_uri)), "holds a complete export");
     refused(&kvasir(words("import", &folder.path().join("none"), &to_uri)), "No such file");
     fs::write(&second, "no archive").expect("it is ours");
-    refused(&kvasir(words("import", &second, &to_uri)), "no archive of kvasir kv export");
-    refused(&kvasir(words("export", &second, &to_uri)), "is not empty, and it is no archive");
+    refused(&kvasir(words("import", &second, &to_uri)), "not an archive of kvasir kv export");
+    refused(&kvasir(words("export", &second, &to_uri)), "is not empty, and it is not an archive");
     refused(&kvasir(words("export", &first, "sim:moke")), "use resp://HOST:PORT/DATABASE");
     let third = folder.path().join("third");
     refused(&kvasir(words("export", &third, "resp://127.0.0.1:1/0")), "cannot connect to");
@@ -146,9 +143,9 @@ fn a_file_that_is_no_archive_or_another_one_is_refused_and_stays() {
     fs::write(&second, &bytes[..bytes.len() / 2]).expect("it is ours");
     refused(
         &kvasir(words("import", &second, &to_uri)),
-        "the same kvasir kv export goes on with it",
+        "run the same kvasir kv export again to complete it",
     );
-    refused(&kvasir(words("export", &second, &to_uri)), "has an export from resp://");
+    refused(&kvasir(words("export", &second, &to_uri)), "holds an export from resp://");
     assert_eq!(size(&second), bytes.len() as u64 / 2);
     served.stop();
 }
@@ -276,7 +273,7 @@ fn what_was_left_out_is_not_compared() {
     let ran = imported(&file, target(&to), &["--skip", "--verify"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
     assert!(ran.stdout.contains("left out"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("all else is there as it is in the file"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("all else matches the file"), "{}", ran.stdout);
     Client::of(&to).says("dbsize", ":2");
     to.stop();
 }
@@ -335,7 +332,7 @@ fn what_is_not_there_is_not_said_to_be_something_else() {
     Client::of(&to).says("set s another", "+OK");
     let ran = imported(&file, target(&to), &["--verify"]);
     assert_eq!(ran.code, Some(1));
-    for words in ["3 keys are not", "\"h\" is not there", "\"z\" is not", "\"s\" holds something"] {
+    for words in ["3 keys differ", "\"h\" is not there", "\"z\" is not", "\"s\" has another"] {
         assert!(ran.stderr.contains(words), "{}", ran.stderr);
     }
     from.stop();
@@ -377,12 +374,12 @@ fn what_expires_on_the_way_is_gone_where_it_goes_to() {
     there.says("set a old", "+OK");
     let ran = imported(&file, target(&to), &["--verify"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
-    assert!(ran.stdout.contains("expired on the way"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("expired during the transfer"), "{}", ran.stdout);
     assert_eq!(there.ask(&["get", "a"]), None);
     there.says("set a old", "+OK");
     has_all_of(&file, &exported, target(&to));
     let ran = imported(&file, target(&to), &["--verify"]);
-    let differs = "1 keys are not as they are in the file: \"a\" is there, though it has expired";
+    let differs = "1 keys differ from the file: \"a\" still exists, though it has expired";
     assert!(ran.code == Some(1) && ran.stderr.contains(differs), "{}", ran.stderr);
     from.stop();
     to.stop();
@@ -419,7 +416,11 @@ fn a_damaged_archive_is_called_the_same_by_both() {
 
     fs::write(&file, &bytes[..len - 1]).expect("it is ours");
     let ran = kvasir(words("import", &file, &to));
-    assert!(ran.stderr.contains("the same kvasir kv export goes on with it"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("run the same kvasir kv export again to complete it"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(totals(&moved("export", &file, &from)), totals(&exported));
     assert_eq!(fs::read(&file).expect("it is there"), bytes);
     served.stop();

@@ -216,7 +216,7 @@ fn a_door_that_cannot_be_is_refused_in_a_sentence() {
         ("mem:64MiB", vec!["0.0.0.0:0", "--resp-users", &open], "default needs no password"),
         ("mem:64MiB", vec![":0", "--resp-users", &wrong], "line 2 has \"+nosuch\", and there is"),
         ("mem:64MiB", vec![":0", "--resp-users", "/nosuch"], "No such file"),
-        ("mem:64MiB?kind=block", vec![":0"], "a device without keys and values has no use for"),
+        ("mem:64MiB?kind=block", vec![":0"], "Redis clients need a device of keys and values"),
     ] {
         let words = ["serve", "--device", device, "--resp"].into_iter().chain(words);
         let Ran { code, stderr, .. } = kvasir(words);

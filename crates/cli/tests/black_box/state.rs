@@ -174,14 +174,14 @@ fn a_file_that_is_no_whole_state_of_the_device_is_refused() {
     let (_folder, state) = place();
     let load = format!("mixed --target sim:{SMALL} --keys 500 --ops 900");
     fs::write(&state, "something else").unwrap();
-    refused(&load, &state, "is no saved device");
+    refused(&load, &state, "is not a saved device");
     fs::remove_file(&state).unwrap();
     assert_eq!(kvasir(words(&load, Some(&state))).code, Some(0));
     let whole = fs::read(&state).unwrap();
     let sentence = format!("is of the profile {SMALL}, which is not the same as moke now");
     refused("mixed --keys 500 --ops 900", &state, &sentence);
     fs::write(&state, &whole[..whole.len() - 1]).unwrap();
-    refused(&load, &state, "is cut off in its section \"end\"");
+    refused(&load, &state, "ends in the middle of its section \"end\"");
     let mut flipped = whole;
     let middle = flipped.len() / 2;
     flipped[middle] ^= 1;
@@ -195,7 +195,7 @@ fn what_cannot_be_paused_or_saved_is_refused() {
     for (load, sentence) in [
         ("mixed --ops 100 --pause-after 100", "the run ends after 100 operations"),
         ("mixed --target emu:moke --state x", "--state and --pause-after are for virtual time"),
-        ("mixed --state /dev/null", "/dev/null is not a file that a device can be kept in"),
+        ("mixed --state /dev/null", "/dev/null is not a regular file"),
         ("mixed --state x --cut-at 5ms", "cannot be used with"),
         ("mixed --pause-after 5 --trace x", "cannot be used with"),
     ] {

@@ -125,7 +125,7 @@ fn without_a_terminal_it_goes_on_in_lines_until_the_server_is_gone() {
     let left = top.wait_with_output().unwrap();
     let sentence = String::from_utf8(left.stderr).unwrap();
     assert_eq!(left.status.code(), Some(1));
-    assert!(sentence.starts_with("kvasir: nothing answers at 127.0.0.1:"), "{sentence}");
+    assert!(sentence.starts_with("kvasir: no server answers at 127.0.0.1:"), "{sentence}");
     assert_eq!(sentence.lines().count(), 1);
 }
 
@@ -146,10 +146,10 @@ fn what_is_no_server_is_said_in_a_sentence() {
     let hosts = served.address().to_string();
     for (arguments, code, words) in [
         // Where hosts connect nobody speaks HTTP.
-        (["top", &hosts, "--once"], 1, "is no kvasir serve of this version"),
+        (["top", &hosts, "--once"], 1, "is not kvasir serve of this version"),
         (["top", "127.0.0.1:1", "--once"], 1, "start kvasir serve with --http"),
         (["top", "nowhere:x", "--once"], 2, "use HOST:PORT, HOST or :PORT"),
-        (["top", "--interval", "0.1"], 2, "an interval has 200.00 ms or more"),
+        (["top", "--interval", "0.1"], 2, "an interval must be at least 200.00 ms"),
     ] {
         let Ran { code: found, stdout, stderr } = kvasir(arguments);
         assert_eq!((found, &stdout[..]), (Some(code), ""), "{stderr}");
@@ -170,8 +170,8 @@ fn a_server_says_what_it_is_doing_only_if_it_is_told_to() {
     let path = folder.path().join("server.toml");
     std::fs::write(&path, &text).unwrap();
     let checked = kvasir(["serve", "--check", "--config", path.to_str().unwrap()]).stdout;
-    let said = "what it is doing: kvasir top 0.0.0.0:0\nhttp://0.0.0.0:0/status\n\
-                whoever reaches this machine can see who is connected\n";
+    let said = "status: kvasir top 0.0.0.0:0\nhttp://0.0.0.0:0/status\n\
+                warning: anyone who can reach the HTTP address can see the connected hosts\n";
     assert!(checked.ends_with(said), "{checked}");
     let served = Serving::with_file(folder.path(), &text);
     let port = http(&served).rsplit(':').next().unwrap().replace("/status", "");
@@ -180,7 +180,7 @@ fn a_server_says_what_it_is_doing_only_if_it_is_told_to() {
     let taken = ["--device", "ideal", "--nvme-tcp", ":0", "--http", &format!("127.0.0.1:{port}")];
     let refused = kvasir(["serve"].iter().chain(&taken));
     assert_eq!(refused.code, Some(2));
-    let sentence = format!("kvasir: nothing can listen at 127.0.0.1:{port}: ");
+    let sentence = format!("kvasir: cannot listen at 127.0.0.1:{port}: ");
     assert!(refused.stderr.starts_with(&sentence), "{}", refused.stderr);
     served.stop();
 }
@@ -269,7 +269,7 @@ fn a_terminal_is_given_back_whoever_ends_it() {
     let mut screen = Screen::of(&served);
     screen.wait_for("operations/s");
     served.stop();
-    screen.wait_for("nothing answers at");
+    screen.wait_for("no server answers at");
     screen.keyboard.write_all(b"q").unwrap();
     screen.check_left("without a server");
 }

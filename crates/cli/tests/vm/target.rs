@@ -67,7 +67,7 @@ impl Target {
         fs::write(folder.path().join(CONFIGURATION), configuration).unwrap();
         kill_process(Pid::from_child(&self.program), Signal::HUP).unwrap();
         let said = self.errors.recv_timeout(PATIENCE).expect("the target says what it has read");
-        assert!(said.contains("was read again"), "{said}");
+        assert!(said.contains("reloaded "), "{said}");
     }
 
     fn start_on(port: u16, device: &str) -> Self {

@@ -6,10 +6,10 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     if !is_whole(text) {
         return Err(format!(
-            "{text:?} is no address: use HOST:PORT, as 127.0.0.1:4420, [::1]:4420 or :4420"
+            "{text:?} is not an address: use HOST:PORT, as 127.0.0.1:4420, [::1]:4420 or :4420"
         ));
     }
-    found(text).ok_or_else(|| format!("there is no host of {text:?}"))
+    found(text).ok_or_else(|| format!("cannot resolve the host of {text:?}"))
 }
 
 /// The same of the HTTP of a server: without a port that is [`HTTP_PORT`], and what a server says
@@ -27,10 +27,10 @@ pub fn parse_http_address(text: &str) -> Result<SocketAddr, String> {
         format!("{place}:{HTTP_PORT}")
     };
     if is_whole(&whole) {
-        return found(&whole).ok_or_else(|| format!("there is no host of {text:?}"));
+        return found(&whole).ok_or_else(|| format!("cannot resolve the host of {text:?}"));
     }
     Err(format!(
-        "{text:?} is no address: use HOST:PORT, HOST or :PORT, as 127.0.0.1:{HTTP_PORT}, \
+        "{text:?} is not an address: use HOST:PORT, HOST or :PORT, as 127.0.0.1:{HTTP_PORT}, \
          [::1]:{HTTP_PORT} or :{HTTP_PORT}"
     ))
 }
@@ -70,7 +70,7 @@ mod tests {
         // A label has at most 63 bytes (RFC 1035, section 2.3.4), so that nobody is asked.
         let host = "x".repeat(64);
         for text in [host.clone(), format!("{host}:1"), format!("http://{host}/status")] {
-            let sentence = format!("there is no host of {text:?}");
+            let sentence = format!("cannot resolve the host of {text:?}");
             assert_eq!(parse_http_address(&text), Err(sentence));
         }
     }

@@ -82,7 +82,8 @@ impl Config {
             if !is_of_hosts && devices[place].resp.is_none() {
                 let name = &devices[place].name;
                 return Err(section.wrong(format!(
-                    "no [[subsystem]] has the device {name:?}, and no Redis client has it by resp"
+                    "the device {name:?} has neither a [[subsystem]] nor resp, so no client can \
+                     use it"
                 )));
             }
         }

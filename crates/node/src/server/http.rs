@@ -135,7 +135,7 @@ async fn answer(request: Request<Incoming>, desk: &Desk) -> Result<Response<Body
     Ok(match *request.method() {
         Method::GET | Method::HEAD => page(request.uri().path(), desk).await,
         _ => {
-            let mut refusal = said(StatusCode::METHOD_NOT_ALLOWED, "there is only GET here\n");
+            let mut refusal = said(StatusCode::METHOD_NOT_ALLOWED, "only GET is supported\n");
             let headers = refusal.headers_mut();
             headers.insert(ALLOW, "GET, HEAD".parse().expect("it is a header's value"));
             refusal
@@ -153,7 +153,7 @@ async fn page(path: &str, desk: &Desk) -> Response<Body> {
             shown(desk, "application/json", json).await
         }
         METRICS_PATH => shown(desk, METRICS_TYPE, |status| text(status).into_bytes()).await,
-        _ => said(StatusCode::NOT_FOUND, "there are only /status and /metrics here\n"),
+        _ => said(StatusCode::NOT_FOUND, "not found: use /status or /metrics\n"),
     }
 }
 
@@ -165,7 +165,7 @@ async fn shown(
 ) -> Response<Body> {
     match desk.status().await {
         Some(status) => response(StatusCode::OK, kind, form(&status).into()),
-        None => said(StatusCode::SERVICE_UNAVAILABLE, "a reactor does not answer\n"),
+        None => said(StatusCode::SERVICE_UNAVAILABLE, "a thread of the server does not answer\n"),
     }
 }
 

@@ -23,8 +23,8 @@ const DOCUMENT_BYTES_MAX: usize = 256 << 20;
 pub enum NoStatus {
     /// Nobody is there.
     #[error(
-        "nothing answers at {address} ({error}): start kvasir serve with --http, or say where it \
-         answers"
+        "no server answers at {address} ({error}): start kvasir serve with --http, or give its \
+         address"
     )]
     Unreachable {
         /// Where it was asked.
@@ -33,10 +33,10 @@ pub enum NoStatus {
         error: io::Error,
     },
     /// Somebody is there and does not answer.
-    #[error("what is at {0} does not answer within 10 seconds: ask another address, or later")]
+    #[error("the server at {0} did not answer within 10 seconds: try again, or another address")]
     Silent(SocketAddr),
     /// What came is no answer of ours.
-    #[error("what answers at {address} is no kvasir serve of this version: {reason}")]
+    #[error("the server at {address} is not kvasir serve of this version: {reason}")]
     Strange {
         /// Where it was asked.
         address: SocketAddr,
@@ -44,7 +44,7 @@ pub enum NoStatus {
         reason: String,
     },
     /// The server cannot say.
-    #[error("the server at {0} is there, but cannot say what it is doing: it is too busy")]
+    #[error("the server at {0} is too busy to report its status")]
     Busy(SocketAddr),
 }
 

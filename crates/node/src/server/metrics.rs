@@ -20,22 +20,17 @@ type Figure<T> = (&'static str, Kind, &'static str, fn(&T) -> Option<f64>);
 const OF_SERVER: &[Figure<ServerStatus>] = &[
     ("uptime_seconds", Kind::Gauge, "Time since the start", |it| Some(seconds(it.uptime_ns))),
     ("connections", Kind::Gauge, "Connections of NVMe hosts", |it| number(it.connections)),
-    (
-        "connections_refused_total",
-        Kind::Counter,
-        "Connections for which there was no place",
-        |it| number(it.connections_refused),
-    ),
+    ("connections_refused_total", Kind::Counter, "Connections refused by the limit", |it| {
+        number(it.connections_refused)
+    }),
 ];
 
 const OF_DEVICE: &[Figure<DeviceStatus>] = &[
     ("device_commands_total", Kind::Counter, "I/O commands of NVMe hosts", |it| {
         number(it.work.commands)
     }),
-    ("device_reads_total", Kind::Counter, "Of these, those that read", |it| number(it.work.reads)),
-    ("device_writes_total", Kind::Counter, "Of these, those that wrote", |it| {
-        number(it.work.writes)
-    }),
+    ("device_reads_total", Kind::Counter, "I/O commands that read", |it| number(it.work.reads)),
+    ("device_writes_total", Kind::Counter, "I/O commands that wrote", |it| number(it.work.writes)),
     ("device_read_bytes_total", Kind::Counter, "Bytes that NVMe hosts read", |it| {
         number(it.work.bytes_read)
     }),
@@ -51,23 +46,21 @@ const OF_DEVICE: &[Figure<DeviceStatus>] = &[
     ("space_amplification", Kind::Gauge, "Bytes in use for each byte of live pairs", |it| {
         it.space_amplification
     }),
-    ("scrub_read_bytes_total", Kind::Counter, "Bytes read to see whether they are whole", |it| {
+    ("scrub_read_bytes_total", Kind::Counter, "Bytes read by the scrubber", |it| {
         number(it.scrub?.bytes)
     }),
-    ("scrub_damaged_pages_total", Kind::Counter, "Damaged pages that were found", |it| {
+    ("scrub_damaged_pages_total", Kind::Counter, "Damaged pages found by the scrubber", |it| {
         number(it.scrub?.damaged)
     }),
-    ("cache_hits_total", Kind::Counter, "Values that were returned from memory", |it| {
-        number(it.cache?.hits)
-    }),
+    ("cache_hits_total", Kind::Counter, "Values returned from memory", |it| number(it.cache?.hits)),
     ("cache_misses_total", Kind::Counter, "Values that were not in memory", |it| {
         number(it.cache?.misses)
     }),
-    ("cache_bytes", Kind::Gauge, "Memory that values take", |it| number(it.cache?.bytes)),
+    ("cache_bytes", Kind::Gauge, "Memory of cached values", |it| number(it.cache?.bytes)),
     ("redis_clients", Kind::Gauge, "Clients of the Redis protocol", |it| {
         number(it.redis.as_ref()?.clients)
     }),
-    ("redis_connections_total", Kind::Counter, "Clients that have come", |it| {
+    ("redis_connections_total", Kind::Counter, "Redis clients since the start", |it| {
         number(it.redis.as_ref()?.connections)
     }),
     ("redis_commands_total", Kind::Counter, "Commands of these clients", |it| {
@@ -79,22 +72,28 @@ const OF_DEVICE: &[Figure<DeviceStatus>] = &[
     ("redis_sent_bytes_total", Kind::Counter, "Bytes that were sent to these clients", |it| {
         number(it.redis.as_ref()?.bytes_sent)
     }),
-    ("redis_refused_total", Kind::Counter, "Clients for which there was no place", |it| {
+    ("redis_refused_total", Kind::Counter, "Redis clients refused by the limit", |it| {
         number(it.redis.as_ref()?.refused)
     }),
-    ("redis_query_overruns_total", Kind::Counter, "Clients closed for too long a request", |it| {
-        number(it.redis.as_ref()?.query_overruns)
-    }),
-    ("redis_output_overruns_total", Kind::Counter, "Clients closed for unread answers", |it| {
-        number(it.redis.as_ref()?.output_overruns)
-    }),
+    (
+        "redis_query_overruns_total",
+        Kind::Counter,
+        "Redis clients closed by the request limit",
+        |it| number(it.redis.as_ref()?.query_overruns),
+    ),
+    (
+        "redis_output_overruns_total",
+        Kind::Counter,
+        "Redis clients closed for unread replies",
+        |it| number(it.redis.as_ref()?.output_overruns),
+    ),
 ];
 
 const OF_REACTOR: &[Figure<ReactorStatus>] = &[
-    ("reactor_busy_seconds_total", Kind::Counter, "Time with something to do", |it| {
+    ("reactor_busy_seconds_total", Kind::Counter, "Time spent working", |it| {
         Some(seconds(it.busy_ns))
     }),
-    ("reactor_idle_seconds_total", Kind::Counter, "Time with nothing to do", |it| {
+    ("reactor_idle_seconds_total", Kind::Counter, "Time spent waiting", |it| {
         Some(seconds(it.idle_ns))
     }),
     ("reactor_commands_total", Kind::Counter, "I/O commands that were executed", |it| {

@@ -18,7 +18,9 @@ pub const CLIENT_LIMITS: ClientLimits =
 /// The number of clients that `text` says.
 pub fn resp_clients(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|number| (1..=CLIENTS_MAX).contains(number));
-    number.ok_or_else(|| format!("a number of clients is a whole number from 1 to {CLIENTS_MAX}"))
+    number.ok_or_else(|| {
+        format!("the number of clients must be a whole number from 1 to {CLIENTS_MAX}")
+    })
 }
 
 /// The memory for one request that `text` says.
@@ -42,8 +44,9 @@ pub fn resp_timeout(text: &str) -> Result<u32, String> {
     }
     let seconds = text.strip_suffix('s').and_then(|text| text.parse().ok());
     let seconds = seconds.filter(|seconds| (1..=SECONDS_MAX).contains(seconds));
-    seconds
-        .ok_or_else(|| format!("a timeout is a number of seconds, as 300s, or off, not {text:?}"))
+    seconds.ok_or_else(|| {
+        format!("a timeout must be a number of seconds, as 300s, or off, not {text:?}")
+    })
 }
 
 fn within((least, most): (u64, u64), size: u64) -> Result<u64, String> {
@@ -51,7 +54,7 @@ fn within((least, most): (u64, u64), size: u64) -> Result<u64, String> {
         return Ok(size);
     }
     let [least, most] = [least, most].map(human_bytes);
-    Err(format!("the size has to be from {least} to {most}"))
+    Err(format!("the size must be from {least} to {most}"))
 }
 
 #[cfg(test)]

@@ -12,13 +12,13 @@ use std::io::{self, Read, Seek, SeekFrom};
 #[derive(Debug, thiserror::Error)]
 pub(in crate::kv) enum ArchiveError {
     /// It is none.
-    #[error("it is no archive of kvasir kv export")]
+    #[error("it is not an archive of kvasir kv export")]
     Foreign,
     /// Its version is not known.
     #[error("it is an archive of version {0}, and this program knows version {VERSION}")]
     Newer(u32),
     /// It ends in the middle.
-    #[error("it ends in the middle: its export did not come to its end")]
+    #[error("it ends in the middle: its export was interrupted")]
     Unfinished,
     /// A block is not what was written.
     #[error("it is damaged at byte {at}")]

@@ -58,24 +58,24 @@ fn a_wide_terminal_has_subsystems_and_addresses_too() {
 
 #[test]
 fn trouble_is_said_and_what_was_known_stays() {
-    let shown = squeezed(&lines(&showing(Some("nothing answers at 192.0.2.1:8420")), 80, 20));
-    assert_eq!(shown[2], "nothing answers at 192.0.2.1:8420; it is asked again");
+    let shown = squeezed(&lines(&showing(Some("no server answers at 192.0.2.1:8420")), 80, 20));
+    assert_eq!(shown[2], "no server answers at 192.0.2.1:8420; retrying");
     assert!(shown[4].ends_with("2,000 1,000 8.3 3.0 MiB"));
 }
 
 #[test]
 fn trouble_is_said_to_its_end_on_80_columns() {
-    let trouble = "nothing answers at 192.0.2.1:8420 (Connection refused (os error 111)): start \
+    let trouble = "no server answers at 192.0.2.1:8420 (Connection refused (os error 111)): start \
                    kvasir serve with --http, or say where it answers";
     let shown = squeezed(&lines(&showing(Some(trouble)), 80, 20));
-    assert_eq!(shown[2..4].join(" "), format!("{trouble}; it is asked again"));
+    assert_eq!(shown[2..4].join(" "), format!("{trouble}; retrying"));
 }
 
 #[test]
 fn before_the_first_interval_is_over_that_is_said() {
     assert_eq!(
         squeezed(&lines(&View::default(), 80, 20)),
-        ["counting for the first interval", "q quits"]
+        ["waiting for the first interval", "q quits"]
     );
 }
 

@@ -63,7 +63,7 @@ pub(super) fn read_all(
         let field = section.field("name")?;
         let name = field.line_of_text()?;
         if devices.iter().any(|device| device.name == name) {
-            return Err(field.wrong(format!("there is another [[device]] of the name {name:?}")));
+            return Err(field.wrong(format!("another [[device]] has the name {name:?}")));
         }
         let field = section.field("device")?;
         let device = field.line_of_text()?;
@@ -77,7 +77,7 @@ pub(super) fn read_all(
                 return Err(field.wrong(ServerError::NoState.to_string()));
             }
             if devices.iter().any(|device| device.state.as_ref() == Some(&path)) {
-                return Err(field.wrong("another [[device]] is kept in this file".to_owned()));
+                return Err(field.wrong("another [[device]] has this state file".to_owned()));
             }
             Ok(path)
         });
@@ -96,7 +96,7 @@ fn served_resp(
     let (plain, tls) = (section.optional("resp"), section.optional("resp_tls"));
     let users = section.optional("resp_users");
     let without =
-        |field: Field<'_>, what: &str| Err(field.wrong(format!("it is of no use {what}")));
+        |field: Field<'_>, what: &str| Err(field.wrong(format!("it has no effect {what}")));
     if tls.is_none() {
         for name in ["resp_tls_cert", "resp_tls_key", "resp_tls_clients"] {
             if let Some(field) = section.optional(name) {

@@ -116,7 +116,7 @@ fn where_a_server_says_what_it_is_doing_can_do_without_a_port() {
     let found = http("cores = 3\nhttp = \"127.0.0.1\"").unwrap().server().http;
     assert_eq!(found, Some("127.0.0.1:8420".parse().unwrap()));
     let wrong = http("cores = 3\nhttp = \"\"").unwrap_err().to_string();
-    let sentence = "s.toml line 3: \"\" is no address: use HOST:PORT, HOST or :PORT, as \
+    let sentence = "s.toml line 3: \"\" is not an address: use HOST:PORT, HOST or :PORT, as \
                     127.0.0.1:8420, [::1]:8420 or :8420";
     assert_eq!(wrong, sentence);
 }
@@ -185,8 +185,8 @@ fn clients_of_redis_alone_need_no_subsystem_and_no_address_for_hosts() {
     let both = text.replace("[server]", "[server]\nnvme_tcp = [\":0\"]") + second + hosts;
     assert_eq!(parse(&both).unwrap().subsystems[0].served.device, 1);
     let sentence = parse(&(text.to_owned() + second)).unwrap_err().to_string();
-    let expected = "s.toml line 6: no [[subsystem]] has the device \"b\", and no Redis client has \
-                    it by resp";
+    let expected = "s.toml line 6: the device \"b\" has neither a [[subsystem]] nor resp, so no \
+                    client can use it";
     assert_eq!(sentence, expected);
 }
 
@@ -220,7 +220,7 @@ fn a_value_that_cannot_be_is_named_with_those_that_can() {
         (
             "\"[::1]:4420\"",
             "\"[::1]\"",
-            "line 4: \"[::1]\" is no address: use HOST:PORT, as 127.0.0.1:4420, [::1]:4420 or \
+            "line 4: \"[::1]\" is not an address: use HOST:PORT, as 127.0.0.1:4420, [::1]:4420 or \
              :4420",
         ),
         (
@@ -304,8 +304,8 @@ fn a_door_for_redis_clients_that_cannot_be_is_named() {
     let over_tls = format!("resp_tls = \":6380\"\n{files}");
     let elsewhere = over_tls.replace(":6380", "0.0.0.0:6380");
     check(&[
-        ("seed = 7", files, "line 17: it is of no use without resp_tls"),
-        ("seed = 7", "resp_users = \"u\"", "line 17: it is of no use without resp or resp_tls"),
+        ("seed = 7", files, "line 17: it has no effect without resp_tls"),
+        ("seed = 7", "resp_users = \"u\"", "line 17: it has no effect without resp or resp_tls"),
         (
             "seed = 7",
             "resp_tls = \":6380\"",
@@ -355,7 +355,7 @@ fn a_device_that_cannot_be_served_is_named() {
         (
             "seed = 7",
             "state = \"fast.state\"",
-            "line 17: only an emulated drive is kept in a file: serve a profile, or leave the \
+            "line 17: only an emulated device can have a state: serve a profile, or leave the \
              state out",
         ),
         (
@@ -367,29 +367,25 @@ fn a_device_that_cannot_be_served_is_named() {
         (
             "\"mem:1GiB\"\nseed = 7",
             "\"./a.kv\"\ndurability = \"often\"",
-            "line 17: the durability of a drive is one of group, everysec, capacitor, not \
-             \"often\"",
+            "line 17: durability must be one of group, everysec, capacitor, not \"often\"",
         ),
         (
             "\"mem:1GiB\"\nseed = 7",
             "\"./a.kv\"\nstate = \"a.state\"",
-            "line 17: only an emulated drive is kept in a file: serve a profile, or leave the \
+            "line 17: only an emulated device can have a state: serve a profile, or leave the \
              state out",
         ),
         (
             "\"mem:1GiB\"\nseed = 7",
             "\"moke\"\nstate = \"slow.state\"",
-            "line 22: another [[device]] is kept in this file",
+            "line 22: another [[device]] has this state file",
         ),
-        (
-            "name = \"slow\"",
-            "name = \"fast\"",
-            "line 20: there is another [[device]] of the name \"fast\"",
-        ),
+        ("name = \"slow\"", "name = \"fast\"", "line 20: another [[device]] has the name \"fast\""),
         (
             "[[subsystem]]\ndevice = \"slow\"\n",
             "",
-            "line 19: no [[subsystem]] has the device \"slow\", and no Redis client has it by resp",
+            "line 19: the device \"slow\" has neither a [[subsystem]] nor resp, so no client can \
+             use it",
         ),
     ]);
 }
@@ -504,9 +500,9 @@ fn what_clients_of_redis_may_have_is_of_a_door() {
     assert_eq!(read, (9, 2 << 20, 1 << 30, 300));
     assert_eq!(with("resp = \":0\"").unwrap(), Some(crate::server::CLIENT_LIMITS));
     for (lines, sentence) in [
-        ("resp_clients = 9", "it is of no use without resp"),
+        ("resp_clients = 9", "it has no effect without resp"),
         ("resp = \":0\"\nresp_clients = 0", "a whole number from 1 to 65536"),
-        ("resp = \":0\"\nresp_query = \"1KiB\"", "the size has to be from 1.0 MiB to 4.00 GiB"),
+        ("resp = \":0\"\nresp_query = \"1KiB\"", "the size must be from 1.0 MiB to 4.00 GiB"),
         ("resp = \":0\"\nresp_output = \"x\"", "or say off"),
         ("resp = \":0\"\nresp_timeout = \"300\"", "as 300s, or off, not \"300\""),
     ] {
@@ -527,13 +523,9 @@ fn the_guide_has_every_key_of_a_file() {
     let cells = page.lines().filter_map(|line| line.strip_prefix("| ")?.split('|').next());
     let words = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
     let words: std::collections::BTreeSet<_> = words.collect();
-    for schema in [
-        listen::SCHEMA,
-        limits::SCHEMA,
-        device::SCHEMA,
-        subsystem::SCHEMA,
-        referral::SCHEMA,
-    ] {
+    for schema in
+        [listen::SCHEMA, limits::SCHEMA, device::SCHEMA, subsystem::SCHEMA, referral::SCHEMA]
+    {
         for key in schema.keys {
             assert!(words.contains(key), "docs/guide/server.md lacks {key} in {}", schema.title);
         }
