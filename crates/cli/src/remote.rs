@@ -43,6 +43,7 @@ pub(crate) fn with<T>(
 ) -> Result<(T, Lateness), Failure> {
     let settings = Settings {
         digests: uri.digests,
+        data_digest: uri.data_digest,
         queue_entries: entries,
         ..Settings::new(host(uri)?, &uri.subsystem)
     };

@@ -16,6 +16,7 @@ Targets of the other commands:
 Options of a target over NVMe/TCP, after a ? and joined by &:
   ns=N                      The namespace [default: 1]
   digests=header,data       Checksums of headers and data [default: none]
+                            padded-data: data padded to 4 bytes, as SPDK does
   queues=N                  I/O queues, each a connection [default: 1]
   as=NQN                    Host NQN [default: a new one each time]
 

@@ -126,7 +126,9 @@ fn pairs_are_stored_found_listed_and_deleted() {
 #[test]
 fn a_target_has_the_options_of_its_uri() {
     let served = Served::new();
-    for options in ["?digests=header,data", "?queues=3&digests=data", "?ns=1"] {
+    for options in
+        ["?digests=header,data", "?digests=padded-data", "?queues=3&digests=data", "?ns=1"]
+    {
         let target = format!("{}{options}", served.uri);
         kv(&["store", "options", "-"], &target, options.as_bytes()).stdout();
         assert_eq!(kv(&["retrieve", "options"], &target, b"").stdout(), options.as_bytes());
