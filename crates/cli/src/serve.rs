@@ -7,6 +7,7 @@
 
 mod config;
 mod files;
+mod reach;
 mod report;
 mod signals;
 

@@ -3,6 +3,7 @@ use crate::drive::durability_name;
 use crate::number::counted;
 use crate::output::say_aside;
 use crate::path::shown;
+use crate::serve::reach::reachable;
 use base::human_bytes;
 use controller::TransportAddress;
 use node::server::{
@@ -21,6 +22,9 @@ pub(super) struct Listening {
     only: Option<Only>,
     cores: u16,
     listeners: Vec<Listener>,
+    /// How hosts reach them.
+    #[serde(skip)]
+    reached: Vec<Listener>,
     /// Where it says what it is doing.
     http: Option<String>,
     /// The same for `kvasir top`.
@@ -108,19 +112,21 @@ impl Listening {
         config: &Config,
         (addresses, http): (&[SocketAddr], Option<SocketAddr>),
     ) -> Self {
+        let reached: Vec<_> = addresses.iter().copied().map(reachable).collect();
         let devices = config.devices.iter().map(|device| Drive::new(device, config.pace));
         let subsystems =
-            config.subsystems.iter().map(|it| Subsystem::new(it, &config.devices, addresses));
+            config.subsystems.iter().map(|it| Subsystem::new(it, &config.devices, &reached));
         let (devices, subsystems): (Vec<_>, Vec<_>) = (devices.collect(), subsystems.collect());
-        let listeners: Vec<_> = addresses.iter().map(Listener::new).collect();
+        let reached: Vec<_> = reached.iter().map(Listener::new).collect();
         let file = args.config.as_deref().map(shown);
-        let first = listeners.first().filter(|_| file.is_none());
+        let first = reached.first().filter(|_| file.is_none());
         let only = first.map(|listener| Only::new(&devices[0], &subsystems[0], listener));
         Self {
             only,
             cores: config.cores.get(),
-            listeners,
-            http: http.map(|address| format!("http://{address}/status")),
+            listeners: addresses.iter().map(Listener::new).collect(),
+            reached,
+            http: http.map(|address| format!("http://{}/status", reachable(address))),
             top: http,
             limits: Limits {
                 connections: config.connections.most,
@@ -184,7 +190,16 @@ impl Listening {
     /// What there is, and where hosts and clients find it.
     fn describe_devices(&self, text: &mut String) {
         for subsystem in &self.subsystems {
-            subsystem.describe(text, &self.devices, self.listeners.first());
+            subsystem.describe(text, &self.devices, self.reached.first());
+        }
+        let bound = self
+            .listeners
+            .iter()
+            .zip(&self.reached)
+            .filter(|(bound, reached)| bound.address != reached.address);
+        for (Listener { address, .. }, Listener { address: reached, .. }) in bound {
+            writeln!(text, "{address} is every address of this machine; {reached} is one of them")
+                .expect("a string takes all text");
         }
         let devices = self.devices.iter().enumerate();
         for (_, device) in devices.filter(|(place, _)| !self.has_subsystem(*place)) {
@@ -210,7 +225,8 @@ impl Listening {
 
     fn describe_http(&self, text: &mut String) {
         let (Some(address), Some(uri)) = (self.top, &self.http) else { return };
-        writeln!(text, "status: kvasir top {address}\n{uri}").expect("it takes all text");
+        writeln!(text, "status: kvasir top {}\n{uri}", reachable(address))
+            .expect("it takes all text");
         if !address.ip().is_loopback() {
             *text += "warning: anyone who can reach the HTTP address can see the connected hosts\n";
         }
@@ -307,11 +323,11 @@ fn nature(served: &Served, pace: Pace) -> String {
 }
 
 fn resp_uri(address: SocketAddr) -> String {
-    format!("resp://{address}")
+    format!("resp://{}", reachable(address))
 }
 
 fn resp_tls_uri(address: SocketAddr) -> String {
-    format!("rediss://{address}")
+    format!("rediss://{}", reachable(address))
 }
 
 impl Subsystem {

@@ -6,7 +6,7 @@ use crate::serving::{Serving, keys, kv, store};
 use rustix::process::Signal;
 use serde_json::{Value, json as value};
 use std::io::Read;
-use std::net::TcpStream;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::thread::spawn;
 use std::time::Duration;
 use tempfile::tempdir;
@@ -109,6 +109,32 @@ fn a_host_that_is_not_in_the_list_is_refused_and_told_of_the_others_alone() {
             assert_eq!(sorted(told), sorted(&seen), "on {cores} cores");
         }
         served.stop();
+    }
+}
+
+#[test]
+fn server_of_every_address_names_one_that_hosts_can_use() {
+    for any in ["0.0.0.0", "::"] {
+        let bound = if any == "::" { "[::]:0" } else { "0.0.0.0:0" };
+        let served =
+            Serving::start(["--device", "mem:64MiB", "--clock", "none", "--nvme-tcp", bound]);
+        assert_eq!(served.ready["listeners"][0]["address"], any);
+        let uri = served.uri(0);
+        let address = served.ready["address"].as_str().unwrap().parse::<IpAddr>().unwrap();
+        let place = SocketAddr::new(address, served.address().port());
+        assert!(!address.is_unspecified() && uri.starts_with(&format!("nvme-tcp://{place}/nqn.")));
+        store("key", &uri);
+        // Other addresses of this machine are as good.
+        let local = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), place.port());
+        assert_eq!(keys(&uri.replace(&place.to_string(), &local.to_string())), ["key"]);
+        served.stop();
+        let folder = tempdir().unwrap();
+        let path = folder.path().join("server.toml");
+        std::fs::write(&path, file(1).replacen(":0", bound, 1)).unwrap();
+        let text = kvasir(["serve", "--check", "--config", path.to_str().unwrap()]).stdout;
+        assert!(text.contains(&format!("nvme connect -t tcp -a {address} -s ")), "{text}");
+        let note = format!("{any} is every address of this machine; {address} is one of them");
+        assert!(text.contains(&note), "{text}");
     }
 }
 
