@@ -4,8 +4,8 @@ use crate::device::{BLOCK, BLOCK_BYTES, KV, ZONE_BLOCKS, ZONED};
 use crate::input::Input;
 use spec::{
     BLOCK_RANGE_BYTES, BlockRange, COPY_RANGE_BYTES, Cns, Command, CommandSet, Configuration,
-    ConnectAttributes, CopyRange, Feature, FeatureSelect, LogPage, Opcode, Property, ReportedZones,
-    Shutdown, StoreOptions, Transfer, ZoneSendAction,
+    ConnectAttributes, CopyRange, Feature, FeatureSelect, Fuse, LogPage, Opcode, Property,
+    ReportedZones, Shutdown, StoreOptions, Transfer, ZoneSendAction,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -171,10 +171,31 @@ fn blocks(input: &mut Input<'_>, nsid: u32) -> Command {
         Opcode::WRITE_ZEROES => Command::write_zeroes(nsid, lba, count),
         Opcode::DATASET_MANAGEMENT => Command::deallocate(nsid, input.below(256) + 1),
         Opcode::COPY => Command::copy(nsid, lba, input.below(256) + 1),
+        Opcode::COMPARE if input.one_in(2) => {
+            let count = if input.one_in(4) { count } else { 1 };
+            Command::compare(nsid, lba, count).with_fuse(Fuse::First)
+        }
         Opcode::COMPARE => Command::compare(nsid, lba, count),
         Opcode::VERIFY => Command::verify(nsid, lba, count),
         other => with_opcode(Command::read(nsid, lba, count), other.0),
     }
+}
+
+/// The command that makes a fused operation of `first`, mostly, if that is the first of one: its
+/// Write, or another one.
+pub(crate) fn second_of(first: &Command, input: &mut Input<'_>) -> Option<Command> {
+    if !first.begins_compare_and_write() {
+        return None;
+    }
+    let write = Command::write(first.nsid(), first.lba(), first.blocks());
+    match input.below(8) {
+        0 => None,
+        1 => Some(Command::write(first.nsid(), first.lba(), input.below(9) + 1)),
+        2 => Some(io(input)),
+        3 => Some(write.with_force_unit_access()),
+        _ => Some(write),
+    }
+    .map(|second| second.with_fuse(if input.one_in(8) { Fuse::Reserved } else { Fuse::Second }))
 }
 
 fn zones(input: &mut Input<'_>, nsid: u32) -> Command {

@@ -1,6 +1,6 @@
 use crate::world::{NQN, World, pass};
 use base::{Buf, Nanos};
-use controller::{Capsule, HostQueue, Port, Response, Responses};
+use controller::{Capsule, FusedOrder, HostQueue, Ordered, Port, Response, Responses};
 use spec::{
     Command, Configuration, ConnectAttributes, ConnectData, Property, QualifiedName, Status,
 };
@@ -21,6 +21,7 @@ pub(crate) struct Line {
     queue: Rc<dyn HostQueue>,
     door: Rc<Door>,
     next_id: Cell<u16>,
+    order: RefCell<FusedOrder<Capsule>>,
 }
 
 #[derive(Default)]
@@ -38,7 +39,12 @@ impl Line {
     /// A queue that is nobody's.
     pub(crate) fn new(world: &World) -> Self {
         let door = Rc::<Door>::default();
-        Self { queue: world.entrance.queue(door.clone()), door, next_id: Cell::new(0) }
+        Self {
+            queue: world.entrance.queue(door.clone()),
+            door,
+            next_id: Cell::new(0),
+            order: RefCell::default(),
+        }
     }
 
     /// The admin queue of a controller that is enabled, and its id.
@@ -63,7 +69,14 @@ impl Line {
 
     /// Sends a command as it is.
     pub(crate) fn send(&self, command: Command, data: &[u8]) {
-        self.queue.submit(Capsule::new(command, Buf::copy_from(data)));
+        let capsule = Capsule::new(command, Buf::copy_from(data));
+        let (missed, ordered) = self.order.borrow_mut().take(&command, capsule);
+        let ready = match ordered {
+            Ordered::Waits => None,
+            Ordered::Alone(capsule) => Some(capsule),
+            Ordered::Fused(first, second) => Some(Capsule::fused(first, second)),
+        };
+        missed.into_iter().chain(ready).for_each(|capsule| self.queue.submit(capsule));
     }
 
     /// Sends a command with the next id, of few: they come again while their commands run.

@@ -155,10 +155,15 @@ struct Queue {
 
 impl HostQueue for Queue {
     fn submit(&self, mut capsule: Capsule) {
-        if self.is_kept_out {
-            capsule.command = kept_out(&capsule.command);
+        let second = capsule.second.as_deref_mut();
+        for command in
+            [&mut capsule.command].into_iter().chain(second.map(|second| &mut second.command))
+        {
+            if self.is_kept_out {
+                *command = kept_out(command);
+            }
+            self.ledger.ask(command);
         }
-        self.ledger.ask(&capsule.command);
         self.inner.submit(capsule);
     }
 

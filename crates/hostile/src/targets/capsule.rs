@@ -43,6 +43,10 @@ async fn act(world: &World, lines: &mut Vec<Line>, input: &mut Input<'_>) {
         4 | 5 => {
             let (command, data) = fit::io(entry::io(input), input);
             line.send_next(command, &data);
+            if let Some(second) = entry::second_of(&command, input) {
+                let (second, data) = fit::io(second, input);
+                line.send_next(second, &data);
+            }
         }
         6 => {
             let any = entry::of_bytes(input.array());

@@ -1,5 +1,5 @@
 use super::{ACTIONS_MAX, pause};
-use crate::device::KV;
+use crate::device::{BLOCK, KV};
 use crate::input::Input;
 use crate::line::Line;
 use crate::world::{NQN, World, pass, run};
@@ -34,6 +34,10 @@ async fn act(world: &World, lines: &[Line; 2], pair: &mut Pair, input: &mut Inpu
         0..5 => {
             let (command, data) = fit::io(entry::io(input), input);
             line.send_next(command, &data);
+            if let Some(second) = entry::second_of(&command, input) {
+                let (second, data) = fit::io(second, input);
+                line.send_next(second, &data);
+            }
         }
         5..10 => pair.submit(input),
         10 => world.hold_up(Nanos(u64::from(input.byte()))).await,
@@ -53,6 +57,13 @@ struct Pair {
 impl Pair {
     fn submit(&mut self, input: &mut Input<'_>) {
         let command = entry::io(input);
+        self.submit_this(command, input);
+        if let Some(second) = entry::second_of(&command, input) {
+            self.submit_this(second, input);
+        }
+    }
+
+    fn submit_this(&mut self, command: Command, input: &mut Input<'_>) {
         let command = if (4..=6).contains(&command.nsid()) {
             entry::with_nsid(&command, KV)
         } else {
@@ -92,6 +103,11 @@ impl Pair {
 
     /// Waits until all is answered.
     async fn check(mut self) {
+        // The first part of a fused operation waits for the next command.
+        let command = Command::flush(BLOCK);
+        let data = Buf::phantom(0, 0);
+        let id = self.queue.submit(Submission { command, long_key: None, data });
+        self.asked.insert(id, command);
         pass(Nanos::from_secs(1)).await;
         self.take();
         assert_eq!(self.queue.outstanding(), 0, "each command ends");

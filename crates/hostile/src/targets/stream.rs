@@ -118,8 +118,16 @@ fn push_command(peer: &mut Peer, input: &mut Input<'_>) {
         1 | 2 => fit::admin(entry::admin(input), input),
         _ => fit::io(entry::io(input), input),
     };
+    push_with(peer, command, &data, input);
+    if let Some(second) = entry::second_of(&command, input) {
+        let (second, data) = fit::io(second, input);
+        push_with(peer, second, &data, input);
+    }
+}
+
+fn push_with(peer: &mut Peer, command: Command, data: &[u8], input: &mut Input<'_>) {
     match command.data_pointer() {
-        DataPointer::InCapsule { .. } => peer.push_capsule(command, &data),
+        DataPointer::InCapsule { .. } => peer.push_capsule(command, data),
         _ if input.one_in(12) => peer.push_capsule(command, &input.bytes(64)),
         _ => peer.push_capsule(command, &[]),
     }
