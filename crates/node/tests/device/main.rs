@@ -14,5 +14,6 @@ mod machine;
 mod memory;
 mod model;
 mod namespaces;
+mod planes;
 mod reopen;
 mod undelayed;
