@@ -14,6 +14,7 @@ use engine::{KeySpaceId, SPARE_EXTENTS_MIN, Store};
 use ftl::{AppendFtl, PageFtl, PageFtlCounts, Zones};
 use media::{Blocks, LogOnBlocks, Media};
 use nand::{Cells, FaultPlan, FaultReport, Nand};
+use reactor::Reactor;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -81,13 +82,13 @@ impl Namespace {
 pub enum DeviceError {
     /// Too little is left for cleaning.
     #[error(
-        "{name}: {extents} extents of {extent_bytes} bytes leave less than {SPARE_EXTENTS_MIN} \
-         of them beside the {size_bytes} bytes that hosts see; make size_gb smaller, or extents \
-         smaller by another stripe"
+        "{place}: the good blocks make {extents} extents of {extent_bytes} bytes, which leaves \
+         less than {SPARE_EXTENTS_MIN} of them beside the {size_bytes} bytes that hosts see; \
+         lower factory_bad_ppm, raise over_provisioning or choose a narrower stripe"
     )]
     TooSmall {
-        /// The profile.
-        name: String,
+        /// The profile, and the line of the size of the first namespace of keys and values.
+        place: String,
         /// Extents that the good blocks make.
         extents: u32,
         /// Data bytes of each.
@@ -97,13 +98,12 @@ pub enum DeviceError {
     },
     /// More blocks are bad than a namespace can spare.
     #[error(
-        "{name}: namespace {nsid} has {size_bytes} bytes, but its good blocks hold no more than \
-         {room_bytes} beside what cleaning needs; make its size_gb smaller, or its \
-         over_provisioning larger"
+        "{place}: namespace {nsid} has {size_bytes} bytes, but its good blocks hold no more than \
+         {room_bytes} beside what cleaning needs; lower factory_bad_ppm or raise over_provisioning"
     )]
     TooManyBad {
-        /// The profile.
-        name: String,
+        /// The profile, and the line of the namespace's size.
+        place: String,
         /// The namespace, from 1.
         nsid: u32,
         /// Bytes that hosts are to see in it.
@@ -138,6 +138,18 @@ impl Device {
         let nand = &profile.nand;
         let worn = nand.wear.worn_cycles;
         Arc::new(Cells::new(config::geometry(nand), nand.factory_bad_ppm, worn, seed))
+    }
+
+    /// Returns why no device of `profile` can be made with `seed`, as [`Self::format`] does: the
+    /// seed decides which blocks are bad from the factory. Called outside of any reactor.
+    pub fn check(profile: &Profile, seed: u64) -> Result<(), DeviceError> {
+        if profile.nand.factory_bad_ppm == 0 {
+            // What is left depends on the profile alone, which was checked when it was read.
+            return Ok(());
+        }
+        let cells = Self::manufacture(profile, seed);
+        let format = Self::format(profile, cells, seed, FaultPlan::default());
+        Reactor::new(None).run(format).map(drop)
     }
 
     /// A device on blank `cells`, whose flash has the faults of a plan from here on, with all

@@ -6,6 +6,7 @@ mod cores;
 mod error;
 pub(crate) mod field;
 mod firmware;
+mod fit;
 mod fitted;
 mod index;
 mod knob;
@@ -46,6 +47,7 @@ pub use self::suspend::Suspend;
 pub use self::wear::{ReadRetries, Wear};
 pub use self::zoned::Zoned;
 
+use self::fit::Fit;
 use self::namespace::Given;
 use self::schema::Schema;
 use self::section::Section;
@@ -119,6 +121,9 @@ pub struct Profile {
     /// What hosts see: the namespace ids are the places here, from 1.
     pub namespaces: Vec<Namespace>,
     assumptions: Vec<Assumption>,
+    /// The line of the size of each namespace.
+    #[serde(skip)]
+    size_lines: Vec<usize>,
 }
 
 /// The names of the built-in profiles.
@@ -163,6 +168,7 @@ impl Profile {
         let given = namespace::read_all(top, &nand)?;
         let (log, index) = read_store(top, &nand, &given)?.unzip();
         let has_keys = log.is_some();
+        let size_lines = given.iter().map(|given| given.field.line).collect();
         let namespaces: Vec<Namespace> = given.into_iter().map(|given| given.namespace).collect();
         Ok(Self {
             name: name.to_owned(),
@@ -176,6 +182,7 @@ impl Profile {
             fitted: Fitted::read(top)?,
             namespaces,
             assumptions: comment::assumptions(text, &table),
+            size_lines,
             nand,
         })
     }
@@ -194,12 +201,20 @@ impl Profile {
         kv_bytes(&self.namespaces)
     }
 
+    /// Names the profile in an error about the size of namespace `nsid`, with the line of that.
+    pub(crate) fn place_of_size(&self, nsid: u32) -> String {
+        let line = (nsid as usize).checked_sub(1).and_then(|at| self.size_lines.get(at));
+        let name = self.name.escape_debug();
+        line.map_or_else(|| name.to_string(), |line| format!("{name} line {line}"))
+    }
+
     /// A hash of all that a device of this profile does: of nothing that is for people only.
     pub(crate) fn meaning(&self) -> u128 {
         let meaning = Self {
             name: String::new(),
             description: String::new(),
             assumptions: Vec::new(),
+            size_lines: Vec::new(),
             fitted: None,
             ..self.clone()
         };
@@ -221,7 +236,7 @@ impl Profile {
                 size::log_on_layer(bytes, &self.nand)
             }
         };
-        size::check_extents(self.kv_bytes(), &shape, log, index)
+        size::extents_problem(self.kv_bytes(), &shape, log, index)
     }
 
     /// Bytes of the page-mapped layer between the log and its flash, if there is one.
@@ -246,20 +261,18 @@ fn read_store(
 ) -> Result<Option<(Log, Index)>, ProfileError> {
     let namespaces: Vec<Namespace> = given.iter().map(|given| given.namespace.clone()).collect();
     let regions = region::regions(nand, &namespaces).expect("that they fit was checked");
-    for (given, region) in given.iter().zip(&regions) {
-        given.check(nand, *region)?;
-    }
-    let mut kv = given.iter().zip(&regions).filter(|(given, _)| given.namespace.kind.is_kv());
-    let Some((last, region)) = kv.next_back() else {
+    let fit = Fit { nand, store: None };
+    (0..given.len()).try_for_each(|at| fit.check(given, at))?;
+    let Some(last) = namespaces.iter().rposition(|namespace| namespace.kind.is_kv()) else {
         let reason = "there is no [[namespace]] of kind \"kv\"";
         top.refuse(&log::SCHEMA, reason)?;
         top.refuse(&index::SCHEMA, reason)?;
         return Ok(None);
     };
-    let log = Log::read(top.section(&log::SCHEMA)?, nand, region.count)?;
+    let log = Log::read(top.section(&log::SCHEMA)?, nand, regions[last].count)?;
     let kv_bytes = kv_bytes(&namespaces);
     let index = Index::read(top.section(&index::SCHEMA)?, kv_bytes)?;
-    last.check_log(kv_bytes, nand, *region, &log, &index)?;
+    Fit { nand, store: Some((&log, &index)) }.check(given, last)?;
     Ok(Some((log, index)))
 }
 

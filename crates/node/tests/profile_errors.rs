@@ -292,7 +292,8 @@ fn a_size_that_does_not_fit_the_flash_is_refused() {
     assert_eq!(
         Profile::parse("my.toml", &bad).unwrap_err().to_string(),
         "my.toml line 47: with factory_bad_ppm = 30000 only 520764785 bytes of the NAND are good, \
-        too few for a namespace of 511305630 bytes and an over-provisioning of 0.02"
+        too few for a namespace of 511305630 bytes and an over-provisioning of 0.02; size_gb of at \
+        most 0.486 or over_provisioning of at least 0.1047 fits"
     );
 }
 
@@ -394,8 +395,8 @@ fn a_size_that_leaves_too_few_extents_for_the_log_is_refused() {
     // 256 extents of 256 MiB, of which 6 are kept: 62.5 GiB, or 67.1 GB.
     let expected = format!(
         "big.toml line {line}: of the NAND's 256 extents of 256.0 MiB the log keeps 6 beside the \
-         namespace, which leaves 62.50 GiB for its 62.68 GiB; make it smaller, or the stripe \
-         narrower"
+         namespace, which leaves 62.50 GiB for its 62.68 GiB, a narrower stripe keeps less; \
+         size_gb of at most 67.108 or over_provisioning of at least 0.0241 fits"
     );
     assert_eq!(Profile::parse("big.toml", &text).unwrap_err().to_string(), expected);
     let text = text.replace("size_gb = 67.3", "size_gb = 67.1");

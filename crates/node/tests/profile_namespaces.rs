@@ -111,7 +111,8 @@ fn a_namespace_that_does_not_fit_its_own_part_is_refused() {
         "size_gb = 0.1\n",
         "size_gb = 0.001\n",
         0,
-        "a zone has 2097152 bytes with this stripe, but the namespace only 1000000",
+        "a zone has 2097152 bytes with this stripe, but the namespace only 1000000; size_gb of at \
+         least 0.003 fits",
     )]);
     let bad = FULL.replace("factory_bad_ppm = 500", "factory_bad_ppm = 100_000");
     let bad = bad.replace("over_provisioning = 0.25", "over_provisioning = 0.1");
@@ -380,8 +381,7 @@ fn a_page_mapped_layer_has_room_for_cleaning_and_for_its_notes() {
     assert_eq!(
         error,
         "my.toml line 75: of 30 blocks of every plane cleaning keeps 2, and of each other one a \
-         page, which leaves 222.2 MiB for 228.9 MiB; make it smaller, or its over_provisioning \
-         larger"
+         page, which leaves 222.2 MiB for 228.9 MiB; over_provisioning of 0.05 fits"
     );
     Profile::parse("my.toml", &rows("0.23", "0.07")).unwrap();
     // 52 bytes for a page and 12 for its logical block.
@@ -410,4 +410,107 @@ fn a_log_on_blocks_has_no_stripe_and_less_room() {
     let striped = text("0.15", "0.78").replace("\"page\"", "\"page\"\nstripe = \"all\"");
     let error = Profile::parse("my.toml", &striped).unwrap_err().to_string();
     assert_eq!(error, "my.toml line 60: stripe is given, but ftl is \"page\"");
+}
+
+/// Namespaces of which a size is replaced by SIZE and an over-provisioning by SPARE.
+const SEVERAL: &str = r#"
+description = "small zones"
+[nand]
+channels = 2
+dies_per_channel = 2
+planes_per_die = 1
+blocks_per_plane = 300
+pages_per_block = 64
+page_bytes = 16384
+read_us = 40
+program_us = 300
+erase_us = 3000
+registers = 1
+model = "staged"
+channel_mb_per_s = 800
+[link]
+mb_per_s = 3200
+transfer_us = 1
+[firmware]
+handlers = "unlimited"
+t_read_us = 2
+t_write_us = 2
+t_delete_us = 2
+t_exist_us = 2
+[log]
+stripe = "all"
+ack = "program"
+gc_victims = "greedy"
+[index]
+kind = "hash"
+[[namespace]]
+kind = "kv"
+size_gb = KV
+over_provisioning = OF_KV
+[[namespace]]
+kind = "block"
+size_gb = BLOCK
+over_provisioning = OF_BLOCK
+ack = "program"
+gc_victims = "greedy"
+[[namespace]]
+kind = "zoned"
+size_gb = ZONED
+over_provisioning = OF_ZONED
+stripe = "all"
+max_open = 3
+max_active = 5
+buffer_kib = 256
+"#;
+
+/// Sizes and over-provisionings of the three namespaces of [`SEVERAL`].
+type Sizes = [(f64, f64); 3];
+
+fn several(sizes: Sizes) -> Result<(), String> {
+    let names = [("KV", "OF_KV"), ("BLOCK", "OF_BLOCK"), ("ZONED", "OF_ZONED")];
+    let mut text = SEVERAL.to_owned();
+    for ((size, spare), (name, of_name)) in sizes.into_iter().zip(names) {
+        text = text.replace(&format!("= {name}\n"), &format!("= {size}\n"));
+        text = text.replace(&format!("= {of_name}\n"), &format!("= {spare}\n"));
+    }
+    Profile::parse("several.toml", &text).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// The number behind `words` in `sentence`.
+fn proposed(sentence: &str, words: &str) -> Option<f64> {
+    let rest = sentence.split_once(words)?.1;
+    rest.split(' ').next()?.parse().ok()
+}
+
+#[test]
+fn an_error_of_one_of_several_namespaces_proposes_sizes_that_fit() {
+    const STEP: f64 = 0.001;
+    let good: Sizes = [(0.13, 0.3), (0.2, 0.1), (0.2, 0.2)];
+    several(good).unwrap();
+    let bad = [
+        (0, [(0.05, 0.3), (0.08, 0.3), (0.08, 0.1)]),
+        (0, [(0.05, 0.3), good[1], good[2]]),
+        (1, [good[0], (0.1, 0.05), good[2]]),
+        (2, [good[0], good[1], (0.001, 0.2)]),
+    ];
+    for (at, sizes) in bad {
+        let with = |size: f64, spare: f64| {
+            let mut changed = sizes;
+            changed[at] = (size, spare);
+            several(changed)
+        };
+        let error = several(sizes).unwrap_err();
+        let (size, spare) = sizes[at];
+        let least = proposed(&error, "size_gb of at least ").expect(&error);
+        assert!(least > size, "{error}");
+        with(least, spare).unwrap();
+        with(least - STEP, spare).expect_err("it is the smallest");
+        // Nothing but its size makes a namespace as large as a zone.
+        assert_eq!(error.contains("over_provisioning of "), at < 2, "{error}");
+        if let Some(more) = proposed(&error, "over_provisioning of ") {
+            assert!(more > spare, "{error}");
+            with(size, more).unwrap();
+            with(size, more - 0.01).expect_err("it is the smallest");
+        }
+    }
 }

@@ -124,7 +124,7 @@ impl<'p> Maker<'p> {
             }
         };
         let media = log.media();
-        self.check_store(&*media)?;
+        self.check_store(nsid, &*media)?;
         let config = config::store(self.profile, &self.shared, &self.nand, &*media);
         let (store, recovery) = match flash {
             Flash::Blank => (Store::format(media, config), Recovery::default()),
@@ -187,14 +187,14 @@ impl<'p> Maker<'p> {
         Ok((Namespace::Zoned(zones, media), recovery))
     }
 
-    fn check_store(&self, media: &dyn Media) -> Result<(), DeviceError> {
+    fn check_store(&self, nsid: u32, media: &dyn Media) -> Result<(), DeviceError> {
         let (shape, size_bytes) = (media.shape(), self.profile.kv_bytes());
         let extents = u64::from(shape.extents.saturating_sub(SPARE_EXTENTS_MIN));
         if size_bytes <= extents * shape.extent_bytes() {
             return Ok(());
         }
         Err(DeviceError::TooSmall {
-            name: self.profile.name.clone(),
+            place: self.profile.place_of_size(nsid),
             extents: shape.extents,
             extent_bytes: shape.extent_bytes(),
             size_bytes,
@@ -202,7 +202,8 @@ impl<'p> Maker<'p> {
     }
 
     fn too_many_bad(&self, nsid: u32, size_bytes: u64, room_bytes: u64) -> DeviceError {
-        DeviceError::TooManyBad { name: self.profile.name.clone(), nsid, size_bytes, room_bytes }
+        let place = self.profile.place_of_size(nsid);
+        DeviceError::TooManyBad { place, nsid, size_bytes, room_bytes }
     }
 
     /// That of the random choices of a namespace.

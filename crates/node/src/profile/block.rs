@@ -1,5 +1,4 @@
 use crate::profile::error::ProfileError;
-use crate::profile::field::Field;
 use crate::profile::log::{Ack, GcVictims};
 use crate::profile::nand::Nand;
 use crate::profile::section::Section;
@@ -100,42 +99,36 @@ impl Block {
     }
 }
 
-/// Refuses flash on which no page-mapped layer of `size_bytes` can be, in `region`. `field` is what
-/// the size is from.
-pub(super) fn check_layer(
-    field: Field<'_>,
-    size_bytes: u64,
-    nand: &Nand,
-    region: Region,
-) -> Result<(), ProfileError> {
+/// Says what is wrong with flash on which no page-mapped layer of `size_bytes` can be, in `region`.
+pub(super) fn layer_problem(size_bytes: u64, nand: &Nand, region: Region) -> Result<(), String> {
     let slots = nand.page_bytes / BLOCK_BYTES;
     let spare = SPARE_BYTES + SPARE_BYTES_A_SLOT * slots;
     if nand.spare_bytes < spare {
-        return Err(field.wrong(format!(
+        return Err(format!(
             "a page-mapped layer notes {spare} bytes beside each page of {} bytes, but spare_bytes \
              is {}",
             nand.page_bytes, nand.spare_bytes
-        )));
+        ));
     }
     let bytes = u64::from(region.count) * nand.row_bytes();
     if bytes > LAYER_BYTES_MAX {
-        return Err(field.wrong(format!(
+        return Err(format!(
             "the namespace has {} of flash, but a page-mapped layer has less than {}",
             human_bytes(bytes),
             human_bytes(LAYER_BYTES_MAX)
-        )));
+        ));
     }
     let live_pages = u64::from(nand.pages_per_block - 1);
     let live_blocks = u64::from(region.count.saturating_sub(CLEANING_BLOCKS));
     let room = live_blocks * u64::from(nand.units()) * live_pages * u64::from(nand.page_bytes);
     if size_bytes > room {
-        return Err(field.wrong(format!(
+        return Err(format!(
             "of {} blocks of every plane cleaning keeps {CLEANING_BLOCKS}, and of each other one a \
-             page, which leaves {} for {}; make it smaller, or its over_provisioning larger",
+             page, which leaves {} for {}",
             region.count,
             human_bytes(room),
             human_bytes(size_bytes)
-        )));
+        ));
     }
     Ok(())
 }

@@ -1,4 +1,3 @@
-use crate::profile::block::check_layer;
 use crate::profile::error::ProfileError;
 use crate::profile::field::{Field, to_u64};
 use crate::profile::index::Index;
@@ -9,17 +8,17 @@ use crate::profile::section::Section;
 use base::human_bytes;
 use base::limits::BLOCK_BYTES;
 use engine::SPARE_EXTENTS_MIN;
-use ftl::{Region, Zones};
+use ftl::Region;
 use media::{BlocksShape, LogOnBlocks, Media, MemoryBlocks, Shape};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Least over-provisioning: below it cleaning moves nearly all that it reads. Zones are not cleaned
 /// and can do without.
-const OVER_PROVISIONING_MIN: f64 = 0.02;
+pub(super) const OVER_PROVISIONING_MIN: f64 = 0.02;
 
 /// Most over-provisioning.
-const OVER_PROVISIONING_MAX: f64 = 10.0;
+pub(super) const OVER_PROVISIONING_MAX: f64 = 10.0;
 
 /// How far `over_provisioning` may be from what `size_gb` makes it: people give it in percent.
 const ROUNDING: f64 = 0.005;
@@ -28,7 +27,7 @@ const ROUNDING: f64 = 0.005;
 const SIZE_GB_MAX: f64 = 1e9;
 
 /// Fewest bytes of the layer below a log: some extents of the smallest kind.
-const LOG_LAYER_BYTES_MIN: u64 = 16 << 20;
+pub(super) const LOG_LAYER_BYTES_MIN: u64 = 16 << 20;
 
 /// What a namespace says of its size.
 #[derive(Debug)]
@@ -195,7 +194,7 @@ pub(super) fn log_on_layer(bytes: u64, nand: &Nand) -> Shape {
 }
 
 /// Says what is wrong when a log of this shape has no room for a store of `size_bytes` in all.
-pub(super) fn check_extents(
+pub(super) fn extents_problem(
     size_bytes: u64,
     shape: &Shape,
     log: &Log,
@@ -207,119 +206,23 @@ pub(super) fn check_extents(
     if size_bytes <= room {
         return Ok(());
     }
-    let (whose, way_out) = match log.ftl {
-        LogFtl::Append { .. } => ("the NAND's", ", or the stripe narrower"),
+    let (whose, narrower) = match log.ftl {
+        LogFtl::Append { .. } => ("the NAND's", ", a narrower stripe keeps less"),
         LogFtl::Page => ("the page-mapped layer's", ""),
     };
     let (for_index, fewer) = match tables {
         0 => (String::new(), ""),
-        _ => (format!(" and {tables} for the table of its index"), ", keys_max less"),
+        _ => (
+            format!(" and {tables} for the table of its index"),
+            ", a smaller keys_max needs a smaller table",
+        ),
     };
     Err(format!(
         "of {whose} {} extents of {} the log keeps {SPARE_EXTENTS_MIN} beside the \
-         namespace{for_index}, which leaves {} for its {}; make it smaller{fewer}{way_out}",
+         namespace{for_index}, which leaves {} for its {}{narrower}{fewer}",
         shape.extents,
         human_bytes(shape.extent_bytes()),
         human_bytes(room),
         human_bytes(size_bytes)
     ))
-}
-
-impl Given<'_> {
-    /// Refuses a namespace that does not fit its region.
-    pub(super) fn check(&self, nand: &Nand, region: Region) -> Result<(), ProfileError> {
-        match &self.namespace.kind {
-            NamespaceKind::Kv => Ok(()),
-            NamespaceKind::Block(_) => {
-                let size_bytes = self.namespace.size_bytes;
-                self.check_bad_blocks(size_bytes, nand, region)?;
-                check_layer(self.field, size_bytes, nand, region)
-            }
-            NamespaceKind::Zoned(zoned) => self.check_zones(zoned.stripe, nand, region),
-        }
-    }
-
-    /// Refuses a store of `size_bytes` in all that its log has no room for.
-    pub(super) fn check_log(
-        &self,
-        size_bytes: u64,
-        nand: &Nand,
-        region: Region,
-        log: &Log,
-        index: &Index,
-    ) -> Result<(), ProfileError> {
-        self.check_bad_blocks(size_bytes, nand, region)?;
-        let shape = match log.ftl {
-            LogFtl::Append { stripe } => log_on_flash(stripe, nand, region),
-            LogFtl::Page => self.log_on_blocks(size_bytes, nand, region)?,
-        };
-        check_extents(size_bytes, &shape, log, index).map_err(|problem| self.field.wrong(problem))
-    }
-
-    /// What a log is on, if there is a page-mapped layer below it.
-    fn log_on_blocks(
-        &self,
-        size_bytes: u64,
-        nand: &Nand,
-        region: Region,
-    ) -> Result<Shape, ProfileError> {
-        if nand.page_bytes < BLOCK_BYTES {
-            return Err(self.field.wrong(format!(
-                "with ftl = \"page\" the log is on logical blocks of {BLOCK_BYTES} bytes, but \
-                 page_bytes is {}",
-                nand.page_bytes
-            )));
-        }
-        let bytes = log_layer_bytes(size_bytes, nand, region);
-        check_layer(self.field, bytes, nand, region)?;
-        if bytes < LOG_LAYER_BYTES_MIN {
-            return Err(self.field.wrong(format!(
-                "with ftl = \"page\" the layer below the log has {bytes} bytes, but it needs at \
-                 least {LOG_LAYER_BYTES_MIN}"
-            )));
-        }
-        Ok(log_on_layer(bytes, nand))
-    }
-
-    /// Refuses a size that the blocks which are good leave too little room beside.
-    fn check_bad_blocks(
-        &self,
-        size_bytes: u64,
-        nand: &Nand,
-        region: Region,
-    ) -> Result<(), ProfileError> {
-        let raw = u128::from(nand.row_bytes()) * u128::from(region.count);
-        let bad = raw * u128::from(nand.factory_bad_ppm) / 1_000_000;
-        let good = raw - bad;
-        // In hundredths: the size and OVER_PROVISIONING_MIN more.
-        if bad > 0 && good * 100 < u128::from(size_bytes) * 102 {
-            return Err(self.field.wrong(format!(
-                "with factory_bad_ppm = {} only {good} bytes of the NAND are good, too few for a \
-                 namespace of {size_bytes} bytes and an over-provisioning of \
-                 {OVER_PROVISIONING_MIN}",
-                nand.factory_bad_ppm
-            )));
-        }
-        Ok(())
-    }
-
-    fn check_zones(&self, stripe: Stripe, nand: &Nand, region: Region) -> Result<(), ProfileError> {
-        let (extents, bytes) = (stripe.extents(nand, region.count), stripe.extent_bytes(nand));
-        let zones = self.namespace.size_bytes / bytes;
-        let spare_extents = u64::from(Zones::SPARE_EXTENTS);
-        if zones == 0 {
-            return Err(self.field.wrong(format!(
-                "a zone has {bytes} bytes with this stripe, but the namespace only {}",
-                self.namespace.size_bytes
-            )));
-        }
-        if zones + spare_extents > extents {
-            return Err(self.field.wrong(format!(
-                "the namespace has {zones} zones of {bytes} bytes and needs {spare_extents} more \
-                 for what is in memory when power is lost, but its part of the NAND makes only \
-                 {extents}"
-            )));
-        }
-        Ok(())
-    }
 }

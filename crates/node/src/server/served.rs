@@ -1,6 +1,6 @@
 use crate::disk_drive::DURABILITIES;
 use crate::memory_drive::{MEMORY_DRIVE_BYTES_MIN, MemoryKind};
-use crate::{DiskOptions, Profile, ProfileError};
+use crate::{Device, DeviceError, DiskOptions, Profile, ProfileError};
 use base::{SizeError, human_bytes, parse_size};
 use std::path::{Path, PathBuf};
 
@@ -124,6 +124,14 @@ impl Served {
             Self::Disk { path, .. } => Ok(Self::Disk { path, options }),
             _ if options == DiskOptions::of_server() => Ok(self),
             _ => Err(NotServed::NotADisk),
+        }
+    }
+
+    /// Returns why the device cannot be made with `seed`, if it is an emulated one.
+    pub fn check(&self, seed: u64) -> Result<(), DeviceError> {
+        match self {
+            Self::Emulated(profile) => Device::check(profile, seed),
+            Self::Disk { .. } | Self::Memory { .. } => Ok(()),
         }
     }
 
