@@ -1,10 +1,14 @@
 //! `kvasir device`: which devices there are, and what one is made of.
 
 use crate::output::{Failure, Output};
+use crate::rig::device_failure;
 use crate::table;
-use node::Profile;
 use node::profile::builtin_names;
+use node::{Device, Profile};
 use serde::Serialize;
+
+/// The seed that other commands use if none is given.
+const SEED: u64 = 1;
 
 /// A built-in device in a list.
 #[derive(Debug, Serialize)]
@@ -36,6 +40,7 @@ pub(crate) fn list(is_json: bool) -> Result<Output, Failure> {
 pub(crate) fn show(name_or_path: &str, is_json: bool) -> Result<Output, Failure> {
     let text = Profile::text(name_or_path).map_err(Failure::refused)?;
     let profile = Profile::parse(name_or_path, &text).map_err(Failure::refused)?;
+    Device::check(&profile, SEED).map_err(device_failure)?;
     if is_json {
         return Ok(Output::json(&profile));
     }

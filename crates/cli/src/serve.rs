@@ -13,6 +13,7 @@ mod signals;
 
 use crate::args::ServeArgs;
 use crate::output::{Failure, Output, say_aside};
+use crate::rig::device_failure;
 use node::server::{Server, ServerError};
 use report::{Listening, Stopped};
 use signals::Waiting;
@@ -23,6 +24,9 @@ use std::thread;
 pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
     let config = config::of(args)?;
     if args.check {
+        for device in &config.devices {
+            device.served.check(device.seed).map_err(device_failure)?;
+        }
         let listening = Listening::new(args, &config, (&config.nvme_tcp, config.http));
         return Ok(if args.json {
             Output::json_line(&listening)
