@@ -12,7 +12,7 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// A bell that nobody waits for.
+    /// A bell without a waiting task.
     pub const fn new() -> Self {
         Self { waiter: Cell::new(None) }
     }

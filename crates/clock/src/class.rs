@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// Who is waiting. Resources serve lower classes first, in order of arrival within one.
+/// What kind of work waits. Resources serve lower classes first, and one class by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Class {

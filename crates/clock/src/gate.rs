@@ -5,7 +5,7 @@ use crate::task::{TaskId, current};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Stops whoever comes to it while it is closed.
+/// Stops all tasks that come to it while it is closed.
 #[derive(Debug, Default)]
 pub struct Gate {
     /// How often it is closed.
@@ -29,7 +29,7 @@ impl Gate {
         }
     }
 
-    /// Closes the gate until the guard drops. Who has passed already goes on. Several may close it
+    /// Closes the gate until the guard drops. Tasks that have passed continue. Several may close it
     /// together; then the last opens it.
     pub fn close(&self) -> Closed<'_> {
         self.closed.fetch_add(1, Relaxed);

@@ -2,16 +2,16 @@
 //!
 //! Device code is plain `async fn`. It awaits a [`Resource`] (a die's array, a channel, a handler,
 //! the link) for as long as a stage holds it, or [`park`]s until another task [`wake`]s it. Nothing
-//! computes a future time ahead: whoever needs a resource next gets it when it is free.
+//! computes a future time ahead: the next task in the queue gets a resource when it is free.
 //!
 //! # How it works
 //! 1. A thread has at most one [`Schedule`] installed: tasks, timers, and the queue of each
 //!    resource. Device structures hold only ids into it, so they are plain `Send + Sync` data.
-//! 2. [`Resource::serve`] waits for a unit, holds it for a duration and goes on: one timer, one
+//! 2. [`Resource::serve`] waits for a unit and holds it for a duration: one timer, one
 //!    poll. The releaser starts the next waiter's timer itself.
-//! 3. A [`Station`] is a resource of one unit whose work others of its kind may join and reads of
-//!    hosts may suspend: then the work's timer is void, and it gets a new one when it goes on. A
-//!    [`Gate`] stops whoever comes to it.
+//! 3. A [`Station`] is a resource of one unit. Work of one kind on several planes can share it, and
+//!    reads of hosts can suspend work: then its timer is void, and it gets a new one when it
+//!    resumes. A [`Gate`] stops all tasks that come to it.
 //! 4. The owner of the futures (`reactor`) calls [`turn`] for the next task to poll. When no task
 //!    is ready the clock moves to the earliest timer.
 //! 5. Each task keeps [`Stages`]: every wait and every stage adds the time it took where it
@@ -32,7 +32,7 @@
 //!   bypassed more than `BYPASS_MAX` times in a row, and nothing is suspended more than
 //!   `SUSPENDS_MAX` times.
 //! - A task waits only for a [`Rank`] above all that it holds; anything else panics.
-//! - When a schedule runs dry while somebody waits, [`stuck`] names who waits for what.
+//! - When a schedule runs dry while tasks wait, [`stuck`] names what each waits for.
 //!
 //! # Trusts
 //! Futures from this crate are awaited at once and to their end, one at a time in each task;

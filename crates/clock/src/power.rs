@@ -6,8 +6,8 @@ thread_local! {
     static LOST: RefCell<Option<Box<Schedule>>> = const { RefCell::new(None) };
 }
 
-/// Throws `schedule` and its `tasks` away where they stand, as a loss of power does. Meanwhile
-/// their destructors can ask [`was_at_work`].
+/// Drops `schedule` and its `tasks` in the middle of their work, as a loss of power does. Their
+/// destructors can ask [`was_at_work`].
 pub fn lose_power<T>(schedule: Box<Schedule>, tasks: T) {
     let before = LOST.replace(Some(schedule));
     drop(tasks);

@@ -48,8 +48,8 @@ impl Group {
         })
     }
 
-    /// Serves whoever came first in all resources of this group, whatever the class. Called before
-    /// anybody waits.
+    /// Serves by arrival in all resources of this group, whatever the class. Called before any task
+    /// waits.
     pub fn serve_in_order_of_arrival(self) {
         with(|schedule| {
             schedule.groups[self.0 as usize].by_arrival = true;
@@ -322,7 +322,7 @@ impl Schedule {
         first as usize
     }
 
-    /// Who waits for a unit.
+    /// Returns the tasks that wait for a unit.
     pub(crate) fn waiters(&self, queue: u32) -> impl Iterator<Item = u32> {
         let real = |index: u32| Some(index).filter(|index| *index != Queue::NOBODY);
         let heads = self.queues[queue as usize].lists.iter().map(|list| list.head);
@@ -425,8 +425,7 @@ pub struct Serve {
 }
 
 impl Serve {
-    /// Calls what is done meanwhile `work` in place of the stage's name, in a
-    /// [`Span`](crate::Span).
+    /// Names the work `work` in place of the stage's name, in a [`Span`](crate::Span).
     #[inline]
     pub fn named(mut self, work: &'static str) -> Self {
         self.work = Some(work);
@@ -496,7 +495,7 @@ pub struct Acquire {
 }
 
 impl Acquire {
-    /// Calls what is done meanwhile `work`, in a [`Span`](crate::Span).
+    /// Names the work `work`, in a [`Span`](crate::Span).
     #[inline]
     pub fn named(mut self, work: &'static str) -> Self {
         self.work = work;

@@ -41,7 +41,7 @@ pub struct SavedClock {
     next_tie: u64,
     shuffle: Option<Rng>,
     queues: Vec<SavedQueue>,
-    /// How often those who wait longest were passed over at each station.
+    /// How often the oldest waiter was bypassed at each station.
     stations: Vec<u32>,
 }
 

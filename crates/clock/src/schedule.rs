@@ -58,7 +58,7 @@ pub struct Schedule {
     /// What the task that is polled is inside of.
     pub(crate) monitor: Option<Arc<Monitor>>,
     wall: Option<Wall>,
-    /// How late the clock came to where it stands.
+    /// How late the clock came to the present instant.
     late: Nanos,
     free_tasks: Vec<u32>,
     ready: VecDeque<u32>,
@@ -106,7 +106,7 @@ pub fn uninstall() -> Box<Schedule> {
 }
 
 /// Ends `finished` if there is one, moves what was spawned into `spawned`, and returns the next
-/// task to poll, moving the clock on when nobody is ready. `None` when nothing is left to happen.
+/// task to poll, moving the clock on when no task is ready. `None` when nothing is left to happen.
 #[inline]
 pub fn turn(
     finished: Option<TaskId>,
@@ -147,7 +147,7 @@ pub fn end_task(task: TaskId) {
     with(|schedule| schedule.end(task.index));
 }
 
-/// Who waits for what, one line each: for the message when a run can go no further.
+/// Lists what each task waits for, one line each: for the message when no event is left.
 pub fn stuck() -> String {
     with(|schedule| schedule.stuck())
 }
@@ -159,7 +159,7 @@ impl Schedule {
         Self { shuffle: shuffle.map(Rng::new), ..Self::default() }
     }
 
-    /// The instant at which the clock stands.
+    /// The present instant.
     pub fn now(&self) -> Nanos {
         self.now
     }
@@ -193,7 +193,7 @@ impl Schedule {
         if self.ready.is_empty() { self.timers.earliest() } else { Some(self.now) }
     }
 
-    /// Tells `sink` of every span of work from here on.
+    /// Has `sink` called for every later span of work.
     pub fn set_trace(&mut self, sink: Option<TraceSink>) {
         self.tracer = sink.map(|sink| Box::new(Tracer::new(sink)));
     }
@@ -211,7 +211,7 @@ impl Schedule {
         self.id(index)
     }
 
-    /// `task` does what the current one does it for, and holds `inherited` meanwhile.
+    /// Has `task` work on behalf of the current one, and hold `inherited` until it ends.
     pub(crate) fn adopt_child(&mut self, task: TaskId, inherited: u16) {
         let child = self.task(task.index);
         (child.held, child.inherited) = (inherited, inherited);
@@ -280,7 +280,7 @@ impl Schedule {
         &mut self.tasks[index as usize]
     }
 
-    /// True when nobody but the task that runs has anything to do, now or later.
+    /// True when no task but the one that runs has anything to do, now or later.
     pub(crate) fn is_idle(&self) -> bool {
         !self.has_timers() && self.ready.is_empty()
     }

@@ -17,12 +17,12 @@ pub struct Station {
     index: u32,
 }
 
-/// How long work takes to stand still, and to go on.
+/// How long work takes to be suspended and to resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspension {
     /// From when a read comes until it may begin.
     pub enter: Nanos,
-    /// From when the last read is done until the work goes on.
+    /// From when the last read is done until the work resumes.
     pub resume: Nanos,
 }
 
@@ -84,8 +84,7 @@ pub struct Operate {
 }
 
 impl Operate {
-    /// Calls what is done meanwhile `name` in place of the stage's name, in a
-    /// [`Span`](crate::Span).
+    /// Names the work `name` in place of the stage's name, in a [`Span`](crate::Span).
     #[inline]
     pub fn named(mut self, name: &'static str) -> Self {
         self.name = name;
@@ -93,7 +92,7 @@ impl Operate {
     }
 
     /// Lets reads of hosts interrupt this, unless it is one: the station goes to them after
-    /// `enter`, and this goes on `resume` after none waits any more. `enter` and `resume` go to the
+    /// `enter`, and this resumes `resume` after the last of them. `enter` and `resume` go to the
     /// stage, the time between them to [`Stage::Queue`]. It is suspended at most `SUSPENDS_MAX`
     /// times and for at most `BYPASS_MAX` reads in all, and not at all in order of arrival.
     #[inline]

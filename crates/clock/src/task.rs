@@ -156,7 +156,7 @@ pub fn now() -> Nanos {
     with(|schedule| schedule.now)
 }
 
-/// The time of whoever is outside the device. In virtual time that is [`now`]; in real time it is
+/// The time outside of the device. In virtual time that is [`now`]; in real time it is
 /// the wall's, which is [`now`] or later.
 #[inline]
 pub fn host_now() -> Nanos {
@@ -201,7 +201,7 @@ pub fn spawn_at(at: Nanos, future: impl Future<Output = ()> + 'static) -> TaskId
     })
 }
 
-/// Starts a task on behalf of the current one, which holds `inherited` meanwhile.
+/// Starts a task on behalf of the current one. It holds `inherited` until it ends.
 pub(crate) fn spawn_child(future: impl Future<Output = ()> + 'static, inherited: u16) {
     let future = in_its_place(future);
     with(|schedule| {

@@ -17,7 +17,7 @@ pub struct Span {
     /// What it did: what the holder called it, else the name of the stage, as for whoever waited
     /// before the trace began.
     pub work: &'static str,
-    /// For whom.
+    /// The class it was done for.
     pub class: Class,
     /// What the task was labelled with: see [`label`].
     pub label: Option<u64>,
@@ -39,7 +39,7 @@ pub struct ResourceInfo {
 /// Called with each span when it ends. It may call nothing of this crate.
 pub type TraceSink = Box<dyn FnMut(&Span)>;
 
-/// Follows who holds which unit. Spans that began before the tracer was installed are not told.
+/// Follows which task holds which unit. Omits spans that began before the tracer was installed.
 pub(crate) struct Tracer {
     sink: TraceSink,
     /// By resource.
@@ -55,7 +55,7 @@ struct Names {
     work: Option<&'static str>,
 }
 
-/// Who holds the units of a resource.
+/// The tasks that hold the units of a resource.
 #[derive(Default)]
 struct Units {
     /// By task: as ranks are taken in order, a task holds at most one unit of a resource.
@@ -132,7 +132,7 @@ impl Tracer {
     }
 }
 
-/// Calls the current task `label` in the spans of what it holds from here on.
+/// Names the current task `label` in its later spans.
 #[inline]
 pub fn label(label: u64) {
     with(|schedule| {
