@@ -52,7 +52,7 @@ struct Block {
     trouble: Trouble,
 }
 
-/// What fails at a block from now on; nobody need know yet.
+/// What fails at a block from now on; no layer above knows of it yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Trouble {
     #[default]
@@ -177,7 +177,7 @@ impl Cells {
     }
 
     /// Turns over one bit of a programmed page. `which` chooses a data segment or the spare bytes,
-    /// in turn, and then the bit in it. Whoever holds the page already keeps it as it was.
+    /// in turn, and then the bit in it. Readers that hold the page already keep it as it was.
     pub fn flip_bit(&self, ppa: Ppa, which: u64) {
         let mut die = self.die(ppa.block);
         let page = die.of_mut(ppa.block).pages.get_mut(ppa.page as usize);

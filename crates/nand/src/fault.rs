@@ -62,7 +62,7 @@ pub enum FaultKind {
     /// A program fails. Its page is used up and cannot be read, and other programs of the block
     /// fail until it is erased: those that were asked for before it failed too.
     FailedProgram,
-    /// An erase fails. No page of the block can be read any more.
+    /// An erase fails. Afterwards no page of the block can be read.
     FailedErase,
     /// A program or an erase fails, and so do all later ones of its block. Pages that were
     /// programmed before can be read.

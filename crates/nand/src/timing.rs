@@ -14,7 +14,7 @@ pub enum Model {
 /// Page registers of a die whose planes are [`Planes::Alone`], else of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registers {
-    /// The array stands still while the register's page is on the channel.
+    /// The array is idle while the register's page is on the channel.
     Single,
     /// One page can be on the channel while the array works on another.
     Double,
@@ -33,12 +33,12 @@ pub enum Planes {
     Independent,
 }
 
-/// Who goes first where several wait.
+/// In which order waiting operations are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The more urgent class: reads pass what waits, and suspend what can be suspended.
     Class,
-    /// Whoever came first. Nothing is suspended.
+    /// First come, first served. Nothing is suspended.
     Arrival,
 }
 
@@ -73,13 +73,13 @@ pub struct Timing {
     pub cache_busy: Nanos,
     /// What the planes of a die do at a time.
     pub planes: Planes,
-    /// How long a program takes to stand still for a host's read; `None` if it goes on.
+    /// How long a program takes to be suspended for a host's read; `None` if it cannot be.
     pub program_suspend: Option<Nanos>,
     /// The same for an erase.
     pub erase_suspend: Option<Nanos>,
-    /// How long either takes until it goes on.
+    /// How long either takes to resume.
     pub resume: Nanos,
-    /// Who goes first where several wait.
+    /// In which order waiting operations are served.
     pub order: Order,
     /// By how many millionths at most, below a million, the read and program times of a page are
     /// off: half of it is the die's, half the page's.

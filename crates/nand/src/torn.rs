@@ -11,7 +11,7 @@ pub(crate) struct Torn<'a> {
     cells: &'a Cells,
     at: Ppa,
     step: Step,
-    /// Whom the array may not have been at work for yet.
+    /// The task that the array may not have served yet.
     task: Option<TaskId>,
 }
 

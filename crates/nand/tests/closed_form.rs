@@ -1,4 +1,4 @@
-//! The time of operations against formulas that stand in the tests, to the nanosecond.
+//! The time of operations against formulas in the tests, to the nanosecond.
 
 use base::{Buf, Nanos, Rng};
 use clock::{Class, Group, Stage, join_all, now, sleep_until, stages};

@@ -1,5 +1,5 @@
-//! What an array can do beyond reading, programming and erasing, against formulas that stand in the
-//! tests, to the nanosecond.
+//! What an array can do beyond reading, programming and erasing, against formulas in the tests, to
+//! the nanosecond.
 
 mod cache;
 mod copyback;
