@@ -32,7 +32,7 @@ pub struct AppendFtl {
     unreadable_blocks: u32,
 }
 
-/// The class of the work of a start: whoever needs the drive waits for it.
+/// The class of the work of a start: all hosts of the drive wait for it.
 const CLASS: Class = Class::HostRead;
 
 impl AppendFtl {
@@ -219,7 +219,7 @@ async fn clear(nand: Arc<Nand>, block: BlockId, is_suspect: bool, class: Class) 
     if nand.erase(block, class).await.is_ok() && !is_suspect {
         return None;
     }
-    // Nobody waits for an erase when the power is gone, so the mark is made or does not matter.
+    // No task waits for an erase when the power is gone, so the mark is made or does not matter.
     let _ = nand.retire(block, class).await;
     Some(block)
 }

@@ -24,7 +24,7 @@ pub(crate) struct Blocks {
     /// Extents of each set that can be in use at a time, and those that are.
     capacity: Box<[u32]>,
     used: Box<[u32]>,
-    /// Free blocks of each plane that no extent is opened on: they stand in for one that fails.
+    /// Free blocks of each plane that no extent is opened on: they replace one that fails.
     spares: u32,
     /// Blocks that are not free whatever the lists say: they failed, or are about to take the place
     /// of one that did.
@@ -35,7 +35,7 @@ pub(crate) struct Blocks {
     replaced: BTreeMap<(ExtentId, u32), u16>,
     /// Pages of extents in use whose content is lost.
     lost_pages: BTreeSet<PageId>,
-    /// Extents to which nothing can be appended any more.
+    /// Extents that take no more pages.
     abandoned: BTreeSet<ExtentId>,
     /// Of extents that were found with any.
     holes: BTreeMap<u32, Vec<u32>>,
@@ -151,7 +151,7 @@ impl Blocks {
         (0..self.sets.count).map(|set| self.free_of(set)).sum()
     }
 
-    /// From here on a block of each plane is kept for one that fails.
+    /// Keeps a block of each plane to replace one that fails.
     pub(crate) fn keep_spares(&mut self) {
         self.spares = 1;
     }
@@ -173,8 +173,8 @@ impl Blocks {
         self.capacity[set as usize] = fewest(self.sets, set, &self.good);
     }
 
-    /// Takes the least worn free block of a plane for one that has failed, which counts as lost
-    /// from here on.
+    /// Takes the least worn free block of a plane for one that has failed, and counts that as
+    /// lost.
     pub(crate) fn reserve(&mut self, unit: Unit, cells: &Cells) -> Option<BlockId> {
         let spare = self.least_worn_free(unit, cells)?;
         self.out_of_use.insert(spare);
@@ -203,7 +203,7 @@ impl Blocks {
         self.out_of_use.contains(&block)
     }
 
-    /// Nothing can be appended to an extent any more.
+    /// Refuses further pages of an extent.
     pub(crate) fn abandon(&mut self, id: ExtentId) {
         self.abandoned.insert(id);
     }
@@ -217,7 +217,7 @@ impl Blocks {
         self.suspects.insert(block);
     }
 
-    /// The content of a page is lost for good, and no block that it lies in from here on is to
+    /// Notes that the content of a page is lost for good. Later blocks that it lies in are not to
     /// blame.
     pub(crate) fn lose_page(&mut self, at: PageId) {
         self.lost_pages.insert(at);

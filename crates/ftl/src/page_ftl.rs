@@ -42,8 +42,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// When a write is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteAck {
-    /// When all its pages have landed. A page is programmed as soon as nobody that is ready at this
-    /// instant joins it, padded if need be.
+    /// When all its pages have landed. A page is programmed, padded if need be, as soon as no write
+    /// that is ready at this instant joins it.
     Program,
     /// When it is in a buffer, whose pages are programmed as they get full.
     Buffer {
@@ -52,7 +52,7 @@ pub enum WriteAck {
     },
 }
 
-/// What stands still for hosts while a block is cleaned.
+/// What is blocked for hosts while a block is cleaned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcBlocking {
     /// Nothing: the collector waits in line, page by page.
@@ -85,7 +85,7 @@ pub struct PageFtlConfig {
     pub ack: WriteAck,
     /// Which block is cleaned first.
     pub victims: Victims,
-    /// What stands still meanwhile.
+    /// What is blocked for hosts while a block is cleaned.
     pub blocking: GcBlocking,
     /// Where the collector writes.
     pub frontier: Frontier,
@@ -174,9 +174,9 @@ const NAMES_MAX: u32 = 4;
 ///   each page of a block of flash in use, and what has not landed.
 ///
 /// # Trusts
-/// - Whoever reads, writes or trims holds nothing with [`GcBlocking::Controller`], and whoever
-///   reads with [`GcBlocking::Channel`].
-/// - Whoever writes or flushes holds nothing.
+/// - A caller that reads, writes or trims holds nothing with [`GcBlocking::Controller`], and nor
+///   does one that reads with [`GcBlocking::Channel`].
+/// - A caller that writes or flushes holds nothing.
 ///
 /// # Not here
 /// Trims are not kept: what was trimmed and not cleaned away since is back after

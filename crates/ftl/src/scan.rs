@@ -35,7 +35,7 @@ pub(crate) struct Scan {
     pub(crate) half_erased: Vec<BlockId>,
 }
 
-/// The class of the work of a start: whoever needs the drive waits for it.
+/// The class of the work of a start: all hosts of the drive wait for it.
 const CLASS: Class = Class::HostRead;
 
 /// Reads the tag of every good block of `unit` in `region`, and how far it was programmed.

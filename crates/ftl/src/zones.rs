@@ -70,7 +70,7 @@ impl ZonesShape {
 /// [`Self::save_open_pages`] puts the protected memory into an extent of its own, as far as there
 /// is power for that; [`Self::open`] takes it back. Zones that were open are closed then, or empty;
 /// those that were full, or finished, are so still. What was neither saved nor landed is cut off:
-/// the write pointer stands behind the last block before which nothing is missing.
+/// the write pointer is behind the last block before which nothing is missing.
 ///
 /// A page that can no longer be read fails with Unrecovered, and nothing else does. Where it may as
 /// well be one that never landed, because no later page says so, it is cut off, and counted.
@@ -95,10 +95,11 @@ struct State {
     leaving: Vec<Arc<Content>>,
     /// Number of the next filling of a zone, or of the next saving.
     next_fill: u64,
-    /// Appends that are under way, and who waits until there are none.
+    /// Appends that are under way, and the tasks that wait until there are none.
     appends: u32,
     savers: Vec<TaskId>,
-    /// What [`Zones::open`] took back is still in its extents, and who waits until it is not.
+    /// What [`Zones::open`] took back is still in its extents, and the tasks that wait until it is
+    /// not.
     has_saved: bool,
     leavers: Vec<TaskId>,
 }
@@ -124,7 +125,7 @@ impl Zones {
 
     /// Empty zones on an empty medium. Panics when a page of the medium is not a whole number of
     /// blocks, or has fewer spare bytes than [`Self::spare_bytes`], or it has fewer extents than
-    /// there shall be zones and [`Self::SPARE_EXTENTS`].
+    /// the zones of `config` and [`Self::SPARE_EXTENTS`].
     pub fn format(media: Arc<dyn Media>, config: ZonesConfig) -> Arc<Self> {
         Arc::new(Self::on(media, config))
     }
@@ -253,7 +254,7 @@ impl Zones {
         self.put(zone, Some(offset), data, class).await.map(|_| ())
     }
 
-    /// Writes `data` wherever the write pointer of the zone that begins at `start` stands, and
+    /// Writes `data` at the write pointer of the zone that begins at `start`, and
     /// returns the block at which it went. Otherwise as [`Self::write`].
     pub async fn append(
         self: &Arc<Self>,
@@ -529,7 +530,7 @@ impl Zones {
     }
 
     /// Makes room for others in the buffer where pages are not on their way to an extent. True when
-    /// none is on its way, and nobody reads; else the current task is woken then.
+    /// none is on its way and no task reads; else the current task is woken then.
     fn drop_unsent(&self, content: &Content) -> bool {
         let mut state = self.state();
         let mut pages = content.pages();

@@ -15,7 +15,7 @@ struct State {
     /// Programs that flash was asked for and that have not ended.
     under_way: BTreeMap<Place, u32>,
     open: BTreeMap<Place, Repair>,
-    /// What became of pages, until somebody asks.
+    /// Results of pages, until they are taken.
     results: BTreeMap<PageId, Result<(), Error>>,
 }
 
@@ -23,7 +23,7 @@ struct State {
 struct Repair {
     /// By number within the extent: pages that are not on the flash yet.
     pages: BTreeMap<u32, Waiting>,
-    /// Who waits for the last program under way to end.
+    /// The task that waits for the last program under way to end.
     repairer: Option<TaskId>,
 }
 

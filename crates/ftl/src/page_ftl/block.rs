@@ -40,8 +40,8 @@ pub(crate) struct Block {
     pub(crate) blocks: Vec<u32>,
     /// The sequence number of each page closed so far.
     pub(crate) sequences: Vec<u64>,
-    /// A program failed, or a page could not be read: when nothing lives in it any more it is
-    /// marked as bad.
+    /// A program failed, or a page could not be read: once nothing lives in it, it is marked
+    /// as bad.
     pub(crate) doomed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What stands still for hosts while a block is cleaned.
+//! What is blocked for hosts while a block is cleaned.
 
 use crate::page_ftl::state::State;
 use crate::page_ftl::{GcBlocking, PageFtl};
@@ -41,7 +41,7 @@ impl Turns {
             waits
         };
         if waits {
-            // Whoever had it hands it on.
+            // The task that had the turn hands it on.
             clock::park(Rank::Free, Stage::Gc).await;
         }
     }
@@ -56,8 +56,8 @@ impl Turns {
 }
 
 impl PageFtl {
-    /// Waits until nothing else is cleaned, where the controller is blocked meanwhile: its firmware
-    /// does one thing at a time then.
+    /// Where cleaning blocks the controller, waits until nothing else is cleaned: its firmware does
+    /// one thing at a time.
     pub(crate) async fn take_turn(&self) {
         if self.config.blocking == GcBlocking::Controller {
             self.turns.take().await;
@@ -112,7 +112,7 @@ impl PageFtl {
         while let Some(on) = next {
             self.gates.0[on as usize].pass().await;
             let now = channel();
-            // It may have moved meanwhile.
+            // It may have moved during the wait.
             next = now.filter(|now| *now != on);
         }
     }

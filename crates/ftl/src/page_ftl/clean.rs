@@ -6,7 +6,7 @@
 //!    whole pages are copied within the plane.
 //! 3. When the copies have landed, and what hosts wrote in place of the rest has too, and the last
 //!    reader has left, the block is erased; or marked as bad, if it has failed.
-//! 4. What cannot be read any more is copied as lost.
+//! 4. What can no longer be read is copied as lost.
 
 use crate::page_ftl::block::{Block, Phase};
 use crate::page_ftl::layout::NONE;

@@ -28,7 +28,7 @@ impl Credit {
         self.taken
     }
 
-    /// True when somebody waits for room.
+    /// True when a task waits for room.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         !self.waiters.is_empty()
@@ -39,7 +39,7 @@ impl Credit {
         self.waiters.push_back(task);
     }
 
-    /// Wakes all who wait: there will be no room for them.
+    /// Wakes all waiting tasks: there will be no room for them.
     pub(crate) fn wake_all(&mut self) {
         self.waiters.drain(..).for_each(clock::wake);
     }

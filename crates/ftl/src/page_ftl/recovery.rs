@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 pub struct PageFtlRecovery {
     /// Pages read to find out.
     pub pages_read: u64,
-    /// Logical blocks that are known to be lost: their page cannot be read any more.
+    /// Logical blocks that are known to be lost: their page can no longer be read.
     pub lost_blocks: u64,
     /// Pages that cannot be read and of which nothing says what they held. A loss of power leaves
     /// such a page at the end of what was written, which does not count.

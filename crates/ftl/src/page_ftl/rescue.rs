@@ -131,7 +131,7 @@ impl PageFtl {
     }
 
     /// What is dead in a page that failed has newer versions in others. As long as one of these is
-    /// on its way neither is on the flash, so that whoever wrote the older waits for it too.
+    /// on its way neither is on the flash, so that the writer of the older waits for it too.
     fn wait_for_heirs(&self, state: &mut State, page: u32, content: &Page, debt: &Arc<Debt>) {
         let spare = Spare::decode(content.spare(), self.layout.slots);
         let numbers = spare.expect("it was made so").blocks.into_iter();
@@ -208,7 +208,7 @@ impl PageFtl {
         })
     }
 
-    /// No page is left: nothing is written or cleaned from here on.
+    /// Ends all writing and cleaning: no page is left.
     fn exhaust(state: &mut State) {
         state.exhausted = true;
         state.wake_waiters();
@@ -221,8 +221,7 @@ impl PageFtl {
         }
     }
 
-    /// Nothing more is written to `block`, and when nothing lives in it any more it is marked as
-    /// bad.
+    /// Ends all writing to `block`. It is marked as bad once nothing lives in it.
     pub(crate) fn doom(&self, state: &mut State, number: u32) {
         let block = &mut state.blocks[number as usize];
         if block.doomed || block.phase == Phase::Bad {

@@ -12,7 +12,7 @@ use media::Page;
 use nand::Ppa;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The class of the work of a start: whoever needs the drive waits for it.
+/// The class of the work of a start: all hosts of the drive wait for it.
 const CLASS: Class = Class::HostRead;
 
 /// A block that holds pages.
@@ -103,7 +103,7 @@ impl PageFtl {
         pages == u64::from(self.layout.pages) && found.pages.iter().all(Option::is_none)
     }
 
-    /// Takes note of what is lost, and of which pages nobody tells what they hold.
+    /// Notes what is lost, and the pages whose content no other page names.
     fn note_found(&self, state: &mut State, found: &[Found], lost: &BTreeMap<u32, &Name>) {
         let spares = || found.iter().flat_map(|found| found.pages.iter().flatten());
         let named: BTreeSet<u32> =

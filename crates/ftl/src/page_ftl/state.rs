@@ -45,7 +45,7 @@ pub(crate) struct State {
     pub(crate) exhausted: bool,
     /// Pages on their way to the flash.
     pub(crate) under_way: u32,
-    /// Of them those of hosts, how many were lost when power was, and who waits for all of them.
+    /// Of them those of hosts, how many were lost with the power, and the task that waits for all.
     pub(crate) host_pages: u64,
     pub(crate) lost_host_pages: u64,
     /// Pages of the collector on their way that have what hosts wrote to pages that failed: there
@@ -110,7 +110,7 @@ impl State {
         self.exhausted || self.live + more > self.capacity
     }
 
-    /// Lets those who wait for space look again when nothing is under way that will bring any.
+    /// Has tasks that wait for space look again when nothing under way will free any.
     pub(crate) fn settle(&mut self) {
         if !self.waiters.is_empty() && self.is_still() {
             self.wake_waiters();
@@ -122,7 +122,7 @@ impl State {
         self.under_way == 0 && !self.units.iter().any(|unit| unit.cleaning)
     }
 
-    /// Lets everybody who waits for space look again.
+    /// Has all tasks that wait for space look again.
     pub(crate) fn wake_waiters(&mut self) {
         self.waiters.drain(..).for_each(clock::wake);
     }

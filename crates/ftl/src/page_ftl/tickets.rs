@@ -41,7 +41,7 @@ impl Tickets {
         self.waiters.push((ticket, task));
     }
 
-    /// Wakes all who wait: what is left will never land.
+    /// Wakes all waiting tasks: what is left will never land.
     pub(crate) fn give_up(&mut self) {
         self.waiters.drain(..).for_each(|(_, task)| clock::wake(task));
     }

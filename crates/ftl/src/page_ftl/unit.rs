@@ -30,7 +30,7 @@ pub(crate) struct Unit {
     pub(crate) frontiers: [Frontier; 2],
     /// A task cleans in it.
     pub(crate) cleaning: bool,
-    /// Nothing was worth cleaning when somebody looked last.
+    /// Nothing was worth cleaning at the last look.
     pub(crate) barren: bool,
     /// Whether cleaning is so urgent that it goes before hosts.
     pub(crate) promotion: Promotion,

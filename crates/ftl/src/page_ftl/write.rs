@@ -65,7 +65,7 @@ impl PageFtl {
         Ok(None)
     }
 
-    /// Has the open page closed if a write that has joined it shall not wait for others.
+    /// Has the open page closed if a write that has joined it must not wait for others.
     fn close_joined(&self, state: &mut State) {
         match self.config.ack {
             WriteAck::Program => self.close_soon(state),
@@ -121,7 +121,7 @@ impl PageFtl {
         }
     }
 
-    /// What is in `slot` is dead from here on: `ticket` is that of the page with its successor.
+    /// Counts what is in `slot` as dead. `ticket` is that of the page with its successor.
     #[inline]
     pub(crate) fn kill(&self, state: &mut State, slot: u32, ticket: u64) {
         let number = self.layout.block_of_slot(slot);
@@ -183,7 +183,7 @@ impl PageFtl {
         state.units[unit as usize].frontiers[frontier].open.as_mut()
     }
 
-    /// Closes the open page when somebody waits for credit and nothing under way will give it back.
+    /// Closes the open page when a task waits for credit and nothing under way will give it back.
     fn relieve_credit(&self, state: &mut State) {
         if state.credit.is_wanted() {
             let open = state.units[state.host as usize].frontiers[HOST].open.as_ref();

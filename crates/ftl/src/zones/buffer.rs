@@ -2,8 +2,8 @@ use clock::TaskId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 
-/// The protected memory in which writes gather until their page has landed, and who waits for room
-/// there.
+/// The protected memory in which writes gather until their page has landed, and the tasks that
+/// wait for room there.
 ///
 /// Writes enter in the order in which they came. One that waits goes on when there is room, or when
 /// no page is under way: then room comes only from what it adds itself.
@@ -17,7 +17,7 @@ pub(crate) struct Buffer {
     queue: VecDeque<(TaskId, u64)>,
     /// The front of the queue has been woken and is about to leave it.
     is_woken: bool,
-    /// Who waits for all pages before this one.
+    /// The tasks that wait for all pages before this one.
     flushes: Vec<(Ticket, TaskId)>,
 }
 
@@ -73,7 +73,7 @@ impl Buffer {
         self.bytes += bytes;
     }
 
-    /// A page is on its way to the medium from here on.
+    /// Notes that a page is on its way to the medium.
     pub(crate) fn close_page(&mut self) -> Ticket {
         let ticket = Ticket(self.closed);
         self.closed += 1;

@@ -32,7 +32,7 @@ pub(crate) struct Pages {
     /// Of these appends, which are all of one class: it keeps their order.
     class: Option<Class>,
     readers: u32,
-    /// Who waits for appends and readers to end.
+    /// The task that waits for appends and readers to end.
     leaver: Option<TaskId>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Unlanded {
     pub(crate) class: Class,
 }
 
-/// A content that nobody reads or writes, in a saved state.
+/// A content that no task reads or writes, in a saved state.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedContent {
     fill: u64,
@@ -220,7 +220,7 @@ impl Pages {
         self.wake_leaver();
     }
 
-    /// True when nobody uses the extent. Else the current task is woken then, and parks.
+    /// True when no task uses the extent. Else the current task is woken then, and parks.
     pub(crate) fn is_left(&mut self) -> bool {
         let is_left = self.appends == 0 && self.readers == 0;
         if !is_left {

@@ -2,7 +2,7 @@
 //!
 //! 1. The label of each extent names its zone and the zone's filling; of several fillings the
 //!    newest holds. The last page of an extent that can be read tells how much of it there is.
-//! 2. Pages that were saved when power was lost stand in for those that are missing, and the first
+//! 2. Pages that were saved when power was lost replace those that are missing, and the first
 //!    that is missing altogether ends the zone.
 //! 3. Where an extent can take no more pages as it is, what is left of its zone is copied to
 //!    another one.
@@ -20,7 +20,7 @@ use media::{Error, ExtentId, ExtentInfo, Media, Page, PageId, Segments, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The class of the work of a start: whoever needs the drive waits for it.
+/// The class of the work of a start: all hosts of the drive wait for it.
 const CLASS: Class = Class::HostRead;
 
 /// What the extents hold, as far as their labels tell, and what was saved.
@@ -63,7 +63,7 @@ struct Pages {
 enum Source {
     Flash,
     Saved,
-    /// It had landed once, and cannot be read any more.
+    /// It had landed once, and can no longer be read.
     Lost,
 }
 

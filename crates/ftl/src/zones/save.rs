@@ -13,7 +13,7 @@ pub(crate) const NO_ZONE: u32 = u32::MAX;
 impl Zones {
     /// Writes what is in protected memory to the flash: called when power is lost, with the array
     /// on its capacitors, or before the device is switched off. Nothing may be written to the zones
-    /// from here on. Returns when all is written, or power is used up.
+    /// afterwards. Returns when all is written, or power is used up.
     pub async fn save_open_pages(self: &Arc<Self>) -> Saved {
         while self.state().appends > 0 {
             self.state().savers.push(clock::current());

@@ -38,7 +38,7 @@ pub enum ZoneAction {
     Open,
     /// Gives back its place among the open zones.
     Close,
-    /// Makes it full where its write pointer stands. Nothing is padded.
+    /// Makes it full at its write pointer. Nothing is padded.
     Finish,
     /// Empties it.
     Reset,

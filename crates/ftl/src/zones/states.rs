@@ -72,7 +72,7 @@ impl States {
         zones.filter(|(_, zone)| is(zone.state)).map(|(number, _)| number).collect()
     }
 
-    /// Takes a write of `count` blocks, at `offset` or wherever the write pointer stands, and
+    /// Takes a write of `count` blocks, at `offset` or at the write pointer, and
     /// returns where it goes.
     pub(crate) fn write(
         &mut self,
