@@ -291,10 +291,7 @@ mod tests {
                 "option as is the NVMe Qualified Name of a host",
             ),
             ("nvme-tcp://host/nqn.2026-11.x?digests=crc", "none, header, data or padded-data, or"),
-            (
-                "nvme-tcp://host/nqn.2026-11.x?digests=data,padded-data",
-                "not \"data,padded-data\"",
-            ),
+            ("nvme-tcp://host/nqn.2026-11.x?digests=data,padded-data", "not \"data,padded-data\""),
             ("nvme-tcp://host/nqn.2026-11.x?digests=", "not \"\""),
             ("nvme-tcp://host/nqn.2026-11.x?ns=1&ns=1", "option ns is given twice"),
         ] {

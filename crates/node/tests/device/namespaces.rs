@@ -527,12 +527,14 @@ fn a_device_with_too_many_bad_blocks_is_refused() {
     let mut bad = profile();
     bad.nand.factory_bad_ppm = 100_000;
     let sentence = refusal(&bad);
-    let begin = "namespaces line 37: namespace 2 has 31997952 bytes, but its good blocks hold no more than ";
+    let begin = "namespaces line 37: namespace 2 has 31997952 bytes, \
+                 but its good blocks hold no more than ";
     assert!(sentence.starts_with(begin), "{sentence}");
     bad.namespaces[1].over_provisioning = 0.7;
     // Every block of its part is a zone.
     (bad.namespaces[2].size_bytes, bad.namespaces[2].over_provisioning) = (28 << 20, 0.0);
     let sentence = refusal(&bad);
-    let begin = "namespaces line 44: namespace 3 has 29360128 bytes, but its good blocks hold no more than ";
+    let begin = "namespaces line 44: namespace 3 has 29360128 bytes, \
+                 but its good blocks hold no more than ";
     assert!(sentence.starts_with(begin), "{sentence}");
 }
