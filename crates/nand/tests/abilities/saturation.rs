@@ -118,15 +118,18 @@ impl Case {
         })
     }
 
-    /// Has each plane do `each` operations, and returns how long that takes.
-    async fn saturate(&self, nand: &Arc<Nand>, each: u32) -> Nanos {
+    /// Has each plane do `each` operations, and returns how long that takes. Tasks begin within
+    /// `spread`, so that planes are out of step at first.
+    async fn saturate(&self, nand: &Arc<Nand>, each: u32, spread: Nanos) -> Nanos {
         let planes = self.geometry.units();
         let next: Vec<Rc<Cell<u32>>> = (0..planes).map(|_| Rc::default()).collect();
-        let start = now();
+        let (start, mut rng) = (now(), Rng::new(1));
         let tasks = (0..TASKS * planes).map(|task| {
             let (nand, plane, case) = (nand.clone(), task % planes, *self);
             let next = next[plane as usize].clone();
+            let at = start + Nanos(rng.below(spread.0 + 1));
             async move {
+                sleep_until(at, Stage::Batch).await;
                 while next.get() < each {
                     let number = next.replace(next.get() + 1);
                     case.operate(&nand, plane, number).await;
@@ -138,7 +141,7 @@ impl Case {
     }
 
     fn run(&self, each: u32) -> Nanos {
-        self.on(async |nand| self.saturate(&nand, each).await)
+        self.on(async |nand| self.saturate(&nand, each, self.round()).await)
     }
 
     fn first(&self, plane: u32) -> Ppa {
@@ -232,7 +235,7 @@ fn assert_suspended(case: &Case, each: u32, rng: &mut Rng) {
                 nand.probe(first, Class::HostRead).await.expect("good flash");
             });
         }
-        (case.saturate(&nand, each).await, nand.counters().suspends)
+        (case.saturate(&nand, each, Nanos::ZERO).await, nand.counters().suspends)
     });
     let formula = match timing.registers {
         Registers::Single => times(u64::from(groups), round),
