@@ -220,6 +220,7 @@ impl Log {
         let extent = self.media.open(label).map_err(|_| NoRoom)?;
         state.extents.insert(extent, Extent::new(label));
         self.values.begin_life(extent);
+        self.windows.forget_extent(extent);
         state.table_extents_used += u32::from(stream == Stream::Index);
         let builder = PageBuilder::new(self.layout);
         state.frontiers[stream as usize] = Some(Frontier {

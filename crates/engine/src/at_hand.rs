@@ -121,7 +121,7 @@ impl Store {
     }
 
     /// The header of a record that has landed on a medium that is memory.
-    fn header_in_memory(&self, address: Address) -> Option<OwnedHeader> {
+    pub(crate) fn header_in_memory(&self, address: Address) -> Option<OwnedHeader> {
         let layout = self.log.layout;
         let page = self.log.media.at_hand(layout.header_span(address))?;
         self.counters.count_lookup_read();

@@ -237,12 +237,7 @@ impl Store {
 
     /// The records on the closed pages of an extent that is being filled; `None` when it is not.
     pub(crate) fn open_summary_of(&self, id: ExtentId) -> Option<Vec<Record>> {
-        let summary = {
-            let state = self.log.state();
-            let mut open = state.frontiers.iter().flatten();
-            open.find(|frontier| frontier.extent == id)?.summary.to_bytes()
-        };
-        self.log.listed(id, &summary)
+        self.log.listed(id, &self.log.open_summary(id)?)
     }
 
     /// The records on one page; `None` when it cannot be read.
@@ -570,6 +565,13 @@ impl Log {
             None => (0..end).collect(),
         };
         pages.into_iter().filter(|page| *page < end && !holes.contains(page)).collect()
+    }
+
+    /// The summary of the closed pages of an extent that is being filled; `None` when it is not.
+    pub(crate) fn open_summary(&self, id: ExtentId) -> Option<Vec<u8>> {
+        let state = self.state();
+        let mut open = state.frontiers.iter().flatten();
+        Some(open.find(|frontier| frontier.extent == id)?.summary.to_bytes())
     }
 
     /// The records of an extent by its summary, if that is whole.

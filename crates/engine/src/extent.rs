@@ -154,6 +154,11 @@ impl Extent {
         Self { pages, holes, summary, sealed: true, ..Self::new(info.label) }
     }
 
+    /// Pages of its summary; without one, all of its pages.
+    pub(crate) fn summary_numbers(&self) -> u32 {
+        self.pages - self.summary.unwrap_or(0)
+    }
+
     /// A value that expires lies in it.
     pub(crate) fn note_expiry(&mut self, expires: Option<UnixMillis>) {
         let dates = [self.expires_first, expires].into_iter().flatten();

@@ -11,7 +11,7 @@ mod whole;
 
 use crate::address::Address;
 use crate::error::Error;
-use crate::index::{Answer, Candidates, HashedKey, Index, Saved};
+use crate::index::{Answer, Candidates, EntriesFrom, HashedKey, Index, Saved};
 use crate::key_space::TableId;
 use crate::survivors::Survivors;
 use crate::tables::Tables;
@@ -202,10 +202,43 @@ const fn split(hash: u64) -> (usize, u32) {
     ((hash >> (64 - LANE_BITS)) as usize, (hash << LANE_BITS >> 32) as u32)
 }
 
+/// The least hash that [`split`] takes apart so.
+const fn join((lane, hash): (usize, u32)) -> u64 {
+    (lane as u64) << (64 - LANE_BITS) | (hash as u64) << (32 - LANE_BITS)
+}
+
 impl HashIndex {
     #[inline]
     fn lane(&self, lane: usize) -> MutexGuard<'_, Lane> {
         self.lanes[lane].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Entries from lane and hash `first` on: at least `limit`, of which one is after `passed`, or
+    /// all that are left. With them the lane and hash of the next entry.
+    fn entries_at(
+        &self,
+        table: TableId,
+        first: (usize, u32),
+        passed: Option<(usize, u32)>,
+        limit: usize,
+    ) -> (Vec<Address>, Option<(usize, u32)>) {
+        let mut found = Vec::new();
+        let mut last = None;
+        for lane in first.0..LANES {
+            let mut guard = self.lane(lane);
+            let Some(table) = guard.table(table) else { continue };
+            let at = if lane == first.0 { table.find(first.1) } else { 0 };
+            let rest = &table.slots[at.min(table.slots.len())..];
+            for slot in rest.iter().filter(|slot| slot.used) {
+                let place = Some((lane, slot.hash));
+                if last != place && last > passed && found.len() >= limit {
+                    return (found, place);
+                }
+                found.push(slot.address());
+                last = place;
+            }
+        }
+        (found, None)
     }
 }
 
@@ -272,26 +305,13 @@ impl Index for HashIndex {
         from: Option<HashedKey<'a>>,
         limit: usize,
     ) -> Answer<'a, Vec<Address>> {
-        let (first_lane, first_hash) = from.map_or((0, 0), |key| split(key.hash));
-        let start = (first_lane, first_hash);
-        let mut found = Vec::new();
-        let mut last = None;
-        for lane in first_lane..LANES {
-            let mut guard = self.lane(lane);
-            let Some(table) = guard.table(table) else { continue };
-            let at = if lane == first_lane { table.find(first_hash) } else { 0 };
-            let rest = &table.slots[at.min(table.slots.len())..];
-            for slot in rest.iter().filter(|slot| slot.used) {
-                let place = (lane, slot.hash);
-                let complete = last.is_some_and(|last| last != place && last > start);
-                if complete && found.len() >= limit {
-                    return Answer::now(found);
-                }
-                found.push(slot.address());
-                last = Some(place);
-            }
-        }
-        Answer::now(found)
+        let first = from.map_or((0, 0), |key| split(key.hash));
+        Answer::now(self.entries_at(table, first, Some(first), limit).0)
+    }
+
+    fn entries_from(&self, table: TableId, from: u64, limit: usize) -> Option<EntriesFrom> {
+        let (found, next) = self.entries_at(table, split(from), None, limit);
+        Some((found, next.map(join)))
     }
 
     fn compare(&self, a: &Key, b: &Key) -> Ordering {

@@ -87,6 +87,9 @@ impl<'a> HashedKey<'a> {
 /// Addresses where a key's record may lie. The record itself tells: it holds the key.
 pub type Candidates = SmallVec<[Address; 2]>;
 
+/// What [`Index::entries_from`] returns.
+pub type EntriesFrom = (Vec<Address>, Option<u64>);
+
 /// What an index is made with. What one does not need is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexConfig {
@@ -199,6 +202,15 @@ pub trait Index: Send + Sync {
         from: Option<HashedKey<'a>>,
         limit: usize,
     ) -> Answer<'a, Vec<Address>>;
+
+    /// The addresses of the entries whose hashes are at least `from`, in the order of hashes: at
+    /// least `limit` of them, or all that are left. With them the least hash that may come after
+    /// them, or `None` at the end. Entries whose hashes the index cannot tell apart come together.
+    ///
+    /// An index that has another order, or reads the medium for its entries, returns `None`.
+    fn entries_from(&self, _: TableId, _from: u64, _limit: usize) -> Option<EntriesFrom> {
+        None
+    }
 
     /// The index's order of keys, in which hosts list them: total, and equal for equal keys only. A
     /// host may go on listing at a key after years, so it never changes.

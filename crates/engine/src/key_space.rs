@@ -171,6 +171,7 @@ impl Store {
         }
         self.index.drop_table(table);
         self.log.values.forget_table(table);
+        self.log.windows.forget_table(table);
         self.log.state().uncount_table(table);
         self.wake_cleaner_when_low();
         Ok(())

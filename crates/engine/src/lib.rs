@@ -16,6 +16,7 @@
 //! | a retrieve | `get`, `index`, `hash`, `page_view` |
 //! | cleaning | `cleaner`, `clean` |
 //! | opening | `recover`, `recall` |
+//! | listing keys | `list`, `walk`, `key_pass`, `key_window` |
 //! | checking | `verify` |
 //!
 //! # Guarantees
@@ -51,7 +52,9 @@ mod hash;
 mod headers;
 mod index;
 mod inspect;
+mod key_pass;
 mod key_space;
+mod key_window;
 mod latch;
 mod layout;
 mod lifetime;
@@ -93,7 +96,9 @@ pub use error::Error;
 pub use extent::Live;
 pub use get::{KeyFacts, Retrieved};
 pub use hash::HashIndex;
-pub use index::{Answer, Candidates, HashedKey, Index, IndexConfig, IndexCounts, MakeIndex, Saved};
+pub use index::{
+    Answer, Candidates, EntriesFrom, HashedKey, Index, IndexConfig, IndexCounts, MakeIndex, Saved,
+};
 pub use inspect::{ExtentFacts, PageContent, PageFacts, RecordFacts, RecordKind};
 pub use key_space::{KeySpaceId, TableId};
 pub use lifetime::Lifetime;

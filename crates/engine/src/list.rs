@@ -1,3 +1,4 @@
+use crate::address::Address;
 use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
@@ -72,7 +73,7 @@ impl Store {
         }
         let mut after = last.or_else(|| start.cloned());
         loop {
-            let keys = self.keys_after(table, after.as_ref()).await?;
+            let keys = self.keys_after(table, after.as_ref(), self.keys_at_once()).await?;
             let Some(furthest) = keys.last().cloned() else { return Ok(()) };
             for key in &keys {
                 if !take(key) {
@@ -92,7 +93,8 @@ impl Store {
         let table = self.table(iteration.space)?;
         let mut met = Vec::new();
         while met.len() < count && !iteration.ended {
-            let keys = self.keys_after(table, iteration.last.as_ref()).await?;
+            let last = iteration.last.as_ref();
+            let keys = self.keys_after(table, last, self.keys_at_once()).await?;
             iteration.ended = keys.is_empty();
             for key in keys {
                 if met.len() == count {
@@ -107,15 +109,34 @@ impl Store {
         Ok(met)
     }
 
-    /// Some of the keys after `last`, in order; none only when there are none.
+    /// The first key of `space` after `last` in the index's order, or the first of all.
+    pub async fn key_after(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        last: Option<&Key>,
+    ) -> Result<Option<Key>, Error> {
+        let keys = self.keys_after(self.table(space)?, last, 1).await?;
+        Ok(keys.into_iter().next())
+    }
+
+    /// Keys that are read side by side.
+    fn keys_at_once(&self) -> usize {
+        self.log.shape.parallelism.max(2) as usize
+    }
+
+    /// Some of the keys after `last`, in order, of about `limit` records; none only when there are
+    /// none.
     async fn keys_after(
         self: &Arc<Self>,
         table: TableId,
         last: Option<&Key>,
+        mut limit: usize,
     ) -> Result<Vec<Key>, Error> {
-        let mut limit = self.log.shape.parallelism.max(2) as usize;
         let mut last = last.cloned();
         loop {
+            if self.index.is_by_hash() {
+                self.read_ahead(table, last.as_ref().map(Key::hash)).await;
+            }
             let found = self.index.scan(table, last.as_ref().map(HashedKey::new), limit).await;
             let (count, may_be_more) = (found.len(), found.len() >= limit);
             let mut keys = self.live_keys(table, found).await?;
@@ -142,16 +163,39 @@ impl Store {
         }
     }
 
-    /// The keys of the records at `addresses`, read side by side, and whether each exists. One that
-    /// cannot be read, and whose key nothing else tells, is left out.
+    /// The keys of the records at `addresses`, and whether each exists: those that are not at hand
+    /// are read side by side. One that cannot be read, and whose key nothing else tells, is left
+    /// out.
     pub(crate) async fn live_keys(
         self: &Arc<Self>,
         table: TableId,
-        addresses: Vec<crate::address::Address>,
+        addresses: Vec<Address>,
     ) -> Result<Vec<(Key, bool)>, Error> {
-        // Pinned here, at the instant of the scan, so that no extent is reset before it is read.
-        let mut visits: Vec<_> =
-            addresses.into_iter().map(|address| self.log.visit(address)).collect();
+        addresses.iter().for_each(|address| self.log.headers.prefetch(*address));
+        let (mut keys, mut visits) = (Vec::new(), Vec::new());
+        for address in addresses {
+            match self.key_at_hand(table, address) {
+                Some(found) => keys.push(found),
+                // Pinned here, at the instant of the scan, so that no extent is reset before it is
+                // read.
+                None => visits.push(self.log.visit(address)),
+            }
+        }
+        let are_read = visits.iter().filter(|visit| visit.on_its_way.record.is_none()).count();
+        let read = self.visited_keys(table, visits).await?;
+        let key_bytes = read.iter().map(|(key, _)| key.as_bytes().len() as u64).sum();
+        let head_bytes = self.log.head_bytes();
+        self.log.windows.note_read(table, are_read as u64, key_bytes, head_bytes);
+        keys.extend(read);
+        Ok(keys)
+    }
+
+    /// The same of records that are being visited.
+    pub(crate) async fn visited_keys(
+        self: &Arc<Self>,
+        table: TableId,
+        mut visits: Vec<Visit<'_>>,
+    ) -> Result<Vec<(Key, bool)>, Error> {
         let read = |visit: &mut Visit<'_>| {
             let (store, address) = (self.clone(), visit.address);
             let on_its_way = std::mem::take(&mut visit.on_its_way);

@@ -5,6 +5,7 @@ use crate::address::{Address, PageNumber};
 use crate::extent::{Extent, Extents, Live};
 use crate::headers::Headers;
 use crate::key_space::TableId;
+use crate::key_window::KeyWindows;
 use crate::layout::Layout;
 use crate::page_builder::PageBuilder;
 use crate::page_view::PageView;
@@ -32,6 +33,7 @@ pub(crate) struct Log {
     pub(crate) layout: Layout,
     pub(crate) headers: Headers,
     pub(crate) values: Values,
+    pub(crate) windows: KeyWindows,
     /// Hosts are answered before their pages have landed.
     pub(crate) answers_early: bool,
     /// Extents that are kept for the index's table pages.
@@ -404,8 +406,8 @@ impl Log {
         let (layout, table_extents) = (Layout::new(&shape), AtomicU32::new(0));
         let state = Mutex::new(state);
         let (headers, values) = (Headers::new(0), Values::new(0, &shape));
-        let answers_early = false;
-        Self { media, shape, layout, headers, values, answers_early, table_extents, state }
+        let (windows, answers_early) = (KeyWindows::new(0), false);
+        Self { media, shape, layout, headers, values, windows, answers_early, table_extents, state }
     }
 
     #[inline]
@@ -470,6 +472,24 @@ impl Log {
     pub(crate) fn is_on_its_way(&self, address: Address) -> bool {
         let state = self.state();
         state.pending.contains_key(&address.page()) || state.batch_of(address).is_some()
+    }
+
+    /// Whether the record at `address` has landed with its batch, in an extent of which every page
+    /// has: its key can be told at once, if its value is on one page.
+    pub(crate) fn has_settled(&self, address: Address) -> bool {
+        let state = self.state();
+        if state.pending.contains_key(&address.page()) || state.batch_of(address).is_some() {
+            return false;
+        }
+        let extent = state.extents.find(self.page_id(address).extent);
+        extent.is_some_and(|extent| !extent.gave_up_in(state.sequence.mount()))
+    }
+
+    /// Keeps the records of `extent` where they are, if it is in use.
+    pub(crate) fn pin_used(&self, extent: ExtentId) -> Option<Pin<'_>> {
+        let mut state = self.state();
+        state.extents.find(extent)?;
+        Some(self.pin(&mut state, extent))
     }
 
     /// Whether one of `pages` did not land since the store was opened: what is on them is nobody's

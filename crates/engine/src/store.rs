@@ -7,6 +7,7 @@ use crate::extent::{Extents, Live};
 use crate::headers::Headers;
 use crate::index::{HashedKey, Index, IndexConfig, IndexCounts, MakeIndex};
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
+use crate::key_window::KeyWindows;
 use crate::latch::Latches;
 use crate::lifetime::Before;
 use crate::log::{Log, OnItsWay, OwnedHeader, SPARE_EXTENTS_MIN, Unlanded};
@@ -54,7 +55,8 @@ pub struct Config {
     /// 0 makes none but those that are asked for.
     pub checkpoint_bytes: u64,
     /// Bytes of memory in which headers of records are kept, so that the key of what is replaced,
-    /// deleted or asked for need not be read: 64 for each. 0 keeps none, as firmware does.
+    /// deleted or asked for need not be read: 64 for each. 0 keeps none, as firmware does. Walks
+    /// over keys take as many bytes again, for the keys that come next.
     pub headers_bytes: u64,
     /// Bytes of memory in which values are kept that were lately read or written. 0 keeps none, as
     /// firmware does.
@@ -161,6 +163,7 @@ impl Store {
         log.answers_early = config.ack != Ack::Program;
         log.headers = Headers::new(config.headers_bytes);
         log.values = Values::new(config.cache_bytes, &log.shape);
+        log.windows = KeyWindows::new(config.headers_bytes);
         let index = (config.index)(&config.index_config);
         let table_extents = index.table_extents(&log.shape);
         log.keep_extents(table_extents);

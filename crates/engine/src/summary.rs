@@ -122,32 +122,70 @@ pub(crate) fn read_summary(
     summary: &[u8],
     mut visit: impl FnMut(Listed<'_>),
 ) -> bool {
-    let Some((head, body)) = summary.split_at_checked(SUMMARY_HEAD_BYTES) else { return false };
-    let word = |bytes: &[u8], at: usize| {
-        u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-    };
-    let Some(mut rest) = body.get(..word(head, 0) as usize) else { return false };
-    if word(head, 4) != crc32c(rest) {
-        return false;
+    let Some(pages) = ListedPages::new(layout, summary) else { return false };
+    pages.for_each(|page| page.records(&mut visit));
+    true
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// The pages of records that a whole summary lists.
+pub(crate) struct ListedPages<'a> {
+    layout: Layout,
+    rest: &'a [u8],
+}
+
+impl<'a> ListedPages<'a> {
+    /// `None` when the summary is not whole.
+    pub(crate) fn new(layout: Layout, summary: &'a [u8]) -> Option<Self> {
+        let (head, body) = summary.split_at_checked(SUMMARY_HEAD_BYTES)?;
+        let rest = body.get(..word(head, 0) as usize)?;
+        (word(head, 4) == crc32c(rest)).then_some(Self { layout, rest })
     }
-    let (spare_first, front_first) = layout.first_offsets();
-    while let Some((entry, headers)) = rest.split_at_checked(SUMMARY_ENTRY_BYTES) {
+}
+
+impl<'a> Iterator for ListedPages<'a> {
+    type Item = ListedPage<'a>;
+
+    fn next(&mut self) -> Option<ListedPage<'a>> {
+        let (entry, headers) = self.rest.split_at_checked(SUMMARY_ENTRY_BYTES)?;
         let (spare_len, front_len) = (word(entry, 0) as usize, word(entry, 4) as usize);
-        let values_start = word(entry, 4) + word(entry, 8);
-        let page = word(entry, 12);
+        let (spare_first, front_first) = self.layout.first_offsets();
         let (spare, after) = headers.split_at(spare_len.saturating_sub(spare_first));
-        let in_front = layout.spare_bytes as usize + front_len - front_first;
+        let in_front = self.layout.spare_bytes as usize + front_len - front_first;
         let (front, after) = after.split_at(in_front);
-        for (mut bytes, mut offset) in [(spare, spare_first), (front, front_first)] {
+        self.rest = after;
+        Some(ListedPage {
+            page: word(entry, 12),
+            values_start: word(entry, 4) + word(entry, 8),
+            headers: [(spare, spare_first), (front, front_first)],
+        })
+    }
+}
+
+/// A page of records as a summary lists it.
+pub(crate) struct ListedPage<'a> {
+    page: u32,
+    values_start: u32,
+    /// Headers in the spare area and in the front, with the offset of the first.
+    headers: [(&'a [u8], usize); 2],
+}
+
+impl<'a> ListedPage<'a> {
+    /// Calls `visit` for every record of the page.
+    pub(crate) fn records(self, mut visit: impl FnMut(Listed<'a>)) {
+        let Self { page, values_start, headers } = self;
+        for (mut bytes, mut offset) in headers {
             while let Some(header) = Header::decode(bytes) {
+                let len = header.len();
                 visit(Listed { page, offset, values_start, header });
-                bytes = &bytes[header.len()..];
-                offset += header.len();
+                bytes = &bytes[len..];
+                offset += len;
             }
         }
-        rest = after;
     }
-    true
 }
 
 #[cfg(test)]

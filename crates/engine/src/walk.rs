@@ -56,6 +56,7 @@ impl Store {
         let from = after.map(|hash| HashedKey { hash, key: &any });
         let mut limit = count.clamp(2, 64);
         loop {
+            self.read_ahead(table, after).await;
             let found = self.index.scan(table, from, limit).await;
             let (scanned, may_be_more) = (found.len(), found.len() >= limit);
             let mut keys = self.live_keys(table, found).await?;

@@ -5,6 +5,7 @@ mod at_hand;
 mod batches;
 mod crowded;
 mod expiry;
+mod keys;
 mod lost;
 mod medium;
 mod refused;

@@ -148,14 +148,13 @@ async fn is_of(
 async fn keys(call: Call<'_>) -> Outcome {
     let pattern = call.request.arg(1);
     let mut found = Vec::new();
-    let mut take = |key: &Key| {
-        if matches(pattern, key.as_bytes()) {
-            found.push(Reply::bytes(key.as_bytes()));
+    let mut take = |key: &[u8]| {
+        if matches(pattern, key) {
+            found.push(Reply::bytes(key));
         }
-        true
     };
     for space in [call.space(), hidden::roots(call.space())] {
-        match call.door.store().list(space, None, &mut take).await {
+        match call.door.store().every_key(space, &mut take).await {
             Ok(()) | Err(Error::NoKeySpace) => {}
             Err(error) => return Err(error.into()),
         }
