@@ -89,4 +89,4 @@ pub use task::{
     spawn_at, stages,
 };
 pub use trace::{ResourceInfo, Span, TraceSink, label, resources};
-pub use unix::{UnixMillis, set_unix_now, unix_now};
+pub use unix::{UnixMillis, host_unix_now, set_unix_now, unix_now};

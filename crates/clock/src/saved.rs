@@ -80,9 +80,10 @@ impl Schedule {
             return false;
         }
         // Of two clocks that become one the date goes back for neither.
-        let date = self.unix_start.after(self.now).max(saved.unix_start.after(saved.now));
+        let date = self.date_at(self.now).max(saved.unix_start.after(saved.now));
         self.now = self.now.max(saved.now);
         self.unix_start = UnixMillis(date.0 - self.now.0 / 1_000_000);
+        self.unix_part = Nanos(0);
         self.next_tie = self.next_tie.max(saved.next_tie);
         self.shuffle = saved.shuffle;
         for (queue, saved) in self.queues[part.queues.clone()].iter_mut().zip(saved.queues) {

@@ -42,8 +42,9 @@ pub enum Turn {
 #[derive(Default)]
 pub struct Schedule {
     pub(crate) now: Nanos,
-    /// The date at which the clock stood at zero.
+    /// The date at which the clock stood at zero, and by how much less than a millisecond later.
     pub(crate) unix_start: UnixMillis,
+    pub(crate) unix_part: Nanos,
     pub(crate) current: u32,
     pub(crate) tasks: Vec<Task>,
     pub(crate) queues: Vec<Queue>,

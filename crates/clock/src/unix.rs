@@ -1,6 +1,7 @@
 use crate::schedule::{Schedule, with};
 use base::Nanos;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// Milliseconds since the beginning of 1970, UTC: what an expiry counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -29,7 +30,13 @@ impl Default for UnixMillis {
 /// The date on the device's clock.
 #[inline]
 pub fn unix_now() -> UnixMillis {
-    with(|schedule| schedule.unix_start.after(schedule.now))
+    with(|schedule| schedule.date_at(schedule.now))
+}
+
+/// The date for hosts, at [`host_now`](crate::host_now): never before the date that a host on this
+/// machine has read.
+pub fn host_unix_now() -> UnixMillis {
+    with(|schedule| schedule.date_at(schedule.host_now()))
 }
 
 /// Sets the date on the device's clock, which does not outlive a loss of power: as with a drive,
@@ -39,6 +46,7 @@ pub fn unix_now() -> UnixMillis {
 /// When that would turn the date back: what has expired would be there again.
 pub fn set_unix_now(date: UnixMillis) {
     with(|schedule| {
+        schedule.unix_part = Nanos(0);
         let since = schedule.now.0 / 1_000_000;
         let begun = UnixMillis(date.0.saturating_sub(since));
         assert!(begun >= schedule.unix_start, "the date on a clock goes forward");
@@ -47,10 +55,19 @@ pub fn set_unix_now(date: UnixMillis) {
 }
 
 impl Schedule {
-    /// Sets the date from outside, to `date` or to what it is by now if that is later.
-    pub fn set_date(&mut self, date: UnixMillis) {
-        let begun = date.0.saturating_sub(self.now.0 / 1_000_000);
-        self.unix_start = self.unix_start.max(UnixMillis(begun));
+    /// Sets the date from outside: so long after the beginning of 1970, or to what it is by now if
+    /// that is later.
+    pub fn set_date(&mut self, since_1970: Duration) {
+        let begun = since_1970.saturating_sub(Duration::from_nanos(self.now.0));
+        let start = UnixMillis(u64::try_from(begun.as_millis()).unwrap_or(u64::MAX));
+        let part = Nanos(u64::from(begun.subsec_nanos() % 1_000_000));
+        if (start, part) > (self.unix_start, self.unix_part) {
+            (self.unix_start, self.unix_part) = (start, part);
+        }
+    }
+
+    pub(crate) fn date_at(&self, now: Nanos) -> UnixMillis {
+        self.unix_start.after(Nanos(now.0 + self.unix_part.0))
     }
 }
 
@@ -78,6 +95,22 @@ mod tests {
         assert_eq!(UnixMillis::START, UnixMillis(days * 24 * 3_600 * 1_000));
         let later = Nanos::from_micros(2_500);
         at(later, || assert_eq!(unix_now(), UnixMillis(UnixMillis::START.0 + 2))).unwrap();
+    }
+
+    #[test]
+    fn a_date_from_outside_is_exact() {
+        let mut schedule = Schedule::new(None);
+        let start = Duration::from_millis(UnixMillis::START.0);
+        for micros in [0_u64, 1, 300, 999, 1_000, 1_700, 5_432_100] {
+            schedule.now = Nanos::from_micros(micros * 3);
+            let date = start + Duration::from_micros(1_000_000 * micros + 700);
+            schedule.set_date(date);
+            for later in [0, 299, 300, 301, 1_300] {
+                let at = Nanos(schedule.now.0 + later * 1_000);
+                let expected = (date + Duration::from_micros(later)).as_millis();
+                assert_eq!(u128::from(schedule.date_at(at).0), expected, "{micros} {later}");
+            }
+        }
     }
 
     #[test]

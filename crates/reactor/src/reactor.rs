@@ -3,10 +3,11 @@ use crate::driver::Driver;
 use crate::fellows::Fellow;
 use crate::lateness::Lateness;
 use base::Nanos;
-use clock::{LocalFuture, Schedule, TaskId, TraceSink, Turn, UnixMillis};
+use clock::{LocalFuture, Schedule, TaskId, TraceSink, Turn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 /// Tasks that began during a turn, with their futures.
 type Spawned = Vec<(TaskId, LocalFuture<'static, ()>)>;
@@ -166,8 +167,11 @@ impl Reactor {
     }
 
     /// See [`Schedule::set_date`].
-    pub(crate) fn set_date(&mut self, date: UnixMillis) {
-        self.schedule.as_mut().expect("a reactor is not run from within itself").set_date(date);
+    pub(crate) fn set_date(&mut self, since_1970: Duration) {
+        self.schedule
+            .as_mut()
+            .expect("a reactor is not run from within itself")
+            .set_date(since_1970);
     }
 
     pub(crate) fn drive<T>(

@@ -5,7 +5,7 @@ use crate::reactor::Reactor;
 use crate::remote::Remote;
 use crate::ring::RingError;
 use base::Nanos;
-use clock::{Turn, UnixMillis};
+use clock::Turn;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,10 +22,9 @@ const SPIN_MAX: Nanos = Nanos::from_micros(200);
 /// Tasks polled in a row before the outside is looked at although there are more.
 const POLLS_MAX: u32 = 64;
 
-/// The date of this machine.
-fn today() -> UnixMillis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+/// The date of this machine, as the time since the beginning of 1970.
+fn today() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 impl Reactor {
@@ -51,8 +50,9 @@ impl Reactor {
             }
         };
         assert!(driver.remote().is(remote), "a reactor is served under one remote");
-        self.set_date(today());
         let brake = self.set_wall();
+        // After the wall: the date is not behind what hosts have read.
+        self.set_date(today());
         let mut slot = Some(driver);
         let mut lateness = Lateness::new();
         let output = {

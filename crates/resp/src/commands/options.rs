@@ -81,7 +81,7 @@ fn unit(call: &Call<'_>, at: usize) -> Option<Unit> {
 
 /// Milliseconds since 1970.
 pub(super) fn now() -> i64 {
-    i64::try_from(clock::unix_now().0).unwrap_or(i64::MAX)
+    i64::try_from(clock::host_unix_now().0).unwrap_or(i64::MAX)
 }
 
 /// The date of a number of milliseconds since 1970; those before it are that beginning.
