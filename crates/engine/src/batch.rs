@@ -483,6 +483,7 @@ impl Store {
             let bytes = layout.footprint(header_len, record.value.len());
             if record.kind == Kind::Value {
                 state.count_value(extent, record.table, record.key.len(), bytes);
+                state.count_expiring(extent, appended.address, record.table, record.expires);
             } else {
                 state.count_tombstone(extent, bytes);
             }

@@ -189,7 +189,7 @@ impl State {
                 tombstones: extent.tombstones,
                 needless: extent.needless.clone(),
                 needless_bytes: extent.needless_bytes,
-                expires_first: extent.expires_first,
+                expires_first: extent.expires_first.or(extent.expired_first),
                 left: extent.left.iter().copied().collect(),
             };
             if let Some(copying) = self.copying {

@@ -489,7 +489,10 @@ impl Store {
             let extent = self.log.page_id(record.address).extent;
             self.note_left(record);
             let key_len = header.key.as_bytes().len();
-            self.log.state().uncount_value(extent, header.table, key_len, record.footprint);
+            let mut state = self.log.state();
+            state.uncount_value(extent, header.table, key_len, record.footprint);
+            state.uncount_expiring(extent, record.address, header.table, header.expires);
+            drop(state);
             let dropped = key_len as u64 + u64::from(header.value_len);
             self.counters.count_dropped_bytes(dropped);
         }
@@ -522,6 +525,8 @@ impl Store {
             let key_len = header.key.as_bytes().len();
             state.uncount_value(victim, header.table, key_len, record.footprint);
             state.count_value(to, header.table, key_len, footprint);
+            state.uncount_expiring(victim, record.address, header.table, header.expires);
+            state.count_expiring(to, copy.address, header.table, header.expires);
         } else {
             // If the store that was here before it fails, the original is the newest again.
             self.note_left_out(copy.address);

@@ -117,6 +117,12 @@ pub(crate) struct Extent {
     /// Its records that may have to be taken back.
     #[serde(skip)]
     pub(crate) revocable: u32,
+    /// Its values that expire are counted up to this address; without one, not at all.
+    #[serde(skip)]
+    pub(crate) expiring_until: Option<Address>,
+    /// What `expires_first` was when it was last taken for cleaning, which may have left values.
+    #[serde(skip)]
+    pub(crate) expired_first: Option<UnixMillis>,
     /// Headers of its records that were not in memory and were read one by one, or 255 for more.
     #[serde(skip)]
     pub(crate) headers_read: u8,
@@ -142,6 +148,8 @@ impl Extent {
             listing: None,
             has_lost: false,
             revocable: 0,
+            expiring_until: Some(Address::MAX),
+            expired_first: None,
             headers_read: 0,
             needless_bytes: 0,
         }

@@ -2,6 +2,7 @@
 //! writes it, `clean` takes it back.
 
 use crate::address::{Address, PageNumber};
+use crate::expiring::Expiring;
 use crate::extent::{Extent, Extents, Live};
 use crate::headers::Headers;
 use crate::key_space::TableId;
@@ -55,6 +56,8 @@ pub(crate) struct State {
     pub(crate) cleaning_since: Sequence,
     /// Live values of all tables.
     pub(crate) values: Live,
+    /// Those of them that expire.
+    pub(crate) expiring: Expiring,
     /// All tombstones, and the footprints of those that are known to be needless.
     pub(crate) tombstones: Live,
     pub(crate) needless_bytes: u64,
@@ -289,6 +292,7 @@ impl State {
             let dead = extent.drop_table(table);
             self.values.remove_all(dead);
         }
+        self.expiring.forget_table(table);
     }
 
     /// Takes `victim` for cleaning. Extents that the cleaner opens from here on count as opened
@@ -296,7 +300,7 @@ impl State {
     pub(crate) fn begin_cleaning(&mut self, victim: ExtentId) {
         let extent = self.extents.get(victim);
         extent.victim = true;
-        extent.expires_first = None;
+        extent.expired_first = extent.expires_first.take().or(extent.expired_first);
         self.sequence.0 += 1;
         self.cleaning_since = self.sequence;
         let open = self.frontiers[Stream::Gc as usize].as_ref();
@@ -384,6 +388,7 @@ impl Log {
             batches: Vec::new(),
             cleaning_since: sequence,
             values: Live::default(),
+            expiring: Expiring::default(),
             tombstones: Live::default(),
             needless_bytes: 0,
             joining: 0,

@@ -461,6 +461,7 @@ impl Store {
             let footprint = self.log.layout.footprint(known.len(), known.value_len);
             let key_len = known.key.as_bytes().len();
             state.uncount_value(from, header.table, key_len, footprint);
+            state.uncount_expiring(from, at, header.table, known.expires);
         }
         drop(state);
         self.count_entry(record);
@@ -481,6 +482,7 @@ impl Store {
         if header.kind.is_value() {
             let key_len = header.key.as_bytes().len();
             state.count_value(extent, header.table, key_len, record.footprint);
+            state.count_expiring(extent, record.address, header.table, header.expires);
         }
         if header.kind == Kind::Tombstone {
             state.deleting.insert(record.address, (header.table, header.key.clone()));

@@ -118,11 +118,15 @@ impl Store {
         let mut state = self.log.state();
         if let Some(FailedValue { len, expires }) = value {
             let bytes = layout.footprint(header_len(key_len, expires), len);
-            state.uncount_value(self.log.page_id(at).extent, table, key_len, bytes);
+            let extent = self.log.page_id(at).extent;
+            state.uncount_value(extent, table, key_len, bytes);
+            state.uncount_expiring(extent, at, table, expires);
         }
         if let Some(found) = before.filter(|found| found.is_value()) {
             let bytes = layout.footprint(found.header.len(), found.header.value_len);
-            state.count_value(self.log.page_id(found.address).extent, table, key_len, bytes);
+            let extent = self.log.page_id(found.address).extent;
+            state.count_value(extent, table, key_len, bytes);
+            state.count_expiring(extent, found.address, table, found.header.expires);
         }
     }
 

@@ -101,12 +101,15 @@ impl Store {
         Ok(Walked { keys: next.into_iter().map(|(_, key)| key).collect(), last })
     }
 
-    /// Live values of a key space, those that have expired and were not cleaned away among them.
+    /// Live values of a key space. One that has expired counts for up to 0.1 seconds; see
+    /// [`Self::expiring_in`].
     pub fn key_count(&self, space: KeySpaceId) -> Result<u64, Error> {
-        self.live_in(space).map(|live| live.records)
+        let (live, expiring) = (self.live_in(space)?, self.expiring_in(space)?);
+        Ok(live.records.saturating_sub(expiring.expired))
     }
 
-    /// The same, with their bytes, and how many have long keys.
+    /// Live values of a key space, with their bytes, and how many have long keys. Those that have
+    /// expired are among them until they are cleaned away.
     pub fn live_in(&self, space: KeySpaceId) -> Result<Live, Error> {
         let table = self.table(space)?;
         let state = self.log.state();

@@ -55,6 +55,9 @@ impl Door {
     /// limits, until the door is [closed](Self::close).
     pub async fn tend(&self) {
         self.is_tended.store(true, Ordering::SeqCst);
+        while !self.is_closed() && self.store().count_expiring().await {
+            self.sweep();
+        }
         while !self.is_closed() {
             self.sweep();
             while let Some(id) = self.upkeep().next_due() {

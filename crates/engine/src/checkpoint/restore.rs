@@ -114,6 +114,7 @@ impl Store {
             extent.needless.clone_from(&image.needless);
             extent.needless_bytes = image.needless_bytes;
             extent.expires_first = image.expires_first;
+            extent.expiring_until = None;
             extent.left = image.left.iter().copied().collect();
             let needless = extent.needless_bytes;
             state.needless_bytes += needless;

@@ -3,11 +3,12 @@ use crate::rig::{
     SPACES, beside, check_counts, churn, content, delete, fill_and_clear, format, found, key, put,
     reopen, rest, shape, store_one, value,
 };
-use base::{Buf, Nanos};
+use base::{Buf, Nanos, Rng};
 use clock::{Stage, UnixMillis, set_unix_now, unix_now};
 use engine::{Ack, BatchOp, BatchWrite, Condition, Error, KeySpaceId, Store, Write};
 use media::Shape;
 use reactor::Reactor;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const SMALL: Shape = shape(1_024, 64);
@@ -231,4 +232,85 @@ fn a_store_full_of_what_has_expired_takes_as_much_again() {
             assert_eq!(found(&store, SPACES[0], number).await, None);
         }
     });
+}
+
+/// Dates of keys by number: what [`Store::expiring_in`] and [`Store::key_count`] count.
+type Dates = BTreeMap<u64, Option<UnixMillis>>;
+
+fn check_dates(store: &Store, dates: &Dates, what: &str) {
+    let count = |is: &dyn Fn(&UnixMillis) -> bool| {
+        dates.values().flatten().filter(|date| is(date)).count() as u64
+    };
+    // What has expired counts until the next tenth of a second, unless it is cleaned away.
+    let least = count(&|date| *date > unix_now());
+    let most = count(&|date| date.0.div_ceil(100) > unix_now().0 / 100);
+    let never = dates.values().filter(|date| date.is_none()).count() as u64;
+    let counted = store.expiring_in(SPACES[0]).expect("it is there");
+    assert!((least..=most).contains(&counted.waiting), "{what}: {counted:?}, {least} to {most}");
+    assert_eq!(store.key_count(SPACES[0]), Ok(never + counted.waiting), "{what}: {counted:?}");
+}
+
+/// Stores, deletes and lets keys expire, among them some twice.
+async fn change_dates(store: &Arc<Store>, rng: &mut Rng, dates: &mut Dates) {
+    for _ in 0..200 {
+        let number = rng.below(60);
+        match rng.below(5) {
+            0 => {
+                let deleted = store.delete(SPACES[0], &key(number), store.announce()).await;
+                let is_over =
+                    |date: Option<UnixMillis>| date.is_some_and(|date| date <= unix_now());
+                let is_there = dates.get(&number).is_some_and(|date| !is_over(*date));
+                assert_eq!(deleted.is_ok(), is_there);
+                // What has expired stays until it is cleaned.
+                if is_there {
+                    dates.remove(&number);
+                }
+            }
+            1 => {
+                store_one(store, SPACES[0], number, &value(200, number)).await;
+                dates.insert(number, None);
+            }
+            _ => {
+                let millis = 1 + rng.below(3_000);
+                dates.insert(number, Some(UnixMillis(unix_now().0 + millis)));
+                store_for(store, number, &value(200, number), millis).await;
+            }
+        }
+        pass(rng.below(40)).await;
+        check_dates(store, dates, "while they change");
+    }
+}
+
+#[test]
+fn keys_that_have_expired_are_not_counted() {
+    for seed in 0..6 {
+        let medium = Arc::new(Wary::new(SMALL));
+        let (mut rng, mut dates) = (Rng::new(seed), Dates::new());
+        let date = Reactor::new(None).run(async {
+            let store = format(&medium, Ack::Program).await;
+            change_dates(&store, &mut rng, &mut dates).await;
+            churn(&store, &medium, 8).await;
+            check_dates(&store, &dates, "cleaned");
+            if seed % 2 == 0 {
+                store.checkpoint().await.expect("there is room");
+            }
+            change_dates(&store, &mut rng, &mut dates).await;
+            store.flush().await.expect("nothing fails");
+            unix_now()
+        });
+        Reactor::new(None).run(async {
+            set_unix_now(date);
+            let (store, medium) = reopen(&medium).await;
+            while store.count_expiring().await {}
+            check_dates(&store, &dates, "opened");
+            assert_eq!(store.expired_since_opening(), 0, "what had expired before");
+            change_dates(&store, &mut rng, &mut dates).await;
+            churn(&store, &medium, 8).await;
+            check_dates(&store, &dates, "cleaned again");
+            assert!(store.expired_since_opening() > 0);
+            store.delete_key_space(SPACES[0]).await.expect("it is there");
+            store.create_key_space(SPACES[0]).await.expect("there is room");
+            check_dates(&store, &Dates::new(), "deleted");
+        });
+    }
 }
