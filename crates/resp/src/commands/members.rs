@@ -91,9 +91,6 @@ pub(super) async fn random(
     part: impl Fn(&Entry) -> Option<(Buf, Part)>,
 ) -> Outcome {
     let args = call.request.len();
-    if args > 4 || args == 4 && !call.is_word(3, word) {
-        return Err(Failure::SYNTAX);
-    }
     let count = if args > 2 { Some(call.integer(2)?) } else { None };
     if count == Some(i64::MIN) {
         let least = -i64::MAX;
@@ -101,7 +98,11 @@ pub(super) async fn random(
             format!("ERR value is out of range, value must between {least} and {}", i64::MAX);
         return Err(Failure::told(text));
     }
-    if count.is_some_and(|count| count < -REPEATED_MAX) {
+    if args > 4 || args == 4 && !call.is_word(3, word) {
+        return Err(Failure::SYNTAX);
+    }
+    let is_too_great = |count: i64| args == 4 && count > i64::MAX / 2;
+    if count.is_some_and(|count| count < -REPEATED_MAX || is_too_great(count)) {
         return Err(Failure::told("ERR value is out of range"));
     }
     let key = call.key(1)?;

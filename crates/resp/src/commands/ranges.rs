@@ -132,7 +132,12 @@ impl Range {
 fn bound(call: &Call<'_>, at: usize) -> Result<Bound, Failure> {
     let text = call.request.arg(at);
     let (text, is_open) = text.strip_prefix(b"(").map_or((text, false), |rest| (rest, true));
-    let score = parse_bound(text).ok_or_else(|| Failure::told("ERR min or max is not a float"))?;
+    let score = match text.trim_ascii_start() {
+        // Redis reads a bound with strtod: nothing is 0, and blanks ahead do not count.
+        [] if text.is_empty() => Some(0.0),
+        number => parse_bound(number),
+    };
+    let score = score.ok_or_else(|| Failure::told("ERR min or max is not a float"))?;
     Ok(Bound { score, is_open })
 }
 
