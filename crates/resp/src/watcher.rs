@@ -136,7 +136,9 @@ impl Door {
     ) {
         let (watcher, at) = (self.watcher(), clock::unix_now().0 / 1_000);
         let parameters = watcher.parameters();
-        if parameters.slower_than().is_some_and(|least| took >= least) {
+        // EXEC is not in the log of Redis: the commands that it does are.
+        let is_logged = number.name() != "exec";
+        if is_logged && parameters.slower_than().is_some_and(|least| took >= least) {
             let clients = self.clients();
             let client = clients.get(&client);
             let (address, name) = client.map_or_else(Default::default, |client| {
