@@ -85,7 +85,7 @@ pub(crate) struct Command {
 }
 
 /// All commands, by families.
-pub(crate) const FAMILIES: [(&str, &[Command]); 19] = [
+pub(crate) const FAMILIES: [(&str, &[Command]); 20] = [
     ("string", strings::COMMANDS),
     ("string", numbers::COMMANDS),
     ("hash", hashes::COMMANDS),
@@ -105,6 +105,7 @@ pub(crate) const FAMILIES: [(&str, &[Command]); 19] = [
     ("server", info::COMMANDS),
     ("server", slow::COMMANDS),
     ("server", formal::SERVER),
+    ("server", formal::TOOLS),
 ];
 
 impl Command {
@@ -151,11 +152,13 @@ impl Command {
         match self.name {
             "acl" => acl::WORDS,
             "client" => client::WORDS,
+            "cluster" => formal::CLUSTER_WORDS,
             "command" => server::COMMAND_WORDS,
             "config" => config::WORDS,
             "function" => formal::FUNCTION_WORDS,
             "latency" => slow::LATENCY_WORDS,
             "memory" => object::MEMORY_WORDS,
+            "module" => formal::MODULE_WORDS,
             "object" => object::OBJECT_WORDS,
             "slowlog" => slow::SLOWLOG_WORDS,
             _ => &[],

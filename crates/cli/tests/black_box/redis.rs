@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::thread::sleep;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A client that asks one thing after the other.
 pub(crate) struct Client(BufReader<TcpStream>);
@@ -148,11 +148,39 @@ fn what_has_expired_is_not_there_again_after_a_restart() {
         let served = Serving::start(words);
         let mut client = Client::of(&served);
         client.says("exists goes fields ends stays", ":1");
+        // What expired before is not counted once the server has read the summaries.
+        let begun = Instant::now();
+        while client.ask(&["dbsize"]).as_deref() != Some(b":1") {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it counts what has expired");
+        }
         let left = client.ask(&["ttl", "stays"]).expect("a number");
         let left = String::from_utf8_lossy(&left[1..]).parse::<u64>().expect("a number");
         assert!((900..1_000).contains(&left), "{left}");
         served.stop();
     }
+}
+
+#[test]
+fn pttl_is_at_most_the_time_that_was_left() {
+    let served = Serving::start(["--device", "mem:64MiB", "--resp", ":0"]);
+    let mut client = Client::of(&served);
+    for _ in 0..300 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later");
+        let date = (since.as_millis() + 10_000).to_string();
+        assert_eq!(client.ask(&["set", "k", "v", "pxat", &date]), Some(b"+OK".to_vec()));
+        let left = client.ask(&["pttl", "k"]).expect("a number");
+        let left = String::from_utf8_lossy(&left[1..]).parse::<u64>().expect("a number");
+        assert!(left <= 10_000, "{left}");
+    }
+    let process = served.process().as_raw_nonzero();
+    let info = String::from_utf8(client.ask(&["info"]).expect("a text")).expect("it is text");
+    assert!(info.contains(&format!("process_id:{process}\r\n")), "{info}");
+    for name in ["used_cpu_sys", "used_cpu_user", "used_memory_rss", "mem_fragmentation_ratio"] {
+        let line = info.lines().find_map(|line| line.strip_prefix(&format!("{name}:")));
+        let figure: f64 = line.expect(name).parse().expect("a number");
+        assert!(figure >= 0.0, "{name}: {figure}");
+    }
+    served.stop();
 }
 
 /// What the stock binding of YCSB sends: a hash for each record, and a sorted set of their names.
@@ -408,8 +436,8 @@ fn help_names_what_there_is() {
     let served = Serving::start(["--device", "mem:64MiB", "--resp", ":0"]);
     let mut client = Client::of(&served);
     let commands = [
-        "acl", "client", "command", "config", "debug", "function", "latency", "memory", "object",
-        "slowlog",
+        "acl", "client", "command", "config", "debug", "function", "latency", "memory", "module",
+        "object", "slowlog",
     ];
     for command in commands {
         let lines = client.ask(&[command, "help"]).expect("there are some");

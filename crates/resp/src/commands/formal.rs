@@ -1,6 +1,6 @@
 //! Commands of clients and tests of Redis for which there is little to do here.
 
-use crate::command::{ADMIN, Call, Command, NO_KEYS, Outcome, WRITE};
+use crate::command::{ADMIN, Call, Command, DANGEROUS, FAST, NO_KEYS, Outcome, WRITE};
 use crate::failure::Failure;
 use crate::number::parse_bound;
 use crate::reply::Reply;
@@ -37,6 +37,59 @@ pub(crate) const SERVER: &[Command] = &[
     },
 ];
 
+pub(crate) const TOOLS: &[Command] = &[
+    Command {
+        name: "cluster",
+        arity: -2,
+        flags: 0,
+        keys: NO_KEYS,
+        summary: "Tell that the server is not of a cluster",
+        run: |_| Box::pin(ready(Err(Failure::told(NO_CLUSTER)))),
+    },
+    Command {
+        name: "role",
+        arity: 1,
+        flags: FAST | DANGEROUS,
+        keys: NO_KEYS,
+        summary: "Tell that the server is a master without replicas",
+        run: |_| Box::pin(ready(Ok(role()))),
+    },
+    Command {
+        name: "lastsave",
+        arity: 1,
+        flags: FAST | DANGEROUS,
+        keys: NO_KEYS,
+        summary: "Tell the time, since what is stored is saved",
+        run: |_| Box::pin(ready(Ok(lastsave()))),
+    },
+    Command {
+        name: "module",
+        arity: -2,
+        flags: ADMIN,
+        keys: NO_KEYS,
+        summary: "Tell that there are no modules",
+        run: |mut call| Box::pin(ready(Ok(module(&mut call)))),
+    },
+];
+
+const NO_CLUSTER: &str = "ERR This instance has cluster support disabled";
+
+/// All of them are answered alike.
+pub(crate) const CLUSTER_WORDS: Words = &[
+    word("countkeysinslot", 3, "slot", "Is refused: there is no cluster"),
+    word("getkeysinslot", 4, "slot count", "Is refused: there is no cluster"),
+    word("info", 2, "", "Is refused: there is no cluster"),
+    word("keyslot", 3, "key", "Is refused: there is no cluster"),
+    word("links", 2, "", "Is refused: there is no cluster"),
+    word("myid", 2, "", "Is refused: there is no cluster"),
+    word("nodes", 2, "", "Is refused: there is no cluster"),
+    word("shards", 2, "", "Is refused: there is no cluster"),
+    word("slots", 2, "", "Is refused: there is no cluster"),
+    HELP,
+];
+
+pub(crate) const MODULE_WORDS: Words = &[word("list", 2, "", "Return an empty list"), HELP];
+
 pub(crate) const FUNCTION_WORDS: Words =
     &[word("flush", -2, "[ASYNC|SYNC]", "Forget all functions, of which there are none"), HELP];
 
@@ -49,6 +102,19 @@ const DEBUG_WORDS: Words = &[
 
 /// Seconds that a client can have the server wait: a server that ends waits for that.
 const SECONDS_MAX: f64 = 10.0;
+
+fn role() -> Reply {
+    Reply::Array(vec![Reply::text("master"), Reply::Integer(0), Reply::Array(Vec::new())])
+}
+
+fn lastsave() -> Reply {
+    let seconds = clock::host_unix_now().0 / 1_000;
+    Reply::Integer(i64::try_from(seconds).unwrap_or(i64::MAX))
+}
+
+fn module(call: &mut Call<'_>) -> Reply {
+    if call.word() == "help" { call.help() } else { Reply::Array(Vec::new()) }
+}
 
 /// Nobody has copies, so nothing is waited for.
 fn wait(call: &mut Call<'_>) -> Outcome {

@@ -1,8 +1,10 @@
 use crate::command::{
-    APART, Call, Command, DANGEROUS, FAMILIES, FAST, FLAG_NAMES, NO_KEYS, Outcome, READ, WRITE,
+    APART, CATEGORIES, Call, Command, DANGEROUS, FAMILIES, FAST, FLAG_NAMES, NO_KEYS, Outcome,
+    READ, WRITE,
 };
 use crate::door::Door;
 use crate::failure::Failure;
+use crate::glob::matches;
 use crate::hidden;
 use crate::reply::Reply;
 use crate::users::places;
@@ -56,7 +58,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 pub(crate) const COMMAND_WORDS: Words = &[
     word("count", 2, "", "Tell how many commands there are"),
     word("info", -2, "[command ...]", "Tell what clients need to know of commands"),
-    word("list", -2, "", "Tell their names"),
+    word("list", -2, "[FILTERBY MODULE|ACLCAT|PATTERN name]", "Tell names of commands"),
     word("docs", -2, "[command ...]", "Tell what they are for"),
     word("getkeys", -4, "command ...", "Tell which arguments of a command are keys"),
     HELP,
@@ -72,13 +74,41 @@ fn command(call: &mut Call<'_>) -> Outcome {
         "count" => Ok(Reply::count(all().count())),
         "info" if call.request.len() == 2 => Ok(Reply::Array(all().map(facts).collect())),
         "info" => Ok(Reply::Array(named().map(|one| one.map_or(Reply::Null, facts)).collect())),
-        "list" if call.request.len() > 2 => Err(Failure::SYNTAX),
-        "list" => Ok(Reply::Set(all().map(|command| Reply::text(command.name)).collect())),
+        "list" => list(call),
         "getkeys" => getkeys(call),
         "help" => Ok(call.help()),
         _ if call.request.len() == 2 => Ok(Reply::Map(all().map(docs).collect())),
         _ => Ok(Reply::Map(named().flatten().map(docs).collect())),
     }
+}
+
+/// Names of commands, and of commands with a word that says what is to be done: `client|list`.
+fn list(call: &Call<'_>) -> Outcome {
+    type IsWanted<'a> = Box<dyn Fn(&Command, &str) -> bool + 'a>;
+    let arg = || call.request.arg(4);
+    let is_wanted: IsWanted<'_> = match call.request.len() {
+        2 => Box::new(|_, _| true),
+        5 if !call.is_word(2, "filterby") => return Err(Failure::SYNTAX),
+        5 if call.is_word(3, "module") => Box::new(|_, _| false),
+        5 if call.is_word(3, "aclcat") => {
+            let asked = arg().to_ascii_lowercase();
+            let known = CATEGORIES.iter().find(|name| name.as_bytes() == asked);
+            Box::new(move |command, _| known.is_some_and(|category| command.is_of(category)))
+        }
+        5 if call.is_word(3, "pattern") => {
+            let pattern = arg().to_ascii_lowercase();
+            Box::new(move |_, name| matches(&pattern, name.as_bytes()))
+        }
+        _ => return Err(Failure::SYNTAX),
+    };
+    let mut names = Vec::new();
+    for command in FAMILIES.iter().flat_map(|(_, commands)| commands.iter()) {
+        let words = command.words().iter().map(|word| format!("{}|{}", command.name, word.name));
+        let all = [command.name.to_owned()].into_iter().chain(words);
+        names.extend(all.filter(|name| is_wanted(command, name)).map(Reply::text));
+    }
+    // As Redis: what is filtered is no set.
+    Ok(if call.request.len() == 2 { Reply::Set(names) } else { Reply::Array(names) })
 }
 
 /// Which arguments of the command that stands behind are keys.
@@ -131,6 +161,18 @@ pub(super) fn keys_of(door: &Door, strings: KeySpaceId) -> Result<u64, Failure> 
     Ok(count(door, strings)? + count(door, hidden::roots(strings))?)
 }
 
+/// Strings and collections of a database that expire and have not.
+pub(super) fn expires_of(door: &Door, strings: KeySpaceId) -> Result<u64, Failure> {
+    let mut expires = 0;
+    for space in [strings, hidden::roots(strings)] {
+        match door.store().expiring_in(space) {
+            Err(Error::NoKeySpace) => {}
+            counted => expires += counted?.waiting,
+        }
+    }
+    Ok(expires)
+}
+
 pub(super) fn count(door: &Door, space: KeySpaceId) -> Result<u64, Failure> {
     match door.store().key_count(space) {
         Err(Error::NoKeySpace) => Ok(0),
@@ -139,7 +181,7 @@ pub(super) fn count(door: &Door, space: KeySpaceId) -> Result<u64, Failure> {
 }
 
 fn time() -> Reply {
-    let millis = clock::unix_now().0;
+    let millis = clock::host_unix_now().0;
     let part = |number: u64| Reply::text(number.to_string());
     let micros = millis % 1_000 * 1_000 + clock::now().0 / 1_000 % 1_000;
     Reply::Array(vec![part(millis / 1_000), part(micros)])
