@@ -23,6 +23,7 @@ mod kept;
 mod metrics;
 mod pace;
 mod places;
+mod process;
 mod reactors;
 mod report;
 mod resp;

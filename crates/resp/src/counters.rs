@@ -11,6 +11,8 @@ pub struct Counters {
     refused: Counter,
     query_overruns: Counter,
     output_overruns: Counter,
+    keyspace_hits: Counter,
+    keyspace_misses: Counter,
 }
 
 /// What can be counted anew, and still only grows for others.
@@ -113,6 +115,24 @@ impl Counters {
         self.output_overruns.get()
     }
 
+    /// Keys that commands have looked for to read them, and found.
+    pub(crate) fn keyspace_hits(&self) -> u64 {
+        self.keyspace_hits.get()
+    }
+
+    /// The same of keys that did not exist.
+    pub(crate) fn keyspace_misses(&self) -> u64 {
+        self.keyspace_misses.get()
+    }
+
+    pub(crate) fn count_lookup(&self, is_found: bool) {
+        self.count_lookups(is_found, 1);
+    }
+
+    pub(crate) fn count_lookups(&self, are_found: bool, count: u64) {
+        if are_found { &self.keyspace_hits } else { &self.keyspace_misses }.add(count);
+    }
+
     /// Counts a connection for which there was no place.
     pub fn count_refused(&self) {
         self.refused.add(1);
@@ -150,7 +170,8 @@ impl Counters {
     pub(crate) fn reset(&self) {
         let all = [&self.commands, &self.connections, &self.read_bytes, &self.written_bytes];
         let limits = [&self.refused, &self.query_overruns, &self.output_overruns];
-        all.into_iter().chain(limits).for_each(Counter::reset);
+        let lookups = [&self.keyspace_hits, &self.keyspace_misses];
+        all.into_iter().chain(limits).chain(lookups).for_each(Counter::reset);
     }
 }
 

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How a door is to work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How many databases clients can select: at most 16,382.
     pub databases: u16,
@@ -34,8 +34,23 @@ pub struct Settings {
     pub read_bytes_max: usize,
     /// How long a client may take to read what is left when its connection ends.
     pub patience: Nanos,
+    /// Reads what the machine says of the server's process.
+    pub process: Option<fn() -> Option<Process>>,
     /// Decides which key is a random one.
     pub seed: u64,
+}
+
+/// What the machine says of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub id: u32,
+    /// Processor time that it took itself.
+    pub user: Nanos,
+    /// Processor time that the system took for it.
+    pub system: Nanos,
+    /// Bytes of its memory that are resident.
+    pub resident_bytes: u64,
 }
 
 impl Default for Settings {
@@ -48,6 +63,7 @@ impl Default for Settings {
             output_bytes_max: 16 << 20,
             read_bytes_max: 64 << 20,
             patience: Nanos(10_000_000_000),
+            process: None,
             seed: 1,
         }
     }
@@ -154,6 +170,10 @@ impl Door {
 
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    pub(crate) fn process(&self) -> Option<Process> {
+        self.settings.process.and_then(|read| read())
     }
 
     pub(crate) fn users(&self) -> &Users {

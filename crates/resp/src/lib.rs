@@ -79,7 +79,7 @@ mod word;
 pub use census::ClientCensus;
 pub use client_limits::ClientLimits;
 pub use counters::{Counters, Totals};
-pub use door::{Door, Settings};
+pub use door::{Door, Process, Settings};
 pub use hidden::is_internal;
 pub use inbox::{Inbox, Limits, ProtocolError, Read};
 pub use outbox::{Outbox, Sent};

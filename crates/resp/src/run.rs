@@ -268,6 +268,9 @@ impl Caller {
     fn tell(&self, step: &Step, took: Nanos, reply: &Reply) {
         let watcher = self.door.watcher();
         let number = watcher.plain[usize::from(step.store.is_some())];
+        if step.store.is_none() {
+            self.door.counters().count_lookups(!matches!(reply, Reply::Null), step.times.into());
+        }
         let value = step.store.as_ref().map(|(value, _)| value.bytes().unwrap_or_default());
         self.door.watch(self.client, number, took, reply, || {
             let args = [number.name().as_bytes(), step.key.as_bytes()].into_iter().chain(value);

@@ -6,7 +6,7 @@
 //! both are.
 
 use crate::collection::{Collection, Kind};
-use crate::command::Call;
+use crate::command::{Call, READ};
 use crate::failure::Failure;
 use crate::hidden;
 use crate::transaction::{Facts, Held, Transaction};
@@ -30,10 +30,12 @@ impl Call<'_> {
     /// Length and date of the string that `key` holds.
     pub(crate) async fn string_facts(&mut self, key: &Key) -> Result<Option<Facts>, Failure> {
         let space = self.space();
-        if let Some(facts) = self.transaction.look(space, key).await? {
-            return Ok(Some(facts));
-        }
-        refuse_collection(self.transaction, space, key).await.map(|()| None)
+        let found = match self.transaction.look(space, key).await? {
+            None => refuse_collection(self.transaction, space, key).await.map(|()| None),
+            facts => Ok(facts),
+        };
+        self.count_lookup(!matches!(found, Ok(None)));
+        found
     }
 
     /// Stores a string, whatever `key` holds.
@@ -53,19 +55,29 @@ impl Call<'_> {
         key: &Key,
     ) -> Result<Option<Collection>, Failure> {
         let space = self.space();
-        match Collection::open(self.transaction, space, key).await? {
-            Some(found) if found.kind == kind => return Ok(Some(found)),
-            Some(_) => return Err(Failure::WRONG_TYPE),
-            None => {}
+        let found = match Collection::open(self.transaction, space, key).await? {
+            Some(found) if found.kind == kind => Ok(Some(found)),
+            Some(_) => Err(Failure::WRONG_TYPE),
+            None if self.transaction.look(space, key).await?.is_some() => Err(Failure::WRONG_TYPE),
+            None => Ok(None),
+        };
+        self.count_lookup(!matches!(found, Ok(None)));
+        found
+    }
+
+    /// Counts whether a command that reads has found its key.
+    fn count_lookup(&self, is_found: bool) {
+        if self.command.is(READ) {
+            self.door.counters().count_lookup(is_found);
         }
-        let string = self.transaction.look(space, key).await?;
-        if string.is_some() { Err(Failure::WRONG_TYPE) } else { Ok(None) }
     }
 
     /// When what `key` holds expires, if it holds anything.
     pub(crate) async fn date(&mut self, key: &Key) -> Result<Option<Option<UnixMillis>>, Failure> {
         let space = self.space();
-        date(self.transaction, space, key).await
+        let found = date(self.transaction, space, key).await?;
+        self.count_lookup(found.is_some());
+        Ok(found)
     }
 }
 

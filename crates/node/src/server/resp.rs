@@ -70,6 +70,7 @@ impl RespGate {
             let settings = Settings {
                 clients: ClientLimits { clients, ..served.limits },
                 durability: devices[device].served.durability(),
+                process: Some(super::process::read),
                 ..Settings::default()
             };
             Ok(Self { device, plain, tls, users, settings, places: places.clone() })

@@ -1,11 +1,12 @@
 use super::connection::REDIS_VERSION;
-use super::server::keys_of;
+use super::server::{expires_of, keys_of};
 use crate::command::{Call, Command, DANGEROUS, NO_KEYS, Outcome};
 use crate::door::Door;
 use crate::failure::Failure;
 use crate::numbering::CommandNumber;
 use crate::reply::Reply;
 use crate::tally::Told;
+use base::Nanos;
 use std::fmt::Write;
 use std::future::ready;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,19 +23,24 @@ pub(crate) const COMMANDS: &[Command] = &[Command {
 /// A section: its name, whether it is told to who does not ask for it, and its lines.
 type Section = (&'static str, bool, fn(&Door) -> Result<String, Failure>);
 
-const SECTIONS: [Section; 11] = [
+const SECTIONS: [Section; 13] = [
     ("Server", true, |door| Ok(server(door))),
     ("Clients", true, |door| Ok(clients(door))),
     ("Memory", true, |door| Ok(memory(door))),
     ("Persistence", true, |door| Ok(persistence(door))),
     ("Stats", true, |door| Ok(stats(door))),
-    ("Replication", true, |_| Ok("role:master\r\nconnected_slaves:0\r\n".to_owned())),
+    ("Replication", true, |_| Ok(REPLICATION.to_owned())),
+    ("CPU", true, |door| Ok(cpu(door))),
+    ("Modules", true, |_| Ok(String::new())),
     ("Commandstats", false, |door| Ok(commands(door))),
     ("Errorstats", true, |door| Ok(errors(door))),
     ("Latencystats", false, |door| Ok(latencies(door))),
     ("Cluster", true, |_| Ok("cluster_enabled:0\r\n".to_owned())),
     ("Keyspace", true, keyspace),
 ];
+
+/// There are no replicas.
+const REPLICATION: &str = "role:master\r\nconnected_slaves:0\r\nmaster_repl_offset:0\r\n";
 
 fn info(call: &mut Call<'_>) -> Outcome {
     let is_asked = |name: &str| {
@@ -55,10 +61,12 @@ fn info(call: &mut Call<'_>) -> Outcome {
 fn server(door: &Door) -> String {
     let up = clock::now().0.saturating_sub(door.started().0) / 1_000_000_000;
     let version = env!("CARGO_PKG_VERSION");
-    let micros = clock::unix_now().0 * 1_000;
+    let micros = clock::host_unix_now().0 * 1_000;
+    let process = door.process().map(|process| format!("process_id:{}\r\n", process.id));
+    let process = process.unwrap_or_default();
     format!(
         "redis_version:{REDIS_VERSION}\r\nredis_mode:standalone\r\nkvasir_version:{version}\r\n\
-         arch_bits:64\r\nserver_time_usec:{micros}\r\nuptime_in_seconds:{up}\r\n\
+         arch_bits:64\r\n{process}server_time_usec:{micros}\r\nuptime_in_seconds:{up}\r\n\
          uptime_in_days:{}\r\n",
         up / 86_400
     )
@@ -75,7 +83,8 @@ fn clients(door: &Door) -> String {
     );
     format!(
         "connected_clients:{}\r\nmaxclients:{}\r\nclient_recent_max_input_buffer:{input}\r\n\
-         client_recent_max_output_buffer:{output}\r\nblocked_clients:0\r\ntracking_clients:0\r\n",
+         client_recent_max_output_buffer:{output}\r\nblocked_clients:0\r\ntracking_clients:0\r\n\
+         cluster_connections:0\r\n",
         clients.len(),
         door.parameters().clients_max(),
     )
@@ -86,11 +95,42 @@ fn memory(door: &Door) -> String {
     let (live, capacity) = (door.store().live_pairs().bytes, door.store().capacity_bytes());
     let of_clients: usize = door.clients().values().map(crate::door::Client::held_bytes).sum();
     let used = usage.index_bytes + cache.bytes + of_clients as u64;
+    let resident = door.process().map(|process| process.resident_bytes).map(|bytes| {
+        let (whole, rest) = hundredths(bytes, used);
+        format!(
+            "used_memory_rss:{bytes}\r\nused_memory_rss_human:{}\r\n\
+             mem_fragmentation_ratio:{whole}.{rest:02}\r\n",
+            human(bytes)
+        )
+    });
     format!(
-        "used_memory:{used}\r\nmem_clients_normal:{of_clients}\r\nmaxmemory:0\r\n\
-         maxmemory_policy:noeviction\r\nindex_bytes:{}\r\nindex_entries:{}\r\n\
+        "used_memory:{used}\r\nused_memory_human:{}\r\n{}\
+         mem_clients_normal:{of_clients}\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\nindex_bytes:{}\r\nindex_entries:{}\r\n\
          value_bytes:{live}\r\ncapacity_bytes:{capacity}\r\ncache_bytes:{}\r\n",
-        usage.index_bytes, usage.index_entries, cache.bytes
+        human(used),
+        resident.unwrap_or_default(),
+        usage.index_bytes,
+        usage.index_entries,
+        cache.bytes
+    )
+}
+
+/// A quotient in whole numbers and hundredths.
+fn hundredths(dividend: u64, divisor: u64) -> (u64, u64) {
+    let hundredths = dividend.saturating_mul(100) / divisor.max(1);
+    (hundredths / 100, hundredths % 100)
+}
+
+/// A number of bytes for people, as Redis writes it: 1.50K.
+fn human(bytes: u64) -> String {
+    let units = [("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)];
+    let unit = units.into_iter().find(|(_, unit)| bytes >= *unit);
+    unit.map_or_else(
+        || format!("{bytes}B"),
+        |(name, unit)| {
+            let (whole, rest) = hundredths(bytes, unit);
+            format!("{whole}.{rest:02}{name}")
+        },
     )
 }
 
@@ -99,8 +139,26 @@ fn persistence(door: &Door) -> String {
     let durability = door.settings().durability;
     format!(
         "loading:0\r\nrdb_bgsave_in_progress:0\r\naof_enabled:0\r\naof_rewrite_in_progress:0\r\n\
-         durability:{durability}\r\n"
+         rdb_last_save_time:{}\r\nrdb_last_bgsave_status:ok\r\naof_last_write_status:ok\r\n\
+         durability:{durability}\r\n",
+        clock::host_unix_now().0 / 1_000
     )
+}
+
+/// Of the children of Redis there are none here.
+fn cpu(door: &Door) -> String {
+    let Some(process) = door.process() else { return String::new() };
+    let mut lines = String::new();
+    for (name, time) in [
+        ("sys", process.system),
+        ("user", process.user),
+        ("sys_children", Nanos(0)),
+        ("user_children", Nanos(0)),
+    ] {
+        let (seconds, micros) = (time.0 / 1_000_000_000, time.0 / 1_000 % 1_000_000);
+        line(&mut lines, format_args!("used_cpu_{name}:{seconds}.{micros:06}"));
+    }
+    lines
 }
 
 fn stats(door: &Door) -> String {
@@ -117,6 +175,13 @@ fn stats(door: &Door) -> String {
         ("rejected_connections", counters.refused()),
         ("client_query_buffer_limit_disconnections", counters.query_overruns()),
         ("client_output_buffer_limit_disconnections", counters.output_overruns()),
+        ("expired_keys", door.store().expired_since_opening()),
+        ("evicted_keys", 0),
+        ("keyspace_hits", counters.keyspace_hits()),
+        ("keyspace_misses", counters.keyspace_misses()),
+        ("pubsub_channels", 0),
+        ("pubsub_patterns", 0),
+        ("latest_fork_usec", 0),
         ("total_error_replies", errors),
         ("copied_value_bytes", counters.copied_bytes()),
         ("cache_hits", cache.hits),
@@ -126,8 +191,7 @@ fn stats(door: &Door) -> String {
         line(&mut lines, format_args!("{name}:{figure}"));
     }
     for (name, rate) in [("input", read), ("output", written)] {
-        let hundredths = rate * 100 / 1_024;
-        let (whole, rest) = (hundredths / 100, hundredths % 100);
+        let (whole, rest) = hundredths(rate, 1_024);
         line(&mut lines, format_args!("instantaneous_{name}_kbps:{whole}.{rest:02}"));
     }
     lines
@@ -147,8 +211,7 @@ fn told(door: &Door) -> impl Iterator<Item = (&'static str, Told)> {
 fn commands(door: &Door) -> String {
     let mut lines = String::new();
     for (name, Told { calls, micros, failed, rejected, .. }) in told(door) {
-        let hundredths = micros * 100 / calls.max(1);
-        let (whole, rest) = (hundredths / 100, hundredths % 100);
+        let (whole, rest) = hundredths(micros, calls);
         line(
             &mut lines,
             format_args!(
@@ -184,7 +247,9 @@ fn keyspace(door: &Door) -> Result<String, Failure> {
     for database in 0..door.settings().databases {
         let keys = keys_of(door, Door::space(database))?;
         if keys > 0 {
-            line(&mut lines, format_args!("db{database}:keys={keys},avg_ttl=0"));
+            let expires = expires_of(door, Door::space(database))?;
+            let text = format_args!("db{database}:keys={keys},expires={expires},avg_ttl=0");
+            line(&mut lines, text);
         }
     }
     Ok(lines)

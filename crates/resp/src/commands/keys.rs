@@ -109,9 +109,12 @@ async fn exists(mut call: Call<'_>) -> Outcome {
 async fn kind(call: Call<'_>) -> Outcome {
     let (key, space) = (call.key(1)?, call.space());
     if call.transaction.look(space, &key).await?.is_some() {
+        call.door.counters().count_lookup(true);
         return Ok(Reply::status("string"));
     }
-    Ok(Reply::status(match value(call.transaction, space, &key).await? {
+    let held = value(call.transaction, space, &key).await?;
+    call.door.counters().count_lookup(held.is_some());
+    Ok(Reply::status(match held {
         None => "none",
         Some(Value::String(_)) => "string",
         Some(Value::Collection(collection)) => collection.kind.name(),
@@ -159,9 +162,9 @@ async fn copy(call: Call<'_>) -> Outcome {
     if from == to {
         return Err(Failure::told("ERR source and destination objects are the same"));
     }
-    let Some(held) = value(call.transaction, from.0, &from.1).await? else {
-        return Ok(Reply::flag(false));
-    };
+    let held = value(call.transaction, from.0, &from.1).await?;
+    call.door.counters().count_lookup(held.is_some());
+    let Some(held) = held else { return Ok(Reply::flag(false)) };
     if !replaces && date(call.transaction, to.0, &to.1).await?.is_some() {
         return Ok(Reply::flag(false));
     }
@@ -213,13 +216,8 @@ async fn first_from(
     space: KeySpaceId,
     start: Option<&Key>,
 ) -> Result<Option<Key>, Failure> {
-    let mut first = None;
-    let take = |key: &Key| {
-        first = Some(key.clone());
-        false
-    };
-    match call.door.store().list(space, start, take).await {
-        Ok(()) | Err(Error::NoKeySpace) => Ok(first),
-        Err(error) => Err(error.into()),
+    match call.door.store().key_after(space, start).await {
+        Err(Error::NoKeySpace) => Ok(None),
+        found => Ok(found?),
     }
 }

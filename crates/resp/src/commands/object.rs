@@ -52,7 +52,9 @@ async fn object(call: Call<'_>) -> Outcome {
         return Ok(call.help());
     }
     let (key, space) = (call.key(2)?, call.space());
-    let Some(held) = value(call.transaction, space, &key).await? else { return Ok(Reply::Null) };
+    let held = value(call.transaction, space, &key).await?;
+    call.door.counters().count_lookup(held.is_some());
+    let Some(held) = held else { return Ok(Reply::Null) };
     match call.word() {
         "encoding" => Ok(Reply::text(encoding(&held))),
         "refcount" => Ok(Reply::Integer(1)),

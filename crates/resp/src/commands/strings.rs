@@ -143,7 +143,9 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 async fn value_of(call: &mut Call<'_>, key: &Key) -> Result<Option<Buf>, Failure> {
-    Ok(call.string(key).await?.map(|held| held.value))
+    let found = call.string(key).await;
+    call.door.counters().count_lookup(!matches!(found, Ok(None)));
+    Ok(found?.map(|held| held.value))
 }
 
 fn put(call: &mut Call<'_>, key: &Key, value: Buf, expires: Option<UnixMillis>) {
@@ -224,7 +226,9 @@ async fn getdel(mut call: Call<'_>) -> Outcome {
 async fn getex(mut call: Call<'_>) -> Outcome {
     let options = Options::parse(&call, 2, false)?;
     let (key, space) = (call.key(1)?, call.space());
-    let Some(held) = call.string(&key).await? else { return Ok(Reply::Null) };
+    let found = call.string(&key).await;
+    call.door.counters().count_lookup(!matches!(found, Ok(None)));
+    let Some(held) = found? else { return Ok(Reply::Null) };
     let expires = match options.date {
         Some((unit, at)) => Some(date(&call, unit, at)?),
         None if options.persists => None,
@@ -242,6 +246,7 @@ async fn mget(call: Call<'_>) -> Outcome {
     let (mut values, space) = (Vec::new(), call.space());
     for at in 1..call.request.len() {
         let held = call.transaction.get(space, &call.key(at)?).await?;
+        call.door.counters().count_lookup(held.is_some());
         values.push(Reply::optional(held.map(|held| held.value)));
     }
     Ok(Reply::Array(values))

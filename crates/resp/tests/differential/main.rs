@@ -13,4 +13,5 @@ mod same;
 mod seen;
 mod slow;
 mod together;
+mod tools;
 mod users;
