@@ -8,6 +8,7 @@ mod bench;
 mod demo;
 mod device;
 mod drive;
+mod figure;
 mod kv;
 mod reproduce;
 mod serve;

@@ -1,3 +1,4 @@
+use super::figure::figure_path;
 use crate::number::{parse_count, parse_seconds, parse_time};
 use crate::rig::FillLevel;
 use base::{parse_length, parse_size};
@@ -181,7 +182,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count)]
     pub(crate) seed: u64,
     /// Draw latencies and throughput as an SVG file
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = figure_path())]
     pub(crate) plot: Option<PathBuf>,
     /// Write a timeline for ui.perfetto.dev, 500 bytes an operation
     #[arg(long, value_name = "FILE")]

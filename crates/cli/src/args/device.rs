@@ -1,3 +1,4 @@
+use super::figure::figure_path;
 use clap::Subcommand;
 use std::path::PathBuf;
 
@@ -54,7 +55,7 @@ pub(crate) struct SensitivityArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Draw the largest changes as an SVG file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE.svg", value_parser = figure_path())]
     pub(crate) plot: Option<PathBuf>,
 }
 
@@ -87,7 +88,7 @@ pub(crate) struct CalibrateArgs {
     #[arg(long, value_name = "FILE.toml", requires = "knob")]
     pub(crate) output: Option<PathBuf>,
     /// Draw the points and their simulation as an SVG file
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = figure_path())]
     pub(crate) plot: Option<PathBuf>,
     /// Also show points outside the fitted range, marked
     #[arg(long)]

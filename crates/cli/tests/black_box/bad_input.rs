@@ -100,7 +100,7 @@ fn loads_that_cannot_be_are_refused() {
         ("bench store --distribution latest", "sequential"),
         ("bench store --ops 9 --plot /tmp", "is a directory"),
         ("bench store --ops 9 --trace /dev/stdout", "is also another input or output"),
-        ("bench replay Cargo.toml --plot Cargo.toml", "is also another input or output"),
+        ("bench replay Cargo.toml --trace Cargo.toml", "is also another input or output"),
         ("bench store --plot /tmp/x.svg --trace /tmp/./x.svg", "is also another input or output"),
     ] {
         assert_refused(&words(arguments), sentence);

@@ -129,7 +129,7 @@ fn what_is_wrong_is_said_in_a_sentence() {
     for (arguments, said) in [
         (format!("store --faults {plan}"), "plan.toml line 3: kind "),
         ("store --faults nowhere.toml".to_owned(), "nowhere.toml"),
-        (format!("store --faults {plan} --plot {plan}"), "plan.toml is also another input"),
+        (format!("store --faults {plan} --trace {plan}"), "plan.toml is also another input"),
         (
             format!("replay {plan} --faults {WORN} --trace {WORN}"),
             "worn.toml is also another input",

@@ -83,6 +83,7 @@ fn what_cannot_be_is_refused_in_a_sentence_before_anything_is_measured() {
     for (arguments, reason) in [
         (&["nosuch"][..], "there is no profile \"nosuch\""),
         (&["moke", "--plot", "/nosuch/file.svg"][..], "cannot be written"),
+        (&["moke", "--plot", "file.png"][..], "give a path that ends in .svg"),
         (&[][..], "--help"),
     ] {
         let words = ["device", "sensitivity"].iter().chain(arguments).map(OsStr::new);
