@@ -231,10 +231,11 @@ fn finish(
     cut: Option<&Cut>,
 ) -> Result<Output, Failure> {
     let report = BenchReport::new(args, target, subject, before, measured, cut);
-    if let Some(path) = &args.plot {
-        figure::draw(path, report.title(), report.caption(), &measured.outcome)?;
-    }
+    let undrawn = args
+        .plot
+        .as_ref()
+        .and_then(|path| figure::draw(path, report.title(), report.caption(), &measured.outcome));
     let errors = report.errors();
     let output = if args.json { Output::json(&report) } else { Output::new(report.table()) };
-    Ok(output.with_errors(errors))
+    Ok(output.with_errors(errors).with_errors(measured.untraced.clone()).with_errors(undrawn))
 }

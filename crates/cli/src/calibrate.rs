@@ -49,13 +49,14 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Output, Failure> {
     let mut bar = Progress::new(args.json).bar("simulating", Unit::Count);
     let (report, values) = calibrate(args, &draft, &knobs, (&points, &roles), fitted, &mut bar)?;
     drop(bar);
-    if let (Some(path), Some(fitted)) = (&args.output, &report.fitted) {
-        written::write(path, &draft, &knobs, &values, fitted)?;
-    }
-    if let Some(path) = &args.plot {
-        figure::draw(path, &report)?;
-    }
-    Ok(if args.json { Output::json(&report) } else { Output::new(report.table()) })
+    let unwritten = args
+        .output
+        .as_ref()
+        .zip(report.fitted.as_ref())
+        .and_then(|(path, fitted)| written::write(path, &draft, &knobs, &values, fitted));
+    let undrawn = args.plot.as_ref().and_then(|path| figure::draw(path, &report));
+    let output = if args.json { Output::json(&report) } else { Output::new(report.table()) };
+    Ok(output.with_errors(unwritten).with_errors(undrawn))
 }
 
 fn check_knobs(file: &str, knobs: &[FitKnob], points: &[Point]) -> Result<(), Failure> {

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 #[derive(Debug)]
 pub(crate) struct Output {
     text: String,
+    /// Whether a part of `text` is of no use, as of JSON.
+    is_document: bool,
     /// What the run found to be wrong, as a sentence.
     errors: Option<String>,
 }
@@ -23,13 +25,13 @@ pub(crate) enum Failure {
 impl Output {
     /// `text`, which ends with a new line, for standard output.
     pub(crate) fn new(text: String) -> Self {
-        Self { text, errors: None }
+        Self { text, is_document: false, errors: None }
     }
 
     /// `value` as JSON.
     pub(crate) fn json(value: &impl Serialize) -> Self {
         let text = serde_json::to_string_pretty(value).expect("reports have only names as keys");
-        Self::new(text + "\n")
+        Self { is_document: true, ..Self::new(text + "\n") }
     }
 
     /// `value` as JSON on one line, for a command that prints several objects.
@@ -47,14 +49,13 @@ impl Output {
     pub(crate) fn print(self) -> ExitCode {
         let mut stdout = io::stdout().lock();
         let printed = stdout.write_all(self.text.as_bytes()).and_then(|()| stdout.flush());
-        match printed {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-                return Failure::Broken(format!("cannot write the output: {error}")).print();
-            }
-            // Whoever reads has seen enough.
-            _ => {}
-        }
-        match self.errors {
+        let is_lost = |error: &io::Error| {
+            // A reader of text, as `head`, may have seen enough.
+            self.is_document || error.kind() != ErrorKind::BrokenPipe
+        };
+        let lost = printed.err().filter(is_lost);
+        let lost = lost.map(|error| format!("cannot write the output: {error}"));
+        match self.with_errors(lost).errors {
             None => ExitCode::SUCCESS,
             Some(sentence) => Failure::Broken(sentence).print(),
         }

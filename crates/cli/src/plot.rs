@@ -18,8 +18,11 @@ mod style;
 #[cfg(test)]
 mod tests;
 
+use crate::path::shown;
 use canvas::{BOLD, Canvas, GREY, MARGIN, WIDTH};
 use panel::Sheet;
+use std::fs;
+use std::path::Path;
 use style::Styles;
 
 /// What is drawn into one file.
@@ -96,6 +99,12 @@ pub(crate) enum Mark {
     Steps,
     /// From zero up, on an x axis of names; side by side where series share a name.
     Bars,
+}
+
+/// Draws `figure` into the file `path`. Returns why it cannot be written, as a sentence.
+pub(crate) fn write(path: &Path, figure: &Figure) -> Option<String> {
+    let error = fs::write(path, svg(figure)).err()?;
+    Some(format!("the figure {} cannot be written: {error}", shown(path)))
 }
 
 /// `figure` as the text of an SVG file, as wide as a column of a paper.

@@ -77,6 +77,8 @@ pub(crate) struct Measured {
     pub(crate) lateness: Option<Lateness>,
     /// Faults of the flash so far, if there is a plan of them.
     pub(crate) faults: Option<FaultReport>,
+    /// Why the timeline cannot be written, as a sentence, if one was to be and it cannot.
+    pub(crate) untraced: Option<String>,
 }
 
 impl<'a> Rig<'a> {
@@ -181,13 +183,13 @@ impl<'a> Rig<'a> {
             }
         };
         let wall_seconds = started.elapsed().as_secs_f64();
-        self.finish_timeline(timeline)?;
+        let untraced = self.finish_timeline(timeline);
         // What the window's stores have to program counts as theirs, whenever they were answered.
         self.flush()?;
         let window = Window { before, after: self.device.figures() };
         let flash = self.loaded_flash(space, &window);
         let faults = self.faults();
-        Ok(Measured { outcome, window, flash, wall_seconds, lateness, faults })
+        Ok(Measured { outcome, window, flash, wall_seconds, lateness, faults, untraced })
     }
 
     fn faults(&self) -> Option<FaultReport> {
@@ -212,20 +214,21 @@ impl<'a> Rig<'a> {
         let Some(path) = self.setup.timeline else { return Ok(None) };
         let (resources, now) = self.reactor.run(async { (clock::resources(), clock::now()) });
         let timeline = Timeline::create(path, &resources, now);
-        let timeline = timeline.map_err(|error| self.timeline_failure(&error))?;
+        let timeline = timeline.map_err(|error| Failure::Broken(self.untraced(&error)))?;
         self.reactor.set_trace(Some(timeline.sink()));
         Ok(Some(timeline))
     }
 
-    fn finish_timeline(&mut self, timeline: Option<Timeline>) -> Result<(), Failure> {
+    /// Ends `timeline`. Returns why it cannot be written, as a sentence.
+    fn finish_timeline(&mut self, timeline: Option<Timeline>) -> Option<String> {
         self.reactor.set_trace(None);
-        let finished = timeline.map_or(Ok(()), Timeline::finish);
-        finished.map_err(|error| self.timeline_failure(&error))
+        let error = timeline?.finish().err()?;
+        Some(self.untraced(&error))
     }
 
-    fn timeline_failure(&self, error: &io::Error) -> Failure {
+    fn untraced(&self, error: &io::Error) -> String {
         let path = self.setup.timeline.map(shown).unwrap_or_default();
-        Failure::Broken(format!("the timeline {path} cannot be written: {error}"))
+        format!("the timeline {path} cannot be written: {error}")
     }
 }
 

@@ -34,10 +34,9 @@ pub(crate) fn run(args: &SensitivityArgs) -> Result<Output, Failure> {
     let mut bar = Progress::new(args.json).bar("changing knobs", Unit::Count);
     let report = measure(&args.profile, &whole, &draft, cut, &mut bar)?;
     drop(bar);
-    if let Some(path) = &args.plot {
-        figure::draw(path, &report)?;
-    }
-    Ok(if args.json { Output::json(&report) } else { Output::new(report.table()) })
+    let undrawn = args.plot.as_ref().and_then(|path| figure::draw(path, &report));
+    let output = if args.json { Output::json(&report) } else { Output::new(report.table()) };
+    Ok(output.with_errors(undrawn))
 }
 
 /// Measures `draft`, the profile `whole` with its flash cut, and every change of it.

@@ -1,25 +1,19 @@
 //! What was measured as a figure: latencies by percentile, throughput over time.
 
-use crate::output::Failure;
-use crate::path::shown;
 use crate::plot::{self, Axis, Figure, Mark, Panel, Scale, Series, Unit};
 use base::Nanos;
-use std::fs;
 use std::path::Path;
 use workload::{Kind, Outcome};
 
-/// Draws `outcome` into the file `path`.
+/// Draws `outcome` into the file `path`. Returns why it cannot be written, as a sentence.
 pub(super) fn draw(
     path: &Path,
     title: String,
     caption: String,
     outcome: &Outcome,
-) -> Result<(), Failure> {
+) -> Option<String> {
     let panels = vec![latency(outcome), throughput(outcome)];
-    let svg = plot::svg(&Figure { title, caption, panels });
-    fs::write(path, svg).map_err(|error| {
-        Failure::Broken(format!("the figure {} cannot be written: {error}", shown(path)))
-    })
+    plot::write(path, &Figure { title, caption, panels })
 }
 
 /// A line for each kind of operation.

@@ -112,13 +112,13 @@ pub(super) fn report<M: More>(
 ) -> Result<Output, Failure> {
     let (args, outcome) = (asked.args, &measured.outcome);
     let report = OutsideReport::new(asked, measured, figures, more);
-    if let Some(path) = &args.measure.plot {
-        figure::draw(path, report.title(), report.caption(), outcome)?;
-    }
+    let plot = args.measure.plot.as_ref();
+    let undrawn =
+        plot.and_then(|path| figure::draw(path, report.title(), report.caption(), outcome));
     let errors = report.errors();
     let output =
         if args.measure.json { Output::json(&report) } else { Output::new(report.table()) };
-    Ok(output.with_errors(errors))
+    Ok(output.with_errors(errors).with_errors(undrawn))
 }
 
 impl<M: More> OutsideReport<M> {

@@ -2,24 +2,19 @@
 
 use super::points::Figure;
 use super::report::{PointReport, Report};
-use crate::output::Failure;
-use crate::path::shown;
 use crate::plot::{self, Axis, Mark, Panel, Scale, Series, Unit};
-use std::fs;
 use std::path::Path;
 
-/// Draws `report` into the file `path`.
-pub(super) fn draw(path: &Path, report: &Report) -> Result<(), Failure> {
+/// Draws `report` into the file `path`. Returns why it cannot be written, as a sentence.
+pub(super) fn draw(path: &Path, report: &Report) -> Option<String> {
     let panels = [(Figure::OpsPerSecond, "Rate"), (Figure::LatencyNs, "Mean latency")];
     let panels = panels.map(|(figure, title)| panel(report, figure, title));
-    let svg = plot::svg(&plot::Figure {
+    let figure = plot::Figure {
         title: format!("Calibration of {}", report.device),
         caption: format!("points of {}; marks: measured, lines: simulated", report.file),
         panels: panels.into_iter().flatten().collect(),
-    });
-    fs::write(path, svg).map_err(|error| {
-        Failure::Broken(format!("the figure {} cannot be written: {error}", shown(path)))
-    })
+    };
+    plot::write(path, &figure)
 }
 
 /// Marks for what was measured and lines for what was simulated, of each load.

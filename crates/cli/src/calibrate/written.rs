@@ -1,7 +1,6 @@
 //! The profile with its fitted numbers.
 
 use super::knobs::{FitKnob, with_values};
-use crate::output::Failure;
 use crate::path::shown;
 use node::Profile;
 use node::profile::{Draft, Fitted};
@@ -12,17 +11,16 @@ use std::path::Path;
 const COLUMNS: usize = 96;
 
 /// Writes `draft` with `knobs` at their `values`, a comment for each, into the file `path`.
+/// Returns why it cannot be written, as a sentence.
 pub(super) fn write(
     path: &Path,
     draft: &Draft,
     knobs: &[FitKnob],
     values: &[f64],
     fitted: &Fitted,
-) -> Result<(), Failure> {
-    let text = text(draft, knobs, values, fitted);
-    fs::write(path, text).map_err(|error| {
-        Failure::Broken(format!("the profile {} cannot be written: {error}", shown(path)))
-    })
+) -> Option<String> {
+    let error = fs::write(path, text(draft, knobs, values, fitted)).err()?;
+    Some(format!("the profile {} cannot be written: {error}", shown(path)))
 }
 
 fn text(draft: &Draft, knobs: &[FitKnob], values: &[f64], fitted: &Fitted) -> String {

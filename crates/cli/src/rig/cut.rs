@@ -45,16 +45,12 @@ impl Rig<'_> {
         let wall_seconds = started.elapsed().as_secs_f64();
         let window = Window { before, after: self.device.figures() };
         let flash = self.loaded_flash(plan.space, &window);
-        let measured = Measured {
-            outcome,
-            window,
-            flash,
-            wall_seconds,
-            lateness: None,
-            faults: self.faults(),
-        };
+        let faults = self.faults();
         let loss = self.reactor.run(self.device.lose_power());
-        self.finish_timeline(timeline)?;
+        let untraced = self.finish_timeline(timeline);
+        let lateness = None;
+        let measured =
+            Measured { outcome, window, flash, wall_seconds, lateness, faults, untraced };
         let Self { setup, reactor, device, .. } = self;
         let cells = device.cells().clone();
         drop((queue, reactor, device));

@@ -2,22 +2,17 @@
 //! changes.
 
 use super::report::{Changed, Report, Row};
-use crate::output::Failure;
-use crate::path::shown;
 use crate::plot::{self, Axis, Figure, Mark, Panel, Scale, Series, Unit};
-use std::fs;
 use std::path::Path;
 
-/// Draws `report` into the file `path`.
-pub(super) fn draw(path: &Path, report: &Report) -> Result<(), Failure> {
-    let svg = plot::svg(&Figure {
+/// Draws `report` into the file `path`. Returns why it cannot be written, as a sentence.
+pub(super) fn draw(path: &Path, report: &Report) -> Option<String> {
+    let figure = Figure {
         title: format!("What the knobs of {} move", report.profile),
         caption: report.setup(),
         panels: vec![panel(report)],
-    });
-    fs::write(path, svg).map_err(|error| {
-        Failure::Broken(format!("the figure {} cannot be written: {error}", shown(path)))
-    })
+    };
+    plot::write(path, &figure)
 }
 
 /// The first knob is at the top; one that could not be changed has no row.

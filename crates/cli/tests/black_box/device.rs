@@ -57,4 +57,9 @@ fn output_that_nobody_can_take_is_an_error_and_a_closed_pipe_is_none() {
     drop(reader);
     let ran = kvasir_into(["device", "show", "moke"], Stdio::from(writer));
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let ran = kvasir_into(["device", "show", "moke", "--json"], Stdio::from(writer));
+    assert_eq!(ran.code, Some(1), "half of a JSON document cannot be read");
+    assert!(ran.stderr.starts_with("kvasir: the output cannot be written"), "{}", ran.stderr);
 }

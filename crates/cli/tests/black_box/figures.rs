@@ -1,5 +1,6 @@
 //! Files that `bench` writes for people to look at.
 
+use crate::drive::formatted;
 use crate::program::{json, kvasir};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,50 @@ fn a_figure_shows_every_kind_of_operation_and_is_the_same_each_time() {
         assert!(figure.contains(text), "{text} is missing");
     }
     assert_eq!(figure, draw("b.svg"));
+}
+
+#[test]
+fn a_figure_that_would_not_be_svg_is_refused_before_anything_is_done() {
+    let folder = tempdir().unwrap();
+    for words in [
+        "bench store --ops 9",
+        "bench replay Cargo.toml",
+        "device sensitivity moke",
+        "device calibrate none.csv --device moke",
+    ] {
+        for name in ["a.png", "a.pdf", "a.svg.gz"] {
+            let path = folder.path().join(name);
+            let ran = kvasir(words.split(' ').chain(["--plot", path.to_str().unwrap()]));
+            assert_eq!((ran.code, &ran.stdout[..]), (Some(2), ""), "{words}: {}", ran.stderr);
+            let is_told = ran.stderr.contains("give a path that ends in .svg");
+            assert!(is_told && ran.stderr.lines().count() == 1, "{words}: {}", ran.stderr);
+            assert!(!path.exists(), "{words}");
+        }
+    }
+}
+
+/// The report is there, and what is missing beside it is told.
+#[track_caller]
+fn assert_reported(words: &str, said: &str) {
+    let ran = kvasir(words.split(' '));
+    assert_eq!(ran.code, Some(1), "{words}: {}", ran.stderr);
+    assert!(ran.json()["ops"].as_u64() > Some(0), "{words}: {}", ran.stdout);
+    let sentence = format!("kvasir: {said} cannot be written: No space left on device");
+    assert!(ran.stderr.starts_with(&sentence), "{words}: {}", ran.stderr);
+}
+
+#[test]
+fn a_full_disk_loses_no_report() {
+    let load = "bench mixed --ops 500 --keys 500 --json";
+    assert_reported(&format!("{load} --trace /dev/full"), "the timeline /dev/full");
+    assert_reported(&format!("{load} --plot /dev/full"), "the figure /dev/full");
+    assert_reported(&format!("{load} --cut-at 1ms --trace /dev/full"), "the timeline /dev/full");
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/sample.csv");
+    let replay = format!("bench replay {trace} --pace full --json");
+    assert_reported(&format!("{replay} --trace /dev/full"), "the timeline /dev/full");
+    let (_folder, path) = formatted();
+    let drive = format!("{load} --target file:{}", path.display());
+    assert_reported(&format!("{drive} --plot /dev/full"), "the figure /dev/full");
 }
 
 /// Spans by track, each as (start, end) in nanoseconds.
