@@ -130,7 +130,7 @@ impl<'a> Rig<'a> {
     /// Measures `plan`, for which the device was filled. May be done again after a plan that only
     /// reads, or that stores each key once.
     pub(crate) fn measure(&mut self, plan: &Plan) -> Result<Measured, Failure> {
-        self.measure_in(plan.space, async |queue, bar| {
+        self.measure_in(plan.space, Unit::of(plan), async |queue, bar| {
             workload::run(queue, plan, |done, total| bar.set(done, total)).await
         })
     }
@@ -151,28 +151,30 @@ impl<'a> Rig<'a> {
         &mut self,
         load: impl AsyncFnOnce(&QueuePair, &mut Bar) -> Outcome,
     ) -> Result<Measured, Failure> {
-        self.measure_in(Space::Pairs, load)
+        self.measure_in(Space::Pairs, Unit::Count, load)
     }
 
     fn measure_in(
         &mut self,
         space: Space,
+        unit: Unit,
         load: impl AsyncFnOnce(&QueuePair, &mut Bar) -> Outcome,
     ) -> Result<Measured, Failure> {
         // What is only buffered would be programmed, and read from memory, in the window.
         self.flush()?;
         let before = self.device.figures();
-        self.measure_since(before, space, load)
+        self.measure_since(before, space, unit, load)
     }
 
     fn measure_since(
         &mut self,
         before: Figures,
         space: Space,
+        unit: Unit,
         load: impl AsyncFnOnce(&QueuePair, &mut Bar) -> Outcome,
     ) -> Result<Measured, Failure> {
         let timeline = self.start_timeline()?;
-        let mut bar = self.setup.progress.bar("measuring", Unit::Count);
+        let mut bar = self.setup.progress.bar("measuring", unit);
         let queue = self.device.controller().queue_pair();
         let started = Instant::now();
         let (outcome, lateness) = match self.setup.clock {

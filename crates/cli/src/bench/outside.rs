@@ -61,7 +61,7 @@ pub(super) async fn measure(
         fill = Some(filled.map_err(|error| lost().unwrap_or_else(|| failure(error)))?);
     }
     begin();
-    let mut bar = progress.bar("measuring", Unit::Count);
+    let mut bar = progress.bar("measuring", Unit::of(plan));
     let started = Instant::now();
     let outcome = workload::run(queue, plan, |done, total| bar.set(done, total)).await;
     let wall_seconds = started.elapsed().as_secs_f64();

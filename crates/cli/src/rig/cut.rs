@@ -36,7 +36,7 @@ impl Rig<'_> {
         self.flush()?;
         let before = self.device.figures();
         let timeline = self.start_timeline()?;
-        let mut bar = self.setup.progress.bar("measuring", Unit::Count);
+        let mut bar = self.setup.progress.bar("measuring", Unit::Time);
         let queue = self.device.controller().queue_pair();
         let started = Instant::now();
         let (outcome, aftermath) = self.reactor.run(async {

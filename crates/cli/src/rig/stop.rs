@@ -67,7 +67,7 @@ impl<'a> Rig<'a> {
     ) -> Result<PausedRun, Failure> {
         self.flush()?;
         let before = self.device.figures();
-        let mut bar = self.setup.progress.bar("measuring", Unit::Count);
+        let mut bar = self.setup.progress.bar("measuring", Unit::of(plan));
         let queue = self.device.controller().queue_pair();
         let started = Instant::now();
         let run = self.reactor.run(async {
@@ -86,12 +86,13 @@ impl<'a> Rig<'a> {
     ) -> Result<(Measured, Contents), Failure> {
         let PausedRun { run, before, wall_seconds } = paused;
         let mut contents = None;
-        let measured = self.measure_since(before, plan.space, async |queue, bar| {
-            let progress = |done, total| bar.set(done, total);
-            let finished = workload::finish(queue, plan, run, progress).await;
-            contents = Some(finished.contents);
-            finished.outcome
-        })?;
+        let measured =
+            self.measure_since(before, plan.space, Unit::of(plan), async |queue, bar| {
+                let progress = |done, total| bar.set(done, total);
+                let finished = workload::finish(queue, plan, run, progress).await;
+                contents = Some(finished.contents);
+                finished.outcome
+            })?;
         let wall_seconds = wall_seconds + measured.wall_seconds;
         let contents = contents.expect("the run was carried out");
         Ok((Measured { wall_seconds, ..measured }, contents))
@@ -104,7 +105,7 @@ impl<'a> Rig<'a> {
         contents: Option<Contents>,
     ) -> Result<(Measured, Contents), Failure> {
         let mut left = None;
-        let measured = self.measure_in(plan.space, async |queue, bar| {
+        let measured = self.measure_in(plan.space, Unit::of(plan), async |queue, bar| {
             let progress = |done, total| bar.set(done, total);
             let finished = workload::run_on(queue, plan, contents, progress).await;
             left = Some(finished.contents);
