@@ -11,7 +11,12 @@ pub(crate) struct Output {
     is_document: bool,
     /// What the run found to be wrong, as a sentence.
     errors: Option<String>,
+    /// What is known to fail and did, as a sentence.
+    known_failures: Option<String>,
 }
+
+/// The exit status of a run in which nothing failed but what is known to.
+const KNOWN_FAILURES: u8 = 3;
 
 /// Why a command did not run to its end, as a sentence.
 #[derive(Debug)]
@@ -25,7 +30,7 @@ pub(crate) enum Failure {
 impl Output {
     /// `text`, which ends with a new line, for standard output.
     pub(crate) fn new(text: String) -> Self {
-        Self { text, is_document: false, errors: None }
+        Self { text, is_document: false, errors: None, known_failures: None }
     }
 
     /// `value` as JSON.
@@ -46,6 +51,12 @@ impl Output {
         Self { errors: (!all.is_empty()).then(|| all.join("; ")), ..self }
     }
 
+    /// The same of a run in which something failed that is known to, if `known_failures` says what.
+    /// It ends with status 3 if nothing else is wrong.
+    pub(crate) fn with_known_failures(self, known_failures: Option<String>) -> Self {
+        Self { known_failures, ..self }
+    }
+
     pub(crate) fn print(self) -> ExitCode {
         let mut stdout = io::stdout().lock();
         let printed = stdout.write_all(self.text.as_bytes()).and_then(|()| stdout.flush());
@@ -55,9 +66,14 @@ impl Output {
         };
         let lost = printed.err().filter(is_lost);
         let lost = lost.map(|error| format!("cannot write the output: {error}"));
-        match self.with_errors(lost).errors {
-            None => ExitCode::SUCCESS,
-            Some(sentence) => Failure::Broken(sentence).print(),
+        let Self { errors, known_failures, .. } = self.with_errors(lost);
+        match (errors, known_failures) {
+            (Some(sentence), _) => Failure::Broken(sentence).print(),
+            (None, Some(sentence)) => {
+                say_aside(&sentence);
+                ExitCode::from(KNOWN_FAILURES)
+            }
+            (None, None) => ExitCode::SUCCESS,
         }
     }
 }

@@ -108,7 +108,7 @@ pub(crate) fn write(path: &Path, figure: &Figure) -> Option<String> {
 }
 
 /// `figure` as the text of an SVG file, as wide as a column of a paper.
-pub(crate) fn svg(figure: &Figure) -> String {
+fn svg(figure: &Figure) -> String {
     let styles = Styles::of(figure);
     let sheets: Vec<Sheet> = figure.panels.iter().map(Sheet::new).collect();
     let left = sheets.iter().map(Sheet::left_needed).fold(0.0, f64::max);

@@ -35,13 +35,12 @@ use crate::args::ReproduceArgs;
 use crate::output::{Failure, Output};
 use crate::outputs;
 use crate::path;
-use crate::plot::{Figure, Panel, svg};
+use crate::plot::{self, Figure, Panel};
 use crate::progress::Progress;
 use catalogue::{ENTRIES, Entry, Experiment};
 use report::{Report, Row};
 use serde::Serialize;
 use std::fs;
-use std::io;
 use std::mem;
 use std::path::{Path, PathBuf};
 
@@ -63,8 +62,18 @@ pub(super) struct Finding {
     criterion: String,
     /// Whether the criterion is met.
     holds: bool,
+    /// A criterion that stands beside one that is known not to hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beside: Option<Verdict>,
     #[serde(skip)]
     panels: Vec<Panel>,
+}
+
+/// A criterion, and whether it is met.
+#[derive(Serialize)]
+pub(super) struct Verdict {
+    criterion: String,
+    holds: bool,
 }
 
 /// Reruns what `args` ask for.
@@ -77,18 +86,41 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Output, Failure> {
         prepare(folder, &chosen)?;
     }
     let run = Run { is_control: args.control, progress: Progress::new(args.json) };
-    let mut reports = Vec::new();
+    let (mut reports, mut broken) = (Vec::new(), Vec::new());
     for (entry, experiment) in chosen {
-        let &Entry { id, what, .. } = entry;
-        let &Experiment { source, run: experiment } = experiment;
-        let mut report = Report { id, what, source, finding: experiment(run)? };
-        let plot = args.plot.as_deref().map(|folder| draw(folder, &mut report)).transpose()?;
+        let mut report = match rerun(entry, experiment, run) {
+            Ok(report) => report,
+            Err(failure) if reports.is_empty() => return Err(failure),
+            // What the others found would be lost.
+            Err(failure) => {
+                broken.push(failure.of(entry.id).to_string());
+                break;
+            }
+        };
+        let plot = args.plot.as_deref().and_then(|folder| {
+            let file = svg_path(folder, entry.id);
+            let undrawn = draw(&file, &mut report);
+            let is_drawn = undrawn.is_none();
+            broken.extend(undrawn);
+            is_drawn.then_some(file)
+        });
         reports.push((report, plot));
     }
-    let failed = reports.iter().filter(|(report, _)| !report.finding.holds);
-    let failed = failed.map(|(report, _)| report.id);
-    let errors = errors(&failed.collect::<Vec<_>>(), args.control);
-    Ok(output(&reports, args.json).with_errors(errors))
+    let verdicts: Vec<&Report> = reports.iter().map(|(report, _)| report).collect();
+    let (unexpected, known) = failures(&verdicts, args.control);
+    let broken = (!broken.is_empty()).then(|| broken.join("; "));
+    let output = output(&reports, args.json).with_errors(unexpected).with_errors(broken);
+    Ok(output.with_known_failures(known))
+}
+
+/// Runs `experiment`, which is that of `entry`.
+fn rerun(entry: &Entry, experiment: &Experiment, run: Run) -> Result<Report, Failure> {
+    let &Entry { id, what, .. } = entry;
+    let finding = (experiment.run)(run)?;
+    // A control has to fail for its own reason.
+    let is_known = !finding.holds && !run.is_control;
+    let known_failure = if is_known { criteria::known_failure(id) } else { None };
+    Ok(Report { id, what, source: experiment.source, finding, known_failure })
 }
 
 /// The experiments that `ids` name, in this order; all that can be rerun where there are none.
@@ -127,21 +159,15 @@ fn svg_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.svg"))
 }
 
-/// Draws the panels of `report`, which it takes, into a file in `folder`, whose path it gives.
-fn draw(folder: &Path, report: &mut Report) -> Result<PathBuf, Failure> {
+/// Draws the panels of `report`, which it takes, into `file`. Returns why it cannot be written.
+fn draw(file: &Path, report: &mut Report) -> Option<String> {
     let Report { id, what, finding, .. } = report;
     let figure = Figure {
         title: format!("{id}: {what}"),
         caption: finding.setup.clone(),
         panels: mem::take(&mut finding.panels),
     };
-    let file = svg_path(folder, id);
-    fs::write(&file, svg(&figure)).map_err(|error| unwritable(&file, &error))?;
-    Ok(file)
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::Broken(format!("{} cannot be written: {error}", path::shown(path)))
+    plot::write(file, &figure)
 }
 
 fn output(reports: &[(Report, Option<PathBuf>)], is_json: bool) -> Output {
@@ -156,15 +182,28 @@ fn output(reports: &[(Report, Option<PathBuf>)], is_json: bool) -> Output {
     }
 }
 
-/// That the experiments `failed` do not hold, if there are any, as a sentence.
-fn errors(failed: &[&str], is_control: bool) -> Option<String> {
-    let (last, before) = failed.split_last()?;
-    let (names, verb) = match before {
-        [] => ((*last).to_owned(), "does"),
-        _ => (format!("{} and {last}", before.join(", ")), "do"),
+/// Which of `reports` do not hold although they should, and which are known not to hold: each as a
+/// sentence, if there are any.
+fn failures(reports: &[&Report], is_control: bool) -> (Option<String>, Option<String>) {
+    let ids = |fails: fn(&Report) -> bool| -> Vec<&str> {
+        reports.iter().filter(|report| fails(report)).map(|report| report.id).collect()
     };
     let reason = if is_control { ": what the paper credits was switched off" } else { "" };
-    Some(format!("{names} {verb} not hold{reason}"))
+    let unexpected = not_holding(&ids(Report::fails_unexpectedly));
+    let known = not_holding(&ids(|report| report.known_failure.is_some()));
+    (
+        unexpected.map(|names| names + reason),
+        known.map(|names| names + ", which is known: experiments/criteria.toml has the reason"),
+    )
+}
+
+/// That the experiments `failed` do not hold, if there are any.
+fn not_holding(failed: &[&str]) -> Option<String> {
+    let (last, before) = failed.split_last()?;
+    Some(match before {
+        [] => format!("{last} does not hold"),
+        _ => format!("{} and {last} do not hold", before.join(", ")),
+    })
 }
 
 #[cfg(test)]
@@ -173,14 +212,37 @@ mod tests {
 
     #[test]
     fn what_does_not_hold_is_one_sentence() {
-        assert_eq!(errors(&[], false), None);
-        assert_eq!(errors(&["b"], false).unwrap(), "b does not hold");
-        assert_eq!(errors(&["a", "b"], false).unwrap(), "a and b do not hold");
-        assert_eq!(errors(&["a", "b", "c"], false).unwrap(), "a, b and c do not hold");
-        assert_eq!(
-            errors(&["a"], true).unwrap(),
-            "a does not hold: what the paper credits was switched off"
-        );
+        assert_eq!(not_holding(&[]), None);
+        assert_eq!(not_holding(&["b"]).unwrap(), "b does not hold");
+        assert_eq!(not_holding(&["a", "b"]).unwrap(), "a and b do not hold");
+        assert_eq!(not_holding(&["a", "b", "c"]).unwrap(), "a, b and c do not hold");
+    }
+
+    fn report(id: &'static str, holds: bool, known: bool, beside: Option<bool>) -> Report {
+        let beside = beside.map(|holds| Verdict { criterion: String::new(), holds });
+        let finding = Finding { holds, beside, ..Finding::default() };
+        let known_failure = known.then(|| "reason".to_owned());
+        Report { id, what: "", source: "", finding, known_failure }
+    }
+
+    #[test]
+    fn a_known_failure_is_no_error_and_what_stands_beside_it_has_to_hold() {
+        let known = "a does not hold, which is known: experiments/criteria.toml has the reason";
+        let told = |reports: &[Report], is_control| {
+            failures(&reports.iter().collect::<Vec<_>>(), is_control)
+        };
+        let is_known = |beside| report("a", false, true, beside);
+        assert_eq!(told(&[report("a", true, false, None)], false), (None, None));
+        assert_eq!(told(&[is_known(Some(true))], false), (None, Some(known.to_owned())));
+        let other = report("b", false, false, None);
+        let (unexpected, also) = told(&[is_known(Some(true)), other], false);
+        assert_eq!(unexpected.unwrap(), "b does not hold");
+        assert_eq!(also.unwrap(), known);
+        let (unexpected, _) = told(&[is_known(Some(false))], false);
+        assert_eq!(unexpected.unwrap(), "a does not hold");
+        let (unexpected, known) = told(&[report("a", false, false, Some(false))], true);
+        let switched_off = "a does not hold: what the paper credits was switched off";
+        assert_eq!((unexpected.unwrap(), known), (switched_off.to_owned(), None));
     }
 
     #[test]

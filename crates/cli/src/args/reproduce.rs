@@ -2,8 +2,14 @@ use std::path::PathBuf;
 
 const REPRODUCE_HELP: &str = "\
 Each experiment uses the device that its paper states. Values that the paper
-does not state are listed as assumptions. The exit status is 0 only if every
-experiment holds.
+does not state are listed as assumptions.
+
+Exit status:
+  0  Every experiment holds
+  1  An experiment fails that is not a known failure
+  2  The command line is wrong
+  3  Only known failures fail; the output gives the reason of each
+     (known-failures in experiments/criteria.toml)
 
 Examples:
   kvasir reproduce --list

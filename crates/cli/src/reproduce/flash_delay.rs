@@ -98,6 +98,7 @@ impl Subject {
             assumptions: moke::assumptions(&profile, self.assumed, &OWN_ASSUMPTIONS),
             rows: self.rows(means, added_ns),
             holds: bounds.holds(means, added_ns),
+            beside: None,
             criterion: bounds.criterion,
             panels: vec![self.panel(means)],
         })

@@ -56,6 +56,7 @@ pub(super) fn run(run: Run) -> Result<Finding, Failure> {
         assumptions: assumptions(&profile),
         rows: rows(&figures),
         holds: bounds.holds(&figures),
+        beside: None,
         criterion: bounds.criterion,
         panels: vec![panel(&wents)],
     })

@@ -53,6 +53,7 @@ pub(super) fn run(run: Run) -> Result<Finding, Failure> {
         ),
         rows: rows(&grid),
         holds: bounds.holds(&grid),
+        beside: None,
         criterion: bounds.criterion,
         panels: vec![panel(&grid)],
     })

@@ -49,6 +49,7 @@ pub(super) fn run(run: Run) -> Result<Finding, Failure> {
         assumptions: moke::assumptions(&profile, &ASSUMED, &OWN_ASSUMPTIONS),
         rows: rows(&latencies),
         holds: bounds.holds(&latencies),
+        beside: None,
         criterion: bounds.criterion,
         panels: vec![panel(&latencies)],
     })

@@ -88,6 +88,7 @@ pub(super) fn run(run: Run) -> Result<Finding, Failure> {
         assumptions: assumptions()?,
         rows: rows(&found),
         holds: bounds.holds(judged, found.shifts),
+        beside: None,
         criterion: bounds.criterion,
         panels: panels(&found.indexes),
     })

@@ -48,6 +48,7 @@ pub(super) fn run(run: Run) -> Result<Finding, Failure> {
         assumptions: moke::assumptions(&profile, &ASSUMED, &OWN_ASSUMPTIONS),
         rows: rows(&rates, &retrieves, spread_by_the_byte(&profile)),
         holds: bounds.holds(&retrieves),
+        beside: None,
         criterion: bounds.criterion,
         panels: vec![panel(&rates)],
     })

@@ -3,7 +3,7 @@
 use super::filebench::{Host, PERSONALITIES, Personality};
 use super::open_channel::{self, Drive};
 use super::report::Row;
-use super::{Finding, Run, criteria};
+use super::{Finding, Run, Verdict, criteria};
 use crate::number::grouped;
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};
@@ -63,16 +63,17 @@ struct Bounds {
     personalities_min: usize,
 }
 
-/// The bounds of FEMU-5b, which are none: it compares two of its figures.
+/// A criterion that has no bounds: it compares figures with each other.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Growth {
+struct Comparison {
     criterion: String,
 }
 
 /// FEMU-5.
 pub(super) fn run_personalities(run: Run) -> Result<Finding, Failure> {
     let bounds: Bounds = criteria::bounds("FEMU-5");
+    let Comparison { criterion } = criteria::bounds("FEMU-5-ahead");
     let cases: Vec<Case> = PERSONALITIES
         .iter()
         .map(|personality| Case { name: personality.name.to_owned(), size: FULL, personality })
@@ -91,6 +92,7 @@ pub(super) fn run_personalities(run: Run) -> Result<Finding, Failure> {
         assumptions: assumptions(&profile, &OF_FIGURE_A).into_iter().chain(does).collect(),
         rows,
         holds: bounds.holds(&means),
+        beside: Some(Verdict { criterion, holds: means.iter().all(Means::pays_for_ahead) }),
         criterion: bounds.criterion,
         panels: vec![panel(&cases, &means)],
     })
@@ -98,7 +100,7 @@ pub(super) fn run_personalities(run: Run) -> Result<Finding, Failure> {
 
 /// FEMU-5b.
 pub(super) fn run_sizes(run: Run) -> Result<Finding, Failure> {
-    let Growth { criterion } = criteria::bounds("FEMU-5b");
+    let Comparison { criterion } = criteria::bounds("FEMU-5b");
     let varmail = PERSONALITIES.iter().find(|personality| personality.name == "varmail");
     let personality = varmail.expect("varmail is among the six");
     let cases = SIZES.map(|size| {
@@ -120,6 +122,7 @@ pub(super) fn run_sizes(run: Run) -> Result<Finding, Failure> {
         assumptions: assumptions(&profile, &OF_FIGURE_B).into_iter().chain([does]).collect(),
         rows,
         holds: grows(&means),
+        beside: None,
         criterion,
         panels: vec![panel(&cases, &means)],
     })
@@ -184,6 +187,12 @@ impl Means {
     /// By which share the basic model is above the stand-in.
     fn gap(&self) -> f64 {
         self.gap_of(self.basic)
+    }
+
+    /// Whether computing ahead is what tells the basic model from the stand-in.
+    fn pays_for_ahead(&self) -> bool {
+        let Self { stand_in, basic, waited } = *self;
+        stand_in < basic && (waited - stand_in).abs() < (basic - stand_in).abs()
     }
 
     /// By which share `mean` is above that of the stand-in.
@@ -318,6 +327,24 @@ mod tests {
             ([-0.125, -0.51, 0.0], false),
         ] {
             assert_eq!(BOUNDS.holds(&of_gaps(&gaps)), holds, "{gaps:?}");
+        }
+    }
+
+    #[test]
+    fn computing_ahead_pays_where_waiting_is_nearer_to_a_faster_stand_in() {
+        for (basic, waited, pays) in [
+            (90.0, 66.0, true),
+            (90.0, 62.0, true),
+            // The control: both are the stand-in.
+            (64.0, 64.0, false),
+            // Computing ahead makes no difference.
+            (90.0, 90.0, false),
+            (90.0, 38.0, false),
+            // The stand-in is the slower one.
+            (60.0, 64.0, false),
+        ] {
+            let means = Means { stand_in: 64.0, basic, waited };
+            assert_eq!(means.pays_for_ahead(), pays, "{basic} {waited}");
         }
     }
 

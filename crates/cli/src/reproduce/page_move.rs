@@ -88,6 +88,7 @@ pub(super) fn run(run: Run) -> Result<Finding, Failure> {
         assumptions: OWN_ASSUMPTIONS.iter().map(|&own| own.to_owned()).collect(),
         rows: rows(&figures),
         holds: bounds.holds(&figures),
+        beside: None,
         criterion: bounds.criterion,
         panels: vec![panel(&figures)],
     })

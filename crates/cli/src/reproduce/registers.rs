@@ -57,6 +57,7 @@ pub(super) fn run(run: Run) -> Result<Finding, Failure> {
         assumptions: open_channel::assumptions(&profile, &[], &OWN_ASSUMPTIONS),
         rows: reads.iter().flat_map(rows).collect(),
         holds: bounds.holds(&reads),
+        beside: None,
         criterion: bounds.criterion,
         panels: vec![panel(&reads)],
     })

@@ -1,6 +1,6 @@
 //! What came of an experiment, for people and for programs.
 
-use super::Finding;
+use super::{Finding, Verdict};
 use crate::number::rounded;
 use crate::{path, table};
 use serde::Serialize;
@@ -17,6 +17,9 @@ pub(super) struct Report {
     pub(super) source: &'static str,
     #[serde(flatten)]
     pub(super) finding: Finding,
+    /// Why the criterion is known not to hold, if it does not and that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) known_failure: Option<String>,
 }
 
 /// One figure.
@@ -36,11 +39,17 @@ const COLUMNS: usize = 80;
 const NAME_COLUMNS: usize = 13;
 
 impl Report {
+    /// Whether a criterion that is not known to fail does.
+    pub(super) fn fails_unexpectedly(&self) -> bool {
+        let Finding { holds, beside, .. } = &self.finding;
+        let is_unexpected = !holds && self.known_failure.is_none();
+        is_unexpected || beside.as_ref().is_some_and(|beside| !beside.holds)
+    }
+
     /// As text for a terminal; `plot` is the file of its figure, if it was drawn.
     pub(super) fn table(&self, plot: Option<&Path>) -> String {
         let plot = plot.map(|plot| fact("figure", &path::shown(plot))).unwrap_or_default();
-        let Self { id, what, source, finding } = self;
-        let verdict = if finding.holds { "holds" } else { "does not hold" };
+        let Self { id, what, source, finding, .. } = self;
         let mut text = [
             &format!("{id}: {what}\n\n"),
             &fact("source", source),
@@ -49,12 +58,27 @@ impl Report {
             "\n",
             &self.figures(),
             "\n",
-            &fact("criterion", &finding.criterion),
-            &fact("", verdict),
+            &self.verdicts(),
             "\nassumptions\n",
         ]
         .concat();
         text.extend(finding.assumptions.iter().map(|assumption| hanging("  - ", assumption)));
+        text
+    }
+
+    /// Each criterion and, below it, whether it is met.
+    fn verdicts(&self) -> String {
+        let Finding { criterion, holds, beside, .. } = &self.finding;
+        let verdict = |holds: bool| if holds { "holds" } else { "does not hold" };
+        let mut text = fact("criterion", criterion);
+        text += &match &self.known_failure {
+            None => fact("", verdict(*holds)),
+            Some(reason) => fact("", &format!("does not hold, which is known: {reason}")),
+        };
+        if let Some(Verdict { criterion, holds }) = beside {
+            text += &fact("beside it", criterion);
+            text += &fact("", verdict(*holds));
+        }
         text
     }
 
@@ -131,10 +155,33 @@ mod tests {
     fn a_program_is_given_the_keys_that_are_promised() {
         let row = Row { label: "a".to_owned(), paper: None, ours: 1.5, unit: "us" };
         let finding = Finding { rows: vec![row], ..Finding::default() };
-        let report = Report { id: "a", what: "hidden", source: "b", finding };
+        let mut report =
+            Report { id: "a", what: "hidden", source: "b", finding, known_failure: None };
         let text = serde_json::to_string(&report).unwrap();
         let rows = r#""rows":[{"label":"a","paper":null,"ours":1.5,"unit":"us"}]"#;
         let start = r#"{"id":"a","source":"b","setup":"","assumptions":[],"#;
-        assert_eq!(text, format!(r#"{start}{rows},"criterion":"","holds":false}}"#));
+        let criterion = r#""criterion":"","holds":false"#;
+        assert_eq!(text, format!("{start}{rows},{criterion}}}"));
+        report.known_failure = Some("c".to_owned());
+        report.finding.beside = Some(Verdict { criterion: "d".to_owned(), holds: true });
+        let text = serde_json::to_string(&report).unwrap();
+        let beside = r#""beside":{"criterion":"d","holds":true},"known_failure":"c""#;
+        assert_eq!(text, format!("{start}{rows},{criterion},{beside}}}"));
+    }
+
+    #[test]
+    fn a_known_failure_is_told_with_its_reason_and_what_holds_beside_it() {
+        let finding = Finding {
+            criterion: "an old one".to_owned(),
+            beside: Some(Verdict { criterion: "a new one".to_owned(), holds: true }),
+            ..Finding::default()
+        };
+        let known_failure = Some("a reason".to_owned());
+        let report = Report { id: "a", what: "b", source: "c", finding, known_failure };
+        let expected = "  criterion    an old one\n               does not hold, which is known: a \
+                        reason\n";
+        let table = report.table(None);
+        assert!(table.contains(expected), "{table}");
+        assert!(table.contains("  beside it    a new one\n               holds\n"), "{table}");
     }
 }

@@ -82,6 +82,7 @@ pub(super) fn run_floor(run: Run) -> Result<Finding, Failure> {
         assumptions: assumptions(&OF_FLOOR),
         rows: rows("", &curves, papers),
         holds: bounds.hold(&curves),
+        beside: None,
         criterion: bounds.criterion,
         panels: vec![panel(&[("no delay", &curves)])],
     })
@@ -101,6 +102,7 @@ pub(super) fn run_fixed(run: Run) -> Result<Finding, Failure> {
         assumptions: assumptions(&OF_FIXED),
         rows,
         holds: bounds.hold(&floor, &fixed),
+        beside: None,
         criterion: bounds.criterion,
         panels: vec![panel(&[("no delay", &floor), ("+50 us", &fixed)])],
     })
@@ -122,6 +124,7 @@ pub(super) fn run_staged(run: Run) -> Result<Finding, Failure> {
         assumptions: assumptions(&OF_STAGED),
         rows,
         holds: bounds.hold(&fixed, &staged),
+        beside: None,
         criterion: bounds.criterion,
         panels: vec![panel(&[("fixed delay", &fixed), ("staged model", &staged)])],
     })

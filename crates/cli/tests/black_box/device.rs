@@ -52,7 +52,7 @@ fn output_that_nobody_can_take_is_an_error_and_a_closed_pipe_is_none() {
     let full = File::options().write(true).open("/dev/full").unwrap();
     let ran = kvasir_into(["device", "show", "moke"], full.into());
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.starts_with("kvasir: the output cannot be written"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("kvasir: cannot write the output"), "{}", ran.stderr);
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let ran = kvasir_into(["device", "show", "moke"], Stdio::from(writer));
@@ -61,5 +61,5 @@ fn output_that_nobody_can_take_is_an_error_and_a_closed_pipe_is_none() {
     drop(reader);
     let ran = kvasir_into(["device", "show", "moke", "--json"], Stdio::from(writer));
     assert_eq!(ran.code, Some(1), "half of a JSON document cannot be read");
-    assert!(ran.stderr.starts_with("kvasir: the output cannot be written"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("kvasir: cannot write the output"), "{}", ran.stderr);
 }

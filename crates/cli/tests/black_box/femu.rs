@@ -73,12 +73,17 @@ fn the_calculation_of_queues_has_the_closed_forms() {
 /// The gap is larger than the paper's in most, and the report says what of it computing ahead
 /// makes.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
 fn the_basic_model_is_seldom_as_far_from_the_stand_in_as_the_paper_says() {
     let (ran, report) = reproduced("", "FEMU-5");
-    assert_eq!(ran.stderr, "kvasir: FEMU-5 does not hold\n");
-    let (_, control) = reproduced("--control", "FEMU-5");
-    assert_eq!(control["holds"], false);
+    let known = "kvasir: FEMU-5 does not hold, which is known: experiments/criteria.toml has the \
+                 reason\n";
+    assert_eq!((ran.code, &ran.stderr[..]), (Some(3), known));
+    assert!(report["known_failure"].as_str().unwrap().starts_with("one of six personalities"));
+    assert_eq!((&report["holds"], &report["beside"]["holds"]), (&false.into(), &true.into()));
+    let (ran, control) = reproduced("--control", "FEMU-5");
+    assert_eq!(ran.code, Some(1));
+    assert_eq!((&control["holds"], &control["beside"]["holds"]), (&false.into(), &false.into()));
+    assert!(control["known_failure"].is_null());
     let mut within = 0.0;
     for name in ["fileserver", "networkfs", "oltp", "varmail", "videoserver", "webproxy"] {
         let gap = assert_gap(&report, name);
