@@ -1,4 +1,5 @@
 use crate::history::{Begun, History};
+use crate::mismatch::described;
 use crate::outcome::{Finding, Verdict};
 use crate::script::Script;
 use crate::session::Asked;
@@ -127,6 +128,21 @@ impl Judge {
             false => by_status_or_miss(status, || may_be(false)),
         };
         Verdict { checksum: self.tag_of(script, key, oldest), finding }
+    }
+
+    /// What a command on `key` may find that completes now, in words.
+    pub(crate) fn expected(&self, script: &Script, key: u32, oldest: u32) -> String {
+        let versions = self.versions(key, oldest);
+        let (first, last) = (*versions.start(), *versions.end());
+        let value = match script.value_bytes(key, last) {
+            Some(len) => described(len, self.values.tag(key.into(), last, len)),
+            None => "no value".to_owned(),
+        };
+        if first == last {
+            format!("version {last}, {value}")
+        } else {
+            format!("a version from {first} to {last}, which is {value}")
+        }
     }
 
     /// The versions of a key that a command may find that completes now, when `oldest` was the

@@ -49,6 +49,7 @@ mod judge;
 mod keys;
 mod kind;
 mod ledger;
+mod mismatch;
 mod outcome;
 mod permutation;
 mod plan;
@@ -76,6 +77,7 @@ pub use driver::{
 };
 pub use keys::{Keys, KeysError};
 pub use kind::Kind;
+pub use mismatch::Mismatch;
 pub use outcome::{EarlyEnd, Outcome};
 pub use permutation::Permutation;
 pub use plan::{Load, Operation, Plan, PlanError, Until};

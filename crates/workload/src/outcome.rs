@@ -1,4 +1,5 @@
 use crate::kind::Kind;
+use crate::mismatch::Mismatch;
 use crate::tally::Tally;
 use crate::timeline::Timeline;
 use base::Nanos;
@@ -28,6 +29,9 @@ pub struct Outcome {
     digest: Digest,
     #[serde(skip)]
     early_end: Option<EarlyEnd>,
+    /// That before a pause is not kept.
+    #[serde(skip)]
+    mismatch: Option<Mismatch>,
 }
 
 /// Why a run ended before its plan did.
@@ -104,6 +108,7 @@ impl Outcome {
             timeline: Timeline::new(),
             digest: Digest::default(),
             early_end: None,
+            mismatch: None,
         }
     }
 
@@ -165,6 +170,16 @@ impl Outcome {
         self.tallies[ended.kind as usize]
             .get_or_insert_with(|| Box::new(Tally::new()))
             .record(latency, ended.stages);
+    }
+
+    /// Keeps what `mismatch` returns, if it is the first.
+    pub(crate) fn add_mismatch(&mut self, mismatch: impl FnOnce() -> Mismatch) {
+        self.mismatch.get_or_insert_with(mismatch);
+    }
+
+    /// The first operation that found other data than the run stored, if one did.
+    pub fn mismatch(&self) -> Option<&Mismatch> {
+        self.mismatch.as_ref()
     }
 
     /// Retrieve commands that completed, in whatever way, those of scans and read-modify-writes

@@ -1,5 +1,6 @@
 use crate::driver::Fill;
 use crate::kind::Kind;
+use crate::mismatch::Mismatch;
 use crate::outcome::{EarlyEnd, Outcome};
 use crate::tally::Tally;
 use base::Nanos;
@@ -25,6 +26,9 @@ pub struct Report {
     pub errors: u64,
     /// The same by the name of the status.
     pub errors_by_status: BTreeMap<String, u64>,
+    /// The first operation that found other data than the run stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mismatch: Option<Mismatch>,
     /// [`Outcome::misses`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub misses: Option<u64>,
@@ -127,6 +131,7 @@ impl Report {
             early_end: outcome.early_end().map(EarlyEnd::reason),
             errors,
             errors_by_status: outcome.errors_by_status(),
+            mismatch: outcome.mismatch().cloned(),
             misses: outcome.misses(),
             ops_per_second: (elapsed > Nanos::ZERO)
                 .then(|| per_second(ops - errors, elapsed.as_secs_f64())),

@@ -8,6 +8,7 @@ use crate::generated::{BlockExtent, Generated};
 use crate::judge::{Judge, listed};
 use crate::kind::Kind;
 use crate::ledger::{Content, End, Ledger};
+use crate::mismatch::{Mismatch, described_value, hex};
 use crate::outcome::{EarlyEnd, Ended, Finding, Outcome};
 use crate::plan::{Plan, Until};
 use crate::replay_plan::ReplayPlan;
@@ -393,6 +394,9 @@ impl Session {
     ) -> bool {
         let InFlight { asked, kind, due, part_of, change, .. } = self.end(completion.id);
         let verdict = self.judge.judge(&self.script, &asked, completion);
+        if !verdict.finding.is_fine() {
+            self.note_mismatch(asked, completion, verdict.finding);
+        }
         if let (Some(ledger), Some(change)) = (&mut self.ledger, change) {
             ledger.end(key_of(asked), change, end_of(completion.status));
         }
@@ -426,6 +430,40 @@ impl Session {
             self.first_id = self.first_id.map(|first| first + 1);
         }
         command
+    }
+
+    /// Keeps what `completion` is about, if it is the first that shows other data than was stored.
+    #[cold]
+    fn note_mismatch(&mut self, asked: Asked, completion: &Completion, finding: Finding) {
+        let found = match (asked, finding) {
+            (_, Finding::Failed(Status::KEY_DOES_NOT_EXIST)) => "no value".to_owned(),
+            (Asked::Retrieve { .. }, Finding::Wrong) => described_value(&completion.data),
+            (Asked::Exist { .. }, Finding::Wrong) => "a value".to_owned(),
+            _ => return,
+        };
+        let Self { script, judge, outcome, .. } = self;
+        let key = key_of(asked);
+        outcome.add_mismatch(|| {
+            let expected = match asked {
+                Asked::Retrieve { oldest, .. }
+                | Asked::Delete { oldest, .. }
+                | Asked::Exist { oldest, .. } => judge.expected(script, key, oldest),
+                Asked::Store { .. } | Asked::List { .. } | Asked::Reset { .. } => {
+                    "a value".to_owned()
+                }
+            };
+            Mismatch { place: place_of(script, key), expected, found }
+        });
+    }
+
+    /// Keeps that the list from `start` on is none that the run may see, if that is the first.
+    fn note_wrong_list(&mut self, start: u32) {
+        let Self { script, outcome, .. } = self;
+        outcome.add_mismatch(|| Mismatch {
+            place: place_of(script, start),
+            expected: "a list that begins with it and has keys of this run alone".to_owned(),
+            found: "another list".to_owned(),
+        });
     }
 
     /// What the end of a store or delete means for later commands.
@@ -499,7 +537,10 @@ impl Session {
                     Some(keys) => {
                         (part.finding, keys.into_iter().map(|key| self.retrieve(key)).collect())
                     }
-                    None => (Finding::Wrong, Vec::new()),
+                    None => {
+                        self.note_wrong_list(start);
+                        (Finding::Wrong, Vec::new())
+                    }
                 }
             }
             // A value that could not be read is not written anew.
@@ -533,6 +574,15 @@ fn key_of(asked: Asked) -> u32 {
     | Asked::List { start: key, .. }
     | Asked::Reset { key, .. }) = asked;
     key
+}
+
+/// What names key number `key`, or the block of that number, to people.
+fn place_of(script: &Script, key: u32) -> String {
+    if script.has_keys() {
+        format!("key {}", hex(script.key(key).as_bytes()))
+    } else {
+        format!("block {}", script.extent(key).lba)
+    }
 }
 
 /// Enters what `asked` changes.

@@ -18,9 +18,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use workload::{
-    DeviceFigures, Distribution, Fill, FillError, Kind, Load, Operation, Outcome, Pace, Payload,
-    Plan, Replay, ReplayPlan, Report, Space, Tally, Trace, Until, ValueSizes, Ycsb, fill,
-    fill_replay, replay, run,
+    DeviceFigures, Distribution, Fill, FillError, Keys, Kind, Load, Operation, Outcome, Pace,
+    Payload, Plan, Replay, ReplayPlan, Report, Space, Tally, Trace, Until, ValueSizes, Ycsb,
+    expected_tag, fill, fill_replay, replay, run,
 };
 
 const PLAN: Plan = Plan {
@@ -500,6 +500,38 @@ fn in_real_time_every_latency_is_the_sum_of_its_stages_too() {
             }
         }
     }
+}
+
+/// Another writes all keys with values of its own, and then removes one after the other.
+#[test]
+fn the_first_mismatch_tells_key_and_values() {
+    let mismatch = |others: Plan| {
+        let outcome = Reactor::new(None).run(async {
+            let queue = device(64).await.queue_pair();
+            fill(&queue, &PLAN, |_, _| ()).await.unwrap();
+            let plan = Plan { is_filled: true, ..others };
+            assert_eq!(run(&queue, &plan, |_, _| ()).await.errors(), 0);
+            run(&queue, &Plan { is_filled: true, ..PLAN }, |_, _| ()).await
+        });
+        assert_eq!(outcome.errors(), outcome.operations());
+        outcome.mismatch().unwrap().clone()
+    };
+    let until = Until::Operations(PLAN.keys);
+    let stored = mismatch(Plan { operation: Operation::Store, until, seed: 2, ..PLAN });
+    let keys = Keys::new(16, PLAN.keys).unwrap();
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let is_key =
+        |number: &u64| stored.place == format!("key {}", hex(keys.key(*number).as_bytes()));
+    let number = (0..PLAN.keys).find(is_key).unwrap_or_else(|| panic!("{stored}"));
+    let value = |seed| {
+        let tag = expected_tag(seed, number, 0, 100);
+        format!("100 bytes that begin with {}", hex(&tag.to_le_bytes()))
+    };
+    assert_eq!(stored.expected, format!("version 0, {}", value(1)));
+    assert_eq!(stored.found, value(2));
+    let deleted = mismatch(Plan { operation: Operation::Delete, until, ..PLAN });
+    assert_eq!(deleted.found, "no value");
+    assert!(deleted.to_string().contains(": expected version 0, 100 bytes"), "{deleted}");
 }
 
 /// A queue whose target is gone after so many completions.

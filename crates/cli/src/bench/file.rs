@@ -222,6 +222,7 @@ impl More for Figures {
                 "opened",
                 format!("by {} in {}", self.opened_by, seconds(self.opened_ns.as_secs_f64())),
             ),
+    const IS_SHARED: bool = false;
             (
                 "disk",
                 format!(

@@ -99,6 +99,9 @@ pub(super) trait More: Serialize {
     /// Whether it can be told where the time of an operation went.
     const TELLS_STAGES: bool;
 
+    /// Whether others may write to it while it is measured.
+    const IS_SHARED: bool;
+
     /// In words, for a table.
     fn facts(&self) -> Vec<(&'static str, String)>;
 }
@@ -154,7 +157,12 @@ impl<M: More> OutsideReport<M> {
         let Report { ops, errors, errors_by_status, .. } = &self.report;
         let causes = errors_by_status.iter().map(|(cause, count)| format!("{count} {cause}"));
         let causes = causes.collect::<Vec<_>>().join(", ");
-        (*errors > 0).then(|| format!("{errors} of {ops} operations failed: {causes}"))
+        let first = self.report.mismatch.as_ref().map(|mismatch| {
+            let others = if M::IS_SHARED { "; others may write to this target" } else { "" };
+            format!("; the first is {mismatch}{others}")
+        });
+        let first = first.unwrap_or_default();
+        (*errors > 0).then(|| format!("{errors} of {ops} operations failed: {causes}{first}"))
     }
 
     fn table(&self) -> String {

@@ -77,6 +77,7 @@ impl More for Client {
     fn facts(&self) -> Vec<(&'static str, String)> {
         let refusal = self.refusal.clone().map(|said| ("first refusal", said));
         let connections = ("connections", self.connections.to_string());
+    const IS_SHARED: bool = true;
         [connections].into_iter().chain(refusal).collect()
     }
 }

@@ -82,3 +82,4 @@ impl More for Connection {
         Vec::new()
     }
 }
+    const IS_SHARED: bool = true;

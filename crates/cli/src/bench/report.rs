@@ -374,7 +374,10 @@ impl BenchReport {
         let errors: u64 = unwanted().map(|(_, count)| count).sum();
         let causes = unwanted().map(|(cause, count)| format!("{count} {cause}"));
         let causes = causes.collect::<Vec<_>>().join(", ");
-        let failed = (errors > 0).then(|| format!("{errors} of {ops} operations failed: {causes}"));
+        let first = self.report.mismatch.as_ref().map(|first| format!("; the first is {first}"));
+        let first = first.unwrap_or_default();
+        let failed =
+            (errors > 0).then(|| format!("{errors} of {ops} operations failed: {causes}{first}"));
         failed.or_else(|| self.power.as_ref().and_then(PowerReport::errors))
     }
 

@@ -69,6 +69,16 @@ fn blocks_that_another_host_writes_are_errors() {
     assert_eq!(ran.code, Some(1));
     let report = ran.json();
     assert!(report["errors"].as_u64().unwrap() > 0, "{report}");
+    // Both wrote version 0; the seeds tell them apart.
+    let first = &report["mismatch"];
+    let text = |name: &str| first[name].as_str().unwrap();
+    assert_eq!(text("place"), "block 0");
+    assert!(text("expected").starts_with("version 0, 4096 bytes that begin with "), "{first}");
+    assert!(text("found").starts_with("4096 bytes that begin with "), "{first}");
+    assert!(!text("expected").ends_with(text("found")), "{first}");
+    let said = format!("expected {}, found {}", text("expected"), text("found"));
+    let said = format!("; the first is block 0: {said}; others may write to this target\n");
+    assert!(ran.stderr.ends_with(&said), "{}", ran.stderr);
     served.stop();
 }
 
