@@ -6,6 +6,7 @@
 //! 3. [`state`] keeps the device in a file, at the end or in the middle.
 //! 4. [`remote`] does with a namespace over NVMe/TCP what can be done from outside, [`redis`] with
 //!    a database of a Redis server, [`file`] with a drive on a disk.
+//!    None of the three writes unasked to a target with data of others: [`foreign`].
 //! 5. [`report`] says how that went, [`figure`] draws it. [`faults`] are those of the flash that
 //!    happened, [`power`] is what a loss of power left.
 
@@ -13,6 +14,7 @@ mod faults;
 mod figure;
 mod file;
 mod fitted;
+mod foreign;
 mod index_table;
 mod outside;
 mod plan;
@@ -54,6 +56,12 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Output, Failure> {
 
 fn run_plan(args: &BenchArgs) -> Result<Output, Failure> {
     let target = Target::parse(&args.measure.target)?;
+    if args.overwrite {
+        return Err(Failure::refused(
+            "--overwrite is for a target that can hold data of others, nvme-tcp://, resp:// or \
+             file:, and not for a device in this program",
+        ));
+    }
     check_outputs(&args.measure, args.state.as_deref(), &target, &[])?;
     let operation = plan::operation(args)?;
     let nsid = space::choose(&target, operation)?;

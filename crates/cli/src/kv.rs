@@ -26,6 +26,7 @@ use crate::output::{Failure, Output};
 use crate::outputs;
 pub(crate) use info::Limits;
 use key::Spelling;
+pub(crate) use key::shown as shown_key;
 use pairs::Action;
 use place::Place;
 use resp_client::Uri;

@@ -9,6 +9,9 @@ const FIRST_ROOM: u32 = 64 << 10;
 /// Bytes of keys that a List asks for at a time.
 pub const KEY_LIST_BYTES: u32 = 64 << 10;
 
+/// Bytes of keys that are asked for where a few are enough: some 50 of 16 bytes.
+const FEW_KEYS_BYTES: u32 = 1 << 10;
+
 /// Keys and values of a namespace, one command after the other.
 #[derive(Clone, Debug)]
 pub struct Pairs<Q> {
@@ -101,8 +104,18 @@ impl<Q: Queue> Pairs<Q> {
     /// Some keys that follow `after` in the device's own order, or the first ones. No keys are the
     /// end.
     pub async fn list(&self, after: Option<&Key>) -> Result<Vec<Key>, PairsError> {
+        self.list_within(after, KEY_LIST_BYTES).await
+    }
+
+    /// A few of the first keys in the device's own order. No keys
+    /// are an empty namespace.
+    pub async fn first_keys(&self) -> Result<Vec<Key>, PairsError> {
+        self.list_within(None, FEW_KEYS_BYTES).await
+    }
+
+    async fn list_within(&self, after: Option<&Key>, room: u32) -> Result<Vec<Key>, PairsError> {
         let start = after.map_or(&[][..], Key::as_bytes);
-        let command = Command::list(self.nsid, start, KEY_LIST_BYTES);
+        let command = Command::list(self.nsid, start, room);
         let submission = Submission { command, long_key: None, data: Buf::phantom(0, 0) };
         let data = self.ask(submission).await?.data;
         let reader = ListReader::new(data.bytes().unwrap_or_default()).map_err(PairsError::List)?;

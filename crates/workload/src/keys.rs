@@ -76,6 +76,15 @@ impl Keys {
         }
     }
 
+    /// Whether `key` is one that a run makes, in either order: runs number keys with 32 bits. Any
+    /// key of up to 4 bytes is.
+    pub fn may_be_of_a_run(key: &[u8]) -> bool {
+        let bytes = key.len();
+        let is_number = |order| Self { bytes, order }.number(key).is_some_and(|n| n >> 32 == 0);
+        (1..=KEY_BYTES_MAX).contains(&bytes)
+            && [Order::Spread, Order::Rising].map(is_number) != [false; 2]
+    }
+
     /// How many keys of `bytes` bytes there can be.
     pub(crate) const fn count_max(bytes: usize) -> u64 {
         if bytes < WORD_BYTES { 1 << (bytes * 8) } else { u64::MAX }
@@ -237,6 +246,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn keys_of_runs_are_told_from_those_of_others() {
+        for bytes in [1, 4, 5, 7, 8, 9, 16, 255] {
+            for number in [0, 1, 77, 255].into_iter().chain((bytes > 3).then_some(u32::MAX)) {
+                for keys in [Keys::new(bytes, 256).unwrap(), Keys::rising(bytes, 256).unwrap()] {
+                    let key = keys.key(number.into());
+                    assert!(Keys::may_be_of_a_run(key.as_bytes()), "{bytes} bytes, {number}");
+                }
+            }
+        }
+        let others: [&[u8]; 5] =
+            [b"greeting", b"user:1000", b"key:000000000042", b"", &[b'x'; 256]];
+        assert!(others.iter().all(|key| !Keys::may_be_of_a_run(key)));
+        let beyond = Keys::new(16, 1).unwrap().key(1 << 32);
+        assert!(!Keys::may_be_of_a_run(beyond.as_bytes()));
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub use session::{Contents, Differs, Finished, Paused};
 pub use space::Space;
 pub use tally::Tally;
 pub use timeline::Timeline;
-pub use value::{Damaged, Payload, ValueGenerator, checksum_of, expected_tag};
+pub use value::{Damaged, Payload, ValueGenerator, checksum_of, expected_tag, is_generated};
 pub use value_sizes::{Share, SizeMix, ValueSizes, ValueSizesError};
 pub use ycsb::Ycsb;
 pub use zoning::Zoning;

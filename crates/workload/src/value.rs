@@ -93,6 +93,19 @@ pub fn checksum_of(value: &Buf) -> Result<u64, Damaged> {
     if is_whole { Ok(tag) } else { Err(Damaged) }
 }
 
+/// Whether `bytes`, from a multiple of 4 KiB of a value on, are of a generated value, whatever its
+/// tag. Fewer than 24 bytes do not tell, and count as not generated.
+pub fn is_generated(bytes: &[u8]) -> bool {
+    let part = &bytes[..bytes.len().min(PAD_WORDS * TAG_BYTES)];
+    // The first word is the tag, or the last of the 4 KiB before, which ends one word late.
+    let words = part.as_chunks::<TAG_BYTES>().0.iter().skip(1);
+    let mut keys = words.zip(&PAD).map(|(word, pad)| u64::from_le_bytes(*word) ^ pad);
+    match (keys.next(), keys.next()) {
+        (Some(first), Some(second)) => first == second && keys.all(|key| key == first),
+        _ => false,
+    }
+}
+
 /// As much of `tag` as a value of `len` bytes holds.
 #[inline]
 const fn masked(tag: u64, len: u32) -> u64 {
@@ -205,6 +218,23 @@ mod tests {
             }
         }
         assert!(full.value(0, 0, 8).bytes().is_some() && none.value(0, 0, 8).bytes().is_none());
+    }
+
+    #[test]
+    fn any_4_kib_of_a_generated_value_tell_that_it_is_one() {
+        let value = ValueGenerator::new(3, Payload::Full).value(4, 2, 16_384);
+        let bytes = value.bytes().unwrap();
+        for start in [0, 4_096, 8_192, 12_288] {
+            assert!(is_generated(&bytes[start..start + 4_096]), "{start}");
+        }
+        assert!(is_generated(&bytes[..24]) && !is_generated(&bytes[..23]));
+        assert!(!is_generated(&bytes[8..4_104]), "it begins elsewhere");
+        for at in 8..4_096 {
+            let mut other = bytes[..4_096].to_vec();
+            other[at] ^= 1;
+            assert!(!is_generated(&other), "byte {at}");
+        }
+        assert!(!is_generated(&[0; 4_096]) && !is_generated(&[]));
     }
 
     #[test]

@@ -15,17 +15,18 @@ Targets:
   sim:PROFILE  An emulated device in virtual time: the same result each run
   emu:PROFILE  The same device in real time, in this process
   nvme-tcp://HOST:PORT/NQN
-               A namespace over NVMe/TCP. Its pairs or blocks are overwritten.
-               Options as in kvasir kv --help
+               A namespace over NVMe/TCP; options as in kvasir kv --help
   resp://HOST:PORT/DATABASE
-               A Redis server. Pairs of the database are overwritten.
+               A database of a Redis server.
                ?connections=N, 1 to 1024 [default: 1]. Log in by
                USER:PASSWORD@HOST or the environment variable REDISCLI_AUTH.
                TLS: rediss://HOST:PORT/DATABASE?ca=FILE, as in kvasir kv --help
-  file:PATH    A drive that kvasir format made, opened in this process. Its
-               pairs are overwritten. ?durability=group|everysec|capacitor,
+  file:PATH    A drive that kvasir format made, opened in this process.
+               ?durability=group|everysec|capacitor,
                &reactors=N threads, 1 to 64 [default: 1], &cache=SIZE memory for
                values [default: off]
+  bench refuses one of the last three if a sample of it holds data that bench
+  did not write; --overwrite writes to it all the same.
 
 Options of sim: and emu:, after a ? and joined by &:
   payload=full|checksum|none  What the device keeps of values [default: none]
@@ -89,6 +90,9 @@ pub(crate) struct BenchArgs {
     pub(crate) workload: Option<Workload>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
+    /// Write to a target that holds other data
+    #[arg(long)]
+    pub(crate) overwrite: bool,
     /// Operations to measure [default: 100000]
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = parse_count)]
     pub(crate) ops: Option<u64>,

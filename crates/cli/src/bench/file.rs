@@ -1,5 +1,6 @@
 //! `kvasir bench` on a drive of keys and values on a file or a block device, used in this process.
 
+use super::foreign;
 use super::outside::{self, Asked, More};
 use super::plan::{self, Place};
 use super::spread::{Crew, Spread};
@@ -80,6 +81,13 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
         let said = |error| drive::failure(&path, &file, &error);
         let opened = DiskDrive::open(file.clone(), options).await.map_err(said)?;
         check_room(&plan, &opened)?;
+        if !args.overwrite {
+            let checked = foreign::check_drive(&args.measure.target, opened.store()).await;
+            if let Err(failure) = checked {
+                opened.close().await.map_err(said)?;
+                return Err(failure);
+            }
+        }
         let before = Cell::new(None);
         let begin = || before.set(Some(Usage::of(&file, &opened)));
         let (here, mut crew) = (opened.controller(), None);
@@ -214,6 +222,7 @@ impl Figures {
 
 impl More for Figures {
     const TELLS_STAGES: bool = true;
+    const IS_SHARED: bool = false;
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![
@@ -222,7 +231,6 @@ impl More for Figures {
                 "opened",
                 format!("by {} in {}", self.opened_by, seconds(self.opened_ns.as_secs_f64())),
             ),
-    const IS_SHARED: bool = false;
             (
                 "disk",
                 format!(

@@ -1,5 +1,6 @@
 //! `kvasir bench` on a database of a Redis server, ours or another: what a client sees of it.
 
+use super::foreign;
 use super::outside::{self, Asked, Measured, More};
 use super::plan::{self, Place};
 use crate::args::BenchArgs;
@@ -19,6 +20,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
     let plan = plan_of(args)?;
     let (measured, device, refusal) = redis::with(&uri, async |connections| {
         let info = redis::info(&uri, &connections[0]).await?;
+        if !args.overwrite {
+            foreign::check_database(&uri, &connections[0]).await?;
+        }
         let queue = RespQueue::new(connections.to_vec());
         let lost = || queue.failure().map(|error| redis::broken(&uri, &error));
         let measured = outside::measure(args, &plan, &queue, lost, || {}).await;
@@ -73,11 +77,11 @@ struct Client {
 impl More for Client {
     /// A client sees the link, and nothing behind it.
     const TELLS_STAGES: bool = false;
+    const IS_SHARED: bool = true;
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         let refusal = self.refusal.clone().map(|said| ("first refusal", said));
         let connections = ("connections", self.connections.to_string());
-    const IS_SHARED: bool = true;
         [connections].into_iter().chain(refusal).collect()
     }
 }

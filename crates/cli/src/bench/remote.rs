@@ -3,15 +3,17 @@
 
 mod fit;
 
+use super::foreign;
 use super::outside::{self, Asked, More};
 use super::plan;
 use crate::args::BenchArgs;
 use crate::output::{Failure, Output};
 use crate::remote::{self, Connected};
 use base::human_bytes;
+use base::limits::BLOCK_BYTES;
 use client::Uri;
 use serde::Serialize;
-use workload::DeviceFigures;
+use workload::{DeviceFigures, Plan, Space};
 
 /// Outstanding stores while keys are filled in: as many as `workload::fill` has.
 const FILL_DEPTH: u32 = 64;
@@ -33,6 +35,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
                 let error = queue.failure().or_else(|| association.failure());
                 error.map(|error| remote::broken(&uri, &error))
             };
+            if !args.overwrite {
+                check_foreign(&uri, &plan, connected, lost).await?;
+            }
             let measured = outside::measure(args, &plan, queue, lost, || {}).await?;
             Ok((plan, measured, describe(connected)))
         })?;
@@ -44,6 +49,21 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
         data_digest: uri.digests.data,
     };
     outside::report(asked, &measured, &DeviceFigures::default(), connection)
+}
+
+/// Refuses a namespace that holds data of others.
+async fn check_foreign(
+    uri: &Uri,
+    plan: &Plan,
+    connected: &Connected,
+    lost: impl Fn() -> Option<Failure>,
+) -> Result<(), Failure> {
+    let (target, queue) = (&uri.to_string(), &connected.queue);
+    if plan.space == Space::Pairs {
+        return foreign::check_pairs(target, queue, uri.nsid, lost).await;
+    }
+    let blocks = fit::size_bytes(&connected.namespace) / u64::from(BLOCK_BYTES);
+    foreign::check_blocks(target, queue, (uri.nsid, blocks), lost).await
 }
 
 /// Entries of each queue, so that none of the load waits in this host if the target has as many.
@@ -77,9 +97,9 @@ struct Connection {
 impl More for Connection {
     /// A host sees the link, and nothing behind it.
     const TELLS_STAGES: bool = false;
+    const IS_SHARED: bool = true;
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 }
-    const IS_SHARED: bool = true;

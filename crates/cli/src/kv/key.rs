@@ -56,7 +56,7 @@ fn bytes(digits: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// `bytes` as text, so that different ones are different: a character that is printed is itself.
-pub(super) fn shown(bytes: &[u8]) -> String {
+pub(crate) fn shown(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {

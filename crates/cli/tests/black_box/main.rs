@@ -27,6 +27,8 @@ mod femu_gc;
 #[cfg(test)]
 mod figures;
 #[cfg(test)]
+mod foreign;
+#[cfg(test)]
 mod guide;
 #[cfg(test)]
 mod guide_commands;

@@ -30,8 +30,11 @@ fn a_sample_has_the_rates_of_a_load() {
     store("key", &served.uri(0));
     let target = format!("{}?as=nqn.2026-11.com.example:bench", served.uri(0));
     let bench = ["bench", "retrieve", "--keys", "9", "--value-size", "1000", "--seconds", "6"];
-    let bench: Vec<String> =
-        bench.into_iter().chain(["--json", "--target", &target]).map(Into::into).collect();
+    let bench: Vec<String> = bench
+        .into_iter()
+        .chain(["--overwrite", "--json", "--target", &target])
+        .map(Into::into)
+        .collect();
     let load = spawn(move || json(bench));
     // Its keys are there, so it has connected.
     let start = Instant::now();
