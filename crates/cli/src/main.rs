@@ -20,6 +20,7 @@ mod memory;
 mod number;
 mod output;
 mod outputs;
+mod parallel;
 mod path;
 mod perfetto;
 mod plot;

@@ -3,25 +3,32 @@
 //! 1. [`flash`] cuts the profile's flash so that it is aged within a second.
 //! 2. Each of the profile's knobs is changed, one at a time (`node::profile::Draft`).
 //! 3. [`load`] measures the profile and each change of it under the same loads.
-//! 4. [`report`] says what moved most, [`figure`] draws it.
+//! 4. [`spread`] tells what moves from what another seed moves as far.
+//! 5. [`report`] says what moved most, [`figure`] draws it.
 
 mod figure;
 mod flash;
 mod load;
 mod report;
+mod spread;
 
 use crate::args::SensitivityArgs;
 use crate::output::{Failure, Output};
 use crate::outputs;
+use crate::parallel;
 use crate::progress::{Bar, Progress, Unit};
 use load::{Amounts, Loads};
 use node::Profile;
 use node::profile::{Change, Draft, Knob};
-use report::{Changed, Report, Row};
+use report::{Base, Changed, Report, Row};
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// Names the device and its loads.
 const SEED: u64 = 1;
+
+/// Seeds with which the profile is measured unchanged, from [`SEED`] on, to see what chance moves.
+const SEEDS: u64 = 8;
 
 /// Measures what `args` ask for.
 pub(crate) fn run(args: &SensitivityArgs) -> Result<Output, Failure> {
@@ -32,47 +39,71 @@ pub(crate) fn run(args: &SensitivityArgs) -> Result<Output, Failure> {
     let whole = given.with_over_provisioning().map_err(Failure::refused)?;
     let (draft, cut) = flash::cut(&whole)?;
     let mut bar = Progress::new(args.json).bar("changing knobs", Unit::Count);
-    let report = measure(&args.profile, &whole, &draft, cut, &mut bar)?;
+    let given = Given { name: &args.profile, whole: &whole, draft: &draft, cut };
+    let report = measure(&given, &draft.knobs(), parallel::cores(), &mut bar)?;
     drop(bar);
     let undrawn = args.plot.as_ref().and_then(|path| figure::draw(path, &report));
     let output = if args.json { Output::json(&report) } else { Output::new(report.table()) };
     Ok(output.with_errors(undrawn))
 }
 
-/// Measures `draft`, the profile `whole` with its flash cut, and every change of it.
-fn measure(
-    name: &str,
-    whole: &Draft,
-    draft: &Draft,
+/// A profile, and what of it is measured.
+struct Given<'a> {
+    name: &'a str,
+    /// As it is.
+    whole: &'a Draft,
+    /// With its flash cut.
+    draft: &'a Draft,
+    /// What was cut, if anything was.
     cut: Option<String>,
+}
+
+/// A device that is measured.
+enum Job<'a> {
+    /// As it is, with this seed.
+    Unchanged(u64),
+    Changed(&'a Knob, Change),
+}
+
+/// Measures the draft of `given`, and every change of `knobs`, on so many `threads`. The report is
+/// the same on any number of them.
+fn measure(
+    given: &Given<'_>,
+    knobs: &[Knob],
+    threads: NonZeroUsize,
     bar: &mut Bar,
 ) -> Result<Report, Failure> {
-    let knobs = draft.knobs();
-    let total: usize = 1 + knobs.iter().map(|knob| knob.changes.len()).sum::<usize>();
-    let (mut done, total) = (0, total as u64);
-    let mut step = || {
-        done += 1;
-        bar.set(done, total);
-    };
-    let profile = draft.profile().map_err(Failure::refused)?;
+    let profile = given.draft.profile().map_err(Failure::refused)?;
     let amounts = Amounts::of(&profile);
-    let base = load::run(&profile, &amounts)?;
-    step();
-    let written = whole.knobs();
+    let mut jobs: Vec<Job<'_>> = (SEED..SEED + SEEDS).map(Job::Unchanged).collect();
+    jobs.extend(
+        knobs
+            .iter()
+            .flat_map(|knob| knob.changes.iter().map(move |&change| Job::Changed(knob, change))),
+    );
+    let measure = |job: &Job<'_>| match job {
+        Job::Unchanged(seed) => load::run(&profile, &amounts, *seed),
+        Job::Changed(knob, change) => try_change(given.draft, knob, *change, &amounts),
+    };
+    let total = jobs.len() as u64;
+    let mut results =
+        parallel::map(&jobs, threads, measure, |done| bar.set(done, total)).into_iter();
+    let unchanged = (0..SEEDS).filter_map(|_| results.next());
+    let base = Base::new(unchanged.collect::<Result<_, _>>()?);
+    let written = given.whole.knobs();
     let value = |knob: &Knob| {
         let as_given = written.iter().find(|given| given.key == knob.key);
         as_given.unwrap_or(knob).value.clone()
     };
-    let mut rows = Vec::new();
-    for knob in &knobs {
-        let mut changes = Vec::new();
-        for &change in &knob.changes {
-            changes.push(Changed::new(change, try_change(draft, knob, change, &amounts), &base));
-            step();
-        }
-        rows.push(Row { key: knob.key.clone(), value: value(knob), changes });
-    }
-    Ok(Report::new(name, cut, base, rows))
+    let rows = knobs.iter().map(|knob| {
+        let measured = knob.changes.iter().zip(&mut results);
+        let changes = measured.map(|(&change, loads)| {
+            Changed::new(change, loads.map_err(|failure| failure.to_string()), &base)
+        });
+        Row { key: knob.key.clone(), value: value(knob), changes: changes.collect() }
+    });
+    let rows = rows.collect();
+    Ok(Report::new(given.name, given.cut.clone(), base, rows))
 }
 
 /// What `draft` does with `knob` changed; why it cannot be, if it cannot.
@@ -81,12 +112,10 @@ fn try_change(
     knob: &Knob,
     change: Change,
     amounts: &Amounts,
-) -> Result<Loads, String> {
-    let changed = draft.changed(&knob.key, change).map_err(report::problem)?;
-    let profile = changed.profile().map_err(report::problem)?;
-    load::run(&profile, amounts).map_err(|failure| match failure {
-        Failure::Refused(sentence) | Failure::Broken(sentence) => sentence,
-    })
+) -> Result<Loads, Failure> {
+    let problem = |error| Failure::Refused(report::problem(error));
+    let changed = draft.changed(&knob.key, change).map_err(problem)?;
+    load::run(&changed.profile().map_err(problem)?, amounts, SEED)
 }
 
 #[cfg(test)]

@@ -1,4 +1,3 @@
-use super::SEED;
 use crate::args::Clock;
 use crate::flash::Window;
 use crate::number::{quotient, to_u64};
@@ -12,7 +11,8 @@ use node::Profile;
 use node::profile::{Ack, NamespaceKind};
 use serde::Serialize;
 use workload::{
-    Distribution, Kind, Load, Operation, Payload, Plan, Space, Tally, Until, ValueSizes, Zoning,
+    Distribution, Kind, Load, Operation, Outcome, Payload, Plan, Space, Tally, Until, ValueSizes,
+    Zoning,
 };
 
 /// What was measured, by load, in an order that is that of all profiles with the same namespaces.
@@ -32,7 +32,8 @@ pub(super) struct Figures {
     pub(super) mean_ns: f64,
     pub(super) p99_ns: f64,
     pub(super) per_second: f64,
-    /// Data bytes programmed for each that hosts wrote, if they wrote any.
+    /// Data bytes programmed for each that hosts wrote, if they wrote any, and on an aged device as
+    /// much as it holds.
     pub(super) write_amplification: Option<f64>,
 }
 
@@ -87,19 +88,21 @@ fn is_block(kind: &NamespaceKind) -> bool {
 const SETTLED: Nanos = Nanos::from_secs(10);
 
 /// Measures `profile` under the loads of each kind of namespace that it has, in the first of each.
-pub(super) fn run(profile: &Profile, amounts: &Amounts) -> Result<Loads, Failure> {
+/// `seed` names the device and its loads.
+pub(super) fn run(profile: &Profile, amounts: &Amounts, seed: u64) -> Result<Loads, Failure> {
     let mut loads = Vec::new();
     let first = |is_kind: fn(&NamespaceKind) -> bool| {
         (1..).zip(&profile.namespaces).find(|(_, namespace)| is_kind(&namespace.kind))
     };
     if let Some((nsid, _)) = first(NamespaceKind::is_kv) {
-        Bench::new(profile, nsid, &mut loads).pairs(amounts)?;
+        Bench::new(profile, nsid, seed, &mut loads).pairs(amounts)?;
     }
     if let Some((nsid, namespace)) = first(is_block) {
-        Bench::new(profile, nsid, &mut loads).blocks(namespace.size_bytes, amounts.block_bytes)?;
+        let mut bench = Bench::new(profile, nsid, seed, &mut loads);
+        bench.blocks(namespace.size_bytes, amounts.block_bytes)?;
     }
     if let Some((nsid, _)) = first(|kind| matches!(kind, NamespaceKind::Zoned(_))) {
-        Bench::new(profile, nsid, &mut loads).zones()?;
+        Bench::new(profile, nsid, seed, &mut loads).zones()?;
     }
     Ok(loads)
 }
@@ -108,18 +111,19 @@ pub(super) fn run(profile: &Profile, amounts: &Amounts) -> Result<Loads, Failure
 struct Bench<'a> {
     profile: &'a Profile,
     nsid: u32,
+    seed: u64,
     loads: &'a mut Loads,
 }
 
 impl<'a> Bench<'a> {
-    fn new(profile: &'a Profile, nsid: u32, loads: &'a mut Loads) -> Self {
-        Self { profile, nsid, loads }
+    fn new(profile: &'a Profile, nsid: u32, seed: u64, loads: &'a mut Loads) -> Self {
+        Self { profile, nsid, seed, loads }
     }
 
     fn rig(&self) -> Result<Rig<'a>, Failure> {
         Rig::new(Setup {
             profile: self.profile,
-            seed: SEED,
+            seed: self.seed,
             shuffle: false,
             faults: None,
             clock: Clock::Virtual,
@@ -141,7 +145,7 @@ impl<'a> Bench<'a> {
             values: ValueSizes::Fixed(u32::try_from(bytes).unwrap_or(VALUE_BYTES_MAX)),
             keys,
             is_filled: true,
-            seed: SEED,
+            seed: self.seed,
             distribution: Distribution::Uniform,
             payload: Payload::None,
         }
@@ -195,7 +199,7 @@ impl<'a> Bench<'a> {
         let keys = to_u64(STORE_FILL * float(capacity) / float(bytes + 128));
         let plan = Plan { operation: Operation::Store, ..self.plan(Space::Pairs, keys, bytes) };
         age(&mut rig, &plan, keys)?;
-        self.load(&mut rig, "clean QD64", Kind::Store, deep(plan, (keys / 4).max(MANY)))
+        self.load(&mut rig, "clean QD64", Kind::Store, deep(plan, keys.max(MANY)))
     }
 
     fn blocks(&mut self, capacity: u64, bytes: u64) -> Result<(), Failure> {
@@ -211,7 +215,7 @@ impl<'a> Bench<'a> {
             self.load(&mut rig, "mixed QD64", Kind::Read, deep(mixed, 2 * MANY))?;
         }
         self.load(&mut rig, "write QD1", Kind::Write, of(Operation::RandWrite))?;
-        let write = deep(of(Operation::RandWrite), (keys / 4).max(MANY));
+        let write = deep(of(Operation::RandWrite), keys.max(MANY));
         self.load(&mut rig, "write QD64", Kind::Write, write)
     }
 
@@ -243,11 +247,15 @@ fn aged_bytes(capacity: u64) -> u64 {
     (capacity / AGED_MAX).next_power_of_two().clamp(BLOCK_BYTES.into(), 64 << 10)
 }
 
-/// Stores the keys of `plan`, and then as many again at random: more than the flash holds.
+/// Capacities that are overwritten at random, beside the spare part of the flash. `bench
+/// --precondition` finds that write amplification is steady after as many.
+const AGED_CAPACITIES: f64 = 2.0;
+
+/// Stores the keys of `plan`, and then overwrites them at random until the device is steady.
 fn age(rig: &mut Rig<'_>, plan: &Plan, keys: u64) -> Result<(), Failure> {
     rig.fill_by(async |queue, _| workload::fill(queue, plan, |_, _| ()).await)?;
     let over_provisioning = rig.namespace(plan.nsid).over_provisioning;
-    let operations = to_u64(float(keys) * (1.0 + over_provisioning));
+    let operations = to_u64(float(keys) * (over_provisioning + AGED_CAPACITIES));
     rig.fill_by(async |queue, _| {
         let aged = workload::overwrite(queue, plan, 0, operations, |_, _| ()).await;
         // Cleaning goes on for a while, and is no part of what is measured next.
@@ -262,7 +270,11 @@ impl Figures {
         let count = |kind| measured.outcome.tally(kind).map_or(0, Tally::count);
         let written = count(Kind::Write) * u64::from(plan.values.max());
         let window: &Window = &measured.window;
+        // A part of a capacity is a matter of which blocks are cleaned in it.
+        let stored = written_units(&measured.outcome);
+        let is_part = plan.is_filled && stored < plan.keys;
         let write_amplification = match plan.space {
+            _ if is_part => None,
             Space::Pairs => window.write_amplification(),
             Space::Blocks | Space::Zones(_) => window.amplification_of(written),
         };
@@ -275,6 +287,12 @@ impl Figures {
             write_amplification,
         }
     }
+}
+
+/// Pairs or blocks that were written.
+fn written_units(outcome: &Outcome) -> u64 {
+    let count = |kind| outcome.tally(kind).map_or(0, Tally::count);
+    count(Kind::Store) + count(Kind::Write)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "sizes and times far below 2^53")]

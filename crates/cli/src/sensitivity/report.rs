@@ -1,4 +1,5 @@
 use super::load::{Figures, Loads};
+use super::spread::{self, LoadSpread, Measure, Spread};
 use crate::table;
 use node::ProfileError;
 use node::profile::Change;
@@ -19,9 +20,18 @@ pub(super) struct Report {
     pub(super) profile: String,
     /// What of its flash was left out.
     cut: Option<String>,
-    /// As the profile has it.
-    pub(super) base: Loads,
+    #[serde(flatten)]
+    pub(super) base: Base,
     pub(super) knobs: Vec<Row>,
+}
+
+/// The profile as it is.
+#[derive(Debug, Serialize)]
+pub(super) struct Base {
+    #[serde(rename = "base")]
+    loads: Loads,
+    /// What of it other seeds move.
+    spread: Vec<LoadSpread>,
 }
 
 /// A knob.
@@ -42,8 +52,10 @@ pub(super) struct Changed {
     is_scaled: bool,
     /// Why there is no such profile.
     refused: Option<String>,
-    /// What moved most, if anything did.
+    /// What moved most, of what moved farther than with another seed.
     moved: Option<Moved>,
+    /// What moved most, of what another seed may move as far.
+    within_spread: Option<Moved>,
     figures: Option<Loads>,
 }
 
@@ -51,32 +63,55 @@ pub(super) struct Changed {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Moved {
     load: String,
-    measure: &'static str,
+    measure: Measure,
     ratio: f64,
+}
+
+impl Base {
+    /// What was measured with several seeds, of which the first is what changes are compared to.
+    pub(super) fn new(runs: Vec<Loads>) -> Self {
+        let spread = spread::all(&runs);
+        Self { loads: runs.into_iter().next().unwrap_or_default(), spread }
+    }
+
+    /// That of a measure of a load.
+    fn spread(&self, load: &str, measure: Measure) -> Option<Spread> {
+        let found = self.spread.iter().find(|one| one.load == load && one.measure == measure);
+        found.map(|found| found.spread)
+    }
+
+    /// Whether another seed may move it as far.
+    fn may_be_chance(&self, moved: &Moved) -> bool {
+        let spread = self.spread(&moved.load, moved.measure);
+        spread.is_some_and(|spread| spread.contains(moved.ratio))
+    }
 }
 
 impl Changed {
     /// What `change` did, measured, beside `base`.
-    pub(super) fn new(change: Change, measured: Result<Loads, String>, base: &Loads) -> Self {
+    pub(super) fn new(change: Change, measured: Result<Loads, String>, base: &Base) -> Self {
         let (name, is_scaled) = match change {
             Change::Halved => ("halved", true),
             Change::Doubled => ("doubled", true),
             Change::To(word) => (word, false),
         };
-        let moved = measured.as_ref().ok().and_then(|loads| most_moved(base, loads));
+        let most =
+            |is_chance| measured.as_ref().ok().and_then(|loads| most_moved(base, loads, is_chance));
+        let (moved, within_spread) = (most(false), most(true));
         let (figures, refused) = match measured {
             Ok(loads) => (Some(loads), None),
             Err(reason) => (None, Some(reason)),
         };
-        Self { change: name, is_scaled, refused, moved, figures }
+        Self { change: name, is_scaled, refused, moved, within_spread, figures }
     }
 
     /// In a cell of a table.
     fn cell(&self) -> String {
-        match (&self.moved, &self.refused) {
-            (_, Some(_)) => "cannot be".to_owned(),
-            (Some(moved), _) => moved.cell(),
-            (None, None) => "moves nothing".to_owned(),
+        match (&self.refused, &self.moved, &self.within_spread) {
+            (Some(_), ..) => "cannot be".to_owned(),
+            (None, Some(moved), _) => moved.cell(),
+            (None, None, Some(_)) => "within spread".to_owned(),
+            (None, None, None) => "moves nothing".to_owned(),
         }
     }
 }
@@ -84,13 +119,13 @@ impl Changed {
 impl Row {
     /// What moved most by any of its changes, and the ratio of just that for each change that there
     /// can be, 1 where nothing moved.
-    pub(super) fn ratios(&self, base: &Loads) -> Vec<(&Changed, f64)> {
+    pub(super) fn ratios(&self, base: &Base) -> Vec<(&Changed, f64)> {
         let most = self.changes.iter().filter_map(|changed| changed.moved.as_ref());
         let most = most.max_by(|one, other| one.weight().total_cmp(&other.weight()));
         let ratio = |changed: &Changed| {
             let loads = changed.figures.as_ref()?;
             let Some(most) = most else { return Some(1.0) };
-            let mut all = all_moves(base, loads);
+            let mut all = all_moves(&base.loads, loads);
             let same = |moved: &Moved| moved.load == most.load && moved.measure == most.measure;
             Some(all.find(same).map_or(1.0, |moved| moved.ratio))
         };
@@ -100,7 +135,8 @@ impl Row {
 
 impl Moved {
     fn cell(&self) -> String {
-        let Self { load, measure, ratio } = self;
+        let Self { load, ratio, .. } = self;
+        let measure = self.measure.name();
         if *ratio >= 10.0 {
             return format!("{load} {measure} x{ratio:.0}");
         }
@@ -109,16 +145,17 @@ impl Moved {
 
     /// By how much it moved. Of equal moves that of a mean is shown.
     fn weight(&self) -> f64 {
-        let of_measure = if self.measure == "mean" { 1.01 } else { 1.0 };
+        let of_measure = if self.measure == Measure::Mean { 1.01 } else { 1.0 };
         self.ratio.ln().abs() * of_measure
     }
 }
 
-/// The measure that moved by the largest factor, up or down. Percentiles move with the chances of a
-/// run too, so that they would name knobs that have nothing to do with them.
-fn most_moved(base: &Loads, changed: &Loads) -> Option<Moved> {
-    let moved = all_moves(base, changed)
-        .filter(|moved| moved.measure != "p99" && (moved.ratio - 1.0).abs() >= MOVED);
+/// The measure that moved by the largest factor, up or down, of those that another seed may move as
+/// far if `is_chance`, and of the others if not. Percentiles are left out: they are steps.
+fn most_moved(base: &Base, changed: &Loads, is_chance: bool) -> Option<Moved> {
+    let moved = all_moves(&base.loads, changed)
+        .filter(|moved| moved.measure != Measure::P99 && (moved.ratio - 1.0).abs() >= MOVED)
+        .filter(|moved| base.may_be_chance(moved) == is_chance);
     moved.max_by(|one, other| one.weight().total_cmp(&other.weight()))
 }
 
@@ -131,17 +168,11 @@ fn all_moves(base: &Loads, changed: &Loads) -> impl Iterator<Item = Moved> {
 }
 
 fn moves(load: &str, before: &Figures, after: &Figures) -> Vec<Moved> {
-    let amplification = |figures: &Figures| figures.write_amplification.unwrap_or(0.0);
-    [
-        ("mean", before.mean_ns, after.mean_ns),
-        ("p99", before.p99_ns, after.p99_ns),
-        ("rate", before.per_second, after.per_second),
-        ("WA", amplification(before), amplification(after)),
-    ]
-    .into_iter()
-    .filter(|(_, before, after)| *before > 0.0 && *after > 0.0)
-    .map(|(measure, before, after)| Moved { load: load.to_owned(), measure, ratio: after / before })
-    .collect()
+    let moved = |measure: Measure| {
+        let (before, after) = (measure.of(before)?, measure.of(after)?);
+        Some(Moved { load: load.to_owned(), measure, ratio: after / before })
+    };
+    Measure::ALL.into_iter().filter_map(moved).collect()
 }
 
 /// What is wrong with a profile, without where.
@@ -153,7 +184,7 @@ pub(super) fn problem(error: ProfileError) -> String {
 }
 
 impl Report {
-    pub(super) fn new(profile: &str, cut: Option<String>, base: Loads, knobs: Vec<Row>) -> Self {
+    pub(super) fn new(profile: &str, cut: Option<String>, base: Base, knobs: Vec<Row>) -> Self {
         Self { profile: profile.to_owned(), cut, base, knobs }
     }
 
@@ -165,7 +196,9 @@ impl Report {
 
     /// For a terminal.
     pub(super) fn table(&self) -> String {
-        let mut text = wrapped(&format!("device {}", self.setup()), "");
+        let setup = self.setup();
+        let heading = format!("device {setup}; +- is how far another seed may move a figure");
+        let mut text = wrapped(&heading, "");
         text += "\n";
         text += &self.base_table();
         text += "\n";
@@ -176,17 +209,25 @@ impl Report {
     }
 
     fn base_table(&self) -> String {
-        let rows = self.base.iter().map(|measurement| {
+        let rows = self.base.loads.iter().map(|measurement| {
             let Figures { mean_ns, p99_ns, per_second, write_amplification } = measurement.figures;
+            let spread = |measure| {
+                let spread = self.base.spread(&measurement.load, measure);
+                spread.map_or_else(|| "-".to_owned(), |it| format!("{:.1}%", it.reach() * 100.0))
+            };
             vec![
                 measurement.load.clone(),
                 crate::number::duration(mean_ns),
+                spread(Measure::Mean),
                 crate::number::duration(p99_ns),
                 crate::number::rounded(per_second),
+                spread(Measure::Rate),
                 crate::number::ratio(write_amplification),
+                spread(Measure::WriteAmplification),
             ]
         });
-        table::numbers(&["load", "mean", "p99", "rate (1/s)", "WA"], rows)
+        let header = ["load", "mean", "+-", "p99", "rate (1/s)", "+-", "WA", "+-"];
+        table::numbers(&header, rows)
     }
 
     /// A line for each number.

@@ -2,6 +2,7 @@
 
 mod bases;
 mod cases;
+mod chance;
 mod drive;
 mod measure;
 
