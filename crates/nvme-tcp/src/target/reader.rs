@@ -152,7 +152,7 @@ impl<S: Stream> Reader<S> {
             Arrival::Header(header, _) => panic!("{header:?} comes from a controller"),
             Arrival::Kept(data, is_intact) => {
                 self.follow_digest();
-                self.place_capsule(data, is_intact);
+                self.place_capsule(&data, is_intact);
             }
             Arrival::Filled(buf, is_intact) => {
                 self.follow_digest();
@@ -227,14 +227,14 @@ impl<S: Stream> Reader<S> {
         }
     }
 
-    fn place_capsule(&mut self, data: Buf, is_intact: bool) {
+    fn place_capsule(&mut self, data: &Buf, is_intact: bool) {
         let Pending::Capsule(command) = self.take_pending() else {
             panic!("the data of capsules is kept");
         };
         if !is_intact {
             return self.connection.arrive(command, Brought::Damaged);
         }
-        let brought = in_capsule(&command, &data).map_or(Brought::Nothing, Brought::Data);
+        let brought = in_capsule(&command, data).map_or(Brought::Nothing, Brought::Data);
         self.connection.arrive(command, brought);
     }
 

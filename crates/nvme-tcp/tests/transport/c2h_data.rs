@@ -9,7 +9,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 fn lengths() -> [u32; 7] {
     [1, 4 * KIB, 256 * KIB, 256 * KIB + 1, 260 * KIB, 2 * MIB, 4 * MIB]
-        .map(|len| u32::try_from(len).unwrap())
+        .map(|len| u32::try_from(len).expect("4 MiB at most"))
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn read_of_any_length_comes_in_one_pdu() {
                 assert!(matches!(host.next().await, Came::Response(_)));
             }
             // It went out of its own buffer, in as many writes as the stream wanted.
-            assert_eq!(host.counters.copied(), if len == 1 { 1 } else { 0 });
+            assert_eq!(host.counters.copied(), u64::from(len == 1));
             assert!(host.counters.writes() >= u64::from(len) / (64 * KIB));
         });
     }
@@ -70,7 +70,7 @@ async fn fill(stream: &impl Stream, first: &mut [u8], second: &mut [u8]) {
         let behind = at.saturating_sub(middle);
         let mut parts = [IoSliceMut::new(rest), IoSliceMut::new(&mut second[behind..])];
         let parts = if parts[0].is_empty() { &mut parts[1..] } else { &mut parts[..] };
-        match stream.try_read(parts).unwrap() {
+        match stream.try_read(parts).expect("the stream is whole") {
             Some(0) => panic!("the target has left"),
             Some(read) => at += read,
             None => stream.readable().await,

@@ -19,7 +19,7 @@ async fn read(stream: &impl Stream, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     let mut filled = 0;
     while filled < len {
-        match stream.try_read(&mut [IoSliceMut::new(&mut bytes[filled..])]).unwrap() {
+        match stream.try_read(&mut [IoSliceMut::new(&mut bytes[filled..])]).expect("it is whole") {
             Some(0) => panic!("the target has left"),
             Some(read) => filled += read,
             None => stream.readable().await,
@@ -36,19 +36,23 @@ async fn digest_of(host: &mut Host, data: &Buf) -> u32 {
     host.flush().await;
     let len = data.len() as usize;
     let pdu = read(&*host.stream, HEADER + len + 4).await;
-    assert_eq!(pdu[HEADER..HEADER + len], *data.bytes().unwrap());
+    assert_eq!(pdu[HEADER..HEADER + len], *bytes(data));
     assert!(matches!(host.next().await, Came::Response(entry) if entry.status().is_success()));
-    u32::from_le_bytes(*pdu[HEADER + len..].first_chunk().unwrap())
+    u32::from_le_bytes(*pdu[HEADER + len..].first_chunk().expect("4 bytes are left"))
+}
+
+fn bytes(data: &Buf) -> &[u8] {
+    data.bytes().expect("it was generated")
 }
 
 fn exact(data: &Buf) -> u32 {
-    crc32c(data.bytes().unwrap())
+    crc32c(bytes(data))
 }
 
 fn padded(data: &Buf) -> u32 {
-    let mut bytes = data.bytes().unwrap().to_vec();
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    crc32c(&bytes)
+    let mut padded = bytes(data).to_vec();
+    padded.resize(padded.len().next_multiple_of(4), 0);
+    crc32c(&padded)
 }
 
 /// Stores `data` with a digest of the kind `way`, which has to succeed.
@@ -57,7 +61,8 @@ async fn store(host: &mut Host, data: &Buf, way: DataDigest) {
     host.store(1, data);
     host.flush().await;
     let done = host.collect(1, &BTreeMap::from([(1, data.clone())])).await.done;
-    assert_eq!(done[&1].unwrap().status(), Status::SUCCESS, "{} bytes, {way:?}", data.len());
+    let entry = done[&1].expect("a Store has a response");
+    assert_eq!(entry.status(), Status::SUCCESS, "{} bytes, {way:?}", data.len());
 }
 
 #[test]
