@@ -9,6 +9,7 @@ use clock::Stage;
 use controller::{Completion, Queue, Submission};
 use net::{End, Network};
 use node::Device;
+use nvme_tcp::framing::DataDigest;
 use nvme_tcp::pdu::Digests;
 use spec::{Command, Status};
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,10 +68,14 @@ impl RemoteHost {
     ) -> Self {
         let mut may = || rng.below(3) == 0;
         let digests = Digests { header: may(), data: may() };
+        // As the target computes them, as the specification says, and as SPDK does.
+        let data_digest = [None, Some(DataDigest::Exact), Some(DataDigest::Padded)];
+        let data_digest = data_digest[usize::from(number) % 3];
         let flow_control = may();
         let queue_entries = [2, 5, 17, 128][pick(4, &mut rng)];
         let settings = Settings {
             digests,
+            data_digest,
             flow_control,
             queue_entries,
             patience: PATIENCE,
