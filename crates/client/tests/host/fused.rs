@@ -35,8 +35,9 @@ struct Racer {
 
 impl Racer {
     async fn new(world: &World, number: u8, block_bytes: u32) -> Self {
-        let digests = Digests { header: number % 2 > 0, data: number % 3 > 0 };
-        let flow_control = number % 2 > 0;
+        let is_odd = !number.is_multiple_of(2);
+        let digests = Digests { header: is_odd, data: !number.is_multiple_of(3) };
+        let flow_control = is_odd;
         let settings = Settings { digests, flow_control, ..Settings::new(host(number), NQN) };
         let queues = 1 + usize::from(number % 3);
         let reads = Reads::Blocks(block_bytes);

@@ -191,9 +191,10 @@ fn current(association: &Association, command: &Command) -> Result<u32, Status> 
     match command.feature_id() {
         Feature::ASYNC_EVENTS => Ok(association.events.wanted().0),
         Feature::KEEP_ALIVE_TIMER => Ok(association.keep_alive.timeout_ms()),
-        Feature::HOST_IDENTIFIER => Ok(0),
         Feature::ARBITRATION => Ok(features.arbitration.get()),
-        Feature::POWER_MANAGEMENT | Feature::COMMAND_SET_PROFILE => Ok(0),
+        Feature::POWER_MANAGEMENT | Feature::COMMAND_SET_PROFILE | Feature::HOST_IDENTIFIER => {
+            Ok(0)
+        }
         Feature::TEMPERATURE_THRESHOLD => {
             of_direction(features.temperatures.get(), command.feature_value())
         }

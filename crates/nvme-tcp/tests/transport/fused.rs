@@ -153,7 +153,7 @@ fn damaged_data_of_one_command_fails_both() {
     }
 }
 
-/// A capsule with four bytes of data behind this digest (TCP 1.1, CapsuleCmd: PDU type 04h, flag
+/// A capsule with four bytes of data behind this digest (TCP 1.1, `CapsuleCmd`: PDU type 04h, flag
 /// DDGSTF in bit 1, HLEN 72, PDO 72, PLEN).
 fn capsule_with_digest(command: Command, data: [u8; 4], digest: u32) -> Vec<u8> {
     let entry: [u8; 64] = zerocopy::transmute!(command);

@@ -472,7 +472,7 @@ fn what_a_running_server_can_change_is_hosts_limits_and_referrals() {
         ("slow.state", "other.state", Some("a [[device]]")),
         ("example:fast", "example:new", Some("the nqn, device or serial of a [[subsystem]]")),
         ("KV-1", "KV-2", Some("the nqn, device or serial of a [[subsystem]]")),
-        ("uuid:a", "uuid:b", None),
+        ("host-a", "host-b", None),
         ("hosts = [\"nqn.2026-11.com.example:host-a\"]", "", None),
         ("connections = 100", "connections = 101", None),
         ("io_queues = 8", "", None),
