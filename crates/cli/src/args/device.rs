@@ -40,7 +40,7 @@ const SENSITIVITY_HELP: &str = "\
 Halves and doubles each number of the profile, and replaces each word by each
 alternative, one at a time, on all cores. Measures loads before and after, and
 shows what moved most. A change that another seed causes as well is marked
-"within spread". Reduces large flash first, and says how.
+\"within spread\". Reduces large flash first, and says how.
 
 Examples:
   kvasir device sensitivity moke

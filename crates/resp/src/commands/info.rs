@@ -105,7 +105,8 @@ fn memory(door: &Door) -> String {
     });
     format!(
         "used_memory:{used}\r\nused_memory_human:{}\r\n{}\
-         mem_clients_normal:{of_clients}\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\nindex_bytes:{}\r\nindex_entries:{}\r\n\
+         mem_clients_normal:{of_clients}\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n\
+         index_bytes:{}\r\nindex_entries:{}\r\n\
          value_bytes:{live}\r\ncapacity_bytes:{capacity}\r\ncache_bytes:{}\r\n",
         human(used),
         resident.unwrap_or_default(),
