@@ -5,6 +5,7 @@
 //! extents' summaries when the caller asks for it: [`Store::count_expiring`].
 
 use crate::address::Address;
+use crate::clean::Record;
 use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
@@ -152,24 +153,28 @@ impl Store {
         let Some(_pin) = self.log.pin_used(extent) else { return true };
         let (records, _) = self.records_from(Replay { extent, from: 0 }, Class::Gc).await;
         for records in records.chunks(RECORDS_A_TURN) {
-            let mut state = self.log.state();
-            for record in records {
-                let (header, at) = (&record.header, record.address);
-                let key = HashedKey::new(&header.key);
-                if let Some(date) = header.expires
-                    && header.kind.is_value()
-                    && let Some(found) = self.index.lookup(header.table, key).at_once()
-                    && found.contains(&at)
-                {
-                    state.expiring.add(header.table, date);
-                }
-                state.extents.get(extent).expiring_until = Some(at);
-            }
-            drop(state);
+            self.count_expiring_records(extent, records);
             clock::give_way().await;
         }
         self.log.state().extents.get(extent).expiring_until = Some(Address::MAX);
         true
+    }
+
+    /// Counts those of the next records of an extent that live and expire.
+    fn count_expiring_records(&self, extent: ExtentId, records: &[Record]) {
+        let mut state = self.log.state();
+        for record in records {
+            let (header, at) = (&record.header, record.address);
+            let key = HashedKey::new(&header.key);
+            if let Some(date) = header.expires
+                && header.kind.is_value()
+                && let Some(found) = self.index.lookup(header.table, key).at_once()
+                && found.contains(&at)
+            {
+                state.expiring.add(header.table, date);
+            }
+            state.extents.get(extent).expiring_until = Some(at);
+        }
     }
 
     /// The next extent whose values that expire are to be counted. An index that has to read the

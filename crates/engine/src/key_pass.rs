@@ -114,7 +114,9 @@ impl Store {
             && unread.records < RECORDS_AT_ONCE
         {
             let (found, next) = self.index.entries_from(table, start, ENTRIES_A_TURN)?;
-            found.iter().for_each(|address| self.log.headers.prefetch(*address));
+            for address in &found {
+                self.log.headers.prefetch(*address);
+            }
             for address in found {
                 let extent = self.log.page_id(address).extent;
                 match self.key_at_hand(table, address) {
@@ -179,7 +181,9 @@ impl Store {
             && unread.records < room.keys
             && let Some((found, next)) = self.index.entries_from(table, start, ENTRIES_A_TURN)
         {
-            found.iter().for_each(|address| self.log.headers.prefetch(*address));
+            for address in &found {
+                self.log.headers.prefetch(*address);
+            }
             for address in found {
                 if self.log.headers.get(address).is_none() {
                     unread.add(self.log.page_id(address).extent, address, || None);
@@ -242,7 +246,9 @@ impl Store {
                     }
                 }
                 Source::Pages(records) => {
-                    records.iter().for_each(|it| meet(it.address, &it.header.borrowed()));
+                    for record in records {
+                        meet(record.address, &record.header.borrowed());
+                    }
                 }
             }
             left.extend(wanted);

@@ -171,7 +171,9 @@ impl Store {
         table: TableId,
         addresses: Vec<Address>,
     ) -> Result<Vec<(Key, bool)>, Error> {
-        addresses.iter().for_each(|address| self.log.headers.prefetch(*address));
+        for address in &addresses {
+            self.log.headers.prefetch(*address);
+        }
         let (mut keys, mut visits) = (Vec::new(), Vec::new());
         for address in addresses {
             match self.key_at_hand(table, address) {

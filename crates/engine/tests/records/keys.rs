@@ -33,7 +33,7 @@ struct Counted {
 impl Counted {
     fn new() -> Self {
         let blocks = (EXTENTS * EXTENT_BYTES + (64 << 10)) / BLOCK_BYTES;
-        let block_bytes = u32::try_from(BLOCK_BYTES).unwrap();
+        let block_bytes = u32::try_from(BLOCK_BYTES).expect("it is 4 KiB");
         let blocks = MemoryBlocks::new(BlocksShape { block_bytes, blocks, parallelism: 4 });
         Self { blocks, read_bytes: AtomicU64::new(0) }
     }
@@ -254,7 +254,9 @@ fn keys_that_stay_are_met_once_while_others_change() {
                     _ => walk(&store, 1 + 7 * round).await,
                 };
                 let mut times: BTreeMap<Key, u64> = BTreeMap::new();
-                keys.into_iter().for_each(|key| *times.entry(key).or_default() += 1);
+                for key in keys {
+                    *times.entry(key).or_default() += 1;
+                }
                 assert!((0..STAY).all(|number| times.contains_key(&key(number))), "seed {seed}");
                 assert!(times.values().all(|times| *times == 1), "seed {seed}: one was met twice");
                 let known: BTreeSet<Key> = (0..2 * STAY).map(key).collect();
