@@ -13,6 +13,8 @@ pub struct Counters {
     output_overruns: Counter,
     keyspace_hits: Counter,
     keyspace_misses: Counter,
+    executions: Counter,
+    batches: Counter,
 }
 
 /// What can be counted anew, and still only grows for others.
@@ -133,6 +135,16 @@ impl Counters {
         if are_found { &self.keyspace_hits } else { &self.keyspace_misses }.add(count);
     }
 
+    /// Executions of commands that change keys, repeated ones included.
+    pub fn executions(&self) -> u64 {
+        self.executions.get()
+    }
+
+    /// Commits of these.
+    pub fn batches(&self) -> u64 {
+        self.batches.get()
+    }
+
     /// Counts a connection for which there was no place.
     pub fn count_refused(&self) {
         self.refused.add(1);
@@ -144,6 +156,14 @@ impl Counters {
 
     pub(crate) fn count_output_overrun(&self) {
         self.output_overruns.add(1);
+    }
+
+    pub(crate) fn count_execution(&self) {
+        self.executions.add(1);
+    }
+
+    pub(crate) fn count_batch(&self) {
+        self.batches.add(1);
     }
 
     pub(crate) fn count_commands(&self, count: usize) {
@@ -171,7 +191,9 @@ impl Counters {
         let all = [&self.commands, &self.connections, &self.read_bytes, &self.written_bytes];
         let limits = [&self.refused, &self.query_overruns, &self.output_overruns];
         let lookups = [&self.keyspace_hits, &self.keyspace_misses];
-        all.into_iter().chain(limits).chain(lookups).for_each(Counter::reset);
+        let writes = [&self.executions, &self.batches];
+        let others = limits.into_iter().chain(lookups).chain(writes);
+        all.into_iter().chain(others).for_each(Counter::reset);
     }
 }
 

@@ -3,6 +3,7 @@ use crate::client_limits::ClientLimits;
 use crate::counters::Counters;
 use crate::hidden::DATABASES_MAX;
 use crate::inbox::{Inbox, Limits};
+use crate::key_queues::KeyQueues;
 use crate::numbering::CommandNumber;
 use crate::outbox::Outbox;
 use crate::parameters::Parameters;
@@ -106,6 +107,7 @@ pub struct Door {
     watcher: Watcher,
     rates: Mutex<Rates>,
     upkeep: Arc<Upkeep>,
+    key_queues: KeyQueues,
     pool: BufPool,
     /// For requests, and for answers.
     spares: [Arc<Spares>; 2],
@@ -135,6 +137,7 @@ impl Door {
             watcher: Watcher::new(Parameters::new(settings.clients)),
             rates: Mutex::default(),
             upkeep: Arc::default(),
+            key_queues: KeyQueues::default(),
             pool,
             spares: Default::default(),
             started: clock::now(),
@@ -182,6 +185,10 @@ impl Door {
 
     pub(crate) fn upkeep(&self) -> &Arc<Upkeep> {
         &self.upkeep
+    }
+
+    pub(crate) const fn key_queues(&self) -> &KeyQueues {
+        &self.key_queues
     }
 
     pub(crate) fn pool(&self) -> &BufPool {

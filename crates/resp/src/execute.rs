@@ -1,6 +1,7 @@
-use crate::command::{AT_ONCE, Call, Command, NO_KEYS, Outcome};
+use crate::command::{AT_ONCE, Call, Command, NO_KEYS, Outcome, WRITE};
 use crate::door::Door;
 use crate::failure::{Failure, quoted};
+use crate::key_queues::keys_of;
 use crate::numbering::CommandNumber;
 use crate::reply::Reply;
 use crate::request::Request;
@@ -94,13 +95,21 @@ fn unknown(request: Request<'_>) -> Failure {
     Failure::Quoted(text.concat())
 }
 
-/// Does a command as one step, again and again until nobody comes between.
+/// Executes a command as one step. One that changes keys waits for those that already do.
 async fn once(
     door: &Door,
     session: &mut Session,
     command: &'static Command,
     request: Request<'_>,
 ) -> Outcome {
+    if command.is(WRITE) && command.keys != NO_KEYS {
+        let keys = keys_of(session.space(), command, request).collect();
+        let execute = async |transaction: &mut Transaction| {
+            (command.run)(Call { command, request, transaction, session, door }).await
+        };
+        // Boxed: the other commands keep no room for it.
+        return Box::pin(door.in_turn(keys, false, execute)).await;
+    }
     loop {
         let before = session.manner.clone();
         let mut transaction = Transaction::new(door);

@@ -7,7 +7,8 @@
 //!    is found in the table (`command`) and executed (`execute`) by a function of its family.
 //! 3. What a command reads and writes is a `transaction`: all its writes are one batch, which the
 //!    store does only if what was read is still true; else the command is done again. EXEC is the
-//!    same for several commands.
+//!    same for several commands. Commands that change the same keys at once queue for them and
+//!    share a transaction (`key_queues`).
 //! 4. Database n is key space n + 1, created when something is first stored there. Hashes and
 //!    sorted sets (`collection`) are trees of records in key spaces of their own (`hidden`);
 //!    `values` tells what a key holds. [`Door::tend`] removes what is left of those that are gone
@@ -16,7 +17,7 @@
 //! | to follow | read, in this order |
 //! |---|---|
 //! | a SET | `serve`, `inbox`, `request`, `run`, `reply`, `outbox` |
-//! | an INCR | `execute`, `command`, `commands/numbers`, `transaction` |
+//! | an INCR | `execute`, `command`, `key_queues`, `commands/numbers`, `transaction` |
 //! | a HSET, a ZADD | `commands/hashes`, `values`, `collection`, `collection/tree`, `transaction` |
 //! | a MULTI | `commands/multi`, `session`, `transaction` |
 //! | what SLOWLOG and INFO tell | `watcher`, `tally`, `slow_log`, `latency`, `commands/info` |
@@ -52,6 +53,7 @@ mod glob;
 mod hidden;
 mod inbox;
 mod inline;
+mod key_queues;
 mod latency;
 mod number;
 mod numbering;

@@ -58,6 +58,10 @@ impl Run {
             _ => return false,
         };
         let Ok(key) = key_of(request.arg(1)) else { return false };
+        if is_store && door.key_queues().has(session.space(), &key) {
+            // It would overtake the commands that are queued.
+            return false;
+        }
         let store = || is_store.then(|| (request.value(2), Some(door.store().announce())));
         match self.steps.iter().position(|step| step.key == key) {
             Some(at) if self.steps[at].store.is_some() != is_store => return false,

@@ -56,6 +56,16 @@ enum Change {
     Delete,
 }
 
+/// Bytes that the store counts for a member of a batch besides key and value, at most.
+const AROUND_MEMBER: u64 = 48;
+
+impl Change {
+    fn bytes(&self, key: &Key) -> u64 {
+        let value = if let Self::Put(held) = self { u64::from(held.value.len()) } else { 0 };
+        AROUND_MEMBER + key.as_bytes().len() as u64 + value
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 struct Touched {
     /// What must be true of it, if somebody has said that.
@@ -89,12 +99,25 @@ pub(crate) struct Transaction {
     store: Arc<Store>,
     upkeep: Arc<Upkeep>,
     touched: BTreeMap<(KeySpaceId, Key), Touched>,
-    /// Bytes of values that it may still read.
+    /// Bytes of values that one step may read, and what is left of them.
+    readable_max: usize,
     readable: usize,
     /// Held once it relies on there being no such key space as it has asked for.
     assumption: Option<Arc<()>>,
     /// Graves that it digs: when they are due, and their numbers.
     buried: Vec<(UnixMillis, u64)>,
+    /// Bytes of what it writes, as the store counts those of a batch or more.
+    bytes: u64,
+    step: Step,
+}
+
+/// What undoes the writes of the step that executes.
+#[derive(Debug, Default)]
+struct Step {
+    /// What each write replaced, in their order.
+    replaced: Vec<((KeySpaceId, Key), Option<Change>)>,
+    /// Graves before it.
+    buried: usize,
 }
 
 impl Transaction {
@@ -102,7 +125,8 @@ impl Transaction {
         let (store, upkeep) = (door.store().clone(), door.upkeep().clone());
         let readable = door.settings().read_bytes_max;
         let (touched, assumption, buried) = (BTreeMap::new(), None, Vec::new());
-        Self { store, upkeep, touched, readable, assumption, buried }
+        let (readable_max, step) = (readable, Step::default());
+        Self { store, upkeep, touched, readable_max, readable, assumption, buried, bytes: 0, step }
     }
 
     /// One that has touched nothing.
@@ -111,10 +135,34 @@ impl Transaction {
             store: self.store.clone(),
             upkeep: self.upkeep.clone(),
             touched: BTreeMap::new(),
+            readable_max: self.readable,
             readable: self.readable,
             assumption: None,
             buried: Vec::new(),
+            bytes: 0,
+            step: Step::default(),
         }
+    }
+
+    /// What is written next can be undone alone.
+    pub(crate) fn begin_step(&mut self) {
+        self.step.replaced.clear();
+        self.step.buried = self.buried.len();
+        self.readable = self.readable_max;
+    }
+
+    /// Undoes what was written since the step began.
+    pub(crate) fn undo_step(&mut self) {
+        while let Some(((space, key), change)) = self.step.replaced.pop() {
+            self.replace(space, &key, change);
+        }
+        self.buried.truncate(self.step.buried);
+    }
+
+    /// Whether the store takes all of it as one batch.
+    pub(crate) fn fits_batch(&self) -> bool {
+        self.touched.len() <= self.store.batch_records_max() as usize
+            && self.bytes <= self.store.batch_bytes_max()
     }
 
     /// Bytes of a value of the store at most.
@@ -268,12 +316,26 @@ impl Transaction {
     ) {
         let is_over = expires.is_some_and(|date| date <= clock::unix_now());
         let put = Change::Put(Held { value, expires });
-        self.touched(space, key).change = Some(if is_over { Change::Delete } else { put });
+        self.write(space, key, if is_over { Change::Delete } else { put });
     }
 
     /// Removes a key, if it is there.
     pub(crate) fn delete(&mut self, space: KeySpaceId, key: &Key) {
-        self.touched(space, key).change = Some(Change::Delete);
+        self.write(space, key, Change::Delete);
+    }
+
+    fn write(&mut self, space: KeySpaceId, key: &Key, change: Change) {
+        let before = self.replace(space, key, Some(change));
+        self.step.replaced.push(((space, key.clone()), before));
+    }
+
+    /// Replaces the change of a key, and returns the one before.
+    fn replace(&mut self, space: KeySpaceId, key: &Key, change: Option<Change>) -> Option<Change> {
+        let bytes = |change: &Option<Change>| change.as_ref().map_or(0, |change| change.bytes(key));
+        let new = bytes(&change);
+        let before = std::mem::replace(&mut self.touched(space, key).change, change);
+        self.bytes = self.bytes + new - bytes(&before);
+        before
     }
 
     /// Sees to it that nodes are removed when they are not found any more.

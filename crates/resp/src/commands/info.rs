@@ -185,6 +185,8 @@ fn stats(door: &Door) -> String {
         ("latest_fork_usec", 0),
         ("total_error_replies", errors),
         ("copied_value_bytes", counters.copied_bytes()),
+        ("write_executions", counters.executions()),
+        ("write_batches", counters.batches()),
         ("cache_hits", cache.hits),
         ("cache_misses", cache.misses),
     ];

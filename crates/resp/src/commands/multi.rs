@@ -1,12 +1,15 @@
-use crate::command::{ALL_KEYS, APART, AT_ONCE, Call, Command, FAST, NO_KEYS, Outcome};
+use crate::command::{ALL_KEYS, APART, AT_ONCE, Call, Command, FAST, NO_KEYS, Outcome, WRITE};
 use crate::door::Door;
 use crate::execute::{check, since};
 use crate::failure::Failure;
 use crate::hidden;
+use crate::key_queues::{QueueKey, keys_of};
+use crate::numbering::CommandNumber;
 use crate::reply::Reply;
 use crate::request::{KeptRequest, Request};
 use crate::session::{Queue, Session, Watched};
 use crate::transaction::Transaction;
+use base::Nanos;
 use clock::LocalFuture;
 use std::future::ready;
 
@@ -125,72 +128,89 @@ async fn exec_all(
     // What looks at all keys sees what was written before, so that is written first.
     for (number, step) in queue.requests.chunk_by(|a, b| !is_apart(a) && !is_apart(b)).enumerate() {
         let watched = if number == 0 { watched } else { &[] };
-        loop {
-            let before = session.manner.clone();
-            match together(door, session, step, watched).await {
-                Err(Failure::Overtaken) if has_changed(door, watched).await? => {
-                    return Ok(Reply::NullArray);
-                }
-                Err(Failure::Overtaken) => session.manner = before,
-                done => {
-                    replies.extend(done?);
-                    break;
-                }
+        let keys = keys_of_all(door, session, step);
+        let before = session.manner.clone();
+        let execute = async |transaction: &mut Transaction| {
+            session.manner.clone_from(&before);
+            if has_changed(door, watched).await? {
+                return Ok(None);
             }
-        }
+            for (space, key, version) in watched {
+                transaction.expect(*space, key, *version);
+            }
+            together(door, session, step, transaction).await.map(Some)
+        };
+        // Only the store tells versions of watched keys, so a commit with some is not shared.
+        let done = door.in_turn(keys, !watched.is_empty(), execute).await?;
+        let Some(done) = done else { return Ok(Reply::NullArray) };
+        replies.extend(count_all(door, session, step, done));
     }
     Ok(Reply::Array(replies))
 }
 
-/// Does commands as one step.
+/// The keys of all commands, if one of them may change some.
+fn keys_of_all(door: &Door, session: &Session, requests: &[KeptRequest]) -> Vec<QueueKey> {
+    let (mut keys, mut writes) = (Vec::new(), false);
+    for kept in requests {
+        let request = kept.request(door);
+        if let Some(command) = Command::named(request.arg(0)) {
+            writes |= command.is(WRITE);
+            keys.extend(keys_of(session.space(), command, request));
+        }
+    }
+    keys.retain(|_| writes);
+    keys
+}
+
+/// A reply to a command, and the command's number and how long it took, unless it was refused.
+type Done = (Reply, Option<(CommandNumber, Nanos)>);
+
+/// Executes commands on a transaction.
 async fn together(
     door: &Door,
     session: &mut Session,
     requests: &[KeptRequest],
-    watched: &[Watched],
-) -> Result<Vec<Reply>, Failure> {
-    let mut transaction = Transaction::new(door);
-    for (space, key, version) in watched {
-        transaction.expect(*space, key, *version);
-    }
-    let mut replies = Vec::with_capacity(requests.len());
-    let mut done = Vec::with_capacity(requests.len());
+    transaction: &mut Transaction,
+) -> Result<Vec<Done>, Failure> {
+    let mut all = Vec::with_capacity(requests.len());
     for kept in requests {
         let request: Request<'_> = kept.request(door);
-        let reply = match check(door, session, request) {
-            Err(failure) => {
-                done.push(None);
-                failure.reply()
-            }
+        all.push(match check(door, session, request) {
+            Err(failure) => (failure.reply(), None),
             Ok((number, command)) => {
-                let transaction = &mut transaction;
                 let call = Call { command, request, transaction, session, door };
                 let began = clock::host_now();
                 let reply = match (command.run)(call).await {
                     Err(Failure::Overtaken) => return Err(Failure::Overtaken),
                     done => done.unwrap_or_else(Failure::reply),
                 };
-                done.push(Some((number, since(began))));
-                reply
+                (reply, Some((number, since(began))))
             }
-        };
-        replies.push(reply);
+        });
     }
-    transaction.commit().await?;
-    // Who was overtaken does all of it once more, and it counts once.
-    for ((kept, reply), done) in requests.iter().zip(&replies).zip(done) {
+    Ok(all)
+}
+
+/// Counts commands that were executed, once however often that took, and returns their replies.
+fn count_all(
+    door: &Door,
+    session: &Session,
+    requests: &[KeptRequest],
+    all: Vec<Done>,
+) -> impl Iterator<Item = Reply> {
+    requests.iter().zip(all).map(|(kept, (reply, done))| {
         let request = kept.request(door);
         match done {
             Some((number, took)) => {
-                door.watch(session.id, number, took, reply, || request.rest(0));
+                door.watch(session.id, number, took, &reply, || request.rest(0));
             }
             None => {
                 door.watcher().reject(request);
-                door.watcher().count_error(reply);
+                door.watcher().count_error(&reply);
             }
         }
-    }
-    Ok(replies)
+        reply
+    })
 }
 
 /// Whether a watched key is not what it was.

@@ -8,6 +8,7 @@ mod differences;
 mod generate;
 mod limits;
 mod ours;
+mod racing;
 mod redis;
 mod same;
 mod seen;

@@ -8,6 +8,8 @@ use engine::{Ack, Config, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{Media, Memory, Shape, Victims};
 use net::{Conditions, End, Network, Stream};
 use resp::{Door, Settings, Users, serve};
+use std::cell::Cell;
+use std::future::poll_fn;
 use std::io::{IoSlice, IoSliceMut};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -44,7 +46,17 @@ pub(crate) async fn failing_door(seed: u64) -> (Rc<Door>, Arc<Slow>) {
     (door_to(slow.clone(), Users::default(), seed, Ack::Program).await, slow)
 }
 
+/// A door to a store that takes its time to write, and the store, as NVMe hosts use it.
+pub(crate) async fn beside_hosts(seed: u64) -> (Rc<Door>, Arc<Store>) {
+    let store = store(Arc::new(Slow::new(SHAPE, seed)), seed, Ack::Program).await;
+    (door_of(store.clone(), Users::default(), seed), store)
+}
+
 async fn door_to(media: Arc<dyn Media>, users: Users, seed: u64, ack: Ack) -> Rc<Door> {
+    door_of(store(media, seed, ack).await, users, seed)
+}
+
+async fn store(media: Arc<dyn Media>, seed: u64, ack: Ack) -> Arc<Store> {
     let config = Config {
         capacity_bytes: 32 << 20,
         ack,
@@ -60,6 +72,10 @@ async fn door_to(media: Arc<dyn Media>, users: Users, seed: u64, ack: Ack) -> Rc
     };
     let store = Store::format(media, config);
     store.create_key_space(KeySpaceId(1)).await.expect("there is room");
+    store
+}
+
+fn door_of(store: Arc<Store>, users: Users, seed: u64) -> Rc<Door> {
     let settings = Settings { seed, ..Settings::default() };
     let door = Rc::new(Door::new(store, users, settings, BufPool::new(1 << 22)));
     let tended = door.clone();
@@ -76,6 +92,11 @@ pub(crate) struct Client {
 impl Client {
     /// Through a network that cuts what is sent into pieces.
     pub(crate) fn connect(door: &Rc<Door>, seed: u64) -> Self {
+        Self::connect_counted(door, seed, Rc::default())
+    }
+
+    /// The same, and counts the polls of the task that serves it.
+    pub(crate) fn connect_counted(door: &Rc<Door>, seed: u64, polls: Rc<Cell<u64>>) -> Self {
         let conditions = Conditions {
             delay: (Nanos(10), Nanos(400)),
             piece_max: 1 << 16,
@@ -84,8 +105,13 @@ impl Client {
         };
         let (near, far) = Network::new(seed, conditions).pair();
         let door = door.clone();
+        let mut served = Box::pin(serve(Rc::new(far), door));
         clock::spawn(async move {
-            serve(Rc::new(far), door).await;
+            poll_fn(|context| {
+                polls.set(polls.get() + 1);
+                served.as_mut().poll(context)
+            })
+            .await;
         });
         Self { stream: Rc::new(near), come: Vec::new() }
     }

@@ -1,0 +1,283 @@
+//! Queues of commands by the keys that they change.
+//!
+//! Commands that change one key at the same time would overtake each other: all would read it, one
+//! would commit, and the others would read it again. A queue for each key lets them share a commit:
+//!
+//! 1. A command joins the queue of each of its keys. The command at the head of all of them begins
+//!    a batch once the tasks that are ready have run, so that commands of the same poll join it.
+//! 2. It executes on the transaction of the batch and passes it to the next command of the same
+//!    keys, which sees what the earlier ones wrote. Each executes in its own task, so commands of
+//!    other keys run between them.
+//! 3. The command after which none is queued, or the batch is full, commits. All commands of the
+//!    batch end when it is durable. Commands that arrive before that begin the next batch.
+//! 4. If an NVMe host or an unqueued command changed a key, the batch executes again with half of
+//!    its commands. A batch of several that the store refuses executes again one by one.
+//!
+//! The queues save work; atomicity rests on the versions that a transaction checks.
+
+#[cfg(test)]
+mod tests;
+
+use crate::command::Command;
+use crate::door::Door;
+use crate::failure::Failure;
+use crate::request::Request;
+use crate::transaction::Transaction;
+use crate::users::places;
+use base::Key;
+use clock::Bell;
+use engine::{Error, KeySpaceId};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+/// Commands of a batch at most: limits how long the first one waits for the others.
+const BATCH_COMMANDS_MAX: usize = 256;
+
+/// A key of a database.
+pub(crate) type QueueKey = (KeySpaceId, Key);
+
+/// The queues of all keys that commands are changing. A key without commands has none.
+#[derive(Debug, Default)]
+pub(crate) struct KeyQueues {
+    queues: RefCell<BTreeMap<QueueKey, VecDeque<Rc<Ticket>>>>,
+}
+
+/// The place of a command in the queues of its keys. It leaves them when its batch has ended.
+#[derive(Debug)]
+struct Ticket {
+    /// In rising order, each once; at least one.
+    keys: Vec<QueueKey>,
+    /// The command commits alone.
+    is_alone: Cell<bool>,
+    signal: RefCell<Option<Signal>>,
+    has_signal: Bell,
+}
+
+/// What a queued command waits for.
+#[derive(Debug)]
+enum Signal {
+    /// Execute on this batch, which has the command as its last member.
+    Execute(Box<Batch>),
+    /// The batch is durable, or the store refused it for this reason.
+    End(Result<(), Failure>),
+}
+
+/// Commands that share a commit: the first ones in the queues of their keys, which are the same.
+#[derive(Debug)]
+struct Batch {
+    transaction: Transaction,
+    members: Vec<Rc<Ticket>>,
+    members_max: usize,
+}
+
+impl Ticket {
+    fn send(&self, signal: Signal) {
+        let before = self.signal.replace(Some(signal));
+        assert!(before.is_none(), "a command takes a signal before the next one is sent");
+        self.has_signal.ring();
+    }
+
+    async fn receive(&self) -> Signal {
+        loop {
+            let signal = self.signal.take();
+            if let Some(signal) = signal {
+                return signal;
+            }
+            self.has_signal.wait().await;
+        }
+    }
+}
+
+/// The keys of a command in the database of `space`. Arguments that cannot be keys are left out.
+pub(crate) fn keys_of(
+    space: KeySpaceId,
+    command: &Command,
+    request: Request<'_>,
+) -> impl Iterator<Item = QueueKey> {
+    let keys = places(command.keys, request.len()).map(move |at| Key::new(request.arg(at)));
+    keys.filter_map(move |key| Some((space, key.ok()?)))
+}
+
+impl Door {
+    /// Executes `work` as one step behind the commands that already wait for one of `keys`, and
+    /// again until nothing overtakes it. Without keys it waits for no other command. With
+    /// `is_alone` it commits alone.
+    pub(crate) async fn in_turn<T>(
+        &self,
+        keys: Vec<QueueKey>,
+        is_alone: bool,
+        mut work: impl AsyncFnMut(&mut Transaction) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if keys.is_empty() {
+            return self.until_done(work).await;
+        }
+        let ticket = self.join_queues(keys, is_alone);
+        let mut outcome = None;
+        loop {
+            match ticket.receive().await {
+                Signal::Execute(mut batch) => {
+                    self.counters().count_execution();
+                    batch.transaction.begin_step();
+                    let done = work(&mut batch.transaction).await;
+                    self.step_done(batch, done.as_ref().err()).await;
+                    outcome = Some(done);
+                }
+                Signal::End(Ok(())) => {
+                    return outcome.expect("a command executes before its batch commits");
+                }
+                Signal::End(Err(failure)) => return Err(failure),
+            }
+        }
+    }
+
+    async fn until_done<T>(
+        &self,
+        mut work: impl AsyncFnMut(&mut Transaction) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        loop {
+            let mut transaction = Transaction::new(self);
+            let done = match work(&mut transaction).await {
+                Ok(done) => transaction.commit().await.map(|()| done),
+                failed => failed,
+            };
+            if !matches!(done, Err(Failure::Overtaken)) {
+                return done;
+            }
+        }
+    }
+
+    fn join_queues(&self, mut keys: Vec<QueueKey>, is_alone: bool) -> Rc<Ticket> {
+        keys.sort_unstable();
+        keys.dedup();
+        let ticket = Rc::new(Ticket {
+            keys,
+            is_alone: Cell::new(is_alone),
+            signal: RefCell::default(),
+            has_signal: Bell::new(),
+        });
+        if self.key_queues().push(&ticket) {
+            let (first, batch) = (ticket.clone(), self.new_batch(&ticket, BATCH_COMMANDS_MAX));
+            clock::spawn(async move { first.send(Signal::Execute(batch)) });
+        }
+        ticket
+    }
+
+    fn new_batch(&self, first: &Rc<Ticket>, members_max: usize) -> Box<Batch> {
+        let (transaction, members) = (Transaction::new(self), vec![first.clone()]);
+        Box::new(Batch { transaction, members, members_max })
+    }
+
+    /// The last member of `batch` has executed: passes the batch on, or commits it.
+    async fn step_done(&self, mut batch: Box<Batch>, failure: Option<&Failure>) {
+        let is_overtaken = matches!(failure, Some(Failure::Overtaken));
+        if failure.is_some() {
+            batch.transaction.undo_step();
+        }
+        if !batch.transaction.fits_batch() {
+            if batch.members.len() > 1 {
+                // The command begins the next batch.
+                batch.transaction.undo_step();
+                batch.members.pop();
+            }
+        } else if !is_overtaken && let Some(next) = self.key_queues().next(&batch) {
+            batch.members.push(next.clone());
+            return next.send(Signal::Execute(batch));
+        }
+        let Batch { transaction, members, .. } = *batch;
+        let committed =
+            if is_overtaken { Err(Failure::Overtaken) } else { transaction.commit().await };
+        self.end_batch(&members, committed);
+    }
+
+    fn end_batch(&self, members: &[Rc<Ticket>], committed: Result<(), Failure>) {
+        let first = &members[0];
+        match committed {
+            Err(Failure::Overtaken) => {
+                let members_max = (members.len() / 2).max(1);
+                first.send(Signal::Execute(self.new_batch(first, members_max)));
+            }
+            Err(Failure::Store(error)) if members.len() > 1 && is_of_one_command(error) => {
+                for member in members {
+                    member.is_alone.set(true);
+                }
+                first.send(Signal::Execute(self.new_batch(first, 1)));
+            }
+            committed => {
+                self.counters().count_batch();
+                let heads = self.key_queues().pop(members);
+                for member in members {
+                    member.send(Signal::End(committed.clone()));
+                }
+                for head in heads {
+                    let batch = self.new_batch(&head, BATCH_COMMANDS_MAX);
+                    head.send(Signal::Execute(batch));
+                }
+            }
+        }
+    }
+}
+
+/// Whether the store may take the other commands of a batch that it refuses for `error`.
+fn is_of_one_command(error: Error) -> bool {
+    matches!(
+        error,
+        Error::CapacityExceeded | Error::ValueTooLong { .. } | Error::BatchTooLong { .. }
+    )
+}
+
+impl KeyQueues {
+    /// Whether commands that change this key are waiting or executing.
+    pub(crate) fn has(&self, space: KeySpaceId, key: &Key) -> bool {
+        let queues = self.queues.borrow();
+        !queues.is_empty() && queues.contains_key(&(space, key.clone()))
+    }
+
+    /// Appends a command to the queues of its keys. Returns whether it is at the head of all.
+    fn push(&self, ticket: &Rc<Ticket>) -> bool {
+        let (mut queues, mut is_first) = (self.queues.borrow_mut(), true);
+        for key in &ticket.keys {
+            let queue = queues.entry(key.clone()).or_default();
+            is_first &= queue.is_empty();
+            queue.push_back(ticket.clone());
+        }
+        is_first
+    }
+
+    /// The command that joins `batch`, if the next one in all queues of its keys may.
+    fn next(&self, batch: &Batch) -> Option<Rc<Ticket>> {
+        let (first, at) = (&batch.members[0], batch.members.len());
+        if at == batch.members_max || first.is_alone.get() {
+            return None;
+        }
+        let queues = self.queues.borrow();
+        let next = queues[&first.keys[0]].get(at)?;
+        let is_next = |key: &QueueKey| queues[key].get(at).is_some_and(|at| Rc::ptr_eq(at, next));
+        let joins = !next.is_alone.get() && next.keys == first.keys;
+        (joins && first.keys.iter().all(is_next)).then(|| next.clone())
+    }
+
+    /// Removes the members of a batch. Returns the commands that are at the head of all their
+    /// queues by that.
+    fn pop(&self, members: &[Rc<Ticket>]) -> Vec<Rc<Ticket>> {
+        let mut queues = self.queues.borrow_mut();
+        for key in &members[0].keys {
+            let queue = queues.get_mut(key).expect("a key has a queue while commands change it");
+            for (member, ended) in queue.drain(..members.len()).zip(members) {
+                assert!(Rc::ptr_eq(&member, ended), "a batch is the head of its queues");
+            }
+            if queue.is_empty() {
+                queues.remove(key);
+            }
+        }
+        let mut heads: Vec<Rc<Ticket>> = Vec::new();
+        for head in members[0].keys.iter().filter_map(|key| queues.get(key)?.front()) {
+            let is_first = |key: &QueueKey| Rc::ptr_eq(&queues[key][0], head);
+            let is_new = heads.iter().all(|known| !Rc::ptr_eq(known, head));
+            if is_new && head.keys.iter().all(is_first) {
+                heads.push(head.clone());
+            }
+        }
+        heads
+    }
+}
