@@ -212,7 +212,7 @@ impl Inbox {
             None => &self.staging[self.start..self.at],
         };
         let (args, counters, pool) = (&self.args[..], &*self.counters, &self.pool);
-        Ok(Some(Request { bytes, args, counters, pool }))
+        Ok(Some(Request { bytes, args, counters, pool, is_last: self.at == self.end }))
     }
 
     /// A request begins where the last one ended.

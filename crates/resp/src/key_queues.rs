@@ -219,7 +219,7 @@ impl Door {
 }
 
 /// Whether the store may take the other commands of a batch that it refuses for `error`.
-fn is_of_one_command(error: Error) -> bool {
+pub(crate) fn is_of_one_command(error: Error) -> bool {
     matches!(
         error,
         Error::CapacityExceeded | Error::ValueTooLong { .. } | Error::BatchTooLong { .. }

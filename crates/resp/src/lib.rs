@@ -3,8 +3,9 @@
 //! # How it works
 //! 1. [`serve`] reads requests from a stream (`inbox`), until it has no more, and sends the answers
 //!    (`reply`, `outbox`).
-//! 2. Plain GETs and SETs that follow each other are done side by side (`run`). Any other command
-//!    is found in the table (`command`) and executed (`execute`) by a function of its family.
+//! 2. Plain GETs and SETs that follow each other are done side by side (`run`), other writes of one
+//!    key that follow each other as one step (`pipelined_writes`). Any other command is found in
+//!    the table (`command`) and executed (`execute`) by a function of its family.
 //! 3. What a command reads and writes is a `transaction`: all its writes are one batch, which the
 //!    store does only if what was read is still true; else the command is done again. EXEC is the
 //!    same for several commands. Commands that change the same keys at once queue for them and
@@ -59,6 +60,7 @@ mod number;
 mod numbering;
 mod outbox;
 mod parameters;
+mod pipelined_writes;
 mod rates;
 mod reaper;
 mod reply;

@@ -22,6 +22,8 @@ pub struct Request<'a> {
     pub(crate) counters: &'a Counters,
     /// Where long values get their places from.
     pub(crate) pool: &'a BufPool,
+    /// Nothing has come behind it.
+    pub(crate) is_last: bool,
 }
 
 /// The same, for later.
@@ -82,6 +84,11 @@ impl<'a> Request<'a> {
         self.args.iter().any(|arg| matches!(arg, Arg::TooLong))
     }
 
+    /// Bytes of all arguments.
+    pub(crate) fn bytes_len(&self) -> usize {
+        self.rest(0).map(<[u8]>::len).sum()
+    }
+
     pub(crate) fn keep(&self) -> KeptRequest {
         KeptRequest { bytes: self.bytes.to_vec(), args: self.args.to_vec() }
     }
@@ -90,7 +97,7 @@ impl<'a> Request<'a> {
 impl KeptRequest {
     pub(crate) fn request<'a>(&'a self, door: &'a Door) -> Request<'a> {
         let (counters, pool) = (door.counters(), door.pool());
-        Request { bytes: &self.bytes, args: &self.args, counters, pool }
+        Request { bytes: &self.bytes, args: &self.args, counters, pool, is_last: true }
     }
 
     /// Bytes of memory that it takes.

@@ -2,6 +2,7 @@ use crate::door::Door;
 use crate::execute::execute;
 use crate::inbox::{Inbox, ProtocolError, Read};
 use crate::outbox::{Outbox, Sent};
+use crate::pipelined_writes::PipelinedWrites;
 use crate::reply::Reply;
 use crate::run::Run;
 use crate::session::Session;
@@ -95,7 +96,7 @@ impl<S: Stream> Connection<S> {
     /// Takes requests until there are no more.
     async fn read(&self, door: &Rc<Door>, session: &mut Session) -> Ended {
         let mut inbox = door.inbox();
-        let mut run = Run::default();
+        let (mut run, mut writes) = (Run::default(), PipelinedWrites::default());
         loop {
             loop {
                 inbox.set_stranger(session.is_stranger());
@@ -103,7 +104,7 @@ impl<S: Stream> Connection<S> {
                     Ok(Some(request)) => request,
                     Ok(None) => break,
                     Err(error) => {
-                        self.finish(&mut run, door, session).await;
+                        self.finish(&mut run, &mut writes, door, session).await;
                         self.answer(session, Reply::error(format!("ERR {error}")));
                         if matches!(error, ProtocolError::TooMuch(_)) {
                             door.counters().count_query_overrun();
@@ -111,14 +112,19 @@ impl<S: Stream> Connection<S> {
                         return Ended::Refused;
                     }
                 };
-                if run.take(door, session, request) {
+                let is_taken = if writes.is_empty() {
+                    run.take(door, session, request)
+                } else {
+                    writes.take(door, session, request)
+                };
+                if is_taken {
                     continue;
                 }
-                self.finish(&mut run, door, session).await;
+                self.finish(&mut run, &mut writes, door, session).await;
                 if request.is_of_a_browser() {
                     return Ended::Refused;
                 }
-                if !run.take(door, session, request) {
+                if !run.take(door, session, request) && !writes.take(door, session, request) {
                     // Boxed, as the others: a client that waits keeps no room for what it may ask.
                     let reply = Box::pin(execute(door, session, request)).await;
                     self.answer(session, reply);
@@ -128,7 +134,7 @@ impl<S: Stream> Connection<S> {
                     return Ended::ByClient;
                 }
             }
-            self.finish(&mut run, door, session).await;
+            self.finish(&mut run, &mut writes, door, session).await;
             if self.outbox.borrow().waiting_bytes() > 0 {
                 // Whoever else has asked is answered together with this client: many sends in a
                 // row seldom have to wake somebody.
@@ -171,11 +177,21 @@ impl<S: Stream> Connection<S> {
         self.wire.is_waiting.store(false, Relaxed);
     }
 
-    async fn finish(&self, run: &mut Run, door: &Rc<Door>, session: &mut Session) {
-        if run.is_empty() {
+    async fn finish(
+        &self,
+        run: &mut Run,
+        writes: &mut PipelinedWrites,
+        door: &Rc<Door>,
+        session: &mut Session,
+    ) {
+        let replies = if !run.is_empty() {
+            Box::pin(run.finish(door, session)).await
+        } else if !writes.is_empty() {
+            Box::pin(writes.finish(door, session)).await
+        } else {
             return;
-        }
-        for reply in Box::pin(run.finish(door, session)).await {
+        };
+        for reply in replies {
             self.answer(session, reply);
         }
     }

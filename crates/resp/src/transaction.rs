@@ -148,6 +148,11 @@ impl Transaction {
     pub(crate) fn begin_step(&mut self) {
         self.step.replaced.clear();
         self.step.buried = self.buried.len();
+        self.renew_reads();
+    }
+
+    /// What is read next may have as many bytes as one command reads.
+    pub(crate) fn renew_reads(&mut self) {
         self.readable = self.readable_max;
     }
 

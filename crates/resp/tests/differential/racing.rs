@@ -128,6 +128,33 @@ fn transactions_on_the_same_keys_share_batches() {
     });
 }
 
+/// Commands of a pipeline that arrive together and change one key are one batch. The network cuts
+/// what is sent into pieces.
+#[test]
+fn a_pipeline_on_one_key_shares_batches() {
+    let (mut executions, mut batches) = (0, 0);
+    for seed in 0..20 {
+        Reactor::new(Some(seed)).run(async {
+            let door = slow_door(seed).await;
+            let mut client = Client::connect(&door, seed);
+            let all = ["incr k", "incr k", "append k x", "incr k", "get k", "hset k f v", "del k"];
+            let answers = client.ask(&lines(&all), 7).await;
+            let numbers = [0, 1, 2, 6].map(|at| integer(&answers[at]));
+            assert_eq!(numbers, [1, 2, 2, 1], "{answers:?}");
+            assert_eq!(answers[4], Answer::Bulk(b"2x".to_vec()));
+            assert!(matches!((&answers[3], &answers[5]), (Answer::Error(_), Answer::Error(_))));
+            let counters = door.counters();
+            client.ask(&lines(&["incr k"; 32]), 32).await;
+            assert_eq!(counters.commands(), 7 + 32);
+            executions += counters.executions();
+            batches += counters.batches();
+        });
+    }
+    // Two of the first seven, and two of those that follow, unless they are cut.
+    assert!(batches <= 20 * 8, "{batches}");
+    assert_eq!(executions, batches);
+}
+
 /// A string that clients append to is the order of their commands.
 #[test]
 fn each_append_is_where_its_reply_says() {
