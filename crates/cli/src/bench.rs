@@ -95,12 +95,12 @@ fn run_plan(args: &BenchArgs) -> Result<Output, Failure> {
     let (subject, before) = (Subject::Plan(&plan), start.before);
     if let Some(time) = args.cut_at {
         let (measured, cut) = rig.measure_until_cut(&plan, time)?;
-        return finish(&args.measure, &target, &subject, before, &measured, Some(&cut));
+        return Ok(finish(&args.measure, &target, &subject, before, &measured, Some(&cut)));
     }
     match state::carry_out(args, &mut rig, &plan, start, kept)? {
         state::End::Paused(output) => Ok(output),
         state::End::Measured { measured, unsaved } => {
-            let output = finish(&args.measure, &target, &subject, before, &measured, None)?;
+            let output = finish(&args.measure, &target, &subject, before, &measured, None);
             Ok(output.with_errors(unsaved))
         }
     }
@@ -237,7 +237,7 @@ fn finish(
     before: Before,
     measured: &Measured,
     cut: Option<&Cut>,
-) -> Result<Output, Failure> {
+) -> Output {
     let report = BenchReport::new(args, target, subject, before, measured, cut);
     let undrawn = args
         .plot
@@ -245,5 +245,5 @@ fn finish(
         .and_then(|path| figure::draw(path, report.title(), report.caption(), &measured.outcome));
     let errors = report.errors();
     let output = if args.json { Output::json(&report) } else { Output::new(report.table()) };
-    Ok(output.with_errors(errors).with_errors(measured.untraced.clone()).with_errors(undrawn))
+    output.with_errors(errors).with_errors(measured.untraced.clone()).with_errors(undrawn)
 }

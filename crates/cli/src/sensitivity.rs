@@ -75,7 +75,7 @@ fn measure(
 ) -> Result<Report, Failure> {
     let profile = given.draft.profile().map_err(Failure::refused)?;
     let amounts = Amounts::of(&profile);
-    let mut jobs: Vec<Job<'_>> = (SEED..SEED + SEEDS).map(Job::Unchanged).collect();
+    let mut jobs: Vec<Job<'_>> = (0..SEEDS).map(|more| Job::Unchanged(SEED + more)).collect();
     jobs.extend(
         knobs
             .iter()

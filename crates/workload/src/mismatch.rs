@@ -1,6 +1,6 @@
 use base::Buf;
 use serde::Serialize;
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// What the first operation found that found other data than its run stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,7 +41,11 @@ pub(crate) fn described_value(value: &Buf) -> String {
 
 /// `bytes` as two digits each.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut digits = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        write!(digits, "{byte:02x}").expect("a string takes any text");
+    }
+    digits
 }
 
 #[cfg(test)]

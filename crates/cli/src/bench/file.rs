@@ -105,7 +105,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
         Ok((measured, describe(&path, &opened), figures))
     })?;
     let asked = Asked { args, plan: &plan, target: &args.measure.target, device };
-    outside::report(asked, &measured, &figures.of_report(&measured.outcome), figures)
+    Ok(outside::report(asked, &measured, &figures.of_report(&measured.outcome), figures))
 }
 
 /// How many reactors `text` asks for.

@@ -112,7 +112,7 @@ pub(super) fn report<M: More>(
     measured: &Measured,
     figures: &DeviceFigures,
     more: M,
-) -> Result<Output, Failure> {
+) -> Output {
     let (args, outcome) = (asked.args, &measured.outcome);
     let report = OutsideReport::new(asked, measured, figures, more);
     let plot = args.measure.plot.as_ref();
@@ -121,7 +121,7 @@ pub(super) fn report<M: More>(
     let errors = report.errors();
     let output =
         if args.measure.json { Output::json(&report) } else { Output::new(report.table()) };
-    Ok(output.with_errors(errors).with_errors(undrawn))
+    output.with_errors(errors).with_errors(undrawn)
 }
 
 impl<M: More> OutsideReport<M> {

@@ -29,7 +29,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
         let measured = measured.map_err(|failure| with_words(failure, queue.refusal()))?;
         Ok((measured, redis::software(&info), queue.refusal()))
     })?;
-    report(args, &plan, &uri, (&measured, device), refusal)
+    Ok(report(args, &plan, &uri, (&measured, device), refusal))
 }
 
 fn plan_of(args: &BenchArgs) -> Result<Plan, Failure> {
@@ -58,7 +58,7 @@ fn report(
     uri: &Uri,
     (measured, device): (&Measured, String),
     refusal: Option<String>,
-) -> Result<Output, Failure> {
+) -> Output {
     let target = uri.to_string();
     let asked = Asked { args, plan, target: &target, device };
     let more = Client { connections: uri.connections, refusal };

@@ -48,7 +48,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
         header_digest: uri.digests.header,
         data_digest: uri.digests.data,
     };
-    outside::report(asked, &measured, &DeviceFigures::default(), connection)
+    Ok(outside::report(asked, &measured, &DeviceFigures::default(), connection))
 }
 
 /// Refuses a namespace that holds data of others.

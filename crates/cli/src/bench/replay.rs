@@ -53,7 +53,7 @@ pub(super) fn run(args: &ReplayArgs) -> Result<Output, Failure> {
     })?;
     let file = shown(&args.file);
     let subject = Subject::Replay { file: &file, trace: &trace, pace, queue_depth };
-    finish(&args.measure, &target, &subject, Before::Filled(fill), &measured, None)
+    Ok(finish(&args.measure, &target, &subject, Before::Filled(fill), &measured, None))
 }
 
 fn read(args: &ReplayArgs) -> Result<Trace, Failure> {
