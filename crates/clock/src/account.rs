@@ -2,8 +2,8 @@ use crate::schedule::with;
 use crate::stage::Stage;
 use crate::task::{now, stages};
 
-/// Does `work`, and accounts all the time that it takes to `stage`, wherever in it that was spent:
-/// for work on behalf of one part of the device that goes through others.
+/// Does `work` and adds all the time that it takes to `stage`, in place of the stages that `work`
+/// itself names. For work that one part of the device does on behalf of another.
 pub async fn account_to<T>(stage: Stage, work: impl Future<Output = T>) -> T {
     let (mut spent, start) = (stages(), now());
     let done = work.await;

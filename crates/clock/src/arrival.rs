@@ -7,16 +7,16 @@ use crate::timer::Timer;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Waits until all that is due by the wall's present has happened and the clock stands there: what
-/// has come from outside arrives then, behind what came before. In virtual time that is at once.
-/// The time goes to [`Stage::Queue`].
+/// Waits until all events due by the wall's present have happened and the clock has reached it. An
+/// input from outside then takes effect behind earlier events. Returns at once in virtual time. The
+/// time goes to [`Stage::Queue`].
 #[inline]
 pub fn catch_up() -> CatchUp {
     CatchUp { gives_way: false, waiting: false }
 }
 
-/// As [`catch_up`], and in real time lets all others and the outside have a turn even if nothing is
-/// due: for who could go on without end.
+/// As [`catch_up`], but in real time yields to other tasks and to input even if no event is due.
+/// For loops that may run without end.
 #[inline]
 pub fn give_way() -> CatchUp {
     CatchUp { gives_way: true, waiting: false }
@@ -50,7 +50,7 @@ impl Future for CatchUp {
                 return Poll::Ready(());
             }
             let task = schedule.task(current);
-            // A timer comes by itself: it can be part of no circle.
+            // A timer always fires, so this wait cannot be part of a deadlock.
             task.start_wait(Wait::Timer, Rank::Core);
             task.stages.add(Stage::Queue, present - now);
             schedule.set_timer(present, current, Timer::ARRIVAL);

@@ -4,8 +4,7 @@ use crate::stage::Stage;
 use crate::task::{TaskId, current};
 use std::cell::Cell;
 
-/// What one task at a time waits for until it rings: what else would have to remember who waits,
-/// and that it was woken already.
+/// Notifies one waiting task. Remembers the waiter and wakes it once.
 #[derive(Debug, Default)]
 pub struct Bell {
     waiter: Cell<Option<TaskId>>,
@@ -25,7 +24,7 @@ impl Bell {
         park(Rank::Free, Stage::Queue).await;
     }
 
-    /// Lets the task that waits go on, if there is one.
+    /// Wakes the waiting task, if there is one.
     #[inline]
     pub fn ring(&self) {
         if let Some(task) = self.waiter.take() {

@@ -35,7 +35,7 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// `count` cores on which code costs `costs`.
+    /// Returns `count` cores on which code costs `costs`.
     pub fn new(group: Group, count: u32, costs: CodeCosts) -> Self {
         Self { resource: group.resource("a core", Rank::Core, count), costs }
     }

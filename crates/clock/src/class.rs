@@ -24,7 +24,7 @@ impl Class {
     pub(crate) const USUAL: [Self; Self::COUNT] =
         [Self::HostRead, Self::HostWrite, Self::Index, Self::Gc, Self::Wear];
 
-    /// The order while cleaning is below its reserve: nothing is written until it has caught up.
+    /// The order while cleaning is below its reserve: garbage collection goes before host writes.
     pub(crate) const GC_PROMOTED: [Self; Self::COUNT] =
         [Self::HostRead, Self::Gc, Self::HostWrite, Self::Index, Self::Wear];
 

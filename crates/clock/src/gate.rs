@@ -8,19 +8,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Stops all tasks that come to it while it is closed.
 #[derive(Debug, Default)]
 pub struct Gate {
-    /// How often it is closed.
+    /// The number of guards that keep it closed.
     closed: AtomicU32,
     stopped: Mutex<Vec<TaskId>>,
 }
 
 impl Gate {
-    /// An open gate.
+    /// Returns an open gate.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Goes through, at once while the gate is open. The time waited goes to [`Stage::Gc`]. The
-    /// caller holds nothing.
+    /// Waits while the gate is closed. The time goes to [`Stage::Gc`]. The caller holds nothing.
     #[inline]
     pub async fn pass(&self) {
         while self.closed.load(Relaxed) > 0 {
@@ -41,7 +40,7 @@ impl Gate {
     }
 }
 
-/// A closed gate. Dropping it opens the gate, unless others keep it closed.
+/// Keeps a gate closed. The gate opens when its last guard drops.
 #[must_use = "dropping it opens the gate"]
 #[derive(Debug)]
 pub struct Closed<'a> {

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 struct Joined<T> {
-    /// Once it waits.
+    /// `None` until the parent waits.
     parent: Option<TaskId>,
     results: Vec<Option<T>>,
     missing: usize,
@@ -15,8 +15,8 @@ struct Joined<T> {
     last: Stages,
 }
 
-/// Runs `futures` side by side, each as a task, and returns their results in order when the last is
-/// done. The caller's account grows by that of the child that finished last.
+/// Runs each of `futures` as a task and returns their results in order when all are done. The
+/// caller's account grows by that of the child that finished last.
 ///
 /// The children count as holding what the caller holds.
 pub async fn join_all<T, F>(futures: Vec<F>) -> Vec<T>
@@ -32,8 +32,8 @@ where
     all(&joined).await
 }
 
-/// As [`join_all`], but each future goes on as far as it can before the next one begins, ahead of
-/// the tasks that are ready now: one that need not wait is done with that.
+/// As [`join_all`], but polls each future once before it starts the next one, ahead of the tasks
+/// that are ready. A future that need not wait finishes in that poll.
 pub async fn join_at_once<T, F>(futures: impl ExactSizeIterator<Item = F>) -> Vec<T>
 where
     T: 'static,

@@ -16,27 +16,26 @@
 //!    is ready the clock moves to the earliest timer.
 //! 5. Each task keeps [`Stages`]: every wait and every stage adds the time it took where it
 //!    happens.
-//! 6. In real time the clock has a brake: [`turn_by_the_wall`] moves on to a timer only when the
-//!    wall has reached it. [`now`] stays the instant of the event, so that being late moves no
-//!    later event; what comes from outside is stamped with [`host_now`], or comes from a task that
-//!    has had the clock [`catch_up`] with the wall. While nothing is due the owner of the futures
-//!    may [`move_on`] to the wall: what it lets go on for the sake of something outside
-//!    happens at the instant at which that was seen.
-//! 7. Tasks of several schedules, each on a thread of its own, share a device inside of its
-//!    [`Monitor`], where one of them at a time goes on; such fellows wake one another's tasks.
-//! 8. A trace, if wanted, is told of each [`Span`] for which a unit of a resource was held.
+//! 6. In real time the clock has a brake: [`turn_by_the_wall`] moves to a timer only when the wall
+//!    has reached it. [`now`] stays the instant of the event, so that lateness delays no later
+//!    event. Input from outside is stamped with [`host_now`], or comes from a task that waited for
+//!    [`catch_up`]. While no event is due the owner of the futures may [`move_on`] to the wall: a
+//!    task that it wakes for an input then runs at the instant of that input.
+//! 7. Tasks of several schedules, each on its own thread, share a device inside its [`Monitor`],
+//!    which runs one of them at a time. Tasks of peer schedules wake one another.
+//! 8. A trace sink receives each [`Span`] for which a unit of a resource was held.
 //!
 //! # Guarantees
 //! - Equal inputs give equal runs: ties at one instant break by submission order, or by a seed.
-//! - Resources serve by (class, arrival), or by arrival in a group that is told so. Nobody is
-//!   bypassed more than `BYPASS_MAX` times in a row, and nothing is suspended more than
-//!   `SUSPENDS_MAX` times.
+//! - Resources serve by (class, arrival), or by arrival in a group set to that order. A waiter is
+//!   bypassed at most `BYPASS_MAX` times in a row, and work is suspended at most `SUSPENDS_MAX`
+//!   times.
 //! - A task waits only for a [`Rank`] above all that it holds; anything else panics.
 //! - When a schedule runs dry while tasks wait, [`stuck`] names what each waits for.
 //!
 //! # Trusts
-//! Futures from this crate are awaited at once and to their end, one at a time in each task;
-//! dropping one half way panics, unless the whole schedule is gone (as in a power cut).
+//! The caller awaits futures from this crate at once and to their end, one at a time in each task.
+//! Dropping a waiting one panics, unless the whole schedule is gone (as in a power cut).
 //!
 //! # Not here
 //! Polling and reading the wall clock (`reactor`), threads, sockets.

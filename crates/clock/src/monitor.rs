@@ -3,24 +3,22 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Lets the tasks of several schedules, each on its own thread, share what was written for one: of
-/// those inside, one at a time goes on, until it waits for something (Hoare, "Monitors: an
-/// operating system structuring concept", 1974).
+/// Lets the tasks of several schedules, each on its own thread, share data written for one thread.
+/// One task at a time runs inside, until it waits (Hoare, "Monitors: an operating system
+/// structuring concept", 1974).
 ///
-/// What is spawned inside is inside as well. Device code so keeps what it relies on, that nothing
-/// changes between two of its waits, and whatever it waits for, the kernel's work included, goes on
-/// outside.
+/// Tasks spawned inside run inside as well. Device code keeps its invariant: nothing changes
+/// between two of its waits. The waits themselves, and the kernel's work, happen outside.
 #[derive(Debug, Default)]
 pub struct Monitor(Mutex<()>);
 
 impl Monitor {
-    /// One with nobody inside.
+    /// Returns a monitor with no task inside.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Does `work` inside. Who is inside already goes on as it is; nobody enters another one from
-    /// there.
+    /// Does `work` inside. A task that is already inside stays there; it enters no second monitor.
     pub async fn enter<T>(self: &Arc<Self>, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         poll_fn(|context| {
@@ -30,7 +28,7 @@ impl Monitor {
         .await
     }
 
-    /// Goes in until what this returns drops, within one poll of a task.
+    /// Enters until the guard drops, within one poll of a task.
     #[inline]
     pub fn inside(self: &Arc<Self>) -> Inside<'_> {
         let is_inside = with(|schedule| match &schedule.monitor {
@@ -49,7 +47,7 @@ impl Monitor {
     }
 }
 
-/// The task that is polled is inside of a monitor until this drops.
+/// Keeps the polled task inside a monitor until it drops.
 #[must_use = "dropping it goes out"]
 #[derive(Debug)]
 pub struct Inside<'a>(Option<MutexGuard<'a, ()>>);
@@ -63,7 +61,7 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// `future` as a task to be, inside of what the current one is inside of.
+/// Wraps `future`, the body of a new task, so that it runs in the current task's monitor.
 #[inline]
 pub(crate) fn in_its_place(future: impl Future<Output = ()> + 'static) -> LocalFuture<'static, ()> {
     match with(|schedule| schedule.monitor.clone()) {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 /// Waits until another task calls [`wake`] with this task's id; the time goes to `stage`.
 ///
-/// Returns how long it waited. `rank` is that of what is waited for.
+/// Returns the time waited. `rank` is that of the thing the task waits for.
 #[inline]
 pub fn park(rank: Rank, stage: Stage) -> Park {
     Park { rank, stage: Some(stage), waiting: false }
@@ -21,9 +21,9 @@ pub fn park_unaccounted(rank: Rank) -> Park {
     Park { rank, stage: None, waiting: false }
 }
 
-/// Lets a parked task go on at this instant, after the tasks that are ready now; one of a fellow's
-/// schedule as soon as that one hears of it. Does nothing when the schedule is gone, so that guards
-/// can wake others from their destructors.
+/// Makes a parked task ready at this instant, after the tasks that are ready now. A task of a peer
+/// schedule runs as soon as that schedule receives the call. Does nothing when the schedule is
+/// gone, so that destructors of guards can call it.
 #[inline]
 pub fn wake(task: TaskId) {
     with_installed(|schedule| {
@@ -82,8 +82,8 @@ impl Drop for Park {
     }
 }
 
-/// A wait may be dropped half way only together with its whole schedule: its task is still in a
-/// queue.
+/// A waiting future may be dropped only together with its whole schedule, because its task is still
+/// in a queue.
 #[inline]
 pub(crate) fn assert_not_waiting(waiting: bool) {
     if waiting && !std::thread::panicking() {
@@ -100,7 +100,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// From here on the current task holds `rank`.
+    /// Marks `rank` as held by the current task.
     #[inline]
     pub fn new(rank: Rank) -> Self {
         with(|schedule| {

@@ -8,14 +8,14 @@ use crate::timer::Timer;
 use base::Nanos;
 use base::limits::{BYPASS_MAX, SUSPENDS_MAX};
 
-/// What a task wants of a station.
+/// A task's request for a station.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) class: Class,
     pub(crate) stage: Stage,
     pub(crate) duration: Nanos,
     pub(crate) together: Option<Together>,
-    /// Registers of its plane, if its data moves out of one of them afterwards.
+    /// Registers of its plane, if its data moves out of one of them after the work.
     pub(crate) unloads: Option<u32>,
     pub(crate) suspension: Option<Suspension>,
 }
@@ -44,7 +44,7 @@ struct Waiter {
 #[derive(Clone, Copy, Debug)]
 struct Outgoing {
     work: Announced,
-    /// The number of the group that it was of.
+    /// The number of the group that the work was part of.
     group: u64,
 }
 
@@ -61,7 +61,7 @@ struct Member {
     work: Work,
     /// When it is done; while suspended, how much is left.
     end: Nanos,
-    /// Tells its timer from those that it had before it was suspended.
+    /// Distinguishes its timer from the ones before a suspension.
     tie: u64,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct StationState {
     queue: usize,
     /// In order of arrival.
     waiters: Vec<Waiter>,
-    /// Work that comes as soon as its data is in a register.
+    /// Announced work, whose data moves into a register now.
     incoming: Vec<Announced>,
     /// Work whose data still occupies a register of its plane.
     outgoing: Vec<Outgoing>,
@@ -80,7 +80,7 @@ pub(crate) struct StationState {
     pub(crate) bypassed: u32,
     /// The work that holds the station, of one kind, each on another plane.
     group: Vec<Member>,
-    /// Groups up to this one.
+    /// The number of groups begun so far.
     groups: u64,
     /// When the group began; `None` after it was suspended, so that nothing joins it.
     began: Option<Nanos>,
@@ -110,7 +110,7 @@ impl Schedule {
         })
     }
 
-    /// Removes work whose data has left its register. Other work may have waited for that.
+    /// Removes work whose data has left its register, and starts work that waited for the register.
     pub(crate) fn end_unload(&mut self, station: u32, announced: Announced) {
         self.at_station(station, |state, schedule| {
             let at = state.outgoing.iter().position(|outgoing| outgoing.work == announced);
@@ -139,7 +139,7 @@ impl Schedule {
         });
     }
 
-    /// A timer of a station fires. Returns whether it ends the work of its task.
+    /// Handles a timer of a station. Returns whether it ends the work of its task.
     pub(crate) fn fire_station(&mut self, timer: &Timer) -> bool {
         let station = timer.resource - Timer::STATION;
         self.at_station(station, |state, schedule| {
@@ -188,7 +188,7 @@ impl StationState {
         u32::try_from(self.queue).expect("few resources")
     }
 
-    /// Starts a wait of the current task, whose time goes to its queue.
+    /// Starts a wait of the current task in this station's queue.
     fn start_wait(&self, class: Class, schedule: &mut Schedule) {
         let (now, current) = (schedule.now, schedule.current);
         let queue = &schedule.queues[self.queue];
@@ -231,8 +231,8 @@ impl StationState {
         !is_busy || (self.began == Some(now) && self.suspended.is_empty() && self.is_beside(work))
     }
 
-    /// Has all loaders move their data. They are announced at once, so that work which waits for
-    /// the station waits for them too.
+    /// Has all loaders move their data. Announces them at once, so that work waiting for the
+    /// station waits for them too.
     fn release_loaders(&mut self, schedule: &mut Schedule) {
         let now = schedule.now;
         let gc_time = schedule.queues[self.queue].gc_time(now);
@@ -273,8 +273,8 @@ impl StationState {
             || work.unloads.is_some_and(|registers| self.unload_groups(counts, registers))
     }
 
-    /// True when data of `registers` groups or more, of which `counts` says whether they matter,
-    /// moves out.
+    /// True when data of at least `registers` groups moves out, counting only work for which
+    /// `counts` is true.
     fn unload_groups(&self, counts: impl Fn(&Announced) -> bool, registers: u32) -> bool {
         let outgoing = self.outgoing.iter().filter(|outgoing| counts(&outgoing.work));
         // Groups end in the order of their numbers.
@@ -375,7 +375,7 @@ impl StationState {
         self.take(station, Member { task, work, end: now + work.duration, tie: 0 }, schedule);
     }
 
-    /// Has `member` hold the station until its end.
+    /// Gives the station to `member` until its end.
     fn take(&mut self, station: u32, mut member: Member, schedule: &mut Schedule) {
         let now = schedule.now;
         schedule.queues[self.queue].begin_work(member.work.class, now);
@@ -392,7 +392,7 @@ impl StationState {
         }
     }
 
-    /// True when the group is to be suspended for `work`, which waits.
+    /// True when the waiting `work` suspends the group.
     fn may_suspend(&self, work: &Work, schedule: &Schedule) -> bool {
         let yields = |member: &Member| {
             member.work.class != Class::HostRead && member.work.suspension.is_some()
@@ -424,7 +424,7 @@ impl StationState {
         self.entering = Some(schedule.set_timer(at, task, Timer::STATION + station));
     }
 
-    /// The suspension takes effect.
+    /// Puts the suspension into effect.
     fn stand_still(&mut self, station: u32, schedule: &mut Schedule) {
         (self.entering, self.since) = (None, schedule.now);
         self.suspended.iter().for_each(|member| self.leave(member, schedule));

@@ -14,8 +14,8 @@ pub fn lose_power<T>(schedule: Box<Schedule>, tasks: T) {
     drop(LOST.replace(before));
 }
 
-/// While a loss of power throws tasks away: true when a resource or a station was at work for
-/// `task`, or held it suspended. Otherwise false.
+/// True during [`lose_power`] when a resource or a station was at work for `task`, or held it
+/// suspended. Otherwise false.
 pub fn was_at_work(task: TaskId) -> bool {
     LOST.with_borrow(|lost| lost.as_ref().is_some_and(|schedule| schedule.is_served(task)))
 }

@@ -2,8 +2,8 @@ use crate::resource::Group;
 use crate::schedule::with;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A collector's say in whether garbage collection goes before host writes. It does in a group
-/// while any of its collectors wants it.
+/// One collector's vote to put garbage collection before host writes. One vote is enough for the
+/// whole group.
 #[derive(Debug)]
 pub struct Promotion {
     group: Group,
@@ -11,19 +11,19 @@ pub struct Promotion {
 }
 
 impl Group {
-    /// The say of one more collector, which wants nothing yet.
+    /// Returns the vote of one more collector, initially off.
     pub const fn promotion(self) -> Promotion {
         Promotion { group: self, is_wanted: AtomicBool::new(false) }
     }
 }
 
 impl Promotion {
-    /// What was wanted last.
+    /// Returns the current vote.
     pub fn is_wanted(&self) -> bool {
         self.is_wanted.load(Relaxed)
     }
 
-    /// Puts garbage collection above host writes wherever it waits in the group, or no longer.
+    /// Sets the vote: with at least one, garbage collection goes before host writes in the group.
     pub fn want(&self, is_wanted: bool) {
         if self.is_wanted.swap(is_wanted, Relaxed) == is_wanted {
             return;

@@ -1,9 +1,9 @@
-/// The order in which a task may take what it holds. A task waits only for a rank above the highest
-/// that it holds, so no two tasks can wait for each other.
+/// The order in which a task takes resources. A task waits only for a rank above the highest that
+/// it holds, so no two tasks can wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Rank {
-    /// A wait that is allowed only to a task that holds nothing: for another task's work.
+    /// Waiting for another task's work; allowed only to a task that holds nothing.
     Free,
     /// The gate of a collector that blocks the whole controller.
     Gate,
@@ -53,7 +53,7 @@ mod tests {
         assert!(Rank::Channel.may_follow(Rank::Register.bit() | Rank::Latch.bit()));
         assert!(!Rank::Latch.may_follow(Rank::Latch.bit()));
         assert!(Rank::Page.may_follow(Rank::Credit.bit() | Rank::Latch.bit()));
-        assert!(!Rank::Page.may_follow(Rank::Page.bit()), "who reads a page waits for no other");
+        assert!(!Rank::Page.may_follow(Rank::Page.bit()), "a page reader waits for no other page");
         assert!(Rank::Register.may_follow(Rank::Page.bit()));
         assert!(!Rank::Register.may_follow(Rank::Latch.bit() | Rank::Channel.bit()));
     }

@@ -15,12 +15,12 @@ use std::task::{Context, Poll};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group(u32);
 
-/// In which order the resources of a group serve.
+/// The order in which the resources of a group serve.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GroupOrder {
     /// Collectors that want garbage collection above host writes.
     pub(crate) promotions: u32,
-    /// Do classes mean nothing?
+    /// True when resources ignore classes.
     by_arrival: bool,
 }
 
@@ -58,9 +58,9 @@ impl Group {
         });
     }
 
-    /// A resource of `units` equal units, all free. `name` is for people.
+    /// Returns a resource of `units` equal units, all free. `name` appears in reports.
     pub fn resource(self, name: &'static str, rank: Rank, units: u32) -> Resource {
-        assert!(units > 0, "{name} has no units, so nobody could ever have one");
+        assert!(units > 0, "{name} has no units, so a waiter would wait forever");
         with(|schedule| {
             let mut queue = Queue::new(name, rank, units, self);
             queue.by_arrival = schedule.groups[self.0 as usize].by_arrival;
@@ -79,23 +79,23 @@ impl Resource {
         self.0
     }
 
-    /// Waits for a unit, holds it for `duration`, gives it back. The time held goes to `stage`, the
-    /// time waited to [`Stage::Queue`], or to [`Stage::Gc`] while garbage collection held the
-    /// resource.
+    /// Waits for a unit, holds it for `duration` and gives it back. The time held goes to `stage`.
+    /// The time waited goes to [`Stage::Queue`], or to [`Stage::Gc`] while garbage collection held
+    /// the resource.
     #[inline]
     pub fn serve(self, class: Class, stage: Stage, duration: Nanos) -> Serve {
         let (wait_stage, work) = (Stage::Queue, None);
         Serve { resource: self, class, stage, wait_stage, duration, work, waiting: false }
     }
 
-    /// Waits for a unit and holds it until the guard drops. The time waited goes as in
+    /// Waits for a unit and holds it until the guard drops. Accounts for the wait as
     /// [`Self::serve`].
     #[inline]
     pub fn acquire(self, class: Class) -> Acquire {
         Acquire { resource: self, class, wait_stage: Stage::Queue, work: "held", waiting: false }
     }
 
-    /// Time that all units together were held up to now.
+    /// Returns the time for which its units were held so far, summed over the units.
     pub fn busy(self) -> Nanos {
         with(|schedule| {
             let now = schedule.now;
@@ -124,7 +124,8 @@ pub(crate) struct Queue {
     /// By class, or all waiters in the first.
     lists: [List; Class::COUNT],
     pub(crate) by_arrival: bool,
-    /// Units held by background work, since when there are any, and the time before that.
+    /// Units held by background work, the instant since which at least one is, and earlier such
+    /// time.
     gc_units: u32,
     gc_since: Nanos,
     gc_total: Nanos,
@@ -133,7 +134,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) const NOBODY: u32 = u32::MAX;
+    pub(crate) const NO_TASK: u32 = u32::MAX;
 
     fn new(name: &'static str, rank: Rank, units: u32, group: Group) -> Self {
         Self {
@@ -144,7 +145,7 @@ impl Queue {
             free: units,
             waiting: 0,
             bypassed: 0,
-            lists: [List { head: Self::NOBODY, tail: Self::NOBODY }; Class::COUNT],
+            lists: [List { head: Self::NO_TASK, tail: Self::NO_TASK }; Class::COUNT],
             by_arrival: false,
             gc_units: 0,
             gc_since: Nanos::ZERO,
@@ -202,7 +203,7 @@ impl Queue {
         self.free += 1;
     }
 
-    /// Work of `class` begins in a unit.
+    /// Counts a unit that begins work of `class`.
     #[inline]
     pub(crate) fn begin_work(&mut self, class: Class, now: Nanos) {
         if class.is_background() {
@@ -223,7 +224,7 @@ impl Queue {
     }
 }
 
-/// What an idle resource remembers, in a saved state.
+/// What a saved state keeps of an idle resource.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct SavedQueue {
     bypassed: u32,
@@ -263,20 +264,20 @@ impl Schedule {
             let place = if queue.by_arrival { 0 } else { class as usize };
             let list = &mut queue.lists[place];
             let tail = std::mem::replace(&mut list.tail, index);
-            if tail == Queue::NOBODY {
+            if tail == Queue::NO_TASK {
                 list.head = index;
                 queue.waiting |= 1 << place;
             }
             tail
         };
-        if tail != Queue::NOBODY {
+        if tail != Queue::NO_TASK {
             self.task(tail).next = index;
         }
-        self.task(index).next = Queue::NOBODY;
+        self.task(index).next = Queue::NO_TASK;
     }
 
-    /// Takes the next waiter out of its list: the most urgent class, unless it has passed others
-    /// too often; then whoever has waited longest.
+    /// Takes the next waiter out of its list: one of the most urgent class, or the longest waiter
+    /// after too many bypasses.
     #[inline]
     fn dequeue(&mut self, queue: u32) -> Option<u32> {
         let waiting = self.queues[queue as usize].waiting;
@@ -292,8 +293,8 @@ impl Schedule {
         let next = self.task(index).next;
         let queue = &mut self.queues[queue as usize];
         queue.lists[class].head = next;
-        if next == Queue::NOBODY {
-            queue.lists[class].tail = Queue::NOBODY;
+        if next == Queue::NO_TASK {
+            queue.lists[class].tail = Queue::NO_TASK;
             queue.waiting &= !(1 << class);
         }
         Some(index)
@@ -324,14 +325,14 @@ impl Schedule {
 
     /// Returns the tasks that wait for a unit.
     pub(crate) fn waiters(&self, queue: u32) -> impl Iterator<Item = u32> {
-        let real = |index: u32| Some(index).filter(|index| *index != Queue::NOBODY);
+        let real = |index: u32| Some(index).filter(|index| *index != Queue::NO_TASK);
         let heads = self.queues[queue as usize].lists.iter().map(|list| list.head);
         heads.flat_map(move |head| {
             std::iter::successors(real(head), move |index| real(self.tasks[*index as usize].next))
         })
     }
 
-    /// True when the current task, which may wait for it, would have a unit at once.
+    /// True when the current task, if it may wait for the resource, would get a unit at once.
     #[inline]
     fn has_free(&mut self, queue: u32) -> bool {
         let Queue { rank, free, .. } = self.queues[queue as usize];
@@ -377,7 +378,7 @@ impl Schedule {
         }
     }
 
-    /// Tells the tracer, if there is one, that `task` has a unit now.
+    /// Tells the tracer, if there is one, that `task` holds a unit.
     #[inline]
     pub(crate) fn trace_taken(&mut self, resource: u32, task: u32) {
         if let Some(tracer) = &mut self.tracer {

@@ -5,8 +5,8 @@ use base::{Nanos, Rng};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The resources of one device on a clock, which may be that of others too: those that were made
-/// between its beginning and its end.
+/// The resources of one device on a clock that several devices may share: those made between
+/// [`Self::begin`] and [`Self::end`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     queues: Range<usize>,
@@ -14,7 +14,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// One that begins here, without any resource.
+    /// Returns an empty part, which begins with the next resource.
     pub fn begin() -> Self {
         with(|schedule| {
             let (queues, stations) = (schedule.queues.len(), schedule.stations.len());
@@ -22,7 +22,7 @@ impl Part {
         })
     }
 
-    /// The same with all resources that were made since it began.
+    /// Returns the part with all resources made since it began.
     #[must_use]
     pub fn end(self) -> Self {
         let end = Self::begin();
@@ -33,7 +33,7 @@ impl Part {
     }
 }
 
-/// A clock on which nothing is left to happen, and a part of its resources, in a saved state.
+/// The saved state of an idle clock and of one part of its resources.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedClock {
     now: Nanos,
@@ -45,7 +45,7 @@ pub struct SavedClock {
     stations: Vec<u32>,
 }
 
-/// The clock, whose tasks wait for nothing that comes by itself, with the resources of `part`.
+/// Saves the clock and the resources of `part`.
 ///
 /// # Panics
 /// When a timer is set.
@@ -53,8 +53,9 @@ pub fn save(part: &Part) -> SavedClock {
     with(|schedule| schedule.save(part))
 }
 
-/// Has the clock go on where another stopped, or later if it is later itself, and `part` as the
-/// resources were that were saved. False, and no change, when these were others.
+/// Moves the clock forward to the saved instant, unless it is later already, and restores the
+/// resources of `part`. Returns false and changes nothing if the resources differ in number or a
+/// timer is set.
 pub fn restore(part: &Part, saved: SavedClock) -> bool {
     with(|schedule| schedule.restore(part, saved))
 }

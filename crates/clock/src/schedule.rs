@@ -15,26 +15,26 @@ use std::sync::Arc;
 /// A boxed future of the device: it need not be `Send`, since it never leaves its reactor.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// Reads the wall clock, as the time of this clock.
+/// Reads the wall clock on this clock's time scale.
 pub type Wall = Box<dyn Fn() -> Nanos>;
 
-/// Lets a task of a fellow's schedule go on. Calls nothing of this crate itself: the fellow calls
-/// [`wake`](crate::wake).
+/// Wakes a task of a peer schedule: its thread then calls [`wake`](crate::wake). Calls nothing of
+/// this crate itself.
 pub type Abroad = Box<dyn Fn(TaskId)>;
 
-/// What there is to do next in real time: see [`turn_by_the_wall`].
+/// The next step in real time: see [`turn_by_the_wall`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// A task that needs no waiting for.
+    /// A task that is ready.
     Ready(TaskId),
-    /// A task whose time has come.
+    /// A task whose timer has fired.
     Due {
         /// The task.
         task: TaskId,
-        /// How long ago its time had come when the first event of that instant happened.
+        /// How late the first event of that instant happened.
         late: Nanos,
     },
-    /// Nothing, until the wall has reached this.
+    /// No task until the wall reaches this instant.
     Wait(Nanos),
 }
 
@@ -52,11 +52,11 @@ pub struct Schedule {
     pub(crate) groups: Vec<GroupOrder>,
     pub(crate) spawned: Vec<(TaskId, LocalFuture<'static, ()>)>,
     pub(crate) tracer: Option<Box<Tracer>>,
-    /// Its number among schedules whose tasks wait for one another.
+    /// Its number among peer schedules, whose tasks wait for one another.
     pub(crate) home: u32,
-    /// Where the tasks of the others are let go on.
+    /// Wakes a task of a peer schedule.
     abroad: Option<Abroad>,
-    /// What the task that is polled is inside of.
+    /// The monitor that the polled task is inside of.
     pub(crate) monitor: Option<Arc<Monitor>>,
     wall: Option<Wall>,
     /// How late the clock came to the present instant.
@@ -79,8 +79,8 @@ pub(crate) fn with<T>(f: impl FnOnce(&mut Schedule) -> T) -> T {
     })
 }
 
-/// As [`with`], or nothing when no schedule is installed: for destructors, which also run when a
-/// reactor is thrown away with all its tasks.
+/// As [`with`], but does nothing when no schedule is installed. For destructors, which also run
+/// when a reactor is dropped with all its tasks.
 #[inline]
 pub(crate) fn with_installed(f: impl FnOnce(&mut Schedule)) {
     INSTALLED.with_borrow_mut(|installed| {
@@ -90,18 +90,18 @@ pub(crate) fn with_installed(f: impl FnOnce(&mut Schedule)) {
     });
 }
 
-/// True inside a reactor. Destructors run outside of any when a reactor is thrown away.
+/// True inside a reactor. Destructors run outside of any when a reactor is dropped.
 pub fn is_installed() -> bool {
     INSTALLED.with_borrow(Option::is_some)
 }
 
-/// Makes `schedule` the one that device code on this thread runs under.
+/// Installs `schedule` for the device code on this thread.
 pub fn install(schedule: Box<Schedule>) {
     let before = INSTALLED.replace(Some(schedule));
     assert!(before.is_none(), "a thread runs one schedule at a time");
 }
 
-/// Takes back the installed schedule.
+/// Removes and returns the installed schedule.
 pub fn uninstall() -> Box<Schedule> {
     INSTALLED.take().expect("a schedule was installed before")
 }
@@ -119,8 +119,8 @@ pub fn turn(
     })
 }
 
-/// As [`turn`], with a brake: the clock moves on to a timer only when the wall has reached it. The
-/// schedule has a wall: see [`Schedule::set_wall`].
+/// As [`turn`], but moves the clock to a timer only when the wall has reached it. Requires
+/// [`Schedule::set_wall`].
 #[inline]
 pub fn turn_by_the_wall(
     finished: Option<TaskId>,
@@ -132,8 +132,8 @@ pub fn turn_by_the_wall(
     })
 }
 
-/// Moves the clock on to `to`, an instant that the wall has reached and before which nothing is
-/// left to happen: what is let go on next, for the sake of something outside, happens then.
+/// Moves the clock to `to`, which the wall has reached and before which no event is left. Tasks
+/// that the caller then wakes for an input run at that instant.
 #[inline]
 pub fn move_on(to: Nanos) {
     with(|schedule| {
@@ -154,8 +154,8 @@ pub fn stuck() -> String {
 }
 
 impl Schedule {
-    /// A clock at zero. With `shuffle`, timers due at one instant fire in an order drawn from the
-    /// seed and not in the order in which they were set.
+    /// Returns a clock at zero. With `shuffle`, timers due at one instant fire in an order drawn
+    /// from the seed, otherwise in the order in which they were set.
     pub fn new(shuffle: Option<u64>) -> Self {
         Self { shuffle: shuffle.map(Rng::new), ..Self::default() }
     }
@@ -165,14 +165,14 @@ impl Schedule {
         self.now
     }
 
-    /// Has what happens outside stamped by `wall`, which begins at [`Self::now`] and does not go
-    /// back. `None`: outside no time passes of its own.
+    /// Stamps input from outside by `wall`, which begins at [`Self::now`] and is monotonic. `None`:
+    /// outside, time passes only with this clock.
     pub fn set_wall(&mut self, wall: Option<Wall>) {
         self.wall = wall;
     }
 
-    /// Makes this the schedule `home` of fellows, whose tasks may wait for one another's: those of
-    /// other numbers are woken by `abroad`. Called before there are tasks.
+    /// Makes this schedule number `home` among peers whose tasks wait for one another. `abroad`
+    /// wakes tasks of the other numbers. Called before there are tasks.
     pub fn join_fellows(&mut self, home: u32, abroad: Abroad) {
         assert!(self.tasks.is_empty(), "a task keeps the number of its schedule");
         (self.home, self.abroad) = (home, Some(abroad));
@@ -185,11 +185,11 @@ impl Schedule {
 
     #[cold]
     pub(crate) fn wake_abroad(&self, task: TaskId) {
-        let abroad = self.abroad.as_ref().expect("a task of another schedule is one of a fellow's");
+        let abroad = self.abroad.as_ref().expect("a task of another schedule belongs to a peer");
         abroad(task);
     }
 
-    /// When something happens next, if nothing comes from elsewhere.
+    /// Returns the instant of the next event, unless input comes first.
     pub fn next_event(&self) -> Option<Nanos> {
         if self.ready.is_empty() { self.timers.earliest() } else { Some(self.now) }
     }
@@ -199,14 +199,14 @@ impl Schedule {
         self.tracer = sink.map(|sink| Box::new(Tracer::new(sink)));
     }
 
-    /// A task that the caller polls itself: the root of a run.
+    /// Adds a task that the caller polls itself: the root of a run.
     pub fn add_task(&mut self) -> TaskId {
         let index = self.new_task();
         self.ready.push_back(index);
         self.id(index)
     }
 
-    /// A task that is polled at once, and not in its turn.
+    /// Adds a task that the caller polls at once, ahead of the ready tasks.
     pub(crate) fn start_task(&mut self) -> TaskId {
         let index = self.new_task();
         self.id(index)
@@ -248,7 +248,7 @@ impl Schedule {
         self.wall.as_ref().map_or(self.now, |wall| wall().max(self.now))
     }
 
-    /// Moves the clock on to `to`, unless something is left to happen by then. Says whether it did.
+    /// Moves the clock to `to`, unless an event is left before it. Returns whether it moved.
     #[inline]
     pub(crate) fn move_on(&mut self, to: Nanos) -> bool {
         let is_due = self.timers.earliest().is_some_and(|due| due <= to);
@@ -286,7 +286,7 @@ impl Schedule {
         !self.has_timers() && self.ready.is_empty()
     }
 
-    /// True when something happens by itself later.
+    /// True when a timer is set.
     pub(crate) fn has_timers(&self) -> bool {
         self.timers.len() > 0
     }
@@ -344,13 +344,13 @@ impl Schedule {
         }
         self.current = timer.task;
         let task = self.id(timer.task);
-        // What arrives was stamped by the wall itself and can hardly be late.
+        // The wall itself stamped the arrival, so it counts as on time.
         let is_arrival = timer.resource == Timer::ARRIVAL;
         Some(if is_arrival { Turn::Ready(task) } else { Turn::Due { task, late: self.late } })
     }
 
-    /// Moves the clock to `timer` and gives back what its task held. False when no task goes on:
-    /// something happens at a station, or the timer is one of work that was suspended since.
+    /// Moves the clock to `timer` and gives back the unit that its task held. False when no task is
+    /// ready by it: a station's event, or a timer of work that was suspended since.
     #[inline]
     fn fire(&mut self, timer: &Timer) -> bool {
         assert!(timer.at >= self.now, "time runs forward");

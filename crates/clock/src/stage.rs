@@ -13,11 +13,11 @@ pub enum Stage {
     /// The firmware's work: the profile's `t_read`, `t_write`, `t_delete`, `t_exist`, `t_update`,
     /// and what each KiB takes.
     Index,
-    /// Waiting for the link, a register, an array or a channel while host work is before it.
+    /// Waiting for the link, a register, an array or a channel behind host work.
     Queue,
     /// Waiting for the latch of a key.
     Latch,
-    /// Waiting for companions to fill a page, or for a page that is being programmed for another.
+    /// Waiting for other values to fill a page, or for another task's program of the page.
     Batch,
     /// Transfers over a NAND channel.
     Channel,
@@ -27,7 +27,7 @@ pub enum Stage {
     Gc,
     /// Code on a simulated core, and waiting for the core.
     Core,
-    /// In real time only: from when the device was done until the host saw it.
+    /// In real time only: from the device's completion until the host sees it.
     Late,
 }
 

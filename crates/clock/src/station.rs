@@ -13,21 +13,21 @@ use std::task::{Context, Poll};
 #[derive(Clone, Copy, Debug)]
 pub struct Station {
     resource: Resource,
-    /// Among the stations of the schedule.
+    /// Its place among the stations of the schedule.
     index: u32,
 }
 
 /// How long work takes to be suspended and to resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspension {
-    /// From when a read comes until it may begin.
+    /// From the arrival of a read until it may begin.
     pub enter: Nanos,
     /// From when the last read is done until the work resumes.
     pub resume: Nanos,
 }
 
 impl Group {
-    /// A free station. `name` is for people.
+    /// Returns a free station. `name` appears in reports.
     pub fn station(self, name: &'static str, rank: Rank) -> Station {
         let resource = self.resource(name, rank, 1);
         let index = with(|schedule| {
@@ -39,7 +39,7 @@ impl Group {
 }
 
 impl Station {
-    /// As [`Resource::serve`]. Returns how often it was suspended.
+    /// As [`Resource::serve`]. Returns how often the work was suspended.
     #[inline]
     pub fn serve(self, class: Class, stage: Stage, duration: Nanos) -> Operate {
         let (together, unloads, suspension) = (None, None, None);
@@ -48,14 +48,14 @@ impl Station {
     }
 
     /// Announces work that comes [`Operate::together`] as soon as its data has moved in. Work of
-    /// the same kind on other planes waits for it, unless that is more urgent.
+    /// the same kind on other planes waits for it, unless that work is more urgent.
     pub fn announce(self, class: Class, kind: u8, plane: u32) {
         let announced = Announced { class, together: Together { kind, plane } };
         with(|schedule| schedule.announce(self.index, announced));
     }
 
-    /// As [`Self::announce`], for a plane that has one register: waits first until no work of this
-    /// kind holds the station, since the array stands still while data moves.
+    /// As [`Self::announce`], for a plane with one register. First waits until no work of this kind
+    /// holds the station: the array cannot work while its only register loads.
     pub fn load(self, class: Class, kind: u8, plane: u32) -> Load {
         let announced = Announced { class, together: Together { kind, plane } };
         Load { station: self, announced, waiting: false }
@@ -67,7 +67,7 @@ impl Station {
         with(|schedule| schedule.end_unload(self.index, announced));
     }
 
-    /// Time that the station was held up to now, or its work suspended.
+    /// Returns the time for which the station was held, or its work suspended, so far.
     pub fn busy(self) -> Nanos {
         self.resource.busy()
     }
@@ -101,18 +101,18 @@ impl Operate {
         self
     }
 
-    /// Lets this share the station with work of the same `kind` on other planes. It joins work that
-    /// begins while this waits, or at the instant at which this comes. The station is free when the
-    /// last is done; all are suspended together.
+    /// Lets this work share the station with work of the same `kind` on other planes. It joins work
+    /// that begins while it waits or at the instant of its arrival. The station is free when the
+    /// last is done. A suspension affects all of them.
     #[inline]
     pub fn together(mut self, kind: u8, plane: u32) -> Self {
         self.work.together = Some(Together { kind, plane });
         self
     }
 
-    /// Moves data out of one of the `registers` of the plane afterwards, until
-    /// [`Station::end_unload`]. Registers of all planes change together: work of the same kind
-    /// waits while data of as many groups moves, unless it is more urgent.
+    /// Moves data out of one of the `registers` of the plane after the work, until
+    /// [`Station::end_unload`]. Registers of all planes change together. Work of the same kind
+    /// waits while data of `registers` groups moves, unless it is more urgent.
     #[inline]
     pub fn unloads(mut self, registers: u32) -> Self {
         self.work.unloads = Some(registers);

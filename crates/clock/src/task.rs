@@ -9,23 +9,22 @@ use base::Nanos;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// A running task of the installed schedule, or of a fellow's. Ids are used again after a task
-/// ends.
+/// A running task of the installed schedule, or of a peer's. A later task may reuse the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaskId {
     pub(crate) index: u32,
-    /// The number of its schedule among fellows.
+    /// The number of its schedule among peers.
     pub(crate) home: u32,
 }
 
 impl TaskId {
-    /// The number of its schedule among fellows.
+    /// Returns the number of its schedule among peers.
     #[inline]
     pub const fn home(self) -> usize {
         self.home as usize
     }
 
-    /// The task's place in its owner's table of futures.
+    /// Returns the task's place in its owner's table of futures.
     #[inline]
     pub const fn index(self) -> usize {
         self.index as usize
@@ -76,7 +75,7 @@ impl Default for Task {
             wait_stage: Stage::Queue,
             held: 0,
             inherited: 0,
-            next: Queue::NOBODY,
+            next: Queue::NO_TASK,
             suspends: 0,
             since: Nanos::ZERO,
             duration: Nanos::ZERO,
@@ -127,7 +126,7 @@ impl Task {
         self.stages.add(self.wait_stage, waited - behind_gc);
     }
 
-    /// Ends the wait if what it was for has happened.
+    /// Ends the wait if its event has happened.
     #[inline]
     pub(crate) fn end_wait(&mut self) -> bool {
         if self.fired {
@@ -150,7 +149,7 @@ impl Task {
     }
 }
 
-/// The instant of the event being handled.
+/// Returns the instant of the current event.
 #[inline]
 pub fn now() -> Nanos {
     with(|schedule| schedule.now)
@@ -163,14 +162,14 @@ pub fn host_now() -> Nanos {
     with(|schedule| schedule.host_now())
 }
 
-/// The task being polled.
+/// Returns the task being polled.
 #[inline]
 pub fn current() -> TaskId {
     with(|schedule| schedule.id(schedule.current))
 }
 
-/// The number of the installed schedule among fellows: see [`Schedule::join_fellows`]. 0 of one
-/// without.
+/// Returns the number of the installed schedule among peers, or 0 without peers: see
+/// [`Schedule::join_fellows`].
 ///
 /// [`Schedule::join_fellows`]: crate::Schedule::join_fellows
 #[inline]
@@ -178,7 +177,7 @@ pub fn home() -> u32 {
     with(|schedule| schedule.home)
 }
 
-/// Starts `future` as a task of its own at this instant, after the tasks that are ready now.
+/// Starts `future` as a task at this instant, after the tasks that are ready now.
 #[inline]
 pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
     let future = in_its_place(future);
@@ -189,8 +188,8 @@ pub fn spawn(future: impl Future<Output = ()> + 'static) -> TaskId {
     })
 }
 
-/// Starts `future` as a task of its own at `at`, or at this instant if that has passed: something
-/// that arrives from outside.
+/// Starts `future` as a task at `at`, or at this instant if that has passed. For input from
+/// outside.
 #[inline]
 pub fn spawn_at(at: Nanos, future: impl Future<Output = ()> + 'static) -> TaskId {
     let future = in_its_place(future);
@@ -211,7 +210,7 @@ pub(crate) fn spawn_child(future: impl Future<Output = ()> + 'static, inherited:
     });
 }
 
-/// As [`spawn_child`], and polls it once, now.
+/// As [`spawn_child`], but polls it once, now.
 pub(crate) fn start_child(future: impl Future<Output = ()> + 'static, inherited: u16) {
     let mut future = in_its_place(future);
     let (task, parent) = with(|schedule| {
@@ -229,17 +228,17 @@ pub(crate) fn start_child(future: impl Future<Output = ()> + 'static, inherited:
         schedule.end(task.index);
         Some(future)
     });
-    // Destructors may ask for the schedule.
+    // Drops the future outside of `with`: its destructor may use the schedule.
     drop(ended);
 }
 
-/// What the current task has spent so far.
+/// Returns what the current task has spent so far.
 #[inline]
 pub fn stages() -> Stages {
     with(|schedule| schedule.tasks[schedule.current as usize].stages)
 }
 
-/// From here on the current task's account is of something else: it has spent nothing so far.
+/// Clears the current task's account, for its next piece of work.
 #[inline]
 pub fn begin_account() {
     with(|schedule| {
@@ -257,7 +256,7 @@ pub fn account(spent: &Stages) {
     });
 }
 
-/// Waits until `at`, adding the time to `stage`; at once when `at` has come.
+/// Waits until `at`, adding the time to `stage`. Returns at once when `at` has passed.
 #[inline]
 pub fn sleep_until(at: Nanos, stage: Stage) -> Sleep {
     Sleep { at, stage, waiting: false }
@@ -297,7 +296,7 @@ impl Future for Sleep {
                 return Poll::Ready(());
             }
             let task = schedule.task(current);
-            // A timer comes by itself: it can be part of no circle.
+            // A timer always fires, so this wait cannot be part of a deadlock.
             task.start_wait(Wait::Timer, Rank::Core);
             task.stages.add(self.stage, self.at - now);
             schedule.set_timer(self.at, current, Timer::NO_RESOURCE);

@@ -9,16 +9,16 @@ pub(crate) struct Timer {
     /// Breaks ties at one instant.
     pub(crate) tie: u64,
     pub(crate) task: u32,
-    /// The resource whose unit the task gives back then, or one of the constants below.
+    /// The resource whose unit the task gives back, or one of the constants below.
     pub(crate) resource: u32,
 }
 
 impl Timer {
     /// No unit is given back.
     pub(crate) const NO_RESOURCE: u32 = u32::MAX;
-    /// None is either, and the task begins then: something arrives from outside.
+    /// No unit is given back, and the task begins with this timer: input from outside.
     pub(crate) const ARRIVAL: u32 = u32::MAX - 1;
-    /// From here on up: the station of which this is the timer, by its place.
+    /// The first number that means a station: add the place of the station.
     pub(crate) const STATION: u32 = 1 << 31;
 
     const fn slot(&self) -> u64 {
@@ -27,8 +27,8 @@ impl Timer {
 }
 
 impl Ord for Timer {
-    /// Reversed, so that the greatest is the earliest: what a heap returns first, and a sorted list
-    /// last.
+    /// Reversed, so that the earliest is the greatest: a heap returns it first, and a sorted list
+    /// has it last.
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.tie).cmp(&(self.at, self.tie))
@@ -63,7 +63,7 @@ pub(crate) struct Timers {
     /// One bit for each slot that has timers, and one for each word of those bits that is not zero.
     filled: [u64; SLOTS / 64],
     filled_words: u64,
-    /// The slot of the earliest timers, which stand here in order, the earliest last.
+    /// The slot of the earliest timers, which are sorted here, the earliest last.
     slot: u64,
     current: Vec<Timer>,
     far: BinaryHeap<Timer>,
@@ -139,7 +139,8 @@ impl Timers {
         self.current.pop()
     }
 
-    /// When the earliest timer fires. Does not move on to it, so that earlier ones may still come.
+    /// Returns when the earliest timer fires, without a move to its slot: earlier ones may still
+    /// come.
     #[inline]
     pub(crate) fn earliest(&self) -> Option<Nanos> {
         if let Some(timer) = self.current.last() {
@@ -161,7 +162,7 @@ impl Timers {
         earliest
     }
 
-    /// Moves on to the earliest slot that has timers.
+    /// Moves to the earliest slot that has timers.
     #[inline]
     fn advance(&mut self) -> Option<()> {
         let near = self.next_filled();
@@ -197,7 +198,7 @@ impl Timers {
         }
     }
 
-    /// The first filled slot after the current one, around the wheel.
+    /// Returns the first filled slot after the current one, around the wheel.
     #[inline]
     fn next_filled(&self) -> Option<u64> {
         if self.filled_words == 0 {
@@ -207,7 +208,7 @@ impl Timers {
         let (word, bit) = (start / 64, start % 64);
         let rest = self.filled[word] & (u64::MAX << bit);
         let at = if rest == 0 {
-            // Words after this one, then around; this one again at the end, for its lower bits.
+            // First the later words, then the earlier ones, last the lower bits of this one.
             let words = self.filled_words;
             let after = words & (u64::MAX << word) & !(1 << word);
             let next = if after == 0 { words } else { after };
@@ -232,7 +233,7 @@ mod tests {
     use super::*;
     use base::Rng;
 
-    /// Against a sorted list, with distances from none to far beyond the wheel, and ties.
+    /// Compares with a sorted list: distances from none to far beyond the wheel, and ties.
     #[test]
     fn timers_fire_in_order_of_time_and_tie() {
         for seed in 0..200 {

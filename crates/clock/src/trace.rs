@@ -7,36 +7,36 @@ use base::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// A unit of a resource at work.
+/// A period for which a unit of a resource was held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Which resource: its place in [`resources`].
+    /// The resource: its place in [`resources`].
     pub resource: u32,
-    /// Which of its units, from 0; the lowest that was free.
+    /// The unit, from 0: the lowest that was free.
     pub unit: u32,
-    /// What it did: what the holder called it, else the name of the stage, as for whoever waited
-    /// before the trace began.
+    /// The name that the holder set, otherwise the stage's name. Tasks that began to wait before
+    /// the trace also have the stage's name.
     pub work: &'static str,
     /// The class it was done for.
     pub class: Class,
-    /// What the task was labelled with: see [`label`].
+    /// The label of the task: see [`label`].
     pub label: Option<u64>,
-    /// Since when.
+    /// The start.
     pub from: Nanos,
-    /// Until when; later than `from`.
+    /// The end, later than `from`.
     pub to: Nanos,
 }
 
-/// A resource, for people.
+/// The description of a resource in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceInfo {
-    /// What it was called when it was made.
+    /// The name that its maker gave it.
     pub name: &'static str,
     /// Its place in the order of waiting.
     pub rank: Rank,
 }
 
-/// Called with each span when it ends. It may call nothing of this crate.
+/// Called with each span when it ends. Must call nothing of this crate.
 pub type TraceSink = Box<dyn FnMut(&Span)>;
 
 /// Follows which task holds which unit. Omits spans that began before the tracer was installed.
@@ -44,11 +44,11 @@ pub(crate) struct Tracer {
     sink: TraceSink,
     /// By resource.
     units: Vec<Units>,
-    /// By task. What began before the trace has no entry, or an empty one.
+    /// By task. A task that began before the trace has no entry, or an empty one.
     names: Vec<Names>,
 }
 
-/// What a task is called, and what it does with what it takes next.
+/// A task's label, and the name of its next work.
 #[derive(Clone, Copy, Default)]
 struct Names {
     label: Option<u64>,
@@ -58,9 +58,9 @@ struct Names {
 /// The tasks that hold the units of a resource.
 #[derive(Default)]
 struct Units {
-    /// By task: as ranks are taken in order, a task holds at most one unit of a resource.
+    /// By task: ranks are taken in order, so a task holds at most one unit of a resource.
     holders: BTreeMap<u32, Span>,
-    /// Numbers that were given back, of those below `used`.
+    /// Free numbers below `used`.
     free: BinaryHeap<Reverse<u32>>,
     used: u32,
 }
@@ -70,18 +70,18 @@ impl Tracer {
         Self { sink, units: Vec::new(), names: Vec::new() }
     }
 
-    /// `task` begins.
+    /// Adds `task`.
     pub(crate) fn begin(&mut self, task: u32) {
         *self.names(task) = Names::default();
     }
 
-    /// `task` begins on behalf of `parent`.
+    /// Adds `task`, which has the label of `parent`.
     pub(crate) fn begin_child(&mut self, task: u32, parent: u32) {
         let label = self.names(parent).label;
         self.names(task).label = label;
     }
 
-    /// What `task` takes next is for `work`.
+    /// Names the next work of `task`.
     pub(crate) fn name(&mut self, task: u32, work: &'static str) {
         self.names(task).work = Some(work);
     }
@@ -94,7 +94,7 @@ impl Tracer {
         &mut self.names[task]
     }
 
-    /// `task` took a unit of `resource` for `class`.
+    /// Begins a span: `task` took a unit of `resource` for `class`.
     pub(crate) fn took(
         &mut self,
         task: u32,
@@ -120,7 +120,7 @@ impl Tracer {
         holders.insert(task, Span { resource, unit, work, class, label, from: now, to: now });
     }
 
-    /// `task` gave its unit back.
+    /// Ends the span of `task`, which gave its unit back.
     pub(crate) fn gave_back(&mut self, resource: u32, task: u32, now: Nanos) {
         let Some(units) = self.units.get_mut(resource as usize) else { return };
         let Some(taken) = units.holders.remove(&task) else { return };
@@ -143,7 +143,7 @@ pub fn label(label: u64) {
     });
 }
 
-/// All resources, in the order in which they were made.
+/// Returns all resources, in the order in which they were made.
 pub fn resources() -> Vec<ResourceInfo> {
     with(|schedule| schedule.queues.iter().map(Queue::info).collect())
 }

@@ -3,31 +3,31 @@ use base::Nanos;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Milliseconds since the beginning of 1970, UTC: what an expiry counts in.
+/// Milliseconds since the beginning of 1970, UTC: the unit of an expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct UnixMillis(pub u64);
 
 impl UnixMillis {
-    /// The beginning of 2026: the date on a clock that was told none.
+    /// The beginning of 2026: the date of a clock whose date was never set.
     pub const START: Self = Self(1_767_225_600_000);
-    /// Later than all others.
+    /// The latest date: never.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The date `time` later, in whole milliseconds.
+    /// Returns the date `time` later, in whole milliseconds.
     #[must_use]
     pub const fn after(self, time: Nanos) -> Self {
         Self(self.0.saturating_add(time.0 / 1_000_000))
     }
 }
 
-/// The date on a clock that was told none.
+/// The date of a clock whose date was never set.
 impl Default for UnixMillis {
     fn default() -> Self {
         Self::START
     }
 }
 
-/// The date on the device's clock.
+/// Returns the date on the device's clock.
 #[inline]
 pub fn unix_now() -> UnixMillis {
     with(|schedule| schedule.date_at(schedule.now))
@@ -39,11 +39,11 @@ pub fn host_unix_now() -> UnixMillis {
     with(|schedule| schedule.date_at(schedule.host_now()))
 }
 
-/// Sets the date on the device's clock, which does not outlive a loss of power: as with a drive,
-/// whoever turns it on tells it the date. The date goes on from there with the clock.
+/// Sets the date on the device's clock, from where it advances with the clock. A loss of power
+/// clears it: as with a drive, the host sets the date after each start.
 ///
 /// # Panics
-/// When that would turn the date back: what has expired would be there again.
+/// When that would turn the date back: expired values would be visible again.
 pub fn set_unix_now(date: UnixMillis) {
     with(|schedule| {
         schedule.unix_part = Nanos(0);
