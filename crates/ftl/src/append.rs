@@ -36,7 +36,7 @@ pub struct AppendFtl {
 const CLASS: Class = Class::HostRead;
 
 impl AppendFtl {
-    /// An empty medium on a region whose good blocks are all erased.
+    /// Returns an empty medium on a region whose good blocks are all erased.
     pub fn format(nand: Arc<Nand>, region: Region, stripe: Stripe) -> Self {
         let cells = nand.cells();
         let geometry = *cells.geometry();
@@ -51,8 +51,7 @@ impl AppendFtl {
         Self::on(nand, sets, blocks, 0)
     }
 
-    /// The medium that the region holds, from its flash alone. Takes the time of the reads it
-    /// needs.
+    /// Reads the medium from the region's flash alone. Takes the time of the reads that it needs.
     pub async fn open(nand: Arc<Nand>, region: Region, stripe: Stripe) -> Self {
         let geometry = *nand.cells().geometry();
         region.assert_fits(&geometry);
@@ -99,8 +98,8 @@ impl AppendFtl {
         }
     }
 
-    /// The same for a log that must not fail for one bad block: [`Self::spare_extents`] fewer, so
-    /// that each plane has a block for that.
+    /// Keeps [`Self::spare_extents`] fewer extents available, so that each plane has a spare for a
+    /// bad block. For a log that must not fail because of one.
     #[must_use]
     pub fn keeping_spares(mut self) -> Self {
         let spares = Self::spare_extents(self.sets.count);
@@ -111,21 +110,20 @@ impl AppendFtl {
         self
     }
 
-    /// Extents that are kept for bad blocks where extents have the choice of so many stripes: a
-    /// stripe of all dies needs no more than the log's own reserve, of narrower ones each has to
-    /// have its own.
+    /// Returns the extents kept for bad blocks with `stripes` stripe sets. A stripe of all dies
+    /// needs only the log's own reserve; of narrower ones each needs its own.
     pub const fn spare_extents(stripes: u32) -> u32 {
         if stripes > 1 { stripes } else { 0 }
     }
 
-    /// Blocks that [`Self::open`] erased because their tag could not be read. What they held of an
-    /// extent shows as holes in it.
+    /// Returns the number of blocks that [`Self::open`] erased because their tag was unreadable.
+    /// Their pages are holes of their extents.
     pub const fn unreadable_blocks(&self) -> u32 {
         self.unreadable_blocks
     }
 
-    /// Memory of the tables: 2 bytes for each good block and 16 for each extent id, so no more than
-    /// 4 bytes a block where stripes have 8 planes or more.
+    /// Returns the bytes of the tables: 2 for each good block and 16 for each extent id. With
+    /// stripes of at least 8 planes that is at most 4 bytes a block.
     pub fn table_bytes(&self) -> usize {
         self.blocks().bytes()
     }
@@ -161,7 +159,7 @@ impl AppendFtl {
         result
     }
 
-    /// What goes with the first page of the block of `at`.
+    /// Returns the tag for the first page of the block of `at`.
     fn tag(&self, blocks: &Blocks, at: PageId, label: Label) -> Tag {
         let first = blocks.block(at.extent, 0).block;
         let first = u16::try_from(first).expect("a die has at most 65,536 blocks");
@@ -170,7 +168,7 @@ impl AppendFtl {
         Tag { label, extent: at.extent, position, replaced, first }
     }
 
-    /// The same of a block that takes the place of that of `at`.
+    /// Returns the tag of a block that replaces the block of `at`.
     fn new_tag(&self, at: PageId, block: BlockId, replaced: u16) -> Tag {
         let blocks = self.blocks();
         let tag = self.tag(&blocks, at, blocks.label(at.extent));
@@ -179,27 +177,27 @@ impl AppendFtl {
         Tag { replaced, first, ..tag }
     }
 
-    /// True when `ppa` was never programmed for the extent that should have it.
+    /// True when `ppa` was never programmed for its present extent.
     fn is_missing(&self, ppa: Ppa) -> bool {
         self.blocks().is_out_of_use(ppa.block)
             || ppa.page >= self.nand.cells().programmed(ppa.block)
     }
 
-    /// The page at `at` could not be read.
+    /// Notes that the page at `at` is unreadable.
     #[cold]
     fn unrecovered(&self, at: PageId, block: BlockId) -> Error {
         self.blocks().unreadable(at, block);
         Error::Unrecovered(at)
     }
 
-    /// From now on every append to `extent` fails.
+    /// Makes every later append to `extent` fail.
     fn abandon(&self, blocks: &mut Blocks, extent: ExtentId) {
         blocks.abandon(extent);
         self.has_gaps.store(true, Relaxed);
     }
 
-    /// Erases an extent's blocks, that of its first page before the others: from then on it is
-    /// gone.
+    /// Erases an extent's blocks, starting with that of its first page: without this block the
+    /// extent is gone.
     async fn erase(&self, extent: ExtentId, class: Class) {
         let mut written = self.blocks().written(extent).into_iter();
         let mut lost = Vec::new();
@@ -214,7 +212,7 @@ impl AppendFtl {
     }
 }
 
-/// Erases a block, or retires it if it fails or `is_suspect`; then it is returned.
+/// Erases a block, or retires it if it fails or `is_suspect`. Returns a retired block.
 async fn clear(nand: Arc<Nand>, block: BlockId, is_suspect: bool, class: Class) -> Option<BlockId> {
     if nand.erase(block, class).await.is_ok() && !is_suspect {
         return None;

@@ -1,11 +1,11 @@
 use base::Buf;
 use base::checksum::crc32c;
 
-/// The checksum of a logical block, whose bytes `pieces` hold one after the other.
+/// Returns the checksum of a logical block, whose bytes are the concatenation of `pieces`.
 ///
-/// It does not depend on how the block is cut, but on where phantoms begin and end: what lies
-/// together of one phantom, or of bytes, is a run. CRC-32C of the run where there is one; else
-/// CRC-32C of the length and CRC-32C of each.
+/// The sum depends on where phantoms begin and end, not on how the block is cut. A run is a maximal
+/// stretch of one phantom, or of bytes. One run: its CRC-32C. Several runs: CRC-32C of the length
+/// and CRC-32C of each.
 #[inline]
 pub(crate) fn block_sum(pieces: &[Buf]) -> u32 {
     match pieces {
@@ -34,7 +34,7 @@ fn sum_of_runs(pieces: &[Buf]) -> u32 {
 mod tests {
     use super::*;
 
-    /// `data` in pieces of `len` bytes.
+    /// Cuts `data` into pieces of `len` bytes.
     fn pieces(data: &[Buf], len: u32) -> Vec<Buf> {
         let all: u32 = data.iter().map(Buf::len).sum();
         let starts = (0..all).step_by(len as usize);

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which block belongs to which extent, and what the extents are.
+/// The map from extents to blocks, and the table of extents.
 ///
-/// An extent's id is its number in its set times the sets, plus its set. Each plane of a die has a
-/// list of the blocks that came good: entry `n` is the block of its set's extent `n` while that is
-/// in use, and otherwise a free block or one that failed. So one list is both the map and the free
-/// list.
+/// An extent's id is its number in its set times the number of sets, plus its set. Each plane of a
+/// die has a list of the blocks that came good. Entry `n` is the block of its set's extent `n`
+/// while that extent is in use; otherwise a free block or a failed one. One list is both the map
+/// and the free list.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     sets: Sets,
@@ -21,23 +21,22 @@ pub(crate) struct Blocks {
     extents: Box<[Option<InUse>]>,
     /// Blocks in each list that have not failed.
     good: Box<[u32]>,
-    /// Extents of each set that can be in use at a time, and those that are.
+    /// For each set, how many extents can be in use at a time, and how many are.
     capacity: Box<[u32]>,
     used: Box<[u32]>,
     /// Free blocks of each plane that no extent is opened on: they replace one that fails.
     spares: u32,
-    /// Blocks that are not free whatever the lists say: they failed, or are about to take the place
-    /// of one that did.
+    /// Blocks that are never free: failed ones, and those reserved to replace a failed one.
     out_of_use: BTreeSet<BlockId>,
-    /// Blocks of extents in use that are to be taken out of use when their extent is reset.
+    /// Blocks of extents in use that are retired when their extent is reset.
     suspects: BTreeSet<BlockId>,
-    /// How often the block of a place was replaced, where it was.
+    /// The number of replacements of a place's block, where not 0.
     replaced: BTreeMap<(ExtentId, u32), u16>,
     /// Pages of extents in use whose content is lost.
     lost_pages: BTreeSet<PageId>,
     /// Extents that take no more pages.
     abandoned: BTreeSet<ExtentId>,
-    /// Of extents that were found with any.
+    /// The holes of each extent that was found with any.
     holes: BTreeMap<u32, Vec<u32>>,
 }
 
@@ -48,7 +47,7 @@ struct InUse {
     stream: Stream,
 }
 
-/// What changes in [`Blocks`], in a saved state.
+/// The saved state of [`Blocks`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedBlocks {
     lists: Vec<Box<[u16]>>,
@@ -68,7 +67,7 @@ pub(crate) struct SavedBlocks {
 const _: () = assert!(size_of::<Option<InUse>>() == 16, "AppendFtl::table_bytes promises it");
 
 impl Blocks {
-    /// Tables in which every good block that `cells` have in `region` is free.
+    /// Returns tables in which every good block that `cells` have in `region` is free.
     pub(crate) fn new(sets: Sets, region: Region, cells: &Cells) -> Self {
         let geometry = cells.geometry();
         assert!(geometry.blocks_per_die() <= 1 << 16, "a die has at most 65,536 blocks");
@@ -142,7 +141,7 @@ impl Blocks {
         }
     }
 
-    /// Extents that could be in use at a time if no block had failed.
+    /// Returns how many extents could be in use at a time without failed blocks.
     pub(crate) fn extents_in_all(&self) -> u32 {
         (0..self.sets.count).map(|set| self.numbers(set)).sum()
     }
@@ -156,12 +155,12 @@ impl Blocks {
         self.spares = 1;
     }
 
-    /// Extents of a set that can be opened.
+    /// Returns how many extents of a set can be opened.
     fn free_of(&self, set: u32) -> u32 {
         self.capacity[set as usize].saturating_sub(self.used[set as usize] + self.spares)
     }
 
-    /// `block` has failed: it is never free again.
+    /// Marks `block` as failed: it is never free again.
     pub(crate) fn lose(&mut self, block: BlockId) {
         self.out_of_use.insert(block);
         self.lose_one_of(self.sets.unit_of(block));
@@ -193,12 +192,12 @@ impl Blocks {
         self.replaced.insert((id, position), replaced);
     }
 
-    /// How often the block of a place was replaced.
+    /// Returns how often the block of a place was replaced.
     pub(crate) fn replaced(&self, id: ExtentId, position: u32) -> u16 {
         self.replaced.get(&(id, position)).copied().unwrap_or(0)
     }
 
-    /// True when the block at a place has failed, and it has no other.
+    /// True when `block` has failed and has no replacement.
     pub(crate) fn is_out_of_use(&self, block: BlockId) -> bool {
         self.out_of_use.contains(&block)
     }
@@ -212,7 +211,7 @@ impl Blocks {
         self.abandoned.contains(&id)
     }
 
-    /// A page of an extent in use, in this block, could not be read or programmed.
+    /// Marks `block` as suspect: a page of an extent in use could not be read or programmed.
     pub(crate) fn suspect(&mut self, block: BlockId) {
         self.suspects.insert(block);
     }
@@ -223,8 +222,8 @@ impl Blocks {
         self.lost_pages.insert(at);
     }
 
-    /// A page could not be read: its block is suspect, if it is still that of its place and the
-    /// page was not lost before.
+    /// Marks the block of an unreadable page as suspect, if it is still the block of its place and
+    /// the page was not lost before.
     pub(crate) fn unreadable(&mut self, at: PageId, block: BlockId) {
         let is_current = self.block(at.extent, at.page % self.sets.width) == block;
         if is_current && !self.is_hole(at) && !self.lost_pages.contains(&at) {
@@ -243,7 +242,7 @@ impl Blocks {
         Label { stream, epoch }
     }
 
-    /// Extents in use with suspect blocks.
+    /// Returns the extents in use that have suspect blocks.
     pub(crate) fn suspect_extents(&self) -> Vec<ExtentId> {
         if self.suspects.is_empty() {
             return Vec::new();
@@ -256,13 +255,13 @@ impl Blocks {
         ids.filter(|(_, extent)| extent.is_some()).map(|(id, _)| id).filter(is_suspect).collect()
     }
 
-    /// Memory of the tables that grow with the array.
+    /// Returns the bytes of the tables that grow with the array.
     pub(crate) fn bytes(&self) -> usize {
         let lists: usize = self.lists.iter().map(|list| size_of_val(&**list)).sum();
         lists + size_of_val(&*self.extents)
     }
 
-    /// Takes a free extent of the set that has most, with the least worn free block of each plane.
+    /// Opens a free extent in the set that has most, with the least worn free block of each plane.
     pub(crate) fn open(&mut self, label: Label, cells: &Cells) -> Option<ExtentId> {
         let sets = 0..self.sets.count;
         let set = sets.max_by_key(|set| (self.free_of(*set), Reverse(*set)))?;
@@ -301,7 +300,7 @@ impl Blocks {
         list.swap(number as usize, at.expect("only good blocks are programmed"));
     }
 
-    /// Takes what a scan found into tables in which all is free.
+    /// Enters the blocks that a scan found into tables in which all blocks are free.
     pub(crate) fn adopt(&mut self, found: &[Found]) {
         let mut counts: BTreeMap<ExtentId, (Label, Vec<Filled>)> = BTreeMap::new();
         for found in found {
@@ -340,8 +339,8 @@ impl Blocks {
         self.give_free_blocks();
     }
 
-    /// Gives the extents that were found a free block where they have none, as far as there are
-    /// any: they may go on there.
+    /// Gives found extents a free block where they have none, as far as there are any, so that they
+    /// can continue there.
     fn give_free_blocks(&mut self) {
         for unit in self.sets.units() {
             let (set, at) = (self.sets.set_of(unit), self.sets.index(unit));
@@ -374,7 +373,7 @@ impl Blocks {
         self.used[set as usize] += 1;
     }
 
-    /// Frees an extent whose blocks are erased.
+    /// Frees an extent after its blocks are erased.
     pub(crate) fn free(&mut self, id: ExtentId) {
         let (set, _) = self.place(id);
         let before = self.extents[id.0 as usize].take();
@@ -388,8 +387,8 @@ impl Blocks {
         }
     }
 
-    /// The blocks of an extent that may hold pages, and whether they are suspect, which they are no
-    /// longer: the extent is about to be reset.
+    /// Returns the blocks of an extent that may hold pages, each with its suspect mark. Clears the
+    /// marks: the caller is about to reset the extent.
     pub(crate) fn written(&mut self, id: ExtentId) -> Vec<(BlockId, bool)> {
         let places = 0..self.extent(id).pages.min(self.sets.width);
         let blocks: Vec<BlockId> = places.map(|position| self.block(id, position)).collect();
@@ -397,7 +396,7 @@ impl Blocks {
         in_use.map(|block| (block, self.suspects.remove(&block))).collect()
     }
 
-    /// Makes `at` the last page of its extent, whose label it returns.
+    /// Makes `at` the last page of its extent and returns the extent's label.
     pub(crate) fn append(&mut self, at: PageId) -> Label {
         assert!(!self.holes.contains_key(&at.extent.0), "{at} lies behind pages that were cut off");
         assert!(at.page < self.sets.width * self.pages_per_block, "{at} lies within its extent");
@@ -412,7 +411,7 @@ impl Blocks {
         Label { stream: extent.stream, epoch: extent.epoch }
     }
 
-    /// The block of an extent in use at `position` of its stripe.
+    /// Returns the block of an extent in use at `position` of its stripe.
     #[inline]
     pub(crate) fn block(&self, id: ExtentId, position: u32) -> BlockId {
         let (set, number) = self.place(id);
@@ -436,12 +435,12 @@ impl Blocks {
         extent.unwrap_or_else(|| panic!("extent {} is not in use", id.0))
     }
 
-    /// The extent in use with this number in its set.
+    /// Returns the extent in use with this number in its set.
     fn in_use(&self, set: u32, number: u32) -> Option<&InUse> {
         self.extents.get(self.id(set, number).0 as usize)?.as_ref()
     }
 
-    /// Extents of a set, in use or not, when none of its blocks has failed.
+    /// Returns how many extents a set has, in use or not, without failed blocks.
     fn numbers(&self, set: u32) -> u32 {
         let planes = (0..self.sets.width).map(|position| self.sets.unit(set, position));
         let fewest = planes.map(|unit| self.lists[self.sets.index(unit)].len()).min();
@@ -452,29 +451,29 @@ impl Blocks {
         ExtentId(number * self.sets.count + set)
     }
 
-    /// The set of an extent, and its number there.
+    /// Returns the set of an extent and its number there.
     #[inline]
     const fn place(&self, id: ExtentId) -> (u32, u32) {
         (id.0 % self.sets.count, id.0 / self.sets.count)
     }
 }
 
-/// How far a block is programmed.
+/// How many pages of a block are programmed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Filled {
     pages: u32,
-    /// Up to the last one that can be read.
+    /// Pages up to the last readable one.
     readable: u32,
 }
 
-/// The good blocks of that plane of a set that has fewest.
+/// Returns the number of good blocks in the plane of a set that has fewest.
 fn fewest(sets: Sets, set: u32, good: &[u32]) -> u32 {
     let units = (0..sets.width).map(|position| sets.unit(set, position));
     units.map(|unit| good[sets.index(unit)]).min().expect("sets have units")
 }
 
-/// The pages of an extent up to the last one programmed, and the holes among them, from how far
-/// each of its blocks is.
+/// Returns the number of pages of an extent up to the last programmed one, and the holes among
+/// them.
 fn written(blocks: &[Filled]) -> (u32, Vec<u32>) {
     let width = u32::try_from(blocks.len()).expect("a stripe has few units");
     let filled = (0..).zip(blocks).filter(|(_, block)| block.pages > 0);

@@ -7,33 +7,33 @@
 //!    by side.
 //! 2. [`AppendFtl`] is [`media::Media`]: opening an extent takes the least worn free block of each
 //!    plane; appending programs the next page; resetting erases the blocks that hold any.
-//! 3. Each block carries a tag in its pages' spare area: which extent, which place in the stripe,
-//!    which label. There is no other table on the flash.
-//! 4. [`AppendFtl::open`] reads the tag of every block, then finds by bisection how far each was
-//!    programmed. Planes are scanned side by side. A block that fails is replaced by a free one of
-//!    its plane and retired: see `docs/internals/faults.md`.
+//! 3. Each block carries a tag in its pages' spare area: its extent, its place in the stripe and
+//!    its label. The flash holds no other table.
+//! 4. [`AppendFtl::open`] reads the tag of every block, then finds the end of each by bisection.
+//!    Planes are scanned side by side. A failed block is replaced by a free one of its plane and
+//!    retired: see `docs/internals/faults.md`.
 //! 5. [`Zones`] are those of an NVMe zoned namespace, each an extent of any medium. Writes gather
-//!    in protected memory until they fill a page; it is saved when power is lost.
+//!    in protected memory until they fill a page; a loss of power saves it.
 //! 6. [`PageFtl`] is [`media::Blocks`]: see there.
 //!
 //! # Guarantees
-//! - What was programmed before a power cut is found again by `open`; what was not is a hole.
-//! - An extent whose reset was cut off is gone as a whole: `open` erases what is left of it.
+//! - `open` finds every page programmed before a power cut. A page that was not is a hole.
+//! - An extent whose reset was cut off is gone as a whole: `open` erases the rest of it.
 //! - A bad block is never programmed or erased. A block without a readable tag is erased by `open`
 //!   and counted.
-//! - Nothing that the flash does panics: a page that fails goes elsewhere, a page that cannot be
-//!   read is an error of that page alone.
+//! - No fault of the flash panics. A page whose program fails moves elsewhere; an unreadable page
+//!   is an error of that page alone.
 //! - [`AppendFtl::table_bytes`]: 2 bytes for each block and 16 for each extent.
 //! - No layer touches a block outside its region.
 //!
 //! # Trusts
-//! - An array is opened with the stripe it was formatted with; another one panics.
-//! - Appends to an extent that are under way together are of one class.
-//! - An extent that was found with holes is read and reset, never appended to.
+//! - An array is opened with the stripe it was formatted with; another stripe panics.
+//! - Concurrent appends to one extent have the same class.
+//! - An extent found with holes is read and reset, never appended to.
 //!
 //! # Not here
-//! When a step of an operation takes place (`nand`), what is live in an extent and which one is
-//! cleaned next (`engine`), how commands look (`spec`).
+//! The timing of each step (`nand`), which data of an extent is live and the choice of the next
+//! victim (`engine`), the layout of commands (`spec`).
 
 mod append;
 mod block_sum;

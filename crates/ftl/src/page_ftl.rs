@@ -39,13 +39,13 @@ use serde::{Deserialize, Serialize};
 use std::ops::Add;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// When a write is answered.
+/// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteAck {
     /// When all its pages have landed. A page is programmed, padded if need be, as soon as no write
     /// that is ready at this instant joins it.
     Program,
-    /// When it is in a buffer, whose pages are programmed as they get full.
+    /// After the write is in a buffer, whose pages are programmed as they fill.
     Buffer {
         /// Room for data that has not landed; at least one logical block.
         bytes: u64,
@@ -55,15 +55,15 @@ pub enum WriteAck {
 /// What is blocked for hosts while a block is cleaned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcBlocking {
-    /// Nothing: the collector waits in line, page by page.
+    /// Nothing: the collector queues like a host, page by page.
     Nothing,
-    /// All commands of the device. One block is cleaned at a time: firmware does one thing at once.
+    /// The controller: it holds all commands and cleans one block at a time.
     Controller,
     /// The channel of the block: reads wait, writes go to other channels.
     Channel,
-    /// The plane of the block, within which pages are moved by copyback. Writes go to other planes.
-    /// A block of which copyback would win nothing, since each of its pages holds something live,
-    /// is moved through the channel.
+    /// The plane of the block, within which copyback moves pages. Writes go to other planes. If
+    /// every page of a block has live data, copyback wins nothing, and its data moves through the
+    /// channel.
     Plane,
 }
 
@@ -72,11 +72,11 @@ pub enum GcBlocking {
 pub enum Frontier {
     /// To blocks of its own.
     Own,
-    /// To those of the host, in the order in which either comes.
+    /// To those of the host, in order of arrival.
     Shared,
 }
 
-/// What [`PageFtl`] is put together from.
+/// The parameters of a [`PageFtl`].
 #[derive(Clone, Debug)]
 pub struct PageFtlConfig {
     /// Logical blocks; at most [`PageFtl::blocks_max`].
@@ -91,10 +91,10 @@ pub struct PageFtlConfig {
     pub frontier: Frontier,
     /// Free blocks of a plane at which cleaning starts, above which it ends; at least 1.
     pub gc_free_blocks: u32,
-    /// By how many erases a plane's blocks may differ before wear levelling moves data; 0 for
-    /// never.
+    /// The difference in erases between blocks of a plane above which wear levelling moves data; 0
+    /// for never.
     pub wear_gap: u32,
-    /// In which the array is waited for.
+    /// The group whose resources the array waits in.
     pub group: Group,
     /// Closed while a block is cleaned, with [`GcBlocking::Controller`].
     pub gate: Arc<Gate>,
@@ -102,8 +102,7 @@ pub struct PageFtlConfig {
     pub seed: u64,
 }
 
-/// What a [`PageFtl`] has done since it was put together, in logical blocks unless it says
-/// otherwise.
+/// Counters since the layer was made, in logical blocks unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageFtlCounts {
     /// Written by hosts.
@@ -114,7 +113,7 @@ pub struct PageFtlCounts {
     pub victims: u64,
     /// Pages moved without crossing a channel.
     pub copybacks: u64,
-    /// Given up by hosts while they held something.
+    /// Trimmed by hosts while they held data.
     pub trims: u64,
     /// Blocks of flash moved to even out wear.
     pub wear_moves: u64,
@@ -138,38 +137,35 @@ impl Add for PageFtlCounts {
     }
 }
 
-/// Free blocks of a plane that only the collector gets, so that it can always move one more.
+/// Free blocks of a plane reserved for the collector, so that it can always move one more block.
 const RESERVED_BLOCKS: usize = 1;
 
-/// Most pages that a page tells about.
+/// The most pages that the spare bytes of a page name.
 const NAMES_MAX: u32 = 4;
 
-/// Logical blocks on pages of flash, anywhere.
+/// Maps logical blocks to flash pages at any place.
 ///
 /// # How it works
-/// 1. A write joins the open page of the host's frontier, and the map names the new place from then
-///    on. A full page is closed and programmed by a task of its own; the next page is opened on the
-///    next plane in turn that has room: neighbours on different channels, dies and planes, in that
-///    order.
-/// 2. A read of what has not landed is served from memory. Neighbours on one page are one read of
-///    the flash; several pages are read side by side.
-/// 3. When the free blocks of a plane run low a task cleans in it: it moves what lives in a victim
-///    to another block of the plane and erases it.
+/// 1. A write joins the open page of the host's frontier and updates the map at once. A full page
+///    is closed, and a task programs it. The next page is opened on the next plane in turn that has
+///    room: neighbours lie on different channels, dies and planes, in that order.
+/// 2. A read of a page that has not landed is served from memory. Neighbours on one page need one
+///    flash read; several pages are read side by side.
+/// 3. When the free blocks of a plane run low, a task cleans there: it moves live data of a victim
+///    to another block of the plane and erases the victim.
 /// 4. The spare bytes of a page name its logical blocks and the order in which pages were closed.
-///    [`PageFtl::open`] reads them all; what was closed last holds.
-/// 5. They also hold a checksum of each logical block, and name what is in a few pages that landed
-///    before, so that it is known what is lost with one of these.
-/// 6. When a program fails, what the page held goes to another. A block of flash that has failed is
-///    marked as bad once nothing lives in it. A logical block that cannot be read is copied as
-///    lost.
+///    [`PageFtl::open`] reads them all; the page that was closed last wins.
+/// 5. They also hold a checksum of each logical block, and name the content of a few earlier pages:
+///    if one of these becomes unreadable, the loss is known.
+/// 6. When a program fails, the page's data moves to another page. A failed flash block is marked
+///    as bad once it holds no live data. An unreadable logical block is copied as lost.
 ///
 /// # Guarantees
-/// - What has landed outlives a loss of power, until what overwrote it has landed.
-/// - Space never runs out for good: [`PageFtl::blocks_max`] leaves what cleaning needs. Where too
-///   many blocks of flash have failed for that, or losses of power have used up what cleaning
-///   needs, writes fail with [`Error::ReadOnly`], and reads go on.
-/// - A logical block that can no longer be read as it was written fails with
-///   [`Error::UnrecoveredBlock`] until it is written or trimmed, also after a start. Others do not.
+/// - Landed data survives a loss of power until newer data of its block has landed.
+/// - Cleaning always has space: [`PageFtl::blocks_max`] reserves it. If failed blocks or losses of
+///   power use up the reserve, writes fail with [`Error::ReadOnly`] and reads still work.
+/// - A logical block that cannot be read as written fails with [`Error::UnrecoveredBlock`] until it
+///   is written or trimmed, also after a start. Others do not.
 /// - Memory is 4 bytes for each logical block near one that was written, 4 for each slot and 8 for
 ///   each page of a block of flash in use, and what has not landed.
 ///
@@ -179,8 +175,8 @@ const NAMES_MAX: u32 = 4;
 /// - A caller that writes or flushes holds nothing.
 ///
 /// # Not here
-/// Trims are not kept: what was trimmed and not cleaned away since is back after
-/// [`PageFtl::open`], perhaps in an older version.
+/// Trims are not durable: after [`PageFtl::open`] a trimmed block that was not cleaned has data
+/// again, perhaps an older version.
 #[derive(Debug)]
 pub struct PageFtl {
     me: Weak<Self>,
@@ -190,20 +186,20 @@ pub struct PageFtl {
     gates: Gates,
     turns: Turns,
     zeros: Buf,
-    /// Pages that a page tells about.
+    /// Number of pages that the spare bytes of a page name.
     names: u32,
     state: Mutex<State>,
 }
 
 impl PageFtl {
-    /// Fewest spare bytes of a page of `page_bytes`, tag of its block included.
+    /// Returns the fewest spare bytes of a page of `page_bytes`, including the block tag.
     pub const fn spare_bytes_min(page_bytes: u32) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "a few bytes for each slot of a page")]
         let bytes = (spare::spare_bytes(page_bytes / BLOCK_BYTES, 1) + TAG_BYTES) as u32;
         bytes
     }
 
-    /// Nothing, on a region whose good blocks are all erased.
+    /// Returns an empty layer, on a region whose good blocks are all erased.
     pub fn format(nand: Arc<Nand>, region: Region, config: PageFtlConfig) -> Arc<Self> {
         let most = Self::blocks_max(nand.cells(), region);
         assert!(
@@ -219,17 +215,17 @@ impl PageFtl {
         ftl
     }
 
-    /// What the region holds, from its flash alone. Takes the time of the reads it needs. So many
-    /// of its blocks may have failed by now that it can only be read.
+    /// Reads the layer from the region's flash alone. Takes the time of the reads that it needs.
+    /// The layer is read-only if too many of its blocks have failed.
     pub async fn open(nand: Arc<Nand>, region: Region, config: PageFtlConfig) -> Arc<Self> {
         let ftl = Self::on(nand, region, config);
         ftl.scan().await;
         ftl
     }
 
-    /// The most logical blocks that a region of this array takes. Each plane needs a block that is
-    /// free for the collector, one that the collector is filling, and in each other one page that
-    /// is not live: then cleaning the block with least that lives always wins something.
+    /// Returns the most logical blocks that a region of this array takes. Each plane needs a free
+    /// block for the collector, a block that the collector fills, and one page without live data in
+    /// each other block. Cleaning the block with least live data then always wins space.
     pub fn blocks_max(cells: &Cells, region: Region) -> u64 {
         region.assert_fits(cells.geometry());
         let layout = Layout::new(cells.geometry(), region);
@@ -271,12 +267,12 @@ impl PageFtl {
         })
     }
 
-    /// What it took to open it; nothing if it was formatted.
+    /// Returns the counters of [`Self::open`]; zeros after [`Self::format`].
     pub fn recovery(&self) -> PageFtlRecovery {
         self.state().recovery
     }
 
-    /// What it has done so far.
+    /// Returns the counters since the layer was made.
     pub fn counts(&self) -> PageFtlCounts {
         self.state().counts
     }
@@ -286,9 +282,9 @@ impl PageFtl {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This, for a task of its own.
+    /// Returns a handle to this layer for a new task.
     fn me(&self) -> Arc<Self> {
-        self.me.upgrade().expect("whoever calls holds it")
+        self.me.upgrade().expect("the caller holds a reference")
     }
 
     #[inline]
@@ -322,8 +318,8 @@ impl PageFtl {
         }
     }
 
-    /// Closes what hosts have open and waits until everything they wrote has landed. Fails when
-    /// something of it never will.
+    /// Closes the hosts' open pages and waits until all host data has landed. Fails when some of it
+    /// never will.
     async fn land_all(&self) -> Result<(), Error> {
         let ticket = {
             let mut state = self.state();
@@ -346,7 +342,7 @@ impl PageFtl {
     }
 }
 
-/// A logical block as the map counts them.
+/// Returns the number of a logical block in the map.
 #[inline]
 fn number(block: u64) -> u32 {
     u32::try_from(block).expect("there are less than 2^32 logical blocks")

@@ -12,18 +12,18 @@ pub struct Region {
 }
 
 impl Region {
-    /// The whole of an array of this geometry.
+    /// Returns the region that covers an array of this geometry.
     pub const fn all(geometry: &Geometry) -> Self {
         Self { first: 0, count: geometry.blocks_per_plane }
     }
 
-    /// The numbers, within a die, of the region's blocks: of all planes, which take turns.
+    /// Returns the numbers, within a die, of the region's blocks: of all planes, which alternate.
     pub const fn blocks_of_die(self, geometry: &Geometry) -> Range<u32> {
         let planes = geometry.planes_per_die;
         self.first * planes..(self.first + self.count) * planes
     }
 
-    /// The numbers, within a die, of the region's blocks of one plane.
+    /// Returns the numbers, within a die, of the region's blocks of one plane.
     pub fn blocks_of_plane(
         self,
         geometry: &Geometry,
@@ -33,12 +33,12 @@ impl Region {
         (self.first..self.first + self.count).map(move |block| block * planes + plane)
     }
 
-    /// True when the region has `block`.
+    /// True when `block` is in the region.
     pub fn has(self, geometry: &Geometry, block: BlockId) -> bool {
         self.blocks_of_die(geometry).contains(&block.block)
     }
 
-    /// Panics unless the region has blocks, and an array of this geometry has them all.
+    /// Panics unless the region has blocks and all of them exist in an array of this geometry.
     pub(crate) fn assert_fits(self, geometry: &Geometry) {
         assert!(
             self.count > 0 && self.first + self.count <= geometry.blocks_per_plane,

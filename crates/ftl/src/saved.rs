@@ -1,11 +1,11 @@
 use std::ops::Add;
 
-/// What became of the pages that were in protected memory when power went.
+/// The outcome of saving the pages in protected memory at a loss of power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
-    /// Pages that are on the flash now.
+    /// Pages that are on the flash.
     pub saved_pages: u64,
-    /// Pages that are not: their data is lost with the power.
+    /// Pages that are not: their data is lost.
     pub lost_pages: u64,
 }
 

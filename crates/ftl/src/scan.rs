@@ -12,26 +12,26 @@ pub(crate) struct Found {
     pub(crate) tag: Tag,
     /// Pages programmed, at least one.
     pub(crate) pages: u32,
-    /// How many of the last of them cannot be read.
+    /// How many of its last pages are unreadable.
     pub(crate) torn: u32,
-    /// A page that a loss of power cannot have torn is unreadable.
+    /// True when an unreadable page cannot be the result of a loss of power.
     pub(crate) is_suspect: bool,
 }
 
 impl Found {
-    /// Pages up to the last one that can be read.
+    /// Returns the number of pages up to the last readable one.
     pub(crate) const fn readable(&self) -> u32 {
         self.pages - self.torn
     }
 }
 
-/// What the flash of one plane tells.
+/// The scan of one plane.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     pub(crate) found: Vec<Found>,
-    /// Blocks that hold pages and no readable tag, with how many pages.
+    /// Blocks that hold pages but no readable tag, each with its number of pages.
     pub(crate) lost: Vec<(BlockId, u32)>,
-    /// Blocks of which no page can be read and none is blank: an erase was cut off, or failed.
+    /// Blocks without a readable or blank page: an erase was cut off, or failed.
     pub(crate) half_erased: Vec<BlockId>,
 }
 
@@ -83,13 +83,13 @@ async fn scan_block(nand: &Nand, block: BlockId, scan: &mut Scan) {
     scan.found.push(Found { block, tag, pages, torn, is_suspect: first > 0 || torn > 1 });
 }
 
-/// How many pages of a block are programmed, given that the first is.
+/// Returns how many pages of a block are programmed, given that the first is.
 pub(crate) async fn programmed(nand: &Nand, block: BlockId) -> u32 {
     extent(nand, block, 1).await.0
 }
 
-/// How many pages of a block are programmed, and whether the last of them can be read, given that
-/// the first `programmed` are and that the last of these can.
+/// Returns how many pages of a block are programmed, and whether the last is readable. The first
+/// `programmed` pages are programmed, and the last of these is readable.
 async fn extent(nand: &Nand, block: BlockId, programmed: u32) -> (u32, Result<(), ReadError>) {
     let (mut programmed, mut last) = (programmed, Ok(()));
     let mut blank = nand.cells().geometry().pages_per_block;

@@ -19,18 +19,17 @@ pub(crate) struct Unit {
     pub(crate) plane: u32,
 }
 
-/// The stripe sets of an array. Set `s` holds the dies `s`, `s + sets`, `s + 2 * sets` and so on,
-/// which for each kind of stripe are those that it names, since consecutive dies lie on different
-/// channels. A stripe goes through the first planes of all its dies, then through the second ones:
-/// neighbours lie on different dies, and pages for all planes of a die wait together where many
-/// pages do.
+/// The stripe sets of an array. Set `s` holds the dies `s`, `s + sets`, `s + 2 * sets` and so on.
+/// Consecutive dies lie on different channels, so these are the dies that each kind of stripe
+/// names. A stripe goes through the first planes of all its dies, then through the second ones.
+/// Neighbours thus lie on different dies, and long runs give each die pages for all its planes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sets {
-    /// How many there are.
+    /// The number of sets.
     pub(crate) count: u32,
-    /// Units of each.
+    /// Units of each set.
     pub(crate) width: u32,
-    /// Dies of each.
+    /// Dies of each set.
     dies: u32,
     planes: u32,
 }
@@ -46,7 +45,7 @@ impl Sets {
         Self { count, width: dies * planes, dies, planes }
     }
 
-    /// The units of all sets, in the order of [`Self::index`].
+    /// Returns the units of all sets, in the order of [`Self::index`].
     pub(crate) fn units(self) -> impl Iterator<Item = Unit> {
         let dies = (0..self.count * self.dies).map(DieId);
         dies.flat_map(move |die| (0..self.planes).map(move |plane| Unit { die, plane }))
@@ -58,13 +57,13 @@ impl Sets {
         Unit { die, plane: position / self.dies }
     }
 
-    /// A number for each unit, from 0.
+    /// Returns a number for each unit, from 0.
     #[inline]
     pub(crate) const fn index(self, unit: Unit) -> usize {
         (unit.die.0 * self.planes + unit.plane) as usize
     }
 
-    /// The set that has `unit`.
+    /// Returns the set that has `unit`.
     pub(crate) const fn set_of(self, unit: Unit) -> u32 {
         unit.die.0 % self.count
     }
@@ -75,7 +74,7 @@ impl Sets {
 }
 
 impl Unit {
-    /// The blocks of `region` in this unit.
+    /// Returns the blocks of `region` in this unit.
     pub(crate) fn blocks(
         self,
         region: Region,

@@ -1,7 +1,7 @@
 use base::checksum::crc32c;
 use media::{ExtentId, Label, Stream};
 
-/// What the first page of a block says about the block.
+/// The content of a block's tag, in its first page.
 ///
 /// On flash, little endian:
 ///
@@ -42,7 +42,7 @@ impl Tag {
         bytes
     }
 
-    /// `None` for bytes that are no tag, or no longer the tag they were.
+    /// Decodes a tag. `None` for bytes that are no tag, or a damaged one.
     pub(crate) fn decode(bytes: &nand::Tag) -> Option<Self> {
         let [c0, c1, c2, c3, format, stream, p0, p1, rest @ ..] = *bytes;
         if u32::from_le_bytes([c0, c1, c2, c3]) != crc32c(&bytes[4..]) || format != FORMAT {

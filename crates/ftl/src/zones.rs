@@ -26,22 +26,22 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a zoned device is like.
+/// The parameters of a zoned device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZonesConfig {
     /// Zones that may be open at a time; 0 for no limit.
     pub max_open: u32,
     /// Zones that may be open or closed at a time; 0 for no limit.
     pub max_active: u32,
-    /// Protected memory in which writes gather until their page has landed. Pages that are not full
-    /// yet may exceed it: one for each active zone.
+    /// Bytes of protected memory for writes whose page has not landed. Partly filled pages, one for
+    /// each active zone, may exceed it.
     pub buffer_bytes: u64,
-    /// Zones; `None` for as many as the medium has extents beside [`Zones::SPARE_EXTENTS`], which
-    /// is also the most.
+    /// Number of zones; `None` for the most, which is the medium's extents less
+    /// [`Zones::SPARE_EXTENTS`].
     pub zones: Option<u32>,
 }
 
-/// The sizes of a zoned device. They never change.
+/// The sizes of a zoned device, which never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZonesShape {
     /// Bytes of a logical block.
@@ -61,10 +61,10 @@ impl ZonesShape {
     }
 }
 
-/// Zones of logical blocks, as the ZNS Command Set 1.1 has them, each an extent of a medium.
+/// Zones of logical blocks (ZNS Command Set 1.1), each an extent of a medium.
 ///
-/// A write is answered when it is in the open page of its zone, which is protected memory. A page
-/// that is full is appended to the zone's extent; until it has landed it is read from memory.
+/// A write is acknowledged when it is in the open page of its zone, in protected memory. A full
+/// page is appended to the zone's extent and read from memory until it has landed.
 ///
 /// # Loss of power
 /// [`Self::save_open_pages`] puts the protected memory into an extent of its own, as far as there
@@ -72,15 +72,15 @@ impl ZonesShape {
 /// those that were full, or finished, are so still. What was neither saved nor landed is cut off:
 /// the write pointer is behind the last block before which nothing is missing.
 ///
-/// A page that can no longer be read fails with Unrecovered, and nothing else does. Where it may as
-/// well be one that never landed, because no later page says so, it is cut off, and counted.
+/// Reading an unreadable page fails with Unrecovered; other pages are not affected. If no later
+/// page proves that the page had landed, `open` cuts it off and counts it.
 ///
-/// That a zone is read only or offline is kept only by [`Self::save_open_pages`].
+/// Only [`Self::save_open_pages`] makes the states read only and offline durable.
 pub struct Zones {
     media: Arc<dyn Media>,
     shape: ZonesShape,
     page_bytes: u32,
-    /// A page that was never written.
+    /// The content of a page that was never written.
     zeros: Buf,
     state: Mutex<State>,
 }
@@ -89,9 +89,9 @@ struct State {
     states: States,
     contents: Box<[Option<Arc<Content>>]>,
     buffer: Buffer,
-    /// Contents with closed pages and no extent: all are in use until a reset has ended.
+    /// Contents with closed pages and no extent, which wait until a reset frees one.
     wanting: VecDeque<Arc<Content>>,
-    /// Contents whose extents will be free soon.
+    /// Contents whose extents are about to be free.
     leaving: Vec<Arc<Content>>,
     /// Number of the next filling of a zone, or of the next saving.
     next_fill: u64,
@@ -112,11 +112,11 @@ impl State {
 }
 
 impl Zones {
-    /// Extents beside those of the zones: what is in memory when power is lost is saved to one, and
-    /// the one that was saved to before may still be in the way then.
+    /// Extents in addition to those of the zones. A loss of power saves memory to one; the one of
+    /// the previous save may still be in use.
     pub const SPARE_EXTENTS: u32 = 2;
 
-    /// Spare bytes that a medium offers for zones if its pages have `page_bytes`.
+    /// Returns the spare bytes of each page that zones need with pages of `page_bytes`.
     pub const fn spare_bytes(page_bytes: u32) -> u32 {
         #[expect(clippy::cast_possible_truncation, reason = "a few bytes for each block of a page")]
         let bytes = spare::spare_bytes(page_bytes / BLOCK_BYTES) as u32;
@@ -174,12 +174,12 @@ impl Zones {
         Self { media, shape, page_bytes, zeros, state: Mutex::new(state) }
     }
 
-    /// The sizes of the device.
+    /// Returns the sizes of the device.
     pub const fn shape(&self) -> ZonesShape {
         self.shape
     }
 
-    /// What `zone` is like at this instant.
+    /// Returns the present state of `zone`.
     pub fn report(&self, zone: u32) -> Result<ZoneInfo, ZoneError> {
         self.assert_zone(zone)?;
         let state = self.state();
@@ -198,13 +198,13 @@ impl Zones {
         })
     }
 
-    /// How many zones may be open, and how many active, at a time; `None` for any number.
+    /// Returns the limits on open and on active zones; `None` for no limit.
     pub fn limits(&self) -> [Option<u32>; 2] {
         self.state().states.limits()
     }
 
-    /// The content of `count` blocks from `lba` on; zeros where nothing was written. Reads do not
-    /// cross zones: the device does not claim Read Across Zone Boundaries.
+    /// Returns the content of `count` blocks from `lba` on; zeros where nothing was written. Reads
+    /// do not cross zones: the device does not claim Read Across Zone Boundaries.
     pub async fn read(
         self: &Arc<Self>,
         lba: u64,
@@ -229,7 +229,7 @@ impl Zones {
             (written, reading)
         };
         let mut data = match reading {
-            // What is read is kept from a reset until all parts are here.
+            // `_reading` delays a reset until all parts are read.
             Some((_reading, parts)) => self.collect(parts, class).await?,
             None => Segments::new(),
         };
@@ -242,8 +242,8 @@ impl Zones {
         Ok(data)
     }
 
-    /// Writes `data` at `lba`, which is the write pointer of its zone. Returns when the data is in
-    /// protected memory.
+    /// Writes `data` at `lba`, which must be the write pointer of its zone. Returns when the data
+    /// is in protected memory.
     pub async fn write(
         self: &Arc<Self>,
         lba: u64,
@@ -269,8 +269,8 @@ impl Zones {
         self.put(zone, None, data, class).await.map(|at| start + at)
     }
 
-    /// Reads the blocks of all `sources`, each a first block and a count, and writes them one after
-    /// the other at `to`, all inside the device.
+    /// Reads the blocks of all `sources`, each a first block and a count, and writes them
+    /// consecutively at `to`. All are blocks of this device.
     pub async fn copy(
         self: &Arc<Self>,
         sources: &[(u64, u32)],
@@ -288,8 +288,8 @@ impl Zones {
         self.write(to, data, class).await
     }
 
-    /// Does `action` to one zone. A reset returns when the zone's extent is erased; the zone is
-    /// empty from the start.
+    /// Applies `action` to one zone. A reset empties the zone at once and returns when the zone's
+    /// extent is erased.
     pub async fn change(self: &Arc<Self>, zone: u32, action: ZoneAction) -> Result<(), ZoneError> {
         self.assert_zone(zone)?;
         let content = self.act(&mut self.state(), zone, action)?;
@@ -299,9 +299,8 @@ impl Zones {
         }
     }
 
-    /// Does `action` to all zones for which it means something (Select All): opens those that are
-    /// closed, closes those that are open, finishes those that are active, empties those that are
-    /// active or full. Opens all or none.
+    /// Applies `action` to all zones in a suitable state (Select All): opens closed ones, closes
+    /// open ones, finishes active ones, resets active and full ones. Opens all or none.
     pub async fn change_all(self: &Arc<Self>, action: ZoneAction) -> Result<(), ZoneError> {
         let leaves = {
             let mut state = self.state();
@@ -325,8 +324,7 @@ impl Zones {
         join_all(leaves).await.into_iter().collect()
     }
 
-    /// Waits until the full pages that are under way have landed. What is in open pages lies in
-    /// protected memory and stays there.
+    /// Waits until the closed pages have landed. Open pages stay in protected memory.
     pub async fn flush(&self) {
         if !self.state().buffer.is_flushed() {
             clock::park(Rank::Free, Stage::Batch).await;
@@ -341,7 +339,8 @@ impl Zones {
         if zone < self.shape.zones { Ok(()) } else { Err(ZoneError::OutOfRange) }
     }
 
-    /// The zone of `lba` and its offset there, in blocks, if the device has `count` blocks from it.
+    /// Returns the zone of `lba` and the offset in it, in blocks, if the device has `count` blocks
+    /// from `lba`.
     #[inline]
     fn locate(&self, lba: u64, count: u64) -> Result<(u32, u64), ZoneError> {
         let end = lba.checked_add(count).ok_or(ZoneError::OutOfRange)?;
@@ -352,7 +351,7 @@ impl Zones {
         Ok((zone, lba % self.shape.zone_blocks))
     }
 
-    /// Writes `data` to a zone once it fits the buffer, and returns the offset at which it went.
+    /// Writes `data` to a zone once it fits the buffer, and returns its offset.
     async fn put(
         self: &Arc<Self>,
         zone: u32,
@@ -380,7 +379,7 @@ impl Zones {
         at
     }
 
-    /// What `zone` holds, which begins here if it held nothing.
+    /// Returns the content of `zone`, a new one if it was empty.
     fn content(state: &mut State, zone: u32) -> Arc<Content> {
         if let Some(content) = &state.contents[zone as usize] {
             return content.clone();
@@ -390,7 +389,7 @@ impl Zones {
         content
     }
 
-    /// Changes a zone, and returns what it held if that has to go.
+    /// Changes a zone's state, and returns its content if that is to be dropped.
     fn act(
         self: &Arc<Self>,
         state: &mut State,
@@ -403,7 +402,7 @@ impl Zones {
             ZoneAction::Open | ZoneAction::Close => {}
             ZoneAction::Finish if was_full => {}
             ZoneAction::Finish => {
-                // The page says that the zone is full, so there is one even without data.
+                // The page records that the zone is full, so it is written even without data.
                 let content = Self::content(state, zone);
                 let (number, data) = content.pages().close();
                 self.send(state, &content, (number, Kind::Finished, data), Class::HostWrite);
@@ -417,7 +416,8 @@ impl Zones {
         Ok(None)
     }
 
-    /// Starts the append of a closed page, its number, kind and data, or has it wait for an extent.
+    /// Starts the append of a closed page (its number, kind and data), or queues it until an extent
+    /// is free.
     fn send(
         self: &Arc<Self>,
         state: &mut State,
@@ -446,14 +446,14 @@ impl Zones {
         }
     }
 
-    /// An extent for `content`. One is kept for what is in memory when power is lost, unless no
-    /// other comes back.
+    /// Returns an extent for `content`. Keeps one for a save at a loss of power, unless no reset
+    /// will free another.
     fn take_extent(&self, state: &State, content: &Content) -> Option<ExtentId> {
         let has_one = self.media.free_extents() > 1 || state.leaving.is_empty();
         has_one.then(|| self.media.open(label(content.zone, content.fill)).ok()).flatten()
     }
 
-    /// No extent is to be had for `content`: its zone is read only, from memory.
+    /// Handles the lack of an extent for `content`: its zone becomes read only, from memory.
     fn refuse(state: &mut State, content: &Content, pages: &mut Pages) {
         for unlanded in pages.unlanded.values_mut() {
             if let Some(ticket) = unlanded.ticket.take() {
@@ -503,7 +503,7 @@ impl Zones {
         }
     }
 
-    /// Drops what a zone held before its reset, and gives its extent back.
+    /// Drops a zone's content after a reset and frees its extent.
     async fn leave(self: &Arc<Self>, content: Arc<Content>) -> Result<(), ZoneError> {
         if !self.drop_unsent(&content) {
             clock::park(Rank::Free, Stage::Queue).await;
@@ -521,7 +521,7 @@ impl Zones {
             if let Some(later) = state.contents[content.zone as usize].take() {
                 state.leaving.push(later.clone());
                 let zones = self.clone();
-                // Whatever becomes of it, the zone is offline.
+                // On failure the zone is offline.
                 clock::spawn(async move { zones.leave(later).await.unwrap_or_default() });
             }
         }
@@ -548,7 +548,8 @@ impl Zones {
         is_left
     }
 
-    /// Gives free extents to those that wait for one, and refuses them when none will come back.
+    /// Gives free extents to the contents that wait for one, or refuses them when no more will be
+    /// free.
     fn supply(self: &Arc<Self>, state: &mut State) {
         while let Some(content) = state.wanting.front().cloned() {
             let mut pages = content.pages();
@@ -571,7 +572,7 @@ impl Zones {
         }
     }
 
-    /// The data of `parts`, in order.
+    /// Returns the data of `parts`, in order.
     async fn collect(
         self: &Arc<Self>,
         parts: Vec<Part>,
@@ -607,12 +608,12 @@ impl Zones {
     }
 }
 
-/// The label of the extent of a zone's filling.
+/// Returns the label of the extent of a zone's filling.
 fn label(zone: u32, fill: u64) -> Label {
     Label { stream: Stream::Host, epoch: fill << 32 | u64::from(zone) }
 }
 
-/// Whole logical blocks of `data`.
+/// Returns the number of whole logical blocks in `data`.
 fn blocks_of(data: &Segments) -> u64 {
     let bytes: u64 = data.iter().map(|segment| u64::from(segment.len())).sum();
     assert!(

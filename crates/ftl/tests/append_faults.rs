@@ -65,14 +65,14 @@ fn label(epoch: u64) -> Label {
     Label { stream, epoch }
 }
 
-/// What is known of a page.
+/// The model's knowledge of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Started,
     Durable(u64),
-    /// Its append failed: it cannot be read until the next start, which may find it.
+    /// Its append failed: it is unreadable until the next start, which may find it.
     Refused,
-    /// A read of it failed: it is gone for good.
+    /// A read of it failed: it is lost for good.
     Lost,
 }
 
@@ -81,7 +81,7 @@ struct Extent {
     label: Label,
     pages: Vec<Known>,
     under_way: u32,
-    /// Nothing is appended any more.
+    /// The extent takes no more appends.
     is_closed: bool,
     is_resetting: bool,
 }
@@ -92,7 +92,7 @@ struct Model {
     next: u64,
     /// Durable pages that were lost, in all.
     lost: u64,
-    /// Appends that found no room.
+    /// Appends refused for lack of space.
     refused: u64,
 }
 
@@ -133,7 +133,7 @@ impl Model {
 
 type Shared = Rc<RefCell<Model>>;
 
-/// Some pages of an extent, side by side.
+/// Starts concurrent appends of some pages to an extent.
 fn start_appends(ftl: &Arc<AppendFtl>, model: &Shared, extent: ExtentId, count: u64) {
     for _ in 0..count {
         let (at, content) = {
@@ -165,7 +165,7 @@ fn start_reset(ftl: &Arc<AppendFtl>, model: &Shared, extent: ExtentId) {
     });
 }
 
-/// Reads a page that is known; it is as it was, or lost from here on.
+/// Reads a known page: it is as it was, or lost for good.
 async fn check(ftl: &AppendFtl, model: &Shared, at: PageId) {
     let known = *model.borrow_mut().page(at);
     let read = ftl.read(Span::of(at), &Page::data_bytes, Class::HostRead).await;
@@ -227,7 +227,7 @@ async fn step(ftl: &Arc<AppendFtl>, model: &Shared, rng: &mut Rng) {
     sleep_until(now() + Nanos(rng.below(400_000)), Stage::Batch).await;
 }
 
-/// After a loss of power: what is found is what was durable, each extent whole or gone.
+/// Checks after a loss of power: every durable page is found, and each extent is whole or gone.
 async fn reopened(ftl: &AppendFtl, model: &Shared) {
     let found: BTreeMap<ExtentId, ExtentInfo> =
         ftl.extents().into_iter().map(|info| (info.id, info)).collect();
@@ -260,7 +260,7 @@ async fn reopened(ftl: &AppendFtl, model: &Shared) {
             } else if let Ok(page) =
                 ftl.read(Span::of(at), &Page::data_bytes, Class::HostRead).await
             {
-                // It landed, and nobody was told.
+                // It landed, but its append never returned.
                 *model.borrow_mut().page(at) = Known::Durable(page.segments()[0].checksum());
             } else {
                 *model.borrow_mut().page(at) = Known::Lost;
@@ -269,14 +269,14 @@ async fn reopened(ftl: &AppendFtl, model: &Shared) {
     }
 }
 
-/// Blocks of the plane that are good.
+/// Returns the number of good blocks in the plane.
 fn good(cells: &Cells, die: u32, plane: u32) -> u32 {
     let numbers = (0..GEOMETRY.blocks_per_plane).map(|n| n * GEOMETRY.planes_per_die + plane);
     let blocks = numbers.map(|block| BlockId { die: DieId(die), block });
     u32::try_from(blocks.filter(|block| !cells.is_bad(*block)).count()).expect("few blocks")
 }
 
-/// The extents of each set that its good blocks make.
+/// Returns how many extents the good blocks of each set allow.
 fn capacity(cells: &Cells, stripe: Stripe) -> Vec<u32> {
     let sets = match stripe {
         Stripe::Die => GEOMETRY.dies(),
@@ -291,7 +291,8 @@ fn capacity(cells: &Cells, stripe: Stripe) -> Vec<u32> {
     (0..sets).map(of_set).collect()
 }
 
-/// When nothing is under way, what is free is what good blocks there are, less what is in use.
+/// Checks that, without operations in progress, the free extents are those of the good blocks less
+/// those in use.
 fn assert_capacity(ftl: &AppendFtl, cells: &Cells, stripe: Stripe, model: &Model) {
     let capacity = capacity(cells, stripe);
     let mut free = capacity.clone();
@@ -309,8 +310,8 @@ async fn settle(model: &Shared) {
     }
 }
 
-/// Uses one array over several lives, each ended by a loss of power at any instant, some of them
-/// while it opens. Returns the model, and how many pages a sense could not correct.
+/// Uses one array over several lives, each ended by a loss of power at any instant, sometimes while
+/// it opens. Returns the model, and how many pages a sense could not correct.
 fn use_up(seed: u64, stripe: Stripe, rates: Rates) -> (Model, u64, Arc<Cells>) {
     let cells = Arc::new(Cells::new(GEOMETRY, 20_000, 0, seed));
     let mut rng = Rng::new(seed);
@@ -376,7 +377,7 @@ fn good_flash_loses_nothing_and_keeps_its_blocks() {
 #[test]
 fn failed_programs_and_erases_cost_blocks_and_no_pages() {
     let mut all = (0, 0);
-    // In the last one a hole lies where a retired block still has a page.
+    // The last seed leaves a hole where a retired block still has a page.
     each_seed((0..40).chain([1_253]), |seed, stripe| {
         let often = [2_000, 20_000, 100_000][usize::try_from(seed % 3).unwrap()];
         let rates = Rates { program: often, erase: often, bad_block: often / 4, read: 0 };
@@ -400,7 +401,7 @@ fn unreadable_pages_cost_themselves_and_their_blocks() {
     assert!(lost > 50, "{lost}");
 }
 
-/// Appends pages one after the other, with their numbers as content.
+/// Appends pages in sequence, with their numbers as content.
 async fn append(ftl: &AppendFtl, extent: ExtentId, pages: std::ops::Range<u32>) {
     for number in pages {
         let at = PageId { extent, page: number };
@@ -414,7 +415,7 @@ async fn content(ftl: &AppendFtl, extent: ExtentId, number: u32) -> Result<u64, 
     Ok(page.segments()[0].checksum())
 }
 
-/// Runs `body` on what `cells` hold, of a stripe of all dies, with these faults.
+/// Runs `body` on the content of `cells`, with a stripe of all dies and these faults.
 fn on(cells: &Arc<Cells>, rules: &[FaultRule], body: impl AsyncFnOnce(Arc<Nand>, Arc<AppendFtl>)) {
     let plan = FaultPlan { seed: 0, rules: rules.to_vec() };
     Reactor::new(None).run(async {
@@ -480,7 +481,7 @@ fn an_unreadable_page_makes_its_extent_suspect_until_a_reset_retires_the_block()
 }
 
 #[test]
-fn a_page_that_was_lost_before_its_block_failed_stays_lost_and_blames_nobody_else() {
+fn a_page_lost_before_its_block_failed_stays_lost_and_no_other_block_is_suspect() {
     let cells = blank();
     let rules = [nth(FaultKind::UncorrectableRead, 1), nth(FaultKind::FailedProgram, 17)];
     on(&cells, &rules, async |_, ftl| {
@@ -545,7 +546,7 @@ fn without_a_spare_block_an_extent_can_be_read_and_no_longer_appended_to() {
 
 #[test]
 fn a_repair_on_capacitors_takes_what_energy_there_is() {
-    // The program that fails, two copies, the page itself and the mark.
+    // The failed program, two copies, the page itself and the mark take power.
     for (pages, saved) in [(5, true), (4, false), (0, false)] {
         let cells = blank();
         on(&cells, &[nth(FaultKind::FailedProgram, 17)], async |nand, ftl| {

@@ -38,7 +38,7 @@ fn on(cells: &Arc<Cells>, stripe: Stripe, body: impl AsyncFnOnce(Arc<AppendFtl>)
     });
 }
 
-/// As [`on`], on what `cells` hold.
+/// As [`on`], on the content of `cells`.
 fn on_opened(cells: &Arc<Cells>, stripe: Stripe, body: impl AsyncFnOnce(Arc<AppendFtl>)) {
     Reactor::new(None).run(async {
         body(Arc::new(AppendFtl::open(nand(cells), Region::all(cells.geometry()), stripe).await))
@@ -65,7 +65,7 @@ fn label(epoch: u64) -> Label {
     Label { stream, epoch }
 }
 
-/// Appends pages `first..` of `contents` side by side.
+/// Appends pages `first..` of `contents` concurrently.
 async fn append(ftl: &Arc<AppendFtl>, extent: ExtentId, first: u32, contents: &[u64]) {
     let appends = (first..).zip(contents).map(|(number, content)| {
         let (ftl, page) = (ftl.clone(), page(*content));
@@ -85,7 +85,7 @@ async fn content(ftl: &AppendFtl, at: PageId) -> u64 {
     content
 }
 
-/// What the medium should hold: label and contents of each extent.
+/// The expected content of the medium: label and contents of each extent.
 #[derive(Default)]
 struct Expected {
     extents: BTreeMap<ExtentId, (Label, Vec<u64>)>,
@@ -142,7 +142,7 @@ impl Expected {
         self.extents.get_mut(&extent).expect("in use").1.extend(contents);
     }
 
-    /// Nothing tells an extent that was opened from a free one until its first page.
+    /// An open extent without a page is lost in a restart, because only pages carry its tag.
     fn restart(&mut self) {
         self.extents.retain(|_, (_, contents)| !contents.is_empty());
     }
@@ -164,7 +164,7 @@ impl Expected {
     }
 }
 
-/// For each set of dies the fewest good blocks of one of their planes, in all.
+/// Returns the sum over the sets of the fewest good blocks in one of their planes.
 fn extents_that_fit(cells: &Cells, region: Region, stripe: Stripe) -> usize {
     let numbers = region.first..region.first + region.count;
     let good = |die: u32, plane: u32| {
@@ -269,7 +269,7 @@ fn a_stripe_has_all_its_dies_before_their_second_planes() {
     }
 }
 
-/// Pages and erases of each block that is not in `region`.
+/// Returns pages and erases of each block that is not in `region`.
 fn outside(cells: &Cells, region: Region) -> Vec<(u32, u32)> {
     let numbers = region.first..region.first + region.count;
     let is_outside = |block: &BlockId| !numbers.contains(&(block.block / 2));
@@ -461,8 +461,8 @@ fn resetting_a_free_extent_panics() {
     });
 }
 
-/// Appends three whole extents at once, cuts the power after `time`, and returns what had ended by
-/// then. Reads now and then hold up one die or another.
+/// Appends three whole extents at once, cuts the power after `time`, and returns the pages that had
+/// landed. Occasional reads delay single dies.
 fn cut_appends(cells: &Arc<Cells>, stripe: Stripe, rng: &mut Rng, time: Nanos) -> BTreeSet<PageId> {
     let ended = Rc::new(RefCell::new(BTreeSet::new()));
     let mut reactor = Reactor::new(None);
@@ -500,8 +500,8 @@ fn content_at(at: PageId) -> u64 {
     u64::from(at.extent.0 * 1_000 + at.page)
 }
 
-/// The extents that hold `pages`, with those that are missing below the last, or below that which
-/// was found: the program of that one was cut off.
+/// Returns the extents that hold `pages`, with the missing pages below the last one. An extent may
+/// end at a later page that was found: its program was cut off.
 fn infos(pages: &BTreeSet<PageId>, found: &[ExtentInfo]) -> Vec<ExtentInfo> {
     let ids: BTreeSet<ExtentId> = pages.iter().map(|at| at.extent).collect();
     // The first three extents opened have their epochs in the order of their ids.

@@ -1,4 +1,4 @@
-//! The page-mapped translation layer against a model of it, formulas from the literature and closed
+//! Tests the page-mapped translation layer against a model, formulas from the literature and closed
 //! forms.
 
 #[path = "page_ftl/blocking.rs"]

@@ -1,5 +1,4 @@
-//! Zones against a model of them: the same results, states, write pointers and content at every
-//! step.
+//! Tests zones against a model: the same results, states, write pointers and content at every step.
 
 use base::{Buf, Nanos, Rng};
 use clock::{Class, Group, Stage, sleep};
@@ -19,18 +18,18 @@ const ZONES: u32 = 7;
 const MAX_OPEN: usize = 2;
 const MAX_ACTIVE: usize = 4;
 
-/// A zone as the specification has it.
+/// A zone by the specification.
 #[derive(Clone)]
 struct Zone {
     state: ZoneState,
-    /// What was written to each block.
+    /// The content written to each block.
     blocks: Vec<u64>,
 }
 
-/// The device as it should be.
+/// The model of the device.
 struct Model {
     zones: Vec<Zone>,
-    /// Implicitly opened zones, the one that is longest so first.
+    /// Implicitly opened zones, the oldest first.
     implicit: Vec<usize>,
 }
 
@@ -192,7 +191,7 @@ fn index(number: u64) -> usize {
     usize::try_from(number).expect("small numbers")
 }
 
-/// Blocks of these contents, cut at random, with neighbours of one content in one buffer.
+/// Returns blocks with these contents, cut at random; neighbours of one content share a buffer.
 fn data(contents: &[u64], rng: &mut Rng) -> Segments {
     let mut data = Segments::new();
     for chunk in contents.chunk_by(|a, b| a == b) {
@@ -205,7 +204,7 @@ fn data(contents: &[u64], rng: &mut Rng) -> Segments {
     data
 }
 
-/// The contents of the blocks of `data`; 0 for zeros.
+/// Returns the contents of the blocks of `data`; 0 for zeros.
 fn contents(data: &Segments) -> Vec<u64> {
     let mut blocks: Vec<(u32, u64)> = Vec::new();
     for segment in data {
@@ -237,7 +236,7 @@ struct Run {
     model: Model,
     rng: Rng,
     versions: u64,
-    /// How often each answer was given.
+    /// The number of times that each error was returned.
     answers: Vec<(ZoneError, u32)>,
 }
 
@@ -246,7 +245,7 @@ impl Run {
         self.rng.below(bound)
     }
 
-    /// Mostly where the zone goes on.
+    /// Returns an offset, mostly the write pointer.
     fn target(&mut self) -> u64 {
         let zone = self.below(u64::from(ZONES));
         match self.below(12) {
@@ -340,7 +339,7 @@ impl Run {
         assert_eq!(copied, self.model.copy(&sources, to), "copy {sources:?} to {to}");
     }
 
-    /// States and write pointers, and the content of one zone.
+    /// Compares states, write pointers, and the content of one zone.
     async fn check(&mut self) {
         for zone in 0..ZONES {
             assert_eq!(self.zones.report(zone), Ok(self.model.report(zone)));
@@ -352,7 +351,7 @@ impl Run {
     }
 }
 
-/// Runs random commands on `media`; every kind of refusal must have been part of it.
+/// Runs random commands on `media`; every kind of error must occur.
 async fn run(media: Arc<dyn Media>, seed: u64) {
     let config = ZonesConfig {
         max_open: u32::try_from(MAX_OPEN).expect("a small number"),

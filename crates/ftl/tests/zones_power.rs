@@ -1,5 +1,5 @@
-//! Zones over losses of power, and on flash that fails: what was acknowledged is found again as far
-//! as there was power for it, and nothing that was never written.
+//! Zones over losses of power, and on flash with faults. A start finds all acknowledged data for
+//! which the power sufficed, and no data that was never written.
 
 use base::{Buf, Nanos, Rng};
 use clock::{Class, Group, Stage, sleep_until, spawn};
@@ -23,16 +23,16 @@ const ZONES: u32 = 6;
 const CONFIG: ZonesConfig =
     ZonesConfig { max_open: 3, max_active: 0, buffer_bytes: 9 * BLOCK as u64, zones: Some(ZONES) };
 
-/// A zone as the host knows it.
+/// A zone in the host's view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Zone {
     is_full: bool,
-    /// What was written to each block; `None` once it is known to be lost.
+    /// The content of each block; `None` once it is known to be lost.
     blocks: Vec<Option<u64>>,
 }
 
 impl Zone {
-    /// True when this is `whole`, perhaps cut off somewhere, but not before `kept` blocks.
+    /// True when this is a prefix of `whole` with at least `kept` blocks.
     fn is_cut_of(&self, whole: &Self, kept: usize) -> bool {
         let len = self.blocks.len();
         len >= kept
@@ -44,9 +44,9 @@ impl Zone {
 #[derive(Clone, Debug)]
 struct History {
     zones: Vec<Zone>,
-    /// What each was before the command that is under way, or how it will be after it.
+    /// Each zone before the command in progress, or after it.
     other: Vec<Option<Zone>>,
-    /// Blocks that a flush has made safe.
+    /// Blocks that a flush has made durable.
     kept: Vec<usize>,
     is_kept_full: Vec<bool>,
     versions: u64,
@@ -122,7 +122,7 @@ fn data(contents: &[Option<u64>]) -> Segments {
     contents.iter().map(content).collect()
 }
 
-/// What a zone holds, by its report and its blocks.
+/// Returns the content of a zone, by its report and its blocks.
 async fn look(zones: &Arc<Zones>, zone: u32) -> (ZoneState, Zone) {
     let info = zones.report(zone).expect("there is such a zone");
     let start = u64::from(zone) * STRIDE;
@@ -155,7 +155,7 @@ async fn look(zones: &Arc<Zones>, zone: u32) -> (ZoneState, Zone) {
 
 type Shared = Rc<RefCell<History>>;
 
-/// Writes, finishes and resets zones at random for ever.
+/// Writes, finishes and resets zones at random forever.
 async fn client(zones: Arc<Zones>, history: Shared, mut rng: Rng) {
     while !history.borrow().is_over {
         let number = small(rng.below(ZONES.into()));
@@ -176,7 +176,7 @@ async fn client(zones: Arc<Zones>, history: Shared, mut rng: Rng) {
                 zones
                     .write(start + write as u64, data(&new), Class::HostWrite)
                     .await
-                    .expect("it goes on where it was");
+                    .expect("the zone takes writes at its write pointer");
             }
             13..15 => {
                 after.is_full = true;
@@ -209,17 +209,17 @@ async fn client(zones: Arc<Zones>, history: Shared, mut rng: Rng) {
     }
 }
 
-/// What is left when power is lost.
+/// The energy left when power is lost.
 #[derive(Clone, Copy, Debug)]
 enum Power {
-    /// No page more is programmed.
+    /// None: no page is programmed.
     Nothing,
-    /// So many pages are.
+    /// Enough for this many pages.
     Pages(u64),
 }
 
-/// Opens, compares, goes on until `time` has passed, and cuts the power. Returns whether the next
-/// start finds all that was acknowledged.
+/// Opens and compares, runs until `time` has passed, and cuts the power. Returns whether the next
+/// start finds all acknowledged data.
 fn run(cells: &Arc<Cells>, history: &Shared, seed: u64, power: Power, is_exact: bool) -> bool {
     let mut rng = Rng::fork(seed, 1);
     Reactor::new(seed.is_multiple_of(3).then_some(seed)).run(async {

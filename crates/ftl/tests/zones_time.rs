@@ -1,5 +1,5 @@
-//! Zones in time: closed forms for one command at a time, commands that are under way together, and
-//! a medium that fails.
+//! Times of zones: closed forms for one command at a time and for concurrent commands, and a medium
+//! that fails.
 
 use base::{Buf, Nanos, Rng};
 use clock::{Class, Group, LocalFuture, Stage, join_all, now, stages};
@@ -33,7 +33,7 @@ fn times(time: Nanos, count: u64) -> Nanos {
 const LIMITS: ZonesConfig =
     ZonesConfig { max_open: 0, max_active: 0, buffer_bytes: 1 << 20, zones: None };
 
-/// Runs `body` on zones over two dies on two channels, four zones where extents are of both.
+/// Runs `body` on zones over two dies on two channels: four zones if extents span both.
 fn on_flash(stripe: Stripe, config: ZonesConfig, body: impl AsyncFnOnce(Arc<Zones>)) {
     let geometry = Geometry {
         channels: 2,
@@ -49,7 +49,7 @@ fn on_flash(stripe: Stripe, config: ZonesConfig, body: impl AsyncFnOnce(Arc<Zone
         let cells = Arc::new(Cells::new(geometry, 0, 0, 0));
         let nand = Arc::new(Nand::new(cells, timing, FaultPlan::default(), Group::new()));
         let ftl = AppendFtl::format(nand, Region::all(&geometry), stripe);
-        // Of the two spare extents one is in use, as by what was saved when power was lost.
+        // One of the two spare extents is in use, as after a save at a loss of power.
         ftl.open(Label { stream: media::Stream::Host, epoch: u64::MAX }).expect("it is free");
         body(Zones::format(Arc::new(ftl), config)).await;
     });
@@ -66,7 +66,7 @@ async fn append(zones: &Arc<Zones>, zone: u64, content: u64, blocks: u64) -> u64
         - start
 }
 
-/// The contents of the pieces that a read returns.
+/// Returns the contents of the pieces that a read returns.
 async fn read(zones: &Arc<Zones>, lba: u64, count: u32) -> Vec<u64> {
     let data = zones.read(lba, count, Class::HostRead).await.expect("nothing fails");
     assert_eq!(data.iter().map(Buf::len).sum::<u32>(), count * BLOCK);
@@ -74,7 +74,7 @@ async fn read(zones: &Arc<Zones>, lba: u64, count: u32) -> Vec<u64> {
     data.iter().map(content).collect()
 }
 
-/// What `action` takes.
+/// Returns the time of `action`.
 async fn time_of<T>(action: impl Future<Output = T>) -> Nanos {
     let start = now();
     action.await;
@@ -111,7 +111,7 @@ fn alone_each_command_takes_the_time_of_its_steps() {
         append(&zones, 3, 1, CAPACITY).await;
         zones.flush().await;
         let reset = zones.change_all(ZoneAction::Reset);
-        // The first blocks of both, on the first die, and then the last one on the other.
+        // First the blocks of both on the first die, then the last one on the other die.
         assert_eq!(time_of(reset).await, times(ERASE, 3));
     });
 }
@@ -129,14 +129,14 @@ fn a_full_buffer_answers_at_the_rate_of_the_flash() {
             assert_eq!(now(), landed[usize::try_from(number).unwrap()]);
         }
         assert_eq!(stages()[Stage::Queue], now());
-        // One block joins no page that is under way, but needs room all the same.
+        // One block joins no page in flight, but needs space.
         append(&zones, 1, 9, 1).await;
         assert_eq!(now(), times(MOVE_PAGE + PROGRAM, 2));
     });
 }
 
 #[test]
-fn what_no_page_under_way_can_make_room_for_goes_on() {
+fn a_write_enters_a_full_buffer_when_no_page_is_in_flight() {
     let config = ZonesConfig { buffer_bytes: u64::from(BLOCK), ..LIMITS };
     on_flash(Stripe::Die, config, async |zones| {
         let appends = (0..4).map(|zone| {
@@ -187,7 +187,7 @@ fn appends_under_way_together_go_one_after_the_other_in_order_of_arrival() {
     }
 }
 
-/// Fills, reads and resets zone `zone` over and over.
+/// Fills, reads and resets zone `zone` repeatedly.
 async fn use_zone(zones: Arc<Zones>, zone: u64, mut rng: Rng) {
     let mut contents = Vec::new();
     for version in 0..150 {
@@ -261,7 +261,7 @@ fn a_reset_waits_for_reads_and_a_write_after_it_for_nothing() {
 }
 
 #[test]
-fn a_reset_of_what_waits_for_an_extent_leaves_nothing_behind() {
+fn a_reset_of_a_zone_that_waits_for_an_extent_leaves_nothing_behind() {
     on_flash(Stripe::All, LIMITS, async |zones| {
         for zone in 0..4 {
             append(&zones, zone, 1, CAPACITY).await;
@@ -279,7 +279,7 @@ fn a_reset_of_what_waits_for_an_extent_leaves_nothing_behind() {
     });
 }
 
-/// A medium that fails to take a page, or to reset an extent, on demand.
+/// A medium that fails an append or a reset on demand.
 struct Failing {
     medium: Memory,
     page: PageId,

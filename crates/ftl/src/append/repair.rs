@@ -14,7 +14,7 @@ enum Failure {
 }
 
 impl AppendFtl {
-    /// Programs a page on flash that may fail, or with the block that takes the place of its own.
+    /// Programs a page on flash that may fail; replaces the block of the page if it does.
     pub(super) async fn program_or_replace(
         &self,
         at: PageId,
@@ -47,7 +47,7 @@ impl AppendFtl {
         (at.extent, at.page % self.sets.width)
     }
 
-    /// True when nothing can be appended to the extent of `at`, not even elsewhere.
+    /// True when the extent of `at` takes no more appends, not even in a replacement block.
     fn has_no_block(&self, at: PageId, block: BlockId) -> bool {
         let mut blocks = self.blocks();
         if blocks.is_out_of_use(block) {
@@ -56,8 +56,7 @@ impl AppendFtl {
         blocks.is_abandoned(at.extent)
     }
 
-    /// Replaces the block of a place, again and again until every page that waits is on the flash,
-    /// or cannot be.
+    /// Replaces the block of a place until every waiting page is on the flash or is given up.
     async fn repair(&self, place: Place, class: Class) {
         self.repairs.quiet(place).await;
         loop {
@@ -88,9 +87,9 @@ impl AppendFtl {
         }
     }
 
-    /// Moves what a block holds to a free one of its plane, with the pages that it should have
-    /// held, and retires it. Only then are these durable: until the mark is made a start may take
-    /// the old block.
+    /// Moves a block's pages, and those that failed or wait, to a free block of its plane, then
+    /// retires the old block. The new pages count as durable only after the mark, because a start
+    /// may still choose the old block before it.
     async fn replace(&self, place: Place, class: Class) -> Result<(), Failure> {
         let (extent, position) = place;
         let from = self.blocks().block(extent, position);
@@ -118,7 +117,7 @@ impl AppendFtl {
         self.nand.retire(block, class).await.map_err(|_| Failure::PowerLost)
     }
 
-    /// Programs `to` with all that `from` holds or should.
+    /// Programs `to` with all pages that `from` holds or should hold.
     async fn fill(
         &self,
         place: Place,
@@ -147,7 +146,7 @@ impl AppendFtl {
         Ok(())
     }
 
-    /// Programs the pages that came while their block was being replaced.
+    /// Programs the pages appended during the replacement of their block.
     async fn program_waiting(&self, place: Place, class: Class) -> Result<(), ProgramError> {
         while let Some((number, page)) = self.repairs.next(place) {
             let block = self.blocks().block(place.0, place.1);

@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A block of an extent: which extent, and its place in the stripe.
 pub(crate) type Place = (ExtentId, u32);
 
-/// The places whose block has failed and is being replaced, with the pages that wait for that.
+/// The places whose block failed and is being replaced, with their waiting pages.
 #[derive(Debug, Default)]
 pub(crate) struct Repairs(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Programs that flash was asked for and that have not ended.
+    /// Number of unfinished programs of each place.
     under_way: BTreeMap<Place, u32>,
     open: BTreeMap<Place, Repair>,
     /// Results of pages, until they are taken.
@@ -30,7 +30,7 @@ struct Repair {
 #[derive(Debug)]
 struct Waiting {
     page: Page,
-    /// `None` for that of the repairer.
+    /// `None` for the page of the repairer.
     task: Option<TaskId>,
 }
 
@@ -39,8 +39,8 @@ impl Repairs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A program of `at` begins. False when the block is being replaced: the page will be
-    /// programmed with that, which [`Self::landed`] waits for.
+    /// Begins a program of `at`. Returns false when the block is being replaced: the repair
+    /// programs the page, and the caller waits in [`Self::landed`].
     pub(crate) fn begin(&self, place: Place, at: PageId, page: &Page) -> bool {
         let mut state = self.state();
         if let Some(repair) = state.open.get_mut(&place) {
@@ -52,7 +52,7 @@ impl Repairs {
         true
     }
 
-    /// A program of `place` ended, well or not.
+    /// Ends a program of `place`, whether it succeeded or failed.
     pub(crate) fn end(&self, place: Place) {
         let mut state = self.state();
         let under_way = state.under_way.get_mut(&place).expect("its program began");
@@ -66,8 +66,8 @@ impl Repairs {
         }
     }
 
-    /// The program of `at` failed. True when that is the first of its block, which the caller
-    /// replaces; else [`Self::landed`] waits for that.
+    /// Adds `at`, whose program failed. Returns true for the first failure of its block, which the
+    /// caller then replaces. Otherwise the caller waits in [`Self::landed`].
     pub(crate) fn open(&self, place: Place, at: PageId, page: Page) -> bool {
         let mut state = self.state();
         let is_first = !state.open.contains_key(&place);
@@ -83,12 +83,12 @@ impl Repairs {
         self.result(at)
     }
 
-    /// What became of `at`.
+    /// Takes the result of `at`.
     pub(crate) fn result(&self, at: PageId) -> Result<(), Error> {
         self.state().results.remove(&at).expect("a repair ends with a result for each page")
     }
 
-    /// Waits until no program of the place is under way.
+    /// Waits until no program of the place is unfinished.
     pub(crate) async fn quiet(&self, place: Place) {
         {
             let mut state = self.state();
@@ -101,13 +101,13 @@ impl Repairs {
         clock::park(Rank::Credit, Stage::Queue).await;
     }
 
-    /// A page that is not on the flash yet.
+    /// Returns a page that is not on the flash yet.
     pub(crate) fn page(&self, place: Place, number: u32) -> Option<Page> {
         let state = self.state();
         state.open[&place].pages.get(&number).map(|waiting| waiting.page.clone())
     }
 
-    /// The first page of the place that is not on the flash. When there is none the repair is over.
+    /// Returns the first page of the place that is not on the flash. Without one, ends the repair.
     pub(crate) fn next(&self, place: Place) -> Option<(u32, Page)> {
         let mut state = self.state();
         let first = state.open[&place].pages.first_key_value();
@@ -118,7 +118,7 @@ impl Repairs {
         next
     }
 
-    /// The pages of the place below number `end` are on the flash.
+    /// Marks the pages of the place below number `end` as programmed.
     pub(crate) fn land_below(&self, place: Place, end: u32) {
         let mut state = self.state();
         let pages = &mut state.open.get_mut(&place).expect("it is under repair").pages;
@@ -127,7 +127,7 @@ impl Repairs {
         state.finish(place.0, landed, |_| Ok(()));
     }
 
-    /// The repair is over, and its pages are not on the flash.
+    /// Ends the repair without its pages on the flash.
     pub(crate) fn give_up(&self, place: Place, error: impl Fn(PageId) -> Error) {
         let mut state = self.state();
         let repair = state.open.remove(&place).expect("it is under repair");

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// All that is known of a medium while nothing is under way, in a saved state.
+/// The saved state of an idle medium.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedAppendFtl {
     blocks: SavedBlocks,
@@ -18,7 +18,7 @@ pub struct SavedAppendFtl {
 }
 
 impl AppendFtl {
-    /// For a saved state: nothing is under way.
+    /// Saves the state. No operation may be in progress.
     pub fn save_state(&self) -> SavedAppendFtl {
         SavedAppendFtl {
             blocks: self.blocks().save(),
@@ -28,7 +28,7 @@ impl AppendFtl {
         }
     }
 
-    /// The medium that was saved, on a region of an array with the cells that were saved with it.
+    /// Restores the saved medium on a region of an array with the cells saved with it.
     pub fn restore_state(
         nand: Arc<Nand>,
         region: Region,

@@ -5,20 +5,20 @@ use nand::{BlockId, DieId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a medium makes of what its flash holds.
+/// The blocks that a scan found, sorted by their use.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     /// At most one block for each place of an extent.
     pub(crate) whole: Vec<Found>,
-    /// Blocks that mean nothing, of which so many could not be read.
+    /// Blocks that belong to no extent, of which `unreadable` have an unreadable tag.
     pub(crate) to_erase: Vec<BlockId>,
     pub(crate) unreadable: u32,
-    /// Blocks that have failed and whose pages lie elsewhere by now.
+    /// Failed blocks whose pages were moved to another block.
     pub(crate) to_retire: Vec<BlockId>,
 }
 
 impl Survey {
-    /// `first_die` is where an extent begins.
+    /// Sorts the blocks of `scans`. `first_die` returns the die on which an extent begins.
     pub(crate) fn new(scans: Vec<Scan>, first_die: impl Fn(ExtentId) -> DieId) -> Self {
         let mut survey = Self::default();
         let mut places: BTreeMap<(ExtentId, u32), Vec<Found>> = BTreeMap::new();
@@ -39,8 +39,8 @@ impl Survey {
                 survey.whole.push(found);
                 continue;
             }
-            // A first block whose pages cannot be read is no sign of a reset, which would have left
-            // it blank, or half erased. It stays where it is, so that the next start sees the same.
+            // A first block with unreadable pages is no sign of a reset, which would have left it
+            // blank or half erased. It stays in place, so that the next start sees the same.
             let first = BlockId { die: first_die(tag.extent), block: tag.first.into() };
             let is_lost = lost.remove(&first).map(|pages| {
                 let tag = Tag { position: 0, ..tag };
@@ -56,7 +56,7 @@ impl Survey {
         survey
     }
 
-    /// The newest of the blocks of one place that has all that the one before it had.
+    /// Returns the newest block of one place that has all pages of the block before it.
     fn choose(&mut self, mut blocks: Vec<Found>) -> Found {
         blocks.sort_by_key(|found| Reverse(found.tag.replaced));
         let is_complete = |pair: &[Found]| pair[0].readable() >= pair[1].pages;

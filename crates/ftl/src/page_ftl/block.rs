@@ -16,7 +16,7 @@ pub(crate) enum Phase {
     Victim,
 }
 
-/// What is known of a block of flash.
+/// The state of a block of flash.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Block {
     pub(crate) phase: Phase,
@@ -24,7 +24,7 @@ pub(crate) struct Block {
     pub(crate) live: u32,
     /// Pages that have landed, from the first.
     pub(crate) landed: u32,
-    /// Pages of it that are ever written.
+    /// The number of pages that are used.
     pub(crate) end: u32,
     /// Readers that are in it.
     pub(crate) pins: u32,
@@ -36,7 +36,7 @@ pub(crate) struct Block {
     pub(crate) born: u64,
     /// The last ticket of a page that holds a newer version of something of this block.
     pub(crate) superseded: u64,
-    /// The logical block that was put into each slot taken so far.
+    /// The logical block of each slot taken so far.
     pub(crate) blocks: Vec<u32>,
     /// The sequence number of each page closed so far.
     pub(crate) sequences: Vec<u64>,
@@ -63,7 +63,7 @@ impl Block {
         }
     }
 
-    /// A reader leaves.
+    /// Ends a read.
     pub(crate) fn unpin(&mut self) {
         self.pins -= 1;
         if self.pins == 0

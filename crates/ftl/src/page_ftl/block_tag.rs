@@ -1,6 +1,6 @@
 use base::checksum::crc32c;
 
-/// What the first page of a block says about the block.
+/// The content of a block's tag, in its first page.
 ///
 /// On flash, little endian:
 ///
@@ -31,7 +31,7 @@ impl BlockTag {
         bytes
     }
 
-    /// `None` for bytes that are no tag of this kind, or no longer the tag they were.
+    /// Decodes a tag. `None` for bytes of another kind, or damaged ones.
     pub(crate) fn decode(bytes: &nand::Tag) -> Option<Self> {
         let [c0, c1, c2, c3, format, frontier, _, _, b0, b1, b2, b3, b4, b5, b6, b7, ..] = *bytes;
         if u32::from_le_bytes([c0, c1, c2, c3]) != crc32c(&bytes[4..]) || format != FORMAT {

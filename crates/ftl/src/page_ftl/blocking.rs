@@ -6,7 +6,7 @@ use clock::{Closed, Gate, Rank, Stage, TaskId};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A gate for each channel.
+/// One gate for each channel.
 #[derive(Debug)]
 pub(crate) struct Gates(Box<[Gate]>);
 
@@ -16,7 +16,7 @@ impl Gates {
     }
 }
 
-/// Whose turn it is to clean, where the controller cleans one block at a time.
+/// A queue of units for a controller that cleans one block at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Turns(Mutex<Queue>);
 
@@ -70,8 +70,8 @@ impl PageFtl {
         }
     }
 
-    /// Keeps hosts off what `unit` shares with them, until [`Self::unblock`] and the drop of what
-    /// is returned.
+    /// Blocks hosts from what `unit` shares with them, until [`Self::unblock`] and the drop of the
+    /// returned guard.
     pub(crate) fn block(&self, state: &mut State, unit: u32) -> Option<Closed<'_>> {
         self.each_blocked(unit, |blocked| state.units[blocked as usize].blocked += 1);
         match self.config.blocking {
@@ -88,7 +88,7 @@ impl PageFtl {
         self.each_blocked(unit, |blocked| state.units[blocked as usize].blocked -= 1);
     }
 
-    /// Names the units that take no host pages while `unit` is cleaned.
+    /// Calls `each` with the units that take no host pages while `unit` is cleaned.
     fn each_blocked(&self, unit: u32, mut each: impl FnMut(u32)) {
         match self.config.blocking {
             GcBlocking::Nothing | GcBlocking::Controller => {}

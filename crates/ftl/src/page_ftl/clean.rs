@@ -1,4 +1,4 @@
-//! Cleaning a block of flash: what lives in it moves to another of its unit, then it is erased.
+//! Cleans a block of flash: moves its live data to another block of its unit, then erases it.
 //!
 //! 1. A unit's task begins when its free blocks run low and goes on until there are enough of them,
 //!    or nothing is worth cleaning.
@@ -23,7 +23,7 @@ use nand::CopyError;
 use smallvec::SmallVec;
 
 impl PageFtl {
-    /// Starts to clean where free blocks are low.
+    /// Starts the cleaning of units with few free blocks.
     pub(crate) fn clean_where_low(&self, state: &mut State) {
         for unit in 0..self.layout.units {
             if !state.units[unit as usize].barren {
@@ -40,7 +40,7 @@ impl PageFtl {
         }
     }
 
-    /// Starts the task that cleans in `unit`, unless it is at work.
+    /// Starts the task that cleans in `unit`, unless it runs already.
     pub(crate) fn start_cleaning(&self, state: &mut State, unit: u32) {
         let of = &mut state.units[unit as usize];
         if of.cleaning || state.exhausted {
@@ -52,8 +52,8 @@ impl PageFtl {
         clock::spawn(async move { ftl.clean_unit(unit).await });
     }
 
-    /// Something of `block` died, or its last page landed, in a unit where nothing was worth
-    /// cleaning.
+    /// Restarts cleaning of a unit that had no block worth it, after data of `block` died or its
+    /// last page landed.
     pub(crate) fn reconsider(&self, state: &mut State, block: u32) {
         let unit = self.layout.unit_of(block);
         if self.candidate(state, unit, block).is_some_and(|candidate| candidate.is_worth) {
@@ -85,8 +85,8 @@ impl PageFtl {
         state.settle();
     }
 
-    /// Returns what to clean next in a unit. Without it, the unit's task ends. `fruitless` counts
-    /// victims in a row that won too little.
+    /// Returns the next victim of a unit; without one, ends the unit's task. `fruitless` counts
+    /// consecutive victims that won too little.
     fn choose_victim(&self, unit: u32, fruitless: &mut u32) -> Option<u32> {
         let mut state = self.state();
         let free = state.units[unit as usize].free.len();
@@ -108,7 +108,7 @@ impl PageFtl {
         chosen
     }
 
-    /// A block of `unit` that has failed, if the unit has a free block still when it is gone.
+    /// Returns a failed block of `unit`, if the unit still has a free block after moving its data.
     fn choose_doomed(&self, state: &State, unit: u32) -> Option<u32> {
         if state.exhausted {
             return None;
@@ -123,8 +123,8 @@ impl PageFtl {
         })
     }
 
-    /// Returns a full block of `unit` if its copies have room, and says whether cleaning it wins
-    /// enough.
+    /// Checks whether a full block of `unit` can be a victim: its copies must have room. Returns
+    /// the block and whether cleaning it wins enough.
     #[inline]
     fn candidate(&self, state: &State, unit: u32, number: u32) -> Option<Candidate> {
         let Block { phase, live, landed, born, doomed, .. } = state.blocks[number as usize];
@@ -141,7 +141,7 @@ impl PageFtl {
         (self.layout.pages_for(live) <= room).then_some(candidate)
     }
 
-    /// The frontier that the collector writes to.
+    /// Returns the frontier that the collector writes to.
     pub(crate) const fn collector(&self) -> usize {
         match self.config.frontier {
             Frontier::Own => HOST + 1,
@@ -149,7 +149,7 @@ impl PageFtl {
         }
     }
 
-    /// False when there was no room for all that lives in `victim`.
+    /// Returns false when there was no room for all live data of `victim`.
     async fn clean(&self, unit: u32, victim: u32, class: Class) -> bool {
         let (gate, whole_pages) = {
             let mut state = self.state();
@@ -188,19 +188,20 @@ impl PageFtl {
         is_clean
     }
 
-    /// Erases `victim`, or marks it as bad if it has failed, or fails now. True when it is erased.
+    /// Erases `victim`, or marks it as bad if it has failed or fails now. Returns true when it is
+    /// erased.
     async fn erase(&self, victim: u32, class: Class) -> bool {
         let id = self.layout.block_id(victim);
         let is_doomed = self.state().blocks[victim as usize].doomed;
         let is_erased = !is_doomed && self.nand.erase(id, class).await.is_ok();
         if !is_erased {
-            // Without power for the mark it is tried again after the next start.
+            // Without power for the mark, the next start tries again.
             self.nand.retire(id, class).await.unwrap_or_default();
         }
         is_erased
     }
 
-    /// Moves all that lives in `victim`. False when there is no room for it.
+    /// Moves all live data of `victim`. Returns false when there is no room for it.
     async fn move_all(&self, unit: u32, victim: u32, whole_pages: bool, class: Class) -> bool {
         for page in victim * self.layout.pages..(victim + 1) * self.layout.pages {
             let live = self.live_slots(&self.state(), page);
@@ -216,8 +217,8 @@ impl PageFtl {
         true
     }
 
-    /// True when copying whole pages frees some, or need not, and they have room: of a block that a
-    /// loss of power left half copied there may be less than dead slots would take.
+    /// True when whole-page copies have room and either free pages or need not. After a loss of
+    /// power the collector's block can be half used, with less room than the live pages take.
     fn copyback_wins(&self, state: &State, unit: u32, victim: u32, class: Class) -> bool {
         let room = state.units[unit as usize].room(self.collector(), self.layout.pages);
         let live_pages = self.live_pages(state, victim);
@@ -230,12 +231,12 @@ impl PageFtl {
         u32::try_from(live.count()).expect("no more than the pages of a block")
     }
 
-    /// The slots of `page` that live, with their logical blocks.
+    /// Returns the live slots of `page` with their logical blocks.
     pub(crate) fn live_slots(&self, state: &State, page: u32) -> SmallVec<[(u32, u32); 4]> {
         let block = &state.blocks[self.layout.block_of_page(page) as usize];
         let (first, slots) = (page % self.layout.pages * self.layout.slots, self.layout.slots);
         let rest = &block.blocks[first as usize..];
-        // Those of the next few pages, which will be asked for next.
+        // Prefetches map entries of the next few pages.
         rest.iter().skip(4 * slots as usize).take(slots as usize).for_each(|number| {
             state.map.prefetch(*number);
         });
@@ -244,7 +245,8 @@ impl PageFtl {
         slots.filter(|(slot, number)| *number != NONE && state.map.get(*number) == *slot).collect()
     }
 
-    /// Moves what lives in a page by way of the controller. False when there is no room for it.
+    /// Moves live data of a page through the controller. Returns false when there is no room for
+    /// it.
     async fn move_slots(&self, unit: u32, page: u32, live: &[(u32, u32)], class: Class) -> bool {
         let ppa = self.layout.ppa(page);
         let slots = u32::try_from(live.len()).expect("a page has few slots");
@@ -256,8 +258,8 @@ impl PageFtl {
         self.place_copies(&mut state, unit, live, content.as_ref())
     }
 
-    /// Puts what lives in a page, whose content is given unless it is lost, into pages of the
-    /// collector. False when there is no room for it.
+    /// Puts live data of a page into pages of the collector; without `content` it is lost. Returns
+    /// false when there is no room for it.
     fn place_copies(
         &self,
         state: &mut State,
@@ -272,7 +274,7 @@ impl PageFtl {
                 continue;
             }
             let within = slot % self.layout.slots;
-            // A block goes with the checksum that it had, right or wrong.
+            // A block keeps its checksum, right or wrong.
             let copy = content.zip(spare.as_ref()).and_then(|(page, spare)| {
                 let data = page.segments_at(within * BLOCK_BYTES, BLOCK_BYTES)?;
                 Some((data, *spare.sums.get(within as usize)?))
@@ -293,8 +295,8 @@ impl PageFtl {
         true
     }
 
-    /// Copies a page to the next one of the collector's frontier, without the controller seeing it.
-    /// False when there is none.
+    /// Copies a page to the next one of the collector's frontier by copyback. Returns false when
+    /// there is none.
     async fn copy_page(&self, unit: u32, page: u32, class: Class) -> bool {
         let frontier = self.collector();
         let is_moved = loop {
@@ -322,8 +324,8 @@ impl PageFtl {
         self.copies_landed(unit).await && is_moved
     }
 
-    /// `page` could not be copied to `to`, which is still blank: by way of the controller it says
-    /// what is lost.
+    /// Handles a failed copy of `page` to `to`, which is still blank: writes `to` through the
+    /// controller, with lost blocks marked.
     fn replace_copy(&self, state: &mut State, unit: u32, page: u32, to: u32) -> bool {
         self.doom(state, self.layout.block_of_page(page));
         let block = &mut state.blocks[self.layout.block_of_page(to) as usize];
@@ -334,7 +336,7 @@ impl PageFtl {
         self.place_copies(state, unit, &live, None)
     }
 
-    /// The page to which `page` is copied, whose slots are noted.
+    /// Takes the target of the copy of `page` and notes its slots.
     fn take_copy(&self, unit: u32, page: u32) -> Option<u32> {
         let mut state = self.state();
         let to = self.take_page(&mut state, unit, self.collector())?;
@@ -350,7 +352,7 @@ impl PageFtl {
         Some(to)
     }
 
-    /// `page` has been copied to `to`.
+    /// Ends the copy of `page` to `to`.
     fn end_copy(&self, state: &mut State, unit: u32, page: u32, to: u32) {
         state.counts.copybacks += 1;
         for (slot, number) in self.live_slots(state, page) {
@@ -364,8 +366,8 @@ impl PageFtl {
         self.land(state, to, unit, self.collector());
     }
 
-    /// Closes the collector's page and waits until all of its frontier has landed. False when
-    /// something of it never will.
+    /// Closes the collector's page and waits until all pages of its frontier have landed. Returns
+    /// false when some never will.
     async fn copies_landed(&self, unit: u32) -> bool {
         if self.has_copies(unit) {
             clock::park(Rank::Free, Stage::Gc).await;
@@ -376,8 +378,8 @@ impl PageFtl {
         self.state().units[unit as usize].rescues == 0
     }
 
-    /// Closes the collector's page. True when some are on their way: the current task is woken when
-    /// the last of these has landed.
+    /// Closes the collector's page. Returns true when some pages are in flight; the last one that
+    /// lands wakes the current task.
     fn has_copies(&self, unit: u32) -> bool {
         let mut state = self.state();
         let frontier = self.collector();
@@ -390,8 +392,8 @@ impl PageFtl {
         last.is_some()
     }
 
-    /// True when pages of the collector failed and may still land elsewhere: the current task is
-    /// woken then.
+    /// True when failed pages of the collector may still land elsewhere; then the last one wakes
+    /// the current task.
     fn has_rescues(&self, unit: u32) -> bool {
         let mut state = self.state();
         let waits = state.units[unit as usize].rescues > 0 && !state.exhausted;
@@ -401,8 +403,8 @@ impl PageFtl {
         waits
     }
 
-    /// Waits for the pages that hold newer versions of what was in `victim`, be it by now in a page
-    /// of the collector: a loss of power leaves one of them. False when they never land.
+    /// Waits for the pages with newer versions of data in `victim`, even those of the collector:
+    /// one version must survive a loss of power. Returns false when they never land.
     async fn superseding_pages_landed(&self, unit: u32, victim: u32) -> bool {
         let ticket = {
             let mut state = self.state();
@@ -436,7 +438,7 @@ impl PageFtl {
         clock::park(Rank::Free, Stage::Gc).await;
     }
 
-    /// `victim` is marked as bad.
+    /// Takes `victim` out of use after it was marked as bad.
     fn drop_bad(&self, state: &mut State, unit: u32, victim: u32) {
         let block = &mut state.blocks[victim as usize];
         block.phase = Phase::Bad;
@@ -447,7 +449,7 @@ impl PageFtl {
         self.count_capacity(state);
     }
 
-    /// `victim` is erased.
+    /// Frees the erased `victim`.
     fn free(&self, state: &mut State, unit: u32, victim: u32, class: Class) {
         let block = &mut state.blocks[victim as usize];
         block.phase = Phase::Free;

@@ -1,10 +1,10 @@
 use clock::TaskId;
 use std::collections::VecDeque;
 
-/// Room in the buffer for what has not landed.
+/// Space in the buffer for data that has not landed.
 #[derive(Debug)]
 pub(crate) struct Credit {
-    /// Logical blocks that have room; `None` for no end.
+    /// Logical blocks that fit; `None` for no limit.
     room: Option<u64>,
     taken: u64,
     waiters: VecDeque<TaskId>,
@@ -15,7 +15,7 @@ impl Credit {
         Self { room, taken: 0, waiters: VecDeque::new() }
     }
 
-    /// Takes room for a logical block; false when there is none.
+    /// Takes the space of one logical block; returns false when there is none.
     #[inline]
     pub(crate) fn take(&mut self) -> bool {
         let free = self.room.is_none_or(|room| self.taken < room);
@@ -23,7 +23,7 @@ impl Credit {
         free
     }
 
-    /// Room taken.
+    /// Returns the space taken.
     pub(crate) const fn taken(&self) -> u64 {
         self.taken
     }
@@ -34,7 +34,7 @@ impl Credit {
         !self.waiters.is_empty()
     }
 
-    /// Has `task` woken when there is room.
+    /// Adds `task` to those woken when there is space.
     pub(crate) fn wait(&mut self, task: TaskId) {
         self.waiters.push_back(task);
     }
@@ -44,7 +44,7 @@ impl Credit {
         self.waiters.drain(..).for_each(clock::wake);
     }
 
-    /// Gives back the room of `count` logical blocks.
+    /// Gives back the space of `count` logical blocks.
     #[inline]
     pub(crate) fn give_back(&mut self, count: u32) {
         self.taken -= u64::from(count);

@@ -3,7 +3,7 @@ use clock::{Rank, Stage, Stages, TaskId};
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A page for whose program writes wait.
+/// A page whose program writes wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Landing(Mutex<State>);
 
@@ -26,8 +26,8 @@ impl Landing {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It is over. The page was closed at `closed_at`; `stages` is what it took since then. Unless
-    /// it `is_safe` nothing will ever be on the flash.
+    /// Ends the program. The page was closed at `closed_at`; `stages` is the time spent since.
+    /// Unless it `is_safe`, the data will never be on the flash.
     pub(crate) fn land(&self, closed_at: Nanos, stages: Stages, is_safe: bool) {
         let mut state = self.state();
         state.landed = Some(Landed { closed_at, at: clock::now(), stages, is_safe });
@@ -45,9 +45,9 @@ impl Landing {
     }
 }
 
-/// Waits until all `pages` have landed. Up to the closing of the one that landed last the time is
-/// waiting for companions; from there on it is what that page's program spent. True when all are on
-/// the flash.
+/// Waits until all `pages` have landed. Time up to the closing of the last page is
+/// [`Stage::Batch`]; later time is what that page's program spent. Returns true when all are on the
+/// flash.
 pub(crate) async fn landed(pages: &[Arc<Landing>]) -> bool {
     let arrival = clock::now();
     let mut last: Option<Landed> = None;

@@ -2,7 +2,7 @@ use crate::region::Region;
 use base::limits::BLOCK_BYTES;
 use nand::{BlockId, DieId, Geometry, Ppa};
 
-/// How places on the flash are numbered.
+/// Numbers of places on the flash.
 ///
 /// Units, the planes of all dies, are numbered so that consecutive ones lie on different channels,
 /// then on different dies, then on different planes. Blocks are numbered unit by unit, pages block
@@ -22,7 +22,7 @@ pub(crate) struct Layout {
     pub(crate) slots: u32,
 }
 
-/// No slot, no block.
+/// Means no slot, or no block.
 pub(crate) const NONE: u32 = u32::MAX;
 
 impl Layout {
@@ -55,7 +55,7 @@ impl Layout {
         self.pages * self.slots
     }
 
-    /// The numbers of a unit's blocks.
+    /// Returns the numbers of a unit's blocks.
     #[inline]
     pub(crate) const fn blocks_of(&self, unit: u32) -> std::ops::Range<u32> {
         unit * self.blocks..(unit + 1) * self.blocks
@@ -85,13 +85,13 @@ impl Layout {
         slot / self.slots
     }
 
-    /// Pages that `slots` logical blocks fill, the last one perhaps in part.
+    /// Returns how many pages `slots` logical blocks fill, the last one perhaps in part.
     #[inline]
     pub(crate) const fn pages_for(&self, slots: u32) -> u32 {
         slots.div_ceil(self.slots)
     }
 
-    /// The address on the array.
+    /// Returns the address on the array.
     #[inline]
     pub(crate) const fn block_id(&self, block: u32) -> BlockId {
         let (unit, number) = (block / self.blocks, block % self.blocks);
@@ -99,7 +99,7 @@ impl Layout {
         BlockId { die: DieId(die), block: (self.first_block + number) * self.planes + plane }
     }
 
-    /// The address on the array.
+    /// Returns the address on the array.
     #[inline]
     pub(crate) const fn ppa(&self, page: u32) -> Ppa {
         Ppa { block: self.block_id(page / self.pages), page: page % self.pages }

@@ -5,27 +5,27 @@ use serde::{Deserialize, Serialize};
 /// Entries of a chunk: 64 KiB of map for 64 MiB of data.
 const CHUNK: usize = 1 << 14;
 
-/// Which slot holds each logical block, with memory only where blocks were written.
+/// The slot of each logical block, with memory only where blocks were written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Map {
     chunks: Vec<Option<Box<[u32]>>>,
 }
 
 impl Map {
-    /// A map of `blocks` logical blocks, none of which is anywhere.
+    /// Returns a map of `blocks` logical blocks without slots.
     pub(crate) fn new(blocks: u64) -> Self {
         let blocks = usize::try_from(blocks).expect("asserted to be below 2^32");
         Self { chunks: vec![None; blocks.div_ceil(CHUNK)] }
     }
 
-    /// The slot of `block`, or [`NONE`].
+    /// Returns the slot of `block`, or [`NONE`].
     #[inline]
     pub(crate) fn get(&self, block: u32) -> u32 {
         let at = block as usize;
         self.chunks[at / CHUNK].as_ref().map_or(NONE, |chunk| chunk[at % CHUNK])
     }
 
-    /// Asks the processor for what is known of `block` ahead of its use.
+    /// Prefetches the entry of `block` into the processor's cache.
     #[inline]
     pub(crate) fn prefetch(&self, block: u32) {
         let at = block as usize;
@@ -34,7 +34,7 @@ impl Map {
         }
     }
 
-    /// Puts `block` into `slot` and returns where it was.
+    /// Puts `block` into `slot` and returns its old slot.
     #[inline]
     pub(crate) fn set(&mut self, block: u32, slot: u32) -> u32 {
         let at = block as usize;
@@ -42,14 +42,14 @@ impl Map {
         std::mem::replace(&mut chunk[at % CHUNK], slot)
     }
 
-    /// Takes `block` out and returns where it was.
+    /// Removes `block` and returns its old slot.
     pub(crate) fn clear(&mut self, block: u32) -> u32 {
         let at = block as usize;
         let chunk = self.chunks[at / CHUNK].as_mut();
         chunk.map_or(NONE, |chunk| std::mem::replace(&mut chunk[at % CHUNK], NONE))
     }
 
-    /// The first block from `block` on of which something may be known; it need not exist.
+    /// Returns the first block from `block` on that may have an entry; it may be past the end.
     pub(crate) fn skip_unwritten(&self, block: u64) -> u64 {
         let chunk = CHUNK as u64;
         let from = usize::try_from(block / chunk).expect("a chunk of the map");

@@ -19,11 +19,11 @@ pub(crate) struct OpenPage {
     pub(crate) data: Segments,
     /// The checksum of each slot taken.
     pub(crate) sums: SmallVec<[u32; 8]>,
-    /// Pages that failed, parts of which are in this one.
+    /// Failed pages whose data is partly in this one.
     pub(crate) debts: Vec<Arc<Debt>>,
-    /// If writes wait for it.
+    /// Present when writes wait for it.
     pub(crate) landing: Option<Arc<Landing>>,
-    /// A task will close it at this instant.
+    /// True when a task closes it at this instant.
     pub(crate) closes: bool,
 }
 
@@ -42,8 +42,7 @@ impl OpenPage {
         }
     }
 
-    /// The content of `count` slots from `first`, or the first of them, counted from there, that is
-    /// lost.
+    /// Returns the content of `count` slots from `first`, or the index of the first lost one.
     pub(crate) fn content(&self, first: u32, count: u32) -> Result<Segments, u32> {
         for at in 0..count {
             let slot = cut(&self.data, (first + at) * BLOCK_BYTES, BLOCK_BYTES).ok_or(at)?;

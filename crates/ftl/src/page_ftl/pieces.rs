@@ -2,10 +2,10 @@ use base::Buf;
 use base::limits::BLOCK_BYTES;
 use media::Segments;
 
-/// The data of a write, handed out by logical blocks.
+/// The data of a write, split by logical blocks.
 pub(crate) struct Pieces {
     segments: Segments,
-    /// The segment that comes next, and how much of it is gone.
+    /// The current segment and the offset in it.
     at: usize,
     gone: u32,
 }

@@ -14,7 +14,7 @@ use media::Page;
 use nand::ProgramError;
 use smallvec::SmallVec;
 
-/// A closed page on its way.
+/// A closed page whose program is in flight.
 struct Program {
     page: u32,
     unit: u32,
@@ -22,13 +22,13 @@ struct Program {
     class: Class,
     content: Page,
     owed: Owed,
-    /// It is the collector's, and has what hosts wrote to a page that failed.
+    /// True for a page of the collector that has host data of a failed page.
     rescues: bool,
 }
 
 impl PageFtl {
-    /// Takes the next page of a frontier, and a block for it when it has none. `None` when there is
-    /// no such block.
+    /// Takes the next page of a frontier, with a new block if it has none. `None` when there is no
+    /// such block.
     pub(crate) fn take_page(&self, state: &mut State, unit: u32, frontier: usize) -> Option<u32> {
         if state.units[unit as usize].frontiers[frontier].left(self.layout.pages) == 0 {
             self.take_block(state, unit, frontier)?;
@@ -59,7 +59,7 @@ impl PageFtl {
         Some(())
     }
 
-    /// Ends the filling of an open page and starts its program.
+    /// Closes an open page and starts its program.
     pub(crate) fn close_page(&self, state: &mut State, unit: u32, frontier: usize) {
         let open = state.units[unit as usize].frontiers[frontier].open.take();
         let open = open.expect("only an open page is closed");
@@ -83,7 +83,7 @@ impl PageFtl {
         clock::spawn(async move { ftl.program(program).await });
     }
 
-    /// Ends the taking of slots of `page`, and says what is in them.
+    /// Ends the taking of slots of `page` and returns its spare content.
     fn seal(
         &self,
         state: &mut State,
@@ -101,14 +101,14 @@ impl PageFtl {
         block.sequences.resize((page % self.layout.pages) as usize, 0);
         block.sequences.push(*sequence);
         let mut is_whole = true;
-        // A slot that is dead by now was overwritten in a page that may be closed before this one.
+        // A dead slot's newer version may be in a page that is closed before this one.
         for (slot, number) in (page * self.layout.slots..).zip(&mut block.blocks[first..]) {
             if *number != NONE && map.get(*number) != slot {
                 (*number, is_whole) = (NONE, false);
             }
         }
-        // What a page of the collector does not name lies in a victim, which is not erased before
-        // its successor has landed.
+        // Data of a collector's page that the page does not name is still in a victim. The victim
+        // is erased only after the newer version has landed.
         if frontier == self.collector() && !is_whole {
             let last = &mut units[unit as usize].died_on_the_way;
             *last = block.superseded.max(*last);
@@ -118,7 +118,7 @@ impl PageFtl {
         Spare { sequence: *sequence, blocks: held, sums, names }
     }
 
-    /// What the next page of `unit` says of some that have landed.
+    /// Returns the names of some landed pages for the next page of `unit`.
     fn name_others(&self, state: &mut State, unit: u32) -> Vec<Name> {
         let mut names = Vec::new();
         while names.len() < self.names as usize {
@@ -169,7 +169,7 @@ impl PageFtl {
         Self::end_program(&mut state, frontier);
     }
 
-    /// A page is no longer on its way.
+    /// Counts a page that is not in flight any longer.
     fn end_program(state: &mut State, frontier: usize) {
         state.under_way -= 1;
         state.host_pages -= u64::from(frontier == HOST);
@@ -181,7 +181,7 @@ impl PageFtl {
         state.settle();
     }
 
-    /// What goes with `page` if it is the first of its block.
+    /// Returns the tag for `page` if it is the first of its block.
     pub(crate) fn tag(&self, page: u32, frontier: usize) -> Option<nand::Tag> {
         let tag = || {
             let block = self.layout.block_of_page(page);
@@ -190,7 +190,7 @@ impl PageFtl {
         page.is_multiple_of(self.layout.pages).then(tag)
     }
 
-    /// `page` is on the flash, or its program failed.
+    /// Marks `page` as done: it is on the flash, or its program failed.
     pub(crate) fn land(&self, state: &mut State, page: u32, unit: u32, frontier: usize) {
         let number = self.layout.block_of_page(page);
         state.blocks[number as usize].landed += 1;

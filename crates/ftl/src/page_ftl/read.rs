@@ -9,7 +9,7 @@ use clock::{Class, join_all};
 use media::{Error, Page, Segments};
 use smallvec::SmallVec;
 
-/// Neighbouring logical blocks that are read in one go.
+/// Neighbouring logical blocks that one read covers.
 #[derive(Clone, Copy)]
 struct Run {
     count: u32,
@@ -18,16 +18,16 @@ struct Run {
 
 #[derive(Clone, Copy)]
 enum Place {
-    /// They hold zeros.
+    /// Never written: they read as zeros.
     Nowhere,
-    /// Their first slot, which has not landed.
+    /// In memory: their first slot, which has not landed.
     Memory(u32),
-    /// Their first slot.
+    /// On flash: their first slot.
     Flash(u32),
 }
 
 impl PageFtl {
-    /// The content of `count` blocks from `first`.
+    /// Returns the content of `count` blocks from `first`.
     pub(crate) async fn read_blocks(
         &self,
         first: u32,
@@ -43,7 +43,7 @@ impl PageFtl {
         self.read_in_turn(first, count, class).await
     }
 
-    /// Where to part the blocks so that each part lies on one page of flash: the first block of
+    /// Splits the blocks into parts that each lie on one flash page. Returns the first block of
     /// each part.
     fn parts(&self, first: u32, count: u32) -> SmallVec<[u32; 16]> {
         let state = self.state();
@@ -119,8 +119,8 @@ impl PageFtl {
         Ok(data)
     }
 
-    /// Reads `count` slots of one page of a block that is pinned, and unpins it. Fails with the
-    /// first of them that is not what was written.
+    /// Reads `count` slots of one page of a pinned block, and unpins it. Fails with the first of
+    /// them that differs from what was written.
     #[inline]
     async fn read_flash(
         &self,
@@ -133,7 +133,7 @@ impl PageFtl {
         let ppa = self.layout.ppa(self.layout.page_of_slot(slot));
         let within = slot % self.layout.slots;
         let ask = |page: &Page| {
-            // Most pages have a segment for each slot; it is wanted when the data have moved.
+            // Most pages have a segment for each slot. Prefetch it for use after the transfer.
             page.prefetch_segments(within as usize);
             bytes
         };
@@ -157,7 +157,7 @@ impl PageFtl {
         Ok(())
     }
 
-    /// As many of `count` blocks from `first` as are read in one go.
+    /// Returns the longest run of at most `count` blocks from `first` that one read covers.
     #[inline]
     fn run(&self, state: &State, first: u32, count: u32) -> Run {
         let slot = state.map.get(first);
@@ -183,14 +183,13 @@ impl PageFtl {
         has_been && (state.stranded.is_empty() || !state.stranded.contains_key(&page))
     }
 
-    /// The slot of a logical block that is on flash.
+    /// Returns the slot of a logical block that is on flash.
     pub(crate) fn landed_slot(&self, state: &State, number: u32) -> Option<u32> {
         let slot = state.map.get(number);
         (slot != NONE && self.has_landed(state, slot)).then_some(slot)
     }
 
-    /// The content of `count` slots of a page that has not landed, or the first of them that is
-    /// lost.
+    /// Returns the content of `count` slots of a page that has not landed, or the first lost one.
     fn in_memory(&self, state: &State, slot: u32, count: u32) -> Result<Segments, u32> {
         let page = self.layout.page_of_slot(slot);
         let unit = self.layout.unit_of(self.layout.block_of_page(page));

@@ -1,13 +1,13 @@
 use serde::{Deserialize, Serialize};
 
-/// What it took to open a page-mapped layer from its flash.
+/// Counters of the opening of a page-mapped layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageFtlRecovery {
-    /// Pages read to find out.
+    /// Pages read.
     pub pages_read: u64,
     /// Logical blocks that are known to be lost: their page can no longer be read.
     pub lost_blocks: u64,
-    /// Pages that cannot be read and of which nothing says what they held. A loss of power leaves
-    /// such a page at the end of what was written, which does not count.
+    /// Unreadable pages of unknown content. Does not count the page at the end of the written ones
+    /// that a loss of power leaves unreadable.
     pub lost_pages: u64,
 }

@@ -1,5 +1,5 @@
-//! What a page held whose program failed goes to another one, and the block of flash that failed is
-//! given up.
+//! Moves the data of a page whose program failed to another page, and gives up the failed block of
+//! flash.
 
 use crate::page_ftl::block::Phase;
 use crate::page_ftl::landing::Landing;
@@ -15,40 +15,40 @@ use media::Page;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is to be done when all of a page is on the flash.
+/// The actions to take when all data of a page is on the flash.
 #[derive(Debug, Default)]
 pub(crate) struct Owed {
     /// Room in the buffer to give back.
     pub(crate) host_slots: u32,
-    /// 0 while hosts wrote none of it.
+    /// 0 if hosts wrote none of it.
     pub(crate) ticket: u64,
     pub(crate) landing: Option<Arc<Landing>>,
-    /// Pages that failed, parts of which are in this one.
+    /// Failed pages whose data is partly in this one.
     pub(crate) debts: Vec<Arc<Debt>>,
-    /// The unit whose collector waits for it, if it failed there.
+    /// The unit of the failed page, if its collector waits for the page.
     pub(crate) waits: Option<u32>,
 }
 
 impl Owed {
-    /// True when hosts count on it.
+    /// True when it has host data.
     pub(crate) fn is_to_hosts(&self) -> bool {
         self.host_slots > 0 || self.debts.iter().any(|debt| debt.is_to_hosts())
     }
 }
 
-/// A page that failed.
+/// The obligations of a failed page.
 #[derive(Debug)]
 pub(crate) struct Debt(Mutex<Left>);
 
 #[derive(Debug)]
 struct Left {
-    /// Pages that hold parts of it and have not landed.
+    /// Pages that hold parts of it and have not landed, plus one until the first [`Self::pay`].
     pages: u32,
     owed: Option<Owed>,
 }
 
 impl Debt {
-    /// One page is counted until [`Self::pay`] is called once.
+    /// Counts one page until [`Self::pay`] is called once.
     fn new(owed: Owed) -> Self {
         Self(Mutex::new(Left { pages: 1, owed: Some(owed) }))
     }
@@ -57,27 +57,27 @@ impl Debt {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pages += 1;
     }
 
-    /// One of its pages has landed. What is owed, if that was the last.
+    /// Counts a landed page. Returns what is owed after the last one.
     fn pay(&self) -> Option<Owed> {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left.pages -= 1;
         if left.pages == 0 { left.owed.take() } else { None }
     }
 
-    /// True when hosts count on it.
+    /// True when it has host data.
     pub(crate) fn is_to_hosts(&self) -> bool {
         let left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left.owed.as_ref().is_some_and(Owed::is_to_hosts)
     }
 
-    /// What is owed, which will never be paid.
+    /// Returns what is owed, which will never be paid.
     fn default_on(&self) -> Option<Owed> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).owed.take()
     }
 }
 
 impl PageFtl {
-    /// All of a page is on the flash that was closed at `closed_at`.
+    /// Finishes a page, closed at `closed_at`, whose data is all on the flash.
     pub(crate) fn finish(state: &mut State, owed: Owed, closed_at: Nanos) {
         if owed.host_slots > 0 {
             state.credit.give_back(owed.host_slots);
@@ -96,7 +96,7 @@ impl PageFtl {
         }
     }
 
-    /// The program of `page`, closed at `closed_at`, failed: what lives in it joins other pages.
+    /// Moves live data of `page`, closed at `closed_at`, to other pages after its program failed.
     pub(crate) fn rescue(
         &self,
         state: &mut State,
@@ -118,7 +118,7 @@ impl PageFtl {
         Self::default_on(state, &debt, closed_at);
     }
 
-    /// What `debt` owes will never be paid, nor what waits for that.
+    /// Gives up what `debt` owes, and all that waits for it.
     fn default_on(state: &mut State, debt: &Debt, closed_at: Nanos) {
         let Some(owed) = debt.default_on() else { return };
         state.credit.give_back(owed.host_slots);
@@ -148,8 +148,8 @@ impl PageFtl {
         }
     }
 
-    /// Puts what lives in a page that failed into other pages, and closes these. `None` when there
-    /// are none.
+    /// Moves live data of a failed page to other pages and closes these. `None` when there are
+    /// none.
     fn move_stranded(
         &self,
         state: &mut State,
@@ -190,8 +190,8 @@ impl PageFtl {
         is_moved
     }
 
-    /// Where a slot of a page that failed may go: to where hosts write, else to any page that there
-    /// is, nearest to `home`, even if the collector counts on it.
+    /// Returns the place for a slot of a failed page: the hosts' frontier, otherwise any open page
+    /// nearest to `home`, even one that the collector counts on.
     fn rescue_place(&self, state: &State, home: u32) -> Option<(u32, usize)> {
         if let Some(unit) = self.host_unit(state) {
             return Some((unit, HOST));
@@ -242,7 +242,7 @@ impl PageFtl {
         self.start_cleaning(state, unit);
     }
 
-    /// Takes note if all pages of `block` that are taken have landed. True if so.
+    /// Checks whether all taken pages of `block` have landed, and notes it if so.
     pub(crate) fn complete(&self, state: &mut State, number: u32) -> bool {
         let block = &mut state.blocks[number as usize];
         if block.landed < block.end {
@@ -253,7 +253,7 @@ impl PageFtl {
         true
     }
 
-    /// Counts for how many logical blocks there is room: see [`Self::blocks_max`].
+    /// Computes for how many logical blocks there is room: see [`Self::blocks_max`].
     pub(crate) fn count_capacity(&self, state: &mut State) {
         let live_max = u64::from((self.layout.pages - 1) * self.layout.slots);
         let of_unit = |unit| {

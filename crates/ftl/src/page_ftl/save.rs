@@ -5,9 +5,8 @@ use crate::saved::Saved;
 use clock::{Rank, Stage};
 
 impl PageFtl {
-    /// Closes what hosts have open and waits until every page of theirs has landed, or cannot:
-    /// called when power is lost, with the array on its capacitors. Nothing may be written from
-    /// here on.
+    /// Closes the hosts' pages and waits until each has landed or cannot. Called at a loss of
+    /// power, with the array on its capacitors. The caller starts no more writes.
     pub async fn save_open_pages(&self) -> Saved {
         let pages = {
             let mut state = self.state();
@@ -23,7 +22,7 @@ impl PageFtl {
         Saved { saved_pages: pages.saturating_sub(lost_pages), lost_pages }
     }
 
-    /// True when pages of hosts are on their way: then the current task is woken when they are not.
+    /// True when pages of hosts are in flight; the last one wakes the current task.
     fn is_saving(&self) -> bool {
         let mut state = self.state();
         if state.host_pages > 0 {

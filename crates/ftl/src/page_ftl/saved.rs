@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// All that is known of a page-mapped layer while nothing is under way, in a saved state.
+/// The saved state of an idle page-mapped layer.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedPageFtl {
     map: Map,
@@ -33,7 +33,7 @@ pub struct SavedPageFtl {
 #[derive(Debug, Serialize, Deserialize)]
 struct SavedUnit {
     free: Vec<u32>,
-    /// Block and pages taken of each frontier, and the class of what is on its way there.
+    /// The block, the taken pages and the class of in-flight programs of each frontier.
     frontiers: [(u32, u32, Class); 2],
     barren: bool,
     died_on_the_way: u64,
@@ -76,8 +76,8 @@ impl SavedUnit {
 }
 
 impl PageFtl {
-    /// For a saved state. `None` while something is under way, or when what was written has no
-    /// place left on the flash.
+    /// Saves the state. `None` while an operation is in progress, or when written data has no place
+    /// on the flash.
     pub fn save_state(&self) -> Option<SavedPageFtl> {
         let state = self.state();
         if !state.is_quiet() {
@@ -100,7 +100,7 @@ impl PageFtl {
         })
     }
 
-    /// The layer that was saved, on a region of an array with the cells that were saved with it.
+    /// Restores the saved layer on a region of an array with the cells saved with it.
     pub fn restore_state(
         nand: Arc<Nand>,
         region: Region,
@@ -131,7 +131,7 @@ impl PageFtl {
 }
 
 impl State {
-    /// True when nothing waits or is under way.
+    /// True when no task waits and no operation is in progress.
     fn is_quiet(&self) -> bool {
         let is_idle = |unit: &Unit| {
             let is_empty = |at: usize| {

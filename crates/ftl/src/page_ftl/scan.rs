@@ -18,14 +18,14 @@ const CLASS: Class = Class::HostRead;
 /// A block that holds pages.
 pub(crate) struct Found {
     pub(crate) block: u32,
-    /// `None` when it could not be read.
+    /// `None` when it is unreadable.
     pub(crate) tag: Option<BlockTag>,
-    /// In order; `None` where the spare bytes could not be read.
+    /// In order; `None` where the spare bytes are unreadable.
     pub(crate) pages: Vec<Option<Spare>>,
 }
 
-/// Orders the blocks that may hold one page, a victim and those that it was copied to: a collector
-/// fills one block after the other, and its victims are full before.
+/// Orders the blocks that may hold one page: a victim and the targets of its copies. A collector
+/// fills one block after another, and its victims were full before.
 pub(crate) type Age = (usize, u64);
 
 impl Found {
@@ -35,7 +35,7 @@ impl Found {
 }
 
 impl PageFtl {
-    /// Reads the spare bytes of every page, units side by side, and takes up what they say.
+    /// Reads the spare bytes of every page, units side by side, and enters them into the tables.
     pub(crate) async fn scan(&self) {
         let units = (0..self.layout.units).map(|unit| {
             let ftl = self.me();
@@ -57,7 +57,7 @@ impl PageFtl {
             }));
         }
         for (page, name) in &lost {
-            // A copy of it that can be read is as good.
+            // A readable copy of the page is as good.
             pages.push((name.sequence, false, Age::default(), *page, &name.blocks));
         }
         pages.sort_by_key(|(sequence, is_readable, age, ..)| (*sequence, *is_readable, *age));
@@ -72,9 +72,9 @@ impl PageFtl {
         self.note_found(&mut state, &found, &lost);
     }
 
-    /// The pages that cannot be read, with what others say of them.
+    /// Returns the unreadable pages, with what other pages say of them.
     fn find_lost<'f>(&self, state: &State, found: &'f [Found]) -> BTreeMap<u32, &'f Name> {
-        // Of a block whose erase was cut off no page can be read, and nothing is missed.
+        // A block whose erase was cut off has only unreadable pages, and none of them is missed.
         let by_block: BTreeMap<u32, &Found> = found
             .iter()
             .filter(|found| !self.is_half_erased(found))
@@ -163,7 +163,7 @@ impl PageFtl {
         all
     }
 
-    /// Takes a block out of the free ones. One that is not full goes on being filled.
+    /// Takes a block out of the free ones. Writes continue in one that is not full.
     fn adopt(&self, state: &mut State, found: &Found, lost: &BTreeMap<u32, &Name>) {
         let unit = self.layout.unit_of(found.block);
         let of = &mut state.units[unit as usize];
@@ -185,8 +185,8 @@ impl PageFtl {
         block.landed = pages;
         let kind = found.tag.map_or(0, |tag| tag.frontier).min(self.collector());
         let frontier = &mut of.frontiers[kind];
-        let goes_on = found.tag.is_some() && pages < self.layout.pages;
-        if goes_on && frontier.block == NONE {
+        let continues = found.tag.is_some() && pages < self.layout.pages;
+        if continues && frontier.block == NONE {
             block.phase = Phase::Open;
             (frontier.block, frontier.taken) = (found.block, pages);
         } else {
@@ -197,7 +197,7 @@ impl PageFtl {
         }
     }
 
-    /// A newer place of a logical block.
+    /// Points a logical block to its newer place.
     fn point(&self, state: &mut State, number: u32, slot: u32) {
         if u64::from(number) >= self.config.blocks {
             return;

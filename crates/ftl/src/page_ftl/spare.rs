@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 /// Bytes before the numbers.
 const HEAD: usize = 12;
 
-/// What the spare bytes of a page say: which logical blocks it holds, and when.
+/// The spare bytes of a page: its logical blocks, and when it was closed.
 ///
 /// On flash, little endian:
 ///
@@ -30,7 +30,7 @@ pub(crate) struct Spare {
     pub(crate) names: Vec<Name>,
 }
 
-/// What a page of the same plane says of itself, so that it is known what is lost with it.
+/// What a page records about another page of its plane, so that the loss of that one is known.
 ///
 /// On flash, little endian: 4 bytes for the page, all ones for none; 4 for how often its block had
 /// been erased; 8 for its sequence number; 4 for each slot: its logical block, as in the page
@@ -43,7 +43,7 @@ pub(crate) struct Name {
     pub(crate) blocks: SmallVec<[u32; 8]>,
 }
 
-/// Spare bytes of a page with so many slots that names so many others.
+/// Returns the spare bytes of a page with `slots` slots that names `names` others.
 pub(crate) const fn spare_bytes(slots: u32, names: u32) -> usize {
     HEAD + 8 * slots as usize + name_bytes(slots) * names as usize
 }
@@ -52,13 +52,13 @@ const fn name_bytes(slots: u32) -> usize {
     16 + 4 * slots as usize
 }
 
-/// The checksum of what is lost, in place of which a page has `data`.
+/// Returns the checksum that marks lost data, in place of which a page has `data`.
 pub(crate) fn lost_sum(data: &[Buf]) -> u32 {
     !block_sum(data)
 }
 
 impl Spare {
-    /// With `names` names in all, of which some may be none.
+    /// Encodes with room for `names` names.
     pub(crate) fn encode(&self, names: u32) -> SmallVec<[u8; 320]> {
         let mut bytes = SmallVec::from_slice(&[0; HEAD]);
         bytes[4..].copy_from_slice(&self.sequence.to_le_bytes());
@@ -81,7 +81,7 @@ impl Spare {
         bytes
     }
 
-    /// `None` for bytes that are not those of a page with `slots`.
+    /// Decodes. `None` for bytes that are not those of a page with `slots` slots.
     pub(crate) fn decode(bytes: &[u8], slots: u32) -> Option<Self> {
         let rest = checked(bytes, slots)?;
         let (sequence, rest) = rest.split_first_chunk::<8>()?;
@@ -103,7 +103,7 @@ impl Spare {
     }
 }
 
-/// What is behind the CRC of spare bytes, if that is right.
+/// Returns the bytes after the CRC of spare bytes, if that is right.
 #[inline]
 fn checked(bytes: &[u8], slots: u32) -> Option<&[u8]> {
     let names = bytes.len().checked_sub(spare_bytes(slots, 0))?;
@@ -112,8 +112,8 @@ fn checked(bytes: &[u8], slots: u32) -> Option<&[u8]> {
     (is_right && names.is_multiple_of(name_bytes(slots))).then_some(rest)
 }
 
-/// The content of `count` slots of `page` from `first`, or the first slot whose content is not what
-/// was written.
+/// Returns the content of `count` slots of `page` from `first`, or the first slot whose content
+/// differs from what was written.
 #[inline]
 pub(crate) fn verified(page: &Page, first: u32, count: u32, slots: u32) -> Result<Segments, u32> {
     let data = page.segments_at(first * BLOCK_BYTES, count * BLOCK_BYTES);

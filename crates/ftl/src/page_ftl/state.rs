@@ -13,15 +13,15 @@ use nand::Cells;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// All that changes.
+/// The mutable state of the layer.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) map: Map,
     pub(crate) blocks: Vec<Block>,
     pub(crate) units: Vec<Unit>,
-    /// Where hosts write.
+    /// The unit that hosts write to.
     pub(crate) host: u32,
-    /// Counts pages as they are closed.
+    /// The number of pages closed so far.
     pub(crate) sequence: u64,
     pub(crate) tickets: Tickets,
     pub(crate) credit: Credit,
@@ -30,33 +30,33 @@ pub(crate) struct State {
     /// Dead slots that make a block worth cleaning ahead of need.
     pub(crate) worth: u32,
     pub(crate) rng: Rng,
-    /// Kept for its memory.
+    /// Reused to save allocations.
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) counts: PageFtlCounts,
     /// Logical blocks that hold something.
     pub(crate) live: u64,
     /// Logical blocks for which the good blocks of flash have room.
     pub(crate) capacity: u64,
-    /// What failed to be programmed and has no other place yet.
+    /// Pages whose program failed and whose data has no other place yet.
     pub(crate) stranded: BTreeMap<u32, Page>,
-    /// By page on its way: pages that failed, of which it holds newer versions.
+    /// By in-flight page: failed pages of which it holds newer versions.
     pub(crate) heirs: BTreeMap<u32, Vec<Arc<Debt>>>,
-    /// No page is left for something that failed to be programmed.
+    /// True when no page is left for data of a failed program.
     pub(crate) exhausted: bool,
-    /// Pages on their way to the flash.
+    /// Number of pages in flight.
     pub(crate) under_way: u32,
     /// Of them those of hosts, how many were lost with the power, and the task that waits for all.
     pub(crate) host_pages: u64,
     pub(crate) lost_host_pages: u64,
-    /// Pages of the collector on their way that have what hosts wrote to pages that failed: there
-    /// is no power for these.
+    /// In-flight pages of the collector with host data of failed pages. There is no power for
+    /// these.
     pub(crate) rescuing_pages: u64,
     pub(crate) saver: Option<TaskId>,
     pub(crate) recovery: PageFtlRecovery,
 }
 
 impl State {
-    /// A state in which every good block is free.
+    /// Returns a state in which every good block is free.
     pub(crate) fn new(
         layout: Layout,
         cells: &Cells,
@@ -105,7 +105,7 @@ impl State {
         }
     }
 
-    /// True when `more` logical blocks than now would leave cleaning no room.
+    /// True when `more` additional logical blocks would leave cleaning no room.
     pub(crate) const fn is_full(&self, more: u64) -> bool {
         self.exhausted || self.live + more > self.capacity
     }
@@ -117,7 +117,7 @@ impl State {
         }
     }
 
-    /// True when nothing is on its way to the flash, and nothing is cleaned.
+    /// True when no page is in flight and no unit cleans.
     pub(crate) fn is_still(&self) -> bool {
         self.under_way == 0 && !self.units.iter().any(|unit| unit.cleaning)
     }
@@ -128,8 +128,8 @@ impl State {
     }
 }
 
-/// Half of what is dead in an average block when all is full, and at least a page: cleaning ahead
-/// of need takes victims that are nearly as good as those it would find in need.
+/// Returns half of the dead slots in an average block of a full layer, and at least a page.
+/// Cleaning ahead of need then takes victims nearly as good as those it would find in need.
 fn worth(layout: Layout, blocks: u64, slots: u64) -> u32 {
     let spare = slots.saturating_sub(blocks) * u64::from(layout.block_slots());
     let half = spare / (2 * slots).max(1);

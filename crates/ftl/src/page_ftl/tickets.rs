@@ -1,31 +1,31 @@
 use clock::TaskId;
 use std::collections::VecDeque;
 
-/// Numbers, from 1, for the pages that hold what hosts wrote, and which of them have landed.
+/// Numbers, from 1, of the pages with host data, and which of them have landed.
 #[derive(Debug, Default)]
 pub(crate) struct Tickets {
     issued: u64,
-    /// All up to this one have landed.
+    /// All tickets up to this one have landed.
     landed: u64,
-    /// Whether those after it have.
+    /// Whether each later ticket has landed.
     rest: VecDeque<bool>,
     waiters: Vec<(u64, TaskId)>,
 }
 
 impl Tickets {
-    /// Those of which `issued` were issued and have landed.
+    /// Returns tickets of which `issued` were issued and have landed.
     pub(crate) fn restored(issued: u64) -> Self {
         Self { issued, landed: issued, ..Self::default() }
     }
 
-    /// The ticket of a page that hosts begin to fill.
+    /// Issues the ticket of a page that hosts begin to fill.
     pub(crate) fn issue(&mut self) -> u64 {
         self.issued += 1;
         self.rest.push_back(false);
         self.issued
     }
 
-    /// The last one issued.
+    /// Returns the last one issued.
     pub(crate) const fn last(&self) -> u64 {
         self.issued
     }
@@ -36,7 +36,7 @@ impl Tickets {
         self.landed >= ticket
     }
 
-    /// Has `task` woken when [`Self::have_landed`] becomes true.
+    /// Registers `task` to be woken when [`Self::have_landed`] becomes true.
     pub(crate) fn wake_when_landed(&mut self, ticket: u64, task: TaskId) {
         self.waiters.push((ticket, task));
     }
@@ -46,7 +46,7 @@ impl Tickets {
         self.waiters.drain(..).for_each(|(_, task)| clock::wake(task));
     }
 
-    /// The page of `ticket` has landed.
+    /// Marks the page of `ticket` as landed.
     pub(crate) fn land(&mut self, ticket: u64) {
         let at = usize::try_from(ticket - self.landed - 1).expect("few pages are under way");
         self.rest[at] = true;

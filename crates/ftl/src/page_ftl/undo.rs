@@ -9,10 +9,10 @@ use crate::page_ftl::{Frontier, PageFtl};
 use std::collections::BTreeMap;
 
 impl PageFtl {
-    /// Takes back what the collector was moving in units without a free block. A loss of power
-    /// spoils the page that is being written, so that the block of the copies may have no room for
-    /// the rest. It was the last free one, so it was opened for the present victim, which has all
-    /// of it still.
+    /// Undoes an unfinished copy by the collector in units without a free block. A loss of power
+    /// spoils the page that is being written, so the block of the copies may lack room for the
+    /// rest. That block was the last free one, so it was opened for the present victim, which still
+    /// has all the data.
     pub(crate) fn undo_cut_off(&self, state: &mut State, found: &[Found]) {
         if self.config.frontier == Frontier::Shared {
             return;
@@ -28,8 +28,8 @@ impl PageFtl {
         }
     }
 
-    /// Lets what lives in the block of `copies` live in `others` again, if all of it is there. True
-    /// if so.
+    /// Makes live data of the block of `copies` live in `others` again, if all of it is there.
+    /// Returns true if so.
     fn undo<'f>(
         &self,
         state: &mut State,
@@ -75,7 +75,8 @@ impl PageFtl {
         true
     }
 
-    /// Logical block, slot, sequence number and checksum of all that a block holds, dead or alive.
+    /// Returns logical block, slot, sequence number and checksum of all slots of a block, dead or
+    /// alive.
     fn slots_of<'f>(&self, found: &'f Found) -> impl Iterator<Item = (u32, u32, u64, u32)> + 'f {
         let (first, slots) = (found.block * self.layout.pages, self.layout.slots);
         let pages = (first..).zip(&found.pages);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// The frontier that hosts write to.
 pub(crate) const HOST: usize = 0;
 
-/// Where something of a unit is written: a block that is being filled.
+/// A block that a host or the collector fills.
 #[derive(Debug)]
 pub(crate) struct Frontier {
     /// [`NONE`] before the first.
@@ -17,7 +17,7 @@ pub(crate) struct Frontier {
     pub(crate) open: Option<OpenPage>,
     /// Closed pages that have not landed, in the order of closing.
     pub(crate) unlanded: VecDeque<(u32, Page)>,
-    /// Of the pages on their way: all are of one, which keeps their order.
+    /// The class of the in-flight programs: one class, which keeps their order.
     pub(crate) class: Class,
     /// The collector, waiting for a page to land.
     pub(crate) waiter: Option<(u32, TaskId)>,
@@ -28,32 +28,32 @@ pub(crate) struct Frontier {
 pub(crate) struct Unit {
     pub(crate) free: Vec<u32>,
     pub(crate) frontiers: [Frontier; 2],
-    /// A task cleans in it.
+    /// True while a task cleans in it.
     pub(crate) cleaning: bool,
     /// Nothing was worth cleaning at the last look.
     pub(crate) barren: bool,
-    /// Whether cleaning is so urgent that it goes before hosts.
+    /// The vote to put cleaning before hosts, when it is urgent.
     pub(crate) promotion: Promotion,
-    /// How many keep hosts from writing here.
+    /// Number of causes that block host writes here.
     pub(crate) blocked: u32,
-    /// The last ticket of a page that holds a newer version of what died on its way, in a page of
-    /// the collector that does not name it.
+    /// The last ticket of a newer version of in-flight data that died, where the collector's page
+    /// does not name the data.
     pub(crate) died_on_the_way: u64,
-    /// Slots for which the collector counts on room.
+    /// Slots of free space that the collector has reserved.
     pub(crate) claimed: u32,
-    /// What the collector waits in.
+    /// The class in which the collector waits.
     pub(crate) class: Class,
     /// Victims since wear was last evened out.
     pub(crate) since_wear: u32,
-    /// Pages that failed and have not landed elsewhere.
+    /// Failed pages that have not landed elsewhere.
     pub(crate) rescues: u32,
     /// The collector, waiting until there are none.
     pub(crate) rescue_waiter: Option<TaskId>,
-    /// Pages that have landed and that no other page names, as far as is known.
+    /// Landed pages that, as far as known, no other page names.
     pub(crate) unnamed: VecDeque<u32>,
 }
 
-/// Pages of a unit that wait to be named: more than are ever on their way together.
+/// The most pages of a unit that wait to be named: more than are ever in flight together.
 const UNNAMED_MAX: usize = 64;
 
 impl Frontier {
@@ -74,7 +74,7 @@ impl Frontier {
             || self.unlanded.iter().any(|(unlanded, _)| *unlanded == page)
     }
 
-    /// Pages of its block that are not taken.
+    /// Returns the pages of its block that are not taken.
     #[inline]
     pub(crate) const fn left(&self, pages_per_block: u32) -> u32 {
         if self.block == NONE { 0 } else { pages_per_block - self.taken }
@@ -100,7 +100,7 @@ impl Unit {
         }
     }
 
-    /// `page` has landed.
+    /// Adds the landed `page` to those that wait to be named.
     pub(crate) fn note_unnamed(&mut self, page: u32) {
         if self.unnamed.len() == UNNAMED_MAX {
             self.unnamed.pop_front();
@@ -108,7 +108,7 @@ impl Unit {
         self.unnamed.push_back(page);
     }
 
-    /// A page that had failed has landed elsewhere.
+    /// Counts a failed page that has landed elsewhere.
     pub(crate) fn end_rescue(&mut self) {
         self.rescues -= 1;
         if self.rescues == 0
@@ -118,7 +118,7 @@ impl Unit {
         }
     }
 
-    /// Pages that `frontier` can take without any being erased.
+    /// Returns how many pages `frontier` can take without an erase.
     #[inline]
     pub(crate) fn room(&self, frontier: usize, pages_per_block: u32) -> u32 {
         let free = u32::try_from(self.free.len()).expect("blocks are counted in 32 bits");

@@ -1,13 +1,13 @@
 use crate::page_ftl::PageFtl;
 use crate::page_ftl::block::Phase;
 
-/// Blocks cleaned for space between two that are moved to even out wear: what this adds to the
-/// flash's work stays below an eighth of its erases.
+/// Blocks cleaned for space between two that wear levelling moves. This keeps the added work below
+/// an eighth of the flash's erases.
 const VICTIMS_BETWEEN: u32 = 8;
 
 impl PageFtl {
-    /// The least worn full block of a unit, if its blocks differ by more than the profile allows:
-    /// what has lain there for long moves, so that the block takes its share of erases.
+    /// Returns the least worn full block of a unit, if its blocks differ by more than the profile
+    /// allows. Moving its long-lived data lets the block take its share of erases.
     pub(crate) fn choose_cold(&self, unit: u32) -> Option<u32> {
         let state = self.state();
         let gap = self.config.wear_gap;

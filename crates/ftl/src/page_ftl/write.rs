@@ -13,12 +13,12 @@ use media::{Error, Segments};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// A write on its way to open pages.
+/// A write whose data joins open pages.
 struct Write {
     next: u32,
     end: u32,
     pieces: Pieces,
-    /// Pages for whose landing it waits.
+    /// Pages whose landing it waits for.
     pages: SmallVec<[Arc<Landing>; 2]>,
 }
 
@@ -37,8 +37,8 @@ impl PageFtl {
         if landed(&write.pages).await { Ok(()) } else { Err(Error::ReadOnly) }
     }
 
-    /// Puts as much of a write into pages as there is room for. Returns what is to be waited for
-    /// before the rest, and fails when nothing will bring more room.
+    /// Puts as much of a write into pages as there is room for. Returns the stage to wait in before
+    /// the rest. Fails when no operation will free more room.
     fn join(&self, write: &mut Write) -> Result<Option<Stage>, Error> {
         let mut state = self.state();
         while write.next < write.end {
@@ -98,8 +98,8 @@ impl PageFtl {
         write.next += 1;
     }
 
-    /// Gives the next slot of the open page, whose data was added to it, to a logical block, and
-    /// closes the page when it is full.
+    /// Gives the next slot of the open page, whose data was added, to a logical block. Closes the
+    /// page when it is full.
     #[inline]
     pub(crate) fn place(&self, state: &mut State, unit: u32, frontier: usize, number: u32) {
         let open = state.units[unit as usize].frontiers[frontier].open.as_mut();
@@ -134,8 +134,8 @@ impl PageFtl {
         }
     }
 
-    /// The unit whose open page hosts write to: the present one until its page is full, then the
-    /// next that has room.
+    /// Returns the unit whose open page hosts write to: the present one until its page is full,
+    /// then the next that has room.
     #[inline]
     pub(crate) fn host_unit(&self, state: &State) -> Option<u32> {
         let open = &state.units[state.host as usize].frontiers[HOST].open;
@@ -147,7 +147,7 @@ impl PageFtl {
         after.into_iter().find(|unit| self.takes_host_page(state, *unit))
     }
 
-    /// True when hosts may write to a page of `unit`, so that the collector still has room.
+    /// True when hosts may write to a page of `unit` and the collector still has room.
     #[inline]
     fn takes_host_page(&self, state: &State, unit: u32) -> bool {
         let unit = &state.units[unit as usize];
@@ -167,8 +167,8 @@ impl PageFtl {
         }
     }
 
-    /// The open page of a frontier: its next one, in a block of its own if need be, when it has
-    /// none. `None` when there is no such block.
+    /// Returns the open page of a frontier. Opens its next page if none is open, in a new block if
+    /// need be. `None` when there is no such block.
     #[inline]
     pub(crate) fn open_page<'s>(
         &self,

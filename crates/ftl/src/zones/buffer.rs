@@ -5,17 +5,17 @@ use std::collections::{BTreeSet, VecDeque};
 /// The protected memory in which writes gather until their page has landed, and the tasks that
 /// wait for room there.
 ///
-/// Writes enter in the order in which they came. One that waits goes on when there is room, or when
-/// no page is under way: then room comes only from what it adds itself.
+/// Writes enter in order of arrival. The first in the queue enters when there is room, or when no
+/// page is in flight: then only the write itself can bring room.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     bytes_max: u64,
     bytes: u64,
-    /// Pages that have been closed and have not landed.
+    /// Pages that are closed and have not landed.
     under_way: BTreeSet<Ticket>,
     closed: u64,
     queue: VecDeque<(TaskId, u64)>,
-    /// The front of the queue has been woken and is about to leave it.
+    /// True when the first task of the queue is woken and about to leave it.
     is_woken: bool,
     /// The tasks that wait for all pages before this one.
     flushes: Vec<(Ticket, TaskId)>,
@@ -38,29 +38,31 @@ impl Buffer {
         }
     }
 
-    /// Bytes that are there, and pages that were ever closed. `None` while something is under way.
+    /// Returns the bytes in the buffer and the number of pages ever closed. `None` while a page is
+    /// in flight.
     pub(crate) fn save(&self) -> Option<(u64, u64)> {
         let is_quiet = self.under_way.is_empty() && self.queue.is_empty();
         is_quiet.then_some((self.bytes, self.closed))
     }
 
-    /// Takes what [`Self::save`] returned.
+    /// Restores what [`Self::save`] returned.
     pub(crate) const fn restore(&mut self, (bytes, closed): (u64, u64)) {
         (self.bytes, self.closed) = (bytes, closed);
     }
 
-    /// True when `bytes` may be added now. Else the current task is in the queue, and parks.
+    /// Returns true when `bytes` may be added now. Otherwise queues the current task, which then
+    /// parks.
     pub(crate) fn enter(&mut self, bytes: u64) -> bool {
-        let goes_on = self.queue.is_empty() && self.has_room(bytes);
-        if !goes_on {
+        let enters = self.queue.is_empty() && self.has_room(bytes);
+        if !enters {
             self.queue.push_back((clock::current(), bytes));
         }
-        goes_on
+        enters
     }
 
-    /// The task at the front of the queue was woken and goes on.
+    /// Removes the woken task from the front of the queue.
     pub(crate) fn leave_queue(&mut self) {
-        assert!(self.is_woken, "whoever waits for room is woken when it is there");
+        assert!(self.is_woken, "a task leaves the queue only after it was woken");
         self.is_woken = false;
         self.queue.pop_front();
     }
@@ -81,7 +83,7 @@ impl Buffer {
         ticket
     }
 
-    /// `bytes` have left: those of the page of `ticket`, or of one that was never closed.
+    /// Removes `bytes` of the page of `ticket`, or of a page that was never closed.
     pub(crate) fn remove(&mut self, bytes: u64, ticket: Option<Ticket>) {
         self.bytes -= bytes;
         let Some(ticket) = ticket else { return };
@@ -96,7 +98,7 @@ impl Buffer {
         });
     }
 
-    /// Lets the first of the queue go on if it may.
+    /// Wakes the first task of the queue if it may enter.
     pub(crate) fn wake_next(&mut self) {
         let Some((task, bytes)) = self.queue.front() else { return };
         if !self.is_woken && self.has_room(*bytes) {
@@ -105,8 +107,8 @@ impl Buffer {
         }
     }
 
-    /// True when no page is under way. Else the current task is woken when those that are now have
-    /// landed, and parks.
+    /// Returns true when no page is in flight. Otherwise registers the current task, which parks
+    /// until the present ones have landed.
     pub(crate) fn is_flushed(&mut self) -> bool {
         let is_flushed = self.under_way.is_empty();
         if !is_flushed {

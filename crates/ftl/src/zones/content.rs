@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a zone holds from when it was empty until it is again.
+/// The content of a zone from its first write or opening to its next reset.
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) zone: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Content {
     pages: Mutex<Pages>,
 }
 
-/// The pages of a content. Those that are neither open nor in `unlanded` lie in the extent.
+/// The pages of a content. Those that are neither open nor in `unlanded` are in the extent.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     /// Taken when the first page is closed.
@@ -25,11 +25,11 @@ pub(crate) struct Pages {
     open_data: Segments,
     open_bytes: u32,
     pub(crate) unlanded: BTreeMap<u32, Unlanded>,
-    /// Pages of the extent that are known to be lost.
+    /// Pages of the extent known to be lost.
     lost: BTreeSet<u32>,
-    /// Appends to the extent that are under way.
+    /// Number of appends to the extent in flight.
     appends: u32,
-    /// Of these appends, which are all of one class: it keeps their order.
+    /// The class of the appends in flight: one class, which keeps their order.
     class: Option<Class>,
     readers: u32,
     /// The task that waits for appends and readers to end.
@@ -40,9 +40,9 @@ pub(crate) struct Pages {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Unlanded {
     pub(crate) page: Page,
-    /// Gone once no extent is to be had for the page.
+    /// `None` once no extent is to be had for the page.
     pub(crate) ticket: Option<Ticket>,
-    /// Of the write that filled it.
+    /// The class of the write that filled it.
     pub(crate) class: Class,
 }
 
@@ -57,10 +57,10 @@ pub(crate) struct SavedContent {
     lost: BTreeSet<u32>,
 }
 
-/// A part of what a read wants, within one page.
+/// A part of a read's data, within one page.
 #[derive(Debug)]
 pub(crate) enum Part {
-    /// It had not landed when the read came.
+    /// Data that had not landed when the read arrived.
     InMemory(Segments),
     /// Bytes `start..start + len` of a page of the extent.
     Landed { extent: ExtentId, page: u32, start: u32, len: u32 },
@@ -77,7 +77,8 @@ impl Content {
         Self { zone, fill, pages: Mutex::default() }
     }
 
-    /// What a start has found: whole pages below `open` in `extent`, but for those that are `lost`.
+    /// Returns the content that a start found: whole pages below `open` in `extent`, except for
+    /// `lost`.
     pub(crate) fn found(
         zone: u32,
         fill: u64,
@@ -118,7 +119,7 @@ impl Content {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the bytes from `start` to `end` are.
+    /// Returns where the bytes from `start` to `end` are.
     pub(crate) fn read(
         self: &Arc<Self>,
         start: u64,
@@ -137,7 +138,7 @@ impl Content {
             pages.part(small(number), small(from), small(to - from))
         });
         let parts = parts.collect();
-        // A reading that is dropped locks the pages.
+        // Dropping a `Reading` locks the pages.
         drop(pages);
         (Reading(self.clone()), parts)
     }
@@ -170,19 +171,19 @@ impl Pages {
         closed
     }
 
-    /// Ends the open page, even if it holds nothing, and returns its number and data.
+    /// Closes the open page, even if it is empty, and returns its number and data.
     pub(crate) fn close(&mut self) -> (u32, Segments) {
         self.open_bytes = 0;
         self.open += 1;
         (self.open - 1, std::mem::take(&mut self.open_data))
     }
 
-    /// The number and data of the open page, if it holds anything.
+    /// Returns the number and data of the open page, unless it is empty.
     pub(crate) fn open(&self) -> Option<(u32, Segments)> {
         (self.open_bytes > 0).then(|| (self.open, self.open_data.clone()))
     }
 
-    /// Bytes in the open page.
+    /// Returns the bytes in the open page.
     pub(crate) const fn open_bytes(&self) -> u32 {
         self.open_bytes
     }
@@ -202,7 +203,7 @@ impl Pages {
         Part::InMemory(found.expect("what is before the write pointer has been written"))
     }
 
-    /// An append begins; returns its class, which is `class` if no other is under way.
+    /// Begins an append. Returns the class of the appends in flight, or `class` without any.
     pub(crate) fn begin_append(&mut self, class: Class) -> Class {
         if self.appends == 0 {
             self.class = Some(class);
@@ -211,7 +212,7 @@ impl Pages {
         self.class.expect("it was set with the first of these appends")
     }
 
-    /// The append of page `number` has ended. One that the medium did not take stays in memory.
+    /// Ends the append of page `number`. A page that failed stays in memory.
     pub(crate) fn end_append(&mut self, number: u32, has_landed: bool) {
         self.appends -= 1;
         if has_landed {

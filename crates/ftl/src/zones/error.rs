@@ -32,7 +32,7 @@ pub enum ZoneError {
     /// Blocks, or a zone, that the device does not have: LBA Out of Range.
     #[error("there is no such zone")]
     OutOfRange,
-    /// What lies below failed.
+    /// The medium failed.
     #[error(transparent)]
     Media(#[from] media::Error),
 }

@@ -1,4 +1,4 @@
-//! Zones from their flash.
+//! Opens zones from their flash.
 //!
 //! 1. The label of each extent names its zone and the zone's filling; of several fillings the
 //!    newest holds. The last page of an extent that can be read tells how much of it there is.
@@ -23,14 +23,14 @@ use std::sync::Arc;
 /// The class of the work of a start: all hosts of the drive wait for it.
 const CLASS: Class = Class::HostRead;
 
-/// What the extents hold, as far as their labels tell, and what was saved.
+/// The content of the extents by their labels, and the saved pages.
 #[derive(Default)]
 struct Found {
-    /// Pages that were saved and are not as they were.
+    /// Saved pages that are damaged.
     lost_pages: u64,
     /// By zone and filling.
     fillings: BTreeMap<u32, BTreeMap<u64, Filling>>,
-    /// Zones that had failed.
+    /// Zones that were read only or offline.
     failed: BTreeMap<u32, ZoneState>,
     saved_to: Vec<ExtentId>,
     /// One more than the last filling.
@@ -38,27 +38,27 @@ struct Found {
     pages_read: u64,
 }
 
-/// Where a filling of a zone may be found.
+/// The places of a filling's pages.
 #[derive(Default)]
 struct Filling {
     extent: Option<ExtentInfo>,
     saved: BTreeMap<u32, Page>,
 }
 
-/// What is known of a filling's pages.
+/// The pages of a filling.
 struct Pages {
     number: u64,
     filling: Filling,
-    /// The last page of the extent that can be read.
+    /// The spare bytes of the last readable page of the extent.
     top: Option<Spare>,
-    /// Those of the extent that cannot, as far as it is known.
+    /// Unreadable pages of the extent, as far as known.
     missing: BTreeSet<u32>,
-    /// Pages below which all had landed.
+    /// All pages below this number had landed.
     landed: u32,
     reads: u64,
 }
 
-/// Where a page is.
+/// The place of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Flash,
@@ -72,19 +72,19 @@ struct Zone {
     state: ZoneState,
     written: u64,
     content: Option<Arc<Content>>,
-    /// Full pages that are not in the extent, and the open one.
+    /// Full pages that are not in the extent, and the open page.
     tail: Vec<(u32, Kind, Segments)>,
-    /// What is in the way.
+    /// Extents to reset.
     stale: Vec<ExtentId>,
     recovery: ZonesRecovery,
 }
 
 impl Zones {
-    /// The zones that a medium holds, with the limits and as many of them as when it was formatted.
-    /// Takes the time of the reads, copies and resets it needs.
+    /// Opens the zones of a medium, with the number of zones that it was formatted with. Takes the
+    /// time of the reads, copies and resets it needs.
     ///
     /// # Errors
-    /// What the medium says when an extent cannot be reset whose content must never come back.
+    /// When the medium cannot reset an extent whose content must not reappear.
     pub async fn open(
         media: Arc<dyn Media>,
         config: ZonesConfig,
@@ -120,7 +120,7 @@ impl Zones {
         Ok((zones, recovery))
     }
 
-    /// Reads what was saved, and sorts the extents of the zones.
+    /// Reads the saved pages and sorts the extents by zone.
     async fn look(self: &Arc<Self>) -> Found {
         let mut found = Found { next_fill: 1, ..Found::default() };
         let mut reads = Vec::new();
@@ -149,7 +149,7 @@ impl Zones {
         found
     }
 
-    /// Puts a page that was saved to where it belongs. False if it is not as it was.
+    /// Sorts a saved page to its zone. Returns false if it is damaged.
     fn sort_saved(&self, found: &mut Found, page: Page) -> bool {
         let Some(spare) = Spare::of(&page).filter(|spare| spare.zone < self.shape.zones) else {
             return false;
@@ -164,7 +164,7 @@ impl Zones {
                 found.next_fill = found.next_fill.max(spare.fill + 1);
                 let fillings = found.fillings.entry(spare.zone).or_default();
                 let saved = &mut fillings.entry(spare.fill).or_default().saved;
-                // It may have been saved more than once, each time with more in it.
+                // A page may have been saved more than once, each time with more data.
                 let rank = |page: &Page| {
                     let is_open = Spare::of(page).is_some_and(|spare| spare.kind == Kind::Saved);
                     (page.data_bytes(), !is_open)
@@ -177,7 +177,7 @@ impl Zones {
         true
     }
 
-    /// Finds out what `zone` holds.
+    /// Determines the content of `zone`.
     async fn restore_zone(self: &Arc<Self>, zone: u32, fillings: BTreeMap<u64, Filling>) -> Zone {
         let mut stale = Vec::new();
         let mut pages_read = 0;
@@ -201,7 +201,7 @@ impl Zones {
         found
     }
 
-    /// Looks for the last page of a filling that can be read.
+    /// Looks for the last readable page of a filling.
     async fn pages(self: &Arc<Self>, zone: u32, number: u64, filling: Filling) -> Pages {
         let extent = filling.extent.as_ref();
         let mut missing: BTreeSet<u32> =
@@ -226,12 +226,12 @@ impl Zones {
         }
         let spares = filling.saved.values().filter_map(Spare::of);
         let landed = spares.chain(top.clone()).map(|spare| spare.landed).max();
-        // Without an extent the filling was reset after it was saved.
+        // Without an extent the filling was reset after the save.
         let landed = landed.filter(|_| extent.is_some()).unwrap_or(0);
         Pages { number, filling, top, missing, landed, reads }
     }
 
-    /// Where a zone ends, and whether its extent takes more pages.
+    /// Determines where a zone ends, and whether its extent takes more pages.
     async fn settle(self: &Arc<Self>, zone: u32, pages: Pages) -> Zone {
         let sources = pages.sources();
         let blocks_of_page = u64::from(self.page_bytes / BLOCK_BYTES);
@@ -269,7 +269,7 @@ impl Zones {
         }
     }
 
-    /// Moves the zone to another extent. Without one it can only be read.
+    /// Copies the zone to another extent. Without one the zone becomes read only.
     async fn copy_zone(
         self: &Arc<Self>,
         zone: u32,
@@ -305,7 +305,7 @@ impl Zones {
         found
     }
 
-    /// The kind and data of a page; `None` when it is lost.
+    /// Returns the kind and data of a page; `None` when it is lost.
     async fn source(
         &self,
         extent: Option<ExtentId>,
@@ -326,7 +326,7 @@ impl Zones {
         Some((spare.kind, data))
     }
 
-    /// Has `zone` be as it was found.
+    /// Restores `zone` as it was found.
     fn take_up(self: &Arc<Self>, zone: u32, found: Zone) {
         let mut state = self.state();
         state.states.restore(zone, found.state, found.written);
@@ -346,7 +346,7 @@ impl Zones {
         }
     }
 
-    /// Has the extents reset to which pages were saved that are in memory again.
+    /// Starts the reset of the extents of saved pages, which are in memory again.
     fn forget_saved(self: &Arc<Self>, extents: Vec<ExtentId>) {
         if extents.is_empty() {
             return;
@@ -355,7 +355,7 @@ impl Zones {
         let zones = self.clone();
         clock::spawn(async move {
             for extent in extents {
-                // One that cannot be reset is found again, and holds nothing that is newer.
+                // The next start finds an extent whose reset failed, and nothing in it is newer.
                 zones.media.reset(extent, Class::Gc).await.unwrap_or_default();
             }
             zones.note_saved_is_gone();
@@ -364,13 +364,13 @@ impl Zones {
 }
 
 impl Pages {
-    /// True for a copy of another extent that was not made to its end.
+    /// True for an unfinished copy of another extent.
     fn is_cut_off_copy(&self) -> bool {
         let Some(top) = &self.top else { return self.filling.saved.is_empty() };
         top.page + 1 < top.copied
     }
 
-    /// Where each page is, up to the first that is missing altogether.
+    /// Returns where each page is, up to the first that is missing altogether.
     fn sources(&self) -> Vec<Source> {
         let top = self.top.as_ref().map_or(0, |top| top.page + 1);
         let mut sources = Vec::new();
@@ -397,8 +397,8 @@ impl Pages {
         saved.is_some_and(|spare| spare.kind == Kind::Saved)
     }
 
-    /// How many of the pages, from the first, are full or end their zone: all but one that was
-    /// saved before that, and did not land since.
+    /// Counts the pages, from the first, that are full or end their zone: all but a page that was
+    /// saved earlier and has not landed since.
     fn whole(&self, sources: &[Source]) -> u32 {
         let count = small(sources.len());
         let ends_open = sources.last() == Some(&Source::Saved) && self.is_open(count - 1);
@@ -410,7 +410,7 @@ impl Pages {
         page < self.landed && self.is_open(page)
     }
 
-    /// What page `number` says of itself, if it is the last that can be read, or was saved.
+    /// Returns the spare bytes of page `number`, if it is the last readable one or was saved.
     fn spare(&self, sources: &[Source], number: usize) -> Option<Spare> {
         match sources[number] {
             Source::Flash => self.top.clone().filter(|top| top.page as usize == number),
@@ -420,7 +420,7 @@ impl Pages {
     }
 }
 
-/// The zone goes on in its extent.
+/// Continues the zone in its extent.
 fn in_place(zone: u32, pages: Pages, sources: &[Source], mut found: Zone) -> Zone {
     let extent = pages.filling.extent.map(|extent| extent.id);
     let in_extent = small(sources.iter().take_while(|of| **of != Source::Saved).count());
@@ -430,7 +430,7 @@ fn in_place(zone: u32, pages: Pages, sources: &[Source], mut found: Zone) -> Zon
     found
 }
 
-/// The zone can only be read: what was saved of it is in memory.
+/// Makes the zone read only, with its saved pages in memory.
 fn read_only(zone: u32, pages: Pages, sources: &[Source], found: Zone) -> Zone {
     let extent = pages.filling.extent.map(|extent| extent.id);
     let end = small(sources.len());
@@ -449,7 +449,7 @@ fn lost_of(sources: &[Source]) -> BTreeSet<u32> {
     pages.filter(|(_, source)| **source == Source::Lost).map(|(page, _)| page).collect()
 }
 
-/// The saved pages from `first` up to `end`.
+/// Returns the saved pages from `first` up to `end`.
 fn tail(saved: BTreeMap<u32, Page>, first: u32, end: u32) -> Vec<(u32, Kind, Segments)> {
     let pages = saved.into_iter().filter(|(number, _)| (first..end).contains(number));
     let parts =
@@ -474,7 +474,8 @@ mod tests {
         Spare { kind, zone: 0, page, fill: 1, landed: page, copied: 0, blocks: 4 }
     }
 
-    /// A filling whose second page was saved before it was full, with so many pages landed since.
+    /// Returns a filling whose second page was saved before it was full, with `landed` pages landed
+    /// since.
     fn saved_in_the_second(landed: u32) -> Pages {
         let page = spare(Kind::Saved, 1).page(Segments::from_iter([Buf::phantom(BLOCK_BYTES, 1)]));
         let filling = Filling { extent: None, saved: BTreeMap::from([(1, page)]) };
@@ -489,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_of_a_page_gives_way_to_the_page_when_it_has_landed_since() {
+    fn a_landed_page_replaces_its_earlier_saved_part() {
         let before = saved_in_the_second(1);
         assert_eq!(before.sources(), [Source::Flash, Source::Saved]);
         assert_eq!(before.whole(&before.sources()), 1);

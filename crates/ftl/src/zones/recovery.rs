@@ -1,18 +1,18 @@
 use std::ops::Add;
 
-/// What it took to open zones from their flash.
+/// Counters of the opening of zones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ZonesRecovery {
-    /// Zones that hold something.
+    /// Zones that are not empty.
     pub zones: u32,
-    /// Pages read to find out.
+    /// Pages read.
     pub pages_read: u64,
-    /// Pages that were taken back from where they were saved when power was lost.
+    /// Pages restored from a save at a loss of power.
     pub restored_pages: u64,
-    /// Pages written anew, because the extent they were in can take no more.
+    /// Pages rewritten because their extent takes no more pages.
     pub copied_pages: u64,
-    /// Pages that cannot be read and were cut off: without power for them when they were written,
-    /// or else lost.
+    /// Unreadable pages that were cut off: power failed during their write, or they were lost
+    /// later.
     pub lost_pages: u64,
 }
 

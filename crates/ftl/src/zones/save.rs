@@ -7,7 +7,7 @@ use clock::{Class, Rank, Stage, join_all};
 use media::{Page, PageId, Segments};
 use std::sync::Arc;
 
-/// Stands for a zone in the labels of extents that pages were saved to.
+/// The zone number in labels of extents with saved pages.
 pub(crate) const NO_ZONE: u32 = u32::MAX;
 
 impl Zones {
@@ -35,10 +35,10 @@ impl Zones {
         Saved { saved_pages, lost_pages: count - saved_pages }
     }
 
-    /// All pages that have not landed, zone by zone in their order.
+    /// Returns all pages that have not landed, zone by zone in their order.
     fn unlanded(state: &State) -> Vec<Page> {
         let mut all = Vec::new();
-        // What a reset was to drop is there still, unless the reset has ended.
+        // Content that an unfinished reset is dropping is still present.
         for content in state.contents.iter().flatten().chain(&state.leaving) {
             let pages = content.pages();
             all.extend(pages.unlanded.values().map(|unlanded| unlanded.page.clone()));
@@ -52,7 +52,7 @@ impl Zones {
         all
     }
 
-    /// A page for each zone that has failed.
+    /// Returns a page for each zone that has failed.
     fn failures(state: &State) -> Vec<Page> {
         let mut all = Vec::new();
         for (of, kind) in
@@ -78,7 +78,7 @@ impl Zones {
         landed.into_iter().filter(|landed| *landed).count() as u64
     }
 
-    /// Waits until what [`Self::open`] took back can no longer be found again.
+    /// Waits until a later start can no longer find the pages that [`Self::open`] restored.
     pub(crate) async fn saved_is_gone(&self) {
         while self.state().has_saved {
             self.state().leavers.push(clock::current());

@@ -5,20 +5,19 @@ use media::Media;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// All that is known of zones while nothing is under way, in a saved state: what is in protected
-/// memory too.
+/// The saved state of idle zones, including the protected memory.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedZones {
     states: States,
     contents: Vec<Option<SavedContent>>,
-    /// Bytes in the buffer, and pages that were ever closed.
+    /// Bytes in the buffer, and number of pages ever closed.
     buffer: (u64, u64),
     next_fill: u64,
     has_saved: bool,
 }
 
 impl Zones {
-    /// For a saved state. `None` while something is under way.
+    /// Saves the state. `None` while an operation is in progress.
     pub fn save_state(&self) -> Option<SavedZones> {
         let state = self.state();
         let buffer = state.buffer.save()?;
@@ -33,7 +32,7 @@ impl Zones {
         })
     }
 
-    /// The zones that were saved, on the medium that was saved with them.
+    /// Restores the saved zones on the medium that was saved with them.
     pub fn restore_state(
         media: Arc<dyn Media>,
         config: ZonesConfig,

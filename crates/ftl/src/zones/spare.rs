@@ -7,7 +7,7 @@ use media::{Page, Segments, cut};
 const HEAD: usize = 36;
 const FORMAT: u8 = 1;
 
-/// What a page of a zone is.
+/// The kind of a zone's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Finished = 1,
     /// The page was lost before it was copied here: it has no data.
     Lost = 2,
-    /// What was in memory when power was lost.
+    /// Data that was in memory when power was lost.
     Saved = 3,
     /// The zone was read only when power was lost.
     ReadOnly = 4,
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     Offline = 5,
 }
 
-/// What the spare bytes of a zone's page say.
+/// The spare bytes of a zone's page.
 ///
 /// On flash, little endian:
 ///
@@ -53,13 +53,13 @@ pub(crate) struct Spare {
     pub(crate) blocks: u32,
 }
 
-/// Spare bytes of a page with so many logical blocks.
+/// Returns the spare bytes of a page with `blocks` logical blocks.
 pub(crate) const fn spare_bytes(blocks: u32) -> usize {
     HEAD + 4 * blocks as usize
 }
 
 impl Spare {
-    /// The page of `data`, whole logical blocks, which is what [`Self::blocks`] is set to.
+    /// Returns the page of `data`, whole logical blocks, and sets [`Self::blocks`].
     pub(crate) fn page(mut self, data: Segments) -> Page {
         let bytes: u32 = data.iter().map(base::Buf::len).sum();
         self.blocks = bytes / BLOCK_BYTES;
@@ -82,7 +82,7 @@ impl Spare {
         Page::new(&spare, data)
     }
 
-    /// `None` for bytes that are not those of a page of a zone, or no longer what they were.
+    /// Decodes a page's spare bytes. `None` for bytes of no zone's page, or damaged ones.
     pub(crate) fn of(page: &Page) -> Option<Self> {
         let bytes = page.spare();
         let word = |at: usize| {
@@ -117,8 +117,8 @@ impl Spare {
     }
 }
 
-/// The `len` bytes of `page` from `start`, whole logical blocks; `None` when they are not what was
-/// written.
+/// Returns the `len` bytes of `page` from `start`, whole logical blocks; `None` when they differ
+/// from what was written.
 pub(crate) fn verified(page: &Page, start: u32, len: u32) -> Option<Segments> {
     let spare = Spare::of(page)?;
     let first = start / BLOCK_BYTES;

@@ -9,11 +9,11 @@ pub enum ZoneState {
     ImplicitlyOpen,
     /// Opened by the host's command.
     ExplicitlyOpen,
-    /// Holds something, or was opened, and takes no place among the open zones.
+    /// Not empty, or opened before, but not counted as open.
     Closed,
     /// Takes no more writes until it is reset.
     Full,
-    /// The medium failed to take a page: what was written can be read, and that is all.
+    /// The medium failed to take a page. The written blocks can still be read.
     ReadOnly,
     /// The medium failed to erase it.
     Offline,
@@ -31,7 +31,7 @@ impl ZoneState {
     }
 }
 
-/// What a host can do to a zone with Zone Management Send.
+/// An action of Zone Management Send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZoneAction {
     /// Opens it explicitly.
@@ -44,7 +44,7 @@ pub enum ZoneAction {
     Reset,
 }
 
-/// What a device reports of a zone. Logical blocks.
+/// A device's report of a zone, in logical blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneInfo {
     /// Its state.

@@ -28,7 +28,7 @@ struct Zone {
 }
 
 impl States {
-    /// Empty zones. A limit of 0 is none.
+    /// Returns empty zones. A limit of 0 is none.
     pub(crate) fn new(zones: u32, capacity: u64, max_open: u32, max_active: u32) -> Self {
         let zone = Zone { state: ZoneState::Empty, written: 0, opening: 0 };
         let limit = |max: u32| if max == 0 { u32::MAX } else { max };
@@ -44,12 +44,12 @@ impl States {
         }
     }
 
-    /// Of open and of active zones; `None` for no limit.
+    /// Returns the limits on open and on active zones; `None` for no limit.
     pub(crate) fn limits(&self) -> [Option<u32>; 2] {
         [self.max_open, self.max_active].map(|max| (max != u32::MAX).then_some(max))
     }
 
-    /// A start has found `zone` like this.
+    /// Sets the state in which a start found `zone`.
     pub(crate) fn restore(&mut self, zone: u32, state: ZoneState, written: u64) {
         self.zones[zone as usize].written = written;
         self.set(zone, state);
@@ -60,7 +60,7 @@ impl States {
         self.zones[zone as usize].state
     }
 
-    /// Blocks written to the zone since it was empty.
+    /// Returns the blocks written to the zone since it was empty.
     #[inline]
     pub(crate) fn written(&self, zone: u32) -> u64 {
         self.zones[zone as usize].written
@@ -101,7 +101,7 @@ impl States {
         Ok(at)
     }
 
-    /// Does what a host wants to one zone.
+    /// Applies `action` to one zone.
     pub(crate) fn change(&mut self, zone: u32, action: ZoneAction) -> Result<(), ZoneError> {
         let state = self.state(zone);
         let is_allowed = match action {
@@ -126,7 +126,7 @@ impl States {
         Ok(())
     }
 
-    /// Opens all closed zones explicitly, or none where not all may be open together.
+    /// Opens all closed zones explicitly; opens none if the limit does not allow all.
     pub(crate) fn open_all(&mut self) -> Result<(), ZoneError> {
         let closed = self.which(|state| state == ZoneState::Closed);
         let explicit = self.which(|state| state == ZoneState::ExplicitlyOpen).len();
@@ -136,13 +136,13 @@ impl States {
         closed.into_iter().try_for_each(|zone| self.take_place(zone, ZoneState::ExplicitlyOpen))
     }
 
-    /// The medium failed: the zone is read only or offline from now on.
+    /// Marks the zone as read only or offline after a failure of the medium.
     pub(crate) fn fail(&mut self, zone: u32, state: ZoneState) {
         self.set(zone, state);
     }
 
-    /// Opens a zone, which takes a place among the open and the active ones if it had none. The
-    /// zone that was opened implicitly before all others gives up its own for it.
+    /// Opens a zone, counting it as open and active. At the limit, closes the zone that was
+    /// implicitly opened first.
     #[inline]
     fn take_place(&mut self, zone: u32, state: ZoneState) -> Result<(), ZoneError> {
         let before = self.state(zone);

@@ -20,7 +20,7 @@ const GEOMETRY: Geometry = Geometry {
     spare_bytes: 160,
 };
 
-/// Longer than anything that cleaning a few blocks takes.
+/// Longer than the cleaning of a few blocks.
 const REST: Nanos = Nanos::from_micros(500_000);
 
 fn setup(cells: &Cells, blocking: GcBlocking, frontier: Frontier) -> Setup {
@@ -36,7 +36,7 @@ async fn write(ftl: &PageFtl, block: u64) {
     ftl.write(block, data, Class::HostWrite).await.expect("nothing fails");
 }
 
-/// Fills the device and overwrites half of it at random, resting after each write.
+/// Fills the device and overwrites half of it at random, with a pause after each write.
 fn counts(blocking: GcBlocking, frontier: Frontier) -> PageFtlCounts {
     let cells = cells(GEOMETRY);
     setup(&cells, blocking, frontier).on_blank(&cells, async |ftl, _| {
@@ -66,7 +66,7 @@ fn the_same_writes_move_the_same_blocks_however_cleaning_blocks() {
     }
 }
 
-/// How long reads of random blocks take that come while a block is being cleaned.
+/// Returns the latencies of reads of random blocks during the cleaning of a block.
 fn waits(blocking: GcBlocking) -> Vec<Nanos> {
     let cells = cells(GEOMETRY);
     setup(&cells, blocking, Frontier::Own).on_blank(&cells, async |ftl, nand| {
@@ -96,7 +96,7 @@ fn waits(blocking: GcBlocking) -> Vec<Nanos> {
 #[test]
 fn reads_wait_for_a_whole_cleaning_where_it_blocks_them() {
     let idle = READ + Nanos(4_096);
-    // With 93 % full, nine tenths of a victim live.
+    // With 93 % full, nine tenths of a victim are live.
     let cleaning = Nanos(20 * (READ + PROGRAM).0) + ERASE;
     let long = |waits: &[Nanos]| waits.iter().filter(|wait| **wait > cleaning).count();
     let idles = |waits: &[Nanos]| waits.iter().filter(|wait| **wait == idle).count();
@@ -113,7 +113,7 @@ fn reads_wait_for_a_whole_cleaning_where_it_blocks_them() {
     }
 }
 
-/// Overwrites everything many times with many clients, and checks what is there in the end.
+/// Overwrites everything many times with many clients, and checks the final content.
 async fn churn(ftl: Arc<PageFtl>, times: u64) -> PageFtlCounts {
     const CLIENTS: u64 = 24;
     let share = ftl.shape().blocks / CLIENTS;
@@ -153,7 +153,7 @@ fn a_full_device_is_overwritten_ten_times_with_a_fourteenth_to_spare() {
 }
 
 #[test]
-fn the_fullest_device_there_can_be_does_not_get_stuck() {
+fn the_fullest_possible_device_never_gets_stuck() {
     for frontier in FRONTIERS {
         for page_bytes in [4_096, 16_384] {
             let small =

@@ -2,11 +2,11 @@ use base::limits::BLOCK_BYTES;
 use base::{Buf, Rng};
 use media::{Segments, cut};
 
-/// What is in a logical block.
+/// The content of a logical block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Zeros,
-    /// The word, over and over.
+    /// The word, repeated.
     Words(u64),
     Phantom(u64),
 }
@@ -30,7 +30,7 @@ impl Content {
         }
     }
 
-    /// What each block of `data` holds.
+    /// Returns the content of each block of `data`.
     pub(crate) fn of_blocks(data: &Segments) -> Vec<Self> {
         let bytes: u32 = data.iter().map(Buf::len).sum();
         let blocks = (0..bytes / BLOCK_BYTES).map(|at| {
@@ -40,7 +40,7 @@ impl Content {
         blocks.collect()
     }
 
-    /// Data that holds `contents`, cut up anyhow.
+    /// Returns data with `contents`, cut at random.
     pub(crate) fn data(contents: &[Self], rng: &mut Rng) -> Segments {
         let mut data = Segments::new();
         for content in contents {
@@ -56,7 +56,7 @@ impl Content {
         data
     }
 
-    /// The content that `number` stands for.
+    /// Returns the content for `number`.
     pub(crate) fn numbered(number: u64) -> Self {
         if number.is_multiple_of(3) { Self::Phantom(number) } else { Self::Words(number) }
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const STEPS: u64 = 1_500;
 
-/// One of many, with blocks of its own.
+/// One of many clients, each with its own blocks.
 struct Client {
     ftl: Arc<PageFtl>,
     first: u64,
@@ -27,7 +27,7 @@ impl Client {
         Self { ftl, first: number * share, held, rng: Rng::new(number) }
     }
 
-    /// Some blocks: which of the client's, and the number of the first.
+    /// Draws some of the client's blocks, and the number of the first one's content.
     fn range(&mut self) -> (Range<usize>, u64) {
         let share = self.held.len() as u64;
         let start = self.rng.below(share);
@@ -78,7 +78,7 @@ fn check(setup: Setup, cells: &Arc<Cells>, clients: u64) {
 }
 
 #[test]
-fn nobody_is_stuck_and_nothing_is_lost_on_the_smallest_devices() {
+fn every_task_ends_and_no_data_is_lost_on_the_smallest_devices() {
     let acks = [4_096, 20_480, 1 << 20].map(|bytes| WriteAck::Buffer { bytes });
     let acks = || acks.into_iter().chain([WriteAck::Program]);
     let shapes = BLOCKINGS.iter().flat_map(|b| FRONTIERS.map(|f| (*b, f)));

@@ -1,5 +1,4 @@
-//! Flash that fails, with losses of power in between: what was kept is there, or is said to be
-//! lost.
+//! Flash with faults and losses of power: durable data is readable, or reported as lost.
 
 use crate::content::Content;
 use crate::rig::{BLOCKINGS, FRONTIERS, GEOMETRY, Setup, cells, config};
@@ -14,21 +13,22 @@ use std::sync::Arc;
 
 const CLIENTS: u64 = 4;
 
-/// What a block may hold.
+/// The possible contents of a block.
 #[derive(Clone, Debug)]
 struct Block {
-    /// What it is known to hold; `None` once it is lost.
+    /// The durable content; `None` once it is lost.
     kept: Option<Content>,
-    /// What was written since.
+    /// The contents written since.
     tried: Vec<Content>,
-    /// All that was ever written.
+    /// All contents ever written.
     old: Vec<Content>,
 }
 
 #[derive(Debug, Default)]
 struct Tally {
     lost: u64,
-    /// Lost in the page that a plane programmed last, which looks as if power had spoiled it.
+    /// Losses in the page that a plane programmed last, which look like a page spoiled by a loss of
+    /// power.
     gone_back: u64,
     refused: u64,
     read_only: u64,
@@ -72,8 +72,8 @@ fn index(number: u64) -> usize {
     usize::try_from(number).expect("few blocks")
 }
 
-/// Writes and reads single blocks of its own until the device is read only. Without `acks` a write
-/// is kept by the next flush.
+/// Writes and reads its own single blocks until the device is read only. Without `acks` a write is
+/// durable after the next flush.
 async fn client(ftl: Arc<PageFtl>, number: u64, mut rng: Rng, acks: bool, history: Shared) {
     let share = ftl.shape().blocks / CLIENTS;
     let mut unflushed: Vec<usize> = Vec::new();
@@ -120,7 +120,7 @@ async fn client(ftl: Arc<PageFtl>, number: u64, mut rng: Rng, acks: bool, histor
     }
 }
 
-/// Compares what the flash holds, and works for `time` until power is cut.
+/// Compares the flash with the history, and runs for `time` until power is cut.
 fn run(setup: &Setup, cells: &Arc<Cells>, history: &Shared, seed: u64, time: Nanos) {
     let acks = setup.config.ack == WriteAck::Program;
     setup.clone().on_written(cells, async |ftl, nand| {
@@ -140,7 +140,7 @@ fn run(setup: &Setup, cells: &Arc<Cells>, history: &Shared, seed: u64, time: Nan
     });
 }
 
-/// All setups on flash with faults of `kinds`, each of so many in a million steps.
+/// Runs all setups on flash with faults of `kinds`, each with its rate in a million steps.
 fn soak(kinds: &[(FaultKind, u32)], may_lose: bool, fill: u64) -> Tally {
     let mut sum = Tally::default();
     let mut seed = 0;
@@ -191,21 +191,21 @@ fn no_failed_program_or_erase_loses_anything() {
 }
 
 #[test]
-fn flash_that_fails_too_often_can_be_read_still() {
+fn flash_that_fails_too_often_stays_readable() {
     let kinds = [(FaultKind::FailedProgram, 30_000), (FaultKind::BadBlock, 30_000)];
     let tally = soak(&kinds, false, 80);
     assert!(tally.read_only > 5, "{tally:?}");
 }
 
 #[test]
-fn what_cannot_be_read_fails_until_it_is_written_and_nothing_else_does() {
+fn an_unreadable_block_fails_until_it_is_written_and_others_do_not() {
     let kinds = [(FaultKind::UncorrectableRead, 2_000), (FaultKind::FlippedBit, 2_000)];
     let tally = soak(&kinds, true, 60);
     assert!(tally.lost > 100 && tally.gone_back * 5 < tally.lost, "{tally:?}");
 }
 
 #[test]
-fn faults_of_all_kinds_together_lose_nothing_unsaid() {
+fn faults_of_all_kinds_lose_no_data_silently() {
     let kinds = [
         (FaultKind::UncorrectableRead, 1_000),
         (FaultKind::FlippedBit, 1_000),

@@ -49,7 +49,7 @@ fn a_write_takes_the_program_of_a_whole_page_and_a_read_moves_what_is_wanted() {
         assert_eq!(nand.counters().reads, reads + 1);
         assert_eq!(read(&ftl, 42, 4).await, READ + transfer(8_192), "two dies side by side");
         assert_eq!(read(&ftl, 36, 5).await, READ + transfer(4_096), "with what is not there");
-        // Given up: no flash time.
+        // Trimmed blocks take no flash time.
         ftl.trim(40, 3, Class::HostWrite).await.expect("nothing fails");
         assert_eq!(read(&ftl, 40, 3).await, Nanos::ZERO);
         assert_eq!(ftl.flush().await, Ok(()));

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const CLIENTS: u64 = 3;
 
-/// A client with blocks of its own.
+/// A client with its own blocks.
 struct Client {
     first: u64,
     blocks: Vec<Content>,
@@ -31,7 +31,7 @@ impl Client {
         Self { first: client * share, blocks, trimmed, rng: Rng::new(client) }
     }
 
-    /// A random range, within the client's blocks.
+    /// Draws a random range within the client's blocks.
     fn range(&mut self, longest: u64) -> (usize, usize) {
         let share = self.blocks.len() as u64;
         let start = self.rng.below(share);
@@ -88,7 +88,7 @@ impl Client {
         }
     }
 
-    /// Takes over what a medium holds of trimmed blocks, and compares the others.
+    /// Adopts the medium's content of trimmed blocks, and compares the others.
     async fn compare(&mut self, blocks: &PageFtl) {
         for at in 0..self.blocks.len() {
             let data = blocks
@@ -119,8 +119,8 @@ async fn steps(clients: &Clients, all: Vec<Arc<dyn Blocks>>, count: u32) {
     join_all(runs.collect()).await;
 }
 
-/// Formats, works, starts anew twice. Returns what was done before the first start.
-#[expect(clippy::await_holding_refcell_ref, reason = "nobody else runs then")]
+/// Formats, runs operations and restarts twice. Returns the counters before the first restart.
+#[expect(clippy::await_holding_refcell_ref, reason = "no other task runs then")]
 fn check(setup: &Setup, cells: &Arc<Cells>, count: u32) -> PageFtlCounts {
     let blocks = setup.config.blocks;
     let clients: Clients =

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const CLIENTS: u64 = 6;
 
-/// What each block held when power was last known to keep it, and what was tried since.
+/// The last durable content of each block, and the contents written since.
 struct History {
     kept: Vec<Content>,
     tried: Vec<Vec<Content>>,
@@ -25,7 +25,7 @@ impl History {
         Self { kept: vec![Content::Zeros; count], tried: vec![Vec::new(); count] }
     }
 
-    /// `content` is what a start has found in a block.
+    /// Enters `content`, which a start has found in a block.
     fn find(&mut self, block: usize, content: Content) {
         let allowed = self.kept[block] == content || self.tried[block].contains(&content);
         let (kept, tried) = (self.kept[block], &self.tried[block]);
@@ -34,7 +34,7 @@ impl History {
         self.tried[block].clear();
     }
 
-    /// The last content of a block outlives a loss of power from here on.
+    /// The last content of a block now survives a loss of power.
     fn keep(&mut self, block: usize) {
         if let Some(last) = self.tried[block].pop() {
             self.kept[block] = last;
@@ -43,7 +43,8 @@ impl History {
     }
 }
 
-/// Overwrites single blocks of its own for ever. Without `acks` a write is kept by the next flush.
+/// Overwrites its own single blocks forever. Without `acks` a write is durable after the next
+/// flush.
 async fn client(
     ftl: Arc<PageFtl>,
     number: u64,
@@ -71,7 +72,7 @@ async fn client(
     }
 }
 
-/// Compares what the flash holds, and works for `time` until power is cut.
+/// Compares the flash with the history, and runs for `time` until power is cut.
 fn run(setup: &Setup, cells: &Arc<Cells>, history: &Rc<RefCell<History>>, seed: u64, time: Nanos) {
     let acks = setup.config.ack == WriteAck::Program;
     setup.clone().on_written(cells, async |ftl, _| {
@@ -88,7 +89,7 @@ fn run(setup: &Setup, cells: &Arc<Cells>, history: &Rc<RefCell<History>>, seed: 
     });
 }
 
-/// Overwrites every block, which ends only if there is room for that.
+/// Overwrites every block, which requires space for cleaning.
 fn overwrite_all(setup: &Setup, cells: &Arc<Cells>, history: &Rc<RefCell<History>>) {
     setup.clone().on_written(cells, async |ftl, _| {
         for block in 0..ftl.shape().blocks {
@@ -106,7 +107,7 @@ fn overwrite_all(setup: &Setup, cells: &Arc<Cells>, history: &Rc<RefCell<History
 }
 
 #[test]
-fn what_was_kept_outlives_power_cuts_at_any_moment() {
+fn durable_data_survives_power_cuts_at_any_moment() {
     let mut seed = 0;
     let rounds = if cfg!(debug_assertions) { 3 } else { 12 };
     for (blocking, frontier) in BLOCKINGS.iter().flat_map(|b| FRONTIERS.map(|f| (*b, f))) {
@@ -129,9 +130,9 @@ fn what_was_kept_outlives_power_cuts_at_any_moment() {
 }
 
 #[test]
-fn cuts_one_after_the_other_leave_a_full_device_room_to_go_on() {
+fn repeated_cuts_leave_a_full_device_room_for_writes() {
     let mut seed = 0;
-    // Where hosts write to what the collector counts on, its work cannot be undone.
+    // Where hosts write to space that the collector counts on, its work cannot be undone.
     let frontier = Frontier::Own;
     for blocking in BLOCKINGS {
         for (victims, pages) in VICTIMS.iter().flat_map(|v| [3, 4, 5, 6].map(|p| (*v, p))) {
@@ -153,9 +154,8 @@ fn cuts_one_after_the_other_leave_a_full_device_room_to_go_on() {
     }
 }
 
-/// Flash with little room, where blocks are written and flushed one by one until `flushed` of them
-/// have been; after `pause` one more is overwritten, which nothing flushes, and power is cut when
-/// all is idle.
+/// Writes and flushes single blocks on flash with little room, `flushed` of them. After `pause`
+/// overwrites one more without a flush, and cuts power when the device is idle.
 fn cut_after_an_overwrite(blocking: GcBlocking, frontier: Frontier, flushed: u64, pause: Nanos) {
     let geometry = Geometry { page_bytes: 16_384, ..one_plane(6, 4) };
     let cells = cells(geometry);
@@ -195,7 +195,7 @@ fn cut_after_an_overwrite(blocking: GcBlocking, frontier: Frontier, flushed: u64
 }
 
 #[test]
-fn an_overwrite_that_is_lost_leaves_what_was_flushed_also_while_that_is_being_moved() {
+fn a_lost_overwrite_leaves_flushed_data_even_while_it_is_moved() {
     for (blocking, frontier) in BLOCKINGS.iter().flat_map(|b| FRONTIERS.map(|f| (*b, f))) {
         for flushed in 70..90 {
             for step in 0..40 {

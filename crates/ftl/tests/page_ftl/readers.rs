@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 const READERS: u64 = 24;
 
-/// Overwrites blocks, each with what it holds anyway.
+/// Overwrites blocks, each with its own content.
 async fn overwrite(ftl: Arc<PageFtl>, times: u64) {
     let mut rng = Rng::new(1);
     for _ in 0..times {
@@ -20,7 +20,7 @@ async fn overwrite(ftl: Arc<PageFtl>, times: u64) {
     }
 }
 
-/// Reads that wait behind everything else, so that a victim's copies and its erase could pass them.
+/// Reads with the lowest urgency, so that a victim's copies and its erase could overtake them.
 async fn read(ftl: Arc<PageFtl>, reader: u64, times: u64) {
     let mut rng = Rng::fork(2, reader);
     for _ in 0..times {

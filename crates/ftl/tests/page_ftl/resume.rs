@@ -1,4 +1,4 @@
-//! What a start goes on with.
+//! What a start continues.
 
 use crate::content::Content;
 use crate::rig::{cells, config, one_plane, region};
@@ -9,7 +9,7 @@ use media::Blocks;
 use nand::{BlockId, Cells, DieId, Geometry};
 use std::sync::Arc;
 
-/// Longer than anything that cleaning a few blocks takes.
+/// Longer than the cleaning of a few blocks.
 const REST: Nanos = Nanos::from_micros(500_000);
 
 async fn write(ftl: &PageFtl, block: u64) {
@@ -18,19 +18,19 @@ async fn write(ftl: &PageFtl, block: u64) {
     sleep(REST, Stage::Queue).await;
 }
 
-/// Pages programmed in each block.
+/// Returns the number of pages programmed in each block.
 fn programmed(cells: &Cells) -> Vec<u32> {
     let blocks = 0..cells.geometry().blocks_per_plane;
     blocks.map(|block| cells.programmed(BlockId { die: DieId(0), block })).collect()
 }
 
-/// Blocks in which there is more than there was.
+/// Returns the blocks with more pages than before.
 fn grown(before: &[u32], after: &[u32]) -> Vec<usize> {
     (0..before.len()).filter(|at| after[*at] > before[*at]).collect()
 }
 
 #[test]
-fn a_start_goes_on_filling_the_blocks_of_host_and_collector_each_for_its_own() {
+fn a_start_continues_the_open_blocks_of_host_and_collector() {
     let geometry = one_plane(12, 8);
     let mut resumed = 0;
     for overwrites in 0..40 {
@@ -64,7 +64,7 @@ fn a_start_goes_on_filling_the_blocks_of_host_and_collector_each_for_its_own() {
 }
 
 #[test]
-fn bad_blocks_take_from_what_hosts_may_have() {
+fn bad_blocks_reduce_the_capacity_for_hosts() {
     let geometry = Geometry { page_bytes: 16_384, ..one_plane(40, 6) };
     let cells = Cells::new(geometry, 150_000, 0, 7);
     let bad = (0..40).filter(|block| cells.is_bad(BlockId { die: DieId(0), block: *block }));

@@ -49,7 +49,7 @@ pub(crate) fn cells(geometry: Geometry) -> Arc<Cells> {
     Arc::new(Cells::new(geometry, 0, 0, 0))
 }
 
-/// As many logical blocks as there can be, each written when its page is.
+/// Returns a setup with the most logical blocks, where a write waits for its program.
 pub(crate) fn config(cells: &Cells) -> Setup {
     let config = PageFtlConfig {
         blocks: PageFtl::blocks_max(cells, region(cells.geometry())),
@@ -66,7 +66,7 @@ pub(crate) fn config(cells: &Cells) -> Setup {
     Setup { config, shuffle: None, faults: FaultPlan::default() }
 }
 
-/// What a run is made with; its group is made anew in each.
+/// The parameters of a run; each run makes its own group.
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) config: PageFtlConfig,
@@ -102,7 +102,7 @@ impl Setup {
         })
     }
 
-    /// Runs `body` on what `cells` hold.
+    /// Runs `body` on the content of `cells`.
     pub(crate) fn on_written<T>(
         mut self,
         cells: &Arc<Cells>,

@@ -6,8 +6,8 @@ use ftl::PageFtlCounts;
 use media::Blocks;
 use nand::{BlockId, DieId};
 
-/// Writes everything once and then the first eighth over and over. Returns how far the erases of
-/// the most and the least worn block are apart.
+/// Writes everything once and then the first eighth repeatedly. Returns the difference in erases
+/// between the most and the least worn block.
 fn spread(wear_gap: u32, writes: u64) -> (u32, PageFtlCounts) {
     let geometry = one_plane(40, 32);
     let cells = cells(geometry);
