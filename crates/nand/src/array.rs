@@ -16,7 +16,7 @@ use media::{Page, Select};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A flash array in time: what reads, programs and erases [`Cells`].
+/// Reads, programs and erases [`Cells`], each in its time.
 #[derive(Debug)]
 pub struct Nand {
     cells: Arc<Cells>,
@@ -25,7 +25,7 @@ pub struct Nand {
     steps: Steps,
     pub(crate) tally: Tally,
     may_fail: bool,
-    /// Faults may happen, or the mains are gone: what every step asks first.
+    /// True when faults may happen or the mains have failed. Every step checks it first.
     is_troubled: AtomicBool,
     pub(crate) faults: Faults,
     power: Power,
@@ -37,20 +37,20 @@ enum Steps {
     Scalar(Scalar),
 }
 
-/// What changes cells.
+/// A step that changes cells.
 #[derive(Clone, Copy)]
 struct Change {
-    /// What the array does, and where; erases and marks have no page.
+    /// The kind and place of the step; erases and marks have no page.
     step: Step,
     at: Ppa,
-    /// How long data moves over the channel before.
+    /// The time on the channel before the array works.
     transfer: Nanos,
-    /// How long the array works.
+    /// The time in the array.
     array: Nanos,
 }
 
 impl Nand {
-    /// An idle array over `cells`, waited for in `group`, with these faults.
+    /// Returns an idle array over `cells`, waited for in `group`, with the faults of a plan.
     pub fn new(cells: Arc<Cells>, timing: Timing, faults: FaultPlan, group: Group) -> Self {
         assert!(timing.transfer_bytes > 0, "a transfer moves bytes");
         let geometry = cells.geometry();
@@ -80,43 +80,43 @@ impl Nand {
         }
     }
 
-    /// What a power cut leaves of the array.
+    /// Returns the cells, which a power cut leaves.
     pub const fn cells(&self) -> &Arc<Cells> {
         &self.cells
     }
 
-    /// What the array has done so far.
+    /// Returns the array's counters.
     pub fn counters(&self) -> Counters {
         self.tally.counters()
     }
 
-    /// The faults that happened so far.
+    /// Returns the faults so far.
     pub fn faults(&self) -> FaultReport {
         self.faults.report()
     }
 
-    /// False when no program and no erase will ever fail.
+    /// False when no program and no erase can ever fail.
     pub const fn may_fail(&self) -> bool {
         self.may_fail
     }
 
-    /// The mains are gone. What has a page register goes on to its end. Of the rest only what is of
-    /// [`Class::HostWrite`] begins, and no erase: senses for nothing, programs, copies and marks
-    /// while there is energy for `pages` of them, and then they fail with
-    /// [`ProgramError::PowerLost`]. All else waits for ever: the reactor is thrown away next.
+    /// Switches to capacitors after the mains fail. Steps that hold a page register finish. Only
+    /// steps of [`Class::HostWrite`] begin, and no erase. Senses are free; programs, copies and
+    /// marks use the energy for `pages` of them, then fail with [`ProgramError::PowerLost`]. All
+    /// other steps wait forever: the caller drops the reactor next.
     pub fn run_on_capacitors(&self, pages: u64) {
         self.power.run_on_capacitors(pages);
         self.is_troubled.store(true, Relaxed);
     }
 
-    /// True once the mains are gone.
+    /// True after the mains have failed.
     pub fn is_on_capacitors(&self) -> bool {
         self.power.is_on_capacitors()
     }
 
-    /// Senses a page, asks `select` how many of its data bytes are wanted, and moves as many over
-    /// the channel in whole transfers, at most the page. The spare bytes ride along. Nothing of a
-    /// page that cannot be corrected moves.
+    /// Senses a page and calls `select` for the number of data bytes wanted. Moves that many over
+    /// the channel, in whole transfers, at most the page. The spare bytes move along. An
+    /// uncorrectable page moves nothing.
     #[inline]
     pub async fn read(
         &self,
@@ -137,9 +137,9 @@ impl Nand {
         page.ok_or(ReadError::Uncorrectable)
     }
 
-    /// Programs a page, which is the next one of its block. The whole page moves over the channel,
-    /// padding included. `tag` goes with the first page of a block, and only with it: every later
-    /// page that has room for it gets a copy.
+    /// Programs the next page of its block. The whole page moves over the channel, padding
+    /// included. The first page of a block requires `tag`, later pages have none; each page with
+    /// room for the tag gets a copy.
     pub async fn program(
         &self,
         ppa: Ppa,
@@ -151,8 +151,7 @@ impl Nand {
         self.program_content(ppa, Some(page), tag, class).await
     }
 
-    /// Programs a page so that reading it fails: what takes the place of a page that is lost. All
-    /// else is as in [`Self::program`].
+    /// Programs a page that replaces a lost one: reading it fails. Otherwise as [`Self::program`].
     pub async fn program_unreadable(
         &self,
         ppa: Ppa,
@@ -185,8 +184,8 @@ impl Nand {
         }
     }
 
-    /// Copies page `from` to page `to` of the same plane, spare bytes and all, through a register
-    /// of the plane and not over the channel. `tag` as in [`Self::program`].
+    /// Copies page `from` to page `to` of the same plane, including the spare bytes, through a
+    /// register of the plane and not over the channel. `tag` as in [`Self::program`].
     pub async fn copyback(
         &self,
         from: Ppa,
@@ -226,8 +225,8 @@ impl Nand {
         erased.then_some(()).ok_or(EraseError::Failed)
     }
 
-    /// Marks `block` as bad for good, in the time of a program: [`Cells::is_bad`] from then on. Its
-    /// pages can be read as before. The mark lies in a part of the die that has no faults.
+    /// Marks `block` as bad for good, in the time of a program. [`Cells::is_bad`] is then true; its
+    /// pages stay readable. The mark is in a part of the die that has no faults.
     pub async fn retire(&self, block: BlockId, class: Class) -> Result<(), ProgramError> {
         self.cells.geometry().assert_holds(block);
         let at = Ppa { block, page: 0 };
@@ -237,7 +236,7 @@ impl Nand {
         retired.ok_or(ProgramError::PowerLost)
     }
 
-    /// Tells whether a page is programmed, if it can be read: a sense without a transfer.
+    /// Returns whether a page is programmed, if it is readable: a sense without a transfer.
     pub async fn probe(&self, ppa: Ppa, class: Class) -> Result<bool, ReadError> {
         self.assert_holds(ppa);
         let look = || self.cells.sensed(ppa);
@@ -250,14 +249,14 @@ impl Nand {
         }
     }
 
-    /// The tag of a block as page `ppa` has it, `None` when the page is not programmed: a sense of
-    /// which the spare bytes alone are taken.
+    /// Returns the tag of a block from page `ppa`, or `None` when the page is not programmed.
+    /// Senses the page and takes only its spare bytes.
     pub async fn read_tag(&self, ppa: Ppa, class: Class) -> Result<Option<Tag>, ReadError> {
         let programmed = self.probe(ppa, class).await?;
         Ok(programmed.then(|| self.cells.tag(ppa.block)))
     }
 
-    /// Looks at cells at the end of a sense and moves the bytes that are `wanted` of what was seen.
+    /// Reads cells at the end of a sense and moves the `wanted` bytes of the result.
     #[inline]
     async fn sense<T>(
         &self,
@@ -295,7 +294,8 @@ impl Nand {
                     }
                     array = self.faults.stretch(ppa.block, Some(ppa.page), array);
                 }
-                // The model books the transfer at once, so it must know its length beforehand.
+                // The model books the transfer at once, so it needs the length before the sense
+                // ends.
                 let bytes = wanted(&look());
                 let transfer = self.transfer_time(bytes);
                 let sensed = || {
@@ -308,7 +308,7 @@ impl Nand {
     }
 
     /// Moves data, has the array work, and then changes the cells. `None` when there is no power
-    /// for it.
+    /// for the change.
     async fn change<T>(
         &self,
         change: Change,
@@ -375,7 +375,7 @@ impl Nand {
         self.faults.stretch(change.at.block, page, change.array)
     }
 
-    /// A page is sensed, before anybody looks at it.
+    /// Applies faults to a sensed page before any reader sees it.
     #[inline]
     fn strike_sense(&self, ppa: Ppa) {
         if self.is_troubled() && self.cells.sensed(ppa) == Sensed::Readable {
@@ -389,9 +389,9 @@ impl Nand {
         }
     }
 
-    /// Ends a program, of an unreadable page if it has none. True when it went well. One that came
-    /// before another of its block failed leaves the cells as they are: so the page that failed is
-    /// the last of the block, as one is that a loss of power has cut off.
+    /// Ends a program; without `page`, that of an unreadable page. Returns whether it succeeded. A
+    /// program that was requested before another of its block failed leaves the cells unchanged.
+    /// The failed page is thus the last of the block, like one that a loss of power cut off.
     fn end_program(&self, ppa: Ppa, page: Option<Page>, tag: Option<Tag>) -> bool {
         if self.cells.is_closed(ppa.block) {
             return false;
@@ -414,7 +414,7 @@ impl Nand {
         end == End::Good
     }
 
-    /// The same of an erase.
+    /// Ends an erase. Returns whether it succeeded.
     fn end_erase(&self, block: BlockId) -> bool {
         let end = if self.cells.is_broken(block) {
             End::Failed
@@ -434,14 +434,14 @@ impl Nand {
         end == End::Good
     }
 
-    /// How long a read has the array, and how many senses beyond the first are in that.
+    /// Returns how long a read holds the array, and how many retry senses that includes.
     #[inline]
     fn read_time(&self, ppa: Ppa) -> (Nanos, u32) {
         let retries = self.pace.retries(ppa, || self.cells.erase_count(ppa.block));
         (Nanos(self.pace.read(ppa).0 * (u64::from(retries) + 1)), retries)
     }
 
-    /// What of a page moves when `bytes` of it are wanted.
+    /// Returns how many bytes of a page move when `bytes` of it are wanted.
     #[inline]
     fn whole_transfers(&self, bytes: u32) -> u32 {
         let page_bytes = self.cells.geometry().page_bytes;

@@ -2,17 +2,17 @@ use clock::{Operate, Resource, Serve, Station};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// What senses, programs and erases the cells of a die or a plane.
+/// The unit that senses, programs and erases the cells of a die or a plane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CellArray {
     Plain(Resource),
-    /// Its work can be joined or suspended.
+    /// An array whose work can be joined or suspended.
     Station(Station),
 }
 
-/// A [`CellArray`] at work, and how often that was suspended.
+/// A [`CellArray`] at work; returns how often the work was suspended.
 ///
-/// An enum and not an `async fn`, which would be one more future inside that of every read.
+/// An enum rather than an `async fn`, which would nest one more future in every read.
 pub(crate) enum Working {
     Plain(Serve),
     Station(Operate),

@@ -12,36 +12,35 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Bytes of a [`Tag`].
 pub const TAG_BYTES: usize = 24;
 
-/// What the translation layer programs into the spare area of a block's first page.
+/// The bytes that the translation layer programs into the spare area of a block's first page.
 pub type Tag = [u8; TAG_BYTES];
 
-/// Names the draws of blocks' wear, apart from those of bad blocks.
+/// Separates the random draws of blocks' wear from those of bad blocks.
 const WEAR: u64 = 0x77_6561_7221;
 
-/// The content of a flash array: all that a power cut leaves.
+/// The content of a flash array: everything that a power cut leaves.
 pub struct Cells {
     geometry: Geometry,
     dies: Vec<Mutex<Die>>,
-    /// Stands where a page is that holds nothing readable.
+    /// The placeholder for an unreadable page.
     blank: Page,
-    /// The reads announced last, for [`Self::prefetch`].
+    /// The last announced reads, for [`Self::prefetch`].
     announced: [AtomicU64; 2],
 }
 
-/// Aligned, so that a read that has locked a die finds in the same line of the cache that none of
-/// its pages is unreadable.
+/// Aligned, so that the cache line of the lock also shows that no page of the die is unreadable.
 #[derive(Clone, Serialize, Deserialize)]
 #[repr(align(64))]
 pub(crate) struct Die {
     blocks: Vec<Block>,
-    /// Pages that are programmed and cannot be read, by block and page.
+    /// Programmed but unreadable pages, by block and page.
     unreadable: BTreeSet<(u32, u32)>,
 }
 
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Block {
-    /// The pages programmed since the last erase, in order. A reference each: an array has
-    /// millions.
+    /// The pages programmed since the last erase, in order. One reference each, because an array
+    /// has millions.
     pages: Vec<Page>,
     /// Meaningless while no page is programmed.
     tag: Tag,
@@ -57,13 +56,13 @@ struct Block {
 enum Trouble {
     #[default]
     None,
-    /// Programs, until it is erased: one has failed.
+    /// Programs fail until the next erase: one has failed.
     Closed,
-    /// Programs and erases.
+    /// Programs and erases fail.
     Broken,
 }
 
-/// What a sense finds where a page may be.
+/// The result of sensing a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sensed {
     Blank,
@@ -72,9 +71,9 @@ pub(crate) enum Sensed {
 }
 
 impl Cells {
-    /// An erased array, of whose blocks each is bad with a chance of `factory_bad_ppm` in a
-    /// million. The blocks were erased `worn_cycles` times on average before, each from half to
-    /// one and a half times as often.
+    /// Returns an erased array. Each block is bad with a chance of `factory_bad_ppm` in a million.
+    /// Blocks were erased `worn_cycles` times on average before, each from half to one and a half
+    /// times as often.
     pub fn new(geometry: Geometry, factory_bad_ppm: u32, worn_cycles: u32, seed: u64) -> Self {
         assert!(
             geometry.bytes() > 0 && geometry.pages_per_block > 0,
@@ -105,12 +104,12 @@ impl Cells {
         Self { geometry, dies, blank, announced: Default::default() }
     }
 
-    /// What a die holds, for a saved state.
+    /// Returns the content of a die, for a saved state.
     pub(crate) fn save(&self, die: DieId) -> Die {
         self.die(BlockId { die, block: 0 }).clone()
     }
 
-    /// An array of `dies` that were saved. `None` when they are not those of such an array.
+    /// Restores an array from saved `dies`. `None` when they do not fit the geometry.
     pub(crate) fn restored(geometry: Geometry, dies: Vec<Die>) -> Option<Self> {
         let fits = |die: &Die| {
             let pages = |block: &Block| block.pages.len() <= geometry.pages_per_block as usize;
@@ -122,33 +121,33 @@ impl Cells {
         fit.then(|| Self { geometry, dies, blank, announced: Default::default() })
     }
 
-    /// The sizes of the array.
+    /// Returns the sizes of the array.
     pub const fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// Pages of `block` that were programmed since it was erased.
+    /// Returns the number of pages of `block` programmed since its last erase.
     pub fn programmed(&self, block: BlockId) -> u32 {
         count(&self.die(block).of(block).pages)
     }
 
-    /// True when `block` is marked as bad: it came so from the factory, or was retired.
+    /// True when `block` is marked as bad, by the factory or by a retirement.
     pub fn is_bad(&self, block: BlockId) -> bool {
         let die = self.die(block);
         die.of(block).bad || die.of(block).retired
     }
 
-    /// True when `block` came bad from the factory.
+    /// True when the factory marked `block` as bad.
     pub fn came_bad(&self, block: BlockId) -> bool {
         self.die(block).of(block).bad
     }
 
-    /// Blocks of the whole array that were retired.
+    /// Returns the number of retired blocks in the whole array.
     pub fn retired_blocks(&self) -> u32 {
         self.count(|block| block.retired)
     }
 
-    /// True when there are blocks whose programs and erases fail, and that are not retired.
+    /// True when a block fails programs and erases but is not retired.
     pub(crate) fn has_broken_blocks(&self) -> bool {
         self.count(|block| block.trouble == Trouble::Broken && !block.retired) > 0
     }
@@ -159,18 +158,18 @@ impl Cells {
         u32::try_from(count.sum::<usize>()).expect("far fewer than 2^32")
     }
 
-    /// Pages of `block` that are programmed and cannot be read, in rising order.
+    /// Returns the programmed but unreadable pages of `block`, in rising order.
     pub fn unreadable(&self, block: BlockId) -> Vec<u32> {
         let die = self.die(block);
         die.unreadable.range(all_pages(block)).map(|(_, page)| *page).collect()
     }
 
-    /// How often `block` was erased.
+    /// Returns how often `block` was erased.
     pub fn erase_count(&self, block: BlockId) -> u32 {
         self.die(block).of(block).erases
     }
 
-    /// The one of `blocks` on `die` that was erased least; the first of several.
+    /// Returns the least erased of `blocks` on `die`; the first of several.
     pub fn least_worn(&self, die: DieId, blocks: impl Iterator<Item = u32>) -> Option<u32> {
         let table = self.die(BlockId { die, block: 0 });
         blocks.min_by_key(|block| table.blocks[*block as usize].erases)
@@ -202,7 +201,7 @@ impl Cells {
         block.pages.push(page);
     }
 
-    /// Ends a program that failed, and with it all others of its block until that is erased.
+    /// Ends a failed program. All other programs of its block fail until the next erase.
     pub(crate) fn fail_program(&self, ppa: Ppa, tag: Option<Tag>) {
         self.program_unreadable(ppa, tag);
         let mut die = self.die(ppa.block);
@@ -212,23 +211,23 @@ impl Cells {
         }
     }
 
-    /// True when a program of `block` has failed since it was erased.
+    /// True when a program of `block` has failed since its last erase.
     pub(crate) fn is_closed(&self, block: BlockId) -> bool {
         self.die(block).of(block).trouble == Trouble::Closed
     }
 
-    /// Ends a program that leaves nothing readable. The tag can still be read from the pages after.
+    /// Ends a program that leaves an unreadable page. Later pages still have the tag.
     pub(crate) fn program_unreadable(&self, ppa: Ppa, tag: Option<Tag>) {
         self.program(ppa, self.blank.clone(), tag);
         self.spoil(ppa);
     }
 
-    /// A programmed page cannot be read until its block is erased.
+    /// Makes a programmed page unreadable until its block is erased.
     pub(crate) fn spoil(&self, ppa: Ppa) {
         self.die(ppa.block).unreadable.insert((ppa.block.block, ppa.page));
     }
 
-    /// A program of `ppa` was cut off: the page is torn, if it is the next one of its block.
+    /// Cuts off a program of `ppa`: the page is torn, if it is the next one of its block.
     pub(crate) fn tear(&self, ppa: Ppa) {
         let mut die = self.die(ppa.block);
         let block = die.of_mut(ppa.block);
@@ -238,7 +237,7 @@ impl Cells {
         }
     }
 
-    /// An erase of `id` did not come to its end: no page can be read, and none is blank.
+    /// Cuts off an erase of `id`: no page is readable, and none is blank.
     pub(crate) fn half_erase(&self, id: BlockId) {
         let mut die = self.die(id);
         let pages = vec![self.blank.clone(); self.geometry.pages_per_block as usize];
@@ -246,7 +245,7 @@ impl Cells {
         die.unreadable.extend((0..self.geometry.pages_per_block).map(|page| (id.block, page)));
     }
 
-    /// Programs and erases of `block` fail from now on.
+    /// Makes later programs and erases of `block` fail.
     pub(crate) fn wreck(&self, block: BlockId) {
         self.die(block).of_mut(block).trouble = Trouble::Broken;
     }
@@ -264,9 +263,8 @@ impl Cells {
         block.retired = true;
     }
 
-    /// Asks the processor for what a read of `ppa` will touch, ahead of it: the pointer to the page
-    /// at once; the page behind it when two more reads have been announced, by when the pointer is
-    /// there.
+    /// Prefetches the memory that a read of `ppa` will touch: the pointer to the page at once, the
+    /// page itself after two more announcements, when the pointer has arrived.
     #[inline]
     pub(crate) fn prefetch(&self, ppa: Ppa) {
         prefetch_index(&self.die(ppa.block).of(ppa.block).pages, ppa.page as usize);
@@ -282,7 +280,7 @@ impl Cells {
         }
     }
 
-    /// Ends the sense of a read: `None` when the page cannot be read.
+    /// Ends the sense of a read: `None` when the page is unreadable.
     #[inline]
     pub(crate) fn page(&self, ppa: Ppa) -> Option<Page> {
         let die = self.die(ppa.block);
@@ -292,7 +290,7 @@ impl Cells {
         }
     }
 
-    /// True when a programmed page has a bit that can flip.
+    /// True when a programmed page has real bytes, in which a bit can flip.
     pub(crate) fn has_bits(&self, ppa: Ppa) -> bool {
         let die = self.die(ppa.block);
         let page = &die.of(ppa.block).pages[ppa.page as usize];
@@ -311,7 +309,7 @@ impl Cells {
         }
     }
 
-    /// The tag that goes with the pages of `block`. It means nothing while none is programmed.
+    /// Returns the tag of `block`, which is meaningless while no page is programmed.
     pub(crate) fn tag(&self, block: BlockId) -> Tag {
         self.die(block).of(block).tag
     }
@@ -330,7 +328,7 @@ impl Cells {
             die.unreadable.retain(|(block, _)| *block != id.block);
         }
         drop(die);
-        // Freeing the pages' memory takes long enough to keep it out of the lock.
+        // Freeing the pages' memory takes long, so it happens outside of the lock.
         drop(pages);
     }
 
@@ -358,12 +356,12 @@ impl Die {
     }
 }
 
-/// The range of a block in [`Die::unreadable`].
+/// Returns the range of a block in [`Die::unreadable`].
 const fn all_pages(block: BlockId) -> RangeInclusive<(u32, u32)> {
     (block.block, 0)..=(block.block, u32::MAX)
 }
 
-/// An address in one word that is not 0.
+/// Returns an address as one non-zero word.
 #[inline]
 fn pack(ppa: Ppa) -> u64 {
     let Ppa { block: BlockId { die, block }, page } = ppa;

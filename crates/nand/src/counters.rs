@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What the array has done since it was put together.
+/// The array's counters since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Pages read.
@@ -25,7 +25,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// All counters in a fixed order, for a digest.
+    /// Returns all counters in a fixed order, for a digest.
     pub const fn words(&self) -> [u64; 9] {
         [
             self.reads,
@@ -41,7 +41,7 @@ impl Counters {
     }
 }
 
-/// [`Counters`] as they grow: senses at their end, changes with the change.
+/// Counts [`Counters`]: senses at their end, changes when the cells change.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     reads: AtomicU64,

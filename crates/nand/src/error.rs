@@ -1,15 +1,15 @@
 /// Why a page could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// It has more errors than can be corrected, until its block is erased.
+    /// More errors than can be corrected, until the block is erased.
     #[error("the page cannot be read")]
     Uncorrectable,
 }
 
-/// Why a page could not be programmed, or a block not be marked.
+/// Why a program or a mark failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
-    /// The program failed. Its page is used up and cannot be read.
+    /// The program failed. Its page is used up and unreadable.
     #[error("the page could not be programmed")]
     Failed,
     /// The power is gone and the capacitors are empty. Nothing has changed.
@@ -17,13 +17,13 @@ pub enum ProgramError {
     PowerLost,
 }
 
-/// Why a page could not be copied.
+/// Why a copy failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CopyError {
-    /// The page to copy cannot be read. Nothing was programmed.
+    /// The source page is unreadable. Nothing was programmed.
     #[error("the page to copy cannot be read")]
     Uncorrectable,
-    /// The program failed. The target is used up and cannot be read.
+    /// The program failed. The target is used up and unreadable.
     #[error("the copy could not be programmed")]
     Failed,
     /// The power is gone and the capacitors are empty. Nothing has changed.
@@ -31,10 +31,10 @@ pub enum CopyError {
     PowerLost,
 }
 
-/// Why a block could not be erased.
+/// Why an erase failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EraseError {
-    /// The erase failed. No page of the block can be read or programmed.
+    /// The erase failed. No page of the block is readable or programmable.
     #[error("the block could not be erased")]
     Failed,
 }

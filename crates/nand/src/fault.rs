@@ -35,13 +35,13 @@ pub struct FaultRule {
 }
 
 impl FaultRule {
-    /// A rule for steps anywhere and at any time.
+    /// Returns a rule for steps anywhere and at any time.
     pub const fn new(kind: FaultKind, when: When) -> Self {
         let (die, block, page, from) = (None, None, None, Nanos::ZERO);
         Self { kind, when, die, block, page, from, until: None, most: None }
     }
 
-    /// True when the rule is about steps there and then.
+    /// True when the rule applies to a step at this place and time.
     pub(crate) fn matches(&self, block: BlockId, page: Option<u32>, now: Nanos) -> bool {
         self.die.is_none_or(|die| die == block.die.0)
             && self.block.is_none_or(|number| number == block.block)
@@ -51,25 +51,24 @@ impl FaultRule {
     }
 }
 
-/// What can go wrong.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FaultKind {
-    /// A sense finds more errors than can be corrected; so does every later one until the block is
-    /// erased.
+    /// A sense finds an uncorrectable page; the page stays so until its block is erased.
     UncorrectableRead,
-    /// A sense leaves the page with one bit turned over, for good, and nothing says so.
+    /// A sense permanently flips one bit of the page, without an error.
     FlippedBit,
-    /// A program fails. Its page is used up and cannot be read, and other programs of the block
-    /// fail until it is erased: those that were asked for before it failed too.
+    /// A program fails. Its page is used up and unreadable. Other programs of the block fail until
+    /// it is erased, including those requested before.
     FailedProgram,
     /// An erase fails. Afterwards no page of the block can be read.
     FailedErase,
-    /// A program or an erase fails, and so do all later ones of its block. Pages that were
-    /// programmed before can be read.
+    /// A program or an erase fails, and so do all later ones of its block. Pages programmed before
+    /// stay readable.
     BadBlock,
-    /// The array takes longer.
+    /// A step takes longer in the array.
     SlowDie {
-        /// How long a step takes, in hundredths of its usual time; at least 100.
+        /// The time of a step in percent of its usual time; at least 100.
         percent: u32,
     },
 }
@@ -77,44 +76,44 @@ pub enum FaultKind {
 /// Which of the steps that match a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum When {
-    /// Each, with a chance of so many in a million.
+    /// Each step, with this chance in a million.
     Ppm(u32),
-    /// This one of them, from 1.
+    /// This one of the steps, from 1.
     Nth(u64),
 }
 
 /// A fault that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// When.
+    /// The instant.
     pub at: Nanos,
-    /// What.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// Where.
+    /// The block.
     pub block: BlockId,
-    /// The page there; `None` for an erase.
+    /// The page; `None` for an erase.
     pub page: Option<u32>,
-    /// Which of the steps of its kind it was, over the whole array, from 1. For faults of reads:
-    /// senses of pages that can be read. For others: programs, or erases, or for
-    /// [`FaultKind::BadBlock`] both, of blocks that have not gone bad. For [`FaultKind::SlowDie`]:
-    /// all that an array begins. A copy is a sense and a program.
+    /// The number of the step among those of its kind in the whole array, from 1. For faults of
+    /// reads: senses of readable pages. For other faults: programs or erases, or both for
+    /// [`FaultKind::BadBlock`], of blocks that are not bad. For [`FaultKind::SlowDie`]: all steps
+    /// that an array begins. A copy counts as a sense and a program.
     pub ordinal: u64,
 }
 
 impl Fault {
-    /// The rule that makes exactly this happen again, in a run that is the same up to there. A bit
-    /// flips as it did if the plan has the same seed.
+    /// Returns the rule that reproduces exactly this fault in a run that is the same up to there. A
+    /// bit flips in the same place if the plan has the same seed.
     pub const fn rule(&self) -> FaultRule {
         FaultRule::new(self.kind, When::Nth(self.ordinal))
     }
 }
 
-/// How many faults of each kind happened.
+/// The number of faults of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultCounts {
     /// Pages that became unreadable.
     pub uncorrectable_reads: u64,
-    /// Bits that turned over.
+    /// Bits that flipped.
     pub flipped_bits: u64,
     /// Programs that failed.
     pub failed_programs: u64,
@@ -127,7 +126,7 @@ pub struct FaultCounts {
 }
 
 impl FaultCounts {
-    /// All of them together.
+    /// Returns the sum of all kinds.
     pub const fn total(&self) -> u64 {
         self.uncorrectable_reads
             + self.flipped_bits
@@ -164,18 +163,18 @@ impl Add for FaultCounts {
     }
 }
 
-/// The faults that happened.
+/// The faults that happened, counted and listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultReport {
-    /// All of them, by kind.
+    /// The number of faults by kind.
     pub counts: FaultCounts,
-    /// In the order in which they happened, of each kind the first [`FaultReport::LISTED_MAX`].
+    /// Faults in order of time, the first [`FaultReport::LISTED_MAX`] of each kind.
     pub list: Vec<Fault>,
-    /// How many are not in the list.
+    /// The number of faults that are not listed.
     pub unlisted: u64,
 }
 
-/// Those of one array after those of another, or of the same one before it lost its power.
+/// Appends the faults of another array, or of the same one after a loss of power.
 impl Add for FaultReport {
     type Output = Self;
 
@@ -187,7 +186,7 @@ impl Add for FaultReport {
 }
 
 impl FaultReport {
-    /// Faults of one kind that are listed.
+    /// The most faults of one kind that are listed.
     pub const LISTED_MAX: u64 = 1_000;
 
     pub(crate) fn add(&mut self, fault: Fault) {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const MILLION: u64 = 1_000_000;
 
-/// A plan at work.
+/// Applies a [`FaultPlan`] to the steps of an array.
 #[derive(Debug)]
 pub(crate) struct Faults(Mutex<State>);
 
@@ -15,7 +15,7 @@ pub(crate) struct Faults(Mutex<State>);
 pub(crate) struct State {
     seed: u64,
     rules: Vec<Armed>,
-    /// How many steps of each kind there were.
+    /// The number of steps of each kind.
     senses: u64,
     programs: u64,
     erases: u64,
@@ -27,12 +27,12 @@ pub(crate) struct State {
 struct Armed {
     rule: FaultRule,
     rng: Rng,
-    /// Steps that matched so far, and how many of them had the fault.
+    /// The number of steps that matched the rule, and how many of them had the fault.
     matched: u64,
     struck: u64,
 }
 
-/// Where and what a step is.
+/// The place and kind of a step.
 #[derive(Clone, Copy)]
 struct Step {
     block: BlockId,
@@ -40,25 +40,25 @@ struct Step {
     at: Nanos,
 }
 
-/// What a sense does to its page.
+/// The damage of a sense to its page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Damage {
     pub(crate) is_uncorrectable: bool,
-    /// Which bit flips.
+    /// The bit to flip.
     pub(crate) flip: Option<u64>,
 }
 
-/// How a program or an erase ends.
+/// The result of a program or an erase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Good,
     Failed,
-    /// Failed, and the block with it.
+    /// Failed, and the block is now bad.
     Broke,
 }
 
 impl State {
-    /// The plan that they began with.
+    /// Returns the plan that they were made with.
     pub(crate) fn plan(&self) -> FaultPlan {
         let rules = self.rules.iter().map(|armed| armed.rule).collect();
         FaultPlan { seed: self.seed, rules }
@@ -84,12 +84,12 @@ impl Faults {
         }))
     }
 
-    /// All there is to them, for a saved state.
+    /// Returns the state, for a saved state of the array.
     pub(crate) fn save(&self) -> State {
         self.state().clone()
     }
 
-    /// Goes on where those that were saved stopped.
+    /// Restores the state that [`Self::save`] returned.
     pub(crate) fn restore(&self, saved: State) {
         *self.state() = saved;
     }
@@ -98,7 +98,7 @@ impl Faults {
         self.state().report.clone()
     }
 
-    /// A programmed page is sensed. `can_flip`: it has bits.
+    /// Handles a sense of a programmed page. `can_flip`: the page has real bytes.
     pub(crate) fn sense(&self, ppa: Ppa, can_flip: bool) -> Damage {
         let mut state = self.state();
         state.senses += 1;
@@ -109,7 +109,7 @@ impl Faults {
         Damage { is_uncorrectable, flip }
     }
 
-    /// A program comes to its end.
+    /// Handles the end of a program.
     pub(crate) fn program(&self, ppa: Ppa) -> End {
         let mut state = self.state();
         state.programs += 1;
@@ -117,7 +117,7 @@ impl Faults {
         state.change(FaultKind::FailedProgram, Step::at_page(ppa), ordinal)
     }
 
-    /// An erase comes to its end.
+    /// Handles the end of an erase.
     pub(crate) fn erase(&self, block: BlockId) -> End {
         let mut state = self.state();
         state.erases += 1;
@@ -125,7 +125,7 @@ impl Faults {
         state.change(FaultKind::FailedErase, Step { block, page: None, at: now() }, ordinal)
     }
 
-    /// How long an array takes that should take `time`.
+    /// Returns how long a step of `time` takes with faults of [`FaultKind::SlowDie`].
     pub(crate) fn stretch(&self, block: BlockId, page: Option<u32>, time: Nanos) -> Nanos {
         let mut state = self.state();
         state.begun += 1;
@@ -149,7 +149,7 @@ impl Faults {
 }
 
 impl State {
-    /// Whether a rule for faults of `kind` strikes. Every rule counts the step.
+    /// Returns whether a rule for faults of `kind` strikes. Every rule counts the step.
     fn strike(&mut self, kind: FaultKind, step: Step, ordinal: u64) -> bool {
         let mut strikes = false;
         for armed in self.rules.iter_mut().filter(|armed| armed.rule.kind == kind) {

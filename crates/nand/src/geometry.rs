@@ -6,7 +6,7 @@ use std::fmt;
 pub struct Geometry {
     /// Buses between the controller and the dies.
     pub channels: u32,
-    /// Dies on each of them.
+    /// Dies on each channel.
     pub dies_per_channel: u32,
     /// Planes of a die.
     pub planes_per_die: u32,
@@ -16,45 +16,45 @@ pub struct Geometry {
     pub pages_per_block: u32,
     /// Data bytes of a page.
     pub page_bytes: u32,
-    /// Bytes beside them that the controller may use; error correction is taken off.
+    /// Spare bytes of a page for the controller, without those of error correction.
     pub spare_bytes: u32,
 }
 
 impl Geometry {
-    /// Dies in all.
+    /// Returns the number of dies.
     pub const fn dies(&self) -> u32 {
         self.channels * self.dies_per_channel
     }
 
-    /// Blocks of a die, over all its planes.
+    /// Returns the number of blocks of a die, over all its planes.
     pub const fn blocks_per_die(&self) -> u32 {
         self.planes_per_die * self.blocks_per_plane
     }
 
-    /// Planes of all dies.
+    /// Returns the number of planes of all dies.
     pub const fn units(&self) -> u32 {
         self.dies() * self.planes_per_die
     }
 
-    /// The plane of its die in which `block` lies.
+    /// Returns the plane of `block` within its die.
     #[inline]
     pub const fn plane_of(&self, block: BlockId) -> u32 {
         block.block % self.planes_per_die
     }
 
-    /// Data bytes of the whole array, bad blocks included.
+    /// Returns the data bytes of the whole array, bad blocks included.
     pub const fn bytes(&self) -> u64 {
         let pages_per_die = self.blocks_per_die() as u64 * self.pages_per_block as u64;
         self.dies() as u64 * pages_per_die * self.page_bytes as u64
     }
 
-    /// The channel of `die`: consecutive dies lie on different ones.
+    /// Returns the channel of `die`: consecutive dies lie on different channels.
     #[inline]
     pub const fn channel_of(&self, die: DieId) -> u32 {
         die.0 % self.channels
     }
 
-    /// Panics unless `block` is one of the array.
+    /// Panics unless `block` exists in the array.
     #[inline]
     pub(crate) fn assert_holds(&self, block: BlockId) {
         assert!(
@@ -71,18 +71,18 @@ pub struct DieId(pub u32);
 /// A block of a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BlockId {
-    /// The die it lies on.
+    /// Its die.
     pub die: DieId,
-    /// Its number there, from 0 over all planes: it lies in plane `block % planes_per_die`.
+    /// Its number on the die, from 0 over all planes: it lies in plane `block % planes_per_die`.
     pub block: u32,
 }
 
 /// A physical page address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ppa {
-    /// The block it lies in.
+    /// Its block.
     pub block: BlockId,
-    /// Its number there, from 0.
+    /// Its number in the block, from 0.
     pub page: u32,
 }
 

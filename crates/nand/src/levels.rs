@@ -1,7 +1,7 @@
 use crate::page_map::PageMap;
 use base::Nanos;
 
-/// What the pages of one level take.
+/// The times of pages of one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
     /// From the cells to a register: `t_R`.
@@ -10,8 +10,8 @@ pub struct Level {
     pub program: Nanos,
 }
 
-/// The levels of a cell, from one (SLC) to four (QLC). A cell of several bits has a page of each,
-/// and they differ.
+/// The levels of a cell, from one (SLC) to four (QLC). A cell of several bits has one page of each
+/// level, with different times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels {
     levels: [Level; PageMap::LEVELS_MAX],
@@ -19,14 +19,14 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// The same times for all pages.
+    /// Returns the same times for all pages.
     pub const fn uniform(read: Nanos, program: Nanos) -> Self {
         let level = Level { read, program };
         Self { levels: [level; PageMap::LEVELS_MAX], map: PageMap::interleaved(1) }
     }
 
-    /// `levels`, 1 to 4 of them, which the pages of a block have as in `map`. The map names none
-    /// that is not there: see [`PageMap::levels`].
+    /// Assigns 1 to 4 `levels` to the pages of a block by `map`, which names only levels that
+    /// exist: see [`PageMap::levels`].
     pub fn new(levels: &[Level], map: PageMap) -> Self {
         assert!(
             (1..=PageMap::LEVELS_MAX).contains(&levels.len()) && map.levels() <= levels.len(),
@@ -39,7 +39,7 @@ impl Levels {
         Self { levels: all, map }
     }
 
-    /// What page `page` of a block takes.
+    /// Returns the times of page `page` of a block.
     #[inline]
     pub fn of(&self, page: u32) -> Level {
         self.levels[self.map.level(page)]

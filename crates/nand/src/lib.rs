@@ -1,4 +1,4 @@
-//! The flash array: what its cells hold, what they allow, and how long each step takes.
+//! The flash array: the content of its cells, the operations that they allow, and their times.
 //!
 //! # How it works
 //! 1. [`Cells`] is the array's content, block by block: the part of a drive that a power cut
@@ -14,34 +14,35 @@
 //! | copyback | array (`read` and `program`) | array |
 //! | erase | array (`erase`) | array |
 //!
-//! 4. A page's times are those of its level ([`Levels`]), off by what its die and its address draw
-//!    from the seed; how often a read senses again comes from the block's erases.
-//! 5. [`Planes`] says whether the planes of a die take turns, do the same together, or are on
-//!    their own. A die that can suspend interrupts a program or an erase for a host's read.
-//! 6. A [`FaultPlan`] says which steps fail, flip a bit or take longer; [`Nand::faults`] what did.
-//!    Without rules nothing is asked or counted. See `docs/internals/faults.md`.
-//! 7. [`Model::Staged`] awaits each step in the order in which planes and channels get free.
-//!    [`Model::Scalar`] is the model of the published emulators, to compare with: it computes all
+//! 4. A page's times are those of its level ([`Levels`]), with a deviation drawn from the seed for
+//!    its die and address. The number of retries comes from the block's erases.
+//! 5. [`Planes`] says whether the planes of a die work one at a time, do the same together, or work
+//!    independently. A die that can suspend interrupts a program or an erase for a host's read.
+//! 6. A [`FaultPlan`] says which steps fail, flip a bit or take longer; [`Nand::faults`] reports
+//!    them. Without rules the array checks and counts nothing. See `docs/internals/faults.md`.
+//! 7. [`Model::Staged`] awaits each step in the order in which planes and channels become free.
+//!    [`Model::Scalar`] is the model of the published emulators, for comparison: it computes all
 //!    steps when the operation arrives.
 //!
 //! # Guarantees
-//! - In every build: a page is programmed once between erases, in page order, on a good block; a
-//!   page that was not programmed is never read. Anything else panics with a sentence.
-//! - A step that a power cut stops before its array stage changed nothing. In that stage a program
-//!   or a copy leaves its page torn and an erase the block half erased: used up and unreadable.
+//! - In every build: a page is programmed once between erases, in page order, on a good block; only
+//!   programmed pages are read. Any other use panics with a message.
+//! - A step that a power cut stops before its array stage changed nothing. A cut in that stage
+//!   leaves the page of a program or a copy torn and the block of an erase half erased: used up and
+//!   unreadable.
 //! - An operation's stages add up to its latency in both models.
 //! - Within one class, programs of a plane reach its cells in the order of their first polls.
-//! - How fast a page is, and how often it is sensed again, is a pure function of the seed, its
-//!   address and the erases of its block.
+//! - The times and retries of a page are a pure function of the seed, its address and the erases of
+//!   its block.
 //!
 //! # Trusts
-//! - Programs of one block that are under way together are of one class; otherwise the more urgent
-//!   one may go first, which is out of order. Copies into a block and programs of it are not under
-//!   way together: a copy has no data to wait for.
+//! - Concurrent programs of one block have the same class: otherwise the more urgent one would go
+//!   first, out of order. Copies into a block and programs of it are not concurrent: a copy has no
+//!   data to wait for.
 //! - A page is read only after its program has ended.
 //!
 //! # Not here
-//! Which block holds what (`ftl`), what the bytes mean (`engine`), how errors are corrected.
+//! The use of blocks (`ftl`), the meaning of bytes (`engine`), error correction itself.
 
 mod array;
 mod cell_array;

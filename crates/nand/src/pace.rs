@@ -5,25 +5,25 @@ use base::{Nanos, mix};
 
 const MILLION: u64 = 1_000_000;
 
-/// How fast each page is. A pure function of the seed, the address and the block's erases, so that
-/// nothing about it depends on what the array did before.
+/// The speed of each page. A pure function of the seed, the address and the block's erases, so that
+/// it does not depend on earlier work of the array.
 #[derive(Debug)]
 pub(crate) struct Pace {
     /// By page of a block.
     levels: Vec<Level>,
-    /// In millionths, what the die and what the page may add or take.
+    /// Deviations of the die and of the page at most, in millionths.
     of_die: u64,
     of_page: u64,
     retries: Retries,
     seed: u64,
 }
 
-/// What is drawn for an address.
+/// The kind of a random draw for an address.
 #[derive(Clone, Copy)]
 enum Draw {
     Die,
     Page,
-    /// Of a block erased so often.
+    /// Retries, in a block with this many erases.
     Retries(u32),
 }
 
@@ -40,19 +40,19 @@ impl Pace {
         }
     }
 
-    /// How long a sense of `ppa` takes.
+    /// Returns how long a sense of `ppa` takes.
     #[inline]
     pub(crate) fn read(&self, ppa: Ppa) -> Nanos {
         self.of(ppa, self.levels[ppa.page as usize].read)
     }
 
-    /// How long a program of `ppa` takes.
+    /// Returns how long a program of `ppa` takes.
     #[inline]
     pub(crate) fn program(&self, ppa: Ppa) -> Nanos {
         self.of(ppa, self.levels[ppa.page as usize].program)
     }
 
-    /// How often a read of `ppa` senses again; `erases` are those of its block.
+    /// Returns the number of retry senses of `ppa`; `erases` are those of its block.
     #[inline]
     pub(crate) fn retries(&self, ppa: Ppa, erases: impl FnOnce() -> u32) -> u32 {
         if self.retries == Retries::default() {
@@ -76,7 +76,7 @@ impl Pace {
         Nanos(u64::try_from(scaled).expect("less than twice the time"))
     }
 
-    /// Uniform in `0..bound`.
+    /// Draws uniformly from `0..bound`.
     fn draw(&self, ppa: Ppa, draw: Draw, bound: u64) -> u64 {
         let Ppa { block: BlockId { die, block }, page } = ppa;
         let die = mix(self.seed ^ mix(u64::from(die.0)));
@@ -90,7 +90,7 @@ impl Pace {
     }
 }
 
-/// Further senses of a million reads of a block erased `erases` times.
+/// Returns the mean number of retries of a million reads of a block erased `erases` times.
 fn mean_ppm(retries: Retries, erases: u32) -> u64 {
     let Retries { fresh_ppm, worn_ppm, endurance } = retries;
     let more = i128::from(worn_ppm) - i128::from(fresh_ppm);

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Which level each page of a block has.
+/// The level of each page of a block.
 ///
 /// Written as digits, one for each page from the first; those in parentheses at the end repeat for
 /// the rest of the block. `(01)` alternates between two levels, `00000001001(0011)` is the map of
@@ -9,12 +9,12 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageMap {
     digits: [u8; Self::DIGITS_MAX],
-    /// Digits in all, and those of them before the parenthesis.
+    /// The number of digits, and of those before the parenthesis.
     len: u8,
     head: u8,
 }
 
-/// Text that is no [`PageMap`].
+/// Error of text that is no [`PageMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageMapError;
 
@@ -35,7 +35,7 @@ impl PageMap {
     /// Most digits.
     const DIGITS_MAX: usize = 64;
 
-    /// Each page of the next of `levels` levels, and then the first again. One level for one.
+    /// Returns a map in which consecutive pages cycle through `levels` levels.
     pub const fn interleaved(levels: u8) -> Self {
         assert!(1 <= levels && levels as usize <= Self::LEVELS_MAX, "there are 1 to 4 levels");
         let mut digits = [0; Self::DIGITS_MAX];
@@ -47,14 +47,14 @@ impl PageMap {
         Self { digits, len: levels, head: 0 }
     }
 
-    /// The level of page `page`, from 0.
+    /// Returns the level of page `page`, from 0.
     pub const fn level(&self, page: u32) -> usize {
         let (head, len) = (self.head as u32, self.len as u32);
         let at = if page < head { page } else { head + (page - head) % (len - head) };
         self.digits[at as usize] as usize
     }
 
-    /// One more than the highest level that a page has.
+    /// Returns one more than the highest level of a page.
     pub fn levels(&self) -> usize {
         let used = &self.digits[..usize::from(self.len)];
         used.iter().max().map_or(0, |level| usize::from(*level) + 1)

@@ -1,18 +1,18 @@
 use clock::{Class, Rank, Stage};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What feeds the array: the mains, or capacitors for so many pages more.
+/// The array's power: the mains, or capacitors for a number of pages.
 #[derive(Debug)]
 pub(crate) struct Power {
-    /// [`Self::MAINS`], or pages that can still be programmed.
+    /// [`Self::MAINS`], or the number of pages that can still be programmed.
     pages: AtomicU64,
 }
 
-/// What the power lets a step do.
+/// What the power allows a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leave {
     Begin,
-    /// It fails: there is nothing left.
+    /// It fails: the energy is used up.
     Fail,
     /// It never begins.
     Never,
@@ -41,7 +41,7 @@ impl Power {
         }
     }
 
-    /// Takes what a page needs.
+    /// Takes the energy for a page.
     pub(crate) fn to_program(&self, class: Class) -> Leave {
         match (self.pages.load(Relaxed), class) {
             (Self::MAINS, _) => Leave::Begin,
@@ -59,7 +59,7 @@ impl Power {
     }
 }
 
-/// Waits until the reactor is thrown away.
+/// Waits until the caller drops the reactor.
 pub(crate) async fn stand_still() {
     loop {
         clock::park(Rank::Core, Stage::Queue).await;

@@ -6,11 +6,11 @@ use crate::faults::State;
 use crate::geometry::{DieId, Geometry};
 use serde::{Deserialize, Serialize};
 
-/// What a die holds, in a saved state.
+/// The saved content of a die.
 #[derive(Serialize, Deserialize)]
 pub struct SavedDie(Die);
 
-/// What an array has done and has yet to suffer, in a saved state.
+/// The saved counters and faults of an array.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedNand {
     counters: Counters,
@@ -18,26 +18,26 @@ pub struct SavedNand {
 }
 
 impl Cells {
-    /// What `die` holds, for a saved state.
+    /// Returns the content of `die`, for a saved state.
     pub fn save_die(&self, die: DieId) -> SavedDie {
         SavedDie(self.save(die))
     }
 
-    /// The array of which all `dies` were saved, in their order. `None` when they are not those of
-    /// an array of these sizes.
+    /// Restores an array from all its saved `dies`, in their order. `None` when they do not fit the
+    /// sizes.
     pub fn of_saved(geometry: Geometry, dies: Vec<SavedDie>) -> Option<Self> {
         Self::restored(geometry, dies.into_iter().map(|die| die.0).collect())
     }
 }
 
 impl Nand {
-    /// All there is to the array beside its cells, while no step is under way.
+    /// Saves the array without its cells. No step may be in progress.
     pub fn save(&self) -> SavedNand {
         SavedNand { counters: self.counters(), faults: self.faults.save() }
     }
 
-    /// Goes on where the array stopped that was saved. This one is new, over the cells that were
-    /// saved with it, and has the plan that [`SavedNand::plan`] gives.
+    /// Restores the counters and faults of a saved array. This one is new, over the cells saved
+    /// with it, and was made with [`SavedNand::plan`].
     pub fn restore(&self, saved: SavedNand) {
         self.tally.restore(&saved.counters);
         self.faults.restore(saved.faults);
@@ -45,7 +45,7 @@ impl Nand {
 }
 
 impl SavedNand {
-    /// The faults that the array was to have from its beginning.
+    /// Returns the fault plan that the array was made with.
     pub fn plan(&self) -> FaultPlan {
         self.faults.plan()
     }

@@ -4,9 +4,9 @@ use base::Nanos;
 use clock::{Stage, now, sleep_until};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The published model: when each die and channel gets free, computed as operations arrive. Later
-/// operations cannot use what an earlier one has booked and not yet reached, and classes mean
-/// nothing.
+/// The published model: computes when each die and channel becomes free as operations arrive. Later
+/// operations cannot use time that an earlier one has booked but not reached, and classes have no
+/// effect.
 #[derive(Debug)]
 pub(crate) struct Scalar {
     registers: Registers,
@@ -43,7 +43,8 @@ impl Scalar {
         result
     }
 
-    /// Transfers for `channel`, calls `begun`, works for `array`, and returns what that gave.
+    /// Transfers for `channel`, calls `begun`, works for `array`, and returns the result of
+    /// `begun`.
     pub(crate) async fn change<T>(
         &self,
         die: DieId,
@@ -60,7 +61,7 @@ impl Scalar {
         begun
     }
 
-    /// When the sense starts and when the transfer ends.
+    /// Returns when the sense starts and when the transfer ends.
     fn book_sense(&self, die: DieId, array: Nanos, channel: Nanos) -> (Nanos, Nanos) {
         let mut free_at = self.free_at();
         let (die_free, channel_free) = free_at.of(die);
@@ -74,7 +75,7 @@ impl Scalar {
         (start, end)
     }
 
-    /// When the transfer starts and when the array is done.
+    /// Returns when the transfer starts and when the array is done.
     fn book_change(&self, die: DieId, channel: Nanos, array: Nanos) -> (Nanos, Nanos) {
         let mut free_at = self.free_at();
         let (die_free, channel_free) = free_at.of(die);

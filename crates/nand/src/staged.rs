@@ -4,17 +4,17 @@ use crate::timing::{Planes, Registers, Timing};
 use base::Nanos;
 use clock::{Class, Group, Hold, Rank, Resource, Stage, Suspension};
 
-/// The planes, arrays and channels as things to wait for, one step at a time.
+/// The planes, arrays and channels as resources, awaited one step at a time.
 #[derive(Debug)]
 pub(crate) struct Staged {
     geometry: Geometry,
     planes: Planes,
-    /// One set for each die where planes are alone, else for each plane.
+    /// One set for each die with [`Planes::Alone`], otherwise one for each plane.
     registers: Vec<PageRegisters>,
-    /// One for each die, or for each plane where planes are independent.
+    /// One for each die, or for each plane with [`Planes::Independent`].
     arrays: Vec<CellArray>,
     channels: Vec<Resource>,
-    /// How much longer a page has the array while it is copied to or from the second register.
+    /// The additional time in the array for copying a page to or from the second register.
     cache_busy: Nanos,
     /// Page registers of each set.
     registers_of_plane: u32,
@@ -25,12 +25,12 @@ pub(crate) struct Staged {
 #[derive(Clone, Copy, Debug)]
 struct PageRegisters {
     of_all: Resource,
-    /// For reads of hosts, where others may keep a register while they wait or are suspended; else
-    /// the same.
+    /// For host reads. Separate when other work may keep a register while it waits or is suspended,
+    /// otherwise the same resource.
     of_reads: Resource,
 }
 
-/// What an array does.
+/// A step of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Read,
@@ -42,7 +42,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// What people call it.
+    /// Returns its name in traces.
     const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -96,7 +96,7 @@ impl Staged {
         }
     }
 
-    /// Waits for a page register for `block`, which an operation has from its start to its end.
+    /// Waits for a page register for `block`, which an operation holds from start to end.
     #[inline]
     pub(crate) async fn register(&self, block: BlockId, class: Class) -> Hold {
         let at = match self.planes {
@@ -108,8 +108,8 @@ impl Staged {
         register.acquire(class).await
     }
 
-    /// Announces a program of `block`, which has its register, so that programs for other planes of
-    /// the die wait for its data. Where a plane has one register, waits first until the die
+    /// Announces a program of `block`, which holds its register, so that programs for other planes
+    /// of the die wait for its data. With one register for each plane, first waits until the die
     /// programs nothing.
     #[inline]
     pub(crate) async fn announce_program(&self, block: BlockId, class: Class) {
@@ -188,7 +188,7 @@ impl Staged {
         }
     }
 
-    /// Which plane of all dies `block` lies in.
+    /// Returns the number of the plane of `block` over all dies.
     #[inline]
     const fn unit(&self, block: BlockId) -> u32 {
         block.die.0 * self.geometry.planes_per_die + self.geometry.plane_of(block)

@@ -1,17 +1,17 @@
 use crate::levels::Levels;
 use base::Nanos;
 
-/// How the time of an operation is found.
+/// How the array computes the time of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
-    /// Each step waits for what it needs and then takes its time.
+    /// Each step waits for its resource and then takes its time.
     Staged,
     /// One next-free time for each die and channel, advanced when an operation arrives. Planes,
-    /// suspends, the order of classes and `cache_busy` mean nothing to it.
+    /// suspends, the order of classes and `cache_busy` have no effect.
     Scalar,
 }
 
-/// Page registers of a die whose planes are [`Planes::Alone`], else of a plane.
+/// Page registers of a die with [`Planes::Alone`], otherwise of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registers {
     /// The array is idle while the register's page is on the channel.
@@ -20,47 +20,47 @@ pub enum Registers {
     Double,
 }
 
-/// What the planes of a die do at a time.
+/// How the planes of a die work at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planes {
-    /// One operation: the die has one array and registers as if it were one plane.
+    /// One operation: the die has one array, with registers as of one plane.
     Alone,
-    /// One kind of operation: when the array takes up one, those of the same kind for other planes
-    /// go with it that wait or come at the same instant. Programs wait for those of other planes
-    /// whose data is on the way.
+    /// One kind of operation. When the array begins one, waiting or simultaneous ones of the same
+    /// kind for other planes join it. Programs wait for those of other planes whose data is in
+    /// transfer.
     Together,
-    /// Anything: each plane has an array.
+    /// Independently: each plane has an array.
     Independent,
 }
 
 /// In which order waiting operations are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The more urgent class: reads pass what waits, and suspend what can be suspended.
+    /// By class: reads overtake waiting work, and suspend work that can be suspended.
     Class,
     /// First come, first served. Nothing is suspended.
     Arrival,
 }
 
-/// How often reads sense again, on average: linear in the erases of the block.
+/// The mean number of retries of a read, linear in the erases of the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retries {
-    /// Further senses of a million reads of a block that was never erased.
+    /// Retries of a million reads of a block that was never erased.
     pub fresh_ppm: u32,
-    /// The same, of a block that was erased `endurance` times. Beyond that the line goes on.
+    /// The same after `endurance` erases. The line continues beyond that.
     pub worn_ppm: u32,
-    /// Erases that wear a block out; with 0 it is always fresh.
+    /// Erases that wear a block out; 0: blocks do not wear.
     pub endurance: u32,
 }
 
 /// How long the steps of an operation take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// How waiting is found.
+    /// How waits are computed.
     pub model: Model,
     /// Page registers of each die or plane.
     pub registers: Registers,
-    /// Between the cells and a register.
+    /// Times between the cells and a register.
     pub levels: Levels,
     /// Erasing a block: `t_BERS`.
     pub erase: Nanos,
@@ -68,10 +68,10 @@ pub struct Timing {
     pub channel_bytes_per_second: u64,
     /// Reads move whole multiples of this over the channel, as codewords; at least 1.
     pub transfer_bytes: u32,
-    /// With two registers, how much longer each read and program has the array, while a page is
-    /// copied between them: `t_RCBSY`, `t_CBSY`.
+    /// With two registers, the additional time in the array of each read and program, for the copy
+    /// between the registers: `t_RCBSY`, `t_CBSY`.
     pub cache_busy: Nanos,
-    /// What the planes of a die do at a time.
+    /// How the planes of a die work at a time.
     pub planes: Planes,
     /// How long a program takes to be suspended for a host's read; `None` if it cannot be.
     pub program_suspend: Option<Nanos>,
@@ -81,17 +81,17 @@ pub struct Timing {
     pub resume: Nanos,
     /// In which order waiting operations are served.
     pub order: Order,
-    /// By how many millionths at most, below a million, the read and program times of a page are
-    /// off: half of it is the die's, half the page's.
+    /// The most deviation of a page's read and program times, in millionths, below a million: half
+    /// of it is the die's, half the page's.
     pub variability_ppm: u32,
-    /// Senses beyond the first.
+    /// Retry senses of reads.
     pub retries: Retries,
-    /// Draws what differs from page to page.
+    /// The seed of the deviations and retries.
     pub seed: u64,
 }
 
 impl Timing {
-    /// All pages alike, and none of what a device can do beyond reading, programming and erasing.
+    /// Returns equal times for all pages, without optional abilities of a device.
     pub const fn uniform(
         model: Model,
         registers: Registers,

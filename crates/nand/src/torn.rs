@@ -3,8 +3,8 @@ use crate::geometry::Ppa;
 use crate::staged::Step;
 use clock::TaskId;
 
-/// A change of cells that an array has been asked for. When it is dropped in the middle of that, as
-/// a loss of power does, the cells are left as such a cut leaves them.
+/// A change of cells in progress. Dropping it unfinished, as a loss of power does, leaves the cells
+/// as such a cut does.
 #[must_use = "dropping it cuts the change off"]
 #[derive(Debug)]
 pub(crate) struct Torn<'a> {
@@ -16,17 +16,17 @@ pub(crate) struct Torn<'a> {
 }
 
 impl<'a> Torn<'a> {
-    /// Of the current task, which is about to wait for the array.
+    /// Returns the change of the current task, which is about to wait for the array.
     pub(crate) fn once_served(cells: &'a Cells, at: Ppa, step: Step) -> Self {
         Self { cells, at, step, task: Some(clock::current()) }
     }
 
-    /// From now on.
+    /// Returns a change that begins now.
     pub(crate) const fn from_now(cells: &'a Cells, at: Ppa, step: Step) -> Self {
         Self { cells, at, step, task: None }
     }
 
-    /// The change came to its end.
+    /// Ends the change as complete.
     pub(crate) const fn whole(self) {
         std::mem::forget(self);
     }

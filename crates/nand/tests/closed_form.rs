@@ -70,7 +70,7 @@ async fn program_one_on_each_die(nand: &Arc<Nand>) {
     join_all(programs.collect()).await;
 }
 
-/// Starts all at once; when each was done, counted from the start.
+/// Starts all at once and returns when each was done, counted from the start.
 async fn ends<F: Future<Output = ()> + 'static>(
     operations: impl IntoIterator<Item = F>,
 ) -> Vec<Nanos> {
@@ -116,7 +116,7 @@ fn a_channel_without_limit_takes_no_time() {
     });
 }
 
-/// When `count` reads of a page each end that reach one die together.
+/// Returns the ends of `count` simultaneous reads of a page each on one die.
 fn reads_on_one_die(model: Model, registers: Registers, rate: u64, count: u32) -> Vec<Nanos> {
     on(timing(model, registers, rate), async |nand| {
         program(nand.clone(), ppa(0, 0)).await;
@@ -268,8 +268,8 @@ fn above_saturation_programs_keep_the_channel_busy() {
     }
 }
 
-/// A read that waits for an erase of its die, and a read on another die of the channel right after
-/// it: when the later one is done.
+/// Runs a read that waits for an erase of its die, then a read on another die of the channel.
+/// Returns when the later one is done.
 fn later_read_beside_one_that_waits(model: Model, rate: u64) -> Nanos {
     on(timing(model, Registers::Single, rate), async |nand| {
         program_one_on_each_die(&nand).await;

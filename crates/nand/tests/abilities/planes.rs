@@ -11,7 +11,7 @@ const INDEPENDENT: Timing = Timing { planes: Planes::Independent, ..PLAIN };
 const SCALAR: Timing = Timing { model: Model::Scalar, ..TOGETHER };
 const START: Nanos = Nanos::ZERO;
 
-/// When programs of one page in each of `planes` planes are done that come at once.
+/// Returns when simultaneous programs of one page in each of `planes` planes are done.
 fn programs(timing: Timing, planes: u32) -> Vec<Nanos> {
     on(timing, async |nand| {
         let each = |block| program(&nand, START, ppa(block, 0), Class::HostWrite);
@@ -19,7 +19,7 @@ fn programs(timing: Timing, planes: u32) -> Vec<Nanos> {
     })
 }
 
-/// The same for reads.
+/// Returns the same for reads.
 fn reads(timing: Timing, planes: u32) -> Vec<Nanos> {
     on(timing, async |nand| {
         fill_planes(&nand).await;
@@ -59,7 +59,7 @@ fn planes_of_a_die_with_one_array_take_turns() {
 }
 
 #[test]
-fn what_waits_for_the_array_goes_together_when_it_is_free() {
+fn operations_that_wait_for_the_array_start_together_when_it_is_free() {
     on(TOGETHER, async |nand| {
         fill_planes(&nand).await;
         let senses = [1, 2, 3].map(|block| {

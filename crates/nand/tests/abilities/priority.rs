@@ -3,7 +3,7 @@ use base::Nanos;
 use clock::Class;
 use nand::{Model, Order, Planes, Registers, Timing};
 
-/// When a host's read is done that comes at `at`, behind four erases of its plane.
+/// Returns when a host's read is done that arrives at `at`, behind four erases of its plane.
 fn read_behind_erases(timing: Timing, at: Nanos) -> Nanos {
     on(timing, async |nand| {
         fill_planes(&nand).await;

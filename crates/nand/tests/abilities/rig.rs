@@ -28,8 +28,7 @@ pub(crate) const GEOMETRY: Geometry = Geometry {
 pub(crate) const PLAIN: Timing =
     Timing::uniform(Model::Staged, Registers::Single, READ, PROGRAM, ERASE, RATE);
 
-/// An operation under way: when it is done, counted from the start of the test's part, and where
-/// its time went.
+/// The end of an operation, counted from the start of the test's part, and its stages.
 pub(crate) type Done = (Nanos, Stages);
 
 /// Runs `body` on an erased array.
@@ -116,7 +115,7 @@ pub(crate) fn erase(nand: &Arc<Nand>, at: Nanos, block: u32, class: Class) -> St
     }
 }
 
-/// Runs `steps`, each from its instant on.
+/// Runs `steps`, each from its instant.
 pub(crate) async fn run(steps: impl IntoIterator<Item = Step>) -> Vec<Done> {
     let start = now();
     let timed = steps.into_iter().map(|Step { at, operation }| async move {
@@ -129,7 +128,7 @@ pub(crate) async fn run(steps: impl IntoIterator<Item = Step>) -> Vec<Done> {
     join_all(timed.collect()).await
 }
 
-/// As [`run`]: when each was done.
+/// Runs `steps` and returns when each was done.
 pub(crate) async fn ends(steps: impl IntoIterator<Item = Step>) -> Vec<Nanos> {
     run(steps).await.into_iter().map(|(end, _)| end).collect()
 }

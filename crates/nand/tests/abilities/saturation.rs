@@ -31,7 +31,7 @@ struct Case {
     load: Load,
 }
 
-/// A whole number of microseconds from `least` to `most`, and some nanoseconds more.
+/// Draws a whole number of microseconds from `least` to `most`, plus some nanoseconds.
 fn micros(rng: &mut Rng, least: u64, most: u64) -> Nanos {
     Nanos(1_000 * (least + rng.below(most - least + 1)) + rng.below(1_000))
 }
@@ -85,7 +85,7 @@ impl Case {
         Nanos::for_bytes(u64::from(PAGE_BYTES), self.timing.channel_bytes_per_second)
     }
 
-    /// The time in which each plane of a die does one operation.
+    /// Returns the time in which each plane of a die does one operation.
     fn round(&self) -> Nanos {
         let Self { geometry, timing, load } = self;
         let n = u64::from(geometry.planes_per_die);
@@ -106,7 +106,7 @@ impl Case {
         of_die.max(times(n * u64::from(geometry.dies_per_channel), moved))
     }
 
-    /// Runs `body` on an array of which block 0 of each plane has one page.
+    /// Runs `body` on an array where block 0 of each plane has one page.
     fn on<T>(&self, body: impl AsyncFnOnce(Arc<Nand>) -> T) -> T {
         let cells = Arc::new(Cells::new(self.geometry, 0, 0, 0));
         on_cells(cells, self.timing, async |nand| {
@@ -178,7 +178,7 @@ impl Case {
         }
     }
 
-    /// How many times the closed form a round takes once the start is over.
+    /// Returns the time of a round after the start, relative to the closed form.
     fn measured(&self) -> f64 {
         let (few, many) = (40, 240);
         let rounds = self.run(many) - self.run(few);

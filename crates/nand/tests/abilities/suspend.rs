@@ -19,8 +19,8 @@ const SUSPENDS: Timing = Timing {
     ..PLAIN
 };
 
-/// A program from the start and a host's read of another block of its plane at `at`: the ends of
-/// both.
+/// Runs a program from the start and a host's read of another block of its plane at `at`. Returns
+/// the ends of both.
 fn read_in_a_program(timing: Timing, at: Nanos) -> [Nanos; 2] {
     on(timing, async |nand| {
         fill_planes(&nand).await;
@@ -35,7 +35,7 @@ fn read_in_a_program(timing: Timing, at: Nanos) -> [Nanos; 2] {
 }
 
 #[test]
-fn a_read_interrupts_a_program_which_goes_on_after_it() {
+fn a_read_suspends_a_program_which_resumes_after_it() {
     for registers in [Registers::Single, Registers::Double] {
         let timing = Timing { registers, ..SUSPENDS };
         for at in [PAGE, PAGE + Nanos(1), Nanos::from_micros(300), PAGE + PROGRAM - Nanos(1)] {
@@ -54,7 +54,7 @@ fn the_scalar_model_knows_no_suspended_program() {
     assert_eq!(end, PAGE + PROGRAM + READ + PAGE, "it waits for the end of the program");
 }
 
-/// An erase from the start and a host's read at `at`.
+/// Runs an erase from the start and a host's read at `at`.
 fn read_in_an_erase(timing: Timing, at: Nanos) -> [Nanos; 2] {
     on(timing, async |nand| {
         fill_planes(&nand).await;
@@ -66,7 +66,7 @@ fn read_in_an_erase(timing: Timing, at: Nanos) -> [Nanos; 2] {
 }
 
 #[test]
-fn a_read_interrupts_an_erase_which_goes_on_after_it() {
+fn a_read_suspends_an_erase_which_resumes_after_it() {
     let at = Nanos::from_micros(1_234);
     let formula = [ERASE + ENTER_ERASE + READ + RESUME, at + ENTER_ERASE + READ + PAGE];
     assert_eq!(read_in_an_erase(SUSPENDS, at), formula);
@@ -131,7 +131,7 @@ fn a_program_is_suspended_a_bounded_number_of_times() {
     on(SUSPENDS, async |nand| {
         fill_planes(&nand).await;
         let most = u64::from(SUSPENDS_MAX);
-        // Each comes a while after the program went on from the one before.
+        // Each read arrives after the program has resumed from the previous one.
         let each = ENTER + READ + RESUME + Nanos::from_micros(10);
         let at = |number| PAGE + Nanos::from_micros(100) + times(number, each);
         let senses = (0..=most).map(|n| probe(&nand, at(n), ppa(0, 0), Class::HostRead));
@@ -148,7 +148,7 @@ fn a_program_is_suspended_a_bounded_number_of_times() {
 }
 
 #[test]
-fn a_suspended_program_goes_on_after_a_bounded_number_of_reads() {
+fn a_suspended_program_resumes_after_a_bounded_number_of_reads() {
     on(SUSPENDS, async |nand| {
         fill_planes(&nand).await;
         let (most, at) = (u64::from(BYPASS_MAX), Nanos::from_micros(300));

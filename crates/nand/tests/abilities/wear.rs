@@ -126,7 +126,7 @@ fn pages_differ_by_die_and_by_page_within_the_bound() {
 }
 
 #[test]
-fn how_fast_a_page_is_stays_for_ever_and_comes_from_the_seed() {
+fn the_speed_of_a_page_is_constant_and_comes_from_the_seed() {
     let timing = Timing { variability_ppm: 80_000, seed: 4, ..PLAIN };
     let (times, _) = measured(worn(0), timing);
     assert_eq!(measured(worn(900), timing).0, times, "wear does not change it");

@@ -8,8 +8,8 @@ use reactor::Reactor;
 
 const READ_FAULT: FaultKind = FaultKind::UncorrectableRead;
 
-/// The numbers of the reads that fail, of pages 0 to 3 of blocks 0 and 1 of dies 0 and 1 in order,
-/// each of which begins a microsecond after the other or later.
+/// Returns the numbers of the failing reads among those of pages 0 to 3 of blocks 0 and 1 of dies 0
+/// and 1, in order. Each begins at least a microsecond after the previous one.
 fn failing_reads(rule: FaultRule) -> Vec<usize> {
     on(&[rule], async |nand| {
         let pages = [0, 1].map(|die| [0, 1].map(|block| [0, 1, 2, 3].map(|p| ppa(die, block, p))));
@@ -114,10 +114,10 @@ fn faults_are_listed_in_order_and_counted_beyond_the_list() {
     });
 }
 
-/// What a block holds in the end: unreadable pages, erases, and the rest.
+/// The final content of a block: unreadable pages, erases, and the rest.
 type Content = (Vec<u32>, u32, Vec<u8>);
 
-/// Random steps on an array with these faults: what happened, and what all pages hold at the end.
+/// Runs random steps on an array with these faults. Returns the faults and the final content.
 fn random_run(rules: &[FaultRule]) -> (FaultReport, Vec<Content>) {
     let cells = cells();
     let report = Reactor::new(None).run(async {

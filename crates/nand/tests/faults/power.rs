@@ -51,7 +51,7 @@ fn programs_of_hosts_take_their_pages_and_then_fail() {
     }
 }
 
-/// Starts a step of each kind that is not for a host's data.
+/// Starts a step of each kind that is not for host data.
 fn start_others(nand: &Arc<Nand>, ended: &Ended) {
     let next = || nand.clone();
     let nand = next();
@@ -77,7 +77,7 @@ fn start_others(nand: &Arc<Nand>, ended: &Ended) {
 }
 
 #[test]
-fn all_else_never_begins_and_stands_in_nobodys_way() {
+fn other_steps_never_begin_and_block_no_others() {
     for model in MODELS {
         let cells = cells();
         let ended = Ended::default();
@@ -101,7 +101,7 @@ fn all_else_never_begins_and_stands_in_nobodys_way() {
 }
 
 #[test]
-fn what_has_begun_ends_and_what_waits_for_a_register_does_not_begin() {
+fn steps_with_a_register_end_and_waiting_ones_never_begin() {
     let cells = cells();
     let ended = Ended::default();
     let mut reactor = Reactor::new(None);

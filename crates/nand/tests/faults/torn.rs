@@ -10,11 +10,11 @@ use nand::{FaultPlan, Model, Nand, Planes, Timing};
 use reactor::Reactor;
 use std::sync::Arc;
 
-/// What is left: pages programmed, those that cannot be read, and erases.
+/// The content after a cut: pages programmed, unreadable pages, and erases.
 type Left = (u32, Vec<u32>, u32);
 
 /// Starts `step` on an array whose block 0 has one page, and cuts the power after `time`. Returns
-/// what is left of block `seen`.
+/// the content of block `seen`.
 fn cut(
     timing: Timing,
     time: Nanos,
@@ -96,7 +96,7 @@ fn reads_and_marks_cut_off_leave_no_trace() {
     }
 }
 
-/// Several steps of one die, the array of which does one or all of them at the instant of the cut.
+/// Runs several steps of one die, whose array does one or all of them at the instant of the cut.
 fn cut_several(timing: Timing, time: u64) -> [(u32, Vec<u32>); 3] {
     let cells = cells();
     let mut reactor = Reactor::new(None);
@@ -116,7 +116,7 @@ fn cut_several(timing: Timing, time: u64) -> [(u32, Vec<u32>); 3] {
 }
 
 #[test]
-fn what_waits_for_the_array_is_not_torn() {
+fn an_operation_that_waits_for_the_array_is_not_torn() {
     let (none, torn, whole) = ((0, vec![]), (1, vec![0]), (1, vec![]));
     let alone = Timing { registers: nand::Registers::Double, ..timing(Model::Staged) };
     let second = 2 * TRANSFER.0;
