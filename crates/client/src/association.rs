@@ -23,7 +23,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Entries of an admin queue: what every controller has (Base 2.1, Discovery Log Page Entry,
+/// Entries of an admin queue, which every controller has (Base 2.1, Discovery Log Page Entry,
 /// ASQSZ).
 const ADMIN_QUEUE_ENTRIES: u16 = 32;
 
@@ -33,24 +33,24 @@ const ENTRY_BYTES: u32 = 64;
 /// Unit of the sizes of capsules in bytes.
 const CAPSULE_UNIT: u32 = 16;
 
-/// A host's connection to a controller of a subsystem, which was made for it.
+/// A host's connection to a controller of a subsystem. The target makes the controller for it.
 ///
-/// The association ends when this is dropped, and when its admin connection does; then the target
-/// ends its I/O queues.
+/// The association ends when it is dropped or its admin connection ends; the target then ends its
+/// I/O queues.
 pub struct Association<S: Stream> {
     admin: Connection<S>,
     settings: Settings,
     controller_id: u16,
     capabilities: Capabilities,
     identity: Box<IdentifyController>,
-    /// I/O queues that were made.
+    /// The number of I/O queues made so far.
     queues: Cell<u16>,
     counters: Rc<Counters>,
 }
 
 impl<S: Stream> Association<S> {
-    /// Connects to the subsystem that `settings` name, over `stream`, and enables the controller
-    /// that it gives. The well-known name of discovery subsystems is one too.
+    /// Connects over `stream` to the subsystem that `settings` name, and enables the controller.
+    /// Also connects to a discovery subsystem by its well-known name.
     pub async fn connect(settings: Settings, stream: S) -> Result<Self, Error> {
         let counters = Rc::default();
         let admin = Connection::open(stream, &settings, ADMIN_QUEUE_ENTRIES - 1, &counters).await?;
@@ -76,29 +76,29 @@ impl<S: Stream> Association<S> {
         Ok(Self { admin, settings, controller_id, capabilities, identity, queues, counters })
     }
 
-    /// What the controller is.
+    /// Returns the controller's Identify data.
     pub fn controller(&self) -> &IdentifyController {
         &self.identity
     }
 
-    /// What the controller can do.
+    /// Returns the controller's capabilities.
     pub fn capabilities(&self) -> Capabilities {
         self.capabilities
     }
 
-    /// What its connections did, those of I/O queues included.
+    /// Returns the counters of its connections, those of I/O queues included.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Why the association ended, if it has.
+    /// Returns why the association ended, if it has.
     pub fn failure(&self) -> Option<Error> {
         self.admin.failure()
     }
 
-    /// What the namespace `nsid` is.
+    /// Returns what kind of namespace `nsid` is.
     pub async fn namespace(&self, nsid: u32) -> Result<Namespace, Error> {
-        // The list begins after the namespace that is named.
+        // The list begins after the id in the command.
         let active: NamespaceList =
             identify(&self.admin, Cns::ACTIVE_NAMESPACES, nsid - 1, None).await?;
         if active.iter().next() != Some(nsid) {
@@ -117,7 +117,7 @@ impl<S: Stream> Association<S> {
         })
     }
 
-    /// The namespace `nsid`, which is of the Key Value command set.
+    /// Returns the namespace `nsid`, which must be of the Key Value command set.
     pub async fn kv_namespace(&self, nsid: u32) -> Result<KvNamespace, Error> {
         match self.namespace(nsid).await? {
             Namespace::Pairs(namespace) => Ok(*namespace),
@@ -125,9 +125,9 @@ impl<S: Stream> Association<S> {
         }
     }
 
-    /// Makes an I/O queue of each of `streams`, and one of them all, for commands that read as
-    /// `reads` says: see [`Namespace::reads`]. If the controller takes fewer queues, the rest of
-    /// the streams is dropped.
+    /// Makes an I/O queue of each of `streams` and joins them to one, whose commands read as
+    /// `reads` says: see [`Namespace::reads`]. Drops excess streams if the controller takes fewer
+    /// queues.
     pub async fn io_queue(&self, streams: Vec<S>, reads: Reads) -> Result<IoQueue<S>, Error> {
         assert!(!streams.is_empty(), "an I/O queue needs a stream");
         let granted = self.grant(streams.len()).await?;
@@ -151,17 +151,17 @@ impl<S: Stream> Association<S> {
         Ok(IoQueue::new(connections, reads))
     }
 
-    /// Bytes of data that a command may move, if there is a limit.
+    /// Returns the most bytes of data that a command may move, if there is a limit.
     pub fn transfer_max(&self) -> Option<u64> {
         let unit = self.capabilities.page_bytes_min();
-        // With 51 a limit is more than any command can move.
+        // An exponent of 51 or more exceeds what any command can move.
         let log2 = self.identity.transfer_max_log2;
         (1..51).contains(&log2).then(|| unit << log2)
     }
 
-    /// Bytes of data that an I/O command may bring in its capsule.
+    /// Returns the most bytes of data that an I/O command may bring in its capsule.
     pub fn in_capsule_max(&self) -> u32 {
-        // A host may do without where data would not follow the entry at once.
+        // A host need not use capsules if the data would not follow the entry at once.
         if self.identity.capsule_data_offset.get() != 0 {
             return 0;
         }
@@ -169,21 +169,20 @@ impl<S: Stream> Association<S> {
         capsule.saturating_sub(ENTRY_BYTES).min(IN_CAPSULE_BYTES_MAX)
     }
 
-    /// Lets the controller shut down in order, which I/O queues must have done with, and ends the
-    /// association.
+    /// Shuts the controller down in order and ends the association. Its I/O queues must be idle.
     pub async fn shut_down(self) -> Result<(), Error> {
         enable::shut_down(&self.admin, self.capabilities, self.shutdown_limit()).await?;
         self.admin.close();
         Ok(())
     }
 
-    /// RTD3E, but no less than 5 s.
+    /// Returns RTD3E, but at least 5 s.
     fn shutdown_limit(&self) -> Nanos {
         let latency = Nanos::from_micros(self.identity.shutdown_latency.get().into());
         latency.max(Nanos::from_secs(5))
     }
 
-    /// How many more I/O queues there may be, of the `wanted`: at least one.
+    /// Returns how many of the `wanted` I/O queues the controller still grants: at least one.
     async fn grant(&self, wanted: usize) -> Result<usize, Error> {
         let wanted = u16::try_from(wanted).unwrap_or(u16::MAX).saturating_add(self.queues.get());
         let counts = QueueCounts { submission: wanted - 1, completion: wanted - 1 };
@@ -200,7 +199,7 @@ impl Settings {
         self.keep_alive == Nanos::ZERO || self.subsystem == QualifiedName::DISCOVERY
     }
 
-    /// KATO.
+    /// Returns KATO, the keep alive timeout.
     fn keep_alive_ms(&self) -> u32 {
         if self.keep_alive_is_off() {
             return 0;
@@ -209,7 +208,7 @@ impl Settings {
     }
 }
 
-/// What a connection becomes part of.
+/// The queue that a connection becomes.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     queue: u16,
@@ -245,7 +244,7 @@ async fn connect_io<S: Stream>(
     bind(connection, settings, bound, command).await
 }
 
-/// Carries out a Connect.
+/// Executes a Connect.
 async fn bind<S: Stream>(
     connection: &Connection<S>,
     settings: &Settings,
@@ -269,7 +268,7 @@ async fn bind<S: Stream>(
     })
 }
 
-/// Carries out a command that has to succeed.
+/// Executes a command that must succeed.
 async fn ask<S: Stream>(
     connection: &Connection<S>,
     command: Command,
@@ -294,7 +293,7 @@ async fn identify<S: Stream, T: FromBytes>(
     read(admin, command, IDENTIFY_BYTES).await
 }
 
-/// Reads a structure of so many bytes.
+/// Reads a structure of `bytes` bytes with `command`.
 async fn read<S: Stream, T: FromBytes>(
     admin: &Connection<S>,
     command: Command,
@@ -305,7 +304,7 @@ async fn read<S: Stream, T: FromBytes>(
     T::read_from_bytes(data).map_err(|_| Error::Short(name_of(&command)))
 }
 
-/// What a command is called in a sentence.
+/// Returns the name of a command for messages.
 fn name_of(command: &Command) -> String {
     use spec::AdminOpcode;
     match command.admin_opcode() {

@@ -23,32 +23,32 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use table::{Outstanding, Table};
 
-/// Bytes of freed buffers of one size that are kept for the next data to arrive.
+/// The most bytes of freed buffers of one size kept for later data.
 const POOL_CLASS_BYTES_MAX: usize = 64 << 20;
 
-/// A connection that was opened. Clones are handles on the same; when the last is dropped it ends.
+/// An open connection. Clones share it; dropping the last one ends it.
 pub(crate) struct Connection<S: Stream>(Rc<Handle<S>>);
 
 struct Handle<S: Stream>(Rc<Shared<S>>);
 
-/// What the tasks of a connection share with those who submit to it.
+/// The state that a connection's tasks share with submitters.
 struct Shared<S: Stream> {
     stream: S,
     outbox: RefCell<Outbox>,
-    /// Rung when there is something to write, or the connection has ended.
+    /// Rung when there is data to write, or the connection has ended.
     to_write: Bell,
     table: RefCell<Table>,
     terms: Cell<Terms>,
-    /// Which bytes data digests cover, if the target does not decide that.
+    /// The bytes that data digests cover, if the target does not decide that.
     data_digest: Option<DataDigest>,
-    /// Bytes of data that go in the capsule of their command.
+    /// The most bytes of data in the capsule of a command.
     in_capsule_max: Cell<u32>,
     pool: BufPool,
     counters: Rc<Counters>,
 }
 
 impl<S: Stream> Connection<S> {
-    /// Opens `stream`, for `depth` outstanding commands.
+    /// Opens `stream` for `depth` outstanding commands.
     pub(crate) async fn open(
         stream: S,
         settings: &Settings,
@@ -74,25 +74,25 @@ impl<S: Stream> Connection<S> {
         Ok(connection)
     }
 
-    /// From here on at most this many bytes of data go in the capsule of their command, and so many
-    /// commands are outstanding at most.
+    /// Limits the bytes of data in the capsule of a later command, and the number of outstanding
+    /// commands.
     pub(crate) fn limit(&self, in_capsule_max: u32, depth: u16) {
         let Handle(shared) = &*self.0;
         shared.in_capsule_max.set(in_capsule_max);
         shared.table.borrow_mut().limit(depth);
     }
 
-    /// Commands that are outstanding at a time at most.
+    /// Returns the most outstanding commands.
     pub(crate) fn depth(&self) -> usize {
         self.0.0.table.borrow().depth()
     }
 
-    /// Starts a command, or lets it wait for one to end.
+    /// Starts a command, or queues it until another one ends.
     pub(crate) fn submit(&self, request: Request) {
         self.0.0.submit(request);
     }
 
-    /// Carries out a command that brings `data`, or has `room` for as many bytes, or neither.
+    /// Executes a command that brings `data`, or has `room` bytes for a reply, or neither.
     pub(crate) async fn execute(
         &self,
         command: Command,
@@ -102,17 +102,17 @@ impl<S: Stream> Connection<S> {
         execute(&self.0.0, command, data, room).await
     }
 
-    /// Why it ended, if it has.
+    /// Returns why it ended, if it has.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.0.0.table.borrow().end().cloned()
     }
 
-    /// Ends it.
+    /// Ends the connection.
     pub(crate) fn close(&self) {
         self.0.0.end(Error::Closed);
     }
 
-    /// What a task that lives as long as the connection has of it.
+    /// Returns a handle for tasks that must not keep the connection open.
     pub(crate) fn weak(&self) -> WeakConnection<S> {
         WeakConnection(Rc::downgrade(&self.0.0))
     }
@@ -126,7 +126,7 @@ impl<S: Stream> Clone for Connection<S> {
 
 impl<S: Stream> Drop for Handle<S> {
     fn drop(&mut self) {
-        // Without a clock its tasks are gone, and nobody waits.
+        // Without a schedule its tasks are gone, so no task waits for a reply.
         if clock::is_installed() && !std::thread::panicking() {
             self.0.end(Error::Closed);
         }
@@ -159,7 +159,7 @@ async fn execute<S: Stream>(
 }
 
 impl<S: Stream> Shared<S> {
-    /// Why it ended, which it has.
+    /// Returns why it ended; it must have.
     fn failure(&self) -> Error {
         self.table.borrow().end().cloned().unwrap_or(Error::Broken)
     }
@@ -198,7 +198,7 @@ impl<S: Stream> Shared<S> {
         self.to_write.ring();
     }
 
-    /// Ends a command as `status` says.
+    /// Completes a command with `status`.
     fn complete(&self, id: u16, status: Status, result: u64) {
         let mut table = self.table.borrow_mut();
         let (outstanding, next) = table.complete(id);
@@ -210,12 +210,12 @@ impl<S: Stream> Shared<S> {
         outstanding.complete(status, result);
     }
 
-    /// Takes the completion queue entry of a response.
+    /// Completes a command with the completion queue entry of a response.
     fn complete_by(&self, entry: &Completion) {
         self.complete(entry.command_id(), entry.status(), entry.result());
     }
 
-    /// Sends what an R2T asks for.
+    /// Sends the data that an R2T requests.
     fn send_data(&self, request: &R2t, part: &Buf) {
         let mut outbox = self.outbox.borrow_mut();
         let (id, tag) = (request.command_id(), request.tag());
@@ -229,15 +229,15 @@ impl<S: Stream> Shared<S> {
         self.to_write.ring();
     }
 
-    /// Ends the connection at once, for `error`.
+    /// Ends the connection at once with `error`.
     fn end(&self, error: Error) {
         if self.give_up(error) {
             self.stream.shut_down();
         }
     }
 
-    /// Ends the connection for `error` as soon as what is queued has been sent. What is outstanding
-    /// is lost at once.
+    /// Fails outstanding commands with `error` at once, and ends the connection after the queued
+    /// bytes are sent.
     fn give_up(&self, error: Error) -> bool {
         let Some(lost) = self.table.borrow_mut().end_for(error) else { return false };
         lost.into_iter().for_each(Request::lose);

@@ -7,13 +7,13 @@ use spec::{Fuse, Status};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// I/O queues on one or more connections, as one, for commands that read as its [`Reads`] say.
-/// Clones are handles on the same.
+/// Presents I/O queues on one or more connections as one, for commands that read as its [`Reads`]
+/// say. Clones share it.
 ///
-/// A long key completes with Invalid Field: there is no way for it over NVMe/TCP. So does a part of
-/// a fused operation on connections that take one command at a time. Its two commands are submitted
-/// one after the other, and go by one connection. Of the time
-/// between submission and completion a host sees no stages: all of it is the link's.
+/// A long key completes with Invalid Field, because NVMe/TCP cannot carry it. So does a part of a
+/// fused operation on connections that take one command at a time. The two commands of a fused
+/// operation are submitted in sequence, over one connection. A host sees no stages between
+/// submission and completion: all of that time is the link's.
 pub struct IoQueue<S: Stream>(Rc<Shared<S>>);
 
 struct Shared<S: Stream> {
@@ -29,18 +29,18 @@ impl<S: Stream> IoQueue<S> {
         Self(Rc::new(Shared { connections, reads, turn: Cell::new(0), completions: Rc::default() }))
     }
 
-    /// Why a connection ended, if one did: what is submitted to it from then on completes with
+    /// Returns why a connection ended, if one did. Commands submitted to it later complete with
     /// [`spec::Status::HOST_PATHING_ERROR`].
     pub fn failure(&self) -> Option<Error> {
         self.0.connections.iter().find_map(Connection::failure)
     }
 
-    /// Commands that are outstanding at a time at most. More wait in the host.
+    /// Returns the most outstanding commands. More wait in the host.
     pub fn depth(&self) -> usize {
         self.0.connections.iter().map(Connection::depth).sum()
     }
 
-    /// Ends the connections. What is outstanding completes with
+    /// Ends the connections. Outstanding commands complete with
     /// [`spec::Status::HOST_PATHING_ERROR`].
     pub fn close(&self) {
         self.0.connections.iter().for_each(Connection::close);

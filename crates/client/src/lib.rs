@@ -1,34 +1,33 @@
 //! The host's side of NVMe/TCP: connects to a subsystem, and submits commands to it.
 //!
 //! # How it works
-//! 1. [`Uri`] is how a user names a namespace of a subsystem. Whoever makes connections (sockets of
-//!    `reactor`, the simulated network of `net`) gives them to this crate as streams.
+//! 1. [`Uri`] is how a user names a namespace of a subsystem. The caller makes connections (sockets
+//!    of `reactor`, the simulated network of `net`) and passes them to this crate as streams.
 //! 2. [`Association::connect`] opens a stream as an admin queue: `ICReq`, Connect, properties,
-//!    enable, Identify. A task of its own keeps the association alive.
-//! 3. [`Association::namespace`] says what a namespace is. [`Association::io_queue`] opens more
-//!    streams as I/O queues for it, and makes of them one [`IoQueue`], which is a
-//!    `controller::Queue`: commands go to each stream in turn, and completions come in the order in
-//!    which they arrive.
-//! 4. Each connection has a task that reads and one that writes. Commands wait in the host while as
-//!    many are outstanding as the queue has room for. All that is submitted before the writer's
-//!    turn goes out in one write.
+//!    enable, Identify. A task keeps the association alive.
+//! 3. [`Association::namespace`] tells what a namespace is. [`Association::io_queue`] opens more
+//!    streams as I/O queues for it and combines them into one [`IoQueue`], a `controller::Queue`.
+//!    Commands go to each stream in turn; completions come in order of arrival.
+//! 4. Each connection has a reading and a writing task. Commands wait in the host while the queue
+//!    has its maximum outstanding. All commands submitted before the writer's turn go out in one
+//!    write.
 //! 5. [`Pairs`] is the Key Value command set as functions, on any `controller::Queue`.
 //!
 //! # Guarantees
-//! - Each submission completes once: when a connection ends, with
+//! - Each submission completes once. When a connection ends, its commands complete with
 //!   [`spec::Status::HOST_PATHING_ERROR`], and [`IoQueue::failure`] says why.
-//! - A command that is not answered within [`Settings::patience`] ends its connection.
-//! - Nothing that a target sends panics, or makes the host keep more than it asked for. A target
-//!   that breaks the protocol is told so by a termination.
-//! - Data of 16 KiB and more is not copied on its way out, nor on its way in but for what came
-//!   together with other replies.
+//! - A command without a reply within [`Settings::patience`] ends its connection.
+//! - No input from a target panics, or makes the host keep more data than it asked for. The host
+//!   sends a termination to a target that breaks the protocol.
+//! - Data of at least 16 KiB is sent without a copy. It is also received without one, except for
+//!   the part that was read together with other replies.
 //!
 //! # Trusts
-//! Commands of an [`IoQueue`] are of a namespace like the one that it was made for, from which
-//! follows how much they read ([`Reads`]).
+//! Commands of an [`IoQueue`] are of the kind of namespace that it was made for, which determines
+//! how much they read ([`Reads`]).
 //!
 //! # Not here
-//! Bytes of PDUs (`nvme-tcp`) and of commands (`spec`), sockets and names of machines (`reactor`).
+//! The layout of PDUs (`nvme-tcp`) and of commands (`spec`), sockets and host names (`reactor`).
 
 mod association;
 mod connection;

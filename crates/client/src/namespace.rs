@@ -1,19 +1,19 @@
 use crate::reads::Reads;
 use spec::{CommandSet, IdentifyNamespace, KvNamespace};
 
-/// What a namespace is.
+/// The kind of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Namespace {
     /// Pairs: the Key Value command set.
     Pairs(Box<KvNamespace>),
     /// Blocks: the NVM command set.
     Blocks(Box<IdentifyNamespace>),
-    /// Of this command set.
+    /// A namespace of this other command set.
     Other(CommandSet),
 }
 
 impl Namespace {
-    /// Its command set.
+    /// Returns its command set.
     pub fn command_set(&self) -> CommandSet {
         match self {
             Self::Pairs(_) => CommandSet::KEY_VALUE,
@@ -22,8 +22,8 @@ impl Namespace {
         }
     }
 
-    /// How much its commands read. Of another command set it is not known, nor of blocks whose
-    /// size fits no number: those read nothing.
+    /// Returns how much its commands read: nothing for other command sets, and for blocks of an
+    /// invalid size.
     pub fn reads(&self) -> Reads {
         match self {
             Self::Pairs(_) => Reads::Pairs,

@@ -2,11 +2,11 @@ use base::{Buf, Key};
 use controller::{Completion, Queue, Submission};
 use spec::{Command, ListError, ListReader, Status, StoreOptions};
 
-/// Bytes that a Retrieve asks for before it is known how long the value is: what every target moves
-/// at a time.
+/// Bytes that a Retrieve asks for while the value's length is unknown: every target can move as
+/// many at once.
 const FIRST_ROOM: u32 = 64 << 10;
 
-/// Bytes of keys that a List asks for at a time.
+/// Bytes of keys that a List asks for.
 pub const KEY_LIST_BYTES: u32 = 64 << 10;
 
 /// Bytes of keys that are asked for where a few are enough: some 50 of 16 bytes.
@@ -19,36 +19,36 @@ pub struct Pairs<Q> {
     nsid: u32,
 }
 
-/// A command on a pair did not do what it was asked.
+/// Why a command on a pair failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PairsError {
-    /// It failed.
+    /// The command failed.
     #[error("{0}")]
     Status(Status),
-    /// What a List returned is no list.
+    /// The data of a List is malformed.
     #[error("the target returned no list of keys: {0}")]
     List(ListError),
-    /// A List returned a key that it cannot be asked to go on from.
+    /// A List returned a key from which no further List can continue.
     #[error("the target returned a key of {0} bytes, which is no key of 1 to 16")]
     Key(usize),
-    /// More bytes than a value has came, or fewer.
+    /// The length of a value contradicts the command's result.
     #[error("the target returned {found} bytes of a value that it says has {said}")]
     Length {
-        /// What came.
+        /// Bytes received.
         found: u32,
-        /// What the command's result says.
+        /// Bytes by the command's result.
         said: u64,
     },
 }
 
 impl<Q: Queue> Pairs<Q> {
-    /// Those of the namespace `nsid`, of the Key Value command set. Nobody else submits to the
-    /// queue or takes its completions meanwhile.
+    /// Accesses the namespace `nsid`, of the Key Value command set. Requires that no other task
+    /// submits to the queue or takes its completions.
     pub fn new(queue: Q, nsid: u32) -> Self {
         Self { queue, nsid }
     }
 
-    /// The queue.
+    /// Returns the queue.
     pub fn queue(&self) -> &Q {
         &self.queue
     }
@@ -64,8 +64,8 @@ impl<Q: Queue> Pairs<Q> {
         self.ask(Submission::with_data(command, key, value)).await.map(drop)
     }
 
-    /// The value of `key`. If that is longer than fits a first transfer it is asked for again, as
-    /// often as others make it longer meanwhile.
+    /// Returns the value of `key`. Repeats the command with more room if the value is longer than
+    /// the room, as often as other hosts lengthen it.
     pub async fn retrieve(&self, key: &Key) -> Result<Buf, PairsError> {
         let mut room = FIRST_ROOM;
         loop {
@@ -85,13 +85,13 @@ impl<Q: Queue> Pairs<Q> {
         }
     }
 
-    /// Removes `key` and its value. Whether it has to be there is up to the namespace.
+    /// Deletes `key` and its value. The namespace decides whether a missing key is an error.
     pub async fn delete(&self, key: &Key) -> Result<(), PairsError> {
         let command = Command::delete(self.nsid, key.as_bytes());
         self.ask(Submission::new(command, key)).await.map(drop)
     }
 
-    /// Whether `key` is there.
+    /// Returns whether `key` exists.
     pub async fn exist(&self, key: &Key) -> Result<bool, PairsError> {
         let command = Command::exist(self.nsid, key.as_bytes());
         match self.ask(Submission::new(command, key)).await {
@@ -101,8 +101,8 @@ impl<Q: Queue> Pairs<Q> {
         }
     }
 
-    /// Some keys that follow `after` in the device's own order, or the first ones. No keys are the
-    /// end.
+    /// Returns some keys that follow `after` in the device's own order, or the first ones. An empty
+    /// list is the end.
     pub async fn list(&self, after: Option<&Key>) -> Result<Vec<Key>, PairsError> {
         self.list_within(after, KEY_LIST_BYTES).await
     }
@@ -122,7 +122,7 @@ impl<Q: Queue> Pairs<Q> {
         let mut keys = Vec::new();
         for key in reader {
             let key = key.map_err(PairsError::List)?;
-            // The last list ended with it.
+            // `start` is the last key of the previous list.
             if key != start {
                 let len = key.len();
                 let key = Key::new(key).ok().filter(|key| !key.is_long());
@@ -135,7 +135,7 @@ impl<Q: Queue> Pairs<Q> {
     async fn ask(&self, submission: Submission) -> Result<Completion, PairsError> {
         let number = self.queue.submit(submission);
         let completion = self.queue.next().await;
-        assert_eq!(completion.id, number, "nobody else submits to the queue");
+        assert_eq!(completion.id, number, "no other task submits to the queue");
         match completion.status {
             Status::SUCCESS => Ok(completion),
             status => Err(PairsError::Status(status)),

@@ -1,19 +1,19 @@
 use spec::{Command, Opcode};
 
-/// How many bytes the commands of a queue read. An opcode alone does not say it: Retrieve and Read
-/// have the same one.
+/// How many bytes the commands of a queue read. The opcode alone does not decide it: Retrieve and
+/// Read have the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
-    /// What a command of the Key Value command set says itself (CDW10).
+    /// Of the Key Value command set: the length in the command (CDW10).
     Pairs,
-    /// Of the NVM command set: logical blocks of so many bytes, without metadata.
+    /// Of the NVM command set: logical blocks of this many bytes, without metadata.
     Blocks(u32),
     /// No command of the queue reads anything.
     Nothing,
 }
 
 impl Reads {
-    /// Bytes that a command reads at most.
+    /// Returns the most bytes that a command reads.
     pub(crate) fn of(self, command: &Command) -> u32 {
         match self {
             Self::Pairs => command.size(),

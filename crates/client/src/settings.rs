@@ -2,18 +2,18 @@ use base::Nanos;
 use nvme_tcp::framing::DataDigest;
 use nvme_tcp::pdu::Digests;
 
-/// Who a host is.
+/// The identity of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// Its NVMe Qualified Name, of at most 223 bytes.
     pub name: String,
-    /// Its Host Identifier: not all zeros, and another for each name.
+    /// Its Host Identifier: not all zeros, and different for each name.
     pub id: [u8; 16],
 }
 
 impl Host {
-    /// The host of this UUID, in the order of its text: its name is made of it (Base 2.1, NVMe
-    /// Qualified Names).
+    /// Returns the host of this UUID, in the byte order of its text, with a name made from it (Base
+    /// 2.1, NVMe Qualified Names).
     pub fn of_uuid(uuid: [u8; 16]) -> Self {
         let hex = format!("{:032x}", u128::from_be_bytes(uuid));
         let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
@@ -21,7 +21,7 @@ impl Host {
         Self { name, id: uuid }
     }
 
-    /// The host of this name, whose id is made of it.
+    /// Returns the host of this name, with an id made from it.
     pub fn of_name(name: &str) -> Self {
         let id = base::checksum::hash128(name.as_bytes()).max(1);
         Self { name: name.to_owned(), id: id.to_be_bytes() }
@@ -31,14 +31,14 @@ impl Host {
 /// How a host connects to a subsystem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Who connects.
+    /// The host that connects.
     pub host: Host,
     /// The subsystem's NVMe Qualified Name, of at most 223 bytes.
     pub subsystem: String,
-    /// Digests that are asked for; a target that does not take them is refused.
+    /// Digests to ask for; the connection fails if the target does not offer them.
     pub digests: Digests,
-    /// Which bytes data digests cover. `None`: those that the target's digests cover, and until it
-    /// has sent one the bytes that the specification says.
+    /// The bytes that data digests cover. `None`: as in the target's digests, and before the first
+    /// of them as in the specification.
     pub data_digest: Option<DataDigest>,
     /// Whether I/O queues have submission queue flow control. Without it the target may leave out
     /// responses to reads.
@@ -46,15 +46,16 @@ pub struct Settings {
     /// Entries of each I/O queue, 2 or more: one less commands are outstanding at a time. A target
     /// that has fewer gets fewer.
     pub queue_entries: u16,
-    /// After how long without a sign of the host the target may end the association; zero for
+    /// The target may end the association after this time without a command from the host; zero for
     /// never.
     pub keep_alive: Nanos,
-    /// How long each answer may take.
+    /// The most time for each reply.
     pub patience: Nanos,
 }
 
 impl Settings {
-    /// To `subsystem`, without digests and without flow control, with I/O queues of 128 entries.
+    /// Returns settings for `subsystem` without digests and flow control, with I/O queues of 128
+    /// entries.
     pub fn new(host: Host, subsystem: &str) -> Self {
         Self {
             host,

@@ -13,65 +13,65 @@ const PORT: u16 = 4420;
 /// Data digests as SPDK's target computes them.
 const PADDED_DATA: &str = "padded-data";
 
-/// I/O queues that a target can be asked for here.
+/// The most I/O queues that a target can be asked for.
 const QUEUES_MAX: u16 = 64;
 
-/// The largest id of a namespace; `FFFFFFFFh` stands for all.
+/// The largest id of a namespace; `FFFFFFFFh` means all of them.
 const NSID_MAX: u32 = 0xffff_fffe;
 
 /// A namespace of a subsystem at an address:
-/// `nvme-tcp://HOST:PORT/NQN?ns=1&digests=header,data&queues=N&as=NQN`, where an IPv6 address is in
-/// brackets, the port is 4420 unless it is named, and so are the options.
+/// `nvme-tcp://HOST:PORT/NQN?ns=1&digests=header,data&queues=N&as=NQN`. An IPv6 address is in
+/// brackets. The port [4420] and the options are optional.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uri {
-    /// Where the subsystem is.
+    /// The address of the subsystem.
     pub place: HostPort,
     /// The subsystem's NVMe Qualified Name.
     pub subsystem: String,
-    /// The namespace's id: 1 unless it is named.
+    /// The namespace's id [1].
     pub nsid: u32,
     /// Digests to ask for.
     pub digests: Digests,
-    /// Which bytes data digests cover, if the URI says it.
+    /// The bytes that data digests cover, if the URI says it.
     pub data_digest: Option<DataDigest>,
-    /// I/O queues, each with a connection of its own, from 1 to 64: 1 unless their number is named.
+    /// I/O queues, each with its own connection, from 1 to 64 [1].
     pub queues: u16,
-    /// The name by which to connect, if it is named.
+    /// The host name to connect with, if given.
     pub host_name: Option<String>,
 }
 
-/// A text that names no namespace.
+/// Why a text is no URI of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UriError {
-    /// It does not look like one.
+    /// It has another form.
     #[error("{0:?} is no target: one is written as nvme-tcp://HOST:PORT/NQN")]
     Form(String),
-    /// The name is none.
+    /// The subsystem's name is invalid.
     #[error(
         "{0:?} is no NVMe Qualified Name: one is nqn.YYYY-MM.REVERSE.DOMAIN:NAME or \
          nqn.2014-08.org.nvmexpress:uuid:UUID, of at most 223 bytes"
     )]
     Name(String),
-    /// An option is none of those that there are.
+    /// An unknown option.
     #[error("a target over NVMe/TCP has no option {0:?}, only ns, digests, queues and as")]
     Option(String),
-    /// An option is there more than once.
+    /// An option is given twice.
     #[error("the target's option {0} is given twice")]
     Twice(String),
-    /// An option has a value that it cannot have.
+    /// An option has an invalid value.
     #[error("the target's option {name} is {possible}, not {value:?}")]
     Value {
         /// The option.
         name: &'static str,
-        /// What it can be.
+        /// The valid values.
         possible: &'static str,
-        /// What it is.
+        /// The given value.
         value: String,
     },
 }
 
 impl Uri {
-    /// Whether `text` is meant to be one.
+    /// True when `text` has the scheme of such a URI.
     pub fn is_meant(text: &str) -> bool {
         text.starts_with("nvme-tcp:")
     }
@@ -145,7 +145,7 @@ impl FromStr for Uri {
 }
 
 impl fmt::Display for Uri {
-    /// With those options that are not as they are without being named.
+    /// Writes only options whose value is not the default.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SCHEME}{}/{}", self.place, self.subsystem)?;
         let mut separator = '?';
@@ -177,7 +177,8 @@ impl fmt::Display for Uri {
     }
 }
 
-/// The digests that the option `digests` names, and which bytes those of data cover if it says so.
+/// Parses the value of the option `digests`: the digests, and the bytes that data digests cover if
+/// it says so.
 fn digests(value: &str) -> Option<(Digests, Option<DataDigest>)> {
     let (mut digests, mut data_digest) = (Digests::NONE, None);
     if value == "none" {

@@ -5,18 +5,18 @@ use net::Stream;
 use spec::{Command, DiscoveryEntry, DiscoveryHeader, LogPage};
 use zerocopy::FromBytes;
 
-/// Entries that are read at a time.
+/// Entries read at a time.
 const BATCH: u64 = 64;
 
-/// Entries that are looked at, however many there are.
+/// The most entries that are read.
 const ENTRIES_MAX: u64 = 4096;
 
 /// Bytes of the header, and of each entry (Base 2.1, Discovery log page).
 const ENTRY_BYTES: u32 = 1024;
 
 impl<S: Stream> Association<S> {
-    /// What a discovery subsystem tells: the subsystems that this host can connect to, and where.
-    /// Those of one instant, unless they change all the time.
+    /// Returns the entries of a discovery subsystem: the subsystems that this host can connect to,
+    /// and their addresses. Rereads a log that changes in between, a bounded number of times.
     pub async fn discover(&self) -> Result<Vec<DiscoveryEntry>, Error> {
         const TRIES: usize = 8;
         let mut entries = Vec::new();

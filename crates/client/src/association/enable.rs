@@ -9,10 +9,10 @@ use net::Stream;
 use spec::ShutdownStatus;
 use spec::{Capabilities, Command, Configuration, ControllerStatus, Property, Shutdown};
 
-/// Between two looks at the status of a controller.
+/// The time between two polls of a controller's status.
 const PAUSE: Nanos = Nanos::from_millis(1);
 
-/// The least time that a controller gets to be ready, whatever it says.
+/// The least time that a controller gets to become ready, whatever it claims.
 const READY_LIMIT_MIN: Nanos = Nanos::from_secs(1);
 
 /// Enables a controller with all of its command sets, and waits until it is ready.
@@ -43,7 +43,7 @@ pub(super) async fn shut_down<S: Stream>(
     wait_for(admin, limit, |status| status.shutdown() == ShutdownStatus::Complete).await
 }
 
-/// Enabled, with as many command sets as there are.
+/// Returns a configuration that enables all command sets.
 fn configuration(capabilities: Capabilities) -> Configuration {
     if capabilities.contains(Capabilities::COMMAND_SETS) {
         return Configuration::ENABLE_ALL_COMMAND_SETS;

@@ -7,14 +7,14 @@ use nvme_tcp::pdu::{Digests, FatalError, Header, IcReq, IcResp, Side};
 /// HPDA: data may begin at any dword.
 const ALIGNMENT: u8 = 4;
 
-/// MAXR2T: data goes out as it is asked for, so that there is never more than one.
+/// MAXR2T: the host sends data on request, so that at most one R2T is outstanding.
 const R2T_MAX: u32 = 1;
 
-/// What MAXH2CDATA is at least, and a multiple of (TCP 1.1, `ICResp`).
+/// The least MAXH2CDATA, and a divisor of it (TCP 1.1, `ICResp`).
 const H2C_DATA_MIN: u32 = 4096;
 const H2C_DATA_UNIT: u32 = 4;
 
-/// Agrees on terms with the target.
+/// Exchanges `ICReq` and `ICResp` with the target.
 pub(super) async fn shake_hands<S: Stream>(
     shared: &Shared<S>,
     digests: Digests,
@@ -31,7 +31,7 @@ pub(super) async fn shake_hands<S: Stream>(
         Err(error) => {
             if let Error::Fault(fault) = error {
                 shared.outbox.borrow_mut().push_termination(fault, inbox.last_header());
-                // It is not waited for: who broke the protocol may not read either.
+                // Written without a wait: a target that broke the protocol may not read.
                 let _ = shared.outbox.borrow_mut().write(&shared.stream);
             }
             shared.end(error);

@@ -6,27 +6,27 @@ use nvme_tcp::pdu::{C2hData, FatalError, Header};
 use spec::Status;
 use std::rc::Rc;
 
-/// Data of this many bytes and more goes straight to its place.
+/// Data of at least this many bytes is read directly into its buffer.
 const DIRECT: u32 = 16 << 10;
 
-/// Data that is under way.
+/// Data in transfer.
 #[derive(Clone, Copy, Debug)]
 struct Coming {
     id: u16,
     len: u32,
-    /// The SUCCESS flag: the command has succeeded when the data is there.
+    /// The SUCCESS flag: the command succeeds when the data has arrived.
     is_success: bool,
 }
 
-/// What to do with the data of a header.
+/// The destination of the data of a header.
 enum Place {
-    /// There is none.
+    /// The header has no data.
     Nowhere,
     Kept(Coming),
     Filled(Coming, base::BufMut, u32),
 }
 
-/// Takes what comes, until the connection ends.
+/// Processes PDUs until the connection ends.
 pub(super) async fn read<S: Stream>(shared: Rc<Shared<S>>, mut inbox: Inbox) {
     let mut coming = None;
     let mut has_all = false;
@@ -53,7 +53,7 @@ pub(super) async fn read<S: Stream>(shared: Rc<Shared<S>>, mut inbox: Inbox) {
 }
 
 impl<S: Stream> Shared<S> {
-    /// Takes all that has been read.
+    /// Processes all bytes that have been read.
     fn take_in(&self, inbox: &mut Inbox, coming: &mut Option<Coming>) -> Result<(), Error> {
         loop {
             let place = match inbox.next()? {
@@ -86,7 +86,7 @@ impl<S: Stream> Shared<S> {
                     inbox.keep();
                 }
                 Place::Filled(data, parts, offset) => {
-                    // More like it is likely to follow.
+                    // More headers of this kind are likely to follow.
                     inbox.read_ahead(data.len < DIRECT);
                     *coming = Some(data);
                     inbox.fill(parts, offset);
@@ -95,15 +95,15 @@ impl<S: Stream> Shared<S> {
         }
     }
 
-    /// Has data digests computed as the target computes them, as soon as it has shown how, unless
-    /// the settings say it.
+    /// Computes data digests as the target does, once it has shown how, unless the settings decide
+    /// that.
     fn follow_digest(&self, inbox: &Inbox) {
         if let (None, Some(data_digest)) = (self.data_digest, inbox.peer_digest()) {
             self.outbox.borrow_mut().set_data_digest(data_digest);
         }
     }
 
-    /// Does what `header` says, and says where its data of `len` bytes goes.
+    /// Acts on `header` and returns the destination of its `len` bytes of data.
     fn place_of(&self, header: &Header<'_>, len: u32) -> Result<Place, Error> {
         match header {
             Header::C2hData(header) => return Ok(self.data_of(header)?),
@@ -141,7 +141,7 @@ impl<S: Stream> Shared<S> {
         Ok(Place::Filled(coming, parts, offset))
     }
 
-    /// Data has come.
+    /// Handles the end of a data transfer.
     fn finish(&self, coming: Coming) {
         let is_there = self.table.borrow_mut().found(coming.id).is_some();
         if coming.is_success && is_there {

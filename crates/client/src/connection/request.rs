@@ -5,28 +5,28 @@ use spec::{Command, Status};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A command to carry out, and what becomes of its completion.
+/// A command and the receiver of its completion.
 #[derive(Debug)]
 pub(crate) struct Request {
     number: u64,
     pub(super) command: Command,
     pub(super) data: Buf,
-    /// Bytes that it may read.
+    /// The most bytes that it may read.
     pub(super) room: u32,
     submitted: Nanos,
     then: Then,
 }
 
-/// Who is told of a completion.
+/// The receiver of a completion.
 #[derive(Debug)]
 pub(crate) enum Then {
-    /// Whoever takes what was posted.
+    /// A completion queue.
     Post(Rc<Completions>),
-    /// The task that waits for it.
+    /// The task that waits for the command.
     Answer(Rc<Answer>),
 }
 
-/// How a command ended, of which one task waits.
+/// The completion of a command, for one waiting task.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: Status,
@@ -34,7 +34,7 @@ pub(crate) struct Reply {
     pub(crate) data: Buf,
 }
 
-/// What one task waits for.
+/// The place where one task waits for its completion.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     state: RefCell<State>,
@@ -46,12 +46,12 @@ enum State {
     #[default]
     Missing,
     There(Reply),
-    /// The connection ended before.
+    /// The connection ended first.
     Lost,
 }
 
 impl Answer {
-    /// Waits for it. `None`: the connection ended before.
+    /// Waits for the completion. `None`: the connection ended first.
     pub(super) async fn wait(&self) -> Option<Reply> {
         loop {
             let state = self.state.take();
@@ -70,12 +70,12 @@ impl Answer {
 }
 
 impl Request {
-    /// A command that is submitted now.
+    /// Returns a request submitted now.
     pub(crate) fn new(number: u64, command: Command, data: Buf, room: u32, then: Then) -> Self {
         Self { number, command, data, room, submitted: clock::host_now(), then }
     }
 
-    /// It ended without data.
+    /// Completes the request without data.
     pub(crate) fn end(self, status: Status) {
         self.complete(status, 0, Buf::phantom(0, 0));
     }

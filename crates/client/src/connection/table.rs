@@ -185,7 +185,7 @@ impl Outstanding {
         self.is_damaged |= !is_intact;
     }
 
-    /// Ends it as `status` says, unless what came of its data was damaged on the way.
+    /// Completes the command with `status`, or with an error if its data was damaged in transfer.
     pub(super) fn complete(self, status: Status, result: u64) {
         let nothing = Buf::phantom(0, 0);
         if !status.is_success() {

@@ -5,8 +5,8 @@ use clock::Stage;
 use net::Stream;
 use std::rc::{Rc, Weak};
 
-/// Looks now and then whether the target has been silent for `patience`, also while the connection
-/// is opened. So who waits does so for up to twice that.
+/// Starts a task that polls whether the target has been silent for `patience`, also during the
+/// handshake. A waiting task learns of it after at most twice that.
 pub(super) fn start<S: Stream>(shared: &Rc<Shared<S>>, patience: Nanos) {
     assert!(patience > Nanos::ZERO, "an answer takes some time");
     let shared = Rc::downgrade(shared);
@@ -26,7 +26,7 @@ fn is_to_go_on<S: Stream>(shared: &Weak<Shared<S>>, opened: Nanos, patience: Nan
     let now = clock::host_now();
     let has_ended = shared.table.borrow().end().is_some();
     if has_ended {
-        // Whoever was to be told why has had time enough to read it.
+        // The target has had time to read the termination.
         shared.stream.shut_down();
         return false;
     }

@@ -3,12 +3,12 @@ use net::Stream;
 use nvme_tcp::framing::Written;
 use std::rc::Rc;
 
-/// Sends what is queued, until the connection ends.
+/// Sends queued bytes until the connection ends.
 pub(super) async fn write<S: Stream>(shared: Rc<Shared<S>>) {
     loop {
         let written = shared.outbox.borrow_mut().write(&shared.stream);
         match written {
-            // The reader finds out why: the target may have said it.
+            // The reader finds the reason: the target may have sent it.
             Err(_) => return,
             Ok(Written::Full) => shared.stream.writable().await,
             Ok(Written::All) => {

@@ -94,7 +94,7 @@ fn large_values_are_not_copied() {
         let pairs = Pairs::new(queue, KV);
         let name = key(b"key");
         pairs.store(&name, value(1, 60_000), StoreOptions::NONE).await.unwrap();
-        // What comes first may have been read ahead.
+        // The first reply may have been read ahead.
         pairs.retrieve(&name).await.unwrap();
         let before = association.counters().copied();
         for _ in 0..20 {
@@ -135,7 +135,7 @@ fn keys_are_listed_once_over_many_replies() {
 
 /// Many commands on different keys at a time agree with a map.
 #[test]
-fn what_many_commands_return_is_what_was_stored() {
+fn concurrent_commands_return_the_stored_values() {
     for seed in 0..6 {
         run(seed, ROUGH, async |world| {
             let settings = Settings { digests: BOTH, queue_entries: 17, ..settings() };
@@ -188,7 +188,7 @@ fn what_many_commands_return_is_what_was_stored() {
 }
 
 #[test]
-fn what_is_not_there_is_told_by_its_name() {
+fn a_missing_subsystem_or_namespace_is_named() {
     run(3, Conditions::CALM, async |world| {
         let unknown =
             Settings { subsystem: "nqn.2026-11.com.example:other".to_owned(), ..settings() };

@@ -1,5 +1,5 @@
-//! Compare and Write over NVMe/TCP, by hosts that race for one block: whatever the network and the
-//! device do, each operation is as if it had been alone (Base 2.1, Fused Operations).
+//! Compare and Write over NVMe/TCP, by hosts that race for one block. Each operation is atomic,
+//! whatever the network and the device do (Base 2.1, Fused Operations).
 
 use crate::slow::Slow;
 use crate::world::{BLOCKS, NQN, ROUGH, World, host, run_on};
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The block that all want.
+/// The block that all hosts write.
 const WANTED: u64 = 3;
 
 /// In the capsule, and by R2T.
@@ -27,7 +27,7 @@ fn run(seed: u64, block_bytes: u32, test: impl AsyncFnOnce(World)) {
     run_on(Arc::new(Slow::new(shape, seed)), seed, ROUGH, test);
 }
 
-/// One host's queue, which has one command of its own at a time beside what is fused.
+/// One host's queue, with one other command in addition to the fused ones.
 struct Racer {
     queue: IoQueue<End>,
     block_bytes: u32,
@@ -74,7 +74,7 @@ impl Racer {
         assert_eq!(self.queue.next().await.status, Status::SUCCESS);
     }
 
-    /// Whether the block was `old`, and so is `new` then.
+    /// Returns whether the block was `old`, and thus is now `new`.
     async fn exchange(&self, old: u64, new: u64) -> bool {
         let commands = [
             Command::compare(BLOCKS, WANTED, 1).with_fuse(Fuse::First),
@@ -121,7 +121,7 @@ fn a_counter_counts_each_success_of_many_hosts_once() {
     }
 }
 
-/// What a host did, and when it had begun and ended that.
+/// An operation of a host, with its start and end.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     did: Did,
@@ -137,7 +137,7 @@ enum Did {
 }
 
 impl Did {
-    /// What is there after it, if it can be what happened where `now` is there.
+    /// Returns the value after the event, if it is possible when the block holds `now`.
     fn after(self, now: u64) -> Option<u64> {
         match self {
             Self::Read(found) => (found == now).then_some(now),
@@ -148,8 +148,8 @@ impl Did {
     }
 }
 
-/// Whether there is an order in which each event has its effect between its begin and its end
-/// (Herlihy and Wing, 1990), by trying all.
+/// Returns whether some order gives each event its effect between its start and its end (Herlihy
+/// and Wing, 1990), by trying all.
 fn is_linearizable(events: &[Event], left: &mut Vec<usize>, now: u64) -> bool {
     if left.is_empty() {
         return true;

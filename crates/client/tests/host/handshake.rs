@@ -19,7 +19,7 @@ fn entry(parts: &[(usize, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// Takes a host up to its Identify: the entries that came, without their command ids.
+/// Answers a host's commands up to its Identify. Records their entries without command ids.
 async fn admit(peer: &Peer, seen: &Seen<Vec<Vec<u8>>>) {
     let request = peer.take(0, 4096).await;
     seen.borrow_mut().push(request);
@@ -38,7 +38,7 @@ async fn admit(peer: &Peer, seen: &Seen<Vec<Vec<u8>>>) {
                 fields[12..14].copy_from_slice(&id.to_le_bytes());
                 peer.send(5, 0, fields, &[]).await;
             }
-            // The second of them is a controller that is not ready at first.
+            // The second answer says that the controller is not ready yet.
             2 | 3 => peer.respond(id, 0, 0).await,
             4 => peer.respond(id, 1, 0).await,
             _ => {
@@ -142,7 +142,7 @@ fn no_more_queues_are_made_than_the_controller_has() {
     });
 }
 
-/// Answers the Connect with this result and status.
+/// Answers the Connect with this result and status, and returns the host's error.
 fn connect_fails(result: u32, status: u16) -> Error {
     run(async |network| {
         fail(&network, settings(), async move |peer| {
@@ -233,7 +233,7 @@ fn a_target_that_says_why_it_ends_the_connection_is_heard() {
 }
 
 #[test]
-fn a_target_that_leaves_or_is_silent_is_given_up() {
+fn a_connection_to_a_closed_or_silent_target_ends() {
     run(async |network| {
         let error = fail(&network, settings(), async |peer| {
             peer.read(128).await;
@@ -258,7 +258,7 @@ fn a_target_that_leaves_or_is_silent_is_given_up() {
     });
 }
 
-/// Answers each command of an admin queue: the result of its place.
+/// Answers each command of an admin queue with the next of `results`, and returns the host's error.
 fn properties_fail(results: &'static [u64]) -> Error {
     run(async |network| {
         fail(&network, settings(), async move |peer| {
@@ -349,7 +349,7 @@ fn a_discovery_subsystem_needs_no_command_sets_and_no_keep_alive() {
 }
 
 #[test]
-fn a_host_that_shuts_down_says_so_and_leaves() {
+fn a_host_shuts_the_controller_down_before_it_disconnects() {
     run(async |network| {
         let seen: Seen<Vec<Vec<u8>>> = Seen::default();
         let log = seen.clone();

@@ -14,7 +14,7 @@ use spec::{Command, Status, StoreOptions};
 const STORE: usize = 0;
 const RETRIEVE: usize = 1;
 
-/// A Store of 10,000 bytes, which wait for an R2T, and a Retrieve with room for 10.
+/// Submits a Store of 10,000 bytes, which needs an R2T, and a Retrieve with room for 10.
 fn submit(queue: &impl Queue) {
     let key = Key::new(b"key").unwrap();
     let command = Command::store(1, b"key", 10_000, StoreOptions::NONE);
@@ -23,8 +23,8 @@ fn submit(queue: &impl Queue) {
     queue.submit(Submission::new(Command::retrieve(1, b"key", 10), &key));
 }
 
-/// The connection ends as it should when the target sends what `bytes` makes of the ids of both
-/// commands, and the termination says so.
+/// Checks that the connection ends when the target sends the bytes that `bytes` makes of the ids of
+/// both commands, and that the termination has the reason.
 fn breaks(
     digests: Digests,
     bytes: impl FnOnce(&Peer, [u16; 2]) -> Vec<u8> + 'static,
@@ -37,7 +37,7 @@ fn breaks(
             let ids = [peer.pdu().await.id(), peer.pdu().await.id()];
             let bytes = bytes(&peer, ids);
             peer.write(&bytes).await;
-            // Data that was asked for before may come first.
+            // Requested data may arrive first.
             let mut pdu = peer.pdu().await;
             while pdu.kind() == H2C_DATA {
                 pdu = peer.pdu().await;
@@ -73,7 +73,7 @@ fn fields(
     }
 }
 
-/// Bytes of a target that has been sent the commands with these ids.
+/// Makes the target's bytes from the ids of the commands.
 type Break = fn(&Peer, [u16; 2]) -> Vec<u8>;
 
 // TCP 1.1: FEI of an invalid field is where it is in the header. CCCID is at 8, the command id
@@ -155,7 +155,7 @@ const BREAKS: [(Break, FatalError, u32); 15] = [
 ];
 
 #[test]
-fn what_breaks_the_protocol_ends_its_connection_with_the_reason() {
+fn a_protocol_error_ends_its_connection_with_the_reason() {
     for (bytes, error, information) in BREAKS {
         for digests in [Digests::NONE, Digests { header: true, data: true }] {
             breaks(digests, bytes, error, information);

@@ -89,7 +89,7 @@ fn a_short_value_goes_in_the_capsule_and_a_long_one_by_r2t() {
     });
 }
 
-/// What the host makes of data of so many bytes that comes in pieces of these lengths.
+/// Checks the host's handling of `total` bytes of data in pieces of these lengths.
 fn data_comes(total: usize, pieces: &'static [usize], digests: Digests, is_elided: bool) {
     run(async |network| {
         let value = bytes(total);
@@ -202,7 +202,7 @@ fn a_retrieve_without_data_returns_none() {
                 let pdu = peer.pdu().await;
                 peer.respond(pdu.id(), result, status).await;
             }
-            // Data of a command that then fails is none.
+            // The host drops data of a command that then fails.
             let pdu = peer.pdu().await;
             peer.data(pdu.id(), 0, b"half", 0).await;
             peer.respond(pdu.id(), 0, 0x88).await;
@@ -249,7 +249,7 @@ fn no_more_commands_are_outstanding_than_the_queue_has_room_for() {
             for _ in 0..3 {
                 ids.push(peer.pdu().await.id());
             }
-            // The fourth comes when one of them has ended, and not before.
+            // The host sends the fourth only after one of them has ended.
             assert!(peer.is_quiet_for(Nanos::from_millis(10)).await);
             for _ in 3..10 {
                 peer.respond(ids.remove(1), 0, 0).await;
@@ -342,7 +342,7 @@ fn damaged_data_fails_its_command_alone() {
 }
 
 #[test]
-fn a_connection_that_ends_takes_its_commands_along() {
+fn a_connection_that_ends_completes_its_commands() {
     run(async |network| {
         let settings = Settings { queue_entries: 3, ..settings() };
         let (_association, queue, playing) = io(&network, settings, async |peer| {
@@ -377,7 +377,7 @@ fn a_command_that_is_not_answered_ends_the_connection() {
         let settings = Settings { patience, ..settings() };
         let (_association, queue, playing) = io(&network, settings, async |peer| {
             let lost = peer.pdu().await.id();
-            // Others are answered meanwhile.
+            // The target still answers other commands.
             for _ in 0..3 {
                 let pdu = peer.pdu().await;
                 assert_ne!(pdu.id(), lost);

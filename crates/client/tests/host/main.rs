@@ -1,5 +1,5 @@
-//! The host's end of NVMe/TCP: against bytes of the specification, and against this repository's
-//! own target over a simulated network.
+//! Tests the host's end of NVMe/TCP against bytes of the specification, and against this
+//! repository's target over a simulated network.
 
 #[cfg(test)]
 mod end_to_end;

@@ -43,15 +43,15 @@ pub(crate) fn run<T>(test: impl AsyncFnOnce(Network) -> T) -> T {
 #[derive(Debug)]
 pub(crate) struct Peer {
     end: End,
-    /// Digests that were agreed on: of headers, of data.
+    /// The negotiated digests: of headers, of data.
     pub(crate) digests: Cell<(bool, bool)>,
-    /// Whether the digests of its data cover zeros up to the next multiple of 4 bytes.
+    /// True when its data digests cover padding up to the next multiple of 4 bytes.
     pub(crate) pads: Cell<bool>,
-    /// Whether those of the host have to.
+    /// True when the host's must.
     pub(crate) host_pads: Cell<bool>,
 }
 
-/// A script that goes on beside the test.
+/// A script that runs concurrently with the test.
 pub(crate) struct Script {
     is_done: Rc<Cell<bool>>,
     bell: Rc<Bell>,
@@ -66,8 +66,7 @@ impl Script {
     }
 }
 
-/// Lets `script` play the target at one end of a new connection, the other end of which is
-/// returned.
+/// Runs `script` as the target at one end of a new connection. Returns the other end.
 pub(crate) fn play<F: Future<Output = ()>>(
     network: &Network,
     script: impl FnOnce(Peer) -> F + 'static,
@@ -84,7 +83,7 @@ pub(crate) fn play<F: Future<Output = ()>>(
     (near, Script { is_done, bell })
 }
 
-/// A PDU as it came.
+/// A received PDU.
 #[derive(Clone, Debug)]
 pub(crate) struct Pdu {
     pub(crate) header: Vec<u8>,
@@ -108,13 +107,13 @@ impl Pdu {
         u32::from_le_bytes(*self.header[at..].first_chunk().unwrap())
     }
 
-    /// The submission queue entry of a capsule.
+    /// Returns the submission queue entry of a capsule.
     pub(crate) fn entry(&self) -> &[u8] {
         assert_eq!(self.kind(), CAPSULE_CMD);
         &self.header[8..72]
     }
 
-    /// Its command id.
+    /// Returns its command id.
     pub(crate) fn id(&self) -> u16 {
         self.u16(8 + 2)
     }
@@ -149,13 +148,13 @@ impl Peer {
         Ok(())
     }
 
-    /// Whether nothing comes for so long.
+    /// Returns whether no byte arrives for `time`.
     pub(crate) async fn is_quiet_for(&self, time: Nanos) -> bool {
         clock::sleep(time, Stage::Queue).await;
         self.end.try_read(&mut [IoSliceMut::new(&mut [0])]).unwrap().is_none()
     }
 
-    /// Waits until the host has left, which sends nothing more before.
+    /// Waits until the host has disconnected without further bytes.
     pub(crate) async fn left(&self) {
         loop {
             match self.end.try_read(&mut [IoSliceMut::new(&mut [0; 64])]) {
@@ -170,7 +169,7 @@ impl Peer {
         self.end.shut_down();
     }
 
-    /// The next PDU, whose digests are right.
+    /// Returns the next PDU and checks its digests.
     pub(crate) async fn pdu(&self) -> Pdu {
         self.pdu_or_end().await.expect("the host has left")
     }
@@ -214,7 +213,7 @@ impl Peer {
         Pdu { header, data }
     }
 
-    /// Takes the connection: `ICReq`, and `ICResp` with these digests and MAXH2CDATA.
+    /// Performs the handshake: `ICReq`, and `ICResp` with these digests and MAXH2CDATA.
     pub(crate) async fn take(&self, digests: u8, h2c_data_max: u32) -> Vec<u8> {
         let request = self.read(128).await;
         let mut response = vec![0; 128];
@@ -232,7 +231,7 @@ impl Peer {
         self.write(&bytes).await;
     }
 
-    /// The bytes of that.
+    /// Returns the bytes of that PDU.
     pub(crate) fn bytes(&self, kind: u8, flags: u8, fields: [u8; 16], data: &[u8]) -> Vec<u8> {
         let (has_header, has_data) = self.digests.get();
         let has_data = has_data && !data.is_empty();
@@ -268,12 +267,12 @@ impl Peer {
         self.send(C2H_DATA, flags, data_fields(id, 0, offset, len), data).await;
     }
 
-    /// Asks for data of the command `id`.
+    /// Requests data of the command `id`.
     pub(crate) async fn ask(&self, id: u16, tag: u16, offset: u32, len: u32) {
         self.send(R2T, 0, data_fields(id, tag, offset, len), &[]).await;
     }
 
-    /// Plays a controller's admin queue with these digests, from the `ICReq` until it ends.
+    /// Acts as a controller's admin queue with these digests, from the `ICReq` until it ends.
     pub(crate) async fn administer(self, digests: u8, identity: Vec<u8>) {
         self.take(digests, 4096).await;
         while let Some(pdu) = self.pdu_or_end().await {
@@ -323,7 +322,7 @@ pub(crate) fn data_fields(id: u16, tag: u16, offset: u32, len: u32) -> [u8; 16] 
     fields
 }
 
-/// What a controller says it is: CNTLID, KAS 1, IOCCSZ of 64 + 8,192 bytes, IORCSZ.
+/// Returns a controller's Identify data: CNTLID, KAS 1, IOCCSZ of 64 + 8,192 bytes, IORCSZ.
 pub(crate) fn identity() -> Vec<u8> {
     let mut identity = vec![0; 4096];
     identity[78..80].copy_from_slice(&CONTROLLER.to_le_bytes());
@@ -338,14 +337,14 @@ fn bits(digests: Digests) -> u8 {
     u8::from(digests.header) | u8::from(digests.data) << 1
 }
 
-/// An association with a controller that answers as it should.
+/// Returns an association with a controller that answers correctly.
 pub(crate) async fn associate(network: &Network, settings: Settings) -> Association<End> {
     let digests = bits(settings.digests);
     let (near, _) = play(network, move |peer| peer.administer(digests, identity()));
     Association::connect(settings, near).await.unwrap()
 }
 
-/// An I/O queue at whose other end `script` plays, from after its Connect on.
+/// Returns an I/O queue whose target plays `script` after its Connect.
 pub(crate) async fn io<F: Future<Output = ()>>(
     network: &Network,
     settings: Settings,
@@ -363,7 +362,7 @@ pub(crate) async fn io<F: Future<Output = ()>>(
     (association, queue, playing)
 }
 
-/// What comes of connecting to a target that plays `script` from the `ICReq` on.
+/// Connects to a target that plays `script` from the `ICReq` on, and returns the failure.
 pub(crate) async fn fail<F: Future<Output = ()>>(
     network: &Network,
     settings: Settings,
@@ -375,5 +374,5 @@ pub(crate) async fn fail<F: Future<Output = ()>>(
     error
 }
 
-/// Something that a script saw.
+/// A value that a script records.
 pub(crate) type Seen<T> = Rc<RefCell<T>>;

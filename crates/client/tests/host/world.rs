@@ -20,13 +20,13 @@ use std::sync::Arc;
 pub(crate) const NQN: &str = "nqn.2026-01.org.example:kvasir";
 pub(crate) const ADDRESS: &str = "192.0.2.7";
 
-/// The id of the namespace of pairs, and that of the other one.
+/// The ids of the namespace of pairs and of the other one.
 pub(crate) const KV: u32 = 1;
 pub(crate) const BLOCKS: u32 = 2;
 
 const CAPACITY: u64 = 64 << 20;
 
-/// Small pieces that take their time.
+/// Small pieces with delays.
 pub(crate) const ROUGH: Conditions = Conditions {
     delay: (Nanos::from_micros(1), Nanos::from_micros(50)),
     piece_max: 3_000,
@@ -44,7 +44,7 @@ pub(crate) fn run<T>(seed: u64, conditions: Conditions, test: impl AsyncFnOnce(W
     run_on(Arc::new(MemoryBlocks::new(blocks)), seed, conditions, test)
 }
 
-/// The same with these blocks as the other namespace.
+/// As [`run`], with these blocks as the other namespace.
 pub(crate) fn run_on<T>(
     blocks: Arc<dyn Blocks>,
     seed: u64,
@@ -79,7 +79,7 @@ impl World {
         self.connect_reading(settings, queues, Reads::Pairs).await
     }
 
-    /// The same for commands that read as `reads` says.
+    /// As [`Self::connect`], for commands that read as `reads` says.
     pub(crate) async fn connect_reading(
         &self,
         settings: Settings,
