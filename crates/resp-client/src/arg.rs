@@ -3,9 +3,9 @@ use base::Buf;
 /// A word of a request: its name, a key, an option or a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Arg<'a> {
-    /// These bytes, which are copied.
+    /// Bytes to copy.
     Bytes(&'a [u8]),
-    /// A value, which is not; a phantom is zeros.
+    /// A value, which is not copied; a phantom is sent as zeros.
     Value(&'a Buf),
 }
 

@@ -12,53 +12,54 @@ use std::collections::VecDeque;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-/// Bytes of freed buffers of one size that are kept for the next values to arrive.
+/// The most bytes of freed buffers of one size kept for later values.
 const POOL_CLASS_BYTES_MAX: usize = 64 << 20;
 
-/// Who a client says it is, and how long it waits.
+/// The client's identity, and its timeout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The user's name; without one the server's default.
+    /// The user's name; `None` for the server's default user.
     pub user: Option<String>,
     /// The user's password, if one is needed.
     pub password: Option<String>,
     /// The database.
     pub database: u32,
-    /// How long a server may owe an answer and say nothing: who waits does so for up to twice that.
+    /// The timeout of a server that owes an answer and is silent. A waiting task learns of it after
+    /// at most twice that.
     pub patience: Nanos,
 }
 
 impl Settings {
-    /// What `uri` says, with a patience of 30 s: a server may be saving, or cleaning.
+    /// Returns the settings of `uri`, with a timeout of 30 s: a server may be saving, or cleaning.
     pub fn of(uri: &Uri) -> Self {
         let Uri { user, password, database, .. } = uri.clone();
         Self { user, password, database, patience: Nanos::from_secs(30) }
     }
 }
 
-/// Takes the answer to a request, or why there is none.
+/// Receives the answer to a request, or the reason why there is none.
 type Then = Box<dyn FnOnce(Result<Reply, Error>)>;
 
-/// A connection to a server. Clones are handles on the same; when the last is dropped it ends.
+/// A connection to a server. Clones share it; dropping the last one ends it.
 pub struct Connection<S: Stream>(Rc<Handle<S>>);
 
 struct Handle<S: Stream>(Rc<Shared<S>>);
 
-/// What the tasks of a connection share with those who ask.
+/// The state that a connection's tasks share with its callers.
 struct Shared<S: Stream> {
     stream: S,
     outbox: RefCell<Outbox>,
-    /// Rung when there is something to write, or the connection has ended.
+    /// Rung when there is data to write, or the connection has ended.
     to_write: Bell,
-    /// Whom answers are for, in the order of the requests.
+    /// Receivers of the answers, in the order of the requests.
     asked: RefCell<VecDeque<Then>>,
-    /// When the server last answered, or was asked while it owed nothing.
+    /// The time of the server's last answer, or of a later request sent while it owed none.
     heard: Cell<Nanos>,
     ended: RefCell<Option<Error>>,
 }
 
 impl<S: Stream> Connection<S> {
-    /// Opens `stream` as `settings` say.
+    /// Opens `stream` with `settings`.
     pub async fn open(stream: S, settings: &Settings) -> Result<Self, Error> {
         assert!(settings.patience > Nanos::ZERO, "an answer takes some time");
         let shared = Rc::new(Shared {
@@ -89,7 +90,7 @@ impl<S: Stream> Connection<S> {
             let database = database.to_string();
             self.demand("SELECT", &["SELECT".into(), database.as_str().into()]).await?;
         }
-        // What needs a password says so here, and not amid the work.
+        // A server that requires a password refuses here, before the first other request.
         self.demand("PING", &["PING".into()]).await
     }
 
@@ -100,7 +101,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Queues a request. `then` is called once, with the answer or why there is none.
+    /// Queues a request. Calls `then` once, with the answer or the reason why there is none.
     pub fn begin(&self, args: &[Arg<'_>], then: impl FnOnce(Result<Reply, Error>) + 'static) {
         let shared = &*self.0.0;
         let ended = shared.ended.borrow().clone();
@@ -123,13 +124,13 @@ impl<S: Stream> Connection<S> {
         shared.to_write.ring();
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub async fn ask(&self, args: &[Arg<'_>]) -> Result<Reply, Error> {
         let answers = self.ask_all([args]).await?;
         Ok(answers.into_iter().next().expect("one request has one answer"))
     }
 
-    /// Asks `requests` without waiting in between, and returns their answers in order.
+    /// Sends `requests` without waiting in between, and returns their answers in order.
     pub async fn ask_all<'a>(
         &self,
         requests: impl IntoIterator<Item = &'a [Arg<'a>]>,
@@ -147,12 +148,12 @@ impl<S: Stream> Connection<S> {
         answers.come.take().into_iter().collect()
     }
 
-    /// Why it ended, if it has.
+    /// Returns why it ended, if it has.
     pub fn failure(&self) -> Option<Error> {
         self.0.0.ended.borrow().clone()
     }
 
-    /// Ends it. Who waits for an answer gets none.
+    /// Ends the connection. Outstanding requests get an error.
     pub fn close(&self) {
         self.0.0.end(&Error::Closed);
     }
@@ -186,7 +187,7 @@ impl<S: Stream> std::fmt::Debug for Connection<S> {
 
 impl<S: Stream> Drop for Handle<S> {
     fn drop(&mut self) {
-        // Without a clock its tasks are gone, and nobody waits.
+        // Without a schedule its tasks are gone, so no task waits for an answer.
         if clock::is_installed() && !std::thread::panicking() {
             self.0.end(&Error::Closed);
         }
@@ -207,7 +208,7 @@ impl<S: Stream> Shared<S> {
         }
     }
 
-    /// Gives out all that has come.
+    /// Passes on all answers received.
     fn give_out(&self, replies: &mut Replies) -> Result<(), Error> {
         while let Some(reply) = replies.next()? {
             let then = self.asked.borrow_mut().pop_front().ok_or(Error::Unasked)?;
@@ -218,7 +219,7 @@ impl<S: Stream> Shared<S> {
     }
 }
 
-/// Takes answers until the connection ends.
+/// Receives answers until the connection ends.
 async fn read<S: Stream>(shared: Rc<Shared<S>>) {
     let mut replies = Replies::new(BufPool::new(POOL_CLASS_BYTES_MAX));
     let error = loop {
@@ -236,12 +237,12 @@ async fn read<S: Stream>(shared: Rc<Shared<S>>) {
     shared.end(&error);
 }
 
-/// Sends what is queued until the connection ends.
+/// Sends queued requests until the connection ends.
 async fn write<S: Stream>(shared: Rc<Shared<S>>) {
     while shared.ended.borrow().is_none() {
         let sent = shared.outbox.borrow_mut().send(&shared.stream);
         match sent {
-            // The reader finds out why: the server may have said it.
+            // The reader finds the reason: the server may have sent it.
             Err(_) => return,
             Ok(Sent::Full) => shared.stream.writable().await,
             Ok(Sent::All) => shared.to_write.wait().await,
@@ -249,7 +250,7 @@ async fn write<S: Stream>(shared: Rc<Shared<S>>) {
     }
 }
 
-/// Looks now and then whether the server has owed an answer and said nothing for `patience`.
+/// Polls whether the server has owed an answer and been silent for `patience`.
 async fn watch<S: Stream>(shared: Weak<Shared<S>>, patience: Nanos) {
     loop {
         clock::sleep(patience, Stage::Queue).await;

@@ -1,7 +1,7 @@
 use crate::replies::NoReply;
 use base::Nanos;
 
-/// Why a client and a server do not come together, or came apart.
+/// Why a client could not connect to a server, or lost the connection.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// This end closed the connection.
@@ -10,24 +10,24 @@ pub enum Error {
     /// The server ended the connection.
     #[error("the server ended the connection")]
     Ended,
-    /// The connection is gone.
+    /// The connection broke.
     #[error("the connection to the server broke")]
     Broken,
     /// No answer came in time.
     #[error("the server did not answer within {0}")]
     Silent(Nanos),
-    /// What the server sent is no answer.
+    /// The server's bytes are no answer.
     #[error("the server is no Redis server, or a broken one: {0}")]
     NoReply(#[from] NoReply),
-    /// An answer came that nobody had asked for.
+    /// The server sent an answer without a request.
     #[error("the server is no Redis server, or a broken one: it answers what was not asked")]
     Unasked,
-    /// The server does not do what has to come first.
+    /// The server refused a request of the handshake.
     #[error("the server refuses {request}: {said}")]
     Refused {
         /// The name of the request.
         request: &'static str,
-        /// The server's words.
+        /// The server's message.
         said: String,
     },
 }

@@ -1,26 +1,26 @@
-//! The client's side of the Redis protocol: asks a server, this one's or any other that speaks it.
+//! The client's side of the Redis protocol, for Kvasir's server or any other.
 //!
 //! # How it works
-//! 1. [`Uri`] is how a user names a database of a server. Whoever makes connections (sockets of
-//!    `reactor`, the simulated network of `net`) gives them to this crate as streams.
-//! 2. [`Connection::open`] says who it is and selects the database. [`Connection::begin`] queues a
-//!    request; all that is queued before the writer's turn goes out in one write, and answers come
-//!    in the order of the requests. [`Connection::ask`] waits for the answer.
-//! 3. [`RespQueue`] makes of connections a `controller::Queue`, so that a load for NVMe namespaces
-//!    can be put on a Redis server: a Store is a SET, a Retrieve a GET.
+//! 1. [`Uri`] is how a user names a database of a server. The caller makes connections (sockets of
+//!    `reactor`, the simulated network of `net`) and passes them to this crate as streams.
+//! 2. [`Connection::open`] authenticates the client and selects the database. [`Connection::begin`]
+//!    queues a request. All requests queued before the writer's turn go out in one write, and
+//!    answers arrive in the order of the requests. [`Connection::ask`] waits for the answer.
+//! 3. [`RespQueue`] presents connections as a `controller::Queue`, so that a Redis server takes the
+//!    load of an NVMe namespace: a Store is a SET, a Retrieve a GET.
 //!
 //! # Guarantees
-//! - Each request is answered once: when a connection ends, with the error that ended it.
-//! - A server that owes an answer and says nothing for as long as its client is patient is left.
-//! - Nothing that a server sends panics, or makes the client keep more than one answer of 1 GiB.
-//! - A value of more than 512 bytes is not copied on its way out, nor on its way in but for what
-//!   came together with other answers.
+//! - Each request completes once: with its answer, or with the error that ended the connection.
+//! - A client closes the connection to a server that owes an answer and is silent for its timeout.
+//! - No input from a server panics, or makes the client keep more than one answer of 1 GiB.
+//! - A value of more than 512 bytes is sent without a copy. It is also received without one, except
+//!   for the part that was read together with other answers.
 //!
 //! # Trusts
-//! Whoever queues requests bounds how much is outstanding.
+//! The caller bounds the number of outstanding requests.
 //!
 //! # Not here
-//! RESP3, which brings nothing that is asked for here; sockets (`reactor`), the server (`resp`).
+//! RESP3, which offers nothing that this client needs; sockets (`reactor`), the server (`resp`).
 
 mod arg;
 mod connection;

@@ -10,23 +10,23 @@ use spec::{Command, Opcode, Status, StoreOptions};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// A submission and a completion queue of which commands of the Key Value command set are requests
-/// to a Redis server, on one connection after the other: Store is SET, Retrieve GET, Delete DEL
-/// and Exist EXISTS. Others are no opcodes. Clones are handles on the same.
+/// A submission and a completion queue over a Redis server. Commands of the Key Value command set
+/// become requests: Store is SET, Retrieve GET, Delete DEL and Exist EXISTS. Other commands fail as
+/// invalid opcodes. Connections take turns. Clones share the queue.
 ///
-/// Of the time between submission and completion a host sees no stages: all of it is the link's.
+/// A host sees no stages between submission and completion: all of that time is the link's.
 pub struct RespQueue<S: Stream>(Rc<Shared<S>>);
 
 struct Shared<S: Stream> {
     connections: Vec<Connection<S>>,
     turn: Cell<usize>,
     completions: Completions,
-    /// What the server said first when it did not do what it was asked.
+    /// The server's first error message or unexpected answer.
     refusal: RefCell<Option<String>>,
 }
 
 impl<S: Stream> RespQueue<S> {
-    /// A queue on `connections`, of which there is one at least.
+    /// Returns a queue on `connections`, at least one.
     pub fn new(connections: Vec<Connection<S>>) -> Self {
         assert!(!connections.is_empty(), "a queue is on one connection at least");
         Self(Rc::new(Shared {
@@ -37,14 +37,14 @@ impl<S: Stream> RespQueue<S> {
         }))
     }
 
-    /// Why a connection ended, if one did: what is submitted to it from then on completes with
+    /// Returns why a connection ended, if one did. Commands submitted to it later complete with
     /// [`Status::HOST_PATHING_ERROR`].
     pub fn failure(&self) -> Option<Error> {
         self.0.connections.iter().find_map(Connection::failure)
     }
 
-    /// What the server said first when it did not do what it was asked, if it has: such a command
-    /// completes with [`Status::INTERNAL_ERROR`].
+    /// Returns the server's first error message or unexpected answer, if any. The command that gets
+    /// it completes with [`Status::INTERNAL_ERROR`].
     pub fn refusal(&self) -> Option<String> {
         self.0.refusal.borrow().clone()
     }
@@ -55,7 +55,7 @@ impl<S: Stream> RespQueue<S> {
     }
 }
 
-/// A command that was asked for.
+/// An outstanding command.
 struct Asked {
     number: u64,
     command: Command,
@@ -109,7 +109,7 @@ impl<S: Stream> Shared<S> {
         self.completions.post(Completion::over_link(*number, command.opcode(), *submitted, ended));
     }
 
-    /// How the answer to `command` ends it.
+    /// Returns the status, result and data that `answer` gives `command`.
     fn outcome(&self, command: &Command, answer: Result<Reply, Error>) -> (Status, u64, Buf) {
         let status = match (command.opcode(), answer) {
             (_, Err(_)) => Status::HOST_PATHING_ERROR,
@@ -143,7 +143,7 @@ fn options(command: &Command) -> StoreOptions {
     StoreOptions::from_bits(command.options()).unwrap_or(StoreOptions::NONE)
 }
 
-/// The option of SET that is the condition of a Store, if that has one.
+/// Returns the option of SET for the condition of a Store, if it has one.
 fn condition(command: &Command) -> Option<Arg<'static>> {
     let options = options(command);
     let has = |option, word: &'static str| options.contains(option).then(|| Arg::from(word));

@@ -9,72 +9,72 @@ const READ_BYTES: usize = 64 << 10;
 const LINE_BYTES_MAX: usize = 64 << 10;
 /// The longest bulk, as Redis has it.
 const BULK_BYTES_MAX: usize = 512 << 20;
-/// Bytes of one answer, with what it takes to keep it.
+/// The most bytes of one answer, with the memory to keep it.
 const REPLY_BYTES_MAX: usize = 1 << 30;
-/// Arrays in each other.
+/// The most levels of nested arrays.
 const DEPTH_MAX: usize = 8;
-/// A bulk of so many bytes that are not all there yet gets a place of its own.
+/// A bulk of at least this many bytes that is still incomplete gets its own buffer.
 const APART_BYTES_MIN: usize = 4 << 10;
 /// Bytes that end a line and a bulk.
 const END: usize = 2;
 
-/// Why what came is no answer. Nothing that follows it is one.
+/// Why the received bytes are no answer. Later bytes cannot be parsed either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoReply {
-    /// Something else stands where an answer should begin.
+    /// An unknown first byte of an answer.
     #[error("an answer begins with '{}'", char::from(*.0).escape_default())]
     Kind(u8),
     /// A line has no end.
     #[error("a line has no end")]
     LongLine,
-    /// What should be a number is none, or is too great.
+    /// A number or length is malformed, or is too great.
     #[error("a number or a length is none")]
     Number,
     /// A bulk does not end where it should.
     #[error("a value does not end where it should")]
     End,
-    /// The answer takes more memory than one may.
+    /// The answer exceeds the memory of one answer.
     #[error("an answer is too large")]
     TooMuch,
 }
 
-/// An array of which members are missing.
+/// An array with missing members.
 #[derive(Debug)]
 struct Open {
     missing: usize,
     members: Vec<Reply>,
 }
 
-/// The receiving end of a connection: makes answers of what a stream brings.
+/// The receiving end of a connection: parses answers from a stream.
 ///
 /// Call [`Self::next`] until it has no more, then [`Self::read`], and so on.
 #[derive(Debug)]
 pub struct Replies {
     staging: Vec<u8>,
-    /// It is understood up to here,
+    /// Bytes up to here are parsed,
     at: usize,
-    /// and has come up to here.
+    /// and bytes up to here are received.
     end: usize,
-    /// From the outermost array on.
+    /// The open arrays, outermost first.
     open: Vec<Open>,
-    /// A long bulk, how much of it is there, and how much there is to be.
+    /// A long bulk, its bytes received, and its length.
     apart: Option<(BufMut, usize, usize)>,
-    /// Of the answer that comes.
+    /// Bytes kept for the answer in progress.
     kept_bytes: usize,
     pool: BufPool,
 }
 
-/// One step of understanding.
+/// The result of one parsing step.
 enum Step {
-    /// More has to be read.
+    /// More bytes are needed.
     More,
-    /// An array begins.
+    /// An array has begun.
     Opened,
     Whole(Reply),
 }
 
 impl Replies {
-    /// Of a connection that brings nothing yet. Bulks get their places from `pool`.
+    /// Returns the state of a new connection. Bulks are allocated from `pool`.
     pub fn new(pool: BufPool) -> Self {
         Self {
             staging: Vec::new(),
@@ -87,7 +87,7 @@ impl Replies {
         }
     }
 
-    /// The next answer. `None`: more has to be read.
+    /// Returns the next answer. `None`: more bytes are needed.
     #[expect(clippy::should_implement_trait, reason = "it is asked again when more has come")]
     pub fn next(&mut self) -> Result<Option<Reply>, NoReply> {
         loop {
@@ -155,7 +155,7 @@ impl Replies {
         Ok(Step::Whole(reply))
     }
 
-    /// A bulk of `bytes` follows a line of `head` bytes.
+    /// Begins a bulk of `bytes`, after a line of `head` bytes.
     fn bulk(&mut self, head: usize, bytes: usize) -> Result<Step, NoReply> {
         let come = &self.staging[self.at + head..self.end];
         let is_whole = come.len() >= bytes + END;
@@ -173,13 +173,13 @@ impl Replies {
         }
         let here = come.len().min(bytes);
         buf.as_mut()[..here].copy_from_slice(&come[..here]);
-        // What is there of the end stays in staging.
+        // Received bytes of the end stay in staging.
         self.at += head + here;
         self.apart = Some((buf, here, bytes));
         self.step()
     }
 
-    /// All of a bulk with a place of its own is there, but for its end.
+    /// Ends a bulk with its own buffer, which is complete except for its end.
     fn end_apart(&mut self) -> Result<Step, NoReply> {
         let Some(end) = self.staging[self.at..self.end].get(..END) else { return Ok(Step::More) };
         check_end(end)?;
@@ -192,19 +192,19 @@ impl Replies {
         if self.open.len() == DEPTH_MAX {
             return Err(NoReply::TooMuch);
         }
-        // Each member takes some bytes on its way here, so nothing is kept for a mere promise.
+        // Each member needs some received bytes, so a large announced length allocates nothing.
         self.open.push(Open { missing, members: Vec::new() });
         Ok(Step::Opened)
     }
 
-    /// Bytes of an answer are kept.
+    /// Counts bytes kept for an answer.
     fn keep(&mut self, bytes: usize) -> Result<(), NoReply> {
         self.kept_bytes += bytes + size_of::<Reply>();
         if self.kept_bytes > REPLY_BYTES_MAX { Err(NoReply::TooMuch) } else { Ok(()) }
     }
 
-    /// Takes in what `stream` has, and says how many bytes. `None`: nothing is there now; 0:
-    /// nothing comes any more. To be called when [`Self::next`] has found nothing.
+    /// Reads from `stream` and returns the number of bytes. `None`: no bytes are available now; 0:
+    /// the stream has ended. Called after [`Self::next`] returned `None`.
     pub fn read(&mut self, stream: &impl Stream) -> Result<Option<usize>, Broken> {
         self.staging.copy_within(self.at..self.end, 0);
         self.end -= self.at;

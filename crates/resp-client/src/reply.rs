@@ -3,22 +3,22 @@ use base::Buf;
 /// The answer to a request.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// A word, as OK.
+    /// A simple string such as OK.
     Status(String),
-    /// Why there is no other answer: a word in capitals, and a sentence.
+    /// An error: a word in capitals, and a sentence.
     Error(String),
     /// A number.
     Integer(i64),
     /// Bytes.
     Bulk(Buf),
-    /// That there is nothing.
+    /// Null.
     Null,
     /// Answers.
     Array(Vec<Reply>),
 }
 
 impl Reply {
-    /// The bytes of a bulk.
+    /// Returns the bytes of a bulk.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Bulk(value) => value.bytes(),
@@ -26,7 +26,7 @@ impl Reply {
         }
     }
 
-    /// The number of an integer.
+    /// Returns the number of an integer.
     pub fn integer(&self) -> Option<i64> {
         match self {
             Self::Integer(number) => Some(*number),
@@ -34,7 +34,7 @@ impl Reply {
         }
     }
 
-    /// The members of an array.
+    /// Returns the members of an array.
     pub fn members(&self) -> Option<&[Reply]> {
         match self {
             Self::Array(members) => Some(members),
@@ -42,7 +42,7 @@ impl Reply {
         }
     }
 
-    /// What the server says is wrong.
+    /// Returns the message of an error.
     pub fn error(&self) -> Option<&str> {
         match self {
             Self::Error(text) => Some(text),

@@ -2,57 +2,56 @@ use net::HostPort;
 use std::fmt;
 use std::str::FromStr;
 
-/// The schemes that a URI can have; the second is what others call it.
+/// The schemes of a URI: Kvasir's own, and that of other programs.
 const SCHEMES: [&str; 2] = ["resp://", "redis://"];
 
-/// The scheme of one over TLS.
+/// The scheme over TLS.
 const TLS_SCHEME: &str = "rediss://";
 
 /// The port of Redis.
 const PORT: u16 = 6379;
 
-/// Connections that can be asked for.
+/// The most connections that can be asked for.
 const CONNECTIONS_MAX: u16 = 1024;
 
-/// A database of a Redis server:
-/// `resp://USER:PASSWORD@HOST:PORT/DATABASE?connections=N`, where an IPv6 address is in brackets,
-/// and all but the host can be left out; over TLS `rediss://...?ca=FILE&cert=FILE&key=FILE`, where
-/// `cert` and `key` can.
+/// A database of a Redis server: `resp://USER:PASSWORD@HOST:PORT/DATABASE?connections=N`. An IPv6
+/// address is in brackets; only the host is required. Over TLS:
+/// `rediss://...?ca=FILE&cert=FILE&key=FILE`, where `cert` and `key` are optional.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Uri {
-    /// Where the server is.
+    /// The address of the server.
     pub place: HostPort,
     /// The user's name.
     pub user: Option<String>,
     /// The user's password.
     pub password: Option<String>,
-    /// The database: 0 unless it is named.
+    /// The database [0].
     pub database: u32,
-    /// Connections, from 1 to 1,024: 1 unless their number is named.
+    /// Connections, from 1 to 1,024 [1].
     pub connections: u16,
-    /// How it is reached over TLS, if it is.
+    /// The files for TLS, if it is used.
     pub tls: Option<Tls>,
 }
 
-/// Names of files that a connection over TLS needs. What is in them is no matter here.
+/// Names of files for a connection over TLS. This module does not open them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
     /// The CA of the server's certificate.
     pub ca: String,
-    /// The client's certificate and its key, if it shows one.
+    /// The client's certificate and its key, if it presents one.
     pub own: Option<(String, String)>,
 }
 
-/// A text that names no database.
+/// Why a text is no URI of a database.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UriError {
-    /// It does not look like one. It is not repeated, since it may hold a password.
+    /// It has another form. The message omits the text, which may hold a password.
     #[error("the target is none: one is written as resp://HOST:PORT/DATABASE")]
     Form,
-    /// The database is no number.
+    /// The database is not a number.
     #[error("the target's database is a whole number, not {0:?}")]
     Database(String),
-    /// An option is none of those that there are.
+    /// An unknown option.
     #[error(
         "a target of the Redis protocol has no option {0:?}, only connections, and with rediss:// \
          ca, cert and key"
@@ -61,19 +60,19 @@ pub enum UriError {
     /// An option is given twice.
     #[error("the target's option {0} is given twice")]
     Twice(String),
-    /// An option is of no use without TLS.
+    /// The option requires TLS.
     #[error("the target's option {0} is for rediss://")]
     NoTls(&'static str),
-    /// Nobody could say whether the server is the right one.
+    /// Without a CA the client cannot authenticate the server.
     #[error(
         "a target of rediss:// names the file with the CA of the server's certificate, as \
          rediss://HOST:PORT/DATABASE?ca=ca.crt"
     )]
     NoCa,
-    /// One of the two is missing.
+    /// One of the two options is missing.
     #[error("the target's options cert and key are given together")]
     HalfOwn,
-    /// The number of connections is none.
+    /// The number of connections is invalid.
     #[error("the target's option connections is 1 to 1024, not {0:?}")]
     Connections(String),
     /// A `%` is not followed by two digits.
@@ -82,7 +81,7 @@ pub enum UriError {
 }
 
 impl Uri {
-    /// Whether `text` is meant to be one.
+    /// True when `text` has the scheme of such a URI.
     pub fn is_meant(text: &str) -> bool {
         ["resp:", "redis:", "rediss:"].iter().any(|scheme| text.starts_with(scheme))
     }
@@ -121,7 +120,7 @@ impl FromStr for Uri {
     }
 }
 
-/// What stands behind the `?`.
+/// The options after the `?`.
 #[derive(Default)]
 struct Options<'a> {
     connections: Option<&'a str>,
@@ -171,7 +170,7 @@ fn connections(value: &str) -> Result<u16, UriError> {
     count.ok_or_else(|| UriError::Connections(value.to_owned()))
 }
 
-/// `text` with what stands for its `%40` and the like (RFC 3986, 2.1).
+/// Returns `text` with its `%40` and the like decoded (RFC 3986, 2.1).
 fn unescaped(text: &str) -> Result<String, UriError> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
@@ -188,7 +187,7 @@ fn unescaped(text: &str) -> Result<String, UriError> {
 }
 
 impl fmt::Display for Uri {
-    /// Without user and password: it goes into reports.
+    /// Omits user and password, because reports contain the text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls.is_some() { TLS_SCHEME } else { SCHEMES[0] };
         write!(f, "{scheme}{}/{}", self.place, self.database)?;

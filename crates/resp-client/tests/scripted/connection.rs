@@ -2,7 +2,7 @@ use crate::server::{GREETING, settings, with};
 use base::Nanos;
 use resp_client::{Arg, Error, Reply, Settings};
 
-/// As a test writes it: what a reply is and what it holds.
+/// Formats a reply and its content.
 fn shown(reply: &Reply) -> String {
     match reply {
         Reply::Status(word) => format!("+{word}"),
@@ -58,7 +58,7 @@ fn answers_are_understood_in_whatever_pieces_they_come() {
 }
 
 #[test]
-fn what_is_no_answer_ends_the_connection_and_every_request() {
+fn an_invalid_answer_ends_the_connection_and_every_request() {
     let nested = "*1\r\n".repeat(9);
     let line = format!("+{}", "x".repeat(70_000));
     for (answer, words) in [
@@ -80,7 +80,7 @@ fn what_is_no_answer_ends_the_connection_and_every_request() {
             let connection = opened.unwrap();
             let x = [Arg::from("x")];
             let first = connection.ask_all([&x[..], &x]).await;
-            // The third answer comes when both have one.
+            // With three answers both requests succeed, and the surplus one ends the connection.
             let error = match first {
                 Err(error) => error,
                 Ok(_) => connection.ask(&x).await.unwrap_err(),
@@ -116,7 +116,7 @@ fn a_client_says_who_it_is_and_which_database_it_wants() {
 }
 
 #[test]
-fn a_server_that_owes_an_answer_is_left_and_one_that_owes_none_is_not() {
+fn a_silent_server_times_out_only_while_it_owes_an_answer() {
     with(1, settings(), scripted(b"*1\r\n$1\r\nx\r\n", b""), async |opened| {
         let connection = opened.unwrap();
         clock::sleep(Nanos::from_secs(60), clock::Stage::Core).await;

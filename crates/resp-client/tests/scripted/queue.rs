@@ -4,7 +4,7 @@ use controller::{Queue, Submission};
 use resp_client::RespQueue;
 use spec::{Command, Status, StoreOptions};
 
-/// What a command is as a request, what it is answered, and how it ends.
+/// A command with its request, the server's answer, and its completion.
 struct Case {
     submission: Submission,
     request: &'static str,
@@ -91,7 +91,7 @@ fn commands_are_requests_and_their_answers_completions() {
 }
 
 #[test]
-fn what_is_outstanding_when_a_connection_ends_completes_with_a_path_error() {
+fn outstanding_commands_of_an_ended_connection_complete_with_a_path_error() {
     let script = vec![(GREETING.0.to_vec(), GREETING.1.to_vec())];
     with(1, settings(), script, async |opened| {
         let queue = RespQueue::new(vec![opened.unwrap()]);

@@ -6,15 +6,15 @@ use reactor::Reactor;
 use resp_client::{Connection, Error, Settings};
 use std::io::{IoSlice, IoSliceMut};
 
-/// What a client says as it connects without a password, and what it is answered.
+/// The client's greeting without a password, and its answer.
 pub(crate) const GREETING: (&[u8], &[u8]) = (b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n");
 
 pub(crate) fn settings() -> Settings {
     Settings { user: None, password: None, database: 0, patience: Nanos::from_secs(5) }
 }
 
-/// Runs `act` with the opening of a connection to a server that expects and says, one after the
-/// other, what `script` says.
+/// Runs `act` with the opening of a connection to a server that expects requests and sends answers
+/// by `script`, in turn.
 pub(crate) fn with<T>(
     seed: u64,
     settings: Settings,
@@ -55,7 +55,7 @@ async fn serve(stream: End, script: Vec<(Vec<u8>, Vec<u8>)>) {
             }
         }
     }
-    // It says no more, and waits for the client to go.
+    // The server sends nothing more, and waits for the end of the stream.
     while let Ok(None) = stream.try_read(&mut [IoSliceMut::new(&mut [0; 64])]) {
         stream.readable().await;
     }
