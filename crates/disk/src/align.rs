@@ -2,9 +2,9 @@ use crate::sectors::Sectors;
 use base::{Buf, BufPool};
 use media::Segments;
 
-/// The same bytes as the disk takes them, and how many had to be copied for that. Parts that lie in
-/// memory as they must are taken as they are, and cut where that saves a copy; what lies between
-/// them goes to buffers of `pool`.
+/// Returns the same bytes in parts that the disk accepts, and how many bytes it copied. Aligned
+/// parts are used as they are, split where that saves a copy. Bytes between them are copied to
+/// buffers of `pool`.
 ///
 /// Together they are whole sectors.
 pub(crate) fn align(data: Segments, sectors: Sectors, pool: &BufPool) -> (Segments, u64) {
@@ -27,7 +27,7 @@ impl Sectors {
         part.len() == 0 || (part.len().is_multiple_of(self.bytes) && self.take_start(part, 0))
     }
 
-    /// Whether the memory of `part` from `start` on could be that of a write.
+    /// True when the memory of `part` from `start` on is aligned for a write.
     fn take_start(self, part: &Buf, start: u32) -> bool {
         let bytes = part.bytes().expect("a disk takes bytes, and a phantom has none");
         bytes[start as usize..].as_ptr().addr().is_multiple_of(self.memory as usize)
@@ -40,7 +40,7 @@ struct Aligned {
     run: Run,
 }
 
-/// Neighbours that are to be copied into one buffer.
+/// Consecutive bytes to copy into one buffer.
 #[derive(Default)]
 struct Run {
     parts: Segments,
@@ -57,7 +57,7 @@ impl Aligned {
             self.data.push(part.slice(0..whole));
             return part.slice(whole..part.len());
         }
-        // What is missing to a sector, if the rest can go as it is then.
+        // The bytes missing to a whole sector, if the rest is aligned after them.
         let missing = (sectors.bytes - past) % sectors.bytes;
         let is_cut = missing > 0
             && part.len() >= missing + sectors.bytes
@@ -103,7 +103,7 @@ mod tests {
         of.iter().flat_map(|part| part.bytes().unwrap().to_vec()).collect()
     }
 
-    /// The lengths of the parts, and how many bytes were copied.
+    /// Returns the lengths of the parts, and how many bytes were copied.
     fn shape(of: &[Buf], sectors: Sectors) -> (Vec<u32>, u64) {
         let data: Segments = of.iter().cloned().collect();
         let expected = bytes(&data);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_aligned_goes_as_it_is() {
+    fn aligned_parts_are_used_as_they_are() {
         let whole = random(&mut Rng::new(1), 8_192);
         let parts = [whole.slice(0..512), whole.slice(1_024..8_192), whole.slice(0..0)];
         let (aligned, copied) =
@@ -123,14 +123,14 @@ mod tests {
         assert_eq!(aligned[1].bytes().unwrap().as_ptr(), parts[1].bytes().unwrap().as_ptr());
     }
 
-    /// The sectors that have to be copied are those in which two parts meet.
+    /// Only the sectors in which two parts meet are copied.
     #[test]
     fn no_more_is_copied_than_the_sectors_where_parts_meet() {
         let whole = random(&mut Rng::new(2), 16_384);
         // 5000 = 9 * 512 + 392, and 392 + 3704 = 8 * 512.
         let (front, tail) = (whole.slice(0..5_000), whole.slice(8_192..8_192 + 3_704));
         assert_eq!(shape(&[front.clone(), tail], SECTORS), (vec![4_608, 4_096], 4_096));
-        // From byte 120 of a sector on the next 392 complete one, and then the rest lies well.
+        // The next 392 bytes, from byte 120 of a sector, complete a sector; the rest is aligned.
         let rest = whole.slice(8_192 + 392..8_192 + 392 + 120 + 1_024);
         assert_eq!(shape(&[front, rest], SECTORS), (vec![4_608, 512, 1_024], 512));
     }

@@ -2,18 +2,18 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// What a disk has done since it was opened.
+/// The counters of a disk since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Reads.
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Writes, but for the zeros of trims.
+    /// Writes, except for the zeros of trims.
     pub writes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Those of them that had to be copied first, because the disk takes no memory such as theirs.
+    /// Of the written bytes, those copied first, because their memory was not aligned for the disk.
     pub copied_bytes: u64,
     /// Trims.
     pub trims: u64,
@@ -23,7 +23,7 @@ pub struct Counters {
     pub failures: u64,
 }
 
-/// The counters as they grow, with why the last failure was.
+/// Counts [`Counters`], and keeps the last error.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     reads: AtomicU64,
@@ -57,7 +57,7 @@ impl Tally {
         self.flushes.fetch_add(1, Relaxed);
     }
 
-    /// `what` failed by `error`.
+    /// Counts a failure of `what` with `error`.
     pub(crate) fn fail(&self, what: &str, error: &io::Error) {
         self.failures.fetch_add(1, Relaxed);
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);

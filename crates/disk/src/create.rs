@@ -6,47 +6,47 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// Why there is no new file.
+/// Why a file was not created or resized.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
-    /// There is something by this name.
+    /// The name exists already.
     #[error("{} already exists: choose another name, or remove it", path.display())]
     Exists {
-        /// What was to be made.
+        /// The path.
         path: PathBuf,
     },
-    /// Its file system has no room for it.
+    /// The file system has too little space.
     #[error(
         "the file system of {} has less than {bytes} bytes left: make the file smaller",
         path.display()
     )]
     NoSpace {
-        /// What was to be made.
+        /// The path.
         path: PathBuf,
-        /// How large.
+        /// The size in bytes.
         bytes: u64,
     },
-    /// The system does not resize it.
+    /// The system refused to resize it.
     #[error("cannot resize {}: {source}", path.display())]
     Unresized {
-        /// What was to be resized.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system does not make it.
+    /// The system refused to create it.
     #[error("cannot make {}: {source}", path.display())]
     Failed {
-        /// What was to be made.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Makes a file of `bytes` zeros that only its owner may open, in whose place nothing was. Its
-/// space is taken now, so that a drive on it does not find its file system full, and its name
-/// outlives a loss of power. After an error nothing is there.
+/// Creates a new file of `bytes` zeros that only its owner may open. Allocates its space, so that a
+/// drive on it never finds its file system full, and makes its name durable. Leaves nothing after
+/// an error.
 pub fn create(path: &Path, bytes: u64) -> Result<(), CreateError> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
     let fd = match open(path, flags, Mode::RUSR | Mode::WUSR) {
@@ -58,7 +58,7 @@ pub fn create(path: &Path, bytes: u64) -> Result<(), CreateError> {
         .and_then(|()| fsync(&fd))
         .and_then(|()| sync_folder(path));
     made.map_err(|error| {
-        // It is ours: it was not there before.
+        // This call created the file, so it may remove it.
         let _ = std::fs::remove_file(path);
         match error {
             Errno::NOSPC | Errno::DQUOT | Errno::FBIG => {
@@ -69,8 +69,8 @@ pub fn create(path: &Path, bytes: u64) -> Result<(), CreateError> {
     })
 }
 
-/// Gives the file at `path`, whose content is not needed, `bytes` bytes, and takes their space now.
-/// After an error it has the size and content that it had.
+/// Resizes the file at `path` to `bytes` bytes and allocates their space. Its content may be lost.
+/// After an error it has its former size and content.
 pub fn resize(path: &Path, bytes: u64) -> Result<(), CreateError> {
     let failed = |error: Errno| CreateError::Unresized { path: path.into(), source: error.into() };
     let fd = open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
@@ -82,7 +82,7 @@ pub fn resize(path: &Path, bytes: u64) -> Result<(), CreateError> {
     let before = u64::try_from(before).expect("a file has no negative size");
     if let Err(error) = fallocate(&fd, FallocateFlags::empty(), 0, bytes) {
         if bytes > before {
-            // Some file systems leave it longer; its old content is there.
+            // Some file systems leave the file longer; its old content is intact.
             let _ = ftruncate(&fd, before);
         }
         return Err(match error {
@@ -95,7 +95,7 @@ pub fn resize(path: &Path, bytes: u64) -> Result<(), CreateError> {
     ftruncate(&fd, bytes).and_then(|()| fsync(&fd)).map_err(failed)
 }
 
-/// The name of a file is an entry of its folder, which has to be flushed by itself (fsync(2)).
+/// Flushes the folder of a file, because the name is an entry there (fsync(2)).
 fn sync_folder(path: &Path) -> rustix::io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,

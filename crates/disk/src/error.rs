@@ -2,83 +2,83 @@ use crate::probe::{Found, Usage};
 use std::io;
 use std::path::PathBuf;
 
-/// Why a path cannot be a drive's disk.
+/// Why a path cannot be used as a disk.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The system does not open it, or says nothing of it.
+    /// The system does not open it, or returns an error about it.
     #[error("cannot open {}: {source}", path.display())]
     Failed {
-        /// What was to be opened.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A folder, a terminal and so on.
+    /// It is a folder, a terminal or the like.
     #[error("{} is neither a file nor a block device: name one of them", path.display())]
     NotADisk {
-        /// What was to be opened.
+        /// The path.
         path: PathBuf,
     },
-    /// Its file system has nothing but cached I/O.
+    /// The file system supports only cached I/O.
     #[error(
         "the file system of {} has no direct I/O, so a flush of the file cannot be relied on: use \
          ext4, xfs or btrfs, or name a block device",
         path.display()
     )]
     NoDirect {
-        /// What was to be opened.
+        /// The path.
         path: PathBuf,
     },
-    /// Somebody else has it.
+    /// Another user of the disk has it.
     #[error(
         "{} is in use{}: stop that program, or use another disk",
         path.display(),
         by(usage.as_ref())
     )]
     InUse {
-        /// What was to be opened.
+        /// The path.
         path: PathBuf,
-        /// Who has it, if that can be known.
+        /// The user, if the kernel names it.
         usage: Option<Usage>,
     },
-    /// It is no drive, or none any more.
+    /// It is not a Kvasir drive, or was overwritten by another system.
     #[error("{} {found}: it is not a Kvasir drive", path.display())]
     Foreign {
-        /// What was to be opened.
+        /// The path.
         path: PathBuf,
-        /// What others have made of it.
+        /// Its present content.
         found: Found,
     },
-    /// The system lets nobody write to it.
+    /// The system allows no writes to it.
     #[error(
         "{} is read-only: make it writable (blockdev --setrw), or use another",
         path.display()
     )]
     ReadOnly {
-        /// What was to be opened.
+        /// The path.
         path: PathBuf,
     },
-    /// Its sectors are larger than the blocks asked for, or than any that there are.
+    /// Its sectors exceed the requested block size, or every supported one.
     #[error(
         "{} has sectors of {sector} bytes, so its blocks cannot have {asked} bytes: {}",
         path.display(),
         instead(*sector)
     )]
     BlockBytes {
-        /// What was to be opened.
+        /// The path.
         path: PathBuf,
         /// Bytes of its sectors.
         sector: u32,
-        /// Bytes that a block was to have.
+        /// The requested bytes of a block.
         asked: u32,
     },
-    /// It has no block at all.
+    /// It is smaller than one block.
     #[error(
         "{} has {bytes} bytes, less than one block: use a larger file or device",
         path.display()
     )]
     TooSmall {
-        /// What was to be opened.
+        /// The path.
         path: PathBuf,
         /// Its size.
         bytes: u64,

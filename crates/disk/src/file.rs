@@ -15,49 +15,48 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Logical blocks on a file or a block device, without a cache in between, for any number of
-/// reactors.
+/// Logical blocks on a file or a block device with direct I/O, for any number of reactors.
 ///
-/// Reads and writes go to the disk in the order in which they come: it has no classes. What was
-/// written outlives a loss of power after the next flush.
+/// Reads and writes go to the disk in order of arrival: it has no classes. A write is durable after
+/// the next flush.
 #[derive(Debug)]
 pub struct File {
     handle: reactor::File,
     sectors: Sectors,
     shape: BlocksShape,
     pool: BufPool,
-    /// Written in place of what is trimmed, where the disk makes no holes.
+    /// The zeros written for trims, where the disk cannot punch holes.
     zeros: OnceLock<Buf>,
     makes_holes: AtomicBool,
-    /// A flush has failed.
+    /// True after a failed flush.
     is_broken: AtomicBool,
-    /// Another program has shortened the file.
+    /// Set when another program has shortened the file.
     shortened: OnceLock<Loss>,
     tally: Tally,
 }
 
-/// Operations that keep a disk busy. A choice: at this depth flash drives give nearly all that they
-/// have, and one that has less to give answers each so much later.
+/// Outstanding operations that keep a disk busy, a chosen number. At this depth flash drives reach
+/// nearly their full rate; a slower disk only has longer latency.
 const PARALLELISM: u32 = 64;
 
-/// Bytes of each size of buffers that are kept for the next read or copy.
+/// Bytes of freed buffers of each size kept for later reads and copies.
 const POOL_BYTES: usize = 8 << 20;
 
-/// Zeros that are written at once.
+/// The most zeros in one write.
 const ZEROS_BYTES: u32 = 1 << 20;
 
 impl File {
-    /// Opens the file or block device at `path` as blocks of `block_bytes`, 512 or 4096; or of
-    /// those that it is best read and written in, that it or its file system has inside. What is
-    /// left of a block at its end is not used.
+    /// Opens the file or block device at `path` as blocks of `block_bytes`, 512 or 4096. Without a
+    /// size, uses the best one: the internal one of the device or its file system. Ignores a
+    /// partial block at the end.
     ///
-    /// It is locked until this is dropped and the last of its operations has ended.
+    /// The lock lasts until the file is dropped and its last operation has ended.
     pub fn open(path: &Path, access: Access, block_bytes: Option<u32>) -> Result<Self, OpenError> {
         open_disk(path, access, block_bytes).map(Self::on)
     }
 
-    /// The same of what is to be a drive already: an error if others have made something else of it
-    /// since, which would be damaged.
+    /// As [`Self::open`], for a path that must be a drive already. Fails if another system has
+    /// overwritten it since, because opening could damage that data.
     pub fn open_drive(path: &Path, access: Access) -> Result<Self, OpenError> {
         let file = Self::open(path, access, None)?;
         still_ours(path)?;
@@ -80,12 +79,12 @@ impl File {
         }
     }
 
-    /// What it has done so far.
+    /// Returns the counters since it was opened.
     pub fn counters(&self) -> Counters {
         self.tally.counters()
     }
 
-    /// What failed last, and why, in words.
+    /// Returns the last failed operation and its error as text.
     pub fn failure(&self) -> Option<String> {
         self.tally.failure()
     }
@@ -103,7 +102,7 @@ impl File {
             return Some(*loss);
         }
         let from = self.shape.blocks * u64::from(self.shape.block_bytes);
-        // Reads and writes name their places, so nothing depends on the file's offset.
+        // Reads and writes name their places, so no operation depends on the file's offset.
         let to = seek(self.handle.descriptor(), SeekFrom::End(0)).ok()?;
         (to < from).then(|| *self.shortened.get_or_init(|| Loss::Shortened { from, to }))
     }
@@ -113,7 +112,7 @@ impl File {
         self.shortened.get().map(|loss| io::Error::other(format!("it {loss}")))
     }
 
-    /// Where `count` blocks from `first` are, in bytes: their start and their length.
+    /// Returns the start and the length in bytes of `count` blocks from `first`.
     fn place(&self, first: u64, count: u64) -> (u64, u64) {
         let BlocksShape { block_bytes, blocks, .. } = self.shape;
         let is_there = first.checked_add(count).is_some_and(|end| end <= blocks);
@@ -142,7 +141,7 @@ impl File {
         assert!(len.is_multiple_of(block_bytes), "{len} bytes are not whole blocks");
         let (at, _) = self.place(first, len / block_bytes);
         if first + len / block_bytes == self.shape.blocks {
-            // A write of the last block gives a shortened file its full length again.
+            // A write of the last block would restore a shortened file's length and hide the loss.
             self.shortened();
         }
         if let Some(error) = self.refusal() {
@@ -183,7 +182,7 @@ impl File {
         result.map_err(|error| self.unwritten(first, &error))
     }
 
-    /// Writes zeros: what is trimmed has to read so, and not every disk can say that by a hole.
+    /// Writes zeros: trimmed blocks must read as zeros, and not every disk can punch holes.
     async fn zero(&self, at: u64, len: u64) -> io::Result<()> {
         let zeros = self.zeros.get_or_init(|| BufMut::unpooled(ZEROS_BYTES as usize).freeze());
         let mut done = 0;
@@ -200,14 +199,14 @@ impl File {
             return Err(Error::NotFlushed);
         }
         let synced = self.handle.sync().await;
-        // What lay beyond the new end of a shortened file is lost, though the sync succeeds.
+        // Blocks beyond the new end of a shortened file are lost, though the sync succeeds.
         self.shortened();
         match synced.and_then(|()| self.refusal().map_or(Ok(()), Err)) {
             Ok(()) if !self.is_broken.load(Relaxed) => {
                 self.tally.flush();
                 Ok(())
             }
-            // Another flush was told of writes that this one may have been asked to keep.
+            // Another flush got the error of writes that this flush may have had to keep.
             Ok(()) => Err(Error::NotFlushed),
             Err(error) => {
                 self.is_broken.store(true, Relaxed);
@@ -268,10 +267,10 @@ mod tests {
         File::on(Opened { fd: of.into(), sectors, block_bytes: 512, blocks: 10_000 })
     }
 
-    /// The kernel tells of lost writes once, and takes them for written from then on.
+    /// The kernel reports lost writes once, and treats them as written afterwards.
     #[test]
     fn after_a_flush_that_failed_none_succeeds() {
-        // A pipe has nothing to flush, and says so.
+        // A pipe cannot be flushed, so its flush fails.
         let mut disk = disk(std::io::pipe().unwrap().1);
         assert_eq!(serve(disk.flush()), Err(Error::NotFlushed));
         assert!(disk.failure().unwrap().starts_with("written data could not be flushed: "));
@@ -289,7 +288,7 @@ mod tests {
         let mut disk = disk(plain.try_clone().unwrap());
         disk.makes_holes = AtomicBool::new(false);
         serve(async {
-            // More than are written at once, and no multiple of that.
+            // More than one write of zeros, and no multiple of it.
             disk.trim(3, 4_990, Class::HostWrite).await.unwrap();
             disk.trim(0, 0, Class::HostWrite).await.unwrap();
         });
@@ -300,7 +299,7 @@ mod tests {
         assert_eq!(disk.counters().trims, 1);
     }
 
-    /// The name of a thread is a file in which no holes can be made, and which takes anything.
+    /// A thread's name is a file that takes any write and supports no holes.
     #[test]
     fn that_a_disk_makes_no_holes_is_seen_once() {
         let name = std::fs::OpenOptions::new().write(true).open("/proc/thread-self/comm").unwrap();
@@ -310,7 +309,7 @@ mod tests {
         assert_eq!(disk.counters().failures, 0);
     }
 
-    /// Linux's full device, as a file system without space.
+    /// Linux's full device acts as a file system without space.
     #[test]
     fn a_full_file_system_is_named() {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();

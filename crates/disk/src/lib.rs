@@ -1,29 +1,28 @@
 //! Files and raw block devices as the logical blocks of a drive.
 //!
 //! # How it works
-//! 1. [`probe`] says what a path holds and who uses it, so that nobody formats what is wanted.
-//!    [`create`] makes a file of a size, [`resize`] gives one another size.
-//! 2. [`File::open`] takes the path for this process alone and asks what its reads and writes must
-//!    be aligned to. There is no cache in between (`O_DIRECT`): what is written and flushed is on
-//!    the flash.
-//! 3. [`File`] is [`media::Blocks`]: reads, gathered writes, zeros in place of what is trimmed, and
-//!    flushes, by the ring of whichever reactor the task is in. Data that lies in memory as the
-//!    disk wants it goes from there; the rest is copied first, and counted.
+//! 1. [`probe`] reports the content and the users of a path, so that a user does not format a disk
+//!    in use. [`create`] makes a file of a size, [`resize`] changes the size.
+//! 2. [`File::open`] locks the path for this process and queries the alignment of its reads and
+//!    writes. It bypasses the cache (`O_DIRECT`): flushed writes are on the flash.
+//! 3. [`File`] is [`media::Blocks`]: reads, gathered writes, zeros for trims, and flushes, by the
+//!    ring of the reactor that the task runs in. Aligned memory is written directly; other memory
+//!    is copied first, and counted.
 //!
 //! # Guarantees
-//! - A drive has one writer: a second is told who the first is.
-//! - What was written before a flush that succeeds outlives a loss of power, as far as the disk
-//!   keeps that promise. After a flush has failed none succeeds until the drive is opened again:
-//!   the kernel reports lost writes only once.
-//! - A file that another program shortens takes no more writes, and no flush of it succeeds. Its
-//!   remaining blocks can be read. [`File::loss`] says so, and whether its name was removed.
-//! - What a probe does not know it calls unknown, never free. Probing writes nothing.
+//! - A drive has one writer: the error of a second one names the first.
+//! - Writes before a successful flush survive a loss of power, as far as the disk keeps that
+//!   promise. After a failed flush all flushes fail until the drive is opened again, because the
+//!   kernel reports lost writes only once.
+//! - After another program shortens a file, its writes and flushes fail. Its remaining blocks can
+//!   be read. [`File::loss`] reports that, and whether its name was removed.
+//! - A probe reports unrecognized content as unknown, never as free. Probing writes nothing.
 //!
 //! # Trusts
-//! The kernel and the disk. That nobody else writes to a file without asking for its lock.
+//! The kernel and the disk. Other programs ask for the lock of a file before they write to it.
 //!
 //! # Not here
-//! What the blocks mean (`media::LogOnBlocks`, `engine`); how the kernel is asked (`reactor`).
+//! The meaning of blocks (`media::LogOnBlocks`, `engine`); the kernel's interface (`reactor`).
 
 mod align;
 mod counters;

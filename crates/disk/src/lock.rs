@@ -4,10 +4,10 @@ use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
 use std::{fmt, io};
 
-/// Another process that has a lock.
+/// Another process that holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Its number.
+    /// Its id.
     pub process: u32,
     /// Its program, if it still runs.
     pub program: Option<String>,
@@ -22,8 +22,8 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Takes the lock of an open file until the last copy of `fd` is closed: alone to write, together
-/// with others to read. False: somebody has it.
+/// Locks an open file until the last copy of `fd` is closed: exclusively to write, shared to read.
+/// Returns false if another process holds the lock.
 pub(crate) fn lock(fd: BorrowedFd<'_>, access: Access) -> io::Result<bool> {
     let operation = match access {
         Access::Read => FlockOperation::NonBlockingLockShared,
@@ -36,7 +36,8 @@ pub(crate) fn lock(fd: BorrowedFd<'_>, access: Access) -> io::Result<bool> {
     }
 }
 
-/// Who has the lock of an open file, if the kernel says so (`proc_locks(5)`).
+/// Returns the process that holds the lock of an open file, if the kernel names it
+/// (`proc_locks(5)`).
 pub(crate) fn holder(fd: BorrowedFd<'_>) -> Option<Holder> {
     let stat = fstat(fd).ok()?;
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
@@ -45,8 +46,8 @@ pub(crate) fn holder(fd: BorrowedFd<'_>) -> Option<Holder> {
     Some(Holder { process, program: program.map(|name| name.trim_end().to_owned()) })
 }
 
-/// The process with a lock of the file with this device and inode. One of another container is
-/// listed as 0.
+/// Returns the process that holds a lock of the file with this device and inode. The kernel lists a
+/// process of another container as 0.
 fn process_of(locks: &str, (major, minor): (u32, u32), inode: u64) -> Option<u32> {
     let place = format!("{major:02x}:{minor:02x}:{inode}");
     locks.lines().find_map(|line| {
@@ -60,7 +61,7 @@ fn process_of(locks: &str, (major, minor): (u32, u32), inode: u64) -> Option<u32
 mod tests {
     use super::*;
 
-    /// As Linux prints them: kernel `fs/locks.c`, `lock_get_status`.
+    /// In Linux's format: kernel `fs/locks.c`, `lock_get_status`.
     const LOCKS: &str = "\
 1: POSIX  ADVISORY  READ  1 fe:00:77 0 EOF
 2: FLOCK  ADVISORY  WRITE 0 fe:00:77 0 EOF

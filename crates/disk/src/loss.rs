@@ -11,7 +11,7 @@ pub enum Loss {
         /// Bytes that it has now.
         to: u64,
     },
-    /// It has no name any more: its content is freed when the last process closes it.
+    /// Its name was removed: the kernel frees its content when the last process closes it.
     Removed,
 }
 

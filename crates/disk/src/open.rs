@@ -10,25 +10,25 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// What a disk is opened for.
+/// The access that a disk is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Nobody writes to it meanwhile; others may read.
+    /// Reading, shared with other readers and without a writer.
     Read,
-    /// Nobody else has it.
+    /// Writing, exclusively.
     Write,
 }
 
-/// A disk that was opened and locked.
+/// An open and locked disk.
 pub(crate) struct Opened {
     pub(crate) fd: OwnedFd,
     pub(crate) sectors: Sectors,
-    /// Of a block of the drive.
+    /// Bytes of a block of the drive.
     pub(crate) block_bytes: u32,
     pub(crate) blocks: u64,
 }
 
-/// Bytes of a block that NVMe hosts and Linux know what to do with.
+/// The block sizes in bytes that NVMe hosts and Linux support.
 const BLOCK_BYTES: [u32; 2] = [512, 4_096];
 
 /// Opens `path` for direct I/O and locks it.
@@ -61,7 +61,7 @@ fn open_locked(path: &Path, access: Access) -> Result<OwnedFd, OpenError> {
         return Err(OpenError::NotADisk { path: path.into() });
     }
     let in_use = |usage| OpenError::InUse { path: path.into(), usage };
-    // Where the system says nothing of that, nothing is known to be in the way.
+    // If the system cannot tell, no other user is known.
     if let Ok(Some(usage)) = other_usage(path, access) {
         return Err(in_use(Some(usage)));
     }
@@ -71,9 +71,9 @@ fn open_locked(path: &Path, access: Access) -> Result<OwnedFd, OpenError> {
     let fd = match open(path, flags(access, kind.is_block_device()), Mode::empty()) {
         Ok(fd) => fd,
         Err(Errno::INVAL) => return Err(OpenError::NoDirect { path: path.into() }),
-        // Whoever cannot be named is another program all the same.
+        // The disk is in use even if the kernel does not name the user.
         Err(Errno::BUSY) => return Err(in_use(usage(path).ok().flatten())),
-        // Some kernels say so of what is mounted.
+        // Some kernels return this for a mounted device.
         Err(error @ Errno::PERM) => match usage(path).ok().flatten() {
             Some(usage) => return Err(in_use(Some(usage))),
             None => return Err(failed(error.into())),
@@ -86,7 +86,7 @@ fn open_locked(path: &Path, access: Access) -> Result<OwnedFd, OpenError> {
     Err(in_use(holder(fd.as_fd()).map(Usage::Locked)))
 }
 
-/// An error if others have made something else of the drive that was at `path`.
+/// Fails if another system has overwritten the drive at `path`.
 pub(crate) fn still_ours(path: &Path) -> Result<(), OpenError> {
     match foreign(path) {
         Ok(None) => Ok(()),
@@ -95,8 +95,8 @@ pub(crate) fn still_ours(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// A block device that is opened exclusively cannot be mounted, nor become swap or a part of
-/// another one, and none of these can be opened so (open(2), `O_EXCL`).
+/// Returns the flags of open(2). With `O_EXCL` a block device cannot be mounted, become swap or a
+/// part of another device, and opening fails if it is one of these.
 fn flags(access: Access, is_device: bool) -> OFlags {
     let flags = OFlags::DIRECT | OFlags::CLOEXEC;
     match access {
@@ -106,9 +106,8 @@ fn flags(access: Access, is_device: bool) -> OFlags {
     }
 }
 
-/// Bytes of the blocks that a disk is best read and written in, 512 or 4096: those that it has
-/// inside, or those of its file system. Smaller ones may be possible, but two of them that are
-/// written one after the other then cost a disk one that is read and written twice.
+/// Returns the best block size of a disk, 512 or 4096 bytes: its internal one, or that of its file
+/// system. Smaller blocks may be possible, but would cost the disk a read-modify-write.
 fn best_block_bytes(fd: BorrowedFd<'_>) -> io::Result<u32> {
     let known = fstat(fd)?;
     let bytes = if FileType::from_raw_mode(known.st_mode) == FileType::BlockDevice {
@@ -119,7 +118,7 @@ fn best_block_bytes(fd: BorrowedFd<'_>) -> io::Result<u32> {
     Ok(if bytes <= i64::from(BLOCK_BYTES[0]) { BLOCK_BYTES[0] } else { BLOCK_BYTES[1] })
 }
 
-/// Bytes of a block: those asked for, or the best that a disk with these sectors takes.
+/// Returns the block size: the requested one, or the best that fits these sectors.
 fn choose(sector: u32, best: u32, asked: Option<u32>) -> Result<u32, u32> {
     let fits = |bytes: &u32| sector > 0 && bytes.is_multiple_of(sector);
     match asked {
@@ -148,7 +147,7 @@ mod tests {
         assert_eq!(choose(512, 512, Some(1_024)), Err(1_024), "hosts know no such blocks");
     }
 
-    /// A file of procfs is a plain file to stat(2), and has no direct I/O on any kernel.
+    /// A file of procfs is a regular file to stat(2), and no kernel gives it direct I/O.
     #[test]
     fn a_file_system_without_direct_io_is_named() {
         let error = open_disk(Path::new("/proc/self/comm"), Access::Write, None).err().unwrap();

@@ -12,24 +12,24 @@ use reactor::patiently;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// What there is at a path.
+/// The content of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// No file.
     Absent,
     /// Something that is neither a file nor a block device.
     NotADisk,
-    /// Somebody uses it; what it holds was not looked at.
+    /// In use; its content was not read.
     Used(Usage),
-    /// A drive of Kvasir's.
+    /// A Kvasir drive.
     Kvasir,
-    /// A table of partitions, by its name.
+    /// A partition table, by its name.
     Partitions(&'static str),
-    /// Something that begins as this does: "an xfs file system".
+    /// A known format, by its first bytes: "an xfs file system".
     Known(&'static str),
-    /// Data, and nothing that says whose.
+    /// Data of an unknown format.
     Unknown,
-    /// Nothing but zeros where anything known begins and in the first MiB.
+    /// Zeros in the first MiB and wherever a known format begins.
     Empty,
 }
 
@@ -48,23 +48,24 @@ impl fmt::Display for Found {
     }
 }
 
-/// What a path holds cannot be told.
+/// Why a probe failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot tell what {} holds: {source}", path.display())]
 pub struct ProbeError {
-    /// What was looked at.
+    /// The path.
     pub path: PathBuf,
-    /// What the system says.
+    /// The system's error.
     pub source: io::Error,
 }
 
-/// Says what is at `path`, in the order in which it matters: who uses it, and then what it holds,
-/// of which the first on the disk counts. It is only read, and its lock is tried.
+/// Returns what is at `path`: its user if there is one, otherwise its content, of which the first
+/// on the disk counts. Only reads, and tries the lock.
 pub fn probe(path: &Path) -> Result<Found, ProbeError> {
     look(path).map_err(|source| ProbeError { path: path.into(), source })
 }
 
-/// What others have made of the file or block device at `path`, which is to be used as a drive.
+/// Returns the content of another system on the file or block device at `path`, which is to be used
+/// as a drive.
 pub(crate) fn foreign(path: &Path) -> io::Result<Option<Found>> {
     content::foreign(&std::fs::File::open(path)?)
 }

@@ -2,20 +2,20 @@ use rustix::fs::{AtFlags, FileType, StatxFlags, fstat, ioctl_blksszget, statx};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// What direct I/O asks of reads and writes.
+/// The alignment of direct I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sectors {
-    /// Where they start and how long they are, is a multiple of this. Bytes.
+    /// Bytes that the position and length of a transfer are multiples of.
     pub(crate) bytes: u32,
-    /// And where their memory starts, of this.
+    /// Bytes that the address of its memory is a multiple of.
     pub(crate) memory: u32,
 }
 
-/// What every disk that Linux knows takes: asked of a file system that does not say more.
+/// An alignment that every disk under Linux accepts, for file systems that report none.
 const SAFE: Sectors = Sectors { bytes: 4_096, memory: 4_096 };
 
 impl Sectors {
-    /// Those of an open file or block device; `None` where there is no direct I/O.
+    /// Returns the alignment of an open file or block device; `None` without direct I/O.
     pub(crate) fn of(fd: BorrowedFd<'_>) -> io::Result<Option<Self>> {
         if FileType::from_raw_mode(fstat(fd)?.st_mode) == FileType::BlockDevice {
             let bytes = ioctl_blksszget(fd)?;

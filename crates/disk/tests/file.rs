@@ -1,5 +1,4 @@
-//! A disk on a real file: what is written is on it, whoever is in the way is named, and one drive
-//! has it.
+//! A disk on a real file: writes reach it, errors name the other user, and one drive owns it.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -20,7 +19,7 @@ fn serve<T>(root: impl Future<Output = T>) -> T {
     Reactor::new(None).serve(&Remote::new().unwrap(), root).unwrap().0
 }
 
-/// A folder on a disk: a system's own folder for such files is often in memory.
+/// Creates a folder on a disk: the system's temporary folder is often in memory.
 fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
@@ -31,13 +30,13 @@ fn made(folder: &TempDir, bytes: u64) -> PathBuf {
     path
 }
 
-/// What a block holds: the number of the write that put it there, again and again.
+/// Returns the content of a block: the number of the write that wrote it, repeated.
 fn content(write: u32, block: u64, block_bytes: u32) -> Vec<u8> {
     let words = (0..block_bytes / 16).flat_map(|_| [u64::from(write), block]);
     words.flat_map(u64::to_le_bytes).collect()
 }
 
-/// The content of `count` blocks, cut anywhere, and lying in memory as it happens.
+/// Returns the content of `count` blocks, cut anywhere and with any alignment.
 fn scattered(rng: &mut Rng, bytes: &[u8]) -> Segments {
     let mut data = Segments::new();
     let mut rest = bytes;
@@ -58,10 +57,10 @@ fn scattered(rng: &mut Rng, bytes: &[u8]) -> Segments {
     data
 }
 
-/// One block: the writes of which any may be what it holds. 0 stands for zeros.
+/// The possible contents of a block: the numbers of the writes; 0 means zeros.
 type Candidates = BTreeSet<u32>;
 
-/// What goes on at once: several writes and trims anywhere, over each other too.
+/// Runs several writes and trims concurrently at any places, overlapping ones too.
 fn act(rng: &mut Rng, disk: &Arc<File>, model: &mut [Candidates], writes: &mut u32) {
     let shape = disk.shape();
     let mut touched = vec![Candidates::new(); model.len()];
@@ -99,7 +98,7 @@ fn act(rng: &mut Rng, disk: &Arc<File>, model: &mut [Candidates], writes: &mut u
     }
 }
 
-/// Reads all blocks by the disk, many at once, and by std. Who of several it was is known then.
+/// Reads all blocks concurrently by the disk, and by std, which decides between the candidates.
 fn check(path: &Path, disk: &Arc<File>, model: &mut [Candidates]) {
     let shape = disk.shape();
     let block_bytes = shape.block_bytes as usize;
@@ -130,7 +129,7 @@ fn check(path: &Path, disk: &Arc<File>, model: &mut [Candidates]) {
 fn agrees_with_its_model(block_bytes: u32, seed: u64) {
     let folder = folder();
     let blocks = 300;
-    // What is left at the end is less than a block.
+    // The file ends with a part of a block.
     let path = made(&folder, blocks * u64::from(block_bytes) + u64::from(block_bytes) / 2);
     let mut rng = Rng::new(seed);
     let mut model = vec![Candidates::from([0]); usize::try_from(blocks).unwrap()];
@@ -171,7 +170,7 @@ fn blocks_as_small_as_the_disk_takes_hold_what_was_written_last() {
 }
 
 #[test]
-fn what_lies_well_in_memory_is_not_copied() {
+fn aligned_memory_is_not_copied() {
     let folder = folder();
     let path = made(&folder, 1 << 20);
     let disk = File::open(&path, Access::Write, Some(4_096)).unwrap();
@@ -224,7 +223,7 @@ fn a_reactor_that_goes_leaves_whole_blocks_and_a_disk_that_can_be_opened() {
     drop(disk);
 }
 
-/// Runs flock(1), which has the lock until its standard input ends.
+/// Runs flock(1), which holds the lock until its standard input ends.
 fn hold(path: &Path, kind: &str) -> std::process::Child {
     let mut child = Command::new("flock")
         .args(["--no-fork", "--nonblock", kind])
@@ -275,7 +274,7 @@ fn another_process_is_refused_and_named() {
 }
 
 #[test]
-fn what_cannot_be_written_says_so_and_why() {
+fn a_failed_write_reports_its_cause() {
     let folder = folder();
     let path = made(&folder, 1 << 20);
     let disk = File::open(&path, Access::Read, Some(4_096)).unwrap();
@@ -285,7 +284,7 @@ fn what_cannot_be_written_says_so_and_why() {
         assert_eq!(written, Err(Error::UnwrittenBlock(3)));
         let failure = disk.failure().unwrap();
         assert!(failure.starts_with("blocks from 3 could not be written: Bad file"), "{failure}");
-        // Shorter than it was when it was opened.
+        // Another program shortens the open file.
         std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(8_192).unwrap();
         let read = disk.read(5, 2, Class::HostRead).await;
         assert_eq!(read.unwrap_err(), Error::UnrecoveredBlock(5));
@@ -295,7 +294,7 @@ fn what_cannot_be_written_says_so_and_why() {
 }
 
 #[test]
-fn what_is_no_disk_is_refused_in_a_sentence() {
+fn a_path_that_is_no_disk_is_refused_in_a_sentence() {
     let folder = folder();
     let path = made(&folder, 400);
     let sentence = |path: &Path, block| {
@@ -341,7 +340,7 @@ fn a_new_file_has_its_space_and_is_its_owners_alone() {
     assert!(!path.exists());
 }
 
-/// 256 blocks of 4 KiB, of which the first is written, cut to 128.
+/// Returns 256 blocks of 4 KiB, of which the first is written, cut to 128.
 fn cut(folder: &TempDir) -> File {
     let path = made(folder, 1 << 20);
     let disk = File::open(&path, Access::Write, Some(4_096)).unwrap();
@@ -393,7 +392,7 @@ fn a_write_of_the_last_block_does_not_hide_a_cut() {
 }
 
 #[test]
-fn a_removed_file_is_told_and_works() {
+fn a_removed_file_is_reported_and_works() {
     let folder = folder();
     let path = made(&folder, 1 << 20);
     let disk = File::open(&path, Access::Write, Some(4_096)).unwrap();

@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// Of most images: a multiple of 64 KiB, and some more.
+/// Bytes of most images: a multiple of 64 KiB, and some more.
 const BYTES: u64 = (5 << 20) + 12_345;
 
 fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// Bytes, and where they are.
+/// Bytes and their position.
 type Part<'a> = (u64, &'a [u8]);
 
-/// A file of so many zeros but for these bytes.
+/// Creates a file of `bytes` zeros, except for `parts`.
 fn image(folder: &TempDir, bytes: u64, parts: &[Part<'_>]) -> PathBuf {
     let path = folder.path().join("image");
     let file = std::fs::File::create(&path).unwrap();
@@ -35,7 +35,7 @@ fn found(parts: &[Part<'_>]) -> String {
     probe(&image(&folder(), BYTES, parts)).unwrap().to_string()
 }
 
-/// A boot record with one partition of this kind.
+/// Returns a boot record with one partition of this kind.
 fn boot_record(kind: u8) -> Vec<u8> {
     let mut sector = vec![0; 512];
     sector[..3].copy_from_slice(b"\xeb\x58\x90");
@@ -45,7 +45,7 @@ fn boot_record(kind: u8) -> Vec<u8> {
 }
 
 #[test]
-fn everything_that_is_known_is_named() {
+fn every_known_format_is_named() {
     let raid = 0xa92b_4efc_u32.to_le_bytes();
     let zfs = 0x00ba_b10c_u64;
     let (zfs_little, zfs_big) = (zfs.to_le_bytes(), zfs.to_be_bytes());
@@ -93,7 +93,7 @@ fn everything_that_is_known_is_named() {
     ];
     for (at, magic, what) in cases {
         assert_eq!(found(&[(at, magic)]), format!("holds {what}"), "{magic:x?} at {at}");
-        // The magic has to be all there, and to be in its place.
+        // The magic must be complete and in its place.
         let first = magic.len().min(4);
         let is_other = |text: String| text == "holds data of an unknown format";
         let mut broken = magic.to_vec();
@@ -124,7 +124,7 @@ fn partition_tables_are_told_from_boot_records_without() {
 }
 
 #[test]
-fn what_comes_first_counts() {
+fn the_first_content_on_a_disk_counts() {
     let kvasir: (u64, &[u8]) = (KVASIR_MAGIC_AT, &KVASIR_MAGIC);
     assert_eq!(found(&[kvasir]), "holds a Kvasir drive");
     assert_eq!(found(&[kvasir, (65_600, b"_BHRfS_M")]), "holds a Kvasir drive");
@@ -139,7 +139,7 @@ fn data_is_unknown_and_zeros_are_empty() {
     assert_eq!(found(&[]), "is empty");
     assert_eq!(found(&[(0, &[1])]), unknown);
     assert_eq!(found(&[((1 << 20) - 1, &[1])]), unknown);
-    // The end, and what is as long as the way from one place that is looked at to the next.
+    // At the end, and as long as the distance between two sampled places.
     assert_eq!(found(&[(BYTES - 1, &[1])]), unknown);
     let long = vec![1; usize::try_from(BYTES / 1_024 + 8_192).unwrap()];
     assert_eq!(found(&[(BYTES / 3, &long)]), unknown);
@@ -147,7 +147,7 @@ fn data_is_unknown_and_zeros_are_empty() {
     Rng::new(1).fill(&mut random);
     assert_eq!(found(&[(0, &random)]), unknown);
     let folder = folder();
-    // Shorter than where some things begin.
+    // Shorter than the positions of some formats.
     for bytes in [0, 1, 7, 511, 512, 513, 4_095, 4_100, 70_000] {
         assert_eq!(probe(&image(&folder, bytes, &[])).unwrap(), Found::Empty, "{bytes}");
         if bytes > 0 {
@@ -157,7 +157,7 @@ fn data_is_unknown_and_zeros_are_empty() {
     }
 }
 
-/// Has the tool that `script` begins with make an image; `None` where it is not installed.
+/// Has the tool that `script` starts with create an image; `None` if it is not installed.
 fn image_of(folder: &TempDir, script: &str) -> Option<PathBuf> {
     let path = image(folder, 320 << 20, &[]);
     let run = |script: &str| {
@@ -175,9 +175,9 @@ fn image_of(folder: &TempDir, script: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Where a tool is not installed, the bytes that it would write are checked.
+/// For a missing tool, checks the bytes that it would write.
 #[test]
-fn what_other_tools_make_is_known() {
+fn images_of_other_tools_are_recognized() {
     let (record, protective) = (boot_record(0x83), boot_record(0xee));
     let swap = [(4_086, &b"SWAPSPACE2"[..])];
     let gpt = [(0, &protective[..]), (512, &b"EFI PART"[..])];
@@ -206,7 +206,7 @@ fn what_other_tools_make_is_known() {
 }
 
 #[test]
-fn who_uses_it_goes_before_what_it_holds() {
+fn the_user_of_a_disk_is_reported_before_its_content() {
     let folder = folder();
     let path = folder.path().join("disk");
     create(&path, 1 << 20).unwrap();
@@ -222,9 +222,9 @@ fn who_uses_it_goes_before_what_it_holds() {
     assert!(File::open(&path, Access::Write, None).is_ok(), "a probe keeps no lock");
 }
 
-/// A drive whose first superblock is gone is still one, unless it is known what took its place.
+/// A drive without its first superblock is still a drive, unless a known format replaced it.
 #[test]
-fn what_others_have_made_of_a_drive_is_not_opened_as_one() {
+fn a_drive_that_another_system_overwrote_is_not_opened() {
     let folder = folder();
     let ext4 = (1_024 + 56, &0xef53_u16.to_le_bytes()[..]);
     let table = (510, &[0x55, 0xaa][..]);
@@ -246,7 +246,7 @@ fn what_others_have_made_of_a_drive_is_not_opened_as_one() {
 }
 
 #[test]
-fn what_is_no_disk_is_said() {
+fn a_path_that_is_no_disk_is_reported() {
     let folder = folder();
     assert_eq!(probe(&folder.path().join("none")).unwrap(), Found::Absent);
     assert_eq!(probe(folder.path()).unwrap(), Found::NotADisk);

@@ -9,8 +9,8 @@ use std::os::unix::fs::FileExt;
 /// The first bytes of Kvasir's own superblock, which is at [`KVASIR_MAGIC_AT`].
 pub const KVASIR_MAGIC: [u8; 8] = *b"KVASIRD\0";
 
-/// Where on a disk [`KVASIR_MAGIC`] is, in bytes. What lies before is left to zeros: what others
-/// write there shows that they have taken the disk since.
+/// The position of [`KVASIR_MAGIC`] on a disk, in bytes. Kvasir leaves zeros before it: other bytes
+/// there show that another system has overwritten the disk.
 pub const KVASIR_MAGIC_AT: u64 = 4_096;
 
 /// Bytes at the start and at the end that are zeros if a disk is empty, and places in between that
@@ -19,7 +19,7 @@ const FRONT_BYTES: u64 = 1 << 20;
 const SAMPLES: u64 = 1_024;
 const SAMPLE_BYTES: u64 = 4_096;
 
-/// What a file or a block device holds.
+/// Returns the content of a file or a block device.
 pub(super) fn content(mut file: &File) -> io::Result<Found> {
     let len = file.seek(SeekFrom::End(0))?;
     let disk = Disk { file, len };
@@ -45,8 +45,8 @@ pub(super) fn content(mut file: &File) -> io::Result<Found> {
     }
 }
 
-/// What others have made of what was a drive: where its first superblock was there is something
-/// that they are known by. `None` also where there is nothing known.
+/// Returns the content of another system on a former drive: the first superblock is missing and a
+/// known signature is present. `None` also if no known signature is present.
 pub(super) fn foreign(mut file: &File) -> io::Result<Option<Found>> {
     let len = file.seek(SeekFrom::End(0))?;
     if (Disk { file, len }).has(KVASIR_MAGIC_AT, &KVASIR_MAGIC)? {
@@ -56,14 +56,14 @@ pub(super) fn foreign(mut file: &File) -> io::Result<Option<Found>> {
     Ok(matches!(found, Found::Known(_) | Found::Partitions(_)).then_some(found))
 }
 
-/// A file or a block device that is read here and there.
+/// A file or a block device, read at selected places.
 pub(super) struct Disk<'a> {
     file: &'a File,
     pub(super) len: u64,
 }
 
 impl Disk<'_> {
-    /// The bytes from `at` on, if there are so many.
+    /// Returns the bytes from `at` on, unless the disk ends before.
     pub(super) fn bytes<const LEN: usize>(&self, at: u64) -> io::Result<Option<[u8; LEN]>> {
         if at.checked_add(LEN as u64).is_none_or(|end| end > self.len) {
             return Ok(None);
@@ -83,7 +83,7 @@ impl Disk<'_> {
         Ok(bytes == magic)
     }
 
-    /// The first place at which the signature is.
+    /// Returns the first place that has the signature.
     fn find(&self, signature: &Signature) -> io::Result<Option<u64>> {
         for at in signature.places(self.len) {
             if self.has(at, signature.magic)? {
@@ -93,7 +93,7 @@ impl Disk<'_> {
         Ok(None)
     }
 
-    /// Whether all is zeros that is looked at: both ends, and places in between.
+    /// True when all sampled places are zeros: both ends, and places in between.
     fn is_blank(&self) -> io::Result<bool> {
         let ends = [0..FRONT_BYTES, self.len.saturating_sub(FRONT_BYTES)..self.len];
         for end in ends {
@@ -110,7 +110,7 @@ impl Disk<'_> {
         Ok(true)
     }
 
-    /// Whether these bytes are zeros, as far as there are so many.
+    /// True when these bytes are zeros, as far as the disk has them.
     fn is_zero(&self, range: Range<u64>) -> io::Result<bool> {
         const STEP: u64 = 64 << 10;
         let mut bytes = vec![0; usize::try_from(STEP).expect("it is small")];

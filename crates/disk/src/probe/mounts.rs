@@ -1,15 +1,16 @@
 /// A mount, of those that the kernel lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mount {
-    /// The device of its files: major and minor number. Some file systems have one of their own.
+    /// The device of its files: major and minor number. Some file systems have a device number of
+    /// their own.
     pub(super) device: (u32, u32),
-    /// Where it is.
+    /// The mount point.
     pub(super) at: String,
-    /// What was mounted.
+    /// The mounted source.
     pub(super) source: String,
 }
 
-/// The mounts of `/proc/self/mountinfo` (`proc_pid_mountinfo(5)`).
+/// Parses the mounts of `/proc/self/mountinfo` (`proc_pid_mountinfo(5)`).
 pub(super) fn mounts(mountinfo: &str) -> impl Iterator<Item = Mount> {
     mountinfo.lines().filter_map(|line| {
         let (front, back) = line.split_once(" - ")?;
@@ -23,18 +24,18 @@ pub(super) fn mounts(mountinfo: &str) -> impl Iterator<Item = Mount> {
     })
 }
 
-/// The files and devices of `/proc/swaps` (`proc_swaps(5)`).
+/// Parses the files and devices of `/proc/swaps` (`proc_swaps(5)`).
 pub(super) fn swaps(swaps: &str) -> impl Iterator<Item = String> {
     swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next().map(unescaped))
 }
 
-/// The numbers of a device, as "major:minor".
+/// Parses the numbers of a device, as "major:minor".
 pub(super) fn numbers(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Blanks, line ends and backslashes are three octal digits after a backslash.
+/// Decodes blanks, line ends and backslashes, which are three octal digits after a backslash.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,22 +1,23 @@
 /// Bytes by which others know their own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Signature {
-    /// Where they are, in bytes from the start, or where the size of the disk says.
+    /// The positions, in bytes from the start, or a constant for one that depends on the disk's
+    /// size.
     pub(super) at: &'static [u64],
     pub(super) magic: &'static [u8],
     pub(super) what: &'static str,
 }
 
-/// Stands for the place of Linux's oldest RAID superblocks: 64 KiB before the end, which is rounded
+/// Means the position of Linux's oldest RAID superblocks: 64 KiB before the end, which is rounded
 /// down to 64 KiB (kernel `include/uapi/linux/raid/md_p.h`, `MD_NEW_SIZE_SECTORS`).
 const MD_0_90: u64 = u64::MAX;
 
-/// And of those of version 1.0: at least 8 KiB before the end, on 4 KiB (kernel `drivers/md/md.c`,
-/// `super_1_load`).
+/// Means the position of those of version 1.0: at least 8 KiB before the end, on 4 KiB (kernel
+/// `drivers/md/md.c`, `super_1_load`).
 const MD_1_0: u64 = u64::MAX - 1;
 
 impl Signature {
-    /// Where it would be on a disk of so many bytes.
+    /// Returns its positions on a disk of `len` bytes.
     pub(super) fn places(&self, len: u64) -> impl Iterator<Item = u64> {
         self.at.iter().filter_map(move |at| match *at {
             MD_0_90 => (len & !0xffff).checked_sub(0x1_0000),

@@ -9,14 +9,14 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// Who uses a file or a block device.
+/// The user of a file or a block device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Usage {
     /// A file system on it, or on a partition of it.
     Mounted {
-        /// Where.
+        /// The mount point.
         at: String,
-        /// The device in question, by the kernel's name for it.
+        /// The mounted device, by the kernel's name for it.
         device: String,
     },
     /// The kernel swaps to it.
@@ -25,7 +25,7 @@ pub enum Usage {
     Part(Vec<String>),
     /// A process has locked it.
     Locked(Holder),
-    /// Somebody has locked it or opened it exclusively, and the kernel does not say who.
+    /// Locked or opened exclusively by a user that the kernel does not name.
     Exclusive,
 }
 
@@ -49,7 +49,7 @@ struct Device {
     folder: PathBuf,
 }
 
-/// Who uses what is at `path`, a file or a block device.
+/// Returns the user of the file or block device at `path`.
 pub(crate) fn usage(path: &Path) -> io::Result<Option<Usage>> {
     let it = metadata(path)?;
     if is_swap(&it)? {
@@ -92,7 +92,8 @@ fn used_device(number: u64) -> io::Result<Option<Usage>> {
     let devices = device_and_partitions((major(number), minor(number)))?;
     let of = |numbers| devices.iter().find(|device| device.numbers == numbers);
     for mount in mounts(&read_to_string("/proc/self/mountinfo")?) {
-        // A file system over several devices has a number of its own: then its source tells.
+        // A file system over several devices has a device number of its own; its source names a
+        // device.
         let source = metadata(&mount.source).ok().filter(|it| it.file_type().is_block_device());
         let source = source.map(|it| (major(it.rdev()), minor(it.rdev())));
         if let Some(device) = of(mount.device).or_else(|| source.and_then(of)) {
@@ -106,7 +107,7 @@ fn used_device(number: u64) -> io::Result<Option<Usage>> {
     Ok((!holders.is_empty()).then_some(Usage::Part(holders)))
 }
 
-/// The device with these numbers, and its partitions, as sysfs has them.
+/// Returns the device with these numbers and its partitions, from sysfs.
 fn device_and_partitions(of: (u32, u32)) -> io::Result<Vec<Device>> {
     let folder = device_folder(of).canonicalize()?;
     let device = |folder: PathBuf, numbers| {
@@ -126,8 +127,8 @@ fn device_and_partitions(of: (u32, u32)) -> io::Result<Vec<Device>> {
     Ok(devices)
 }
 
-/// Who uses what is at `path` by another name, so that it cannot be had for `access`: a loop device
-/// and its file have a lock each.
+/// Returns a user of `path` under another name that prevents `access`: a loop device and its file
+/// have separate locks.
 pub(crate) fn other_usage(path: &Path, access: Access) -> io::Result<Option<Usage>> {
     let it = metadata(path)?;
     if !it.file_type().is_block_device() {
@@ -140,7 +141,7 @@ pub(crate) fn other_usage(path: &Path, access: Access) -> io::Result<Option<Usag
     Ok((!is_free).then(|| holder(fd.as_fd()).map_or(Usage::Exclusive, Usage::Locked)))
 }
 
-/// The file that is the disk of a loop device, or of one that this is a partition of.
+/// Returns the backing file of a loop device, or of the loop device that has this partition.
 fn backing_file(number: u64) -> Option<PathBuf> {
     let folder = device_folder((major(number), minor(number))).canonicalize().ok()?;
     let file = [folder.join("loop"), folder.parent()?.join("loop")]
@@ -149,19 +150,19 @@ fn backing_file(number: u64) -> Option<PathBuf> {
     Some(file.trim_end_matches('\n').into())
 }
 
-/// True for a block device that cannot be written to.
+/// True when a block device is read-only.
 pub(crate) fn is_read_only(path: &Path) -> io::Result<bool> {
     let number = metadata(path)?.rdev();
     let said = read_to_string(device_folder((major(number), minor(number))).join("ro"));
     Ok(said.is_ok_and(|said| said.trim_end() == "1"))
 }
 
-/// What sysfs has of the device with these numbers.
+/// Returns the sysfs folder of the device with these numbers.
 fn device_folder((major, minor): (u32, u32)) -> PathBuf {
     PathBuf::from(format!("/sys/dev/block/{major}:{minor}"))
 }
 
-/// The loop device whose disk the file at `path` is.
+/// Returns the loop device whose backing file is at `path`.
 fn looped(path: &Path) -> io::Result<Option<Usage>> {
     for name in names(Path::new("/sys/block"))? {
         let backing = Path::new("/sys/block").join(&name).join("loop/backing_file");
@@ -173,7 +174,7 @@ fn looped(path: &Path) -> io::Result<Option<Usage>> {
     Ok(None)
 }
 
-/// The names in a folder, in order; none if there is no such folder.
+/// Returns the sorted names in a folder; none if the folder does not exist.
 fn names(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match read_dir(folder) {
         Ok(entries) => entries,
