@@ -1,41 +1,41 @@
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// The numbers of new keys: given out one after the other, and there when their store and those of
-/// all lower numbers were acknowledged.
+/// The numbers of new keys, issued in sequence. A key exists when its store and those of all lower
+/// numbers were acknowledged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Acknowledged {
-    /// All keys below are there.
+    /// All keys below this number exist.
     there: u64,
-    /// For each number given out from `there` on: was its store acknowledged?
+    /// For each number issued from `there` on: whether its store was acknowledged.
     waiting: VecDeque<bool>,
 }
 
 impl Acknowledged {
-    /// `keys` keys are there.
+    /// Starts with `keys` existing keys.
     pub(crate) fn new(keys: u64) -> Self {
         Self { there: keys, waiting: VecDeque::new() }
     }
 
-    /// How many keys are there; all numbers below it are.
+    /// Returns how many keys exist; all numbers below it do.
     #[inline]
     pub(crate) fn there(&self) -> u64 {
         self.there
     }
 
-    /// How many numbers have been given out.
+    /// Returns how many numbers were issued.
     pub(crate) fn issued(&self) -> u64 {
         self.there + self.waiting.len() as u64
     }
 
-    /// The number of a new key.
+    /// Issues the number of a new key.
     pub(crate) fn issue(&mut self) -> u64 {
         self.waiting.push_back(false);
         self.issued() - 1
     }
 
-    /// The store of the new key `number` was acknowledged. One whose store failed is never there,
-    /// nor is any after it.
+    /// Acknowledges the store of the new key `number`. After a failed store neither its key nor a
+    /// later one ever counts as existing.
     pub(crate) fn acknowledge(&mut self, number: u64) {
         let place = number.checked_sub(self.there).and_then(|place| usize::try_from(place).ok());
         let acknowledged = place

@@ -8,7 +8,7 @@ use controller::{Completion, QueuePair, Submission};
 use spec::{Command, Status};
 use std::collections::BTreeMap;
 
-/// What a device must hold that lost its power during a run.
+/// The expected content of a device that lost its power during a run.
 #[derive(Debug)]
 pub struct Aftermath {
     pub(crate) script: Script,
@@ -17,16 +17,16 @@ pub struct Aftermath {
     pub(crate) nsid: u32,
 }
 
-/// What was found of it when the device was open again.
+/// The result of the check after the device was reopened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Keys or blocks that were asked for.
+    /// Keys or blocks read.
     pub checked: u64,
-    /// Stores and deletes that had no answer when the power went: each happened or did not.
+    /// Stores and deletes without an answer at the loss of power: each happened or did not.
     pub unanswered: u64,
-    /// Of the keys, those that fail with an error of the medium.
+    /// Of the keys, those that fail with a media error.
     pub unrecovered: u64,
-    /// Of the keys, those that hold neither what was acknowledged last nor what had no answer yet.
+    /// Of the keys, those that hold neither the last acknowledged content nor an unanswered one.
     pub lost: u64,
     /// Of the keys, the first that is lost.
     pub first_lost: Option<u32>,
@@ -39,8 +39,8 @@ const QUEUE_DEPTH: usize = 64;
 const PROGRESS_STEP: u64 = 4_096;
 
 impl Aftermath {
-    /// Asks for each key or block, and says what is there. `progress` is called now and then with
-    /// how many were asked for and how many there are.
+    /// Reads each key or block and compares it with the expected content. Calls `progress`
+    /// regularly with the number of reads so far and in all.
     pub async fn check(&self, queue: &QueuePair, mut progress: impl FnMut(u64, u64)) -> Findings {
         let keys = self.ledger.keys();
         let mut findings =
@@ -54,7 +54,8 @@ impl Aftermath {
                 next += 1;
             }
             let completion = queue.next().await;
-            let key = asked.remove(&completion.id).expect("nobody else uses the queue of a check");
+            let key =
+                asked.remove(&completion.id).expect("no other task uses the queue of a check");
             if self.is_partly_written(key, &completion) {
                 torn.push(key);
                 continue;
@@ -88,8 +89,8 @@ impl Aftermath {
         Submission { command, long_key: None, data: Buf::phantom(0, 0) }
     }
 
-    /// True for a read of several logical blocks of which a write had no answer: each is whole, but
-    /// not all together.
+    /// True for a read of several logical blocks with an unanswered write: each block is whole, but
+    /// they are of different versions.
     fn is_partly_written(&self, key: u32, completion: &Completion) -> bool {
         !self.script.has_keys()
             && self.script.extent(key).blocks > 1
@@ -116,7 +117,7 @@ impl Aftermath {
         (is_right, Status::SUCCESS)
     }
 
-    /// True when `completion` says that `key` holds `content`.
+    /// True when `completion` shows that `key` holds `content`.
     fn is(&self, key: u32, content: Content, completion: &Completion) -> bool {
         let has_keys = self.script.has_keys();
         match self.value(key, content) {
@@ -126,7 +127,7 @@ impl Aftermath {
         }
     }
 
-    /// What is stored of `content`, if anything.
+    /// Returns the value of `content`, if it has one.
     fn value(&self, key: u32, content: Content) -> Option<Buf> {
         let Content::Version(version) = content else { return None };
         let len = self.script.value_bytes(key, version)?;

@@ -3,18 +3,17 @@ use crate::zipfian::Zipfian;
 use base::Rng;
 use serde::{Deserialize, Serialize};
 
-/// How often each key is asked for.
+/// How often each key is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Distribution {
-    /// All as often.
+    /// All equally often.
     #[default]
     Uniform,
     /// By Zipf's law with YCSB's exponent 0.99; hot keys are spread over the key numbers.
     Zipfian,
     /// As `Zipfian`, but the newer a key, the hotter it is: the key with the highest number most.
     Latest,
-    /// In the order of their bytes, each in turn and around again. They are also stored and deleted
-    /// in this order.
+    /// In the order of their bytes, cyclically. They are also stored and deleted in this order.
     Sequential,
 }
 
@@ -46,11 +45,11 @@ enum Law {
 }
 
 impl Chooser {
-    /// Draws from `keys` key numbers, at least one, to which `expected` may be added during the
-    /// run. `seed` names the draws.
+    /// Returns a chooser of `keys` key numbers, at least one, to which the run may add `expected`
+    /// others. `seed` determines the draws.
     ///
-    /// As in YCSB, Zipf's law is over the expected keys too, so that which keys are hot does not
-    /// change with each new one; more new keys than that are not drawn by it.
+    /// As in YCSB, Zipf's law covers the expected keys too, so that a new key does not change which
+    /// keys are hot. It never draws keys beyond the expected ones.
     pub fn new(distribution: Distribution, keys: u64, expected: u64, seed: u64) -> Self {
         assert!(keys > 0, "there is a key to choose");
         let mut rng = Rng::new(seed);
@@ -66,7 +65,7 @@ impl Chooser {
         Self { rng, law }
     }
 
-    /// The next key number below `keys`, which is not less than at the draw before.
+    /// Draws a key number below `keys`, which is never less than at the draw before.
     #[inline]
     pub fn draw(&mut self, keys: u64) -> u64 {
         match &mut self.law {
@@ -168,7 +167,7 @@ mod tests {
     fn the_newest_key_is_the_hottest_and_the_others_follow_by_age() {
         let mut chooser = Chooser::new(Distribution::Latest, 1_000, 0, 5);
         let mut by_age = vec![0_u32; 5_000];
-        // While keys are added, so that an age belongs to another key each time.
+        // Keys are added in the loop, so that an age belongs to another key each time.
         for keys in 1_000..5_000 {
             for _ in 0..250 {
                 by_age[usize::try_from(keys - 1 - chooser.draw(keys)).unwrap()] += 1;

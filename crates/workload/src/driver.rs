@@ -16,30 +16,29 @@ use std::rc::Rc;
 /// Completions between two calls of a progress callback: some milliseconds of wall time.
 const PROGRESS_STEP: u64 = 4_096;
 
-/// Calls of a progress callback while a run goes on for a time.
+/// Calls of a progress callback in a run for a time.
 const PROGRESS_STEPS: u64 = 100;
 
-/// Outstanding stores while keys are filled in: enough to keep every die of the built-in profiles
-/// busy.
+/// Outstanding stores during a fill: enough to keep every die of the built-in profiles busy.
 const FILL_QUEUE_DEPTH: u32 = 64;
 
-/// Keys that were stored before a run.
+/// The keys stored before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fill {
-    /// How many.
+    /// The number of keys.
     pub keys: u64,
-    /// How long that took in the device's clock.
+    /// The time in the device's clock.
     pub elapsed: Nanos,
 }
 
-/// The device did not take all keys.
+/// A fill failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FillError {
-    /// How a store ended that did not succeed.
+    /// The status of the failed store.
     pub status: Status,
-    /// How many keys were stored.
+    /// The number of keys stored.
     pub stored: u64,
-    /// How many were to be.
+    /// The number of keys of the plan.
     pub keys: u64,
 }
 
@@ -56,10 +55,10 @@ impl fmt::Display for FillError {
 
 impl std::error::Error for FillError {}
 
-/// Stores version 0 of every key of `plan`, and waits until all are acknowledged. Nothing more is
-/// submitted after the first store that fails.
+/// Stores version 0 of every key of `plan`, and waits until all are acknowledged. Submits no store
+/// after the first failure.
 ///
-/// `progress` is called now and then with the keys stored and their number.
+/// Calls `progress` regularly with the keys stored and their number.
 pub async fn fill(
     queue: &impl Queue,
     plan: &Plan,
@@ -69,8 +68,8 @@ pub async fn fill(
     store_all(queue, session, fill_queue_depth(plan), progress).await
 }
 
-/// Stores version 0 of each key of `plan` from number `first` on, in the order of the numbers, and
-/// waits until all are acknowledged. Those before are stored already.
+/// Stores version 0 of the keys of `plan` from number `first` on, in the order of the numbers, and
+/// waits until all are acknowledged. The keys before `first` must be stored already.
 ///
 /// Fails, and calls `progress`, as [`fill`] does.
 pub async fn fill_from(
@@ -83,10 +82,10 @@ pub async fn fill_from(
     store_all(queue, session, fill_queue_depth(plan), progress).await
 }
 
-/// Stores version 0 again, `operations` times, of keys of `plan` that are drawn, all as often, and
-/// others in each `round`. All keys are stored already. As [`fill`] it ends with the first error.
+/// Stores version 0 again, `operations` times, of uniformly drawn keys of `plan`, different ones in
+/// each `round`. All keys must be stored already. Like [`fill`] it ends with the first error.
 ///
-/// What the namespace holds is the same after it as before, so that any run of the plan may follow.
+/// The namespace's content does not change, so any run of the plan may follow.
 pub async fn overwrite(
     queue: &impl Queue,
     plan: &Plan,
@@ -98,12 +97,12 @@ pub async fn overwrite(
     store_all(queue, session, fill_queue_depth(plan), progress).await
 }
 
-/// Blocks of zones are where they should be only if each is written when the one before it is.
+/// Blocks of zones reach their places only if they are written one at a time.
 fn fill_queue_depth(plan: &Plan) -> u32 {
     if matches!(plan.space, Space::Zones(_)) { 1 } else { FILL_QUEUE_DEPTH }
 }
 
-/// Stores the keys that are there before the trace of `plan`, as [`fill`] does.
+/// Stores the keys that exist before the trace of `plan`, as [`fill`] does.
 pub async fn fill_replay(
     queue: &impl Queue,
     plan: &ReplayPlan,
@@ -130,17 +129,17 @@ async fn store_all(
     }
 }
 
-/// Carries out `plan` on a device that [`fill`] has filled if the plan needs that, and is otherwise
-/// empty; returns when all its operations have completed.
+/// Runs `plan` on a device that [`fill`] has filled if the plan needs that, and that is empty
+/// otherwise. Returns when all operations have completed.
 ///
-/// `progress` is called now and then with how far the run is and how far it goes: in operations, or
-/// in nanoseconds of the target's clock where the plan is for a time.
+/// Calls `progress` regularly with the progress of the run and its end: in operations, or in
+/// nanoseconds of the target's clock if the plan is for a time.
 pub async fn run(queue: &impl Queue, plan: &Plan, progress: impl FnMut(u64, u64)) -> Outcome {
     let session = Session::new(plan, clock::host_now());
     carry_out(queue, session, plan.load, progress).await.into_outcome()
 }
 
-/// As [`run`], on keys of which `contents` tells what they have; without it, as `run` has them.
+/// As [`run`], on keys with the given `contents`; without it, on keys as [`run`] expects them.
 pub async fn run_on(
     queue: &impl Queue,
     plan: &Plan,
@@ -151,7 +150,7 @@ pub async fn run_on(
     carry_out(queue, session, plan.load, progress).await.into_finished(plan)
 }
 
-/// As [`run_on`], until so many operations were submitted and have ended.
+/// As [`run_on`], but pauses after `operations` were submitted and have ended.
 pub async fn run_to_pause(
     queue: &impl Queue,
     plan: &Plan,
@@ -163,7 +162,7 @@ pub async fn run_to_pause(
     Paused::new(carry_out(queue, session, plan.load, progress).await, plan.load)
 }
 
-/// Goes on with a run of `plan` that has paused, on a queue of its own.
+/// Continues a paused run of `plan` on another queue.
 pub async fn finish(
     queue: &impl Queue,
     plan: &Plan,
@@ -189,11 +188,11 @@ async fn carry_out(
     }
 }
 
-/// As [`run`] with so many outstanding, for `time` only: then all that is outstanding is left as it
-/// is. Whoever calls takes the device's power at that instant. What the device must hold after that
-/// comes with how it went. Not for zones, nor for a plan at a rate.
+/// As [`run`] at a queue depth, but for `time` only, and leaves outstanding commands unfinished.
+/// The caller cuts the device's power at that instant. Also returns the content that the device
+/// must then hold. Not for zones, nor for a plan at a rate.
 ///
-/// `progress` is called now and then with how far the run is and how far it goes, in nanoseconds.
+/// Calls `progress` regularly with the progress and the end of the run, in nanoseconds.
 pub async fn run_until(
     queue: &impl Queue,
     plan: &Plan,
@@ -214,7 +213,7 @@ pub async fn run_until(
     session.expect("it is taken once").into_aftermath()
 }
 
-/// Carries on until the session ends or is taken away.
+/// Runs until the session ends or the caller takes it away.
 async fn run_while_there(queue: &impl Queue, session: &RefCell<Option<Session>>, depth: u32) {
     let fill = || {
         let mut session = session.borrow_mut();
@@ -232,10 +231,10 @@ async fn run_while_there(queue: &impl Queue, session: &RefCell<Option<Session>>,
     }
 }
 
-/// Does again what the trace of `plan` recorded, on a device that [`fill_replay`] has filled and is
-/// otherwise empty; returns when all operations have completed.
+/// Repeats the recorded operations of `plan` on a device that [`fill_replay`] has filled and that
+/// is otherwise empty. Returns when all operations have completed.
 ///
-/// `progress` is called now and then with the operations completed and their number.
+/// Calls `progress` regularly with the number of completed operations and of all operations.
 pub async fn replay(
     queue: &impl Queue,
     plan: &ReplayPlan,
@@ -274,15 +273,14 @@ async fn closed_loop(
     session
 }
 
-/// Operations that are submitted one after the other when all are late. Then the device has a turn,
-/// which may be on this processor: it would have none while submitting takes longer than the rate
-/// allows.
+/// Late operations submitted in sequence before the device gets a turn. The device may run on this
+/// processor, so it would starve if submitting took longer than the rate allows.
 const LATE_IN_A_ROW: u32 = 64;
 
-/// When operations are due, and how many are with the device at most.
+/// When operations are due, and the most outstanding ones.
 #[derive(Clone, Copy)]
 struct Arrivals {
-    /// As they were recorded without it.
+    /// The rate; `None` for the recorded times.
     per_second: Option<u64>,
     outstanding: Option<u32>,
 }
@@ -295,7 +293,7 @@ impl Arrivals {
     }
 }
 
-/// One task submits when an operation is due, whatever the other, which collects, waits for.
+/// Submits each operation when it is due in one task, and collects completions in another.
 async fn open_loop(
     queue: &impl Queue,
     session: Session,
@@ -338,7 +336,7 @@ async fn open_loop(
     session.into_inner()
 }
 
-/// When the next operation is due, at `per_second` operations a second or as it was recorded;
+/// Returns when the next operation is due, at `per_second` operations a second or as recorded;
 /// `None` after the last.
 fn next_due(session: &Session, per_second: Option<u64>) -> Option<Nanos> {
     let due = match per_second {
@@ -348,14 +346,14 @@ fn next_due(session: &Session, per_second: Option<u64>) -> Option<Nanos> {
     session.has_more(due).then_some(due)
 }
 
-/// When operation `index` of a run that starts at `start` is due, at `per_second` operations a
-/// second. Intervals are not rounded one by one, so that the rate is exact.
+/// Returns when operation `index` of a run that starts at `start` is due, at `per_second`
+/// operations a second. Rounds the product, not each interval, so that the rate is exact.
 fn arrival(start: Nanos, index: u64, per_second: u64) -> Nanos {
     // A run has fewer than 2^32 operations: the product is below 2^62.
     start + Nanos(index * Nanos::from_secs(1).0 / per_second)
 }
 
-/// Takes a completion into account.
+/// Counts a completion.
 #[inline]
 fn take(
     queue: &impl Queue,
@@ -367,7 +365,7 @@ fn take(
     let has_ended = session.complete(completion, seen, |submission| queue.submit(submission));
     if has_ended && session.completed().is_multiple_of(PROGRESS_STEP) {
         let (done, total) = session.progress(seen);
-        // The end is reported when it has come.
+        // The caller reports the end when the last one has completed.
         if done < total {
             progress(done, total);
         }

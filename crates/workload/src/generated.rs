@@ -12,17 +12,17 @@ use crate::zone_writer::{ZoneWrite, ZoneWriter};
 use base::{Key, Rng, mix};
 use serde::{Deserialize, Serialize};
 
-/// Operations drawn as a plan says.
+/// The operations drawn for a plan.
 #[derive(Debug)]
 pub(crate) struct Generated {
     does: Does,
-    /// How many keys the plan has.
+    /// The number of keys in the plan.
     planned: u64,
     /// The keys, if operations add to those of the plan.
     acknowledged: Option<Acknowledged>,
-    /// How many keys there can be.
+    /// The most keys.
     keys_max: u64,
-    /// Where they have any.
+    /// The keys, unless the namespace has blocks.
     keys: Option<Keys>,
     space: Space,
     /// Logical blocks of each block.
@@ -31,15 +31,15 @@ pub(crate) struct Generated {
     value_bytes_max: u32,
     order: Order,
     chooser: Chooser,
-    /// Writes in the run of a plan, where the namespace has zones.
+    /// The order of writes in a namespace with zones.
     zone_writer: Option<ZoneWriter>,
-    /// Draws what an operation of a mixture does, and how far a scan goes.
+    /// Draws the kind of operations of a mixture, and the length of scans.
     rng: Rng,
     chosen: u64,
     limit: u64,
 }
 
-/// What changes while operations are drawn, in a saved state.
+/// The saved state of drawn operations.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedGenerated {
     acknowledged: Option<Acknowledged>,
@@ -49,22 +49,22 @@ pub(crate) struct SavedGenerated {
     chosen: u64,
 }
 
-/// What operations do.
+/// The task of a run.
 #[derive(Clone, Copy, Debug)]
 enum Does {
-    /// The first version of each key, in order, from this number on.
+    /// Stores the first version of each key, in order, from this number on.
     Fill {
         from: u64,
     },
-    /// The first version again, of keys that are drawn.
+    /// Stores the first version again, of drawn keys.
     Overwrite,
-    /// Keys in order first, then overwrites.
+    /// Stores keys in order first, then overwrites.
     Store,
-    /// Overwrites, of which each is another version.
+    /// Overwrites, each with a different version.
     Write,
     /// Deletes in order.
     Delete,
-    /// The same with a key that is drawn each time.
+    /// Repeats one kind of operation with drawn keys.
     Ask(Kind),
     Mix(Mixture),
 }
@@ -84,28 +84,28 @@ impl Does {
     }
 }
 
-/// What a run leaves in the keys of its plan.
+/// The versions that a run leaves in the keys of its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaves {
-    /// What was there.
+    /// The versions before the run.
     Same,
     /// The first version of each.
     First,
-    /// Versions that a history tells, if there was one.
+    /// Versions that a history records, if there was one.
     Counted,
-    /// Nobody knows what.
+    /// Unknown versions.
     Unknown,
 }
 
-/// The order in which keys are stored first, or deleted.
+/// The order of first stores or of deletes.
 #[derive(Debug)]
 enum Order {
-    /// That of their numbers.
+    /// The order of the numbers.
     Rising,
     Shuffled(Permutation),
 }
 
-/// What the seed is used for; each use has its own stream of random numbers.
+/// The uses of the seed; each has its own stream of random numbers.
 #[derive(Clone, Copy)]
 enum Stream {
     Fill = 1,
@@ -116,27 +116,27 @@ enum Stream {
     Overwrite,
 }
 
-/// The seed of `stream` in the run of `plan`.
+/// Returns the seed of `stream` in the run of `plan`.
 fn seed(plan: &Plan, stream: Stream) -> u64 {
     mix(plan.seed ^ mix(stream as u64))
 }
 
-/// Where a block lies.
+/// The place of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockExtent {
     /// Its first logical block.
     pub(crate) lba: u64,
-    /// How many logical blocks it has.
+    /// The number of its logical blocks.
     pub(crate) blocks: u32,
-    /// The start of the zone to which it is appended, if it is.
+    /// The start of the zone that the block is appended to, if it is.
     pub(crate) append_to: Option<u64>,
 }
 
-/// Scans go from one to so many keys (YCSB, core workload E).
+/// The most keys of a scan; the least is one (YCSB, core workload E).
 const SCAN_KEYS_MAX: u64 = 100;
 
 impl Generated {
-    /// The operations of `plan`, which was validated.
+    /// Returns the operations of `plan`, which was validated.
     pub(crate) fn new(plan: &Plan) -> Self {
         let has_inserts = plan.operation.insert_percent() > 0;
         let zone_writer = match (plan.space, plan.operation) {
@@ -154,7 +154,7 @@ impl Generated {
         }
     }
 
-    /// Stores of the first version of each key of `plan` from number `first` on.
+    /// Returns stores of the first version of each key of `plan` from number `first` on.
     pub(crate) fn filling(plan: &Plan, first: u64) -> Self {
         Self { does: Does::Fill { from: first }, ..Self::storing(plan, plan.keys - first) }
     }
@@ -164,8 +164,8 @@ impl Generated {
         Self { order: Order::Rising, ..Self::filling(plan, first) }
     }
 
-    /// `operations` stores of the first version of keys of `plan` that are drawn, each as often;
-    /// others in each `round`.
+    /// Returns `operations` stores of the first version of uniformly drawn keys of `plan`,
+    /// different ones in each `round`.
     pub(crate) fn overwriting(plan: &Plan, round: u32, operations: u64) -> Self {
         let seed = seed(plan, Stream::Overwrite) ^ mix(round.into());
         Self {
@@ -175,7 +175,7 @@ impl Generated {
         }
     }
 
-    /// `limit` stores of keys of `plan`.
+    /// Returns `limit` stores of keys of `plan`.
     fn storing(plan: &Plan, limit: u64) -> Self {
         let is_rising = plan.distribution == Distribution::Sequential;
         let keys = if is_rising { Keys::rising } else { Keys::new };
@@ -208,7 +208,7 @@ impl Generated {
         }
     }
 
-    /// For a saved state.
+    /// Saves the state.
     pub(crate) fn save(&self) -> SavedGenerated {
         SavedGenerated {
             acknowledged: self.acknowledged.clone(),
@@ -219,13 +219,13 @@ impl Generated {
         }
     }
 
-    /// The same operations of the same plan, from where they were saved on.
+    /// Continues the saved operations of the same plan.
     pub(crate) fn restored(plan: &Plan, saved: SavedGenerated) -> Self {
         let SavedGenerated { acknowledged, chooser, zone_writer, rng, chosen } = saved;
         Self { acknowledged, chooser, zone_writer, rng, chosen, ..Self::new(plan) }
     }
 
-    /// What is known of the keys of the plan when all of `done` operations have succeeded.
+    /// Returns the versions in the keys of the plan after `done` successful operations.
     pub(crate) fn leaves(&self, done: u64) -> Leaves {
         let once_each = done == self.planned;
         match self.does {
@@ -244,7 +244,7 @@ impl Generated {
             && self.acknowledged.as_ref().is_none_or(|keys| keys.issued() < self.keys_max)
     }
 
-    /// How many operations there are in all, unless keys run out.
+    /// Returns the number of operations, unless keys run out.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
@@ -267,11 +267,11 @@ impl Generated {
         }
     }
 
-    /// A write of another version than any other operation's, the `index`th.
+    /// Returns the `index`th write, whose version no other operation has.
     #[inline]
     fn write_next(&mut self, index: u64) -> Choice {
-        // Nobody reads them, so versions need only differ. Counting them for each key would cost a
-        // cache miss.
+        // No operation reads these blocks, so versions need only differ. A counter for each key
+        // would cost a cache miss.
         let version = u32::try_from(index).expect("below 2^32 in a run");
         if let Some(writer) = &mut self.zone_writer {
             let ZoneWrite { number, is_reset_first } = writer.next();
@@ -320,7 +320,7 @@ impl Generated {
         }
     }
 
-    /// A store of key number `key` was acknowledged.
+    /// Acknowledges a store of key number `key`.
     #[inline]
     pub(crate) fn acknowledge(&mut self, key: u32) {
         if let Some(keys) = &mut self.acknowledged {
@@ -328,19 +328,19 @@ impl Generated {
         }
     }
 
-    /// How many keys there are whose versions a history has to tell apart, if it has to: only if
-    /// what is stored during the run is also retrieved.
+    /// Returns the number of keys whose versions a history must record: `None` unless the run
+    /// retrieves keys that it also stores.
     pub(crate) fn keys_with_versions(&self) -> Option<u64> {
         matches!(self.does, Does::Mix(mixture) if mixture.has_versions()).then_some(self.planned)
     }
 
-    /// Where the namespace has zones and they are written: who does that.
+    /// Returns the writer of zones, if the run writes to zones.
     #[inline]
     pub(crate) fn zone_writer(&mut self) -> Option<&mut ZoneWriter> {
         self.zone_writer.as_mut()
     }
 
-    /// True when the next operation has to wait for one that is outstanding.
+    /// True when the next operation must wait for an outstanding one.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
         self.zone_writer.as_ref().is_some_and(ZoneWriter::is_held)
@@ -356,7 +356,7 @@ impl Generated {
         self.keys.as_ref().expect("blocks have no keys").key(number.into())
     }
 
-    /// Where block number `number` lies.
+    /// Returns the place of block number `number`.
     #[inline]
     pub(crate) fn extent(&self, number: u32) -> BlockExtent {
         let (lba, blocks) =
@@ -368,7 +368,7 @@ impl Generated {
         BlockExtent { lba, blocks, append_to }
     }
 
-    /// The number of a key of which a store may have happened.
+    /// Returns the number of a key that may have been stored.
     pub(crate) fn number(&self, key: &[u8]) -> Option<u32> {
         let issued = self.acknowledged.as_ref().map_or(self.planned, Acknowledged::issued);
         let number = self.keys.as_ref()?.number(key).filter(|&number| number < issued)?;
@@ -394,8 +394,8 @@ fn limit(plan: &Plan) -> u64 {
     if plan.operation == Operation::Delete { limit.min(plan.keys) } else { limit }
 }
 
-/// How many keys the law of the distribution leaves room for: as YCSB, twice as many as are
-/// expected. Where the number of operations is not known, as many as there are.
+/// Returns how many new keys the distribution allows for: twice the expected number, as in YCSB.
+/// Without a number of operations, as many as there are keys.
 fn expected_inserts(plan: &Plan) -> u64 {
     match (plan.operation.insert_percent(), plan.until) {
         (0, _) => 0,

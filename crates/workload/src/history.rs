@@ -2,28 +2,27 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
-/// Which versions of each key a retrieve may return.
+/// The versions of each key that a retrieve may return.
 ///
-/// A version is out of date once a store that was submitted after the version's own store had ended
-/// is acknowledged. Stores of one key that were outstanding together may have happened in either
-/// order. A delete is a store of a version that has no value.
+/// A version is obsolete after the acknowledgement of a store that was submitted after the end of
+/// the version's own store. Concurrent stores of one key may have happened in either order. A
+/// delete is a store of a version without a value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct History {
     keys: Vec<KeyHistory>,
-    /// From the oldest that is outstanding on.
+    /// All stores from the oldest outstanding one on.
     stores: VecDeque<Store>,
-    /// How many stores were removed from the front of `stores`.
+    /// The number of stores removed from the front of `stores`.
     removed: u32,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct KeyHistory {
-    /// Versions issued: the number of the next.
+    /// The number of versions issued, which is the next version.
     issued: u32,
-    /// No older version is current.
+    /// The oldest version that may be current.
     oldest: u32,
-    /// The chain of this key's stores, from the oldest that is outstanding on; `NO_STORE` if none
-    /// is.
+    /// The start of the chain of this key's stores, the oldest outstanding one, or `NO_STORE`.
     first: u32,
     /// The chain's end.
     last: u32,
@@ -33,34 +32,34 @@ struct KeyHistory {
 struct Store {
     key: u32,
     version: u32,
-    /// The oldest version that was outstanding when this was submitted: the oldest that may be
-    /// current once this is acknowledged.
+    /// The oldest version outstanding when this store was submitted: the oldest that may be current
+    /// once it is acknowledged.
     oldest: u32,
     /// The next store of the same key.
     next: u32,
     has_ended: bool,
 }
 
-/// More than there are stores in a run.
+/// An index beyond the stores of any run.
 const NO_STORE: u32 = u32::MAX;
 
-/// A store that began.
+/// A store that has begun.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
-    /// Names the store to [`History::end`].
+    /// Identifies the store to [`History::end`].
     pub(crate) store: u32,
     pub(crate) version: u32,
 }
 
 impl History {
-    /// `keys` keys, of each of which version 0 was stored.
+    /// Returns a history of `keys` keys, all with version 0.
     pub(crate) fn new(keys: u64) -> Self {
         let key = KeyHistory { issued: 1, oldest: 0, first: NO_STORE, last: NO_STORE };
         let keys = usize::try_from(keys).expect("memory holds a few words for each key");
         Self { keys: vec![key; keys], stores: VecDeque::new(), removed: 0 }
     }
 
-    /// A store of the next version of `key` is submitted.
+    /// Begins a store of the next version of `key`.
     #[inline]
     pub(crate) fn begin(&mut self, key: u32) -> Begun {
         let store = self.removed + u32::try_from(self.stores.len()).expect("below 2^32 in a run");
@@ -79,7 +78,7 @@ impl History {
         Begun { store, version }
     }
 
-    /// The store ended. One that failed may have happened or not.
+    /// Ends a store. A failed store may have happened or not.
     #[inline]
     pub(crate) fn end(&mut self, store: u32, has_succeeded: bool) {
         let ended = &mut self.stores[(store - self.removed) as usize];
@@ -103,14 +102,14 @@ impl History {
         }
     }
 
-    /// The oldest version that a retrieve submitted now may return.
+    /// Returns the oldest version that a retrieve submitted now may return.
     #[inline]
     pub(crate) fn oldest(&self, key: u32) -> u32 {
         self.keys[key as usize].oldest
     }
 
-    /// The versions that a retrieve of `key` which completes now may return, when `oldest` was the
-    /// oldest as it was submitted.
+    /// Returns the versions that a retrieve of `key` completing now may return. `oldest` was the
+    /// oldest one at its submission.
     #[inline]
     pub(crate) fn versions(&self, key: u32, oldest: u32) -> RangeInclusive<u32> {
         oldest..=self.keys[key as usize].issued - 1
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
     use base::Rng;
 
-    /// A store as the definition sees it: when it began and ended.
+    /// A store in the model: its start and end.
     #[derive(Clone, Copy)]
     struct Seen {
         key: u32,
@@ -132,7 +131,8 @@ mod tests {
         ended: Option<(u32, bool)>,
     }
 
-    /// The oldest version that no acknowledged later store has overwritten, by trying all pairs.
+    /// Finds the oldest version that no acknowledged later store has overwritten, by trying all
+    /// pairs.
     fn oldest(seen: &[Seen], key: u32) -> u32 {
         let acknowledged =
             |store: &&Seen| store.key == key && matches!(store.ended, Some((_, true)));

@@ -10,43 +10,43 @@ use spec::{ListReader, Status};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// Makes values, and tells which may come back.
+/// Generates values, and checks returned ones.
 #[derive(Debug)]
 pub(crate) struct Judge {
     values: ValueGenerator,
-    /// Only if what is stored during the run is also retrieved.
+    /// Present only if the run retrieves keys that it also stores.
     history: Option<History>,
 }
 
 impl Judge {
-    /// Of the values that `seed` names. `keys` keys have versions that are told apart.
+    /// Returns a judge of the values of `seed`. A history records the versions of `keys` keys.
     pub(crate) fn new(seed: u64, payload: Payload, keys: Option<u64>) -> Self {
         Self { values: ValueGenerator::new(seed, payload), history: keys.map(History::new) }
     }
 
-    /// The same, of keys of which more is known.
+    /// Replaces the history.
     pub(crate) fn with_history(self, history: Option<History>) -> Self {
         Self { history: history.or(self.history), ..self }
     }
 
-    /// What versions may come back, if those are told apart.
+    /// Returns the history of versions, if there is one.
     pub(crate) fn history(&self) -> Option<&History> {
         self.history.as_ref()
     }
 
-    /// A command on key number `key` is about to be submitted: the oldest version that it may find.
+    /// Begins a read of key number `key`. Returns the oldest version that it may find.
     #[inline]
     pub(crate) fn oldest(&self, key: u32) -> u32 {
         self.history.as_ref().map_or(0, |history| history.oldest(key))
     }
 
-    /// A store or a delete is about to be submitted: its version, if versions are counted.
+    /// Begins a store or a delete. Returns its version, if a history counts versions.
     #[inline]
     pub(crate) fn begin(&mut self, key: u32) -> Option<Begun> {
         self.history.as_mut().map(|history| history.begin(key))
     }
 
-    /// The store or delete ended that [`Self::begin`] gave a name.
+    /// Ends the store or delete that [`Self::begin`] identified.
     #[inline]
     pub(crate) fn end(&mut self, store: u32, has_succeeded: bool) {
         if let Some(history) = &mut self.history {
@@ -54,13 +54,13 @@ impl Judge {
         }
     }
 
-    /// The value that a store writes.
+    /// Returns the value that a store writes.
     #[inline]
     pub(crate) fn value(&self, key: u32, version: u32, len: u32) -> Buf {
         self.values.value(key.into(), version, len)
     }
 
-    /// What there is to say about a store, retrieve, delete or exist that has completed.
+    /// Judges a completed store, retrieve, delete or exist.
     #[inline]
     pub(crate) fn judge(&self, script: &Script, asked: &Asked, completion: &Completion) -> Verdict {
         match asked {
@@ -94,7 +94,7 @@ impl Judge {
     ) -> Verdict {
         let checksum = checksum_of(&completion.data);
         let len = completion.data.len();
-        // Only what may be of any length says which it has.
+        // Only values of a variable length report their length.
         let is_whole = !script.has_keys() || completion.result == u64::from(len);
         let is_right =
             || is_whole && checksum.is_ok_and(|tag| self.may_be(script, key, oldest, len, tag));
@@ -108,7 +108,7 @@ impl Judge {
         Verdict { checksum: checksum.unwrap_or_else(|_| completion.data.checksum()), finding }
     }
 
-    /// True when a value of `len` bytes with `tag` is that of a version that may be found.
+    /// True when a value of `len` bytes with `tag` is that of a possible version.
     #[inline]
     fn may_be(&self, script: &Script, key: u32, oldest: u32, len: u32, tag: u64) -> bool {
         self.versions(key, oldest).rev().any(|version| {
@@ -152,8 +152,8 @@ impl Judge {
         self.history.as_ref().map_or(0..=0, |history| history.versions(key, oldest))
     }
 
-    /// What tells key and version apart in the digest: the tag of the value, or of one of 8 bytes
-    /// where the key is not there.
+    /// Returns the word that identifies key and version in the digest: the tag of the value, or for
+    /// a missing key that of an 8-byte value.
     #[inline]
     fn tag_of(&self, script: &Script, key: u32, version: u32) -> u64 {
         let len = script.value_bytes(key, version).unwrap_or(u64::BITS / 8);
@@ -166,7 +166,7 @@ fn by_status(status: Status) -> Finding {
     if status.is_success() { Finding::Right } else { Finding::Failed(status) }
 }
 
-/// As [`by_status`], where a missing key is right if it `may_be_missing`.
+/// As [`by_status`], but a missing key is right if it `may_be_missing`.
 #[inline]
 fn by_status_or_miss(status: Status, may_be_missing: impl FnOnce() -> bool) -> Finding {
     match by_status(status) {
@@ -175,9 +175,9 @@ fn by_status_or_miss(status: Status, may_be_missing: impl FnOnce() -> bool) -> F
     }
 }
 
-/// The numbers of the keys that a list from key number `start` on returned, in its order; `None`
-/// when it is not what such a list may be: at most `count` different keys of the run, the first of
-/// them `start`, which was there all the time.
+/// Returns the key numbers in a list from key number `start` on, in its order. `None` for an
+/// invalid list. A valid one has at most `count` different keys of the run, the first of them
+/// `start`, which existed throughout.
 pub(crate) fn listed(script: &Script, start: u32, count: u32, list: &Buf) -> Option<Vec<u32>> {
     let reader = ListReader::new(list.bytes()?).ok()?;
     let numbers: Option<Vec<u32>> =

@@ -9,28 +9,28 @@ pub struct Keys {
     order: Order,
 }
 
-/// How the order of keys and that of their numbers go together.
+/// The relation of the order of keys to that of their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// Not at all: neighbours are nowhere near each other.
+    /// Unrelated: neighbouring numbers have distant keys.
     Spread,
-    /// They are the same: a key is its number, big endian, after as many zeros as it takes.
+    /// The same: a key is its number, big endian, with leading zeros.
     Rising,
 }
 
-/// Why there are no such keys.
+/// Why such keys cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeysError {
-    /// Keys of this many bytes do not exist.
+    /// No key can have this length.
     Length {
-        /// What was asked for.
+        /// The requested length.
         bytes: usize,
     },
-    /// There are fewer different keys of this length.
+    /// There are too few different keys of this length.
     TooMany {
         /// Bytes of a key.
         bytes: usize,
-        /// Keys that were asked for.
+        /// The requested number of keys.
         count: u64,
     },
 }
@@ -50,14 +50,14 @@ impl fmt::Display for KeysError {
 
 impl std::error::Error for KeysError {}
 
-/// From this length on a key holds any number.
+/// Keys of at least this length can hold any number.
 const WORD_BYTES: usize = size_of::<u64>();
 
 /// 2^64 over the golden ratio: multiples of it, and of its high bits modulo as many, lie far apart.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Keys {
-    /// `count` keys of `bytes` bytes each, neighbours nowhere near each other in the order of keys.
+    /// Returns `count` keys of `bytes` bytes each; neighbouring numbers have distant keys.
     pub const fn new(bytes: usize, count: u64) -> Result<Self, KeysError> {
         if bytes == 0 || bytes > KEY_BYTES_MAX {
             return Err(KeysError::Length { bytes });
@@ -90,7 +90,7 @@ impl Keys {
         if bytes < WORD_BYTES { 1 << (bytes * 8) } else { u64::MAX }
     }
 
-    /// The key of `number`: another for each.
+    /// Returns the key of `number`, different for each number.
     #[inline]
     pub fn key(&self, number: u64) -> Key {
         let mut bytes = [0; KEY_BYTES_MAX + 1];
@@ -114,7 +114,7 @@ impl Keys {
         Key::new(&bytes[..self.bytes]).expect("the length was checked in new")
     }
 
-    /// The number of which `key` is the key, if there is one.
+    /// Returns the number of `key`, if it is a key of this set.
     pub fn number(&self, key: &[u8]) -> Option<u64> {
         if key.len() != self.bytes {
             return None;
@@ -137,16 +137,16 @@ impl Keys {
     }
 }
 
-/// What the numbers of keys that leave `unused` bits of a word are multiplied by: odd, so that no
-/// two have the same product in the bits that remain.
+/// Returns the factor for the numbers of keys that leave `unused` bits of a word. It is odd, so
+/// that products of different numbers differ in the remaining bits.
 #[inline]
 const fn short_factor(unused: usize) -> u64 {
     SPREAD >> unused | 1
 }
 
-/// The factor that undoes a multiplication by `factor`, which is odd, modulo 2^64.
+/// Returns the inverse of `factor`, which is odd, modulo 2^64.
 const fn inverse(factor: u64) -> u64 {
-    // Right in the lowest 3 bits to begin with; each step doubles how many are right.
+    // The first value is right in the lowest 3 bits; each step doubles the right bits.
     let mut inverse = factor;
     let mut right = 3;
     while right < u64::BITS {
@@ -156,14 +156,14 @@ const fn inverse(factor: u64) -> u64 {
     inverse
 }
 
-/// What [`mix`] made `mixed` of: its steps undone, the last one first.
+/// Inverts [`mix`]: undoes its steps in reverse order.
 const fn unmix(mixed: u64) -> u64 {
     let value = unshift(mixed, 31).wrapping_mul(inverse(0x94D0_49BB_1331_11EB));
     let value = unshift(value, 27).wrapping_mul(inverse(0xBF58_476D_1CE4_E5B9));
     unshift(value, 30).wrapping_sub(SPREAD)
 }
 
-/// The number that `value` was before it was combined with itself moved down by `shift`.
+/// Returns the value whose exclusive or with itself, shifted right by `shift`, is `value`.
 const fn unshift(value: u64, shift: u32) -> u64 {
     let (mut value, mut shift) = (value, shift);
     while shift < u64::BITS {

@@ -8,7 +8,7 @@ pub enum Kind {
     Retrieve,
     /// Removes one pair.
     Delete,
-    /// Asks whether a key is there.
+    /// Asks whether a key exists.
     Exist,
     /// Lists the keys from one on, then reads their values.
     Scan,
@@ -21,7 +21,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// How many kinds there are.
+    /// The number of kinds.
     pub const COUNT: usize = 8;
 
     /// All kinds, in the order of a report.
@@ -36,7 +36,7 @@ impl Kind {
         Self::Write,
     ];
 
-    /// The name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Store => "store",

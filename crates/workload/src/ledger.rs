@@ -1,10 +1,10 @@
 use smallvec::{SmallVec, smallvec};
 
-/// What each key or block may hold, as far as its host can know: the ground on which a device is
-/// judged that lost its power.
+/// The possible content of each key or block, as far as the host can know. A device that lost its
+/// power is judged by it.
 ///
-/// A store whose completion came holds until a store that was submitted after that is acknowledged.
-/// One whose completion never came may have happened or not.
+/// A completed store holds until a store that was submitted later is acknowledged. A store without
+/// a completion may have happened or not.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     keys: Vec<SmallVec<[Candidate; 1]>>,
@@ -12,7 +12,7 @@ pub(crate) struct Ledger {
     events: u64,
 }
 
-/// What a key holds.
+/// The content of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Absent,
@@ -32,7 +32,7 @@ struct Candidate {
 
 const OUTSTANDING: u64 = u64::MAX;
 
-/// How a store or a delete ended.
+/// The result of a store or a delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Acknowledged,
@@ -43,12 +43,12 @@ pub(crate) enum End {
 }
 
 impl Ledger {
-    /// Of `keys` keys, all of which hold `content`. Others may come; those hold nothing.
+    /// Returns a ledger of `keys` keys that all hold `content`. Keys added later start empty.
     pub(crate) fn new(keys: u64, content: Content) -> Self {
         Self { keys: (0..keys).map(|_| holding(content)).collect(), events: 0 }
     }
 
-    /// A store or delete of `key` is submitted. Returns what names it to [`Self::end`].
+    /// Begins a store or delete of `key`. Returns what identifies it to [`Self::end`].
     pub(crate) fn begin(&mut self, key: u32, content: Content) -> u64 {
         self.events += 1;
         let (began, key) = (self.events, key as usize);
@@ -59,7 +59,7 @@ impl Ledger {
         began
     }
 
-    /// Its completion came.
+    /// Ends a store or delete with its completion.
     pub(crate) fn end(&mut self, key: u32, began: u64, end: End) {
         self.events += 1;
         let candidates = &mut self.keys[key as usize];
@@ -75,17 +75,17 @@ impl Ledger {
         }
     }
 
-    /// The keys that there are or may be.
+    /// Returns the number of keys that exist or may exist.
     pub(crate) fn keys(&self) -> u32 {
         u32::try_from(self.keys.len()).expect("a run has fewer than 2^32 keys")
     }
 
-    /// What `key` may hold.
+    /// Returns the possible contents of `key`.
     pub(crate) fn contents(&self, key: u32) -> impl Iterator<Item = Content> + Clone + '_ {
         self.keys[key as usize].iter().map(|candidate| candidate.content)
     }
 
-    /// Stores and deletes whose completion never came.
+    /// Returns the number of stores and deletes without a completion.
     pub(crate) fn outstanding(&self) -> u64 {
         let all = self.keys.iter().flatten();
         all.filter(|candidate| candidate.ended == OUTSTANDING).count() as u64
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledged_store_takes_the_place_of_what_was_acknowledged_before_it_came() {
+    fn an_acknowledged_store_replaces_what_was_acknowledged_before_its_submission() {
         let mut ledger = Ledger::new(1, Content::Version(0));
         let first = ledger.begin(0, Content::Version(1));
         let second = ledger.begin(0, Content::Absent);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_refused_changed_nothing_and_what_has_no_answer_may_have_happened() {
+    fn a_refused_store_changed_nothing_and_an_unanswered_one_may_have_happened() {
         let mut ledger = Ledger::new(0, Content::Absent);
         let refused = ledger.begin(0, Content::Version(1));
         ledger.end(0, refused, End::Refused);

@@ -1,16 +1,15 @@
 //! Loads for a drive: which operations, on which keys or blocks, how fast, and how it went.
 //!
 //! # How it works
-//! 1. A [`Plan`] names a load that is drawn: [`Operation`], [`Distribution`], [`ValueSizes`].
+//! 1. A [`Plan`] describes a load to draw: [`Operation`], [`Distribution`], [`ValueSizes`].
 //!    [`Keys`] turns a key's number into its bytes, [`Chooser`] draws numbers, [`ValueGenerator`]
-//!    makes the value of a key's version. A [`ReplayPlan`] names a recorded load: a [`Trace`].
-//!    Where the [`Space`] has blocks, or zones of them, a block is the value of a key that is its
-//!    number.
-//! 2. [`fill`] and [`fill_replay`] store the keys that must be there, unmeasured. [`fill_from`] and
-//!    [`overwrite`] age a drive: what it holds then is what [`fill`] would have stored.
+//!    makes the value of a key's version. A [`ReplayPlan`] describes a recorded load: a [`Trace`].
+//!    In a [`Space`] of blocks or zones, a block is the value of the key with its number.
+//! 2. [`fill`] and [`fill_replay`] store the keys that must exist, unmeasured. [`fill_from`] and
+//!    [`overwrite`] age a drive; its content is then the same as after [`fill`].
 //! 3. [`run`] and [`replay`] drive a controller's queue at a queue depth or by due times. A session
-//!    turns each operation into its commands (a scan is a list, then a retrieve of each key listed;
-//!    a read-modify-write is a retrieve, then a store) and judges what comes back.
+//!    turns each operation into its commands and judges the replies. A scan is a list, then a
+//!    retrieve of each key listed; a read-modify-write is a retrieve, then a store.
 //! 4. They return an [`Outcome`]: a [`Tally`] of latencies for each [`Kind`], a [`Timeline`] of
 //!    completions, errors, a digest. [`Report`] is that with the device's own figures, as
 //!    `kvasir bench --json` prints it.
@@ -21,19 +20,19 @@
 //! - At a rate, latency counts from when an operation was due, so a slow drive cannot hide behind a
 //!   late submitter (coordinated omission).
 //! - A retrieve is right only if it returns a version that could be current: issued, and not
-//!   overwritten by a store that was acknowledged before the retrieve was submitted. A missing key
-//!   is right, and counted as a miss, only where such a version is a delete or the state before a
-//!   trace without the key.
-//! - A scan is right only if its list has the key that it started from first, at most as many keys
-//!   as were asked for, all different and all of the run, and each of their values is right.
-//! - A block is written by one command. In zones it is appended, and its zone, if it was written
-//!   before, reset when nothing else is outstanding there.
-//! - Only keys are read whose stores, and those of all keys with lower numbers, were acknowledged.
+//!   overwritten by a store acknowledged before the retrieve was submitted. A missing key is right,
+//!   and counted as a miss, only where a possible version is a delete or the trace starts without
+//!   the key.
+//! - A scan is right only if its list starts with the requested key, has at most the requested
+//!   number of different keys, all of the run, and all their values are right.
+//! - One command writes a block. In zones it is appended; a zone that was written before is reset
+//!   first, when no other command to it is outstanding.
+//! - A run reads only keys whose stores, and those of all lower numbers, were acknowledged.
 //! - The stages of an operation add up to its latency, as the host sees it: asserted for each.
 //!
 //! # Trusts
-//! The queue: nobody else submits to it or takes its completions during a fill or a run.
-//! [`Plan::validate`] was called, and is asserted.
+//! No other task submits to the queue or takes its completions during a fill or a run. The caller
+//! has called [`Plan::validate`], which is asserted.
 //!
 //! # Not here
 //! Histories checked for linearizability (`sim`), the device under load (`node`), options, tables

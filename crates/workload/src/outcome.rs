@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use spec::{Opcode, Status};
 use std::collections::BTreeMap;
 
-/// How a run went.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
     started: Nanos,
@@ -18,7 +18,7 @@ pub struct Outcome {
     operations: u64,
     retrieve_commands: u64,
     wrong_values: u64,
-    /// `None` where nothing that is asked for can be missing.
+    /// `None` if every key that the run asks for exists.
     misses: Option<u64>,
     /// By status code.
     failures: BTreeMap<u16, u64>,
@@ -34,17 +34,17 @@ pub struct Outcome {
     mismatch: Option<Mismatch>,
 }
 
-/// Why a run ended before its plan did.
+/// Why a run ended before its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyEnd {
-    /// There was no key left to delete, or to store as a new one.
+    /// No key was left to delete, or to store as a new one.
     NoKeyLeft,
-    /// It was to last for a time, and no time passes on the device.
+    /// The run was for a time, but no time passes on the device.
     NoTimePassed,
 }
 
 impl EarlyEnd {
-    /// In a few words, for reports.
+    /// Returns a short text for reports.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::NoKeyLeft => "no key is left",
@@ -53,28 +53,28 @@ impl EarlyEnd {
     }
 }
 
-/// What there is to say about a command that completed.
+/// The judgement of a completed command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict {
-    /// The checksum of the value: the returned one for a retrieve or a list, otherwise the one that
-    /// was stored, removed or asked for, so that the digest tells which key that was.
+    /// The checksum of the value. For a retrieve or a list: of the returned one; otherwise of the
+    /// stored, deleted or requested one, so that the digest shows the key.
     pub(crate) checksum: u64,
     pub(crate) finding: Finding,
 }
 
-/// How a command, or an operation of several, ended.
+/// The result of a command, or of an operation of several commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finding {
     Right,
-    /// The key is not there, and may be.
+    /// The key is missing, and may be.
     Miss,
-    /// It succeeded with a value that it may not have returned.
+    /// It succeeded with a wrong value.
     Wrong,
     Failed(Status),
 }
 
 impl Finding {
-    /// True when what was asked was done.
+    /// True when the command did its work.
     #[inline]
     pub(crate) fn is_fine(self) -> bool {
         matches!(self, Self::Right | Self::Miss)
@@ -86,15 +86,15 @@ impl Finding {
 pub(crate) struct Ended<'a> {
     pub(crate) kind: Kind,
     pub(crate) due: Nanos,
-    /// When its last completion was seen.
+    /// When the host saw its last completion.
     pub(crate) seen: Nanos,
-    /// Where the time between went.
+    /// The stages of its latency.
     pub(crate) stages: &'a Stages,
     pub(crate) finding: Finding,
 }
 
 impl Outcome {
-    /// Nothing yet, of a run that starts now.
+    /// Returns an empty outcome of a run that starts now.
     pub(crate) fn new(started: Nanos) -> Self {
         Self {
             started,
@@ -112,12 +112,12 @@ impl Outcome {
         }
     }
 
-    /// The same, of a run in which keys may rightly be missing.
+    /// Counts misses, for a run in which keys may be missing.
     pub(crate) fn with_misses(self) -> Self {
         Self { misses: Some(0), ..self }
     }
 
-    /// The same, of a run that ended before its plan.
+    /// Sets why the run ended before its plan.
     pub(crate) fn with_early_end(self, early_end: Option<EarlyEnd>) -> Self {
         Self { early_end, ..self }
     }
@@ -135,13 +135,13 @@ impl Outcome {
         ]);
     }
 
-    /// Ends the digest, and returns it: what comes after the pause is added to
-    /// [another](Self::resume_digest), which begins with it.
+    /// Ends the digest and returns it. The completions after the pause go to [another
+    /// digest](Self::resume_digest), which begins with it.
     pub(crate) fn pause_digest(&mut self) -> u64 {
         std::mem::take(&mut self.digest).value()
     }
 
-    /// Goes on after a pause with what [`Self::pause_digest`] returned.
+    /// Begins the digest after a pause with the word that [`Self::pause_digest`] returned.
     pub(crate) fn resume_digest(&mut self, before: u64) {
         self.digest = Digest::default();
         self.digest.add(&[before]);
@@ -188,59 +188,59 @@ impl Outcome {
         self.retrieve_commands
     }
 
-    /// Why the run ended before its plan did, if it did.
+    /// Returns why the run ended before its plan, if it did.
     pub fn early_end(&self) -> Option<EarlyEnd> {
         self.early_end
     }
 
-    /// Operations that completed, in whatever way.
+    /// Returns the number of completed operations, failed ones included.
     pub fn operations(&self) -> u64 {
         self.operations
     }
 
-    /// Operations that did not do what they were asked: a failing status, a missing key that was
-    /// there, a wrong value.
+    /// Returns the number of failed operations: a failing status, a missing key that existed, a
+    /// wrong value.
     pub fn errors(&self) -> u64 {
         self.wrong_values + self.failures.values().sum::<u64>()
     }
 
-    /// The same by the name of the status; those that succeeded with a wrong value as `Wrong
-    /// Value`.
+    /// Returns the failed operations by the name of the status. Successful ones with a wrong value
+    /// count as `Wrong Value`.
     pub fn errors_by_status(&self) -> BTreeMap<String, u64> {
         let named = self.failures.iter().map(|(&code, &count)| (Status(code).to_string(), count));
         let wrong = (self.wrong_values > 0).then(|| ("Wrong Value".to_owned(), self.wrong_values));
         named.chain(wrong).collect()
     }
 
-    /// Operations whose key was rightly not there; `None` for a run in which every key that is
-    /// asked for is there.
+    /// Returns the number of operations whose key was rightly missing; `None` if every key that the
+    /// run asks for exists.
     pub fn misses(&self) -> Option<u64> {
         self.misses
     }
 
-    /// The failing status with the lowest code.
+    /// Returns the failing status with the lowest code.
     pub(crate) fn failure(&self) -> Option<Status> {
         self.failures.keys().next().map(|&code| Status(code))
     }
 
-    /// From the start of the run to its last completion, as the host saw it.
+    /// Returns the time from the start of the run to its last completion, as the host saw it.
     pub fn elapsed(&self) -> Nanos {
         self.finished - self.started
     }
 
-    /// Latency and stages of one kind, if any such operation did what it was asked.
+    /// Returns latency and stages of one kind, if any such operation succeeded.
     pub fn tally(&self, kind: Kind) -> Option<&Tally> {
         self.tallies[kind as usize].as_deref()
     }
 
-    /// When the operations completed that did what they were asked.
+    /// Returns when the successful operations completed.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// XXH3 of (id, opcode, status, virtual time, checksum of the value) of each completed command
-    /// in order, then of the device's counters. What came before a pause counts as one word: its
-    /// own such digest.
+    /// Returns the XXH3 of (id, opcode, status, virtual time, checksum of the value) of each
+    /// completed command in order, then of the device's counters. The commands before a pause count
+    /// as one word: their own digest.
     pub fn digest(&self, counters: &[u64]) -> u64 {
         let mut digest = self.digest.clone();
         digest.add(counters);
@@ -279,7 +279,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_failed_is_counted_by_its_cause_and_has_no_latency() {
+    fn a_failure_is_counted_by_its_cause_and_has_no_latency() {
         let mut outcome = Outcome::new(Nanos(0));
         let full = Finding::Failed(Status::CAPACITY_EXCEEDED);
         let missing = Finding::Failed(Status::KEY_DOES_NOT_EXIST);

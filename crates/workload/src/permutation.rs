@@ -1,7 +1,7 @@
 use base::Rng;
 use serde::{Deserialize, Serialize};
 
-/// The numbers below a count in an order that a seed names: each once, in constant memory.
+/// The numbers below a count in an order determined by a seed: each once, in constant memory.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Permutation {
     count: u64,
@@ -13,7 +13,7 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// An order of `0..count`, for a count of 1 to 2^63.
+    /// Returns an order of `0..count`, for a count of 1 to 2^63.
     pub const fn new(count: u64, seed: u64) -> Self {
         assert!(count > 0 && count <= 1 << 63, "an order is of 1 to 2^63 numbers");
         let bits = count.next_power_of_two().trailing_zeros();
@@ -23,7 +23,7 @@ impl Permutation {
         Self { count, mask: (1 << bits) - 1, shift, factors }
     }
 
-    /// The number at `index`, which is below the count.
+    /// Returns the number at `index`, which is below the count.
     #[inline]
     pub const fn at(&self, index: u64) -> u64 {
         assert!(index < self.count, "an index is below the count");
@@ -36,7 +36,7 @@ impl Permutation {
         number
     }
 
-    /// An order of `0..=mask`: each step can be undone.
+    /// Permutes `0..=mask`: each step can be undone.
     #[inline]
     const fn shuffle(&self, number: u64) -> u64 {
         let [a, b, c] = self.factors;
@@ -45,7 +45,7 @@ impl Permutation {
 
     #[inline]
     const fn spread(&self, number: u64, factor: u64) -> u64 {
-        // High bits of the factor, which modulo the mask are not used otherwise, make the offset.
+        // The high bits of the factor, otherwise unused modulo the mask, make the offset.
         let product = number.wrapping_mul(factor | 1).wrapping_add(factor >> 32) & self.mask;
         product ^ (product >> self.shift)
     }

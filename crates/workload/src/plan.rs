@@ -8,28 +8,28 @@ use base::limits::{BLOCK_BYTES, VALUE_BYTES_MAX};
 use base::{Nanos, human_bytes};
 use std::fmt;
 
-/// What is measured.
+/// The measured operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Stores each key once, in an order that is not that of the keys; when all are there,
-    /// overwrites keys drawn from the distribution.
+    /// Stores each key once, in an order that is not that of the keys. Then overwrites keys drawn
+    /// from the distribution.
     Store,
     /// Retrieves keys drawn from the distribution.
     Retrieve,
     /// Retrieves or overwrites keys, or reads or writes blocks, drawn from the distribution.
     Mixed {
-        /// Of 100 operations, how many are retrieves on average.
+        /// The mean number of retrieves in 100 operations.
         read_percent: u8,
     },
-    /// Deletes each key at most once, in an order that is not that of storing them.
+    /// Deletes each key at most once, in another order than that of storing them.
     Delete,
-    /// Asks for the existence of keys drawn from the distribution. All are there.
+    /// Asks for the existence of keys drawn from the distribution, all of which exist.
     Exist,
     /// A core workload of YCSB.
     Ycsb(Ycsb),
-    /// Reads blocks one after the other, and around again.
+    /// Reads blocks in sequence, cyclically.
     Read,
-    /// Writes blocks one after the other, and around again.
+    /// Writes blocks in sequence, cyclically.
     Write,
     /// Reads blocks drawn from the distribution.
     RandRead,
@@ -38,7 +38,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Store => "store",
@@ -54,28 +54,27 @@ impl Operation {
         }
     }
 
-    /// True when it can be done on pairs.
+    /// True when it applies to pairs.
     pub const fn is_for_pairs(self) -> bool {
         !matches!(self, Self::Read | Self::Write | Self::RandRead | Self::RandWrite)
     }
 
-    /// True when it can be done on the blocks of a block namespace.
+    /// True when it applies to the blocks of a block namespace.
     pub const fn is_for_blocks(self) -> bool {
         !self.is_for_pairs() || matches!(self, Self::Mixed { .. })
     }
 
-    /// True when it can be done on the blocks of a zoned namespace, where nothing is written but
-    /// in turn.
+    /// True when it applies to the blocks of a zoned namespace, which is written only in sequence.
     pub const fn is_for_zones(self) -> bool {
         matches!(self, Self::Read | Self::Write | Self::RandRead)
     }
 
-    /// True when it takes all keys in turn, whatever the distribution.
+    /// True when it uses all keys in sequence, whatever the distribution.
     pub const fn is_sequential(self) -> bool {
         matches!(self, Self::Read | Self::Write)
     }
 
-    /// What it is mixed of, if it is.
+    /// Returns its mixture, if it is one.
     pub(crate) const fn mixture(self) -> Option<Mixture> {
         match self {
             Self::Mixed { read_percent: percent } => {
@@ -92,19 +91,19 @@ impl Operation {
         matches!(self, Self::Ycsb(Ycsb::D | Ycsb::E))
     }
 
-    /// Of 100 operations, how many store keys beyond those of the plan, on average.
+    /// Returns the mean number of stores of new keys in 100 operations.
     pub fn insert_percent(self) -> u8 {
         self.mixture().map_or(0, Mixture::insert_percent)
     }
 }
 
-/// When no more operations are submitted. Those that are outstanding then are waited for.
+/// When the run stops submitting. It waits for outstanding operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// After this many.
+    /// After this many operations.
     Operations(u64),
-    /// When this much of the target's clock has passed since the start of the run, or earlier when
-    /// keys run out that can be deleted or stored.
+    /// After this time of the target's clock since the start of the run, or earlier when no key is
+    /// left to delete or store.
     Time(Nanos),
 }
 
@@ -115,9 +114,9 @@ pub enum Load {
     QueueDepth(u32),
     /// At fixed intervals. Latency counts from when an operation was due.
     Rate {
-        /// Operations due in a second of the device's clock.
+        /// Operations due in each second of the device's clock.
         per_second: u64,
-        /// While so many are outstanding the host keeps what is due; `None` for no bound.
+        /// The most outstanding operations; the host delays further ones. `None` for no limit.
         outstanding: Option<u32>,
     },
 }
@@ -125,79 +124,79 @@ pub enum Load {
 /// A load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What is measured.
+    /// The measured operation.
     pub operation: Operation,
     /// How many operations are measured, or for how long.
     pub until: Until,
     /// When they are submitted.
     pub load: Load,
-    /// The namespace that is asked.
+    /// The namespace.
     pub nsid: u32,
-    /// What keys are in it.
+    /// The kind of keys in it.
     pub space: Space,
-    /// Length of each key. Blocks have numbers, and no keys.
+    /// The length of each key. Blocks have numbers instead of keys.
     pub key_bytes: usize,
-    /// Lengths of the values. That of a value follows from the seed, its key and its version. That
-    /// of blocks is fixed.
+    /// Lengths of the values. The seed, the key and the version determine a value's length. Blocks
+    /// have a fixed length.
     pub values: ValueSizes,
-    /// How many keys there are at the start.
+    /// The number of keys at the start.
     pub keys: u64,
     /// Whether all of them are stored already, as [`fill`](crate::fill) would store them.
     pub is_filled: bool,
-    /// Names the order of operations and the values.
+    /// The seed of the order of operations and of the values.
     pub seed: u64,
-    /// How often each key is asked for.
+    /// How often each key is used.
     pub distribution: Distribution,
     /// Whether values have bytes.
     pub payload: Payload,
 }
 
-/// Why a plan cannot be run, in one sentence.
+/// Why a plan cannot be run; displays as one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
-    /// There is nothing to measure, or more than can be counted.
+    /// The number of operations is zero or too great.
     Operations(u64),
-    /// No time to measure in.
+    /// The time is zero.
     Time,
-    /// There is no key, or more than can be counted.
+    /// The number of keys is zero or too great.
     Keys(u64),
-    /// Keys of this length cannot be told apart.
+    /// Keys of this length cannot be distinct.
     KeyBytes(KeysError),
-    /// There are no such values.
+    /// Invalid lengths of values.
     Values(ValueSizesError),
-    /// Nothing would ever be outstanding.
+    /// The queue depth is zero.
     QueueDepth,
-    /// Nothing would ever be due.
+    /// The rate is zero.
     Rate,
-    /// A share of more than everything.
+    /// A share above 100 %.
     ReadPercent(u8),
-    /// A key can be deleted once.
+    /// More deletes than keys.
     Deletes {
-        /// Operations that were asked for.
+        /// Operations of the plan.
         operations: u64,
-        /// Keys that there are.
+        /// Keys of the plan.
         keys: u64,
     },
-    /// The operation is none of the namespace.
+    /// The operation does not apply to the namespace.
     Space(Operation),
-    /// No such blocks can be written as a whole.
+    /// A command cannot write a block of this size.
     BlockBytes(u32),
-    /// Zones do not end where blocks of this many bytes do.
+    /// The end of a zone is not the end of a block of this size.
     ZoneEnd {
         /// Bytes of a block.
         bytes: u32,
-        /// Bytes that a zone holds.
+        /// Capacity of a zone in bytes.
         capacity: u64,
     },
-    /// A block that is written while it is read may be found half old and half new.
+    /// A read that is concurrent with a write of its block may return parts of both.
     Torn,
     /// New keys would run out.
     Inserts {
-        /// New keys that are to be expected.
+        /// The expected number of new keys.
         inserts: u64,
-        /// Keys that there are at the start.
+        /// Keys at the start.
         keys: u64,
-        /// Keys that there can be.
+        /// The most keys.
         max: u64,
     },
 }
@@ -252,7 +251,7 @@ impl std::error::Error for PlanError {}
 pub(crate) const OPERATIONS_MAX: u64 = u32::MAX as u64 - 1;
 
 impl Plan {
-    /// Tells whether the plan can be run, on a device that is large enough.
+    /// Checks whether the plan can run on a device that is large enough.
     pub fn validate(&self) -> Result<(), PlanError> {
         match self.until {
             Until::Operations(operations) if !(1..=OPERATIONS_MAX).contains(&operations) => {
@@ -300,7 +299,7 @@ impl Plan {
 
     fn validate_operation(&self) -> Result<(), PlanError> {
         let keys = self.keys;
-        // In a given time there is no telling; the run ends when keys run out.
+        // A run for a time has no known number of operations; it ends when keys run out.
         let operations = match self.until {
             Until::Operations(operations) => operations,
             Until::Time(_) => 1,
@@ -321,7 +320,7 @@ impl Plan {
         }
     }
 
-    /// How many keys there can be, each with a number.
+    /// Returns the most keys, each with a number.
     pub fn keys_max(&self) -> u64 {
         match self.space {
             Space::Pairs => Keys::count_max(self.key_bytes).min(OPERATIONS_MAX),
@@ -329,12 +328,12 @@ impl Plan {
         }
     }
 
-    /// How often each key is asked for, or in which order.
+    /// Returns how often each key is used, or in which order.
     pub const fn law(&self) -> Distribution {
         if self.operation.is_sequential() { Distribution::Sequential } else { self.distribution }
     }
 
-    /// How many logical blocks each block has.
+    /// Returns the number of logical blocks in each block.
     pub(crate) fn logical_blocks(&self) -> u32 {
         self.values.max() / BLOCK_BYTES
     }
@@ -349,20 +348,20 @@ impl Plan {
         }
     }
 
-    /// True when all keys are to be stored before the run: see [`fill`](crate::fill).
+    /// True when all keys must be stored before the run: see [`fill`](crate::fill).
     pub const fn needs_fill(&self) -> bool {
         let only_writes =
             matches!(self.operation, Operation::Store | Operation::Write | Operation::RandWrite);
         !self.is_filled && !only_writes
     }
 
-    /// The plan that stores the keys of this one.
+    /// Returns the plan that stores the keys of this one.
     pub(crate) const fn filling(&self) -> Self {
         let operation = match self.space {
             Space::Pairs => Operation::Store,
             Space::Blocks | Space::Zones(_) => Operation::Write,
         };
-        // All laws but that one have the same keys, and this one is the fastest to set up.
+        // All distributions except one have the same keys; uniform is the fastest to set up.
         let distribution = match self.distribution {
             Distribution::Sequential => Distribution::Sequential,
             _ => Distribution::Uniform,

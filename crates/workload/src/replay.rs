@@ -20,7 +20,7 @@ use crate::kind::Kind;
 use base::{Key, Nanos};
 use std::sync::Arc;
 
-/// A trace being done again: hands out its operations in order.
+/// A trace being replayed: returns its operations in order.
 #[derive(Clone, Debug)]
 pub struct Replay {
     trace: Arc<Trace>,
@@ -33,17 +33,17 @@ pub struct Replay {
 pub(crate) struct Step {
     pub(crate) kind: Kind,
     pub(crate) key: u32,
-    /// From the start of the replay; `None` when it is due as soon as it can be submitted.
+    /// The time from the start of the replay; `None` when it is due at once.
     pub(crate) due: Option<Nanos>,
 }
 
 impl Replay {
-    /// The operations of `trace` from the first on, at `pace`.
+    /// Returns the operations of `trace`, at `pace`.
     pub fn new(trace: Arc<Trace>, pace: Pace) -> Self {
         Self { trace, pace, next: 0 }
     }
 
-    /// The next operation, in the order of the trace; `None` after the last.
+    /// Returns the next operation, in the order of the trace; `None` after the last.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Step> {
         let (time, kind, key) = self.trace.operation(self.next)?;
@@ -51,23 +51,23 @@ impl Replay {
         Some(Step { kind, key, due: self.pace.due(time) })
     }
 
-    /// The key of a number below [`keys`](Self::keys).
+    /// Returns the key of a number below [`keys`](Self::keys).
     #[inline]
     pub(crate) fn key(&self, number: u32) -> Key {
         self.trace.key(number)
     }
 
-    /// How many keys the trace names.
+    /// Returns the number of keys in the trace.
     pub(crate) fn keys(&self) -> u32 {
         self.trace.keys()
     }
 
-    /// How many operations there are in all.
+    /// Returns the number of operations.
     pub(crate) fn operations(&self) -> u64 {
         self.trace.operations()
     }
 
-    /// The size of the value of `version` of `key`: see [`Trace::value_bytes`].
+    /// Returns the size of the value of `version` of `key`: see [`Trace::value_bytes`].
     #[inline]
     pub(crate) fn value_bytes(&self, key: u32, version: u32) -> Option<u32> {
         self.trace.value_bytes(key, version)

@@ -5,7 +5,7 @@ use crate::zone_writer::ZoneWriter;
 use base::limits::VALUE_BYTES_MAX;
 use base::{Key, Nanos};
 
-/// What a session carries out.
+/// The operations of a session.
 #[derive(Debug)]
 pub(crate) enum Script {
     Generated(Box<Generated>),
@@ -17,16 +17,16 @@ pub(crate) enum Script {
 pub(crate) struct Choice {
     pub(crate) kind: Kind,
     pub(crate) key: u32,
-    /// What a store writes where no history counts versions.
+    /// The version that a store writes if no history counts versions.
     pub(crate) version: u32,
-    /// How many keys a scan asks for.
+    /// The number of keys of a scan.
     pub(crate) count: u32,
-    /// The zone that a write begins is to be reset before.
+    /// True when a write must first reset the zone that it begins.
     pub(crate) is_reset_first: bool,
 }
 
 impl Choice {
-    /// An operation on version 0 of key number `key`.
+    /// Returns an operation on version 0 of key number `key`.
     #[inline]
     pub(crate) fn new(kind: Kind, key: u64) -> Self {
         let key = u32::try_from(key).expect("a run has fewer than 2^32 keys");
@@ -44,18 +44,18 @@ pub(crate) struct Replayed {
 
 #[derive(Clone, Copy, Debug)]
 enum Part {
-    /// Keys up to this number have been looked at for the state before the trace.
+    /// Keys below this number were checked for the state before the trace.
     Before(u32),
     Trace,
 }
 
 impl Replayed {
-    /// The operations of `replay` that are left.
+    /// Returns the remaining operations of `replay`.
     pub(crate) fn new(replay: Replay) -> Self {
         Self::of(replay, Part::Trace)
     }
 
-    /// A store of each key that is there before the first operation of `replay`.
+    /// Returns stores of the keys that exist before the first operation of `replay`.
     pub(crate) fn filling(replay: Replay) -> Self {
         Self::of(replay, Part::Before(0))
     }
@@ -104,7 +104,7 @@ impl Script {
         }
     }
 
-    /// True when the next operation has to wait for one that is outstanding.
+    /// True when the next operation must wait for an outstanding one.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
         match self {
@@ -113,7 +113,7 @@ impl Script {
         }
     }
 
-    /// Who writes zones, if somebody does.
+    /// Returns the writer of zones, if the script writes to zones.
     #[inline]
     pub(crate) fn zone_writer(&mut self) -> Option<&mut ZoneWriter> {
         match self {
@@ -122,7 +122,7 @@ impl Script {
         }
     }
 
-    /// How many operations there are in all, as far as that is known.
+    /// Returns the number of operations, as far as it is known.
     pub(crate) fn operations(&self) -> u64 {
         match self {
             Self::Generated(generated) => generated.limit(),
@@ -130,7 +130,8 @@ impl Script {
         }
     }
 
-    /// When the next operation is due, from the start; `None` if nobody recorded that.
+    /// Returns when the next operation is due, from the start; `None` if the script has no recorded
+    /// times.
     pub(crate) fn due(&self) -> Option<Nanos> {
         match self {
             Self::Generated(_) => None,
@@ -138,7 +139,7 @@ impl Script {
         }
     }
 
-    /// The next operation, of which there is one.
+    /// Returns the next operation, which must exist.
     #[inline]
     pub(crate) fn next(&mut self) -> Choice {
         match self {
@@ -147,7 +148,7 @@ impl Script {
         }
     }
 
-    /// How many keys there are whose versions a history has to tell apart, if it has to.
+    /// Returns the number of keys whose versions a history must record, if any.
     pub(crate) fn keys_with_versions(&self) -> Option<u64> {
         match self {
             Self::Generated(generated) => generated.keys_with_versions(),
@@ -158,7 +159,7 @@ impl Script {
         }
     }
 
-    /// A store of key number `key` was acknowledged.
+    /// Acknowledges a store of key number `key`.
     #[inline]
     pub(crate) fn acknowledge(&mut self, key: u32) {
         if let Self::Generated(generated) = self {
@@ -166,7 +167,7 @@ impl Script {
         }
     }
 
-    /// True when there are keys and not blocks.
+    /// True for keys, false for blocks.
     #[inline]
     pub(crate) fn has_keys(&self) -> bool {
         match self {
@@ -183,7 +184,7 @@ impl Script {
         }
     }
 
-    /// Where block number `number` lies; a trace is of keys and is not asked.
+    /// Returns the place of block number `number`. Not called for a trace, which has keys only.
     #[inline]
     pub(crate) fn extent(&self, number: u32) -> BlockExtent {
         match self {
@@ -192,8 +193,8 @@ impl Script {
         }
     }
 
-    /// The number of a key of which a store may have happened; a trace has no scans and is not
-    /// asked.
+    /// Returns the number of a key that may have been stored. Not called for a trace, which has no
+    /// scans.
     pub(crate) fn number(&self, key: &[u8]) -> Option<u32> {
         match self {
             Self::Generated(generated) => generated.number(key),
@@ -201,7 +202,7 @@ impl Script {
         }
     }
 
-    /// How long the value of a version is; `None` when in this version the key is not there.
+    /// Returns the length of the value of a version; `None` when the key is missing in it.
     #[inline]
     pub(crate) fn value_bytes(&self, key: u32, version: u32) -> Option<u32> {
         match self {
@@ -210,7 +211,7 @@ impl Script {
         }
     }
 
-    /// Room for any value that may come back.
+    /// Returns the room for any value that a read may return.
     #[inline]
     pub(crate) fn value_bytes_max(&self) -> u32 {
         match self {

@@ -20,54 +20,54 @@ use controller::{Completion, Submission};
 use spec::{Command, Status, StoreOptions, ZoneSendAction};
 use std::collections::VecDeque;
 
-/// A script being carried out: makes the submissions, has the completions judged.
+/// Executes a script: makes the submissions, and has the completions judged.
 #[derive(Debug)]
 pub(crate) struct Session {
     script: Script,
     judge: Judge,
     nsid: u32,
-    /// By command id, from that of the oldest command that has not ended on.
+    /// By command id, from the oldest outstanding command on.
     in_flight: VecDeque<InFlight>,
     first_id: Option<u64>,
     /// Operations of several commands.
     compounds: Compounds,
     started: Nanos,
-    /// Nothing is submitted that is due later than this after the start.
+    /// The last due time after the start.
     duration: Option<Nanos>,
     submitted: u64,
-    /// When the last operation was due, and how many were due at that very instant.
+    /// When the last operation was due, and how many were due at the same instant.
     last_due: Nanos,
     simultaneous: u64,
     outstanding: u64,
     stops_on_error: bool,
     is_stopped: bool,
     outcome: Outcome,
-    /// After so many operations nothing is submitted before the pause is over.
+    /// The number of operations before a pause.
     pauses_after: Option<u64>,
-    /// Kept if the device may lose its power.
+    /// Present if the device may lose its power.
     ledger: Option<Ledger>,
 }
 
-/// More operations at one instant than any queue depth: a run for a time would never end on a
-/// device on which none passes.
+/// More operations at one instant than any queue depth. Without this limit a run for a time would
+/// never end on a device whose clock stands still.
 const SIMULTANEOUS_MAX: u64 = 1 << 20;
 
-/// A command that was submitted.
+/// A submitted command.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     asked: Asked,
-    /// What the operation is.
+    /// The kind of its operation.
     kind: Kind,
     due: Nanos,
-    /// The operation of which it is a part, if it is not all of it.
+    /// The operation that it is a part of, if it is not all of it.
     part_of: Option<Place>,
-    /// What names it to the ledger, if it changes something.
+    /// Identifies it to the ledger, if it changes something.
     change: Option<u64>,
     has_ended: bool,
 }
 
-/// What a command asks for. `store` names a store or delete to the history; `oldest` is the oldest
-/// version that may be found.
+/// The request of a command. `store` identifies a store or delete to the history; `oldest` is the
+/// oldest version that may be found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asked {
     Store {
@@ -93,8 +93,8 @@ pub(crate) enum Asked {
         start: u32,
         count: u32,
     },
-    /// That the zone be reset which begins with block `key`; then version `version` of the block is
-    /// written.
+    /// A reset of the zone that begins with block `key`, followed by a write of version `version`
+    /// of the block.
     Reset {
         key: u32,
         version: u32,
@@ -102,7 +102,7 @@ pub(crate) enum Asked {
 }
 
 impl Session {
-    /// A run of `plan` that starts at `now`.
+    /// Returns a run of `plan` that starts at `now`.
     pub(crate) fn new(plan: &Plan, now: Nanos) -> Self {
         let duration = match plan.until {
             Until::Operations(_) => None,
@@ -111,14 +111,14 @@ impl Session {
         Self { duration, ..Self::generating(plan, Generated::new, now) }
     }
 
-    /// As `new`, with a record of what the device must hold when it loses its power. Not for zones.
+    /// As `new`, with a ledger of the content after a loss of power. Not for zones.
     pub(crate) fn recorded(plan: &Plan, now: Nanos) -> Self {
         let is_there = plan.is_filled || plan.needs_fill();
         let content = if is_there { Content::Version(0) } else { Content::Absent };
         Self { ledger: Some(Ledger::new(plan.keys, content)), ..Self::new(plan, now) }
     }
 
-    /// As `new`, storing the keys of `plan`, up to the first error.
+    /// As `new`, but stores the keys of `plan`, up to the first error.
     pub(crate) fn filling(plan: &Plan, now: Nanos) -> Self {
         let filling = |plan: &Plan| Generated::filling(plan, 0);
         Self { stops_on_error: true, ..Self::generating(&plan.filling(), filling, now) }
@@ -130,7 +130,7 @@ impl Session {
         Self { stops_on_error: true, ..Self::generating(&plan.filling(), filling, now) }
     }
 
-    /// Stores keys of `plan` again that are drawn, up to the first error.
+    /// Stores drawn keys of `plan` again, up to the first error.
     pub(crate) fn overwriting(plan: &Plan, round: u32, operations: u64, now: Nanos) -> Self {
         let overwriting = |plan: &Plan| Generated::overwriting(plan, round, operations);
         Self { stops_on_error: true, ..Self::generating(&plan.filling(), overwriting, now) }
@@ -143,14 +143,14 @@ impl Session {
         Self::of(script, judge, plan.nsid, Outcome::new(now), now)
     }
 
-    /// A replay that starts at `now`.
+    /// Returns a replay that starts at `now`.
     pub(crate) fn replaying(plan: &ReplayPlan, now: Nanos) -> Self {
         let script = Script::Replayed(Replayed::new(plan.replay.clone()));
         let judge = Judge::new(plan.seed, plan.payload, script.keys_with_versions());
         Self::of(script, judge, plan.nsid, Outcome::new(now).with_misses(), now)
     }
 
-    /// Stores the keys that are there before the trace, up to the first error.
+    /// Stores the keys that exist before the trace, up to the first error.
     pub(crate) fn filling_replay(plan: &ReplayPlan, now: Nanos) -> Self {
         let script = Script::Replayed(Replayed::filling(plan.replay.clone()));
         let judge = Judge::new(plan.seed, plan.payload, script.keys_with_versions());
@@ -180,7 +180,7 @@ impl Session {
         }
     }
 
-    /// True when there is an operation to submit that is due at `due`.
+    /// True when an operation is left to submit that is due at `due`.
     #[inline]
     pub(crate) fn has_more(&self, due: Nanos) -> bool {
         !self.is_stopped
@@ -190,13 +190,13 @@ impl Session {
             && self.script.has_more()
     }
 
-    /// True when the next operation has to wait for one that is outstanding.
+    /// True when the next operation must wait for an outstanding one.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
         self.script.is_held()
     }
 
-    /// Why there is nothing to submit although the plan has more, if so.
+    /// Returns why the run submits nothing more although its plan has more, if so.
     fn early_end(&self) -> Option<EarlyEnd> {
         if self.is_stopped {
             return None;
@@ -211,32 +211,32 @@ impl Session {
         (!is_over).then_some(EarlyEnd::NoKeyLeft)
     }
 
-    /// When the next operation is due; `None` if nobody recorded that.
+    /// Returns when the next operation is due; `None` if the script has no recorded times.
     pub(crate) fn due(&self) -> Option<Nanos> {
         self.script.due().map(|due| self.started + due)
     }
 
-    /// When the run started.
+    /// Returns when the run started.
     pub(crate) fn started(&self) -> Nanos {
         self.started
     }
 
-    /// Operations submitted.
+    /// Returns the number of operations submitted.
     pub(crate) fn submitted(&self) -> u64 {
         self.submitted
     }
 
-    /// Operations submitted that have not ended.
+    /// Returns the number of operations that are outstanding.
     pub(crate) fn outstanding(&self) -> u64 {
         self.outstanding
     }
 
-    /// Operations that have ended.
+    /// Returns the number of operations that have ended.
     pub(crate) fn completed(&self) -> u64 {
         self.submitted - self.outstanding
     }
 
-    /// How far the run is at `now`, and how far it goes: in operations, or in nanoseconds where it
+    /// Returns the progress of the run at `now` and its end: in operations, or in nanoseconds if it
     /// is for a time.
     pub(crate) fn progress(&self, now: Nanos) -> (u64, u64) {
         match self.duration {
@@ -251,14 +251,14 @@ impl Session {
         self.outcome.with_early_end(early_end)
     }
 
-    /// How it went up to here, and what the device must hold. The session was [`Self::recorded`].
+    /// Returns the outcome so far and the expected content. The session must be [`Self::recorded`].
     pub(crate) fn into_aftermath(self) -> (Outcome, Aftermath) {
         let ledger = self.ledger.expect("a recorded session has a ledger");
         let Self { script, judge, nsid, .. } = self;
         (self.outcome, Aftermath { script, judge, ledger, nsid })
     }
 
-    /// Hands the next operation, due at `due`, to `submit`, which returns its command id.
+    /// Passes the next operation, due at `due`, to `submit`, which returns its command id.
     #[inline]
     pub(crate) fn submit(&mut self, due: Nanos, submit: impl FnMut(Submission) -> u64) {
         let choice = self.script.next();
@@ -292,7 +292,7 @@ impl Session {
         Asked::Retrieve { key, oldest: self.judge.oldest(key) }
     }
 
-    /// A store of the next version, or of `version` where nobody counts.
+    /// Returns a store of the next version, or of `version` if no history counts versions.
     #[inline]
     fn store(&mut self, key: u32, version: u32) -> Asked {
         if let Some(writer) = self.script.zone_writer() {
@@ -323,7 +323,7 @@ impl Session {
         let id = submit(self.submission(asked));
         let first_id = *self.first_id.get_or_insert(id);
         let expected = first_id + self.in_flight.len() as u64;
-        assert_eq!(id, expected, "nobody else submits to the queue of a run");
+        assert_eq!(id, expected, "no other task submits to the queue of a run");
         let change = self.ledger.as_mut().and_then(|ledger| change(ledger, asked));
         self.in_flight.push_back(InFlight { asked, kind, due, part_of, change, has_ended: false });
     }
@@ -383,8 +383,8 @@ impl Session {
         Submission { command, long_key: None, data }
     }
 
-    /// Takes a completion into account that was seen at `seen`. What it leads to goes to `submit`,
-    /// which returns its command id. True when an operation has ended with it.
+    /// Handles a completion seen at `seen`, and passes following commands to `submit`, which
+    /// returns their command ids. Returns true when an operation has ended with it.
     #[inline]
     pub(crate) fn complete(
         &mut self,
@@ -401,7 +401,7 @@ impl Session {
             ledger.end(key_of(asked), change, end_of(completion.status));
         }
         self.note(asked, verdict.finding);
-        // Nobody carries anything out any more.
+        // The path to the device is gone, so further commands are pointless.
         self.is_stopped |= completion.status == Status::HOST_PATHING_ERROR;
         self.outcome.add_command(completion, verdict.checksum);
         let mut stages = completion.stages;
@@ -497,8 +497,8 @@ impl Session {
         }
     }
 
-    /// Goes on with an operation of several commands of which one, `part`, has ended with `data`.
-    /// True when that was the last.
+    /// Handles the end of `part`, one of several commands of an operation, which returned `data`.
+    /// Returns true when it was the last one.
     #[cold]
     fn go_on(
         &mut self,
@@ -528,7 +528,7 @@ impl Session {
         true
     }
 
-    /// How `part` ended, and what follows from it.
+    /// Returns the judgement of `part` and the commands that follow it.
     fn following(&mut self, place: Place, part: Part, data: &Buf) -> (Finding, Vec<Asked>) {
         let is_read_first = self.compounds.at(place).kind == Kind::ReadModifyWrite;
         match part.asked {
@@ -543,7 +543,7 @@ impl Session {
                     }
                 }
             }
-            // A value that could not be read is not written anew.
+            // A read-modify-write does not store a value that it could not read.
             Asked::Retrieve { key, .. } if part.finding.is_fine() && is_read_first => {
                 (part.finding, vec![self.store(key, 0)])
             }
@@ -560,12 +560,12 @@ impl Session {
 struct Part {
     asked: Asked,
     seen: Nanos,
-    /// From when it was due until it was seen.
+    /// The stages from its due time until the host saw it.
     stages: Stages,
     finding: Finding,
 }
 
-/// The number of the key or the block that a command begins with.
+/// Returns the number of the first key or block of a command.
 fn key_of(asked: Asked) -> u32 {
     let (Asked::Store { key, .. }
     | Asked::Retrieve { key, .. }
@@ -594,7 +594,7 @@ fn change(ledger: &mut Ledger, asked: Asked) -> Option<u64> {
     }
 }
 
-/// What the status of a store or a delete says of what it changed.
+/// Returns what the status of a store or a delete tells about its change.
 fn end_of(status: Status) -> End {
     match status {
         Status::CAPACITY_EXCEEDED | Status::KEY_DOES_NOT_EXIST => End::Refused,
@@ -603,8 +603,8 @@ fn end_of(status: Status) -> End {
     }
 }
 
-/// What a list of `count` keys of `key_bytes` bytes takes: their number, and for each its length,
-/// its bytes, and zeros to the next multiple of four (KV 1.0d, List command).
+/// Returns the bytes of a list of `count` keys of `key_bytes` bytes: their number, and for each its
+/// length, its bytes, and zeros to the next multiple of four (KV 1.0d, List command).
 fn list_bytes(key_bytes: usize, count: u32) -> u32 {
     let entry = (size_of::<u16>() + key_bytes).next_multiple_of(size_of::<u32>());
     let entry = u32::try_from(entry).expect("a key has at most 255 bytes");

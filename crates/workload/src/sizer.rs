@@ -28,7 +28,7 @@ enum Law {
 }
 
 impl Sizer {
-    /// The lengths that `seed` draws from `sizes`, which were validated.
+    /// Returns the lengths that `seed` draws from `sizes`, which were validated.
     pub(crate) fn new(sizes: &ValueSizes, seed: u64) -> Self {
         let count = |min: u32, max: u32| u64::from(max - min) + 1;
         let law = match *sizes {
@@ -42,7 +42,7 @@ impl Sizer {
         Self { seed, law }
     }
 
-    /// The length in bytes of the value of `version` of key number `key`.
+    /// Returns the length in bytes of the value of `version` of key number `key`.
     #[inline]
     pub(crate) fn bytes(&self, key: u32, version: u32) -> u32 {
         match &self.law {
@@ -51,7 +51,7 @@ impl Sizer {
         }
     }
 
-    /// The length that 64 uniform bits stand for.
+    /// Returns the length for 64 uniform bits.
     fn draw(&self, bits: u64) -> u32 {
         let above = |min: u32, more: u64| {
             min + u32::try_from(more).expect("lengths of values are far below 2^32")

@@ -1,19 +1,19 @@
 use crate::kind::Kind;
 use crate::zoning::Zoning;
 
-/// What the numbers of a plan's keys stand for.
+/// The meaning of the numbers of a plan's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// Keys of a key-value namespace.
     Pairs,
-    /// Blocks of a block namespace, all as long as the plan's values are and one after the other.
+    /// Consecutive blocks of a block namespace, each as long as the plan's values.
     Blocks,
-    /// The same in a zoned namespace, one after the other within the capacity of each zone.
+    /// As [`Self::Blocks`], in a zoned namespace: consecutive within the capacity of each zone.
     Zones(Zoning),
 }
 
 impl Space {
-    /// What writing one is called.
+    /// Returns the kind of a write.
     pub(crate) const fn write_kind(self) -> Kind {
         match self {
             Self::Pairs => Kind::Store,
@@ -21,7 +21,7 @@ impl Space {
         }
     }
 
-    /// What reading one is called.
+    /// Returns the kind of a read.
     pub(crate) const fn read_kind(self) -> Kind {
         match self {
             Self::Pairs => Kind::Retrieve,
@@ -29,7 +29,7 @@ impl Space {
         }
     }
 
-    /// The first logical block of block number `number`, of `blocks` logical blocks each.
+    /// Returns the first logical block of block number `number`, of `blocks` logical blocks each.
     #[inline]
     pub(crate) const fn lba(self, number: u64, blocks: u32) -> u64 {
         match self {

@@ -3,12 +3,12 @@ use clock::{Stage, Stages};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// How long the operations of one kind took that did what they were asked.
+/// The latencies of the successful operations of one kind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Saved", into = "Saved")]
 pub struct Tally {
     latency: Histogram<u64>,
-    /// Only when something was late: so never in virtual time.
+    /// Present after the first late operation, so never in virtual time.
     lateness: Option<Histogram<u64>>,
     sum: u128,
     max: Nanos,
@@ -22,7 +22,7 @@ const LATENCY_MAX: Nanos = Nanos::from_secs(365 * 24 * 3_600);
 /// Points of a curve from one quantile to that with half as many operations above it.
 const POINTS_PER_HALVING: u32 = 20;
 
-/// A tally in a saved state: of each histogram the values that were counted, and how often.
+/// The saved state of a tally: the values of each histogram, and their counts.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     latency: Vec<(u64, u64)>,
@@ -68,7 +68,7 @@ impl From<Saved> for Tally {
 }
 
 impl Tally {
-    /// Of no operation yet.
+    /// Returns a tally without operations.
     pub fn new() -> Self {
         Self {
             latency: histogram(),
@@ -96,34 +96,34 @@ impl Tally {
     fn record_lateness(&mut self, late: Nanos) {
         let lateness = self.lateness.get_or_insert_with(|| {
             let mut lateness = histogram();
-            // Everything before was on time.
+            // All earlier operations were on time.
             lateness.saturating_record_n(0, self.latency.len());
             lateness
         });
         lateness.saturating_record(late.0);
     }
 
-    /// How many operations there were.
+    /// Returns the number of operations.
     pub fn count(&self) -> u64 {
         self.latency.len()
     }
 
-    /// Mean latency in nanoseconds, from the exact sum.
+    /// Returns the mean latency in nanoseconds, from the exact sum.
     pub fn mean_ns(&self) -> f64 {
         self.share(self.sum)
     }
 
-    /// Mean time spent in `stage` in nanoseconds, from the exact sum.
+    /// Returns the mean time in `stage` in nanoseconds, from the exact sum.
     pub fn stage_mean_ns(&self, stage: Stage) -> f64 {
         self.share(self.stages[stage].0.into())
     }
 
-    /// The latency that the share `quantile` of the operations did not exceed, to 3 digits.
+    /// Returns the latency that the share `quantile` of the operations did not exceed, to 3 digits.
     pub fn latency(&self, quantile: f64) -> Nanos {
         Nanos(self.latency.value_at_quantile(quantile)).min(self.max)
     }
 
-    /// The longest latency.
+    /// Returns the longest latency.
     pub fn max(&self) -> Nanos {
         self.max
     }
@@ -137,8 +137,8 @@ impl Tally {
         })
     }
 
-    /// How late the share `quantile` of the operations was seen at most, to 3 digits: see
-    /// [`Stage::Late`]. `None` when none was late.
+    /// Returns the lateness that the share `quantile` of the operations did not exceed, to 3
+    /// digits: see [`Stage::Late`]. `None` when none was late.
     pub fn lateness(&self, quantile: f64) -> Option<Nanos> {
         self.lateness.as_ref().map(|lateness| Nanos(lateness.value_at_quantile(quantile)))
     }

@@ -1,25 +1,25 @@
 use base::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// How many operations completed when: counts in bins of equal width from the start of a run on.
+/// The number of completions over time, in bins of equal width from the start of a run.
 ///
-/// Bins begin narrow and become twice as wide each time that more than [`Timeline::BINS_MAX`] are
-/// needed, so that a run of any length has some hundred of them.
+/// Bins start narrow and double their width whenever more than [`Timeline::BINS_MAX`] are needed,
+/// so that a run of any length has about a thousand of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     width: Nanos,
     counts: Vec<u64>,
-    /// The bin of the last completion; the next is mostly of the same.
+    /// The bin of the last completion; the next completion mostly has the same.
     last: usize,
     /// Where that bin starts.
     last_start: Nanos,
 }
 
 impl Timeline {
-    /// More are never kept.
+    /// The most bins.
     pub const BINS_MAX: usize = 2_048;
 
-    /// Nothing has completed yet.
+    /// Returns a timeline without completions.
     pub(crate) fn new() -> Self {
         let width = Nanos::from_micros(1);
         Self { width, counts: vec![0], last: 0, last_start: Nanos::ZERO }
@@ -48,12 +48,12 @@ impl Timeline {
         }
     }
 
-    /// How wide each bin is: 1 us, 2 us, 4 us and so on.
+    /// Returns the width of each bin: 1 us, 2 us, 4 us and so on.
     pub fn width(&self) -> Nanos {
         self.width
     }
 
-    /// Completions in each bin, from the start of the run to the last one.
+    /// Returns the completions in each bin, from the start of the run to the last one.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }

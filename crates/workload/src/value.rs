@@ -1,7 +1,7 @@
 use base::{Buf, BufPool, Rng, mix};
 use std::fmt;
 
-/// What becomes of the bytes of values on their way through the device.
+/// What the device keeps of the bytes of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Payload {
     /// Every byte is stored and returned.
@@ -16,7 +16,7 @@ pub enum Payload {
 /// Bytes at the start of a value that are its tag.
 const TAG_BYTES: usize = size_of::<u64>();
 
-/// Bytes of freed values of one size that are kept for the next: 64 values of 1 MiB.
+/// The most bytes of freed values of one size kept for reuse: 64 values of 1 MiB.
 const POOL_CLASS_BYTES_MAX: usize = 64 << 20;
 
 /// Makes the value of each version of each key.
@@ -47,12 +47,12 @@ impl fmt::Display for Damaged {
 impl std::error::Error for Damaged {}
 
 impl ValueGenerator {
-    /// The values that `seed` names, with their bytes only if `payload` keeps them.
+    /// Returns the values of `seed`, with their bytes only if `payload` keeps them.
     pub fn new(seed: u64, payload: Payload) -> Self {
         Self { seed, payload, pool: BufPool::new(POOL_CLASS_BYTES_MAX) }
     }
 
-    /// The value of `len` bytes of `version` of key number `key`.
+    /// Returns the value of `len` bytes of `version` of key number `key`.
     #[inline]
     pub fn value(&self, key: u64, version: u32, len: u32) -> Buf {
         let tag = self.tag(key, version, len);
@@ -64,20 +64,21 @@ impl ValueGenerator {
         value.freeze()
     }
 
-    /// The tag of that value.
+    /// Returns the tag of that value.
     #[inline]
     pub fn tag(&self, key: u64, version: u32, len: u32) -> u64 {
         expected_tag(self.seed, key, version, len)
     }
 }
 
-/// The tag of the value of `len` bytes that `seed` gives `version` of key number `key`.
+/// Returns the tag of the value of `len` bytes that `seed` gives `version` of key number `key`.
 #[inline]
 pub const fn expected_tag(seed: u64, key: u64, version: u32, len: u32) -> u64 {
     masked(mix(mix(mix(seed) ^ key) ^ version as u64), len)
 }
 
-/// The tag of a generated value, after checking that real bytes are the expansion of their own tag.
+/// Returns the tag of a generated value, after checking that real bytes are the expansion of their
+/// own tag.
 #[inline]
 pub fn checksum_of(value: &Buf) -> Result<u64, Damaged> {
     let (tag, is_whole) = match value.bytes() {
@@ -150,8 +151,8 @@ fn is_expansion(tag: u64, rest: &[u8]) -> bool {
     rest.chunks(PAD_WORDS * TAG_BYTES).zip(keys(tag)).all(|(part, key)| {
         let (words, tail) = part.as_chunks::<TAG_BYTES>();
         let next = PAD[words.len() % PAD_WORDS];
-        // Differences are gathered and not left at the first: without a branch for each word this
-        // is as fast as memory.
+        // Collects all differences rather than stopping at the first: without a branch for each
+        // word this is as fast as memory.
         let difference = words.iter().zip(&PAD).fold(0, |difference, (word, pad)| {
             difference | (u64::from_le_bytes(*word) ^ pad ^ key)
         });

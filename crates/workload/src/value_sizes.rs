@@ -4,12 +4,12 @@ use base::{GIB, KIB, MIB, human_bytes, parse_length};
 use std::fmt;
 use std::str::FromStr;
 
-/// How long values are.
+/// The lengths of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueSizes {
-    /// All this many bytes.
+    /// All have this many bytes.
     Fixed(u32),
-    /// All lengths in a range as often.
+    /// All lengths in a range are equally frequent.
     Uniform {
         /// The shortest, in bytes.
         min: u32,
@@ -28,7 +28,7 @@ pub enum ValueSizes {
     Mix(SizeMix),
 }
 
-/// A few lengths of values, each with how often it comes against the others.
+/// A few lengths of values, each with its weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeMix {
     shares: [Share; SizeMix::LENGTHS_MAX],
@@ -40,14 +40,14 @@ pub struct SizeMix {
 pub struct Share {
     /// The length in bytes.
     pub bytes: u32,
-    /// How often it comes: in so many of as many values as all weights together are.
+    /// Its frequency relative to the sum of all weights.
     pub weight: u32,
 }
 
-/// Why there are no such values, in one sentence.
+/// Why lengths of values are invalid; displays as one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueSizesError {
-    /// The text is not of any form.
+    /// The text has no known form.
     Form(String),
     /// A value cannot be that long.
     TooLong {
@@ -61,7 +61,7 @@ pub enum ValueSizesError {
         /// The longest, in bytes.
         max: u32,
     },
-    /// A length would never come.
+    /// The weight of a length is zero.
     Weight {
         /// The length in bytes.
         bytes: u32,
@@ -101,7 +101,7 @@ impl SizeMix {
     /// More would not be a few, and a plan stays small enough to be copied.
     pub const LENGTHS_MAX: usize = 16;
 
-    /// The mix of `shares`.
+    /// Returns the mix of `shares`.
     ///
     /// # Errors
     /// When there is none or more than [`Self::LENGTHS_MAX`], a weight is 0, or a value too long.
@@ -118,19 +118,19 @@ impl SizeMix {
         Ok(mix)
     }
 
-    /// Its lengths with their weights.
+    /// Returns its lengths with their weights.
     pub fn shares(&self) -> &[Share] {
         &self.shares[..self.count]
     }
 
-    /// All weights together.
+    /// Returns the sum of all weights.
     pub(crate) fn weight(&self) -> u64 {
         self.shares().iter().map(|share| u64::from(share.weight)).sum()
     }
 }
 
 impl ValueSizes {
-    /// Tells whether there are such values.
+    /// Checks that such values exist.
     ///
     /// # Errors
     /// When a value is too long, or the shortest longer than the longest.
@@ -143,7 +143,7 @@ impl ValueSizes {
         }
     }
 
-    /// The shortest, in bytes.
+    /// Returns the shortest length in bytes.
     pub fn min(&self) -> u32 {
         match self {
             Self::Fixed(bytes) => *bytes,
@@ -152,7 +152,7 @@ impl ValueSizes {
         }
     }
 
-    /// The longest, in bytes.
+    /// Returns the longest length in bytes.
     pub fn max(&self) -> u32 {
         match self {
             Self::Fixed(bytes) => *bytes,
@@ -161,7 +161,7 @@ impl ValueSizes {
         }
     }
 
-    /// The mean length in bytes of as many values as one likes.
+    /// Returns the expected length in bytes.
     #[expect(clippy::cast_precision_loss, reason = "16 products of 32 bits are below 2^53 or near")]
     pub fn mean(&self) -> f64 {
         match *self {

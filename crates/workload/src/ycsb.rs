@@ -21,7 +21,7 @@ impl Ycsb {
     /// All of them.
     pub const ALL: [Self; 6] = [Self::A, Self::B, Self::C, Self::D, Self::E, Self::F];
 
-    /// The name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::A => "ycsb-a",
@@ -33,7 +33,7 @@ impl Ycsb {
         }
     }
 
-    /// How often each key is asked for where a plan does not want it otherwise.
+    /// Returns how often each key is used, unless the plan says otherwise.
     pub const fn distribution(self) -> Distribution {
         match self {
             Self::D => Distribution::Latest,
@@ -41,7 +41,7 @@ impl Ycsb {
         }
     }
 
-    /// What it consists of.
+    /// Returns its mixture.
     pub(crate) const fn mixture(self) -> Mixture {
         let (percent, often, otherwise) = match self {
             Self::A => (50, Verb::Retrieve, Verb::Overwrite),
@@ -55,28 +55,28 @@ impl Ycsb {
     }
 }
 
-/// Operations of at most two sorts, drawn one by one.
+/// Operations of at most two kinds, drawn one by one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mixture {
-    /// Of 100 operations, how many are of the first sort on average.
+    /// The mean number of the first kind in 100 operations.
     pub(crate) percent: u8,
     pub(crate) often: Verb,
     pub(crate) otherwise: Verb,
 }
 
-/// What is done with a key.
+/// An operation on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Retrieve,
     Overwrite,
-    /// Stores a key that was not there.
+    /// Stores a new key.
     Insert,
     Scan,
     ReadModifyWrite,
 }
 
 impl Mixture {
-    /// Of 100 operations, how many store new keys on average.
+    /// Returns the mean number of stores of new keys in 100 operations.
     pub(crate) const fn insert_percent(self) -> u8 {
         match self.otherwise {
             Verb::Insert => 100 - self.percent,
@@ -84,7 +84,7 @@ impl Mixture {
         }
     }
 
-    /// True when keys are written of which other versions may be retrieved.
+    /// True when it overwrites keys that it may also retrieve.
     pub(crate) const fn has_versions(self) -> bool {
         matches!(self.otherwise, Verb::Overwrite | Verb::ReadModifyWrite)
     }

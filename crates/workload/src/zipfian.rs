@@ -21,12 +21,12 @@ pub(crate) struct Zipfian {
     second: f64,
 }
 
-/// Weights added one by one; the rest of the sum is an integral with corrections, whose error is
-/// less than 10^-13 from here on.
+/// The number of weights that are summed directly. The rest of the sum is an integral with
+/// corrections, whose error is less than 10^-13 beyond this number.
 const SUMMED: u64 = 1_000;
 
 impl Zipfian {
-    /// Ranks `0..count`, of which there is at least one.
+    /// Returns ranks `0..count`, at least one.
     pub(crate) fn new(count: u64) -> Self {
         let zeta = zeta(count);
         let second = weight(2.0);
@@ -34,13 +34,13 @@ impl Zipfian {
         Self { count, zeta, eta, second }
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     #[inline]
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// One rank more.
+    /// Adds a rank.
     pub(crate) fn grow(&mut self) {
         self.count += 1;
         let root = root100(as_f64(self.count));
@@ -48,7 +48,7 @@ impl Zipfian {
         self.eta = eta(self.count, root, self.zeta, self.second);
     }
 
-    /// The mean of the ranks.
+    /// Returns the mean of the ranks.
     pub(crate) fn mean_rank(&self) -> f64 {
         if self.count < 2 {
             return 0.0;
@@ -61,13 +61,13 @@ impl Zipfian {
         1.0 - 1.0 / self.zeta + from_two
     }
 
-    /// The next rank; 0 is the most frequent.
+    /// Draws a rank; 0 is the most frequent.
     #[inline]
     pub(crate) fn rank(&self, rng: &mut Rng) -> u64 {
         self.rank_at(rng.unit())
     }
 
-    /// The rank below which the share `unit` of all draws is, from 0 to less than 1.
+    /// Returns the rank below which the share `unit` of all draws is, from 0 to less than 1.
     #[inline]
     pub(crate) fn rank_at(&self, unit: f64) -> u64 {
         let scaled = unit * self.zeta;
@@ -88,7 +88,7 @@ impl Zipfian {
     }
 }
 
-/// The method's scale of the ranks from 2 on; `root` is the 100th root of `count`.
+/// Returns the method's scale of the ranks from 2 on; `root` is the 100th root of `count`.
 fn eta(count: u64, root: f64, zeta: f64, second: f64) -> f64 {
     if count > 2 { (1.0 - root100(2.0) / root) / (1.0 - (1.0 + second) / zeta) } else { 0.0 }
 }

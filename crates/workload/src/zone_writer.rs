@@ -1,39 +1,39 @@
 use crate::zoning::Zoning;
 use serde::{Deserialize, Serialize};
 
-/// Writes blocks in the order of their numbers and around again, as a host has to do it in a zoned
-/// namespace: what was written before is reset first, zone by zone.
+/// Writes blocks in the order of their numbers, cyclically, in a zoned namespace: resets each zone
+/// that was written before it writes there again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ZoneWriter {
-    /// Blocks that a zone holds.
+    /// Blocks of a zone.
     per_zone: u64,
-    /// Blocks that are written in turn.
+    /// Blocks to write.
     count: u64,
     next: u64,
     zones: Vec<Zone>,
-    /// A zone is being reset.
+    /// True while a zone is being reset.
     is_resetting: bool,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Zone {
-    /// Something was written since it was reset.
+    /// True when it was written since its last reset.
     is_written: bool,
-    /// Writes that have not ended.
+    /// Outstanding writes.
     outstanding: u32,
 }
 
-/// The next block that is written.
+/// The next block to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ZoneWrite {
     pub(crate) number: u64,
-    /// Its zone is to be reset before.
+    /// True when its zone must be reset first.
     pub(crate) is_reset_first: bool,
 }
 
 impl ZoneWriter {
-    /// Of the first `count` blocks of `blocks` logical blocks each, which were written before if
-    /// `is_written`.
+    /// Returns a writer of the first `count` blocks of `blocks` logical blocks each, which were
+    /// written before if `is_written`.
     pub(crate) fn new(zoning: Zoning, blocks: u32, count: u64, is_written: bool) -> Self {
         let per_zone = zoning.per_zone(blocks);
         let zones =
@@ -42,15 +42,15 @@ impl ZoneWriter {
         Self { per_zone, count, next: 0, zones: vec![zone; zones], is_resetting: false }
     }
 
-    /// True when the next write has to wait for one that is outstanding, or for a reset: a write
-    /// that meets a reset of its zone is lost.
+    /// True when the next write must wait for an outstanding write or a reset: a write that meets a
+    /// reset of its zone is lost.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
         self.is_resetting
             || self.is_reset_next() && self.zones[self.zone(self.next)].outstanding > 0
     }
 
-    /// The next write, which is not held.
+    /// Returns the next write, which must not be held.
     #[inline]
     pub(crate) fn next(&mut self) -> ZoneWrite {
         let (number, is_reset_first) = (self.next, self.is_reset_next());
@@ -61,19 +61,19 @@ impl ZoneWriter {
         ZoneWrite { number, is_reset_first }
     }
 
-    /// The reset has ended that the last write wanted.
+    /// Ends the reset that the last write required.
     pub(crate) fn end_reset(&mut self) {
         self.is_resetting = false;
     }
 
-    /// The write of block `number` is submitted.
+    /// Begins the write of block `number`.
     #[inline]
     pub(crate) fn begin(&mut self, number: u64) {
         let zone = self.zone(number);
         self.zones[zone].outstanding += 1;
     }
 
-    /// The write of block `number` has ended.
+    /// Ends the write of block `number`.
     #[inline]
     pub(crate) fn end(&mut self, number: u64) {
         let zone = self.zone(number);

@@ -1,26 +1,26 @@
 /// How the zones of a namespace lie, in logical blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zoning {
-    /// From the start of a zone to that of the next.
+    /// Logical blocks from the start of a zone to that of the next.
     pub zone_blocks: u64,
-    /// Of these, how many can be written, from the start on.
+    /// Writable logical blocks of a zone, from its start on.
     pub capacity_blocks: u64,
 }
 
 impl Zoning {
-    /// How many blocks of `blocks` logical blocks each a zone holds.
+    /// Returns how many blocks of `blocks` logical blocks each a zone holds.
     pub const fn per_zone(self, blocks: u32) -> u64 {
         self.capacity_blocks / blocks as u64
     }
 
-    /// The first logical block of block number `number`, of `blocks` logical blocks each.
+    /// Returns the first logical block of block number `number`, of `blocks` logical blocks each.
     #[inline]
     pub(crate) const fn lba(self, number: u64, blocks: u32) -> u64 {
         let per_zone = self.per_zone(blocks);
         number / per_zone * self.zone_blocks + number % per_zone * blocks as u64
     }
 
-    /// The first logical block of the zone of logical block `lba`.
+    /// Returns the first logical block of the zone of logical block `lba`.
     #[inline]
     pub(crate) const fn start(self, lba: u64) -> u64 {
         lba - lba % self.zone_blocks

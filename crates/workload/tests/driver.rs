@@ -51,7 +51,7 @@ async fn device(extents: u32) -> Arc<Controller> {
     device_on(extents, COST, |memory| Arc::new(memory)).await
 }
 
-/// The same on what `medium` makes of the memory, with commands that cost `cost`.
+/// As [`device`], on the medium that `medium` makes of the memory, with commands that cost `cost`.
 async fn device_on(
     extents: u32,
     cost: Nanos,
@@ -115,7 +115,7 @@ fn outcome(plan: Plan) -> (Option<Fill>, Outcome) {
     })
 }
 
-/// Mean and maximum latency of retrieves in nanoseconds.
+/// Returns mean and maximum latency of retrieves in nanoseconds.
 #[expect(clippy::cast_precision_loss, reason = "latencies here are far below 2^53")]
 fn latency(outcome: &Outcome) -> (f64, f64) {
     let tally = outcome.tally(Kind::Retrieve).expect("a retrieve succeeded");
@@ -123,12 +123,12 @@ fn latency(outcome: &Outcome) -> (f64, f64) {
 }
 
 #[test]
-fn at_a_queue_depth_everyone_waits_for_those_before() {
+fn at_a_queue_depth_each_operation_waits_for_earlier_ones() {
     for depth in [1, 2, 8, 64] {
         let (_, outcome) = outcome(Plan { load: Load::QueueDepth(depth), ..PLAN });
         assert_eq!(outcome.elapsed(), Nanos(9_000 * COST.0));
-        // The first `depth` arrive together; each later one when the handler has `depth - 1` before
-        // it.
+        // The first `depth` arrive together. Each later one finds `depth - 1` others at the
+        // handler.
         let (depth, operations, cost) = (f64::from(depth), 9_000.0, 10_000.0);
         let sum = cost * (depth * (depth + 1.0) / 2.0 + (operations - depth) * depth);
         let (mean, max) = latency(&outcome);
@@ -138,7 +138,7 @@ fn at_a_queue_depth_everyone_waits_for_those_before() {
 }
 
 #[test]
-fn at_a_rate_below_capacity_nobody_waits() {
+fn at_a_rate_below_capacity_no_operation_waits() {
     let (_, outcome) =
         outcome(Plan { load: Load::Rate { per_second: 80_000, outstanding: None }, ..PLAN });
     assert_eq!(latency(&outcome), (10_000.0, 10_000.0));
@@ -148,8 +148,8 @@ fn at_a_rate_below_capacity_nobody_waits() {
 
 #[test]
 fn at_a_rate_above_capacity_latency_grows_with_the_queue() {
-    // Due every 8 us and done every 10 us: operation i takes 10 us and the 2 us that each of the i
-    // before it was slower than they came. A submitter that waits for completions would see 10 us.
+    // Operations are due every 8 us and take 10 us, so operation i takes 10 us plus 2 us for each
+    // earlier one. A submitter that waits for completions would measure 10 us.
     let (_, outcome) =
         outcome(Plan { load: Load::Rate { per_second: 125_000, outstanding: None }, ..PLAN });
     let (mean, max) = latency(&outcome);
@@ -303,7 +303,7 @@ fn a_read_modify_write_takes_the_time_of_both() {
 #[test]
 fn a_run_for_a_time_has_what_fits_it() {
     for (load, operations) in [
-        // One more is submitted when the last completes that began before the end.
+        // The last operation begins before the end and completes after it.
         (Load::QueueDepth(1), 1_001),
         (Load::QueueDepth(4), 1_004),
         // Due at 0 us, 12.5 us and so on, below 10,005 us.
@@ -335,7 +335,7 @@ fn a_long_run_for_a_time_reports_how_much_of_it_has_passed() {
     assert_eq!(seen, [(4_096 * COST.0, total), (8_192 * COST.0, total), (total, total)]);
 }
 
-/// Memory that answers no read from one instant to another.
+/// Memory that stalls all reads between two instants.
 struct Stalling {
     memory: Memory,
     from: Nanos,
@@ -382,7 +382,7 @@ impl Media for Stalling {
     }
 }
 
-/// A second of retrieves that cost `cost`, in which the medium stands still from 300 to 400 ms
+/// Runs retrieves that cost `cost` for a second, in which the medium stalls from 300 to 400 ms
 /// after the start.
 fn stalled(load: Load, cost: Nanos) -> Outcome {
     Reactor::new(None).run(async {
@@ -403,8 +403,8 @@ fn at_a_rate_a_stall_shows_in_all_percentiles_that_it_touches() {
     let outcome = stalled(load, Nanos::ZERO);
     assert_eq!((outcome.operations(), outcome.errors()), (10_000, 0));
     let tally = tally(&outcome, Kind::Retrieve);
-    // Those due 0, 0.1, 0.2 and so on to 99.9 ms into the stall wait for the rest of it: 100,
-    // 99.9, 99.8 and so on to 0.1 ms. They are a tenth of all.
+    // Operations due 0, 0.1, 0.2 and so on to 99.9 ms into the stall wait for its rest: 100, 99.9,
+    // 99.8 and so on to 0.1 ms. They are a tenth of all.
     assert_eq!(tally.max(), Nanos::from_millis(100));
     assert_eq!(tally.latency(0.9), Nanos::ZERO);
     for (quantile, millis) in [(0.95, 50), (0.99, 90), (0.999, 99), (0.9999, 100)] {
@@ -413,7 +413,7 @@ fn at_a_rate_a_stall_shows_in_all_percentiles_that_it_touches() {
     }
     let sum_micros = (1..=1_000).map(|k| f64::from(k) * 100.0).sum::<f64>();
     assert!((tally.mean_ns() - sum_micros * 1e3 / 1e4).abs() < 1e-6, "{}", tally.mean_ns());
-    // None complete while it lasts, and all of them at its end.
+    // No operation completes during the stall, and all of them do at its end.
     let timeline = outcome.timeline();
     assert_eq!(timeline.width(), Nanos::from_micros(512));
     let bin = |micros: usize| timeline.counts()[micros / 512];
@@ -491,10 +491,12 @@ fn in_real_time_every_latency_is_the_sum_of_its_stages_too() {
                 fill(&queue, &plan, |_, _| ()).await.expect("the keys fit");
                 run(&queue, &plan, |_, _| ()).await
             });
-            // That the stages add up is asserted for each operation.
+            // Each operation asserts that its stages add up.
             assert_eq!((outcome.operations(), outcome.errors()), (100, 0));
             for tally in Kind::ALL.into_iter().filter_map(|kind| outcome.tally(kind)) {
-                assert!(tally.lateness(1.0).expect("nobody sees at once") > Nanos::ZERO);
+                assert!(
+                    tally.lateness(1.0).expect("the host sees each completion late") > Nanos::ZERO
+                );
                 assert!(tally.stage_mean_ns(Stage::Late) > 0.0);
                 assert!(tally.max() > COST, "the device takes 10 us");
             }
@@ -566,7 +568,7 @@ impl Queue for Leaving {
 }
 
 #[test]
-fn nothing_more_is_asked_of_a_target_that_is_gone() {
+fn a_run_submits_no_more_commands_to_a_lost_target() {
     Reactor::new(None).run(async {
         let queue = device(64).await.queue_pair();
         fill(&queue, &PLAN, |_, _| ()).await.unwrap();
@@ -579,7 +581,7 @@ fn nothing_more_is_asked_of_a_target_that_is_gone() {
     });
 }
 
-/// A queue to which it takes some time to submit, and that knows how many were outstanding at most.
+/// A queue with slow submissions that counts the most outstanding commands.
 #[derive(Clone)]
 struct Watched {
     queue: QueuePair,
@@ -631,7 +633,7 @@ fn a_device_has_its_turns_while_the_load_is_late() {
 }
 
 #[test]
-fn what_is_due_waits_with_the_host_while_as_many_are_outstanding_as_may_be() {
+fn due_operations_wait_in_the_host_at_the_outstanding_limit() {
     let load = Load::Rate { per_second: 125_000, outstanding: Some(8) };
     let (outcome, most) = Reactor::new(None).run(async {
         let queue = Watched::new(device(64).await.queue_pair(), Duration::ZERO);
@@ -640,7 +642,7 @@ fn what_is_due_waits_with_the_host_while_as_many_are_outstanding_as_may_be() {
         (run(&queue, &Plan { load, ..PLAN }, |_, _| ()).await, queue.most.get())
     });
     assert_eq!(most, 8);
-    // One handler takes all in order, wherever they wait: latency is as without a bound.
+    // One handler serves all in order, wherever they wait, so latency is as without a limit.
     let (mean, max) = latency(&outcome);
     assert!((mean - (10_000.0 + 2_000.0 * 8_999.0 / 2.0)).abs() < 1e-3, "{mean}");
     assert!((max - (10_000.0 + 2_000.0 * 8_999.0)).abs() < 1e-3, "{max}");

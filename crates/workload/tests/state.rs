@@ -55,7 +55,7 @@ fn reactor(shuffle: bool) -> Reactor {
     Reactor::new(shuffle.then_some(SEED))
 }
 
-/// Runs `plan` on a new device for half of its operations, until all is quiet.
+/// Runs `plan` on a new device for half of its operations, until no command is outstanding.
 fn first_half(profile: &Profile, shuffle: bool, plan: &Plan) -> (Reactor, Device, Paused) {
     let mut reactor = reactor(shuffle);
     let cells = Device::manufacture(profile, SEED);
@@ -107,7 +107,7 @@ fn restored(origin: Origin<'_>, mut bytes: &[u8]) -> (Reactor, Device, Vec<u8>) 
     (reactor, device, load)
 }
 
-/// Checks that a run is the same saved and unbroken, and returns what the device did.
+/// Checks that a run with a save equals one without, and returns the device's figures.
 fn is_the_same(profile: &Profile, shuffle: bool, plan: &Plan) -> Figures {
     let (mut reactor, device, paused) = first_half(profile, shuffle, plan);
     let unbroken = second_half(&mut reactor, &device, plan, paused);
@@ -151,7 +151,7 @@ const CHECKPOINTS: &[(&str, &str)] = &[("[log]", "[log]\ncheckpoint_mib = 4")];
 const BTREE: &[(&str, &str)] = &[("kind = \"hash\"", "kind = \"btree\"")];
 
 #[test]
-fn pairs_on_a_log_go_on_as_if_nothing_had_been() {
+fn pairs_on_a_log_resume_unchanged() {
     for (changes, shuffle) in
         [(&[][..], true), (SCALAR, false), (BUFFERED, true), (CHECKPOINTS, false), (BTREE, false)]
     {
@@ -160,9 +160,9 @@ fn pairs_on_a_log_go_on_as_if_nothing_had_been() {
     }
 }
 
-/// With half of the table in memory.
+/// Half of the table fits in memory.
 #[test]
-fn an_index_under_a_budget_goes_on_as_if_nothing_had_been() {
+fn an_index_under_a_budget_resumes_unchanged() {
     let sizes = "size_gb = 0.02\nover_provisioning = 1";
     let roomy = (sizes, "size_gb = 0.012\nover_provisioning = 3");
     let budget = "kind = \"cached-hash\"\ndram_kib = 66\nkeys_max = 12000";
@@ -178,7 +178,7 @@ fn an_index_under_a_budget_goes_on_as_if_nothing_had_been() {
 }
 
 #[test]
-fn pairs_on_blocks_go_on_as_if_nothing_had_been() {
+fn pairs_on_blocks_resume_unchanged() {
     for shuffle in [false, true] {
         let figures = is_the_same(&profile(PAGE_LOG), shuffle, &PLAN);
         assert!(figures.store.victims > 5 && figures.blocks.host_blocks > 0, "{figures:?}");
@@ -186,7 +186,7 @@ fn pairs_on_blocks_go_on_as_if_nothing_had_been() {
 }
 
 #[test]
-fn every_workload_of_pairs_goes_on_where_it_stopped() {
+fn every_workload_of_pairs_resumes_where_it_stopped() {
     let profile = profile(&[]);
     let ycsb = |ycsb: Ycsb| (Operation::Ycsb(ycsb), ycsb.distribution());
     for (operation, distribution) in [
@@ -209,7 +209,7 @@ fn every_workload_of_pairs_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn blocks_go_on_as_if_nothing_had_been() {
+fn blocks_resume_unchanged() {
     for (changes, shuffle) in [(&[][..], true), (SCALAR, false), (BUFFERED, false)] {
         let figures = is_the_same(&profile(changes), shuffle, &BLOCKS);
         assert!(figures.blocks.victims > 5, "{changes:?}: {figures:?}");
@@ -219,11 +219,11 @@ fn blocks_go_on_as_if_nothing_had_been() {
 }
 
 #[test]
-fn zones_go_on_as_if_nothing_had_been() {
+fn zones_resume_unchanged() {
     let profile = profile(&[]);
     let space = Space::Zones(zoning(&profile));
     let write = Plan { nsid: 3, space, operation: Operation::Write, keys: 14_000, ..BLOCKS };
-    // Half way an open page lies in protected memory.
+    // In the middle of the run an open page is in protected memory.
     let write = Plan { until: Until::Operations(33_333), load: Load::QueueDepth(1), ..write };
     let figures = is_the_same(&profile, false, &write);
     assert!(figures.nand.erases > 0, "{figures:?}");
@@ -239,7 +239,7 @@ fn zoning(profile: &Profile) -> Zoning {
     Zoning { zone_blocks: shape.zone_blocks, capacity_blocks: shape.zone_capacity }
 }
 
-/// A saved device, and where each of its sections begins, with its name.
+/// Returns a saved device, and the start and name of each of its sections.
 fn small_state() -> (Profile, Vec<u8>, Vec<(String, usize)>) {
     let profile = profile(&[]);
     let plan = Plan { until: Until::Operations(200), keys: 100, ..PLAN };
@@ -288,7 +288,7 @@ fn a_damaged_state_is_refused_with_the_section_that_is_damaged() {
 }
 
 #[test]
-fn what_is_no_state_or_is_of_another_device_is_refused() {
+fn an_invalid_state_or_one_of_another_device_is_refused() {
     let (profile, bytes, _) = small_state();
     assert_eq!(problem(&profile, b"PK\x03\x04 and more bytes"), "is no saved device");
     assert_eq!(problem(&profile, &bytes[..8]), "is no saved device");
@@ -306,13 +306,13 @@ fn what_is_no_state_or_is_of_another_device_is_refused() {
         let read = SavedDevice::read(origin, &mut bytes.as_slice());
         assert_eq!(read.unwrap_err().to_string(), expected);
     }
-    // Names and words for people mean nothing to a device.
+    // Names and descriptions do not affect a device.
     let words = self::profile(&[("A device with a namespace", "One with a namespace")]);
     assert!(SavedDevice::read(origin(&words, false), &mut bytes.as_slice()).is_ok());
 }
 
 #[test]
-fn a_run_goes_on_with_its_own_plan_only() {
+fn a_run_resumes_with_its_own_plan_only() {
     let (_, device, paused) = first_half(&profile(&[]), false, &PLAN);
     let saved = paused.save(&PLAN);
     drop(device);

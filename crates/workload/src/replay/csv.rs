@@ -4,16 +4,16 @@ use super::problem::{Problem, Text};
 use crate::kind::Kind;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
-/// Takes lines of time, operation, key and size apart.
+/// Parses lines of time, operation, key and size.
 ///
-/// It is given one line at a time and not the file: so a quote that is not closed spoils one line
-/// and not the rest, and lines that are skipped do not shift the numbers of the others.
+/// It gets one line at a time and not the file. An unclosed quote thus spoils one line only, and
+/// skipped lines do not shift the numbers of the others.
 #[derive(Debug)]
 pub(super) struct Csv {
     reader: Reader,
-    /// The fields of a line, one behind the other.
+    /// The fields of a line, concatenated.
     bytes: Vec<u8>,
-    /// Where each of them ends.
+    /// The end of each field.
     ends: Vec<usize>,
     count: usize,
 }
@@ -24,10 +24,9 @@ impl Csv {
         Self { reader, bytes: Vec::new(), ends: Vec::new(), count: 0 }
     }
 
-    /// Finds the fields of `line`, which ends in a line feed and has other bytes before it. Returns
-    /// how many there are.
+    /// Finds the fields of `line`, a non-empty line with its line feed. Returns their number.
     pub(super) fn split(&mut self, line: &[u8]) -> Result<usize, Problem> {
-        // A field is not longer than its line, and there are not more of them than bytes.
+        // The fields have at most the line's length, and at most as many of them exist as bytes.
         if self.bytes.len() < line.len() {
             self.bytes.resize(line.len(), 0);
             self.ends.resize(line.len(), 0);
@@ -54,7 +53,7 @@ impl Csv {
             && self.fields().map(|field| field.trim_ascii().to_ascii_lowercase()).eq(names)
     }
 
-    /// What `line` says.
+    /// Returns the record in `line`.
     pub(super) fn record(&mut self, line: &[u8]) -> Result<Record<'_>, Problem> {
         let count = self.split(line)?;
         let mut fields = self.fields();

@@ -7,9 +7,9 @@ use std::io::Write;
 /// Keys by number, each once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyList {
-    /// One behind the other.
+    /// The keys, concatenated.
     bytes: Vec<u8>,
-    /// Where each of them ends.
+    /// The end of each key.
     ends: Vec<u64>,
 }
 
@@ -18,7 +18,7 @@ impl KeyList {
         self.ends.len()
     }
 
-    /// The bytes of a key.
+    /// Returns the bytes of a key.
     #[inline]
     pub(super) fn bytes(&self, number: u32) -> &[u8] {
         let number = number as usize;
@@ -54,7 +54,7 @@ pub(super) struct KeyTable {
 const DIGITS: usize = 32;
 
 impl KeyTable {
-    /// The number of `key`, which has at least one byte.
+    /// Returns the number of `key`, which has at least one byte.
     pub(super) fn number(&mut self, key: &[u8]) -> u32 {
         if key.len() <= KEY_BYTES_MAX {
             return self.number_of_short(key).0;
@@ -64,7 +64,7 @@ impl KeyTable {
         number
     }
 
-    /// The number of a key that fits, and whether it was not there yet.
+    /// Returns the number of a key that fits, and whether it is new.
     fn number_of_short(&mut self, key: &[u8]) -> (u32, bool) {
         let (list, hash) = (&self.list, hash64(key));
         if let Some(&number) = self.numbers.find(hash, |&number| list.bytes(number) == key) {
@@ -77,13 +77,13 @@ impl KeyTable {
         (number, true)
     }
 
-    /// The keys, and how many of them were shortened.
+    /// Returns the keys, and how many of them were shortened.
     pub(super) fn into_list(self) -> (KeyList, u64) {
         (self.list, self.shortened)
     }
 }
 
-/// `key` with all that does not fit replaced by a hash of the whole.
+/// Returns `key` with its end replaced by a hash of the whole, so that it fits.
 fn shortened(key: &[u8]) -> Vec<u8> {
     let mut short = key[..KEY_BYTES_MAX - DIGITS].to_vec();
     write!(short, "{:0DIGITS$x}", hash128(key)).expect("memory can be written to");

@@ -8,19 +8,19 @@ use base::{Key, Nanos};
 
 /// Operations on keys as a store once served them, each with its time.
 ///
-/// It takes 17 bytes for each operation that changes a key and 13 for each other, and for each key
-/// 16 and its own.
+/// Needs 17 bytes for each operation that changes a key, 13 for each other one, and 16 for each key
+/// in addition to its bytes.
 #[derive(Clone, Debug)]
 pub struct Trace {
     format: Format,
     keys: KeyList,
-    /// Of each operation, in nanoseconds from that of the first.
+    /// The time of each operation, in nanoseconds from the first.
     times: Vec<u64>,
     kinds: Vec<Kind>,
     numbers: Vec<u32>,
-    /// Where the versions of each key begin, and where those of the last end.
+    /// The start of each key's versions, and the end of the last key's.
     starts: Vec<u32>,
-    /// The size of each version; `ABSENT` for one in which the key is not there.
+    /// The size of each version; `ABSENT` for one in which the key is missing.
     sizes: Vec<u32>,
     counts: [u64; Kind::COUNT],
     keys_shortened: u64,
@@ -41,65 +41,66 @@ pub(super) const OPERATIONS_MAX: usize = (u32::MAX / 2) as usize;
 pub(super) const DURATION_MAX: Nanos = Nanos::from_secs(5 * 365 * 86_400);
 
 impl Trace {
-    /// How the trace was written.
+    /// Returns the format of the trace.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// How many operations there are: at least one, and fewer than 2^31.
+    /// Returns the number of operations: at least one, and fewer than 2^31.
     pub fn operations(&self) -> u64 {
         self.times.len() as u64
     }
 
-    /// How many of them are of `kind`.
+    /// Returns the number of operations of `kind`.
     pub fn count(&self, kind: Kind) -> u64 {
         self.counts[kind as usize]
     }
 
-    /// How many different keys they name.
+    /// Returns the number of different keys.
     pub fn keys(&self) -> u32 {
         number(self.keys.len())
     }
 
-    /// From the first operation to the last.
+    /// Returns the time from the first operation to the last.
     pub fn duration(&self) -> Nanos {
         self.times.last().map_or(Nanos::ZERO, |&time| Nanos(time))
     }
 
-    /// How many keys had more than 255 bytes. They end in a hash of what they were.
+    /// Returns how many keys exceeded 255 bytes. They end in a hash of the original key.
     pub fn keys_shortened(&self) -> u64 {
         self.keys_shortened
     }
 
-    /// How many values had more than 2 MiB. They have that much.
+    /// Returns how many values exceeded 2 MiB. They are cut to that size.
     pub fn values_cut(&self) -> u64 {
         self.values_cut
     }
 
-    /// How many retrieves and exists find their key absent when operations are done one after the
-    /// other. A delete succeeds in any case.
+    /// Returns how many retrieves and exists miss their key when operations run one at a time. A
+    /// delete always succeeds.
     pub fn misses(&self) -> u64 {
         self.misses
     }
 
-    /// The most bytes of keys and values that are there at once when operations are done one after
-    /// the other.
+    /// Returns the most bytes of keys and values that exist at once when operations run one at a
+    /// time.
     pub fn live_bytes_max(&self) -> u64 {
         self.live_bytes_max
     }
 
-    /// The key of a number below [`keys`](Self::keys), counted in the order of first appearance.
+    /// Returns the key of a number below [`keys`](Self::keys), in the order of first appearance.
     #[inline]
     pub fn key(&self, number: u32) -> Key {
         self.keys.key(number)
     }
 
-    /// How many versions `key` has: one, and one for each operation that stores or deletes it.
+    /// Returns the number of versions of `key`: one, and one for each operation that stores or
+    /// deletes it.
     pub fn versions(&self, key: u32) -> u32 {
         self.starts[key as usize + 1] - self.starts[key as usize]
     }
 
-    /// Bytes of the value of `version` of `key`, or `None` if the key is absent in it.
+    /// Returns the bytes of the value of `version` of `key`, or `None` if the key is missing in it.
     ///
     /// Version 0 is what was there before the trace: a value, if an operation found one before the
     /// first that changes the key, or as that deleted it. Each store and each delete makes the
@@ -111,14 +112,14 @@ impl Trace {
         (size != ABSENT).then_some(size)
     }
 
-    /// Time, kind and key of the operation at `index`, if there are as many.
+    /// Returns time, kind and key of the operation at `index`, if it exists.
     #[inline]
     pub(super) fn operation(&self, index: usize) -> Option<(Nanos, Kind, u32)> {
         let time = *self.times.get(index)?;
         Some((Nanos(time), self.kinds[index], self.numbers[index]))
     }
 
-    /// Counts misses and live bytes by doing the operations one after the other.
+    /// Counts misses and live bytes by running the operations one at a time.
     fn walk(&mut self) {
         let mut current = self.starts.clone();
         let size = |place: u32| self.sizes[place as usize];
@@ -142,7 +143,7 @@ impl Trace {
     }
 }
 
-/// True for operations that make another version of their key.
+/// True for operations that make a new version of their key.
 fn changes(kind: Kind) -> bool {
     matches!(kind, Kind::Store | Kind::Delete)
 }
@@ -151,7 +152,7 @@ fn number(index: usize) -> u32 {
     u32::try_from(index).expect("there are at most twice as many as operations")
 }
 
-/// Puts a trace together, operation by operation.
+/// Builds a trace, operation by operation.
 #[derive(Debug)]
 pub(super) struct Builder {
     format: Format,

@@ -4,27 +4,27 @@ use base::Nanos;
 use clock::Stages;
 use std::num::NonZeroU32;
 
-/// An operation of several commands: of one, and then of those that follow from it, all submitted
-/// at once.
+/// An operation of several commands: a first one, then those that follow from it, submitted
+/// together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compound {
     pub(super) kind: Kind,
     pub(super) due: Nanos,
-    /// Commands submitted that have not ended.
+    /// The number of outstanding commands.
     pub(super) outstanding: usize,
-    /// Where the time went until the last commands were due.
+    /// The stages before the present commands were due.
     pub(super) before: Stages,
-    /// The first that was not fine.
+    /// The first failure.
     pub(super) finding: Finding,
 }
 
 impl Compound {
-    /// An operation whose first command is about to be submitted.
+    /// Returns an operation before the submission of its first command.
     pub(super) fn new(kind: Kind, due: Nanos) -> Self {
         Self { kind, due, outstanding: 1, before: Stages::default(), finding: Finding::Right }
     }
 
-    /// One of its commands ended as `finding`.
+    /// Ends one of its commands with `finding`.
     pub(super) fn end_part(&mut self, finding: Finding) {
         self.outstanding -= 1;
         if self.finding.is_fine() {
@@ -32,21 +32,21 @@ impl Compound {
         }
     }
 
-    /// `count` commands more, due when the one ended that spent `stages`.
+    /// Begins `count` commands that follow from one that spent `stages`.
     pub(super) fn begin_parts(&mut self, count: usize, stages: &Stages) {
         self.outstanding += count;
         self.before += stages;
     }
 }
 
-/// The compounds that are outstanding.
+/// The outstanding compounds.
 #[derive(Debug, Default)]
 pub(super) struct Compounds {
     places: Vec<Compound>,
     free: Vec<Place>,
 }
 
-/// Where a compound is kept: one more than its index.
+/// The place of a compound: one more than its index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place(NonZeroU32);
 
@@ -71,7 +71,7 @@ impl Compounds {
         &mut self.places[place.index()]
     }
 
-    /// Takes the compound out, and gives its place to the next.
+    /// Removes a compound and frees its place.
     pub(super) fn end(&mut self, place: Place) -> Compound {
         self.free.push(place);
         self.places[place.index()]

@@ -10,49 +10,49 @@ use base::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A run in the middle, of which nothing is outstanding. It goes on with a queue of its own, in
-/// this process or another one.
+/// A paused run without outstanding commands. It continues on another queue, in this process or a
+/// later one.
 #[derive(Debug)]
 pub struct Paused {
     pub(crate) session: Session,
     pub(crate) load: Load,
-    /// Of what came before.
+    /// The digest of the run before the pause.
     digest: u64,
 }
 
-/// What is known of the keys of a plan, or its blocks, after a run.
+/// The known content of a plan's keys or blocks after a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Contents {
     population: Vec<(String, String)>,
     versions: Versions,
 }
 
-/// Which versions keys may have.
+/// The versions that keys may have.
 #[derive(Debug, Serialize, Deserialize)]
 enum Versions {
     First,
     Counted(History),
-    /// Nobody knows, nor whether all keys are there.
+    /// Unknown, as is whether all keys exist.
     Unknown,
 }
 
-/// How a run went to its end.
+/// The result of a completed run.
 #[derive(Debug)]
 pub struct Finished {
-    /// What was measured.
+    /// The measurements.
     pub outcome: Outcome,
-    /// What it left.
+    /// The content that it left.
     pub contents: Contents,
 }
 
-/// A plan is another one than that of what was saved.
+/// A plan differs from that of the saved state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Differs {
-    /// What is different, as the command line calls it.
+    /// The option that differs, as on the command line.
     pub what: String,
-    /// What it was.
+    /// The saved value.
     pub saved: String,
-    /// What it is now.
+    /// The present value.
     pub wanted: String,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for Differs {
 
 impl std::error::Error for Differs {}
 
-/// [`Paused`] in a saved state.
+/// The saved state of [`Paused`].
 #[derive(Serialize, Deserialize)]
 struct Saved {
     plan: Vec<(String, String)>,
@@ -86,12 +86,12 @@ impl Paused {
         Self { session, load, digest }
     }
 
-    /// Operations that have ended.
+    /// Returns the number of operations that have ended.
     pub fn completed(&self) -> u64 {
         self.session.completed()
     }
 
-    /// All that is needed to go on with `plan`, of which this is a run.
+    /// Saves the state needed to continue `plan`, of which this is a run.
     pub fn save(&self, plan: &Plan) -> Vec<u8> {
         let session = &self.session;
         let Script::Generated(script) = &session.script else {
@@ -112,7 +112,7 @@ impl Paused {
         postcard::to_stdvec(&saved).expect("all of it can be written down")
     }
 
-    /// A run of `plan` that was saved. `None` when `saved` is none.
+    /// Restores a run of `plan`. `None` when `saved` is no such state.
     pub fn restore(plan: &Plan, saved: &[u8]) -> Option<Result<Self, Differs>> {
         let saved: Saved = postcard::from_bytes(saved).ok()?;
         if let Some(differs) = first_difference(&saved.plan, &whole(plan)) {
@@ -128,7 +128,7 @@ impl Paused {
         Some(Ok(Self { session, load: plan.load, digest: saved.digest }))
     }
 
-    /// The session, which goes on with another queue.
+    /// Returns the session, for another queue.
     pub(crate) fn resume(self) -> Session {
         let Self { mut session, digest, .. } = self;
         session.pauses_after = None;
@@ -140,7 +140,7 @@ impl Paused {
 }
 
 impl Session {
-    /// As `new`, on keys of which `contents` tells what they have.
+    /// As `new`, on keys with the given `contents`.
     pub(crate) fn on(plan: &Plan, contents: Option<Contents>, now: Nanos) -> Self {
         let session = Self::new(plan, now);
         let history = contents.and_then(|contents| match contents.versions {
@@ -150,7 +150,7 @@ impl Session {
         Self { judge: session.judge.with_history(history), ..session }
     }
 
-    /// The same, which pauses when so many operations were submitted.
+    /// Returns the session with a pause after `operations` submitted ones.
     pub(crate) const fn pausing_after(mut self, operations: u64) -> Self {
         self.pauses_after = Some(operations);
         self
@@ -176,23 +176,23 @@ impl Session {
 }
 
 impl Contents {
-    /// What was saved with [`Self::save`].
+    /// Restores a state of [`Self::save`].
     pub fn restore(saved: &[u8]) -> Option<Self> {
         postcard::from_bytes(saved).ok()
     }
 
-    /// For a saved state.
+    /// Saves the state.
     pub fn save(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("all of it can be written down")
     }
 
-    /// How many keys or blocks there are.
+    /// Returns the number of keys or blocks.
     pub fn keys(&self) -> Option<u64> {
         let count = self.population.iter().find(|(name, _)| name == "--keys" || name == "blocks");
         count?.1.parse().ok()
     }
 
-    /// An error when the keys of `plan`, or what they have, are others.
+    /// Fails when the keys of `plan` or their contents differ.
     pub fn check(&self, plan: &Plan) -> Result<(), Differs> {
         match first_difference(&self.population, &population(plan)) {
             Some(differs) => Err(differs),
@@ -200,8 +200,8 @@ impl Contents {
         }
     }
 
-    /// True when what `plan` does can be judged on these keys: it only writes, or it is known what
-    /// they have. Where keys are added nobody may have overwritten any.
+    /// True when a run of `plan` on these keys can be judged: it only writes, or their versions are
+    /// known. For a plan that adds keys, no key may have been overwritten.
     pub const fn suffice(&self, plan: &Plan) -> bool {
         let only_writes =
             matches!(plan.operation, Operation::Store | Operation::Write | Operation::RandWrite);
@@ -220,7 +220,7 @@ fn first_difference(saved: &[(String, String)], wanted: &[(String, String)]) -> 
     Some(Differs { what, saved, wanted })
 }
 
-/// What the keys of a plan follow from, and their first values, by what the command line calls it.
+/// Returns the options that determine a plan's keys and their first values, as on the command line.
 fn population(plan: &Plan) -> Vec<(String, String)> {
     let of_pairs = plan.space == crate::space::Space::Pairs;
     let sizes = if of_pairs { "--value-size" } else { "--block-size" };
@@ -240,7 +240,7 @@ fn population(plan: &Plan) -> Vec<(String, String)> {
     named.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-/// All of a plan, likewise.
+/// Returns all options of a plan, as on the command line.
 fn whole(plan: &Plan) -> Vec<(String, String)> {
     let read_percent = match plan.operation {
         Operation::Mixed { read_percent } => read_percent,

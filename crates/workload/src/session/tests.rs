@@ -13,17 +13,17 @@ use base::{BufMut, Key, Rng};
 use spec::{ListWriter, Opcode, Status};
 use std::collections::BTreeMap;
 
-/// A device that carries out what is outstanding in any order, each at some instant between its
-/// submission and its completion.
+/// A device that executes outstanding commands in any order, each between its submission and its
+/// completion.
 struct Model {
     pairs: BTreeMap<Vec<u8>, Buf>,
-    /// What its namespace has if that is not of pairs.
+    /// The content of a namespace of blocks.
     blocks: Option<blocks::Model>,
     rng: Rng,
     outstanding: Vec<(Submission, Completion, bool)>,
     next_id: u64,
     now: u64,
-    /// How it lies, if it does.
+    /// Falsifies a completion.
     fault: fn(&mut Completion),
 }
 
@@ -56,7 +56,7 @@ impl Model {
         self.next_id - 1
     }
 
-    /// Goes on until something completes.
+    /// Advances time until a command completes.
     fn next(&mut self) -> Completion {
         loop {
             self.now += 1;
@@ -123,7 +123,7 @@ fn carry_out(
     }
 }
 
-/// Carries the session out at `depth`, calling `seen` with each submission.
+/// Runs the session at `depth`, calling `seen` with each submission.
 fn drive(
     model: &mut Model,
     mut session: Session,

@@ -232,7 +232,7 @@ fn a_read_modify_write_retrieves_then_stores_the_next_version_of_the_same_key() 
 }
 
 #[test]
-fn what_cannot_be_read_is_not_written() {
+fn a_value_that_cannot_be_read_is_not_written() {
     let plan = plan(Ycsb::F);
     let mut stores = 0;
     let outcome = drive(&mut Model::new(1), Session::new(&plan, Nanos(0)), 4, |submission| {
