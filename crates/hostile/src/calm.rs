@@ -9,17 +9,17 @@ use spec::{Command, Status, StoreOptions};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Bytes of the values: without data, in the capsule, asked for, and of more than a page.
+/// Bytes of the values: empty, in the capsule, by R2T, and of more than a page.
 const LENS: [usize; 4] = [0, 700, 9_000, 20_000];
 
 /// Logical blocks of each kind that it writes.
 const BLOCKS: u32 = 6;
 
-/// How often it looks at its data while others do what they do.
+/// How often it checks its data during an attack.
 const LOOKS: u32 = 3;
 
-/// A host that does nothing wrong, with namespaces of its own: by NVMe/TCP where there are keys,
-/// in the process where there are blocks.
+/// A well-behaved host with its own namespaces. It uses NVMe/TCP for keys, and queue pairs in the
+/// process for blocks.
 pub(crate) struct Calm {
     association: Association<End>,
     data: Rc<Data>,
@@ -29,12 +29,12 @@ pub(crate) struct Calm {
 struct Data {
     queue: IoQueue<End>,
     pairs: Pairs<IoQueue<End>>,
-    /// For commands one at a time.
+    /// A queue for one command at a time.
     blocks: QueuePair,
 }
 
 impl Calm {
-    /// Connects, stores its data, and goes on to look at it.
+    /// Connects, stores its data, and starts to check it repeatedly.
     pub(crate) async fn connect(world: &World) -> Self {
         let settings = Settings {
             digests: Digests { header: true, data: true },
@@ -64,7 +64,7 @@ impl Calm {
         Self { association, data, looks_left }
     }
 
-    /// Looks at its data once more, and leaves.
+    /// Checks its data a last time and disconnects.
     pub(crate) async fn leave(self) {
         while self.looks_left.get() > 0 {
             pass(Nanos::from_millis(1)).await;
@@ -116,7 +116,7 @@ fn assert_same(found: &Buf, stored: &Buf) {
     assert!(bytes(found) == bytes(stored), "a host beside has lost its data");
 }
 
-/// One of the keys that others use in their namespace.
+/// Returns a key that the attackers use in their namespace too.
 fn key(len: usize) -> Key {
     let name: &[u8] = match len {
         0 => &[0],

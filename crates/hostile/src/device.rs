@@ -6,12 +6,12 @@ use ftl::{Zones, ZonesConfig};
 use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
 use std::sync::Arc;
 
-/// Namespaces of whoever attacks: one of each kind.
+/// Namespaces of the attackers: one of each kind.
 pub(crate) const KV: u32 = 1;
 pub(crate) const BLOCK: u32 = 2;
 pub(crate) const ZONED: u32 = 3;
 
-/// Namespaces of the host that does nothing wrong.
+/// Namespaces of the well-behaved host.
 pub(crate) const CALM_KV: u32 = 4;
 pub(crate) const CALM_BLOCK: u32 = 5;
 pub(crate) const CALM_ZONED: u32 = 6;
@@ -34,7 +34,7 @@ const ZONES: Shape = Shape {
     frames: None,
 };
 
-/// A log that a few long values fill, so that it is cleaned.
+/// A log so small that a few long values cause cleaning.
 const LOG: Shape = Shape {
     page_bytes: 16_384,
     spare_bytes: 1_000,
@@ -44,10 +44,11 @@ const LOG: Shape = Shape {
     frames: None,
 };
 
-/// Bytes of pairs that the store takes.
+/// The store's capacity in bytes of pairs.
 const CAPACITY: u64 = 2 << 20;
 
-/// A device in memory that has every namespace above. The gate, closed, holds every I/O command up.
+/// Returns a device in memory with all namespaces above, and the gate that delays every I/O command
+/// while it is closed.
 pub(crate) async fn device() -> (Arc<Controller>, Arc<Gate>) {
     let group = Group::new();
     let gate = Arc::new(Gate::new());
@@ -67,7 +68,7 @@ pub(crate) async fn device() -> (Arc<Controller>, Arc<Gate>) {
         costs: FirmwareCosts::default(),
         cores: Cores::new(group, 1, CodeCosts::default()),
         gate: gate.clone(),
-        // So that hosts can ask for all that there is to be asked for.
+        // Makes every log and feature available to hosts.
         monitor: None,
         has_volatile_cache: true,
     };

@@ -41,7 +41,7 @@ const SELECTS: [FeatureSelect; 4] = [
     FeatureSelect::Capabilities,
 ];
 
-/// The opcodes of blocks, and one that there is not.
+/// The opcodes of blocks, and an unknown one.
 const BLOCK_OPCODES: [Opcode; 9] = [
     Opcode::FLUSH,
     Opcode::WRITE,
@@ -54,7 +54,7 @@ const BLOCK_OPCODES: [Opcode; 9] = [
     Opcode::VERIFY,
 ];
 
-/// An admin command.
+/// Returns an admin command.
 pub(crate) fn admin(input: &mut Input<'_>) -> Command {
     let nsid = input.pick(&[0, 1, 2, 3, 6, 7, u32::MAX]);
     let command = match input.below(8) {
@@ -87,7 +87,7 @@ pub(crate) fn admin(input: &mut Input<'_>) -> Command {
     changed(command, input)
 }
 
-/// A fabrics command that is no Connect.
+/// Returns a fabrics command other than Connect.
 pub(crate) fn property(input: &mut Input<'_>) -> Command {
     let enable = Configuration::ENABLE_ALL_COMMAND_SETS;
     let command = match input.below(7) {
@@ -118,7 +118,7 @@ pub(crate) fn property(input: &mut Input<'_>) -> Command {
     changed(command, input)
 }
 
-/// A Connect, which brings the data of one.
+/// Returns a Connect, whose data the caller sends.
 pub(crate) fn connect(input: &mut Input<'_>, queue: u16) -> Command {
     let size = if input.one_in(4) { input.half() } else { 31 };
     let attributes = ConnectAttributes(input.pick(&[0, 4, 0xff]));
@@ -127,7 +127,7 @@ pub(crate) fn connect(input: &mut Input<'_>, queue: u16) -> Command {
     if input.one_in(8) { changed(command, input) } else { command }
 }
 
-/// An I/O command of any command set.
+/// Returns an I/O command of any command set.
 pub(crate) fn io(input: &mut Input<'_>) -> Command {
     let nsid = input.pick(&[KV, BLOCK, ZONED, KV, BLOCK, ZONED, 0, 7, u32::MAX]);
     let command = match (nsid, input.one_in(16)) {
@@ -145,7 +145,7 @@ pub(crate) fn io(input: &mut Input<'_>) -> Command {
 }
 
 fn pair(input: &mut Input<'_>, nsid: u32) -> Command {
-    // Few keys, so that they meet.
+    // Few keys, so that commands use the same ones.
     let key = [input.byte() & 1; 16];
     let key = &key[..input.pick(&[1, 1, 16, 2, 0])];
     let size = input.pick(&[100, 100, 0, 1, 512, 8_192, 8_193, 16_384, 40_000, 300_000]);
@@ -219,8 +219,7 @@ fn zones(input: &mut Input<'_>, nsid: u32) -> Command {
     }
 }
 
-/// How many bytes of data `command` is about, by what its fields say: none where that is more than
-/// a run should move.
+/// Returns the bytes of data of `command` by its fields: 0 if that is more than a run should move.
 pub(crate) fn data_len(command: &Command) -> u32 {
     const MOST: u32 = 1 << 19;
     let len = match command.opcode() {
@@ -239,7 +238,7 @@ pub(crate) fn data_len(command: &Command) -> u32 {
     if len > MOST { 0 } else { len }
 }
 
-/// The data that `command` brings, of `len` bytes: ranges of blocks where it takes such.
+/// Returns data of `len` bytes for `command`: ranges of blocks where it takes them.
 pub(crate) fn data(command: &Command, len: u32, input: &mut Input<'_>) -> Vec<u8> {
     if command.transfer() != Transfer::ToController {
         return Vec::new();
@@ -264,7 +263,7 @@ pub(crate) fn data(command: &Command, len: u32, input: &mut Input<'_>) -> Vec<u8
     bytes
 }
 
-/// A command whose fields are numbers of the input.
+/// Returns a command whose fields are numbers of the input.
 fn dwords(input: &mut Input<'_>, nsid: u32) -> Command {
     let mut bytes = [0; 64];
     bytes[4..8].copy_from_slice(&nsid.to_le_bytes());
@@ -274,7 +273,7 @@ fn dwords(input: &mut Input<'_>, nsid: u32) -> Command {
     of_bytes(bytes)
 }
 
-/// The command, and sometimes another one: with another field, or of any bytes.
+/// Returns the command, sometimes with a changed field or with arbitrary bytes instead.
 fn changed(command: Command, input: &mut Input<'_>) -> Command {
     match input.below(12) {
         9 => {
@@ -293,21 +292,21 @@ fn changed(command: Command, input: &mut Input<'_>) -> Command {
     }
 }
 
-/// The command with another opcode.
+/// Returns the command with another opcode.
 pub(crate) fn with_opcode(command: Command, opcode: u8) -> Command {
     let mut bytes = bytes_of(&command);
     bytes[0] = opcode;
     of_bytes(bytes)
 }
 
-/// The command for another namespace.
+/// Returns the command for another namespace.
 pub(crate) fn with_nsid(command: &Command, nsid: u32) -> Command {
     let mut bytes = bytes_of(command);
     bytes[4..8].copy_from_slice(&nsid.to_le_bytes());
     of_bytes(bytes)
 }
 
-/// The command with these flags and this data pointer, whatever they say.
+/// Returns the command with these flags and this data pointer, valid or not.
 pub(crate) fn with_pointer(command: &Command, flags: u8, pointer: [u8; 16]) -> Command {
     let mut bytes = bytes_of(command);
     bytes[1] = flags;
@@ -319,7 +318,7 @@ fn bytes_of(command: &Command) -> [u8; 64] {
     *command.as_bytes().first_chunk().expect("an entry has 64 bytes")
 }
 
-/// The command that these bytes are.
+/// Returns the command with these bytes.
 pub(crate) fn of_bytes(bytes: [u8; 64]) -> Command {
     Command::read_from_bytes(&bytes).expect("any 64 bytes are an entry")
 }

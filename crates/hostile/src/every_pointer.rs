@@ -1,5 +1,5 @@
-//! Each kind of SGL descriptor on each command, with and without data in the capsule: always a
-//! status, and the connection stays.
+//! Sends each kind of SGL descriptor with each command, with and without data in the capsule. Each
+//! command gets a status, and the connection stays open.
 
 use crate::device::{BLOCK, KV, ZONED};
 use crate::entry::{data_len, with_nsid, with_opcode, with_pointer};
@@ -11,18 +11,18 @@ use spec::{
     NamespaceAttachment, Property, ReportedZones, Status, StoreOptions, Transfer, ZoneSendAction,
 };
 
-/// Identifiers of descriptors that are of use on a fabric: type in bits 7:4, sub type in bits 3:0
-/// (Base 2.1, SGL descriptors).
+/// Identifiers of the descriptors for fabrics: type in bits 7:4, sub type in bits 3:0 (Base 2.1,
+/// SGL descriptors).
 const IN_CAPSULE: u8 = 0x01;
 const TRANSPORT: u8 = 0x5a;
 
-/// One of each type that there is, and one of a type and one of a sub type that there are not.
+/// One of each known type, one of an unknown type and one of an unknown sub type.
 const KINDS: [u8; 9] = [0x00, IN_CAPSULE, 0x10, 0x20, 0x30, 0x40, TRANSPORT, 0x5f, 0xe3];
 
 /// PSDT: an SGL.
 const SGL: u8 = 0x40;
 
-/// Admin commands that move data, with its length.
+/// Returns admin commands that move data, with its length.
 fn admin_movers() -> Vec<(Command, u32)> {
     let attach = Command::attach_namespace(KV, NamespaceAttachment::Detach);
     vec![
@@ -39,8 +39,8 @@ fn connect() -> Command {
     Command::connect(0, 31, ConnectAttributes::NONE, 0)
 }
 
-/// Other admin and fabrics commands that have an answer of their own, which a request for an event
-/// has not, and leave the connection.
+/// Returns other admin and fabrics commands that complete at once and keep the connection. A
+/// request for an event does not complete at once.
 fn admin_others() -> Vec<Command> {
     let enable = Configuration::ENABLE_ALL_COMMAND_SETS;
     vec![
@@ -51,7 +51,7 @@ fn admin_others() -> Vec<Command> {
     ]
 }
 
-/// I/O commands that move data. All of them can be carried out.
+/// Returns I/O commands that move data and can all succeed.
 fn io_movers() -> Vec<Command> {
     vec![
         Command::store(KV, b"key", 100, StoreOptions::NONE),
@@ -81,7 +81,7 @@ fn io_others() -> Vec<Command> {
     ]
 }
 
-/// How `command` ends, of a host that does all that it is asked for.
+/// Returns the status of `command` from a host that sends all requested data.
 async fn status_of(peer: &mut Peer, command: Command, data: &[u8]) -> Status {
     peer.push_capsule(command, data);
     for _ in 0..10_000 {
@@ -97,8 +97,8 @@ async fn status_of(peer: &mut Peer, command: Command, data: &[u8]) -> Status {
     panic!("{command:?} is not answered");
 }
 
-/// Sends `command` with a descriptor of each of `kinds` and `len` bytes, without data in the
-/// capsule and with them there.
+/// Sends `command` with a descriptor of each of `kinds` and of `len` bytes, with and without data
+/// in the capsule.
 async fn try_all(
     peer: &mut Peer,
     command: Command,
@@ -174,7 +174,7 @@ fn every_descriptor_on_every_command_gets_a_status() {
             let command = with_nsid(&with_opcode(flush, opcode), nsid);
             try_all(&mut io, command, 64, KINDS.into_iter(), false).await;
         }
-        // Both still do what they are for.
+        // Both queues still work.
         assert_eq!(status_of(&mut admin, Command::keep_alive(), &[]).await, Status::SUCCESS);
         assert_eq!(status_of(&mut io, Command::flush(BLOCK), &[]).await, Status::SUCCESS);
         [admin, io]

@@ -6,13 +6,14 @@ use base::limits::VALUE_BYTES_MAX;
 use controller::IN_CAPSULE_BYTES_MAX;
 use spec::{Command, DataPointer, IDENTIFY_BYTES, Transfer};
 
-/// Sends the data of `command` with it, or asks for as much as it returns: mostly as a host has to.
+/// Returns `command` with its data, or with room for its reply: mostly as the specification
+/// requires.
 pub(crate) fn io(command: Command, input: &mut Input<'_>) -> (Command, Vec<u8>) {
     let len = entry::data_len(&command);
     fitted(command, len, input)
 }
 
-/// The same of an admin command.
+/// As [`io`], for an admin command.
 pub(crate) fn admin(command: Command, input: &mut Input<'_>) -> (Command, Vec<u8>) {
     let asked = u32::try_from(command.log_page_bytes()).unwrap_or(0).min(1 << 16);
     let len = input.pick(&[IDENTIFY_BYTES, asked, 0, 512]);
@@ -41,7 +42,7 @@ fn fitted(command: Command, len: u32, input: &mut Input<'_>) -> (Command, Vec<u8
     (command, data)
 }
 
-/// The data that a door would bring with `command`: as much as its pointer says, where that is one
+/// Returns the data that a transport would pass with `command`: as much as its pointer says, if
 /// that moves any.
 fn brought(command: &Command, input: &mut Input<'_>) -> Vec<u8> {
     let len = match command.data_pointer() {
@@ -56,7 +57,7 @@ fn brought(command: &Command, input: &mut Input<'_>) -> Vec<u8> {
     entry::data(command, len, input)
 }
 
-/// The command with a data pointer that may be any.
+/// Returns the command with any data pointer.
 pub(crate) fn pointing(command: &Command, input: &mut Input<'_>) -> Command {
     let flags = input.pick(&[0x40, 0x40, 0x40, 0x80, 0x00, 0xc0, 0x41, 0xff]);
     let mut pointer = [0; 16];

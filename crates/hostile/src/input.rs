@@ -1,6 +1,6 @@
 use arbitrary::Unstructured;
 
-/// The bytes of a run, as choices: each one uses up some of them. When none are left every choice
+/// The bytes of a run, read as choices; each choice consumes some. After the last byte every choice
 /// is its first, and every number zero.
 pub(crate) struct Input<'a>(Unstructured<'a>);
 
@@ -9,7 +9,7 @@ impl<'a> Input<'a> {
         Self(Unstructured::new(bytes))
     }
 
-    /// Whether nothing is left to choose by.
+    /// True when all bytes are consumed.
     pub(crate) fn is_over(&self) -> bool {
         self.0.is_empty()
     }
@@ -18,12 +18,12 @@ impl<'a> Input<'a> {
         self.0.arbitrary().unwrap_or(0)
     }
 
-    /// Any number below `end`.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: u32) -> u32 {
         self.0.int_in_range(0..=end - 1).unwrap_or(0)
     }
 
-    /// True in one of `cases` cases, and never when the input is over.
+    /// True in one of `cases` cases, and never after the last byte.
     pub(crate) fn one_in(&mut self, cases: u32) -> bool {
         self.below(cases) + 1 == cases
     }
@@ -32,7 +32,7 @@ impl<'a> Input<'a> {
         *self.0.choose(from).unwrap_or(&from[0])
     }
 
-    /// A number as fields have them: small, of all bits, or beside a power of two.
+    /// Returns a number of a kind that fields have: small, of all bits, or next to a power of two.
     pub(crate) fn number(&mut self) -> u32 {
         match self.below(8) {
             0 | 1 => self.below(4),
@@ -44,20 +44,20 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// A number as fields of 16 bits have them.
+    /// Returns a number as [`Self::number`], of 16 bits.
     pub(crate) fn half(&mut self) -> u16 {
         let [low, high, ..] = self.number().to_le_bytes();
         u16::from_le_bytes([low, high])
     }
 
-    /// Up to `max` bytes as they are.
+    /// Returns up to `max` bytes of the input.
     pub(crate) fn bytes(&mut self, max: u32) -> Vec<u8> {
         let len = self.below(max + 1) as usize;
         let len = len.min(self.0.len());
         self.0.bytes(len).unwrap_or_default().to_vec()
     }
 
-    /// As many bytes as an array has, with zeros where they are missing.
+    /// Returns an array of bytes of the input, with zeros after the last one.
     pub(crate) fn array<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         let len = N.min(self.0.len());
@@ -65,7 +65,7 @@ impl<'a> Input<'a> {
         bytes
     }
 
-    /// `len` bytes: some of the input, over and over.
+    /// Returns `len` bytes: some of the input, repeated.
     pub(crate) fn filling(&mut self, len: u32) -> Vec<u8> {
         let mut pattern = self.bytes(32);
         if pattern.is_empty() {

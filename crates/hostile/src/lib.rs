@@ -1,31 +1,34 @@
-//! Hosts that send anything at all, made of bytes, and the checks that nothing is harmed by them.
+//! Attackers whose behaviour is derived from arbitrary bytes, and checks that they do no harm.
 //!
 //! # How it works
 //! 1. A target is a function of bytes: [`stream`], [`capsule`], [`admin`], [`io`], [`pointer`] and
-//!    [`resp`]. The bytes are choices (`input`), of which a list of actions is made: commands
-//!    (`entry`, `fit`), PDUs (`peer`), time that passes, connections that go. What a client of
-//!    [`resp`] says is bytes as they are.
+//!    [`resp`]. The bytes are choices (`input`), which determine a list of actions: commands
+//!    (`entry`, `fit`), PDUs (`peer`), pauses, disconnects. A client of [`resp`] sends the bytes as
+//!    they are.
 //! 2. A run (`world`) has a device in memory with namespaces of each kind (`device`), reached by
 //!    NVMe/TCP on a simulated network and in the process, all in virtual time.
-//! 3. What is between transport and controller is watched (`watch`), and a host that does nothing
-//!    wrong stands beside (`calm`).
-//! 4. Each kind of SGL descriptor meets each command once (`every_pointer`, a test).
-//! 5. cargo-fuzz looks for bytes that fail (`fuzz` in this repository), and a test gives all those
+//! 3. `watch` checks the traffic between transport and controller, and a well-behaved host (`calm`)
+//!    runs at the same time.
+//! 4. A test, `every_pointer`, sends each kind of SGL descriptor with each command once.
+//! 5. cargo-fuzz searches for bytes that fail (`fuzz` in this repository). A test passes all inputs
 //!    that it has kept to the same functions.
 //!
 //! # Guarantees
-//! A run panics unless each command is answered once, or not at all where its queue is over;
-//! answers have a status, and data only with a success and as much as the host has room for; what
-//! the target says keeps the protocol; the host beside gets its data, though others use the same
-//! keys in their namespace; and all is gone when all hosts are gone: connections, associations,
-//! queues, tasks. Equal bytes are equal runs.
+//! A run panics unless all of this holds:
+//! - Each command is answered once, or not at all if its queue has ended.
+//! - Answers have a status. They have data only with a success, and at most as much as the host has
+//!   room for.
+//! - The target's PDUs follow the protocol.
+//! - The well-behaved host gets its data, though attackers use the same keys in their namespace.
+//! - When all hosts have disconnected, no connection, association, queue or task is left.
+//!
+//! Equal bytes are equal runs.
 //!
 //! # Trusts
-//! Virtual time: what never ends while no time passes is seen by whoever runs it.
+//! Virtual time: a run that never ends while no time passes hangs visibly.
 //!
 //! # Not here
-//! Real sockets and memory (tests of `node`), what the data of commands becomes under faults
-//! (`sim`).
+//! Real sockets and memory (tests of `node`), data of commands under faults (`sim`).
 
 mod calm;
 mod device;
@@ -42,10 +45,10 @@ mod world;
 
 pub use targets::{admin, capsule, io, pointer, resp, stream};
 
-/// A run that is made of bytes.
+/// A target: a run determined by bytes.
 pub type Run = fn(&[u8]);
 
-/// Every target, by the name of its folder of inputs.
+/// All targets, by the names of their folders of inputs.
 pub const TARGETS: [(&str, Run); 6] = [
     ("stream", stream),
     ("capsule", capsule),

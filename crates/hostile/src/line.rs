@@ -8,15 +8,15 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use zerocopy::IntoBytes;
 
-/// Who attacks.
+/// The attacker's name.
 pub(crate) const HOST_NQN: &str = "nqn.2026-01.org.example:host";
 pub(crate) const HOST_ID: [u8; 16] = *b"a hostile host 1";
 
-/// Names of what hosts connect to: one of them is of nothing.
+/// Names of subsystems that hosts connect to; the last one does not exist.
 pub(crate) const SERVICES: [&str; 3] =
-    [NQN, QualifiedName::DISCOVERY, "nqn.2026-01.org.example:nobody"];
+    [NQN, QualifiedName::DISCOVERY, "nqn.2026-01.org.example:absent"];
 
-/// A queue in the process, whose host reads the last answer at most.
+/// A queue in the process, whose host reads at most the last answer.
 pub(crate) struct Line {
     queue: Rc<dyn HostQueue>,
     door: Rc<Door>,
@@ -36,7 +36,7 @@ impl Responses for Door {
 }
 
 impl Line {
-    /// A queue that is nobody's.
+    /// Returns a queue that belongs to no controller.
     pub(crate) fn new(world: &World) -> Self {
         let door = Rc::<Door>::default();
         Self {
@@ -47,7 +47,7 @@ impl Line {
         }
     }
 
-    /// The admin queue of a controller that is enabled, and its id.
+    /// Returns the admin queue of an enabled controller, and the controller's id.
     pub(crate) async fn admin(world: &World, service: &str) -> (Self, u16) {
         let line = Self::new(world);
         let data = ConnectData::new(HOST_ID, HOST_NQN, service, ConnectData::ANY_CONTROLLER);
@@ -58,7 +58,7 @@ impl Line {
         (line, u16::try_from(id).expect("it is an id"))
     }
 
-    /// An I/O queue of the controller `id`.
+    /// Returns an I/O queue of the controller `id`.
     pub(crate) async fn io(world: &World, id: u16, queue: u16) -> Self {
         let line = Self::new(world);
         let data = ConnectData::new(HOST_ID, HOST_NQN, NQN, id);
@@ -67,7 +67,7 @@ impl Line {
         line
     }
 
-    /// Sends a command as it is.
+    /// Sends a command unchanged.
     pub(crate) fn send(&self, command: Command, data: &[u8]) {
         let capsule = Capsule::new(command, Buf::copy_from(data));
         let (missed, ordered) = self.order.borrow_mut().take(&command, capsule);
@@ -79,14 +79,14 @@ impl Line {
         missed.into_iter().chain(ready).for_each(|capsule| self.queue.submit(capsule));
     }
 
-    /// Sends a command with the next id, of few: they come again while their commands run.
+    /// Sends a command with the next id. Ids are few, so they repeat while their commands run.
     pub(crate) fn send_next(&self, command: Command, data: &[u8]) {
         let id = self.next_id.get();
         self.next_id.set((id + 1) % 64);
         self.send(command.with_command_id(id), data);
     }
 
-    /// The result of a command that has to succeed.
+    /// Returns the result of a command that must succeed.
     async fn result(&self, command: Command, data: &[u8]) -> u64 {
         self.send(command, data);
         pass(Nanos(1)).await;
@@ -97,7 +97,7 @@ impl Line {
 }
 
 impl Drop for Line {
-    /// The connection is gone.
+    /// Ends the connection.
     fn drop(&mut self) {
         if clock::is_installed() {
             self.queue.close();

@@ -11,13 +11,13 @@ use std::io::{IoSlice, IoSliceMut};
 use std::rc::Rc;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Bytes of data that a host gives in a run at most when it is asked for them.
+/// The most bytes of data that a host sends on request in a run.
 const GIVEN_MAX: u64 = 4 << 20;
 
-/// How often a host tries to send what the target does not read.
+/// How often a host retries to send bytes that the target does not read.
 const TRIES: usize = 40;
 
-/// What a target asks for.
+/// A request of the target for data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owed {
     pub(crate) id: u16,
@@ -25,30 +25,30 @@ pub(crate) struct Owed {
     pub(crate) len: u32,
 }
 
-/// A host's end of a connection: makes PDUs, and sends them as they are or spoiled. It asserts that
-/// what the target says keeps to the protocol.
+/// A host's end of a connection: makes PDUs, and sends them unchanged or corrupted. It asserts that
+/// the target's PDUs follow the protocol.
 pub(crate) struct Peer {
     stream: End,
     inbox: Inbox,
     outbox: Outbox,
-    /// What is to be sent.
+    /// Bytes to send.
     unsent: VecDeque<u8>,
-    /// The first bytes that were said: they may have been an `ICReq`.
+    /// The first bytes sent, which may have been an `ICReq`.
     first: Vec<u8>,
     terms: Option<Terms>,
-    /// Whether it takes what the target sends.
+    /// True when it reads the target's bytes.
     pub(crate) reads: bool,
     pub(crate) owed: VecDeque<Owed>,
     given: u64,
     is_over: bool,
     is_bound: bool,
-    /// The last answer: its result, or why it failed.
+    /// The last answer: its result, or its failing status.
     answered: Option<Result<u64, Status>>,
     next_id: Cell<u16>,
 }
 
 impl Peer {
-    /// Connects, and says nothing.
+    /// Connects, and sends nothing.
     pub(crate) async fn connect(world: &World) -> Self {
         Self {
             stream: world.network.connect(ADDRESS).await.expect("the target listens"),
@@ -67,29 +67,29 @@ impl Peer {
         }
     }
 
-    /// Whether the target has ended the connection.
+    /// True when the target has ended the connection.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether it has become a queue of a controller.
+    /// True when it has become a queue of a controller.
     pub(crate) fn is_bound(&self) -> bool {
         self.is_bound
     }
 
-    /// The last answer, if one has come since this was asked for.
+    /// Takes the last answer, if one has arrived since the last call.
     #[cfg(test)]
     pub(crate) fn take_answer(&mut self) -> Option<Result<u64, Status>> {
         self.answered.take()
     }
 
-    /// Agrees on terms.
+    /// Performs the handshake.
     pub(crate) async fn initialize(&mut self, alignment: u8, digests: Digests) {
         self.push(&IcReq::new(alignment, digests, 1));
         self.exchange().await;
     }
 
-    /// Connects as queue `queue` of `controller`, and gives the controller's id.
+    /// Connects as queue `queue` of `controller`, and returns the controller's id.
     pub(crate) async fn bind(&mut self, service: &str, queue: u16, controller: u16) -> Option<u16> {
         let data = ConnectData::new(HOST_ID, HOST_NQN, service, controller);
         let connect = Command::connect(queue, 31, ConnectAttributes::NONE, 0);
@@ -105,13 +105,13 @@ impl Peer {
         Some(id)
     }
 
-    /// Has a PDU sent, with its digests.
+    /// Queues a PDU with its digests.
     pub(crate) fn push(&mut self, header: &(impl IntoBytes + Immutable)) {
         self.outbox.push(header);
         self.take_out();
     }
 
-    /// The same with data.
+    /// Queues a PDU with data and its digests.
     pub(crate) fn push_with_data(&mut self, header: &(impl IntoBytes + Immutable), data: &[u8]) {
         if data.is_empty() {
             return self.push(header);
@@ -120,19 +120,19 @@ impl Peer {
         self.take_out();
     }
 
-    /// Has a command sent with the next id, of few.
+    /// Queues a command with the next id, of few.
     pub(crate) fn push_capsule(&mut self, command: Command, data: &[u8]) {
         let id = self.next_id.get();
         self.next_id.set((id + 1) % 64);
         self.push_with_data(&CapsuleCmd::new(command.with_command_id(id)), data);
     }
 
-    /// Has bytes sent as they are.
+    /// Queues bytes unchanged.
     pub(crate) fn push_bytes(&mut self, bytes: &[u8]) {
         self.unsent.extend(bytes);
     }
 
-    /// Spoils what is to be sent from the byte `at` on, counted from the end of it.
+    /// Corrupts the queued byte `at`, counted from the end.
     pub(crate) fn spoil(&mut self, at: usize, byte: u8) {
         let len = self.unsent.len();
         if let Some(unsent) = len.checked_sub(at + 1).and_then(|at| self.unsent.get_mut(at)) {
@@ -140,7 +140,7 @@ impl Peer {
         }
     }
 
-    /// Forgets the last bytes of what is to be sent.
+    /// Drops the last queued bytes.
     pub(crate) fn cut_short(&mut self, bytes: usize) {
         self.unsent.truncate(self.unsent.len().saturating_sub(bytes));
     }
@@ -151,7 +151,7 @@ impl Peer {
         self.unsent.extend(taken.0.take());
     }
 
-    /// Gives what the target asked for first, in PDUs of at most `len_max` bytes.
+    /// Sends the data that the target requested first, in PDUs of at most `len_max` bytes.
     pub(crate) fn give(&mut self, len_max: u32) {
         let Some(Owed { id, tag, len }) = self.owed.pop_front() else { return };
         self.given += u64::from(len);
@@ -168,7 +168,7 @@ impl Peer {
         }
     }
 
-    /// Sends what there is as far as the target takes it, and reads what it says.
+    /// Sends queued bytes as far as the target reads them, and reads the target's bytes.
     pub(crate) async fn exchange(&mut self) {
         for _ in 0..TRIES {
             let is_sent = self.send();
@@ -178,11 +178,11 @@ impl Peer {
                 return;
             }
         }
-        // The target does not read on: what it does not know does not matter to it.
+        // The target has stopped reading, so the rest has no effect.
         self.unsent.clear();
     }
 
-    /// Whether all is sent.
+    /// Sends queued bytes. Returns true when none is left.
     fn send(&mut self) -> bool {
         loop {
             let (front, back) = self.unsent.as_slices();
@@ -200,7 +200,7 @@ impl Peer {
         }
     }
 
-    /// Takes in what has come.
+    /// Processes received bytes.
     fn read(&mut self) {
         while self.reads && !self.is_over {
             while self.take_next() {}
@@ -237,7 +237,7 @@ impl Peer {
     }
 }
 
-/// Notes what a header says. The terms of an `ICResp` come back.
+/// Processes a header. Returns the parameters of an `ICResp`.
 fn take_header(
     header: &Header<'_>,
     owed: &mut VecDeque<Owed>,
@@ -265,7 +265,7 @@ fn note_answer(response: &CapsuleResp, answered: &mut Option<Result<u64, Status>
     *answered = Some(if status.is_success() { Ok(result) } else { Err(status) });
 }
 
-/// Takes whatever is written to it.
+/// Discards all bytes written to it.
 #[derive(Default)]
 struct Taken(RefCell<Vec<u8>>);
 

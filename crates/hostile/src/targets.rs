@@ -17,10 +17,10 @@ pub use stream::stream;
 use crate::input::Input;
 use base::Nanos;
 
-/// What a host does at most in a run: it bounds the time that one takes.
+/// The most actions of a host in a run, which bounds the run's time.
 const ACTIONS_MAX: usize = 100;
 
-/// For how long a host does nothing: not at all, for what commands take, or until it is given up.
+/// Returns the length of a pause: zero, as long as commands take, or until the target times out.
 fn pause(input: &mut Input<'_>) -> Nanos {
     input.pick(&[
         Nanos::ZERO,

@@ -10,28 +10,29 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A command that was not answered.
+/// An outstanding command.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     command: Command,
-    /// Bytes that its host takes.
+    /// Bytes of its host's buffer.
     room: u32,
 }
 
-/// The commands of one id, which a host may use more than once at a time.
+/// The outstanding commands of one id, which a host may use more than once at a time.
 #[derive(Default)]
 struct Same {
     asked: Vec<Asked>,
-    /// Whether there was more than one at a time: which of them is answered cannot be told.
+    /// True if the id was in use twice at a time, so that an answer cannot be assigned to one of
+    /// them.
     is_shared: bool,
 }
 
-/// What a queue was asked and has answered.
+/// The commands and answers of a queue.
 #[derive(Default)]
 pub(crate) struct Ledger {
     /// By command id.
     asked: RefCell<BTreeMap<u16, Same>>,
-    /// Whether a Connect has made it an I/O queue.
+    /// True when a Connect has made it an I/O queue.
     is_io: Cell<bool>,
     is_closed: Cell<bool>,
     is_ended: Cell<bool>,
@@ -58,9 +59,9 @@ impl Ledger {
         let len = response.data.len();
         assert!(len == 0 || status.is_success(), "command {id} failed with {status}, and has data");
         let mut asked = self.asked.borrow_mut();
-        let same = asked.get_mut(&id).unwrap_or_else(|| panic!("nobody asked command {id}"));
-        // The one with the least room leaves room for all that may come. A request for an event may
-        // wait for ever.
+        let same = asked.get_mut(&id).unwrap_or_else(|| panic!("no command {id} is outstanding"));
+        // Assigns the answer to the smallest buffer that fits, which leaves larger ones for later
+        // answers. A request for an event may wait forever.
         let fitting = same.asked.iter().enumerate().filter(|(_, one)| len <= one.room);
         let least = fitting.min_by_key(|(_, one)| (self.may_wait(&one.command), one.room));
         let Some((at, _)) = least else { panic!("{len} bytes for {:?}", same.asked) };
@@ -76,12 +77,12 @@ impl Ledger {
         }
     }
 
-    /// Whether it is a request for an event. On I/O queues its opcode is another command's.
+    /// True for a request for an event. On I/O queues its opcode is another command's.
     fn may_wait(&self, command: &Command) -> bool {
         !self.is_io.get() && command.admin_opcode() == AdminOpcode::ASYNC_EVENT_REQUEST
     }
 
-    /// Checks that nothing is owed any more. Requests for events may be.
+    /// Checks that no command is outstanding, except requests for events.
     pub(crate) fn check(&self) {
         if self.is_closed.get() || self.is_ended.get() {
             return;
@@ -92,14 +93,15 @@ impl Ledger {
             .flat_map(|same| &same.asked)
             .filter(|one| !self.may_wait(&one.command))
             .collect();
-        assert!(owed.is_empty(), "nobody has answered {owed:?}");
+        assert!(owed.is_empty(), "no completion for {owed:?}");
     }
 }
 
-/// Opcodes of commands that move data whatever their fields say, on every queue that has them.
+/// Opcodes of commands that always move data, whatever their fields are, on every queue that has
+/// them.
 const MOVE_DATA: [u8; 7] = [0x01, 0x02, 0x05, 0x06, 0x19, 0x7a, 0x7d];
 
-/// What moves data may not succeed without a place for it (Base 2.1, SGL descriptors).
+/// Checks that a command that moves data fails without a place for it (Base 2.1, SGL descriptors).
 fn refuses_pointers(command: &Command, status: Status) {
     let has_place = command.uses_sgl()
         && match command.data_pointer() {
@@ -119,12 +121,12 @@ fn is_connect(command: &Command) -> bool {
     command.admin_opcode() == AdminOpcode::FABRICS && command.fabrics_type() == FabricsType::CONNECT
 }
 
-/// An entrance whose queues are watched.
+/// An entrance that watches its queues.
 pub(crate) struct Watched {
     entrance: Entrance,
-    /// Of every queue that there was.
+    /// The ledgers of all queues so far.
     ledgers: Rc<RefCell<Vec<Rc<Ledger>>>>,
-    /// Whether commands are kept from the calm host's namespaces.
+    /// True when commands to the well-behaved host's namespaces are redirected.
     is_kept_out: bool,
 }
 
@@ -173,14 +175,14 @@ impl HostQueue for Queue {
     }
 }
 
-/// Opcodes of admin commands that change what a namespace is (Base 2.1, Namespace Management,
-/// Namespace Attachment and Format NVM commands).
+/// Opcodes of admin commands that change namespaces (Base 2.1, Namespace Management, Namespace
+/// Attachment and Format NVM commands).
 const CHANGE_NAMESPACES: [AdminOpcode; 3] =
     [AdminOpcode::NAMESPACE_MANAGEMENT, AdminOpcode::NAMESPACE_ATTACHMENT, AdminOpcode::FORMAT_NVM];
 
-/// The command, or where it is for a namespace of the calm host the same for another one. To change
-/// all namespaces is every host's right, and would change those too; so is to reset the subsystem,
-/// and to sanitize it.
+/// Redirects a command from a namespace of the well-behaved host to another one. Replaces commands
+/// that would affect all namespaces: changes of all namespaces, a reset of the subsystem and a
+/// sanitize operation. Every host may send these.
 fn kept_out(command: &Command) -> Command {
     let nsid = command.nsid();
     if resets_subsystem(command) {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 pub(crate) const NQN: &str = "nqn.2026-01.org.example:kvasir";
 
-/// Where hosts connect, and where the one does that does nothing wrong.
+/// The address for attackers, and the one for the well-behaved host.
 pub(crate) const ADDRESS: &str = "192.0.2.7";
 pub(crate) const CALM_ADDRESS: &str = "192.0.2.8";
 
@@ -30,10 +30,10 @@ const QUICK: Conditions = Conditions {
     life: None,
 };
 
-/// After so long nothing is under way: there is far less to do.
+/// All commands end within this time: a run has far less work.
 const DONE_WITHIN: Nanos = Nanos::from_secs(1);
 
-/// After so long nothing is left of whoever has gone: a target waits [`PATIENCE`] for its host.
+/// After this time a disconnected host has left no state: a target waits [`PATIENCE`] for its host.
 const GONE_WITHIN: Nanos = Nanos(2 * PATIENCE.0);
 
 /// A device that hosts reach by NVMe/TCP on a simulated network, and in the process.
@@ -47,30 +47,30 @@ pub(crate) struct World {
     gate: Arc<Gate>,
     subsystems: Rc<Subsystems>,
     counters: Rc<Counters>,
-    /// Connections that are served.
+    /// The number of connections being served.
     served: Rc<Cell<usize>>,
     ledgers: Rc<RefCell<Vec<Rc<Ledger>>>>,
 }
 
-/// Handles on what hosts share.
+/// Reference counts of objects that hosts share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Handles {
-    /// Each association has one, and so have commands that are carried out.
+    /// Held by each association and by each command in progress.
     subsystem: usize,
-    /// Each queue has one.
+    /// Held by each queue.
     subsystems: usize,
-    /// Each connection has one.
+    /// Held by each connection.
     counters: usize,
     served: usize,
     connections: usize,
 }
 
-/// Runs `attack` beside a host that does nothing wrong, in virtual time, with ties broken by
-/// `seed`. What it returns is dropped when all that it has asked for is to be answered.
+/// Runs `attack` and a well-behaved host in virtual time, with ties broken by `seed`. Drops what
+/// `attack` returns when all its commands must have been answered.
 ///
 /// # Panics
-/// When a command is not answered as it has to be, when that host does not get its data, or when
-/// anything is left after all have gone.
+/// When a command is not answered as required, when the well-behaved host does not get its data, or
+/// when state is left after all hosts have disconnected.
 pub(crate) fn run<T>(seed: u64, attack: impl AsyncFnOnce(&World) -> T) {
     let mut reactor = Reactor::new(Some(seed));
     let world = reactor.run(World::new());
@@ -117,7 +117,7 @@ impl World {
         };
         world.listen(ADDRESS, true);
         world.listen(CALM_ADDRESS, false);
-        // The tasks that listen have begun.
+        // The listening tasks start.
         pass(Nanos(1)).await;
         world
     }
@@ -148,14 +148,14 @@ impl World {
         }
     }
 
-    /// Holds every I/O command up for `duration`.
+    /// Delays every I/O command for `duration`.
     pub(crate) async fn hold_up(&self, duration: Nanos) {
         let closed = self.gate.close();
         pass(duration).await;
         drop(closed);
     }
 
-    /// Closes the gate until what this returns is dropped.
+    /// Closes the gate until the guard drops.
     pub(crate) fn close_gate(&self) -> clock::Closed<'_> {
         self.gate.close()
     }
@@ -172,7 +172,7 @@ fn watched(
     Watched::new(entrance, ledgers.clone(), is_kept_out)
 }
 
-/// Lets `duration` pass.
+/// Waits for `duration`.
 pub(crate) async fn pass(duration: Nanos) {
     clock::sleep(duration, Stage::Queue).await;
 }

@@ -11,7 +11,7 @@ fn replay(name: &str) {
     paths.sort();
     assert!(!paths.is_empty(), "there is no input in {}", folder.display());
     for path in paths {
-        // It is seen only of the input that fails.
+        // Shown only for an input that fails.
         println!("{}", path.display());
         run(&fs::read(&path).expect("it can be read"));
     }

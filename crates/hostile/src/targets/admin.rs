@@ -7,8 +7,8 @@ use base::Nanos;
 use controller::FlashFigures;
 use spec::QualifiedName;
 
-/// Every admin command on connected controllers, of the device and of the discovery subsystem,
-/// while I/O commands run that can be aborted and things happen that there are events of.
+/// Sends every admin command to controllers of the device and of the discovery subsystem. I/O
+/// commands run at the same time to be aborted, and actions cause events.
 pub fn admin(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     run(input.byte().into(), async |world| {
@@ -34,7 +34,7 @@ async fn act(world: &World, line: &Line, io: &Line, input: &mut Input<'_>) {
         }
         10 => line.send_next(entry::property(input), &[]),
         11 => {
-            // What runs for a while can be aborted.
+            // The closed gate keeps the command running, so that it can be aborted.
             let closed = world.close_gate();
             let (command, data) = fit::io(entry::io(input), input);
             io.send_next(command, &data);

@@ -7,11 +7,11 @@ use base::Nanos;
 use spec::ConnectData;
 use zerocopy::IntoBytes;
 
-/// Queues that are open at a time at most.
+/// The most queues open at a time.
 const LINES_MAX: usize = 6;
 
-/// Commands and data on queues that are nobody's, admin queues and I/O queues: Connects,
-/// properties, disconnects, and connections that go.
+/// Sends commands and data to queues without a controller, admin queues and I/O queues: Connects,
+/// properties, disconnects, and lost connections.
 pub fn capsule(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     run(input.byte().into(), async |world| {

@@ -9,8 +9,8 @@ use controller::{QueuePair, Submission};
 use spec::{Command, Transfer};
 use std::collections::BTreeMap;
 
-/// Every I/O command on namespaces of keys, of blocks and of zones, by queues of a fabric and by
-/// queue pairs.
+/// Sends every I/O command to namespaces of keys, of blocks and of zones, by queues of a fabric and
+/// by queue pairs.
 pub fn io(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     run(input.byte().into(), async |world| {
@@ -48,7 +48,7 @@ async fn act(world: &World, lines: &[Line; 2], pair: &mut Pair, input: &mut Inpu
     }
 }
 
-/// A queue pair, and what it was asked and has not answered.
+/// A queue pair with its outstanding commands.
 struct Pair {
     queue: QueuePair,
     asked: BTreeMap<u64, Command>,
@@ -87,7 +87,7 @@ impl Pair {
         self.take();
     }
 
-    /// Takes what was answered.
+    /// Takes the completions.
     fn take(&mut self) {
         while let Some(answered) = self.queue.try_next() {
             let asked = self.asked.remove(&answered.id);
@@ -101,7 +101,7 @@ impl Pair {
         }
     }
 
-    /// Waits until all is answered.
+    /// Waits until all commands have completed.
     async fn check(mut self) {
         // The first part of a fused operation waits for the next command.
         let command = Command::flush(BLOCK);
@@ -111,6 +111,6 @@ impl Pair {
         pass(Nanos::from_secs(1)).await;
         self.take();
         assert_eq!(self.queue.outstanding(), 0, "each command ends");
-        assert!(self.asked.is_empty(), "nobody has answered {:?}", self.asked);
+        assert!(self.asked.is_empty(), "no completion for {:?}", self.asked);
     }
 }

@@ -6,8 +6,8 @@ use crate::{entry, fit};
 use nvme_tcp::pdu::Digests;
 use spec::{Command, ConnectAttributes, ConnectData, DataPointer};
 
-/// The data pointers of every command, by NVMe/TCP: each kind of SGL descriptor and none, of any
-/// length and offset, with and without data in the capsule.
+/// Sends every command over NVMe/TCP with any data pointer: each kind of SGL descriptor and none,
+/// of any length and offset, with and without data in the capsule.
 pub fn pointer(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     run(input.byte().into(), async |world| {
@@ -18,7 +18,7 @@ pub fn pointer(bytes: &[u8]) {
             if input.is_over() {
                 break;
             }
-            // A layout that is wrong ends a connection: then there is another one.
+            // An invalid layout ends the connection, so the host opens another.
             if id.is_none() || admin.is_over() {
                 (admin, io) = (Peer::connect(world).await, Peer::connect(world).await);
                 admin.initialize(4, Digests::NONE).await;

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::io::{IoSlice, IoSliceMut};
 use std::rc::Rc;
 
-/// So little that inputs come to it.
+/// Limits so low that inputs reach them.
 const SETTINGS: Settings = Settings {
     databases: 16,
     clients: ClientLimits { query_bytes: 100_000, ..ClientLimits::DEFAULT },
@@ -22,11 +22,11 @@ const SETTINGS: Settings = Settings {
     seed: 1,
 };
 
-/// Longer than anything takes.
+/// Longer than any request takes.
 const DONE_WITHIN: Nanos = Nanos::from_secs(5);
 
-/// The end of a door for Redis clients: any bytes in pieces of any length, by a client that reads
-/// what is answered, or does not, or leaves. Another client beside is answered at any time.
+/// Sends any bytes to the Redis service, in pieces of any length, by a client that may not read the
+/// answers, or may disconnect. The service still answers a second client at any time.
 pub fn resp(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let mut reactor = Reactor::new(Some(input.byte().into()));
@@ -89,7 +89,7 @@ async fn send(stream: &End, mut bytes: &[u8]) {
     }
 }
 
-/// What has come; nothing when nothing more comes.
+/// Returns the received bytes; empty at the end of the stream.
 async fn read(stream: &End) -> Vec<u8> {
     loop {
         let mut part = vec![0; 4_096];
@@ -104,7 +104,7 @@ async fn read(stream: &End) -> Vec<u8> {
     }
 }
 
-/// The client that does nothing wrong is answered.
+/// Checks that the well-behaved client gets its answer.
 async fn ask(stream: &End, number: u32) {
     let (question, answer) =
         (format!("*2\r\n$4\r\nECHO\r\n$1\r\n{number}\r\n"), format!("$1\r\n{number}\r\n"));

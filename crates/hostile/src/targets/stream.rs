@@ -9,11 +9,11 @@ use net::Conditions;
 use nvme_tcp::pdu::{CapsuleCmd, Digests, FatalError, H2cData, IcReq, PduType, Side, TermReq};
 use spec::{Command, ConnectData, DataPointer, QualifiedName, StoreOptions};
 
-/// Connections that are open at a time at most.
+/// The most connections open at a time.
 const PEERS_MAX: usize = 4;
 
-/// The whole end of a target: PDUs of every kind, right and spoiled, in pieces of any length, by
-/// hosts that read or do not, and leave at any time.
+/// Sends PDUs of every kind to a target, valid and corrupted, in pieces of any length. Hosts may
+/// not read, and disconnect at any time.
 pub fn stream(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     run(input.byte().into(), async |world| {
@@ -29,7 +29,8 @@ pub fn stream(bytes: &[u8]) {
     });
 }
 
-/// A connection that has said nothing, agreed on terms or connected, with an I/O queue or not.
+/// Opens connections in any state: silent, after the handshake or after Connect, with an I/O queue
+/// or not.
 async fn begin(world: &World, input: &mut Input<'_>) -> Vec<Peer> {
     let how_far = input.below(4);
     let mut peers = vec![Peer::connect(world).await];
@@ -72,7 +73,7 @@ async fn act(world: &World, peers: &mut Vec<Peer>, input: &mut Input<'_>) {
         8 | 9 => peer.give(input.pick(&[1 << 18, 4_096, 1_000, 100])),
         10 => {
             if peer.owed.is_empty() {
-                // There is something that it is asked for, also on a queue that is nobody's.
+                // The target requests this data, also on a queue without a controller.
                 let store = Command::store(KV, b"key", 100, StoreOptions::NONE);
                 peer.push_capsule(
                     store.with_data_pointer(DataPointer::Transport { len: 100 }),
@@ -111,7 +112,7 @@ async fn bind(peer: &mut Peer, input: &mut Input<'_>) {
     };
 }
 
-/// A command, with its data in the capsule or to be asked for.
+/// Queues a command with data in the capsule or to be requested.
 fn push_command(peer: &mut Peer, input: &mut Input<'_>) {
     let (command, data) = match input.below(6) {
         0 => (entry::property(input), Vec::new()),
@@ -133,7 +134,7 @@ fn push_with(peer: &mut Peer, command: Command, data: &[u8], input: &mut Input<'
     }
 }
 
-/// Data that may not have been asked for.
+/// Queues data that may not have been requested.
 fn push_data(peer: &mut Peer, input: &mut Input<'_>) {
     let owed = peer.owed.front().copied().unwrap_or(Owed { id: 0, tag: 0, len: 100 });
     let id = if input.one_in(8) { input.half() } else { owed.id };
@@ -147,7 +148,7 @@ fn push_data(peer: &mut Peer, input: &mut Input<'_>) {
     peer.push_with_data(&header, &data);
 }
 
-/// A header that says anything of itself.
+/// Queues a header with any content.
 fn push_header(peer: &mut Peer, input: &mut Input<'_>) {
     let kind = input.pick(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     let right = PduType(kind).header_len_and_sender().map_or(8, |(len, _)| len);
