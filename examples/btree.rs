@@ -1,20 +1,21 @@
-//! An index of one's own, to copy and to change: whole keys in a sorted tree.
+//! An example index to copy and to change: whole keys in a sorted tree.
 //!
 //! # How it works
 //! 1. Each table is a `BTreeSet` of keys with their addresses, in the order of the keys' bytes.
-//! 2. What the store asks is a range of it; what the store changes is one entry.
-//! 3. One line in `crates/node/src/indexes.rs` registers the index. Profiles, targets and the tests
-//!    of every index know it from then on. `docs/guide/index.md` walks through this file.
+//! 2. The store queries ranges of it; a change by the store is one entry.
+//! 3. One line in `crates/node/src/indexes.rs` registers the index for profiles, targets and the
+//!    tests of every index. `docs/guide/index.md` walks through this file.
 //!
 //! # Guarantees
 //! - Hosts list keys in the order of their bytes.
-//! - A lookup names records of its own key only, so no read is in vain.
+//! - A lookup names records of its own key only, so no read is wasted.
 //!
 //! # Trusts
-//! The store, to change the entry of one key by one task at a time.
+//! The store: one task at a time changes the entry of a key.
 //!
 //! # Not here
-//! Thrift: `hash` keeps 38 bits of a key in place of all, and has 64 locks where this has one.
+//! Low memory: `hash` keeps 38 bits of a key instead of all of it. It also has 64 locks, this index
+//! one.
 
 use base::Key;
 use engine::{Address, Answer, Candidates, HashedKey, Index, TableId};
@@ -51,9 +52,9 @@ impl Table {
     }
 }
 
-/// An estimate of what an entry takes. The tree's nodes of 11 entries are 7 twelfths full when keys
-/// come in order, and so each takes twice its size; in random order a fifth less. A long key has
-/// its bytes and two counts elsewhere.
+/// Estimates the bytes of an entry. The tree's nodes of 11 entries are 7 twelfths full when keys
+/// arrive in order, so each entry takes twice its size; in random order a fifth less. A long key's
+/// bytes and two counts are in a separate allocation.
 fn bytes(key: &Key) -> u64 {
     let apart = if key.is_long() { 2 * size_of::<usize>() + key.as_bytes().len() } else { 0 };
     (2 * size_of::<Entry>() + apart) as u64
@@ -73,7 +74,7 @@ impl Index for BTreeIndex {
         Answer::now(table.entries.range(all).map(|(_, address)| *address).collect())
     }
 
-    /// Does nothing: the way down a tree is known only by walking it.
+    /// Does nothing: the path through a tree is known only after walking it.
     fn prefetch(&self, _: TableId, _: HashedKey<'_>) {}
 
     fn insert<'a>(&'a self, table: TableId, key: HashedKey<'a>, new: Address) -> Answer<'a, ()> {
