@@ -1,6 +1,6 @@
-//! What `cached-hash` costs: table pages read and written for each retrieve and each store, against
-//! its memory, from 1 % of its table to all of it. With `endure`, whether it runs for ever: 90 %
-//! full, at 1 %, overwritten ten times.
+//! The cost of `cached-hash`: table pages read and written for each retrieve and each store, for
+//! memory from 1 % of its table to all of it. With `endure`: whether it survives ten overwrites of
+//! a device that is 90 % full, at 1 %.
 //!
 //! `cargo run --profile dist -p experiments --bin cached_hash -- FILE.svg`, or `-- endure`.
 
@@ -13,14 +13,14 @@ use reactor::Reactor;
 use std::process::ExitCode;
 use workload::{Distribution, Load, Operation, Payload, Plan, Space, Until, ValueSizes};
 
-/// So many that 1 % of their table is more than the index needs at least.
+/// So many keys that 1 % of their table exceeds the index's minimum.
 const KEYS: u64 = 1_450_000;
 
-/// A fifth of the device is full of `KEYS` such values: nothing has to be cleaned, so that all that
-/// is counted is for hosts.
+/// With this size `KEYS` values fill a fifth of the device. It needs no cleaning, so all counted
+/// pages are for hosts.
 const SMALL_VALUE_BYTES: u32 = 64;
 
-/// 90 % of the device are full of `KEYS` such values.
+/// With this size `KEYS` values fill 90 % of the device.
 const LARGE_VALUE_BYTES: u32 = 544;
 
 /// Memory in thousandths of the table.
@@ -48,8 +48,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Bytes of a table with all keys: eleven for each, and sixteen for each of their leaves, which are
-/// eleven sixteenths full.
+/// Bytes of a table with all keys: 11 for each key, and 16 for each leaf; leaves are 11 sixteenths
+/// full.
 const TABLE_BYTES: u64 = KEYS * 11 + KEYS / 249 * 16;
 
 fn profile(budget: u64) -> Profile {
@@ -80,7 +80,7 @@ fn plan(operation: Operation, operations: u64, value_bytes: u32, is_filled: bool
     }
 }
 
-/// A device full of all keys.
+/// Returns a device filled with all keys.
 async fn filled(profile: &Profile, value_bytes: u32) -> Device {
     let cells = Device::manufacture(profile, SEED);
     let device = Device::format(profile, cells, SEED, FaultPlan::default()).await;
@@ -103,7 +103,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }
 
-/// Table pages read and written for each operation of `plan`.
+/// Returns the table pages read and written for each operation of `plan`.
 async fn measure(device: &Device, operation: Operation) -> (f64, f64) {
     let plan = plan(operation, OPERATIONS, SMALL_VALUE_BYTES, true);
     let (before, after) = run(device, &plan).await;
@@ -141,7 +141,7 @@ fn measure_all() -> String {
     plot::svg("Table pages for each operation", &lines)
 }
 
-/// Overwrites ten times what the device holds, with the smallest budget.
+/// Overwrites the device's content ten times, with the smallest budget.
 fn endure() -> ExitCode {
     Reactor::new(None).run(async {
         let device = filled(&profile(BUDGETS[0]), LARGE_VALUE_BYTES).await;

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-/// A line: what it is of, its colour, and its points.
+/// A line: its name, its colour, and its points.
 pub(crate) struct Line {
     pub(crate) name: &'static str,
     pub(crate) colour: &'static str,
-    /// Budget in per cent of the table, and how often an operation does something.
+    /// Budget in percent of the table, and pages for each operation.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
@@ -17,10 +17,10 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 44.0;
 
-/// The budgets that are named below the plot.
+/// The budgets labelled below the plot.
 const TICKS: [f64; 7] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
 
-/// The figure as SVG.
+/// Returns the figure as SVG.
 pub(crate) fn svg(title: &str, lines: &[Line]) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
     let most = points().map(|point| point.1).fold(0.0, f64::max);

@@ -10,21 +10,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What is done to the file.
+/// The operation on the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Load {
     Read,
     Write,
 }
 
-/// Operations at a time.
+/// Outstanding operations.
 pub(crate) const DEPTH: u32 = 64;
 
-/// Bytes of each.
+/// Bytes of each operation.
 pub(crate) const BYTES: u32 = 8 << 10;
 
 impl Load {
-    /// As fio calls it.
+    /// Returns fio's name for it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Read => "randread",
@@ -33,14 +33,14 @@ impl Load {
     }
 }
 
-/// Bytes that a disk cannot make fewer.
+/// Returns bytes that a disk cannot compress.
 pub(crate) fn random(rng: &mut Rng, bytes: u32) -> Buf {
     let mut buf = BufMut::unpooled(bytes as usize);
     rng.fill(buf.as_mut());
     buf.freeze()
 }
 
-/// Has one reactor do so for this long.
+/// Runs `load` on one reactor for `time`.
 pub(crate) fn run(path: &Path, load: Load, time: Duration) -> Result<Measured, String> {
     let file = File::open(path, Access::Write, Some(base::limits::BLOCK_BYTES));
     let file = Arc::new(file.map_err(|error| error.to_string())?);
@@ -76,7 +76,7 @@ pub(crate) fn run(path: &Path, load: Load, time: Duration) -> Result<Measured, S
     Ok(Measured { rate, processor: spent.as_secs_f64() * 1e6 / f64::from(done.get()) })
 }
 
-/// What this thread has had of the processor.
+/// Returns the processor time of this thread.
 fn processor() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).expect("it counts up from zero")

@@ -1,5 +1,5 @@
-//! Whether one reactor gets as much of a disk as fio does: random reads and writes of 8 KiB, 64 at
-//! a time, in turn with fio's on the same file.
+//! Compares one reactor with fio on a disk: random reads and writes of 8 KiB, 64 outstanding,
+//! alternating with fio on the same file.
 //!
 //! `cargo run --profile dist -p experiments --bin disk -- FILE [ROUNDS]`, on an idle machine with
 //! fio. The file is made and removed.
@@ -20,24 +20,24 @@ use std::time::Duration;
 
 const ROUNDS: usize = 5;
 
-/// Of the file: more than the cache of a disk.
+/// Bytes of the file: more than the cache of a disk.
 const BYTES: u64 = 4 << 30;
 
-/// Of a write while the file is filled.
+/// Bytes of each write that fills the file.
 const FILL_BYTES: u32 = 1 << 20;
 
-/// For how long each figure is taken.
+/// The time of each measurement.
 const TIME: Duration = Duration::from_secs(5);
 
-/// The share of fio's rate that is asked for.
+/// The required share of fio's rate.
 const BAR: f64 = 0.9;
 
-/// What was found in one run.
+/// The result of one run.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     /// Operations a second.
     rate: f64,
-    /// Time of the processor for each, in microseconds.
+    /// Processor time of each operation, in microseconds.
     processor: f64,
 }
 
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let result = measure(path, rounds);
-    // Whatever came of it, the file was ours.
+    // This program created the file, so it removes it, even after a failure.
     let removed = std::fs::remove_file(path).map_err(|error| error.to_string());
     match result.and(removed) {
         Ok(()) => ExitCode::SUCCESS,
@@ -98,7 +98,7 @@ fn by_fio(path: &Path, load: Load) -> Result<Measured, String> {
     Ok(Measured { rate: figures.rate, processor: figures.processor })
 }
 
-/// Writes every block once, so that none is read without the disk, and none is new to it.
+/// Writes every block once, so that reads reach the disk, and writes allocate nothing.
 fn fill(path: &Path) -> Result<(), String> {
     let file = File::open(path, Access::Write, Some(base::limits::BLOCK_BYTES));
     let file = Arc::new(file.map_err(|error| error.to_string())?);

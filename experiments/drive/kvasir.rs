@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A drive in a file, and the program that uses it.
+/// A drive in a file, and the program that runs it.
 pub(crate) struct Kvasir {
     program: PathBuf,
     file: PathBuf,
 }
 
-/// A load on it.
+/// A load on the drive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) workload: &'static str,
@@ -21,16 +21,17 @@ pub(crate) struct Load {
     pub(crate) ops: u64,
     pub(crate) depth: u32,
     pub(crate) more: &'static [&'static str],
-    /// Operations due in a second, if they come at a rate.
+    /// Operations due in a second, for a load at a rate.
     pub(crate) rate: Option<u64>,
 }
 
-/// How it went.
+/// The report of a load.
 #[derive(Clone, Debug)]
 pub(crate) struct Figures(Value);
 
 impl Kvasir {
-    /// `file` is made by [`Self::format`]. The program lies where this one does.
+    /// Returns a drive that [`Self::format`] creates in `file`. The program is in this one's
+    /// folder.
     pub(crate) fn new(file: PathBuf) -> Result<Self, String> {
         let here = std::env::current_exe().map_err(|error| error.to_string())?;
         let program = here.with_file_name("kvasir");
@@ -40,7 +41,7 @@ impl Kvasir {
         Ok(Self { program, file })
     }
 
-    /// An empty drive of so many bytes.
+    /// Creates an empty drive of `bytes` bytes.
     pub(crate) fn format(&self, bytes: u64) -> Result<(), String> {
         let (file, size) = (self.file.display().to_string(), bytes.to_string());
         let made = !self.file.exists();
@@ -48,7 +49,7 @@ impl Kvasir {
         self.run(&[&["format", &file][..], &size].concat()).map(drop)
     }
 
-    /// What `inspect` says.
+    /// Returns the output of `inspect`.
     pub(crate) fn inspect(&self) -> Result<Value, String> {
         let file = self.file.display().to_string();
         let printed = self.run(&["inspect", &file, "--json"])?;
@@ -73,7 +74,7 @@ impl Kvasir {
         words.into_iter().map(str::to_owned).collect()
     }
 
-    /// Seconds that it takes to open it. Its checkpoint is made anew after that.
+    /// Returns the seconds to open the drive. Then writes a new checkpoint.
     pub(crate) fn open(&self) -> Result<f64, String> {
         let (workload, durability) = ("exist", "capacitor");
         let (keys, ops, depth, more, rate) = (1, 1, 1, &[], None);
@@ -81,7 +82,7 @@ impl Kvasir {
         Ok(self.bench(&load)?.of("opened_ns") / 1e9)
     }
 
-    /// Kills the program amid `load`.
+    /// Kills the program during `load`.
     pub(crate) fn die(&self, load: &Load, after: Duration) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("kvasir cannot be killed: {error}");
         let mut running = Command::new(&self.program)
@@ -107,17 +108,17 @@ impl Kvasir {
 }
 
 impl Figures {
-    /// A figure of the report, by its name.
+    /// Returns a figure of the report by name.
     pub(crate) fn of(&self, name: &str) -> f64 {
         self.0[name].as_f64().unwrap_or(f64::NAN)
     }
 
-    /// Operations a second.
+    /// Returns the operations a second.
     pub(crate) fn rate(&self) -> f64 {
         self.of("ops_per_wall_second")
     }
 
-    /// A latency of one kind of operation, in microseconds.
+    /// Returns a latency of one kind of operation, in microseconds.
     pub(crate) fn latency(&self, kind: &str, name: &str) -> f64 {
         self.0["latency_ns"][kind][name].as_f64().unwrap_or(f64::NAN) / 1e3
     }

@@ -1,8 +1,8 @@
-//! A drive on a disk beside `RocksDB` on the same disk, and beside fio for what the disk gives:
-//! pairs of 16 B and 8 KiB, five times the memory that `RocksDB` has.
+//! Compares a drive with `RocksDB` on the same disk, and with fio as the disk's limit: pairs of 16
+//! B and 8 KiB, five times as many bytes as `RocksDB` has memory.
 //!
 //! `cargo run --profile dist -p experiments --bin drive -- FOLDER [ROUNDS]`, on an idle machine
-//! with fio and `db_bench`. The folder is made and removed, and takes some 20 GiB meanwhile.
+//! with fio and `db_bench`. Creates and removes the folder, which needs some 20 GiB.
 
 mod kvasir;
 mod rocksdb;
@@ -19,28 +19,28 @@ use std::time::Duration;
 
 const ROUNDS: usize = 3;
 
-/// Of the drive.
+/// Bytes of the drive.
 const BYTES: u64 = 8 << 30;
 
-/// Of its room for pairs, what they take.
+/// The share of the drive's capacity that the pairs take.
 const FILL: f64 = 0.7;
 
 const VALUE_BYTES: f64 = 8_192.0;
 const PAIR_BYTES: f64 = 16.0 + VALUE_BYTES;
 
-/// For how long fio does what it does.
+/// The time of each fio run.
 const TIME: Duration = Duration::from_secs(8);
 
-/// For how long it works before it is killed.
+/// The time after which the program is killed.
 const UNTIL_KILLED: Duration = Duration::from_secs(30);
 
-/// Clients of `group`, and what is outstanding wherever depth is not what is asked about.
+/// Clients of `group`, and outstanding operations unless a line varies them.
 const DEPTH: u32 = 64;
 
-/// Outstanding where the disk alone decides: a round trip of the disk is in nobody's way.
+/// Outstanding operations at which the disk alone decides the rate, not its latency.
 const DEEP: u32 = 256;
 
-/// Where everything lies, and how many pairs there are.
+/// The folder, the drive, and the number of pairs.
 struct Bench {
     plain: PathBuf,
     kvasir: Kvasir,
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let result = Bench::new(folder).and_then(|bench| bench.measure(rounds));
-    // Whatever came of it, the folder was ours.
+    // This program created the folder, so it removes it, even after a failure.
     let removed = fs::remove_dir_all(folder).map_err(|error| error.to_string());
     match result.and(removed) {
         Ok(()) => ExitCode::SUCCESS,
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
 impl Bench {
     fn new(folder: &Path) -> Result<Self, String> {
         let kvasir = Kvasir::new(folder.join("drive"))?;
-        // What a pair takes depends on the disk's blocks.
+        // The size of a pair depends on the disk's blocks.
         kvasir.format(BYTES)?;
         kvasir.bench(&Load { ops: 10_000, keys: 10_000, ..store("capacitor") })?;
         let seen = kvasir.inspect()?;
@@ -127,7 +127,7 @@ impl Bench {
         ])
     }
 
-    /// Four for each key.
+    /// Overwrites each key four times.
     fn overwrites(&self) -> Result<Vec<Row>, String> {
         let more = &["--read-percent", "0"];
         let load = Load { workload: "mixed", depth: DEPTH, more, ..store("capacitor") };
@@ -145,7 +145,7 @@ impl Bench {
         Ok(rows)
     }
 
-    /// Overwrites at four fifths of the rate at which they come at most.
+    /// Overwrites at a rate of four fifths of `most`.
     fn open_loop(&self, most: f64) -> Result<Row, String> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
         let rate = (most * 0.8) as u64;
@@ -158,7 +158,7 @@ impl Bench {
         Ok(row("p99.9 of a store at 0.8 of that, us", ours, theirs.p999, of, Bar::AtMost(3.0)))
     }
 
-    /// After a stop and after a crash, when a checkpoint has become old.
+    /// Measures starts after a stop and after a crash with an old checkpoint.
     fn starts(&self) -> Result<Vec<Row>, String> {
         let seen = self.kvasir.inspect()?;
         let streams = seen["streams"].as_array().into_iter().flatten();
@@ -186,7 +186,7 @@ impl Bench {
         let deep = Load { workload: "retrieve", depth: DEPTH, ..self.all(store("capacitor")) };
         let alone = Load { depth: 1, ops: self.keys / 10, ..deep };
         let theirs = self.rocksdb("readrandom", self.keys / 32, 32, &[])?;
-        // What a disk of others' gives goes up and down: ours before and after fio's.
+        // A shared disk's rate varies, so the drive is measured before and after fio.
         let first = self.kvasir.bench(&deep)?;
         let bytes = first.of("disk_read_bytes") / first.of("disk_reads");
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole blocks")]
@@ -217,7 +217,7 @@ impl Bench {
         ])
     }
 
-    /// Nine gets to a store.
+    /// Runs nine gets to a store.
     fn mix(&self) -> Result<Vec<Row>, String> {
         let more = &["--read-percent", "90"];
         let load = Load { workload: "mixed", depth: 32, more, ..store("capacitor") };
@@ -251,7 +251,7 @@ impl Bench {
         self.rocksdb.bench(&rocksdb::Load { benchmark, ops, threads, more })
     }
 
-    /// On a file that is as large as the drive and written all over.
+    /// Runs fio on a file of the drive's size that is fully written.
     fn fio(
         &self,
         mode: &'static str,
@@ -266,7 +266,7 @@ impl Bench {
         fio::Job { file: &self.plain, mode, bytes, depth, time: TIME, more }.run()
     }
 
-    /// By fio itself: what is new to a file system costs it more.
+    /// Fills the file with fio, because a file system's first writes cost more.
     fn fill_plain(&self) -> Result<(), String> {
         let more = ["--time_based=0", "--runtime=600"].map(str::to_owned);
         let more = more.into_iter().chain([format!("--size={BYTES}")]).collect();
@@ -274,7 +274,7 @@ impl Bench {
         fio::Job { file, mode, bytes, depth, time, more }.run().map(drop)
     }
 
-    /// Bytes a second in writes of 1 MiB, one after the other.
+    /// Returns the bytes a second of sequential writes of 1 MiB.
     fn write_bytes(&self) -> Result<f64, String> {
         let bytes = 1 << 20;
         Ok(self.fio("write", bytes, 8, &[])?.rate * f64::from(bytes))

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What does not differ from one run to the next: the log off, direct I/O, blooms of 10 bits a key,
-/// two jobs in the background; memory of a fifth of the data, most of it for blocks.
+/// Options of all runs: no log, direct I/O, bloom filters of 10 bits a key, two background jobs.
+/// Memory is a fifth of the data, most of it for blocks.
 pub(crate) const OPTIONS: [&str; 13] = [
     "--key_size=16",
     "--value_size=8192",
@@ -27,19 +27,19 @@ pub(crate) struct RocksDb {
     pub(crate) keys: u64,
 }
 
-/// What it is asked.
+/// A load on the database.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    /// As `db_bench` calls it.
+    /// Its name in `db_bench`.
     pub(crate) benchmark: &'static str,
-    /// Of each thread.
+    /// Operations of each thread.
     pub(crate) ops: u64,
     pub(crate) threads: u32,
     pub(crate) more: &'static [&'static str],
 }
 
 impl RocksDb {
-    /// Operations a second, as `db_bench` counts them. A load of `fill...` makes the database anew.
+    /// Returns the operations a second by `db_bench`. A load of `fill...` recreates the database.
     pub(crate) fn bench(&self, load: &Load) -> Result<f64, String> {
         let exists = !load.benchmark.starts_with("fill");
         let output = Command::new("db_bench")
@@ -64,7 +64,7 @@ impl RocksDb {
     }
 }
 
-/// Of a line as `overwrite    :      36.982 micros/op 27039 ops/sec ...`.
+/// Parses a line such as `overwrite    :      36.982 micros/op 27039 ops/sec ...`.
 fn rate(printed: &str, benchmark: &str) -> Option<f64> {
     let line = printed.lines().find(|line| line.starts_with(benchmark))?;
     let before = line.split("ops/sec").next()?;

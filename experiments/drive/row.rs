@@ -3,13 +3,13 @@
 pub(crate) struct Row {
     pub(crate) what: &'static str,
     pub(crate) ours: f64,
-    /// What it is divided by, and what that is of.
+    /// The divisor.
     pub(crate) other: f64,
     pub(crate) of: &'static str,
     pub(crate) bar: Bar,
 }
 
-/// What the ratio has to be.
+/// The required ratio.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bar {
     AtLeast(f64),
@@ -21,7 +21,7 @@ impl Row {
         self.ours / self.other
     }
 
-    /// It in words, and whether the bar is met.
+    /// Returns the row as text, with whether it meets the bar.
     pub(crate) fn line(&self) -> String {
         let Self { what, ours, other, of, bar } = self;
         let ratio = self.ratio();
@@ -34,7 +34,7 @@ impl Row {
     }
 }
 
-/// Prints each row as the median of what the rounds found.
+/// Prints each row as the median of the rounds.
 pub(crate) fn print_medians(rounds: &[Vec<Row>]) {
     for (place, row) in rounds[0].iter().enumerate() {
         let mut of_row: Vec<&Row> = rounds.iter().map(|rows| &rows[place]).collect();

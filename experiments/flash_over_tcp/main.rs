@@ -1,9 +1,9 @@
-//! Whether a device with the times of flash keeps them over TCP, and up to which load: the mean of
-//! reads in virtual time, and what the way adds to one read alone, beside the mean over TCP in real
-//! time.
+//! Checks whether a device with the times of flash keeps them over TCP, and up to which load.
+//! Compares the mean of reads in virtual time, plus what TCP adds to a single read, with the mean
+//! over TCP in real time.
 //!
 //! `cargo run --profile dist -p experiments --bin flash_over_tcp -- [ROUNDS]`, on an idle machine
-//! of two cores: one has the target, the other the host, and both look for news without sleeping.
+//! of two cores: one for the target and one for the host, which both poll without sleeping.
 
 mod target;
 
@@ -19,16 +19,16 @@ use workload::{
 
 const ROUNDS: usize = 41;
 
-/// For how long each figure is taken: so short that what else the machine does now and then
-/// disturbs less than half of the rounds.
+/// The time of each measurement, so short that the machine's other work disturbs less than half of
+/// the rounds.
 const TIME: Nanos = Nanos::from_millis(20);
 
 const DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/// What a mean may be off.
+/// The allowed deviation of a mean.
 const BAR: f64 = 0.05;
 
-/// A core is full that has something to do for this share of the time.
+/// A core that works for this share of the time is full.
 const FULL: f64 = 0.95;
 
 const CASES: [(&str, Operation, Space); 2] =
@@ -63,11 +63,11 @@ fn plan(operation: Operation, space: Space) -> Plan {
     }
 }
 
-/// What was found at one depth: means in nanoseconds.
+/// The result at one depth: means in nanoseconds.
 struct Line {
     depth: u32,
     simulated: f64,
-    /// Over TCP without delays, one at a time.
+    /// Over TCP without delays, one outstanding.
     floor: f64,
     real: f64,
     target_busy: f64,
@@ -107,7 +107,7 @@ fn measure(
 ) -> Line {
     let deep = Plan { load: Load::QueueDepth(depth), ..*plan };
     let outcome = simulated.measure(&deep);
-    // Without delays more outstanding would be far more a second, and wait for each other.
+    // Without delays, more outstanding reads would have a far higher rate and queue for each other.
     let alone = Plan { load: Load::QueueDepth(1), ..*plan };
     let mut figures = <[Vec<f64>; 5]>::default();
     for _ in 0..rounds {

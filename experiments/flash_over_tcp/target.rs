@@ -15,16 +15,16 @@ const NQN: &str = "nqn.2026-11.com.example:experiment";
 
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
-/// The most that are outstanding, and one more.
+/// One more than the most outstanding operations.
 const QUEUE_ENTRIES: u16 = 257;
 
-/// Which core each side has.
+/// The core of each side.
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 
 pub(crate) struct Target(Server);
 
-/// How a load went, and which share of the time the cores had something to do.
+/// The outcome of a load, and the busy share of the cores.
 pub(crate) struct Measured {
     pub(crate) outcome: Outcome,
     pub(crate) target_busy: f64,
@@ -32,12 +32,12 @@ pub(crate) struct Measured {
 }
 
 impl Target {
-    /// Serves `profile` in real time, filled as `plan` needs it.
+    /// Serves `profile` in real time, filled for `plan`.
     pub(crate) fn start(profile: &Profile, plan: &Plan) -> Self {
         let served = Served::Emulated(Box::new(profile.clone()));
         let address = ([127, 0, 0, 1], 0).into();
         let config = ServerConfig::of_one(served, NQN, address, NonZero::<u16>::MIN);
-        // Threads start on the core of whoever starts them.
+        // A thread starts on the core of the thread that spawns it.
         pin(SERVER);
         let server = Server::start(config).expect("loopback has a free port");
         pin(CLIENT);

@@ -1,6 +1,6 @@
-//! A device of 1 TB with 100 million pairs (16 B keys, 4 KiB values, payload none): how fast it is
-//! filled beside a small one, what memory it takes in all, and how long it takes to open it. Beside
-//! it, the bytes that each index takes for a pair.
+//! A device of 1 TB with 100 million pairs (16 B keys, 4 KiB values, payload none): its fill rate
+//! against a small device's, its memory in all, and the time to open it. Also the bytes of each
+//! index for a pair.
 //!
 //! `cargo run --profile dist -p experiments --bin large -- [--pairs N]`, on an idle machine with
 //! 16 GB.
@@ -77,7 +77,7 @@ async fn format(profile: &Profile) -> Device {
     device.expect("a whole device")
 }
 
-/// Stores `pairs` pairs, and returns how many millions a second of wall time.
+/// Stores `pairs` pairs, and returns the rate in millions a second of wall time.
 #[expect(clippy::cast_precision_loss, reason = "for a report")]
 async fn store(device: &Device, pairs: u64) -> f64 {
     let queue = device.controller().queue_pair();
@@ -91,8 +91,8 @@ fn fill_rate(profile: &Profile) -> f64 {
     Reactor::new(None).run(async { store(&format(profile).await, SMALL_PAIRS).await })
 }
 
-/// Fills a device, and reports what memory that took since `start`. What a small device took before
-/// it and gave back is used again.
+/// Fills a device, and reports its memory since `start`. It reuses memory that the small device has
+/// freed.
 fn fill(profile: &Profile, pairs: u64, start: &Memory) -> (Arc<Cells>, f64) {
     Reactor::new(None).run(async {
         let device = format(profile).await;
@@ -108,7 +108,7 @@ fn fill(profile: &Profile, pairs: u64, start: &Memory) -> (Arc<Cells>, f64) {
     })
 }
 
-/// Opens what was cut off, and then what was stopped in good order.
+/// Opens the device after a crash and after an orderly stop.
 fn open_both_ways(profile: &Profile, cells: &Arc<Cells>) {
     Reactor::new(None).run(async {
         let device = open(profile, cells).await;

@@ -4,7 +4,7 @@ use base::human_bytes;
 
 const STATUS: &str = "/proc/self/status";
 
-/// Resident bytes, where the system tells.
+/// Resident bytes, if the system reports them.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     resident: Option<u64>,

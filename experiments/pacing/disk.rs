@@ -3,8 +3,8 @@ use clock::{Class, Group, LocalFuture, Rank, Resource, Stage, sleep};
 use media::{Blocks, BlocksShape, Error, MemoryBlocks, Segments};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a disk does, in virtual time: each operation takes a while, and the bytes of all go one
-/// after the other through one channel, in the order in which they come.
+/// The times of a disk, in virtual time: each operation has a latency, and all bytes go through one
+/// channel in order of arrival.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Speed {
     pub(crate) read: Nanos,
@@ -14,7 +14,7 @@ pub(crate) struct Speed {
     pub(crate) write_bytes_per_second: u64,
 }
 
-/// A disk in memory, of a stated speed.
+/// A disk in memory with a given speed.
 #[derive(Debug)]
 pub(crate) struct PacedDisk {
     memory: MemoryBlocks,
@@ -35,7 +35,7 @@ impl PacedDisk {
         Self { memory, speed, channel, written: AtomicU64::new(0) }
     }
 
-    /// Bytes that it was told to write.
+    /// Returns the bytes written so far.
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
-//! How long a drive that is being cleaned keeps stores waiting, on a disk of a stated speed, in
-//! virtual time: no machine's noise is in it, and no machine's processor either.
+//! Measures how long a drive under cleaning delays stores, on a disk of a given speed. Virtual time
+//! excludes the machine's noise, and also its processor time.
 //!
 //! `cargo run --profile dist -p experiments --bin pacing -- [SHARE ...]`, on any machine with 4
 //! GiB.
@@ -19,7 +19,7 @@ use workload::{
 
 const BYTES: u64 = 2 << 30;
 
-/// As the disk of `experiments/README.md` has it.
+/// The disk of `experiments/README.md`.
 const SPEED: Speed = Speed {
     read: Nanos(57_000),
     write: Nanos(40_000),
@@ -28,13 +28,13 @@ const SPEED: Speed = Speed {
     write_bytes_per_second: 2_400_000_000,
 };
 
-/// Of the drive's room for pairs, what they take.
+/// The share of the drive's capacity that the pairs take.
 const FILL: f64 = 0.7;
 
-/// What a pair takes, header and summary included.
+/// Bytes of a pair, header and summary included.
 const PAIR_BYTES: f64 = 8_704.0;
 
-/// Shares of the most that it does.
+/// Shares of the maximum rate.
 const SHARES: [f64; 3] = [0.5, 0.8, 0.9];
 
 fn main() -> ExitCode {
@@ -69,11 +69,11 @@ fn measure(durability: Durability, shares: &[f64]) {
     }
 }
 
-/// What a load came to.
+/// The result of a load.
 struct Figures {
     outcome: Outcome,
     rate: f64,
-    /// Bytes written for each of hosts.
+    /// Bytes written for each byte from hosts.
     amplification: f64,
 }
 
@@ -91,7 +91,7 @@ fn report(name: &str, figures: &Figures) {
     );
 }
 
-/// Overwrites three times what is there on a drive that was overwritten twice before.
+/// Overwrites the content three times on a drive that was overwritten twice before.
 #[expect(clippy::cast_precision_loss, reason = "for a report")]
 fn run(durability: Durability, load: Load) -> Figures {
     Reactor::new(None).run(async {

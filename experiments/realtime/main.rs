@@ -1,8 +1,8 @@
-//! How well real time is kept, in this process: the floor of a command, how late completions are,
-//! and how close a device in real time is to the same in virtual time.
+//! Measures real time in this process: the minimum of a command, the lateness of completions, and
+//! the difference between a device in real time and in virtual time.
 //!
 //! `cargo run --profile dist -p experiments --bin realtime -- [ROUNDS]`, on an idle machine: the
-//! reactor spins on one core, and whatever else wants that core makes it late.
+//! reactor spins on one core, and other work on that core delays it.
 
 use base::Nanos;
 use node::{Device, FaultPlan, Profile};
@@ -14,7 +14,7 @@ use workload::{
 
 const ROUNDS: usize = 5;
 
-/// What is added to every command of `ideal`, as in FEMU's figure 2b.
+/// Added to every command of `ideal`, as in FEMU's figure 2b.
 const FIXED: Nanos = Nanos::from_micros(50);
 
 const DEPTHS: [u32; 5] = [1, 2, 4, 8, 16];
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A command on a device without any delay: what is left is ours.
+/// Measures a command on a device without delays: the overhead of this program.
 fn floor(rounds: usize) {
     let profile = profile("ideal");
     let mut medians = Vec::new();
@@ -42,7 +42,7 @@ fn floor(rounds: usize) {
     println!("ideal, QD 1, retrieve: p50 {} (bar 10 us), median of {rounds}", median(&mut medians));
 }
 
-/// How late completions are that are due at a fixed time after their submission.
+/// Measures the lateness of completions that are due at a fixed time after their submission.
 fn fixed(rounds: usize) {
     let mut profile = profile("ideal");
     profile.firmware.t_read = FIXED;
@@ -61,7 +61,7 @@ fn fixed(rounds: usize) {
     );
 }
 
-/// The means of both clocks, side by side.
+/// Prints the means in both clocks.
 fn against_virtual_time(rounds: usize) {
     let profile = profile("moke");
     for operation in [Operation::Retrieve, Operation::Store] {
@@ -98,7 +98,7 @@ fn measure(profile: &Profile, depth: u32, operations: u64, clock: Clock) -> Outc
     measure_as(profile, Operation::Retrieve, depth, operations, clock)
 }
 
-/// `operations` on a fresh device. Keys are stored before in virtual time.
+/// Runs `operations` on a new device, filled in virtual time.
 fn measure_as(
     profile: &Profile,
     operation: Operation,

@@ -1,4 +1,4 @@
-//! GETs of what only the disk has, beside fio with as many bytes at the same depth, and beside the
+//! GETs that must read the disk, against fio with the same read size and depth, and against the
 //! same drive without a protocol.
 
 use crate::servers::{Server, format};
@@ -9,17 +9,17 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Pairs of 8 KiB: 2.4 GB, of which nothing is kept in memory.
+/// Pairs of 8 KiB: 2.4 GB, none of it cached in memory.
 const KEYS: &str = "300000";
 const OPS: &str = "600000";
 
-/// Clients, and what is outstanding on the disk.
+/// Clients, and outstanding operations on the disk.
 const DEPTH: u32 = 50;
 
-/// For how long fio reads.
+/// The time of each fio run.
 const TIME: Duration = Duration::from_secs(8);
 
-/// Reads a second of one round, and the bytes of each read of the disk.
+/// Reads a second in one round, and the bytes of each disk read.
 struct Round {
     by_redis: f64,
     in_process: f64,
@@ -58,7 +58,7 @@ fn round(drive: &Path) -> Result<Round, String> {
     Ok(Round { by_redis, in_process: rate(&report), by_fio: job.run()?.rate, bytes })
 }
 
-/// What `bench retrieve` reports. It stores the pairs first.
+/// Returns the report of `bench retrieve`, which stores the pairs first.
 fn retrieve(target: &str) -> Result<Value, String> {
     let output = Command::new(Server::program()?)
         .args(["bench", "retrieve", "--json", "--target", target, "--value-size", "8KiB"])

@@ -8,34 +8,34 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Clients, if it is not said how many.
+/// The default number of clients.
 const CLIENTS: usize = 10_000;
 
-/// Files that a process needs beside a socket for each client.
+/// Files that a process needs in addition to a socket for each client.
 const FILES: u64 = 100;
 
-/// For how long nothing is done, and for how long one client works.
+/// The time of the idle and of the working measurement.
 const WHILE: Duration = Duration::from_secs(5);
 
-/// Bytes of the value that each reads before it rests, and how often it does, at once.
+/// Bytes of the value that each client reads before it idles, and the number of pipelined reads.
 const VALUE_BYTES: usize = 500;
 const TIMES: usize = 100;
 
-/// Clock ticks of `/proc` in a second: what Linux tells programs, whatever its own are.
+/// Clock ticks a second in `/proc`, which do not depend on the kernel's own.
 const TICKS: f64 = 100.0;
 
-/// What one server showed.
+/// The result for one server.
 struct Shown {
-    /// Bytes of memory for each client that has only come, and for each that has done something.
+    /// Memory for each client that has only connected, and for each that has sent requests.
     bytes: [f64; 2],
-    /// Of a core, while all rest.
+    /// The busy share of a core while all clients idle.
     busy: f64,
-    /// Of one client that works: operations a second and the 99th percentile of their times, alone
-    /// and beside those that rest.
+    /// Operations a second of one working client and the 99th percentile of their times, alone and
+    /// beside the idle clients.
     working: [(f64, Duration); 2],
 }
 
-/// Measures with as many clients as `arguments` say, and prints what was found.
+/// Measures with as many clients as `arguments` say, and prints the result.
 pub(crate) fn run(
     mut arguments: impl Iterator<Item = String>,
     folder: &Path,
@@ -67,7 +67,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Lets this process have so many files, and those that it starts.
+/// Raises the file limit of this process and of those that it starts.
 fn raise_limit(files: u64) -> Result<(), String> {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= files) {
@@ -119,27 +119,27 @@ impl Client {
         Ok(Self(stream))
     }
 
-    /// Sends a request, and takes an answer of this length.
+    /// Sends a request, and reads a reply of `len` bytes.
     fn ask(&mut self, request: &[u8], len: usize) -> std::io::Result<()> {
         self.0.write_all(request)?;
         self.0.read_exact(&mut vec![0; len])
     }
 
-    /// Stores what all read.
+    /// Stores the value that all clients read.
     fn store(&mut self) -> std::io::Result<()> {
         let value = "v".repeat(VALUE_BYTES);
         let set = format!("*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n${VALUE_BYTES}\r\n{value}\r\n");
         self.ask(set.as_bytes(), b"+OK\r\n".len())
     }
 
-    /// Reads a value many times at once, and then rests.
+    /// Reads a value with many pipelined requests, then idles.
     fn rest_after_work(&mut self) -> std::io::Result<()> {
         let answer = format!("${VALUE_BYTES}\r\n\r\n").len() + VALUE_BYTES;
         let get = b"*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n";
         self.ask(&get.repeat(TIMES), answer * TIMES)
     }
 
-    /// Reads again and again: how often in a second, and what of a hundred only one took longer.
+    /// Reads repeatedly. Returns the rate and the 99th percentile of the times.
     fn work(&mut self) -> std::io::Result<(f64, Duration)> {
         self.ask(b"*3\r\n$3\r\nSET\r\n$5\r\nshort\r\n$1\r\nv\r\n", b"+OK\r\n".len())?;
         let (start, mut times) = (Instant::now(), Vec::new());
@@ -154,13 +154,13 @@ impl Client {
     }
 }
 
-/// What `/proc` has in a file of the server's process.
+/// Returns a file of the server's process in `/proc`.
 fn told(server: &Server, file: &str) -> Result<String, String> {
     let path = format!("/proc/{}/{file}", server.process());
     std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Memory that the server has now.
+/// Returns the server's resident memory.
 fn resident_bytes(server: &Server) -> Result<f64, String> {
     let status = told(server, "status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -169,10 +169,10 @@ fn resident_bytes(server: &Server) -> Result<f64, String> {
     Ok(kilobytes.ok_or("Linux does not say how much memory it has")? * 1_024.0)
 }
 
-/// Time for which it had a core since it began, in ticks of `/proc`.
+/// Returns the processor time of the server so far, in ticks of `/proc`.
 fn busy_ticks(server: &Server) -> Result<f64, String> {
     let stat = told(server, "stat")?;
-    // The name, which may have blanks, ends with the last bracket; behind it utime is the 12th.
+    // The name may have blanks and ends with the last bracket; utime is the 12th field after it.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let times = fields.skip(11).take(2).map(str::parse::<f64>);
     times.sum::<Result<f64, _>>().map_err(|error| format!("what Linux says of it: {error}"))

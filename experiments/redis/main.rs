@@ -1,11 +1,11 @@
-//! How fast a drive serves Redis clients, beside redis-server with the durability that matches.
+//! Measures a drive's rate for Redis clients against redis-server with the same durability.
 //!
 //! After `cargo build --profile dist`:
 //! `cargo run --profile dist -p experiments --bin redis -- [ROUNDS [FOLDER]]`, on an idle machine
 //! with the Debian package redis-server. The folder is on the disk in question.
 //!
-//! With `idle [CLIENTS]` instead: what clients cost that do nothing. With `cold [ROUNDS [FOLDER]]`:
-//! GETs of what only the disk has, beside fio.
+//! With `idle [CLIENTS]`: the cost of idle clients. With `cold [ROUNDS [FOLDER]]`: GETs that must
+//! read the disk, against fio.
 
 mod cold;
 mod idle;
@@ -22,17 +22,17 @@ const ROUNDS: usize = 3;
 /// Requests of one measurement without pipelining.
 const REQUESTS: u32 = 100_000;
 
-/// What redis-benchmark is told of one measurement.
+/// The parameters of redis-benchmark for one measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Load {
     mode: Mode,
     pipeline: u32,
     value_bytes: u32,
-    /// Of how many keys; 1 is always the same one.
+    /// The number of keys; 1 is always the same key.
     keys: u32,
 }
 
-/// Operations a second, by what was asked and who answered: one of each round.
+/// Operations a second of each round, by load, command and server.
 type Rates = BTreeMap<(Load, &'static str, bool), Vec<f64>>;
 
 fn main() -> ExitCode {
@@ -63,7 +63,7 @@ fn ended(done: Result<(), String>) -> ExitCode {
     }
 }
 
-/// Does it with a new folder inside of `parent`, which goes in the end.
+/// Runs `what` with a new folder inside `parent`, and removes the folder.
 fn in_a_folder(
     parent: &Path,
     what: impl FnOnce(&Path) -> Result<(), String>,
@@ -100,7 +100,7 @@ fn loads(mode: Mode) -> impl Iterator<Item = Load> {
     })
 }
 
-/// The rates of SET and of GET.
+/// Returns the rates of SET and of GET.
 fn benchmark(server: &Server, load: Load) -> Result<Vec<(&'static str, f64)>, String> {
     let requests = if load.pipeline > 1 { 4 * REQUESTS } else { REQUESTS };
     let mut command = Command::new("redis-benchmark");

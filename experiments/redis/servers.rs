@@ -5,17 +5,17 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to start.
+/// The most time that a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What outlives a loss of power.
+/// The data that survives a loss of power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mode {
-    /// Nothing: memory.
+    /// None: memory only.
     Memory,
-    /// All but the last second.
+    /// All but the last second's.
     EverySec,
-    /// All that was answered.
+    /// All acknowledged data.
     Group,
 }
 
@@ -23,19 +23,19 @@ impl Mode {
     pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::EverySec, Self::Group];
 }
 
-/// A server of Redis clients, until it is dropped.
+/// A Redis server, stopped on drop.
 pub(crate) struct Server {
     pub(crate) port: u16,
     child: Child,
 }
 
 impl Server {
-    /// An empty one of ours, or redis-server, that keeps what it keeps in `folder`.
+    /// Starts an empty server, Kvasir's or redis-server, with its data in `folder`.
     pub(crate) fn start(mode: Mode, is_ours: bool, folder: &Path) -> Result<Self, String> {
         if is_ours { kvasir(mode, folder) } else { redis(mode, folder, None) }
     }
 
-    /// The same in memory, for this many clients at a time.
+    /// Starts a server in memory for up to `places` clients.
     pub(crate) fn with_places(places: usize, is_ours: bool, folder: &Path) -> Result<Self, String> {
         if !is_ours {
             return redis(Mode::Memory, folder, Some(places));
@@ -52,7 +52,7 @@ impl Server {
         ready(command)
     }
 
-    /// One of the drive at this path, which keeps no value in memory.
+    /// Serves the drive at this path without a value cache.
     pub(crate) fn of_cold(drive: &Path) -> Result<Self, String> {
         let mut command = Command::new(Self::program()?);
         command.args(["serve", "--json", "--resp", ":0", "--cache", "off"]);
@@ -60,13 +60,13 @@ impl Server {
         ready(command)
     }
 
-    /// Ours, which was built beside this one.
+    /// Returns the path of Kvasir's program, which is in this one's folder.
     pub(crate) fn program() -> Result<PathBuf, String> {
         let here = std::env::current_exe().map_err(|error| error.to_string())?;
         Ok(here.with_file_name("kvasir"))
     }
 
-    /// The number of its process.
+    /// Returns the id of its process.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }
@@ -119,7 +119,7 @@ fn kvasir(mode: Mode, folder: &Path) -> Result<Server, String> {
     ready(command)
 }
 
-/// An empty drive of 8 GiB in `folder`, written all over, in place of one that is there.
+/// Creates an empty drive of 8 GiB in `folder`, fully written, and replaces an existing one.
 pub(crate) fn format(folder: &Path) -> Result<PathBuf, String> {
     let (program, drive) = (Server::program()?, folder.join("drive.kv"));
     let _ = std::fs::remove_file(&drive);
@@ -134,7 +134,7 @@ pub(crate) fn format(folder: &Path) -> Result<PathBuf, String> {
     Ok(drive)
 }
 
-/// The server that `command` starts, which says so in a line.
+/// Starts `command` and waits for the line that says that the server is ready.
 fn ready(mut command: Command) -> Result<Server, String> {
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| {
         let program = command.get_program().to_string_lossy();

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// What fio does to a file, past the page cache.
+/// A fio job on a file, without the page cache.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
-    /// What is read or written.
+    /// The file.
     pub file: &'a Path,
     /// fio's `rw`, as `randread`.
     pub mode: &'static str,
@@ -16,28 +16,28 @@ pub struct Job<'a> {
     pub bytes: u32,
     /// Operations outstanding at a time.
     pub depth: u32,
-    /// For how long, unless the file's size ends it before.
+    /// The run time, unless the file's size ends the job before.
     pub time: Duration,
-    /// Whatever else is set, as `--fdatasync=1`.
+    /// Further options, such as `--fdatasync=1`.
     pub more: Vec<String>,
 }
 
-/// How that went.
+/// The result of a job.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     /// Operations a second.
     pub rate: f64,
-    /// Microseconds from the call that submits to completion, on average: what that call takes
-    /// itself is as much of what is waited for as the rest.
+    /// Mean microseconds from the start of the submitting call to completion: the latency includes
+    /// the time of the call itself.
     pub mean: f64,
-    /// The same, which one of a thousand exceeds.
+    /// The 99.9th percentile of the same.
     pub p999: f64,
-    /// Time of the processor for each operation, in microseconds.
+    /// Processor time of each operation, in microseconds.
     pub processor: f64,
 }
 
 impl Job<'_> {
-    /// Runs it on its own.
+    /// Runs the job on its own.
     pub fn run(&self) -> Result<Figures, String> {
         let output = Command::new("fio")
             .args(["--name=disk", "--ioengine=io_uring", "--direct=1", "--time_based"])

@@ -1,5 +1,5 @@
-/// The middle one of `values`, which are sorted, or what is midway between the middle two; NaN of
-/// none.
+/// Sorts `values` and returns the median: the middle one, or the mean of the middle two; NaN
+/// without values.
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = |at: usize| values.get(at).copied().unwrap_or(f64::NAN);

@@ -1,5 +1,4 @@
-//! The bare model: what the clock and one probe of an index cost when there is no device around
-//! them.
+//! The bare model: the cost of the clock and one index probe without a device.
 
 use base::{Nanos, Rng, mix};
 use clock::{Class, Group, Rank, Resource, Stage};
@@ -16,7 +15,7 @@ struct Model {
     handler: Resource,
     dies: Vec<Resource>,
     channels: Vec<Resource>,
-    /// Open addressing with linear probing: a key in each slot, 0 for none.
+    /// Open addressing with linear probing: a key in each slot, 0 for an empty one.
     index: Vec<u64>,
 }
 
@@ -50,7 +49,7 @@ impl Model {
         at
     }
 
-    /// One retrieve: link, handler and probe, die, channel, link, with the times of `moke`.
+    /// Runs one retrieve: link, handler and probe, die, channel, link, with the times of `moke`.
     async fn retrieve(&self, key: u64) {
         let class = Class::HostRead;
         self.link.serve(class, Stage::Link, Nanos(1_000)).await;
@@ -66,8 +65,8 @@ fn place(key: u64, slots: usize) -> usize {
     usize::try_from(mix(key) % slots as u64).expect("below the number of slots")
 }
 
-/// Millions of retrieves a second of wall time, `operations` of them at queue depth 64 over `keys`
-/// keys.
+/// Returns millions of retrieves a second of wall time: `operations` of them at queue depth 64 over
+/// `keys` keys.
 pub(crate) fn rate(keys: u64, operations: u64) -> f64 {
     Reactor::new(None).run(async {
         let model = Rc::new(Model::new(keys));

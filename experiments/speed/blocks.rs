@@ -1,5 +1,5 @@
-//! A block namespace: `970pro` with a 32nd of its blocks, so that it is soon full, with its own
-//! over-provisioning or with that of drives made for writing.
+//! A block namespace: `970pro` with a 32nd of its blocks, so that it fills quickly, with its own
+//! over-provisioning or with that of write-intensive drives.
 
 use base::limits::BLOCK_BYTES;
 use node::{Device, FaultPlan, Figures, Profile};
@@ -7,13 +7,13 @@ use reactor::Reactor;
 use std::time::Instant;
 use workload::{Distribution, Load, Operation, Payload, Plan, Space, Until, ValueSizes};
 
-/// Less flash, with as much over-provisioning, is cleaned in the same way.
+/// A smaller flash with the same over-provisioning is cleaned in the same way.
 const FRACTION: u32 = 32;
 
-/// Over-provisioning of drives that are made for writing, in percent.
+/// Over-provisioning of write-intensive drives, in percent.
 pub(crate) const ROOMY: u64 = 28;
 
-/// Capacities that are overwritten before it is measured.
+/// Capacities to overwrite before the measurement.
 const BREAK_IN: u64 = 2;
 
 /// Millions of operations a second of wall time, in each round.
@@ -50,8 +50,8 @@ fn plan(operation: Operation, operations: u64, blocks: u64) -> Plan {
     }
 }
 
-/// `rounds` of `operations` random reads and writes each, on a device that is full and cleans, with
-/// its own over-provisioning or with so many percent.
+/// Runs `rounds` of `operations` random reads and writes each, on a device that is full and cleans.
+/// It has its own over-provisioning, or `over_provisioning` percent.
 pub(crate) fn measure(operations: u64, rounds: u32, over_provisioning: Option<u64>) -> Rates {
     let profile = profile(over_provisioning);
     let blocks = profile.namespaces[0].size_bytes / u64::from(BLOCK_BYTES);

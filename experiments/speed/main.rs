@@ -1,7 +1,7 @@
-//! How fast the device simulates, on one core: `moke` as shipped, the staged model, 16 B keys, 4
-//! KiB values, queue depth 64, payload none, stages accounted and latencies in histograms. Beside
-//! it, in turn, the bare model of five stages, which is what the machine allows. Before
-//! them, 4 KiB random reads and writes on a block namespace that is full and cleans.
+//! Measures the speed of simulation on one core: `moke` as shipped, the staged model, 16 B keys, 4
+//! KiB values, queue depth 64, payload none, stages accounted and latencies in histograms.
+//! Alternates with the bare model of five stages, which is the machine's limit. Before them,
+//! measures 4 KiB random reads and writes on a block namespace that is full and cleans.
 //!
 //! `cargo run --profile dist -p experiments --bin speed -- [KEYS] [ROUNDS]`, on an idle machine.
 
@@ -94,7 +94,7 @@ fn plan(operation: Operation, operations: u64, keys: u64) -> Plan {
     }
 }
 
-/// One round: the bare model, then a fresh device filled and read. The last one is overwritten too.
+/// Runs one round: the bare model, then a new device filled and read. Also overwrites the last one.
 fn measure(keys: u64, rates: &mut Rates, overwrite: bool) {
     rates.bare.push(bare::rate(keys, keys));
     let profile = Profile::load("moke").expect("moke is built in");
@@ -144,7 +144,7 @@ async fn overwrite_steadily(device: &Device, keys: u64) {
     let host = after.store.host_bytes - before.store.host_bytes;
     let flash = after.nand.bytes_programmed - before.nand.bytes_programmed;
     println!(
-        "steady overwrite: {:.2} M/s after {written} warm-up stores, {} extents cleaned meanwhile, \
+        "steady overwrite: {:.2} M/s after {written} warm-up stores, {} extents cleaned, \
          write amplification {:.3}",
         rate,
         after.store.victims - before.store.victims,

@@ -8,7 +8,7 @@ use experiments::median;
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// So long nothing is asked: a reactor sleeps by then.
+/// The pause between requests, after which a reactor sleeps.
 const PAUSE: Duration = Duration::from_millis(5);
 
 const REPLIES: usize = 50;
@@ -44,7 +44,7 @@ pub(crate) fn report(rounds: usize) {
     );
 }
 
-/// Its median in microseconds.
+/// Returns the median time of a first reply, in microseconds.
 fn first_reply(load: &mut Load) -> f64 {
     let mut times: Vec<f64> = (0..REPLIES)
         .map(|_| {

@@ -1,5 +1,5 @@
-//! Connects to a target as a host does: an admin queue, a controller that is enabled, an I/O queue.
-//! By blocking calls and plain bytes, since nothing of this is measured.
+//! Connects to a target as a host does: an admin queue, an enabled controller, an I/O queue. Uses
+//! blocking calls and plain bytes, because nothing of this is measured.
 
 use crate::exchange::{CAPSULE, CAPSULE_BYTES, HEADER_BYTES, RESPONSE, header};
 use spec::{Command, ConnectAttributes, ConnectData, ConnectReply, DataPointer, Property};
@@ -22,7 +22,7 @@ pub(crate) struct Connected {
     pub(crate) admin: TcpStream,
     /// Ready for commands.
     pub(crate) io: TcpStream,
-    /// Bytes of a PDU with data that the target takes at most.
+    /// The most bytes of a PDU with data that the target takes.
     pub(crate) data_max: usize,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn connect(address: SocketAddr, nqn: &str) -> Connected {
     Connected { admin, io, data_max }
 }
 
-/// A connection whose ends have told each other how they speak; no digests.
+/// Opens a connection and performs the handshake; no digests.
 fn initialize(address: SocketAddr) -> (TcpStream, usize) {
     let mut stream = TcpStream::connect(address).expect("the target listens");
     stream.set_nodelay(true).expect("a TCP socket");
@@ -56,7 +56,7 @@ fn initialize(address: SocketAddr) -> (TcpStream, usize) {
     (stream, data_max as usize)
 }
 
-/// Carries out one command that brings `data` in its capsule, and returns its result.
+/// Executes one command with `data` in its capsule, and returns its result.
 fn call(stream: &mut TcpStream, command: &Command, data: &[u8]) -> u64 {
     let len = u32::try_from(data.len()).expect("at most 8,192 bytes");
     let command = match len {

@@ -2,13 +2,13 @@
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// The client's.
+/// The core of the client.
 pub(crate) const CLIENT: usize = 0;
 
-/// The target's, and the echo's.
+/// The core of the target and of the echo.
 pub(crate) const SERVER: usize = 1;
 
-/// Keeps this thread, and those that it starts, on one core.
+/// Pins this thread, and those that it starts, to one core.
 pub(crate) fn pin(core: usize) {
     let mut cores = CpuSet::new();
     cores.set(core);

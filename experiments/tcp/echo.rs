@@ -1,5 +1,5 @@
-//! The ceiling: a server that does nothing but take requests and give replies of the right size,
-//! by plain system calls: one recv, and one send for all replies to what it brought.
+//! The limit: a server that only receives requests and sends replies of the right size, by plain
+//! system calls: one recv, then one send for all replies.
 
 use crate::core;
 use crate::exchange::{C2H_DATA, CAPSULE, CAPSULE_BYTES, HEADER_BYTES, RESPONSE, header};
@@ -7,19 +7,19 @@ use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
-/// Whether it waits for requests in the kernel or by asking again and again.
+/// Whether it waits for requests in the kernel or by polling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Spin,
     Block,
 }
 
-/// What values an echo has.
+/// The values of an echo.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Values {
-    /// One, which is all replies.
+    /// One value for all replies.
     One,
-    /// So many in memory. Each request gets or changes one of them, anywhere: what any target pays
+    /// Many values in memory. Each request reads or changes a random one: the cost of any target
     /// that keeps blocks in memory.
     Many(usize),
 }
@@ -44,16 +44,16 @@ struct Echo {
     stream: TcpStream,
     buffer: Vec<u8>,
     filled: usize,
-    /// Bytes of the request before that are still to come, beyond its header.
+    /// Remaining bytes of the previous request after its header.
     skip: usize,
     value_bytes: usize,
-    /// One after the other.
+    /// The values, concatenated.
     values: Vec<u8>,
-    /// Values that were taken.
+    /// The number of values received.
     taken: u64,
-    /// Where the value is that comes or goes.
+    /// The position of the current value.
     place: usize,
-    /// For each request that is to be answered: its id, and whether it wants a value.
+    /// For each outstanding request: its id, and whether it reads a value.
     due: Vec<(u16, bool)>,
 }
 
@@ -110,7 +110,7 @@ impl Echo {
         }
         self.buffer.copy_within(at..self.filled, 0);
         self.filled -= at;
-        // What is still to come of a request is answered when it has.
+        // An incomplete request is answered after its last byte.
     }
 
     fn reply(&mut self) {
@@ -132,7 +132,7 @@ impl Echo {
         self.due.drain(..whole);
     }
 
-    /// Where the next value is, in a sequence that goes anywhere.
+    /// Returns the position of the next value, in a pseudorandom sequence.
     fn next_place(&mut self) -> usize {
         let count = self.values.len() / self.value_bytes;
         self.taken += 1;

@@ -1,5 +1,5 @@
-//! What is exchanged: commands on pairs or on blocks as PDUs of NVMe/TCP, by their sizes. The echo
-//! and the targets get the same requests and give replies of the same size.
+//! The exchanged messages: commands on pairs or on blocks as PDUs of NVMe/TCP, by their sizes. The
+//! echo and the targets get the same requests and send replies of the same size.
 
 /// A command of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,17 +11,17 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Whether it is of blocks, which are anywhere in the namespace, and not of pairs.
+    /// True for blocks at random places of the namespace, false for pairs.
     pub(crate) const fn is_of_blocks(self) -> bool {
         matches!(self, Self::Read | Self::Write)
     }
 
-    /// Whether data goes to the target.
+    /// True when data goes to the target.
     pub(crate) const fn brings_data(self) -> bool {
         matches!(self, Self::Store | Self::Write)
     }
 
-    /// What fills a namespace before it is read.
+    /// Returns the command that fills a namespace before reads.
     pub(crate) const fn filler(self) -> Self {
         if self.is_of_blocks() { Self::Write } else { Self::Store }
     }
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    /// KV 1.0d and NVM 1.1.
+    /// Returns the opcode by KV 1.0d and NVM 1.1.
     pub(crate) const fn opcode(self) -> u8 {
         match self {
             Self::Retrieve | Self::Read => 0x02,
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// What is asked for, again and again.
+/// The repeated request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     pub(crate) kind: Kind,
@@ -63,13 +63,13 @@ pub(crate) const H2C_DATA: u8 = 0x06;
 pub(crate) const C2H_DATA: u8 = 0x07;
 pub(crate) const R2T: u8 = 0x09;
 
-/// Of the flags of data to the host: the command has succeeded, and no response follows.
+/// Flag of data to the host: the command has succeeded, and no response follows.
 pub(crate) const C2H_SUCCESS: u8 = 1 << 3;
 
-/// Data that goes with the capsule: what targets announce as IOCCSZ.
+/// The most data in the capsule: what targets announce as IOCCSZ.
 pub(crate) const IN_CAPSULE_MAX: usize = 8_192;
 
-/// A common header and nothing else yet.
+/// Returns a common header.
 pub(crate) fn header(kind: u8, flags: u8, header_bytes: usize, data_bytes: usize) -> [u8; 8] {
     let header_len = u8::try_from(header_bytes).expect("headers have at most 128 bytes");
     let data_offset = if data_bytes == 0 { 0 } else { header_len };

@@ -21,7 +21,7 @@ pub(crate) fn report() {
     target.stop();
 }
 
-/// What this process has used: while the client sleeps, that is the target.
+/// Returns the processor time of this process: while the client sleeps, that is the target's.
 #[expect(clippy::cast_precision_loss, reason = "for a report")]
 fn processor_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);

@@ -10,17 +10,17 @@ use std::io::{ErrorKind, IoSlice, Read};
 use std::net::TcpStream;
 use std::time::Instant;
 
-/// Keys that are stored before, and drawn from in turn.
+/// Keys that are stored first, and drawn in turn.
 pub(crate) const KEYS: u64 = 4_096;
 
-/// Blocks that are read and written, at random: 128 MiB.
+/// Blocks that are read and written at random: 128 MiB.
 pub(crate) const BLOCKS: u64 = 32_768;
 
-/// Whether large values wait until the other side is ready for them: an echo is always.
+/// Whether large values wait for an R2T of the other side; an echo needs none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grants {
     Awaited {
-        /// Bytes of a PDU with data that the target takes at most.
+        /// The most bytes of a PDU with data that the target takes.
         data_max: usize,
     },
     None,
@@ -32,18 +32,18 @@ pub(crate) struct Load {
     grants: Grants,
     buffer: Vec<u8>,
     filled: usize,
-    /// Bytes of data that are still to come of the PDU before.
+    /// Remaining bytes of data of the previous PDU.
     skip: usize,
     value: Vec<u8>,
     next_key: u64,
     keys: u64,
-    /// PDUs that are to be sent: a header each, and how much of the value goes with it.
+    /// PDUs to send: a header each, and the offset and length of its part of the value.
     due: Vec<([u8; CAPSULE_BYTES], usize, usize)>,
     completed: usize,
 }
 
 impl Load {
-    /// Over `stream`, which is ready for commands.
+    /// Returns a load over `stream`, which is ready for commands.
     pub(crate) fn new(stream: TcpStream, grants: Grants, value_bytes: usize) -> Self {
         stream.set_nodelay(true).expect("a TCP socket");
         stream.set_nonblocking(true).expect("a socket");
@@ -61,12 +61,12 @@ impl Load {
         }
     }
 
-    /// Draws from so many keys from here on.
+    /// Sets the number of keys to draw from.
     pub(crate) fn set_keys(&mut self, keys: u64) {
         (self.keys, self.next_key) = (keys, 0);
     }
 
-    /// Exchanges `count` commands, and returns the seconds that it took.
+    /// Exchanges `count` commands, and returns the time in seconds.
     pub(crate) fn run(&mut self, exchange: Exchange, count: usize) -> f64 {
         assert_eq!(exchange.value_bytes, self.value.len(), "a load has values of one size");
         self.completed = 0;
@@ -83,7 +83,7 @@ impl Load {
         start.elapsed().as_secs_f64()
     }
 
-    /// Ids are those of the last 65,536 commands, which are never all outstanding.
+    /// Submits a command. Ids repeat after 65,536 commands, more than are ever outstanding.
     fn submit(&mut self, kind: Kind, number: usize) {
         let len = self.value.len();
         let stored = if kind.brings_data() { len } else { 0 };
@@ -101,7 +101,7 @@ impl Load {
         command[32..36].copy_from_slice(&size);
         command[39] = if inside > 0 { 0x01 } else { 0x5a };
         if kind.is_of_blocks() {
-            // One block, anywhere: NVM 1.1, SLBA, and NLB is 0's based.
+            // One block at a random place: NVM 1.1, SLBA; NLB is 0's based.
             command[40..48].copy_from_slice(&(base::mix(self.next_key) % self.keys).to_le_bytes());
             self.next_key += 1;
         } else {
@@ -128,7 +128,7 @@ impl Load {
         self.due.clear();
     }
 
-    /// Takes what has come, once.
+    /// Processes one batch of received bytes.
     fn receive(&mut self) {
         match self.stream.read(&mut self.buffer[self.filled..]) {
             Ok(0) => panic!("the target has ended the connection"),
@@ -170,7 +170,7 @@ impl Load {
         }
     }
 
-    /// Data from `offset` of the value on, in PDUs that are as long as the target takes.
+    /// Sends the value from `offset` on, in PDUs as long as the target takes.
     fn grant(&mut self, r2t: &[u8; HEADER_BYTES], offset: usize, len: usize) {
         let Grants::Awaited { data_max } = self.grants else { panic!("an echo grants nothing") };
         for start in (0..len).step_by(data_max) {
@@ -179,7 +179,7 @@ impl Load {
             let mut pdu = [0; CAPSULE_BYTES];
             let flags = if is_last { 0b100 } else { 0 };
             pdu[..8].copy_from_slice(&header(H2C_DATA, flags, HEADER_BYTES, here));
-            // The command and the tag are those of the grant.
+            // The command id and the tag are those of the R2T.
             pdu[8..12].copy_from_slice(&r2t[8..12]);
             pdu[12..16].copy_from_slice(&bytes_of(offset + start));
             pdu[16..20].copy_from_slice(&bytes_of(here));

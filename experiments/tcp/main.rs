@@ -1,9 +1,8 @@
-//! How close a target over NVMe/TCP comes to a bare echo: the same client, the same message sizes,
-//! over loopback, one core for each side, interleaved.
+//! Compares a target over NVMe/TCP with a bare echo: the same client and message sizes, over
+//! loopback, one core for each side, alternating.
 //!
 //! `cargo run --profile dist -p experiments --bin tcp -- [ROUNDS [NAME]]`, on an idle machine of
-//! two cores. `NAME` is a part of the names of the lines that are wanted: `store`, or
-//! `4 KiB QD 32`.
+//! two cores. `NAME` selects lines by a part of their names: `store`, or `4 KiB QD 32`.
 
 mod asleep;
 mod connect;
@@ -31,24 +30,24 @@ const WINDOW: Duration = Duration::from_millis(400);
 
 const KIB: usize = 1_024;
 
-/// Rates of one exchange in every round: operations a second.
+/// The rates of one exchange in every round: operations a second.
 #[derive(Default)]
 struct Rates {
     echo: Vec<f64>,
-    /// Of the echo that has as many blocks in memory, where there are blocks.
+    /// The rates of an echo with as many blocks in memory, for exchanges of blocks.
     echo_of_blocks: Vec<f64>,
     memory: Vec<f64>,
     ideal: Vec<f64>,
 }
 
 impl Rates {
-    /// The median share that `rates` have of the echo of the same round.
+    /// Returns the median ratio of `rates` to the echo of the same round.
     fn share(&self, rates: &[f64]) -> f64 {
         share(rates, &self.echo)
     }
 }
 
-/// The median share that `rates` have of `wholes`, round by round.
+/// Returns the median ratio of `rates` to `wholes`, round by round.
 fn share(rates: &[f64], wholes: &[f64]) -> f64 {
     median(&mut rates.iter().zip(wholes).map(|(rate, whole)| rate / whole).collect::<Vec<_>>())
 }
@@ -93,9 +92,9 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What a bare echo over loopback gains by 32 and by 128 outstanding requests, as it is known of
-/// replies and requests of 4 KiB on a quiet machine of two cores. One that gains less was
-/// disturbed.
+/// Checks how much a bare echo over loopback gains by 32 and by 128 outstanding requests. The
+/// expected gains are those of 4 KiB requests and replies on a quiet machine of two cores. A
+/// smaller gain shows that other work disturbed the measurement.
 fn say_whether_it_counts(kind: Kind, by_32: f64, by_128: f64) {
     let known = match kind {
         Kind::Retrieve | Kind::Read => (9.8, 11.8),
@@ -111,7 +110,7 @@ fn say_whether_it_counts(kind: Kind, by_32: f64, by_128: f64) {
     );
 }
 
-/// Returns the echo's rate, unless the line is not wanted.
+/// Returns the echo's rate, unless the line is not selected.
 fn report(exchange: Exchange, rounds: usize, bar: f64, wanted: &str) -> Option<f64> {
     let name =
         format!("{} {} QD {}", exchange.kind.name(), size(exchange.value_bytes), exchange.depth);
@@ -157,7 +156,8 @@ fn echo_rate(exchange: Exchange, values: Values) -> f64 {
     rate
 }
 
-/// The rate, and bytes of values copied for each operation beside the kernel's copies.
+/// Returns the rate, and the bytes of values copied for each operation in addition to the kernel's
+/// copies.
 #[expect(clippy::cast_precision_loss, reason = "for a report")]
 fn target_rate(kept: Kept, exchange: Exchange) -> (f64, f64) {
     let target = Target::start(kept, exchange.kind);
@@ -174,7 +174,7 @@ fn target_rate(kept: Kept, exchange: Exchange) -> (f64, f64) {
     (rate, target.stop() as f64 / (operations + keys(exchange)) as f64)
 }
 
-/// How many keys or blocks are in use: as many as fit memory with large values.
+/// Returns the number of keys or blocks: as many as fit memory with large values.
 fn keys(exchange: Exchange) -> usize {
     let keys = if exchange.kind.is_of_blocks() { BLOCKS } else { KEYS };
     usize::try_from(keys).expect("a few thousand").min((256 << 20) / exchange.value_bytes)
@@ -187,7 +187,7 @@ fn rate(load: &mut Load, exchange: Exchange) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "for a report")]
 fn rate_and_count(load: &mut Load, exchange: Exchange) -> (f64, usize) {
     load.set_keys(keys(exchange) as u64);
-    // Warm caches and windows first, and learn how many there are in a window.
+    // Warms caches and windows first, and counts the exchanges in a window.
     let (mut count, start) = (0, Instant::now());
     let mut step = 64;
     while start.elapsed() < WINDOW / 4 {

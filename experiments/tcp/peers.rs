@@ -19,17 +19,17 @@ const EXCHANGE: Exchange = Exchange { kind: Kind::Read, value_bytes: 4_096, dept
 
 const WINDOW: Duration = Duration::from_millis(400);
 
-/// Peers of one kind at a time, where they stay.
+/// Peers of one kind at a time, where they stay connected.
 const PEERS: usize = 16;
 
-/// How long a flood rests after each connection. It is on the client's core, and leaves that most
-/// of it.
+/// The pause of a flood after each connection. The flood runs on the client's core and leaves most
+/// of it to the client.
 const REST: Duration = Duration::from_micros(100);
 
-/// Commands that a peer sends in one go, and never what belongs to them.
+/// Commands that a peer sends at once, without their data.
 const COMMANDS: u16 = 64;
 
-/// What a peer does until it is told to stop. It counts what it has done.
+/// A peer that acts until it is told to stop, and counts its actions.
 struct Peer {
     name: &'static str,
     act: fn(SocketAddr, &Orders),
@@ -84,7 +84,7 @@ pub(crate) fn report(rounds: usize) {
     }
 }
 
-/// The rate beside so many such peers, and what they did in a second.
+/// Returns the rate beside `count` such peers, and their actions a second.
 #[expect(clippy::cast_precision_loss, reason = "for a report")]
 fn beside(peer: &Peer, address: SocketAddr, load: &mut Load) -> (f64, f64) {
     let orders = Arc::new(Orders::default());
@@ -96,7 +96,7 @@ fn beside(peer: &Peer, address: SocketAddr, load: &mut Load) -> (f64, f64) {
         })
     };
     let peers: Vec<_> = (0..peer.count).map(start).collect();
-    // Who stays has come by then.
+    // Peers that stay have connected by then.
     load.run(EXCHANGE, EXCHANGE.depth);
     let (before, start) = (orders.acts.load(Ordering::Relaxed), Instant::now());
     let rate = rate(load);
@@ -152,7 +152,7 @@ fn read_slowly(address: SocketAddr, orders: &Orders) {
     }
 }
 
-/// Commands whose data never comes, on ever new connections.
+/// Sends commands without their data, on ever new connections.
 fn send_headers(address: SocketAddr, orders: &Orders) {
     while orders.go_on() {
         let mut connected = connect(address, NQN);

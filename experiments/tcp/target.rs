@@ -8,7 +8,7 @@ use node::{MemoryKind, Profile};
 use std::net::SocketAddr;
 use std::num::NonZero;
 
-/// Where the pairs are.
+/// The place of the pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
     InMemory,
@@ -33,7 +33,7 @@ impl Target {
         };
         let address = ([127, 0, 0, 1], 0).into();
         let config = ServerConfig::of_one(served, NQN, address, NonZero::<u16>::MIN);
-        // Threads start on the core of whoever starts them.
+        // A thread starts on the core of the thread that spawns it.
         core::pin(core::SERVER);
         let server = Server::start(config).expect("loopback has a free port");
         core::pin(core::CLIENT);
@@ -48,7 +48,7 @@ impl Target {
         connect(self.address(), NQN)
     }
 
-    /// Ends it; returns the bytes of values that were copied beside the kernel's copies.
+    /// Stops the target. Returns the bytes of values copied in addition to the kernel's copies.
     pub(crate) fn stop(self) -> u64 {
         let report = self.0.stop().expect("the server served");
         report.reactors.iter().map(|reactor| reactor.moved.copied).sum()
@@ -59,7 +59,7 @@ fn in_memory(kind: Kind) -> MemoryKind {
     if kind.is_of_blocks() { MemoryKind::Block } else { MemoryKind::Kv }
 }
 
-/// The profile, or the same flash with a namespace of blocks.
+/// Returns the profile, or one of the same flash with a namespace of blocks.
 fn ideal(kind: Kind) -> Profile {
     if kind.is_of_blocks() {
         return Profile::parse("ideal.toml", BLOCKS).expect("the file is a profile");
