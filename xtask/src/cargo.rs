@@ -11,7 +11,7 @@ pub(crate) struct Cargo {
 }
 
 impl Cargo {
-    /// `arguments` are separated by spaces and reach cargo as they stand, `*` included.
+    /// Splits `arguments` at spaces and passes them to cargo unchanged, `*` included.
     pub(crate) fn new(root: &Path, arguments: &str) -> Self {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -19,7 +19,7 @@ impl Cargo {
         Self { command, words: format!("cargo {arguments}") }
     }
 
-    /// The same with the nightly compiler, which rustup has to know.
+    /// As [`Self::new`], with the nightly compiler, which rustup must have.
     pub(crate) fn nightly(root: &Path, arguments: &str) -> Self {
         let mut command = Command::new("rustup");
         command.current_dir(root).args(["run", "nightly", "cargo"]);
@@ -33,7 +33,7 @@ impl Cargo {
         self
     }
 
-    /// Succeeds when the command does.
+    /// Runs the command; succeeds when it does.
     pub(crate) fn run(mut self) -> Result<()> {
         println!("{}", self.words);
         let status = self.command.status().with_context(|| self.cannot_run())?;
@@ -41,7 +41,7 @@ impl Cargo {
         Ok(())
     }
 
-    /// Succeeds when the command does and printed something.
+    /// Runs the command; succeeds when it does and printed something.
     pub(crate) fn run_and_see_output(self) -> Result<()> {
         let mut printed = false;
         let words = self.words.clone();
@@ -50,7 +50,8 @@ impl Cargo {
         Ok(())
     }
 
-    /// Succeeds when the command does and ran at least one test; adds those it ran to `tally`.
+    /// Runs the command; succeeds when it does and ran at least one test. Adds its tests to
+    /// `tally`.
     pub(crate) fn test(self, tally: &mut Tally) -> Result<()> {
         let mut ran = Tally::default();
         let words = self.words.clone();
@@ -63,7 +64,7 @@ impl Cargo {
         }
     }
 
-    /// Runs the command, shows its output as it comes, and hands each line of it to `see`.
+    /// Runs the command, shows its output at once, and passes each line of it to `see`.
     fn stream(mut self, mut see: impl FnMut(&str)) -> Result<()> {
         println!("{}", self.words);
         self.command.stdout(Stdio::piped());

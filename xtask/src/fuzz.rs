@@ -5,22 +5,22 @@ use std::path::Path;
 
 const SECONDS_DEFAULT: u64 = 60;
 
-/// Seconds that an input may take which takes milliseconds, on a machine that does other things.
+/// The most seconds for an input that takes milliseconds, on a busy machine.
 const SECONDS_EACH_MAX: u64 = 20;
 
-/// Bytes of the longest input: more than its actions use.
+/// The most bytes of an input: more than its actions use.
 const BYTES_MAX: u64 = 2_000;
 
-/// What to run, and for how long.
+/// The targets to run, and the time.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wish<'a> {
     /// `None`: every target.
     target: Option<&'a str>,
-    /// For each target.
+    /// The time of each target.
     seconds: u64,
 }
 
-/// What `arguments` ask for, or the sentence that says what is wrong with them.
+/// Parses `arguments`. The error is a sentence for the user.
 pub(crate) fn wish<'a>(arguments: &[&'a str]) -> Result<Wish<'a>, String> {
     let (target, flags) = match arguments {
         [target, flags @ ..] if !target.starts_with('-') => (Some(*target), flags),
@@ -46,8 +46,8 @@ pub(crate) fn wish<'a>(arguments: &[&'a str]) -> Result<Wish<'a>, String> {
     Ok(Wish { target, seconds })
 }
 
-/// Looks for inputs that fail, from those in `fuzz/corpus` on. New ones are left in `fuzz/found`,
-/// which git ignores, and one that fails in `fuzz/artifacts`.
+/// Searches for inputs that fail, starting from `fuzz/corpus`. Leaves new inputs in `fuzz/found`,
+/// which git ignores, and failing ones in `fuzz/artifacts`.
 pub(crate) fn run(root: &Path, wish: &Wish<'_>) -> Result<()> {
     let names = targets(root)?;
     let wanted: Vec<&String> =
@@ -65,8 +65,8 @@ pub(crate) fn run(root: &Path, wish: &Wish<'_>) -> Result<()> {
     Ok(())
 }
 
-/// No sanitizer: it makes a run seven times as long, and what is run has no code that goes past the
-/// compiler's checks.
+/// Returns the arguments of cargo-fuzz. No sanitizer: it makes a run seven times as long, and the
+/// tested code has no `unsafe`.
 fn words(name: &str, seconds: u64) -> String {
     format!(
         "fuzz run --sanitizer none {name} fuzz/found/{name} fuzz/corpus/{name} -- \
@@ -75,7 +75,7 @@ fn words(name: &str, seconds: u64) -> String {
     )
 }
 
-/// The names of the targets, in order.
+/// Returns the names of the targets, in order.
 fn targets(root: &Path) -> Result<Vec<String>> {
     const FOLDER: &str = "fuzz/fuzz_targets";
     let mut names = Vec::new();

@@ -11,7 +11,7 @@ const FILE: &str = "docs/internals/layers.toml";
 const EVERY: &str = "*";
 const REACTOR: &str = "reactor";
 
-/// The crates in the order of the data path, and which of them each may use.
+/// The crates in the order of the data path, and their allowed dependencies.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Layers {
@@ -26,7 +26,7 @@ struct Layer {
     uses: Vec<String>,
 }
 
-/// What `cargo metadata` says of the workspace.
+/// The output of `cargo metadata`.
 #[derive(Deserialize)]
 struct Workspace {
     packages: Vec<Package>,
@@ -52,8 +52,8 @@ struct Dependency {
     kind: Option<String>,
 }
 
-/// Prints each arrow between crates that the layers do not allow, and each use of the machine by a
-/// device crate, and fails if there is one.
+/// Prints each dependency between crates that the layers forbid, and each use of the machine by a
+/// device crate. Fails if there is one.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let text =
         fs::read_to_string(root.join(FILE)).with_context(|| format!("cannot read {FILE}"))?;
@@ -94,7 +94,7 @@ impl Layers {
         self.crates.iter().position(|layer| layer.name == name)
     }
 
-    /// True when `user` may depend on `used`, which stands above it.
+    /// True when `user` may depend on `used`, which is listed above it.
     fn allows(&self, user: usize, used: usize, is_dev: bool) -> bool {
         let (user_layer, used_layer) = (&self.crates[user], &self.crates[used]);
         let is_named = user_layer.uses.iter().any(|name| name == EVERY || *name == used_layer.name);
@@ -102,7 +102,7 @@ impl Layers {
     }
 }
 
-/// Mistakes in the file itself: a crate listed twice, and one that uses what is not above it.
+/// Finds mistakes in the file: a crate listed twice, and one that uses a crate not above it.
 fn order(layers: &Layers) -> Vec<String> {
     let mut violations = Vec::new();
     for (index, layer) in layers.crates.iter().enumerate() {
@@ -142,7 +142,7 @@ fn arrows(layers: &Layers, workspace: &Workspace) -> Vec<String> {
     violations
 }
 
-/// The folder of the crate's library, from `root` on, with a `/` at its end.
+/// Returns the folder of the crate's library, relative to `root`, with a final `/`.
 fn library(workspace: &Workspace, root: &Path, name: &str) -> Option<String> {
     let package = workspace.packages.iter().find(|package| short(&package.name) == name)?;
     let is_library = |target: &&Target| target.kind.iter().any(|kind| kind == "lib");
@@ -151,7 +151,7 @@ fn library(workspace: &Workspace, root: &Path, name: &str) -> Option<String> {
     Some(format!("{}/", folder.to_str()?))
 }
 
-/// A package's name as `use` writes it.
+/// Returns a package's name as in `use`.
 fn short(package: &str) -> &str {
     package.strip_prefix("kvasir-").unwrap_or(package)
 }
@@ -173,8 +173,8 @@ mod tests {
         toml::from_str(text).unwrap()
     }
 
-    /// Violations of a workspace of `LAYERS`, and of one more crate, which depends on one of them
-    /// by `kind` and on a crate from elsewhere.
+    /// Returns the violations of a workspace of `LAYERS` and one more crate, which depends on one
+    /// of them by `kind` and on an external crate.
     fn violations(user: &str, used: &str, kind: &str) -> Vec<String> {
         let others = ["base", "nand", "engine", "reactor", "sim", "cli"]
             .map(|name| format!(r#"{{"name": "kvasir-{name}", "dependencies": []}}"#));

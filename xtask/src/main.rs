@@ -28,7 +28,7 @@ Usage: cargo xtask COMMAND
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    // Where Cargo runs it, not where it was built: checkouts may share a target folder.
+    // The folder at run time, not at build time: checkouts may share a target folder.
     let Some(manifest) = std::env::var_os("CARGO_MANIFEST_DIR") else {
         return misused("Cargo says where the checkout is: run it as cargo xtask");
     };

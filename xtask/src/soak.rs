@@ -3,12 +3,12 @@ use crate::tally::Tally;
 use anyhow::Result;
 use std::path::Path;
 
-/// What is in the names of tests of the program that take too long for every day.
+/// Part of the names of the program's tests that are too long for every day.
 pub(crate) const LONG: &str = "::long::";
 
 const SEEDS_DEFAULT: u64 = 5_000;
 
-/// The number of seeds that `flags` ask for, or the sentence that says what is wrong with them.
+/// Parses the number of seeds in `flags`. The error is a sentence for the user.
 pub(crate) fn seeds(flags: &[&str]) -> Result<u64, String> {
     match flags {
         [] => Ok(SEEDS_DEFAULT),
@@ -23,9 +23,9 @@ pub(crate) fn seeds(flags: &[&str]) -> Result<u64, String> {
     }
 }
 
-/// Runs the simulation's tests over `seeds` seeds each, every scenario among them. What each went
-/// through is printed: cuts, faults, and openings by scan and by checkpoint. Then the experiments
-/// of the papers that take too long for every day.
+/// Runs the simulation's tests over `seeds` seeds each, including every scenario. Prints for each
+/// its cuts, faults, and openings by scan and by checkpoint. Then runs the experiments of the
+/// papers that are too long for every day.
 pub(crate) fn run(root: &Path, seeds: u64) -> Result<()> {
     let mut tally = Tally::default();
     Cargo::new(root, "test --release -p kvasir-sim -- --nocapture")

@@ -1,11 +1,11 @@
 //! Reading Rust source by its lines and words, without parsing it.
 
-/// `line` without its comment.
+/// Returns `line` without its comment.
 pub(crate) fn code(line: &str) -> &str {
     line.split_once("//").map_or(line, |(code, _)| code).trim_end()
 }
 
-/// True when `text` has `word` and neither neighbour of it makes a longer identifier.
+/// True when `text` contains `word` and no longer identifier around it.
 pub(crate) fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(start, _)| {
         let before = text[..start].chars().next_back();

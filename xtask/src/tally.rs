@@ -1,7 +1,7 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-/// Tests that ran, as the `test result:` lines of cargo sum them up.
+/// The number of tests that ran, by the `test result:` lines of cargo.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) passed: u64,
@@ -9,7 +9,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Adds what `line` counts, if it is a `test result:` line.
+    /// Adds the numbers of `line`, if it is a `test result:` line.
     pub(crate) fn read(&mut self, line: &str) {
         let Some((_, counts)) = line.split_once("test result: ") else { return };
         let words: Vec<&str> = counts.split([' ', ';']).filter(|word| !word.is_empty()).collect();

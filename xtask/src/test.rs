@@ -17,7 +17,7 @@ const STEPS: [(&str, Step); 10] = [
     ("layers", |root, _| layers::run(root)),
     ("clippy", |root, _| {
         Cargo::new(root, "clippy --workspace --all-targets -- -D warnings").run()?;
-        // They are not among all targets, since they are no tests that run by default.
+        // `--all-targets` omits them, because they do not run by default.
         Cargo::new(root, "clippy -p kvasir-cli --test black_box --test vm -- -D warnings").run()
     }),
     ("programs", |_, _| {
@@ -28,7 +28,8 @@ const STEPS: [(&str, Step); 10] = [
         Ok(())
     }),
     ("tests", |root, tally| {
-        // The test of mistakes on purpose with all others, since it takes a build of its own alone.
+        // Adds the test of deliberate mistakes to this run, because alone it would need its own
+        // build.
         Cargo::new(root, "test --workspace --features kvasir-sim/sabotage").test(tally)
     }),
     ("black box", |root, tally| {
@@ -41,7 +42,7 @@ const STEPS: [(&str, Step); 10] = [
     }),
 ];
 
-/// Runs every step to the first failure. The last line printed is the sum of the tests that ran.
+/// Runs all steps until the first failure. The last line printed is the number of tests that ran.
 pub(crate) fn run(root: &Path) -> ExitCode {
     let mut tally = Tally::default();
     let outcome = STEPS.iter().try_for_each(|(name, step)| {

@@ -35,7 +35,7 @@ fn check(tree: &Tree) -> Vec<String> {
     violations
 }
 
-/// How every violation reads.
+/// Formats a violation.
 fn at(path: &str, line: usize, sentence: impl std::fmt::Display) -> String {
     format!("{path}:{line}: {sentence}")
 }

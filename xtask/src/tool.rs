@@ -1,38 +1,38 @@
 use anyhow::{Context, Result, ensure};
 use std::process::{Command, Stdio};
 
-/// A program that `test` runs, and Debian's packages that have it.
+/// A program that `test` runs, and the Debian packages that contain it.
 pub(crate) struct Tool {
     program: &'static str,
-    /// What succeeds if it is there: it says its version, for instance.
+    /// A command that succeeds if the program is installed, such as its `--version`.
     asked: &'static str,
     packages: &'static [&'static str],
 }
 
-/// What rustc links with. A machine that can run this without it has its build from elsewhere, a
-/// cache for instance, and fails only at the first crate that is linked anew.
+/// The linker of rustc. A machine without it may have its build from a cache, and then fails only
+/// at the first crate that needs linking.
 pub(crate) const LINKER: Tool =
     Tool { program: "cc", asked: "--version", packages: &["gcc", "libc6-dev"] };
 
-/// What reads captured packets. Without it the tests that show it some are skipped.
+/// The packet dissector. Without it `test` skips the tests that use it.
 pub(crate) const DISSECTOR: Tool =
     Tool { program: "tshark", asked: "--version", packages: &["tshark"] };
 
-/// What the answers of the door of the Redis protocol are compared with. Without it the tests that
-/// do so are skipped.
+/// The reference for answers of the Redis protocol. Without it `test` skips the comparison.
 pub(crate) const REDIS: Tool =
     Tool { program: "redis-server", asked: "--version", packages: &["redis-server"] };
 
-/// Another implementation of TLS, by which that door is entered. Without it such tests are skipped.
+/// A second implementation of TLS, as a client of the Redis service. Without it `test` skips its
+/// tests.
 pub(crate) const OPENSSL: Tool =
     Tool { program: "openssl", asked: "version", packages: &["openssl"] };
 
-/// One of the clients that this door is for. Without it the test that has it ask is skipped.
+/// A Redis client library. Without it `test` skips its test.
 pub(crate) const REDIS_PY: Tool =
     Tool { program: "/usr/bin/python3", asked: "-cimport redis", packages: &["python3-redis"] };
 
 impl Tool {
-    /// Makes sure that the program is there, and installs it where that can be done.
+    /// Checks that the program is installed, and installs it where possible.
     pub(crate) fn ensure_present(&self) -> Result<()> {
         let Self { program, asked, packages } = self;
         let names = packages.join("` and `");
@@ -57,7 +57,7 @@ impl Tool {
         Ok(())
     }
 
-    /// Like `ensure_present`, but does without the program if it must.
+    /// As [`Self::ensure_present`], but continues without the program on failure.
     pub(crate) fn ensure_present_if_possible(&self) {
         if let Err(error) = self.ensure_present() {
             println!("skipped: tests with `{}`: {error:#}", self.program);

@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// The files of the checkout by their path from its root, in order, each with its text if it is
-/// Rust or Markdown.
+/// The files of the checkout by their path from its root, in order. Rust and Markdown files have
+/// their text.
 #[derive(Default)]
 pub(crate) struct Tree(BTreeMap<String, String>);
 
 impl Tree {
-    /// Every file that git does not ignore. Without git, or where it refuses the checkout, every
-    /// file outside `.git` and `target`.
+    /// Reads every file that git does not ignore. Without git, or if it refuses the checkout, reads
+    /// every file outside `.git` and `target`.
     pub(crate) fn read(root: &Path) -> Result<Self> {
         let mut paths = Vec::new();
         if let Some(listing) = git_files(root) {
@@ -37,18 +37,18 @@ impl Tree {
         Ok(Self(tree))
     }
 
-    /// A tree in memory.
+    /// Returns a tree in memory.
     #[cfg(test)]
     pub(crate) fn sample(files: &[(&str, &str)]) -> Self {
         Self(files.iter().map(|(path, text)| ((*path).into(), (*text).into())).collect())
     }
 
-    /// The text of one file.
+    /// Returns the text of one file.
     pub(crate) fn get(&self, path: &str) -> Option<&str> {
         self.0.get(path).map(String::as_str)
     }
 
-    /// Paths and texts of the files whose name has this extension.
+    /// Returns paths and texts of the files with this extension.
     pub(crate) fn with_extension(&self, extension: &str) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
@@ -56,7 +56,7 @@ impl Tree {
             .filter(move |(path, _)| has_extension(path, extension))
     }
 
-    /// True when `path` is a file, or a folder that holds one.
+    /// True when `path` is a file, or a folder that contains one.
     pub(crate) fn has(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let folder = format!("{path}/");

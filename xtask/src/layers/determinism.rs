@@ -1,7 +1,7 @@
 use crate::source::{code, is_identifier};
 use crate::tree::Tree;
 
-/// What differs from run to run: time, scheduling, the machine's state, randomly seeded hashes.
+/// Sources of nondeterminism: time, scheduling, the machine's state, randomly seeded hashes.
 const FORBIDDEN: [&str; 13] = [
     "std::time::Instant",
     "std::time::SystemTime",
@@ -18,11 +18,11 @@ const FORBIDDEN: [&str; 13] = [
     "rand",
 ];
 
-/// Asks only whether this very task is unwinding, which every run answers alike.
+/// Allowed: asks only whether this very task is unwinding, which is the same in every run.
 const ALLOWED: &str = "std::thread::panicking";
 
-/// Every forbidden path that the device crate `name`, whose sources are in `folder`, uses; imports
-/// in braces included.
+/// Finds every forbidden path in the device crate `name`, whose sources are in `folder`, imports in
+/// braces included.
 pub(super) fn check(name: &str, folder: &str, tree: &Tree) -> Vec<String> {
     let mut violations = Vec::new();
     for (path, text) in tree.with_extension("rs").filter(|(path, _)| path.starts_with(folder)) {
@@ -37,7 +37,7 @@ pub(super) fn check(name: &str, folder: &str, tree: &Tree) -> Vec<String> {
     violations
 }
 
-/// True when `named` is `forbidden`, something in it, or a module imported whole that holds it.
+/// True when `named` is `forbidden`, an item in it, or an imported module that contains it.
 fn leads_to(named: &str, forbidden: &str) -> bool {
     let named = named.trim_end_matches("::self").trim_end_matches("::*");
     let holds = |outer: &str, inner: &str| {
@@ -46,7 +46,7 @@ fn leads_to(named: &str, forbidden: &str) -> bool {
     named != ALLOWED && (holds(forbidden, named) || holds(named, forbidden))
 }
 
-/// The paths that start in `std` or `rand`, each with the line that it ends on.
+/// Returns the paths that start in `std` or `rand`, each with the line that it ends on.
 fn named_paths(text: &str) -> Vec<(usize, String)> {
     let tokens = tokens(text);
     let mut paths = Vec::new();
@@ -60,7 +60,7 @@ fn named_paths(text: &str) -> Vec<(usize, String)> {
 
 type Token<'a> = (usize, &'a str);
 
-/// Identifiers, `::` and single other characters, with their lines, comments left out.
+/// Returns identifiers, `::` and single other characters with their lines, without comments.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -84,7 +84,7 @@ fn next_is(tokens: &[Token<'_>], index: usize, token: &str) -> bool {
     tokens.get(index + 1).is_some_and(|(_, next)| *next == token)
 }
 
-/// Adds what the path or the braces at `index` name after `prefix`; returns the index after it.
+/// Adds the paths of the path or the braces at `index` after `prefix`; returns the index after it.
 fn path(
     tokens: &[Token<'_>],
     index: usize,

@@ -3,7 +3,7 @@ use crate::tree::Tree;
 
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
-/// Every relative link of one Markdown file that leads to no file or to no heading.
+/// Finds relative links of one Markdown file to a missing file or heading.
 pub(super) fn links(path: &str, text: &str, tree: &Tree) -> Vec<String> {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut violations = Vec::new();
@@ -22,7 +22,7 @@ pub(super) fn links(path: &str, text: &str, tree: &Tree) -> Vec<String> {
                 violations.push(at(path, number, format!("the link to {target} leads nowhere")));
                 continue;
             };
-            // The text of this file may be newer than that in `tree`.
+            // The text of this file may be newer than the one in `tree`.
             let page = if linked == path { Some(text) } else { tree.get(&linked) };
             let is_there = |page| heading.is_empty() || anchors(page).any(|it| it == heading);
             if !page.is_none_or(is_there) {
@@ -34,7 +34,7 @@ pub(super) fn links(path: &str, text: &str, tree: &Tree) -> Vec<String> {
     violations
 }
 
-/// What links write behind `#` for each heading of a page: lower case, words joined by hyphens.
+/// Returns the anchor of each heading of a page: lower case, words joined by hyphens.
 fn anchors(text: &str) -> impl Iterator<Item = String> {
     prose(text).filter_map(|(_, line)| {
         let title = line.trim_start_matches('#').strip_prefix(' ')?;
@@ -46,7 +46,7 @@ fn anchors(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Every path into `crates/` that the description of the architecture names and that is not there.
+/// Finds missing paths into `crates/` in the description of the architecture.
 pub(super) fn architecture(tree: &Tree) -> Vec<String> {
     let Some(text) = tree.get(ARCHITECTURE) else {
         return vec![at(ARCHITECTURE, 1, "the description of the architecture is missing")];
@@ -68,7 +68,7 @@ pub(super) fn architecture(tree: &Tree) -> Vec<String> {
     violations
 }
 
-/// Numbered lines outside fenced blocks.
+/// Returns the numbered lines outside fenced blocks.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_fenced = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -78,12 +78,13 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The parts of a line between its backticks: text and code, in turn.
+/// Returns the parts of a line between its backticks: text and code alternate.
 fn parts(line: &str) -> impl Iterator<Item = &str> {
     line.split('`')
 }
 
-/// Where the links of `line` lead: `[text](target)`, `![text](target)` and `[name]: target`.
+/// Returns the targets of the links of `line`: `[text](target)`, `![text](target)` and `[name]:
+/// target`.
 fn targets(line: &str) -> Vec<String> {
     let definition = line.starts_with('[').then(|| line.split_once("]: ")).flatten();
     let inline = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
@@ -91,7 +92,7 @@ fn targets(line: &str) -> Vec<String> {
     all.filter_map(|target| target.split_whitespace().next()).map(String::from).collect()
 }
 
-/// The path from the root of the checkout that `target` means in `folder`, if it is inside.
+/// Resolves `target` in `folder` to a path from the root of the checkout, if it is inside.
 fn resolve(folder: &str, target: &str) -> Option<String> {
     if target.starts_with('/') {
         return None;

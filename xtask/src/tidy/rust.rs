@@ -22,11 +22,11 @@ const UNFINISHED: [&str; 6] = [
 const IGNORE: &str = concat!("#[", "ignore");
 const UNSAFE: &str = concat!("un", "safe");
 
-/// Files whose code may go past the compiler's checks, each place with its proof: what the kernel
-/// is asked for by memory that it shares with the program.
+/// Files that may contain `unsafe`, each place with its proof: kernel interfaces that share memory
+/// with the program.
 const UNSAFE_FILES: [&str; 2] = ["crates/passthrough/src/ioctl.rs", "crates/reactor/src/ring.rs"];
 
-/// Every violation in one Rust file.
+/// Finds every violation in one Rust file.
 pub(super) fn check(path: &str, text: &str) -> Vec<String> {
     let mut violations = Vec::new();
     let lines: Vec<&str> = text.lines().collect();
@@ -90,8 +90,8 @@ fn function(path: &str, lines: &[&str], number: usize) -> Option<String> {
     (count > FUNCTION_LINES_MAX).then(|| at(path, number, sentence))
 }
 
-/// Lines of the function that starts with the first of `lines`. In formatted code its last line is
-/// the first after its body's opening that has a brace at its own indentation.
+/// Counts the lines of the function that starts with the first of `lines`. In formatted code its
+/// last line is the first brace after its body's opening at its own indentation.
 fn function_lines(lines: &[&str]) -> usize {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut is_body = false;
@@ -116,7 +116,7 @@ mod tests {
 
     const PATH: &str = "crates/a/src/b.rs";
 
-    /// The lines of the violations in `text`, and their sentences in one.
+    /// Returns the lines of the violations in `text`, and their joined sentences.
     fn violations(path: &str, text: &str) -> (Vec<usize>, String) {
         let found = check(path, text);
         let line = |text: &String| text.split(':').nth(1).unwrap().parse().unwrap();
