@@ -3,15 +3,15 @@ use rustix::io::Errno;
 /// Why a file cannot be used as a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// It cannot be opened.
+    /// The system does not open it.
     #[error("{path} cannot be opened: {reason}")]
     Open {
         /// The file.
         path: String,
-        /// What the kernel says.
+        /// The kernel's error.
         reason: String,
     },
-    /// It is something else.
+    /// It is not an NVMe namespace.
     #[error("{path} is no NVMe namespace; one that the kernel has is named as /dev/ng0n1")]
     NoNamespace {
         /// The file.

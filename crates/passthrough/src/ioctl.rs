@@ -18,7 +18,7 @@ const ADMIN: Opcode = opcode::read_write::<Passed>(GROUP, 0x47);
 /// `NVME_IOCTL_IO64_CMD`.
 const IO: Opcode = opcode::read_write::<Passed>(GROUP, 0x48);
 
-/// Which queue a command is for.
+/// The queue of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Admin,
@@ -28,19 +28,19 @@ pub(crate) enum Kind {
 /// Memory for the data of a command.
 pub(crate) enum Memory<'a> {
     None,
-    /// The kernel reads it.
+    /// Bytes that the kernel reads.
     Sent(&'a [u8]),
-    /// The kernel writes to it.
+    /// A buffer that the kernel fills.
     Filled(&'a mut [u8]),
 }
 
-/// `struct nvme_passthru_cmd64`: up to byte 64 a submission queue entry with the address and the
+/// `struct nvme_passthru_cmd64`: up to byte 64 a submission queue entry, with the address and the
 /// length of the data in place of the data pointer.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 struct Passed {
     opcode: u8,
-    /// The kernel takes no other than 0.
+    /// The kernel accepts only 0.
     flags: u8,
     reserved: u16,
     nsid: u32,
@@ -50,7 +50,7 @@ struct Passed {
     metadata_len: u32,
     data_len: u32,
     dwords_10_15: [u32; 6],
-    /// In milliseconds; 0 for the kernel's own limit.
+    /// In milliseconds; 0 for the kernel's own timeout.
     timeout: u32,
     reserved_2: u32,
     result: u64,
@@ -73,8 +73,8 @@ impl Passed {
     }
 }
 
-/// Executes `command`, and returns what the ioctl did and the command's result. The way that it
-/// says is that of `memory`.
+/// Executes `command`, and returns the result of the ioctl and that of the command. The direction
+/// in the opcode must be that of `memory`.
 pub(crate) fn execute(
     file: impl AsFd,
     kind: Kind,
@@ -111,14 +111,14 @@ pub(crate) fn execute(
     Ok((returned, passed.result))
 }
 
-/// The id of the namespace that `file` is.
+/// Returns the id of the namespace `file`.
 pub(crate) fn namespace_id(file: impl AsFd) -> Result<u32, Errno> {
     // SAFETY: the opcode takes no argument and moves no data.
     let id = unsafe { ioctl(file, Asked)? };
     u32::try_from(id).map_err(|_| Errno::INVAL)
 }
 
-/// An ioctl that changes `passed`, and returns a number.
+/// An ioctl that changes `passed` and returns a number.
 struct Exchange<'a> {
     opcode: Opcode,
     passed: &'a mut Passed,

@@ -1,21 +1,20 @@
-//! A namespace that the kernel has: commands through `/dev/ngXnY`.
+//! A namespace of the kernel: commands through `/dev/ngXnY`.
 //!
 //! # How it works
-//! 1. [`Namespace::open`] opens the character device that Linux makes for each namespace, also for
-//!    those of command sets that it does not know, and asks for its id.
-//! 2. [`Namespace::execute`] hands a command over as the kernel takes it: a `nvme_passthru_cmd64`
-//!    with the address of the data, and an ioctl that returns when the command has ended.
-//! 3. [`PassthroughQueue`] is that as a `controller::Queue`: a submission returns when its
-//!    completion is there.
+//! 1. [`Namespace::open`] opens the character device that Linux makes for each namespace, even for
+//!    those of unknown command sets, and queries its id.
+//! 2. [`Namespace::execute`] passes a command to the kernel: a `nvme_passthru_cmd64` with the
+//!    address of the data, in an ioctl that returns when the command has ended.
+//! 3. [`PassthroughQueue`] makes it a `controller::Queue`: a submission returns after its
+//!    completion.
 //!
 //! # Guarantees
-//! - The kernel is given no address but that of a buffer which outlives the call, and no more bytes
-//!   than it has.
-//! - What the kernel does not do completes with [`spec::Status::HOST_PATHING_ERROR`], and
-//!   [`PassthroughQueue::failure`] says why.
+//! - The kernel gets only addresses of buffers that outlive the call, and at most their length.
+//! - A command that the kernel does not execute completes with
+//!   [`spec::Status::HOST_PATHING_ERROR`], and [`PassthroughQueue::failure`] says why.
 //!
 //! # Trusts
-//! The kernel: it moves data the way that bits 1:0 of the opcode say.
+//! The kernel: it moves data in the direction of bits 1:0 of the opcode.
 //!
 //! # Not here
 //! Commands (`spec`), sockets (`client`).

@@ -6,10 +6,10 @@ use spec::{Command, Status, Transfer};
 use std::fs::File;
 use std::path::Path;
 
-/// What a status field has beside code and type: retry delay, More, Do Not Retry.
+/// Excludes the other fields of a status: retry delay, More, Do Not Retry.
 const STATUS_MASK: u16 = 0x7ff;
 
-/// A namespace that the kernel has. A program needs to be root for it, or to have `CAP_SYS_ADMIN`.
+/// A namespace of the kernel. A program must be root to use it, or have `CAP_SYS_ADMIN`.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
@@ -19,16 +19,16 @@ pub struct Namespace {
 /// The data of a command.
 #[derive(Clone, Debug)]
 pub enum Data {
-    /// These bytes go to the controller; a phantom goes as zeros.
+    /// Bytes for the controller; a phantom is sent as zeros.
     Sent(Buf),
-    /// So many bytes at most come from the controller.
+    /// Room in bytes for data from the controller.
     Room(u32),
 }
 
-/// How a command ended.
+/// The completion of a command.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// Code and type.
+    /// Code and type of the status.
     pub status: Status,
     /// DW0 and DW1 of the completion queue entry.
     pub result: u64,
@@ -37,7 +37,7 @@ pub struct Ended {
 }
 
 impl Namespace {
-    /// The namespace that `path` names, as /dev/ng0n1.
+    /// Opens the namespace at `path`, such as /dev/ng0n1.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let name = || path.display().to_string();
         let file = File::options()
@@ -49,7 +49,7 @@ impl Namespace {
         Ok(Self { file, id })
     }
 
-    /// Its id, which its commands carry.
+    /// Returns its id, which its commands carry.
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     impl Namespace {
-        /// One that the kernel knows nothing about.
+        /// Returns one on a file whose driver does not know the ioctls.
         pub(crate) fn of_null() -> Self {
             let file = File::options().read(true).write(true).open("/dev/null").unwrap();
             Self { file, id: 1 }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_does_not_do_is_an_error() {
+    fn a_command_that_the_kernel_does_not_execute_is_an_error() {
         let sent = Data::Sent(Buf::copy_from(b"value"));
         for (command, data) in [
             (Command::store(1, b"key", 5, StoreOptions::NONE), sent),

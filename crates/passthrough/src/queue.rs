@@ -7,8 +7,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Commands on a namespace that the kernel has, one after the other: each has ended when its
-/// submission returns. Clones are handles on the same queue.
+/// Executes commands on a namespace of the kernel one at a time: each has ended when its submission
+/// returns. Clones share the queue.
 #[derive(Clone, Debug)]
 pub struct PassthroughQueue(Rc<Shared>);
 
@@ -21,7 +21,7 @@ struct Shared {
 }
 
 impl PassthroughQueue {
-    /// A queue for commands of the Key Value command set on `namespace`.
+    /// Returns a queue for commands of the Key Value command set on `namespace`.
     pub fn new(namespace: Namespace) -> Self {
         Self(Rc::new(Shared {
             namespace,
@@ -31,12 +31,13 @@ impl PassthroughQueue {
         }))
     }
 
-    /// The namespace.
+    /// Returns the namespace.
     pub fn namespace(&self) -> &Namespace {
         &self.0.namespace
     }
 
-    /// Why the last command was not executed that ended with [`spec::Status::HOST_PATHING_ERROR`].
+    /// Returns why the kernel did not execute the last command that completed with
+    /// [`spec::Status::HOST_PATHING_ERROR`].
     pub fn failure(&self) -> Option<KernelError> {
         self.0.failure.get()
     }
