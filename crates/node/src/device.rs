@@ -18,32 +18,32 @@ use reactor::Reactor;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// An emulated drive: flash, translation layers and controller, as a profile has them. A namespace
-/// of a host is a store of keys and values, blocks or zones.
+/// An emulated drive: the flash, translation layers and controller of a profile. A namespace is a
+/// store of keys and values, blocks or zones.
 #[derive(Debug)]
 pub struct Device {
     nand: Arc<Nand>,
     controller: Arc<Controller>,
-    /// Below the store, if there is one.
+    /// The medium of the store's log, if the device has a store.
     log: Option<LogMedium>,
     /// In the order of their ids.
     namespaces: Vec<Namespace>,
-    /// What it has of its clock.
+    /// The device's part of the clock.
     part: Part,
-    /// Pages that the capacitors can program; no number where it is all that are ever needed.
+    /// Pages that the capacitors can program; `None` if their energy is unlimited.
     capacitor_pages: Option<u64>,
 }
 
-/// What is behind a namespace.
+/// The layer behind a namespace.
 #[derive(Clone, Debug)]
 enum Namespace {
-    /// All of this kind have the same store.
+    /// All namespaces of this kind share one store.
     Kv(Arc<Store>),
     Block(Arc<PageFtl>),
     Zoned(Arc<Zones>, Arc<AppendFtl>),
 }
 
-/// What the log of a store lies on.
+/// The medium of a store's log.
 #[derive(Debug)]
 enum LogMedium {
     Extents(Arc<AppendFtl>),
@@ -58,7 +58,7 @@ impl LogMedium {
         }
     }
 
-    /// The page-mapped layer, if that is below.
+    /// Returns the page-mapped layer, if the log is on one.
     const fn layer(&self) -> Option<&Arc<PageFtl>> {
         match self {
             Self::Extents(_) => None,
@@ -77,7 +77,7 @@ impl Namespace {
     }
 }
 
-/// Why a device cannot be put together.
+/// Why a device cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// Too little is left for cleaning.
@@ -106,34 +106,34 @@ pub enum DeviceError {
         place: String,
         /// The namespace, from 1.
         nsid: u32,
-        /// Bytes that hosts are to see in it.
+        /// Its size in bytes for hosts.
         size_bytes: u64,
-        /// Bytes that they could.
+        /// Bytes for which its good blocks have room.
         room_bytes: u64,
     },
-    /// The store refused, or what the flash holds is damaged.
+    /// The store failed, or the content of the flash is damaged.
     #[error("the device cannot be opened: {0}")]
     Store(#[from] engine::Error),
 }
 
-/// What a device has done since it was put together. All only grow.
+/// Counters of a device since it was built. All only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
     /// The flash.
     pub nand: nand::Counters,
     /// The store; all zero without one.
     pub store: engine::Counts,
-    /// Its index; all zero without one. Of these `dram_bytes` and `table_bytes` come and go.
+    /// Its index; all zero without one. `dram_bytes` and `table_bytes` also shrink.
     pub index: engine::IndexCounts,
-    /// The page-mapped layers of all namespaces, that of a log among them.
+    /// The page-mapped layers of all namespaces and of the log.
     pub blocks: PageFtlCounts,
 }
 
 impl Device {
-    /// The id of the first namespace, and of the only one where there are no more.
+    /// The id of the first namespace.
     pub const NAMESPACE: u32 = 1;
 
-    /// Fresh cells for `profile`; `seed` decides which blocks are bad from the factory.
+    /// Returns new cells for `profile`; `seed` decides which blocks are bad from the factory.
     pub fn manufacture(profile: &Profile, seed: u64) -> Arc<Cells> {
         let nand = &profile.nand;
         let worn = nand.wear.worn_cycles;
@@ -170,8 +170,8 @@ impl Device {
         Ok(device)
     }
 
-    /// The device that `cells` hold: all tables are rebuilt from the flash, which has the faults of
-    /// a plan from here on. Runs inside a reactor.
+    /// Opens the device on `cells` and rebuilds all tables from the flash. A fault plan applies to
+    /// the flash from the first operation. Runs inside a reactor.
     pub async fn open(
         profile: &Profile,
         cells: Arc<Cells>,
@@ -181,25 +181,25 @@ impl Device {
         Maker::new(profile, cells, seed, faults).device(Flash::Written).await
     }
 
-    /// The controller, which makes queue pairs.
+    /// Returns the controller, which creates queue pairs.
     pub fn controller(&self) -> &Arc<Controller> {
         &self.controller
     }
 
-    /// The store of all namespaces of keys and values.
+    /// Returns the store of all namespaces of keys and values.
     ///
     /// # Panics
-    /// When the device has none. See [`Self::kv`].
+    /// If the device has none. See [`Self::kv`].
     pub fn store(&self) -> &Arc<Store> {
         self.kv().expect("a device without keys and values has no store")
     }
 
-    /// The store of all namespaces of keys and values, if there are any.
+    /// Returns the store of all namespaces of keys and values, if there are any.
     pub fn kv(&self) -> Option<&Arc<Store>> {
         self.controller.kv()
     }
 
-    /// The page-mapped layer of namespace `nsid`, if that is of blocks.
+    /// Returns the page-mapped layer of namespace `nsid`, if that is of blocks.
     pub fn blocks(&self, nsid: u32) -> Option<&Arc<PageFtl>> {
         match self.namespace(nsid)? {
             Namespace::Block(blocks) => Some(blocks),
@@ -207,7 +207,7 @@ impl Device {
         }
     }
 
-    /// The zones of namespace `nsid`, if it is of zones.
+    /// Returns the zones of namespace `nsid`, if it is of zones.
     pub fn zones(&self, nsid: u32) -> Option<&Arc<Zones>> {
         match self.namespace(nsid)? {
             Namespace::Zoned(zones, _) => Some(zones),
@@ -215,12 +215,12 @@ impl Device {
         }
     }
 
-    /// What survives the device.
+    /// Returns the flash cells, which outlive the device.
     pub fn cells(&self) -> &Arc<Cells> {
         self.nand.cells()
     }
 
-    /// Writes to the flash what was answered from memory, in all namespaces.
+    /// Writes all acknowledged data of all namespaces from memory to the flash.
     pub async fn flush(&self) -> Result<(), engine::Error> {
         if let Some(store) = self.kv() {
             store.flush().await?;
@@ -235,12 +235,12 @@ impl Device {
         Ok(())
     }
 
-    /// What went wrong in the flash so far.
+    /// Returns the faults of the flash so far.
     pub fn faults(&self) -> FaultReport {
         self.nand.faults()
     }
 
-    /// What the device has done so far.
+    /// Returns the device's counters.
     pub fn figures(&self) -> Figures {
         let layers = self.namespaces.iter().filter_map(|namespace| match namespace {
             Namespace::Block(layer) => Some(layer),

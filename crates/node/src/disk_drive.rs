@@ -7,64 +7,64 @@ use media::{Blocks, DriveInfo, Durability, Format, FramesOnBlocks, Media, Victim
 use std::num::NonZero;
 use std::sync::Arc;
 
-/// Extents beside those that hold pairs: the log's own, and for a checkpoint and the one before.
+/// Extents that hold no pairs: the log's own, the checkpoint and the previous checkpoint.
 const SPARE_EXTENTS: u32 = SPARE_EXTENTS_MIN + 2;
 
 /// Fewest extents of a drive: half of it is for pairs.
 pub const DISK_DRIVE_EXTENTS_MIN: u32 = 2 * SPARE_EXTENTS;
 
-/// Log that is written at most between two checkpoints, in bytes, unless something else is asked
-/// for: about as much as is read again in a second after a crash.
+/// Default bytes of log between two checkpoints: about as much as recovery reads in a second after
+/// a crash.
 pub const CHECKPOINT_BYTES: u64 = 10_000_000_000;
 
-/// Memory for the headers of records, in bytes: for those of all pairs of 8 KiB, or at most this.
+/// Maximum memory for record headers, in bytes; less on drives whose headers fit into less at 8 KiB
+/// a pair.
 const HEADERS_BYTES_MAX: u64 = 256 * MIB;
 const HEADERS_SHARE: u64 = 128;
 
-/// Bytes per second that are read in the background, unless something else is asked for: a
-/// hundredth of what a disk of flash reads, and a TB in nine hours.
+/// Default scrub rate in bytes per second: 1/100 of the read rate of an SSD, and a TB in nine
+/// hours.
 pub const SCRUB_RATE: u64 = 32 * MIB;
 
-/// How often a drive that answers before it has flushed does so.
+/// Interval of flushes on a drive that acknowledges before it flushes.
 const FLUSH_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// How a drive is to be used.
+/// Options of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskOptions {
-    /// When stores are answered.
+    /// When stores are acknowledged.
     pub durability: Durability,
     /// Log between two checkpoints, in bytes.
     pub checkpoint_bytes: u64,
-    /// Bytes per second of the drive that are read in the background to see whether they are whole,
-    /// at most; 0 for none.
+    /// Maximum scrub rate in bytes per second; 0 disables scrubbing.
     pub scrub_rate: u64,
-    /// Bytes of memory for values that were lately read or written; 0 for none.
+    /// Size in bytes of the cache of recently read or written values; 0 disables it.
     pub cache_bytes: u64,
 }
 
-/// Bytes of memory for values that a server takes unless it is told otherwise.
+/// Default size of a server's value cache in bytes.
 pub const CACHE_BYTES: u64 = 256 << 20;
 
-/// The ways in which a drive answers stores, by name.
+/// The durability modes by name.
 pub const DURABILITIES: [(&str, Durability); 3] = [
     ("group", Durability::Group),
     ("everysec", Durability::EverySecond),
     ("capacitor", Durability::Capacitor),
 ];
 
-/// The durability of this name.
+/// Returns the durability mode with this name.
 pub fn durability(name: &str) -> Option<Durability> {
     let named = DURABILITIES.iter().find(|(known, _)| *known == name);
     named.map(|(_, durability)| *durability)
 }
 
-/// That there is none, in words.
+/// Returns the error message for an unknown durability mode.
 pub fn no_durability(name: &str) -> String {
     let names = DURABILITIES.map(|(name, _)| name).join(", ");
     format!("durability must be one of {names}, not {name:?}")
 }
 
-/// The bytes of a cache of values that `text` says: a size, or `off`.
+/// Parses the size of the value cache in bytes: a size or `off`.
 pub fn cache_size(text: &str) -> Result<u64, String> {
     match text {
         "off" => Ok(0),
@@ -72,7 +72,7 @@ pub fn cache_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The rate of scrubbing, in bytes per second, that `text` says: a size, or `off`.
+/// Parses the scrub rate in bytes per second: a size or `off`.
 pub fn scrub_rate(text: &str) -> Result<u64, String> {
     match text {
         "off" => Ok(0),
@@ -92,30 +92,30 @@ impl Default for DiskOptions {
 }
 
 impl DiskOptions {
-    /// How a server uses a drive unless it is told otherwise.
+    /// Returns a server's default options.
     pub fn of_server() -> Self {
         Self { cache_bytes: CACHE_BYTES, ..Self::default() }
     }
 }
 
-/// Why there is no drive.
+/// Why a drive cannot be opened or used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiskError {
-    /// The blocks hold none that can be used.
+    /// The blocks hold no usable drive.
     #[error(transparent)]
     Medium(#[from] media::OpenError),
-    /// What is on it cannot be read, or nothing can be written.
+    /// The drive's content cannot be read, or a write fails.
     #[error(transparent)]
     Store(#[from] engine::Error),
 }
 
-/// A drive of pairs on the blocks of a disk or a file, without delays of its own. The reactor that
-/// opens it cleans and closes it; its fellows may have controllers of it too.
+/// A drive of pairs on the blocks of a disk or a file, without emulated delays. The reactor that
+/// opens it cleans and closes it. Other reactors may have controllers of it too.
 pub struct DiskDrive {
     controller: Arc<Controller>,
     store: Arc<Store>,
     medium: Arc<FramesOnBlocks>,
-    /// Inside of which everything is done with the store and the medium.
+    /// Guards every use of the store and the medium.
     monitor: Arc<Monitor>,
     recovery: Recovery,
 }
@@ -128,12 +128,12 @@ pub struct DiskDriveShare {
 }
 
 impl DiskDrive {
-    /// Whether a drive can be made of `blocks`. Nothing is written.
+    /// Checks that `blocks` are large enough for a drive. Writes nothing.
     pub fn check_size(blocks: &dyn Blocks, format: Format) -> Result<(), DiskError> {
         Ok(FramesOnBlocks::check_room(blocks, &format, DISK_DRIVE_EXTENTS_MIN)?)
     }
 
-    /// Makes an empty drive of all of `blocks`, with the key space of namespace 1.
+    /// Formats all of `blocks` as an empty drive with the key space of namespace 1.
     pub async fn format(blocks: Arc<dyn Blocks>, format: Format) -> Result<DriveInfo, DiskError> {
         Self::check_size(&*blocks, format)?;
         FramesOnBlocks::format(blocks.clone(), format).await?;
@@ -147,7 +147,7 @@ impl DiskDrive {
         Ok(info)
     }
 
-    /// The drive on `blocks`. Runs inside a reactor that serves them.
+    /// Opens the drive on `blocks`. Runs inside a reactor that serves them.
     pub async fn open(blocks: Arc<dyn Blocks>, options: DiskOptions) -> Result<Self, DiskError> {
         let monitor = Monitor::new();
         monitor.clone().enter(Self::open_inside(monitor, blocks, options)).await
@@ -174,45 +174,45 @@ impl DiskDrive {
         Ok(Self { controller, store, medium, monitor, recovery })
     }
 
-    /// What other reactors, fellows of this one, make controllers of.
+    /// Returns the handle from which other reactors create controllers.
     pub fn share(&self) -> DiskDriveShare {
         let (controller, monitor) = (self.controller.clone(), self.monitor.clone());
         DiskDriveShare { controller, monitor }
     }
 
-    /// The controller, which makes queue pairs.
+    /// Returns the controller, which creates queue pairs.
     pub const fn controller(&self) -> &Arc<Controller> {
         &self.controller
     }
 
-    /// The store of its pairs. Beside other reactors it is used through a controller alone, which
-    /// goes inside the monitor for each poll.
+    /// Returns the store of its pairs. If other reactors use the drive too, callers go through a
+    /// controller, which enters the monitor for each poll.
     pub const fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// Inside of which the store is used.
+    /// Returns the monitor that guards the store.
     pub(crate) const fn monitor(&self) -> &Arc<Monitor> {
         &self.monitor
     }
 
-    /// What the store holds now.
+    /// Returns the store's use of space.
     pub fn usage(&self) -> engine::Usage {
         let _inside = self.monitor.inside();
         self.store.usage()
     }
 
-    /// What the superblock says.
+    /// Returns the content of the superblock.
     pub fn info(&self) -> DriveInfo {
         self.medium.info()
     }
 
-    /// What opening it took, with all that the medium was read for.
+    /// Returns the cost of opening it, including all reads of the medium.
     pub const fn recovery(&self) -> Recovery {
         self.recovery
     }
 
-    /// What opening it found to be lost, in sentences.
+    /// Returns a sentence for each loss of data that the open found.
     pub fn losses(&self) -> Vec<String> {
         let outdated = self.medium.outdated().into_iter().map(|extent| {
             format!(
@@ -230,8 +230,8 @@ impl DiskDrive {
         outdated.chain(lost).collect()
     }
 
-    /// Reads all of the drive in the background from here on, at most so many bytes per second.
-    /// `tell` hears of each page that is damaged, and where.
+    /// Starts a background task that reads the whole drive, at `rate` bytes per second at most.
+    /// Calls `tell` for each damaged page with its location.
     pub fn scrub(&self, rate: NonZero<u64>, tell: impl Fn(String) + 'static) {
         let medium = self.medium.clone();
         let tell = move |finding: ScrubFinding| {
@@ -242,8 +242,8 @@ impl DiskDrive {
         clock::spawn(self.store.clone().scrub(rate, tell));
     }
 
-    /// Ends its use: writes a checkpoint, from which it opens at once, and flushes. Nothing is
-    /// stored from here on.
+    /// Closes the drive: writes a checkpoint, so that the next open is fast, and flushes. Callers
+    /// store nothing afterwards.
     pub async fn close(&self) -> Result<(), DiskError> {
         self.monitor.enter(self.close_inside()).await
     }
@@ -252,7 +252,7 @@ impl DiskDrive {
         self.store.end_scrubbing();
         self.store.end_cleaning().await;
         match self.store.checkpoint().await {
-            // Without one it opens by its log.
+            // Without a checkpoint the next open replays the log.
             Ok(_) | Err(engine::Error::CapacityExceeded) => {}
             Err(error) => return Err(error.into()),
         }
@@ -262,7 +262,7 @@ impl DiskDrive {
 }
 
 impl DiskDriveShare {
-    /// A controller of the drive for the reactor that this is called in.
+    /// Creates a controller of the drive for the calling reactor.
     pub fn controller(&self) -> Arc<Controller> {
         let has_volatile_cache = self.controller.has_volatile_cache();
         let timing = without_delays(Group::new(), &self.monitor, has_volatile_cache);
@@ -270,7 +270,7 @@ impl DiskDriveShare {
     }
 }
 
-/// A controller that takes no time of its own.
+/// Creates a controller without delays.
 fn without_delays(
     group: Group,
     monitor: &Arc<Monitor>,
@@ -288,15 +288,15 @@ fn without_delays(
     }
 }
 
-/// What a failed flush means is said by the next command that writes.
+/// Flushes at intervals. The next command that writes reports a failed flush.
 async fn flush_forever(medium: Arc<FramesOnBlocks>) {
     while medium.flush().await.is_ok() {
         clock::sleep(FLUSH_INTERVAL, clock::Stage::Queue).await;
     }
 }
 
-/// Bytes of pairs that a drive takes, headers and padding included: of the extents that are not
-/// spare, seven eighths, so that cleaning finds enough that is dead.
+/// Returns the capacity for pairs in bytes, headers and padding included: 7/8 of the extents that
+/// are not spare, so that the cleaner finds enough dead records.
 pub const fn capacity_bytes(info: &DriveInfo) -> u64 {
     let extents = info.extents.saturating_sub(SPARE_EXTENTS);
     extents as u64 * info.pages_bytes() / 8 * 7

@@ -4,8 +4,7 @@ use engine::{Recovery, Store};
 use media::{Blocks, Damage, DriveInfo, FramesOnBlocks, PageId};
 use std::sync::Arc;
 
-/// A drive of pairs as it would be opened from the blocks of a disk or a file, of which none is
-/// written.
+/// A drive of pairs, opened for reading only from the blocks of a disk or a file.
 #[derive(Debug)]
 pub struct DiskLook {
     store: Arc<Store>,
@@ -14,7 +13,7 @@ pub struct DiskLook {
 }
 
 impl DiskLook {
-    /// The drive on `blocks`. Runs inside a reactor that serves them.
+    /// Opens the drive on `blocks`. Runs inside a reactor that serves them.
     pub async fn open(blocks: Arc<dyn Blocks>) -> Result<Self, DiskError> {
         let medium = Arc::new(FramesOnBlocks::look(blocks).await?);
         let config = config(&medium.info(), DiskOptions::default(), Group::new());
@@ -22,34 +21,34 @@ impl DiskLook {
         Ok(Self { store, medium, recovery })
     }
 
-    /// The store of its pairs, of which nothing may be changed.
+    /// Returns the store of the drive's pairs, for reading only.
     pub const fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// What the superblock says.
+    /// Returns the content of the superblock.
     pub fn info(&self) -> DriveInfo {
         self.medium.info()
     }
 
-    /// What opening it took, and would take.
+    /// Returns the cost of opening it.
     pub const fn recovery(&self) -> Recovery {
         self.recovery
     }
 
-    /// Keys that hosts and Redis clients name. A hash or a sorted set is one.
+    /// Returns the number of keys of hosts and Redis clients. A hash or a sorted set is one key.
     pub fn pairs(&self) -> u64 {
         let spaces = self.store.key_spaces();
         let named = spaces.into_iter().filter(|space| !resp::is_internal(*space));
         named.filter_map(|space| self.store.key_count(space).ok()).sum()
     }
 
-    /// What is damaged beside pages and what is on them.
+    /// Returns the damage outside of pages and their records.
     pub async fn damage(&self) -> Result<Vec<Damage>, DiskError> {
         Ok(self.medium.damage().await.map_err(engine::Error::from)?)
     }
 
-    /// The byte of the blocks at which a page begins.
+    /// Returns the byte offset of a page on the blocks.
     pub fn byte_of(&self, at: PageId) -> u64 {
         self.medium.byte_of(at)
     }

@@ -1,4 +1,4 @@
-//! Plans of what goes wrong in the flash, as TOML files.
+//! Fault plans of the flash as TOML files.
 
 mod rule;
 
@@ -12,13 +12,13 @@ use std::fmt::Write;
 /// The keys outside of any rule.
 const TOP: Schema = Schema { name: "", title: "", keys: &["seed", "fault"] };
 
-/// The plan in the file at `path`, for a device of `profile`, which has all places that the plan
-/// names. What is wrong with it is said as of a profile.
+/// Loads the plan at `path` and checks that a device of `profile` has all places that it names.
+/// Errors are those of a profile.
 pub fn load(path: &str, profile: &Profile) -> Result<FaultPlan, ProfileError> {
     read(path, &read_file(path, "a fault plan")?, Some(profile))
 }
 
-/// The plan that `text` describes. `name` is what errors call it.
+/// Parses a plan. Errors call it `name`.
 pub fn parse(name: &str, text: &str) -> Result<FaultPlan, ProfileError> {
     read(name, text, None)
 }
@@ -39,7 +39,7 @@ fn read(name: &str, text: &str, profile: Option<&Profile>) -> Result<FaultPlan, 
     Ok(FaultPlan { seed: seed.unwrap_or(0), rules })
 }
 
-/// The file that [`parse`] makes `plan` of.
+/// Returns `plan` as text that [`parse`] reads.
 pub fn text(plan: &FaultPlan) -> String {
     let mut text = format!("seed = {}\n", plan.seed);
     for rule in &plan.rules {
@@ -48,7 +48,7 @@ pub fn text(plan: &FaultPlan) -> String {
     text
 }
 
-/// The name of `kind` in a plan's file.
+/// Returns the name of `kind` in a plan's file.
 pub fn kind_name(kind: FaultKind) -> &'static str {
     rule::kind_name(kind)
 }

@@ -1,12 +1,12 @@
 use engine::{CachedHashIndex, HashIndex, MakeIndex};
 use examples::BTreeIndex;
 
-/// Every index, by the name that profiles and targets call it. A new one is one line here.
+/// Every index, by its name in profiles and targets. A new index needs one line here.
 pub const INDEXES: &[(&str, MakeIndex)] = &[
-    // Parts of hashes, in their order.
+    // Hash prefixes, in hash order.
     ("hash", |_| Box::new(HashIndex::default())),
-    // The same on flash, and in memory as much of it as a budget allows.
+    // The same on flash, cached in memory up to a budget.
     ("cached-hash", |config| Box::new(CachedHashIndex::new(config))),
-    // Whole keys, in the order of their bytes.
+    // Whole keys, in byte order.
     ("btree", |_| Box::new(BTreeIndex::default())),
 ];

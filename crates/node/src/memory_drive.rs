@@ -7,22 +7,22 @@ use engine::{Ack, IndexConfig, KeySpaceId, SPARE_EXTENTS_MIN, Store};
 use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
 use std::sync::Arc;
 
-/// Smallest size in bytes that hosts may see of a [`MemoryDrive`]: a few extents.
+/// Minimum size in bytes of a [`MemoryDrive`] for hosts: a few extents.
 pub const MEMORY_DRIVE_BYTES_MIN: u64 = 8 * MIB;
 
-/// As much as an offset in a page can say, so that long values have few parts.
+/// The maximum of an offset in a page, so that long values have few parts.
 const PAGE_BYTES: u32 = 64 << 10;
 /// An extent takes several of the longest values, beside its summary.
 const EXTENT_PAGES: u32 = 256;
 
-/// What stores may have in memory besides the log: some pages of each stream that is filled.
+/// Memory of stores besides the log: some pages of each open stream.
 const BUFFER_BYTES: u64 = MIB;
 
-/// What hosts see of a [`MemoryDrive`].
+/// The kind of namespace of a [`MemoryDrive`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// Keys and values: the log of records and the index of those on flash. An eighth more memory
-    /// than hosts see is there for cleaning.
+    /// Keys and values, with the same log and index as on flash. Uses 1/8 more memory than its size
+    /// for hosts, for cleaning.
     #[default]
     Kv,
     /// Logical blocks of 4 KiB.
@@ -30,7 +30,7 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
-    /// The kind of this name, as namespaces of a profile have it.
+    /// Returns the kind with this name, as in a profile's namespaces.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "kv" => Some(Self::Kv),
@@ -40,15 +40,15 @@ impl MemoryKind {
     }
 }
 
-/// A drive in memory, with no flash and no delays: what is left is the program. It has one
-/// namespace at the start.
+/// A drive in memory, without flash and delays, to measure the program alone. It starts with one
+/// namespace.
 #[derive(Debug)]
 pub struct MemoryDrive {
     controller: Arc<Controller>,
 }
 
 impl MemoryDrive {
-    /// An empty drive of which hosts see `size_bytes`, at least [`MEMORY_DRIVE_BYTES_MIN`]. Runs
+    /// Creates an empty drive of `size_bytes` for hosts, at least [`MEMORY_DRIVE_BYTES_MIN`]. Runs
     /// inside a reactor.
     pub async fn format(
         kind: MemoryKind,
@@ -78,18 +78,18 @@ impl MemoryDrive {
         Ok(Self { controller: Controller::new(vec![namespace], config) })
     }
 
-    /// The controller, which makes queue pairs.
+    /// Returns the controller, which creates queue pairs.
     pub fn controller(&self) -> &Arc<Controller> {
         &self.controller
     }
 
-    /// The store of its namespaces of keys and values, if it has one.
+    /// Returns the store of its namespaces of keys and values, if it has one.
     pub fn kv(&self) -> Option<&Arc<Store>> {
         self.controller.kv()
     }
 }
 
-/// A store of which hosts see `size_bytes`, with the key space of namespace 1.
+/// Creates a store of `size_bytes` for hosts, with the key space of namespace 1.
 async fn store(size_bytes: u64, group: Group, seed: u64) -> Result<Arc<Store>, engine::Error> {
     let config = engine::Config {
         capacity_bytes: size_bytes,
@@ -109,14 +109,14 @@ async fn store(size_bytes: u64, group: Group, seed: u64) -> Result<Arc<Store>, e
     Ok(store)
 }
 
-/// A log's medium for `size_bytes` of records, and an eighth more for cleaning.
+/// Returns the shape of a log's medium for `size_bytes` of records and 1/8 more for cleaning.
 fn shape(size_bytes: u64) -> Shape {
     let extent_bytes = u64::from(PAGE_BYTES) * u64::from(EXTENT_PAGES);
     let extents = (size_bytes + size_bytes / 8).div_ceil(extent_bytes);
     let extents = u32::try_from(extents).expect("memory is far smaller than 2^52 bytes");
     Shape {
         page_bytes: PAGE_BYTES,
-        // As flash has it: headers and keys beside the values.
+        // As on flash: headers and keys are in the spare area, outside of the values.
         spare_bytes: PAGE_BYTES / 16,
         pages_per_extent: EXTENT_PAGES,
         extents: extents + SPARE_EXTENTS_MIN,
@@ -133,9 +133,9 @@ mod tests {
     use reactor::Reactor;
     use std::collections::BTreeSet;
 
-    /// Values come in the memory of those that others have overwritten, though the log goes on.
+    /// The memory in use stays bounded by the live values, although the log appends for ever.
     #[test]
-    fn what_is_overwritten_gives_its_memory_back_at_once() {
+    fn overwritten_values_free_their_memory_at_once() {
         const KEYS: u64 = 100;
         Reactor::new(None).run(async {
             let drive = MemoryDrive::format(MemoryKind::Kv, 512 * MIB, 1).await.unwrap();
@@ -152,16 +152,16 @@ mod tests {
                 store.put(KeySpaceId(1), &key, &value, write, store.announce()).await.unwrap();
                 let found = store.get(KeySpaceId(1), &key).await.unwrap();
                 assert_eq!(found.bytes(), value.bytes());
-                // Pages land when this task waits.
+                // Pages are programmed while this task waits.
                 clock::sleep(base::Nanos(1), clock::Stage::Queue).await;
             }
             assert!((places.len() as u64) < 2 * KEYS, "{} values are in memory", places.len());
         });
     }
 
-    /// Ten times the drive's size is written, and a hundredth of it is ever alive.
+    /// Writes ten times the drive's size; at most 1/100 of the drive is live at a time.
     #[test]
-    fn extents_in_which_nothing_lives_are_given_back() {
+    fn extents_without_live_records_are_freed() {
         const SIZE: u64 = 512 * MIB;
         const VALUE: usize = 64 << 10;
         Reactor::new(None).run(async {
@@ -178,10 +178,10 @@ mod tests {
                     let write = Condition::Always.into();
                     store.put(KeySpaceId(1), &key, &value, write, announced).await.unwrap();
                 }
-                // The cleaner goes on when this task waits.
+                // The cleaner runs while this task waits.
                 clock::sleep(base::Nanos(1), clock::Stage::Queue).await;
                 let used = all - store.usage().extents_free;
-                // Those that are being filled, and one that is about to be reset.
+                // Allows for the extents being filled and one that is about to be reset.
                 assert!(used as usize <= alive + 4, "{used} extents in round {round}");
             }
             let key = Key::new(&7_u32.to_le_bytes()).unwrap();

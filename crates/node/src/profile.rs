@@ -1,4 +1,4 @@
-//! A device as its TOML file describes it.
+//! Profiles: TOML files that describe devices.
 
 mod block;
 mod comment;
@@ -59,7 +59,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The keys outside of any section: the sections, and what describes the profile.
+/// The keys outside of any section: the sections, and the profile's description.
 const TOP: Schema = Schema {
     name: "",
     title: "",
@@ -88,10 +88,10 @@ const BUILTIN: &[(&str, &str)] = &[
     ("zn540", include_str!("../profiles/zn540.toml")),
 ];
 
-/// Longest profile in bytes. The built-in ones take 6 KiB; this much is another kind of file.
+/// Maximum profile in bytes. The built-in ones take 6 KiB; a larger file is no profile.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
-/// A device, checked, in the units that it works in.
+/// A checked description of a device, in the units of the code.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Profile {
     /// The built-in name or the path that it was loaded by.
@@ -102,11 +102,11 @@ pub struct Profile {
     pub nand: Nand,
     /// The link to the host.
     pub link: Link,
-    /// The request handlers and what they take.
+    /// The request handlers and their times.
     pub firmware: Firmware,
     /// The cores that the device's code runs on.
     pub core: Cores,
-    /// What outlives a loss of power beside the flash; none where it is all that was answered.
+    /// Energy for data in memory at a loss of power; `None` if it suffices for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<Power>,
     /// The log of records, where there are namespaces of keys and values.
@@ -115,10 +115,10 @@ pub struct Profile {
     /// The index of where records lie, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<Index>,
-    /// What its numbers were fitted to, if they were.
+    /// The measurements that its numbers were fitted to, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fitted: Option<Fitted>,
-    /// What hosts see: the namespace ids are the places here, from 1.
+    /// The namespaces in the order of their ids, from 1.
     pub namespaces: Vec<Namespace>,
     assumptions: Vec<Assumption>,
     /// The line of the size of each namespace.
@@ -126,13 +126,13 @@ pub struct Profile {
     size_lines: Vec<usize>,
 }
 
-/// The names of the built-in profiles.
+/// Returns the names of the built-in profiles.
 pub fn builtin_names() -> impl Iterator<Item = &'static str> {
     BUILTIN.iter().map(|&(name, _)| name)
 }
 
 impl Profile {
-    /// The profile of this name or at this path. See [`Self::text`] for which is which.
+    /// Loads a profile by its name or path. [`Self::text`] says how the two differ.
     pub fn load(name_or_path: &str) -> Result<Self, ProfileError> {
         Self::parse(name_or_path, &Self::text(name_or_path)?)
     }
@@ -142,13 +142,13 @@ impl Profile {
         is_toml || name_or_path.contains('/')
     }
 
-    /// Whether a profile of this name is built in.
+    /// Returns whether a profile of this name is built in.
     pub(crate) fn is_built_in(name: &str) -> bool {
         BUILTIN.iter().any(|(known, _)| *known == name)
     }
 
-    /// The TOML of a profile, with its comments. Whatever contains a `/` or ends in `.toml` is the
-    /// path of a file, anything else the name of a built-in profile.
+    /// Returns the TOML of a profile, with its comments. An argument that contains a `/` or ends in
+    /// `.toml` is the path of a file, any other the name of a built-in profile.
     pub fn text(name_or_path: &str) -> Result<Cow<'static, str>, ProfileError> {
         if Self::is_path(name_or_path) {
             return read_file(name_or_path, "a profile").map(Cow::Owned);
@@ -159,7 +159,7 @@ impl Profile {
             .ok_or_else(|| ProfileError::UnknownName { name: name_or_path.to_owned() })
     }
 
-    /// The profile that `text` describes. `name` is what errors call it.
+    /// Parses a profile. Errors call it `name`.
     pub fn parse(name: &str, text: &str) -> Result<Self, ProfileError> {
         let source = Source { name, text };
         let table = source.table()?;
@@ -187,16 +187,17 @@ impl Profile {
         })
     }
 
-    /// The blocks of every plane that each namespace has; those of keys and values share theirs.
+    /// Returns the blocks of every plane that each namespace has. Namespaces of keys and values
+    /// share theirs.
     ///
     /// # Panics
-    /// When the namespaces do not fit the flash, which those of a profile that was read do.
+    /// If the namespaces do not fit the flash. Those of a parsed profile fit.
     pub fn regions(&self) -> Vec<Region> {
         let regions = region::regions(&self.nand, &self.namespaces);
         regions.expect("the namespaces together fit the flash")
     }
 
-    /// Bytes that hosts see in all namespaces of keys and values.
+    /// Returns the size of all namespaces of keys and values for hosts, in bytes.
     pub fn kv_bytes(&self) -> u64 {
         kv_bytes(&self.namespaces)
     }
@@ -222,8 +223,8 @@ impl Profile {
         base::checksum::hash128(&text)
     }
 
-    /// Says what is wrong with an index that was put in place of the profile's own: too little
-    /// memory for its keys, or too little flash for its table.
+    /// Checks an index that replaces the profile's own. Fails if it has too little memory for its
+    /// keys or too little flash for its table.
     pub fn check_index(&self) -> Result<(), String> {
         let (Some(log), Some(index)) = (&self.log, &self.index) else { return Ok(()) };
         index.check_budget(self.kv_bytes())?;
@@ -239,21 +240,20 @@ impl Profile {
         size::extents_problem(self.kv_bytes(), &shape, log, index)
     }
 
-    /// Bytes of the page-mapped layer between the log and its flash, if there is one.
+    /// Returns the bytes of the page-mapped layer between the log and its flash, if there is one.
     pub fn log_layer_bytes(&self) -> Option<u64> {
         self.log.as_ref().filter(|log| log.ftl == LogFtl::Page)?;
         let at = self.namespaces.iter().position(|namespace| namespace.kind.is_kv())?;
         Some(size::log_layer_bytes(self.kv_bytes(), &self.nand, self.regions()[at]))
     }
 
-    /// What the profile's comments say to be assumed and not taken from a source, in the file's
-    /// order.
+    /// Returns the values that the profile's comments call assumptions, in the file's order.
     pub fn assumptions(&self) -> &[Assumption] {
         &self.assumptions
     }
 }
 
-/// What namespaces of keys and values need; nothing if there are none.
+/// Reads the sections that namespaces of keys and values need; none if there are none.
 fn read_store(
     top: Section<'_>,
     nand: &Nand,
@@ -281,7 +281,7 @@ fn kv_bytes(namespaces: &[Namespace]) -> u64 {
     kv.map(|namespace| namespace.size_bytes).sum()
 }
 
-/// The text of `what`, which is at `path`.
+/// Reads the text of `what` at `path`.
 pub(crate) fn read_file(path: &str, what: &str) -> Result<String, ProfileError> {
     let unreadable = |reason: String| ProfileError::Unreadable { file: path.to_owned(), reason };
     let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;

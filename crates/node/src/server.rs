@@ -1,10 +1,10 @@
-//! Devices offered to NVMe hosts on a network: which thread runs what.
+//! Serves devices to NVMe hosts on a network: which thread runs what.
 //!
 //! With one reactor, devices and connections share it, and no command leaves its core. With more,
-//! devices have reactors of their own, the first ones, as long as one is left for connections,
-//! which are dealt out to the others; their commands go over by [`bridge`], each queue's to the
-//! device that its Connect names ([`router`]). Only the I/O commands of a drive on a disk stay: the
-//! connection's reactor executes them itself.
+//! the first reactors have one device or more each, and at least one reactor is for connections.
+//! New connections are distributed over those. Their commands go through the [`bridge`] to the
+//! device that the queue's Connect names ([`router`]). I/O commands of a drive on a disk do not:
+//! the connection's reactor executes them itself.
 
 mod address;
 mod bridge;
@@ -67,30 +67,30 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Instant;
 
-/// Why nothing can be served.
+/// Why a server cannot start or has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The name is none.
+    /// The name is not a valid NQN.
     #[error(
         "{0:?} is no NVMe Qualified Name of a subsystem: use nqn.YYYY-MM.REVERSE.DOMAIN:NAME, as \
          in nqn.2026-11.com.example:disk1, of at most 223 bytes, and not the name of discovery"
     )]
     Name(String),
-    /// Nobody can listen there.
+    /// The server cannot bind a listener to the address.
     #[error("cannot listen at {address}: {error}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The system's error.
         error: io::Error,
     },
-    /// The machine does not give what a reactor needs.
+    /// The machine lacks a resource that a reactor needs.
     #[error("the event loop (io_uring) cannot start: {0}")]
     Reactor(#[from] RingError),
-    /// It has no thread or file descriptor left.
+    /// The machine has no thread or file descriptor left.
     #[error("cannot create a thread or open a file: {0}")]
     Machine(#[from] io::Error),
-    /// A device that is kept in a file cannot begin.
+    /// A device with a state file cannot start.
     #[error("the state {} {problem}", path.display())]
     State {
         /// The file.
@@ -98,18 +98,18 @@ pub enum ServerError {
         /// What is wrong with it.
         problem: Problem,
     },
-    /// It could not be saved in the end.
+    /// A device could not be saved at the stop.
     #[error("the state {} {problem}, and what it held is lost", path.display())]
     Unsaved {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         problem: Problem,
     },
-    /// Only emulated drives are kept in files.
+    /// Only emulated drives have state files.
     #[error("only an emulated device can have a state: serve a profile, or leave the state out")]
     NoState,
-    /// There is no disk to be had at the path of a drive.
+    /// The path of a drive cannot be opened as a disk.
     #[error("{}{}", .0, made_by_format(.0))]
     NoDisk(#[from] disk::OpenError),
     /// The drive on a disk cannot be used.
@@ -119,7 +119,7 @@ pub enum ServerError {
         path: PathBuf,
         /// What is wrong with it.
         problem: DiskError,
-        /// What the disk said, if it failed.
+        /// The disk's error, if it failed.
         failure: Option<String>,
     },
     /// Another program shortened or removed the file of a drive.
@@ -130,20 +130,20 @@ pub enum ServerError {
         /// What happened to it.
         loss: disk::Loss,
     },
-    /// The Redis protocol is of keys and values.
+    /// The Redis protocol needs a device of keys and values.
     #[error(
         "Redis clients need a device of keys and values: leave resp out, or serve another device"
     )]
     NoPairs,
-    /// What a door of the Redis protocol keeps beside strings cannot be read.
+    /// The Redis service cannot read its hashes, lists, sets or other structures.
     #[error("the Redis data of the device cannot be read: {0}")]
     Resp(engine::Error),
-    /// The device cannot be put together.
+    /// The device cannot be built.
     #[error(transparent)]
     Device(#[from] crate::DeviceError),
 }
 
-/// What to do where there is nothing to be opened.
+/// Returns the advice for a file that does not exist.
 fn made_by_format(error: &disk::OpenError) -> &'static str {
     match error {
         disk::OpenError::Failed { source, .. } if source.kind() == ErrorKind::NotFound => {
@@ -153,7 +153,7 @@ fn made_by_format(error: &disk::OpenError) -> &'static str {
     }
 }
 
-/// What a disk said that failed, and what to do then.
+/// Returns the error of a failed disk and the advice for it.
 fn because(path: &Path, failure: Option<&str>) -> String {
     let path = path.display();
     failure.map_or_else(String::new, |failure| {
@@ -164,7 +164,7 @@ fn because(path: &Path, failure: Option<&str>) -> String {
     })
 }
 
-/// What to do about a lost file.
+/// Returns the advice for a lost file.
 fn after_loss(loss: disk::Loss, path: &Path) -> String {
     let path = path.display();
     match loss {
@@ -178,7 +178,7 @@ fn after_loss(loss: disk::Loss, path: &Path) -> String {
     }
 }
 
-/// Devices that hosts can use.
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
     addresses: Vec<SocketAddr>,
@@ -191,10 +191,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Puts the devices together, listens, and returns when hosts can connect.
+    /// Builds the devices, binds the listeners, and returns when hosts can connect.
     ///
     /// # Panics
-    /// When two subsystems have one name, or one has no device.
+    /// If two subsystems have the same name, or one has no device.
     pub fn start(config: ServerConfig) -> Result<Self, ServerError> {
         for subsystem in &config.subsystems {
             check_nqn(&subsystem.nqn)?;
@@ -226,7 +226,7 @@ impl Server {
             let desk = Desk::new(facts, server.reins.questions.clone());
             match HttpDoor::open(listener, desk) {
                 Ok(door) => server.http = Some(door),
-                // What is kept in files is saved first.
+                // Stopping saves the state files.
                 Err(error) => return Err(server.stop().err().unwrap_or(error.into())),
             }
         }
@@ -243,56 +243,56 @@ impl Server {
         true
     }
 
-    /// What the device at this place was, if it is kept in a file.
+    /// Returns how the device at this index started, if it has a state file.
     pub fn began(&self, device: usize) -> Option<Began> {
         let mut began = self.began.iter();
         began.find(|(place, _)| *place == device).map(|(_, began)| *began)
     }
 
-    /// What whoever serves the devices has to know, from here on until the server has ended: which
-    /// of their content is damaged, in sentences. There is one listener.
+    /// Returns the receiver of the server's messages to its operator: a sentence for each damaged
+    /// part of the devices' content. Returns `None` after the first call.
     pub fn listen(&mut self) -> Option<mpsc::Receiver<String>> {
         self.told.take()
     }
 
-    /// Where hosts connect, in the order of [`ServerConfig::nvme_tcp`].
+    /// Returns the addresses where hosts connect, in the order of [`ServerConfig::nvme_tcp`].
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Where clients of the Redis protocol connect to the device at this place, if they can.
+    /// Returns the address of the Redis service of the device at this index, if any.
     pub fn resp_address(&self, device: usize) -> Option<SocketAddr> {
         self.reins.resp.iter().find(|sign| sign.device == device)?.plain
     }
 
-    /// Where they do so over TLS.
+    /// Returns the TLS address of the Redis service of the device at this index, if any.
     pub fn resp_tls_address(&self, device: usize) -> Option<SocketAddr> {
         self.reins.resp.iter().find(|sign| sign.device == device)?.tls
     }
 
-    /// How each reactor has spent its time so far, those of devices first.
+    /// Returns the load of each reactor so far, those of devices first.
     pub fn loads(&self) -> Vec<Load> {
         self.remotes.iter().map(Remote::load).collect()
     }
 
-    /// Where it says by HTTP what it is doing, if it does.
+    /// Returns the address of the HTTP status service, if any.
     pub fn http_address(&self) -> Option<SocketAddr> {
         self.http.as_ref().map(HttpDoor::address)
     }
 
-    /// Stops the server from another thread: [`Self::join`] then returns.
+    /// Returns a handle that stops the server from another thread: [`Self::join`] then returns.
     pub fn stopper(&self) -> Stopper {
         Stopper(self.remotes.clone())
     }
 
-    /// Changes what hosts may do, from another thread.
+    /// Returns a handle that changes the rules of hosts from another thread.
     pub fn ruler(&self) -> Ruler {
         let (rules, places) = (self.reins.rules.clone(), self.places.clone());
         Ruler { rules, places, resp: self.reins.resp.clone() }
     }
 
-    /// Ends all connections, writes to the flash what was answered from memory, saves what is kept
-    /// in files, and says how it was.
+    /// Stops the server: closes all connections, flushes acknowledged data, saves the state files
+    /// and returns the report.
     pub fn stop(self) -> Result<ServerReport, ServerError> {
         self.stopper().stop();
         self.join()
@@ -323,8 +323,8 @@ pub struct Ruler {
 }
 
 impl Ruler {
-    /// What hosts may do from here on, and how many connections there may be. What there is stays,
-    /// also where it may not be again.
+    /// Replaces the access rules of hosts and the connection limits. Open connections stay, even
+    /// if the new rules refuse them.
     pub fn set(&self, rules: &Rules, connections: ConnectionLimits) {
         self.places.set(connections);
         for writer in &self.rules {
@@ -332,8 +332,8 @@ impl Ruler {
         }
     }
 
-    /// Shows clients of the Redis protocol that come from here on what the certificates and keys of
-    /// these devices, the server's, are now.
+    /// Loads the current certificates and keys of `devices`. New TLS connections of Redis clients
+    /// use them.
     pub fn renew(&self, devices: &[DeviceConfig]) {
         for sign in &self.resp {
             let served = devices[sign.device].resp.as_ref().and_then(|resp| resp.tls.as_ref());

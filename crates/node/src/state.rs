@@ -1,19 +1,19 @@
-//! A whole device in a file: saved when nothing is under way, and restored by another process.
+//! Saves a whole idle device to a file, from which another process restores it.
 //!
 //! ```text
 //! | magic | format | section | section | ... | section "end" |
 //! section: | name, 16 | bytes, 8 | XXH3, 8 | content |
 //! ```
-//! Numbers are little endian. The checksum covers name, length and content, which is in the form of
-//! `postcard`. The first section says which device it is of: a state means nothing to another.
+//! Numbers are little endian. The checksum covers name, length and content, which is in `postcard`
+//! format. The first section names the device: a state is valid for that device only.
 //!
-//! It is not what a loss of power leaves: that is on the flash, and a device is opened from it. A
-//! state holds what was in memory too, so that the device goes on as if it had never stopped.
+//! After a loss of power only the flash is left, and the device is opened from that. A saved state
+//! also holds the device's memory, so that the device continues as if it had never stopped.
 //!
-//! A [`StateFile`] is one run's alone. While a run that began with a new device is under way, and
-//! when it was interrupted, there is the magic and nothing else: that is no state yet. A device
-//! that answers hosts is another matter: what it was before is not what they were told any more. So
-//! its file says that it is in use, and whoever finds that later knows that it was lost.
+//! One run at a time opens a [`StateFile`]. While a run with a new device is in progress, and after
+//! it was interrupted, the file holds only the magic: it has no state yet. A device that answers
+//! hosts makes its saved state out of date. So its file is marked as in use, and a later run that
+//! finds the mark reports the device as lost.
 
 use crate::profile::Profile;
 use base::checksum::hash64;
@@ -26,14 +26,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"KVSRSTAT";
-/// All that is in the file of a device that is in use.
+/// The whole content of the file of a device in use.
 const IN_USE: [u8; 8] = *b"KVSRUSED";
-/// Raised whenever the content of a section changes its form.
+/// Format version: raise it when the content of a section changes its format.
 const FORMAT: u32 = 5;
 const NAME_BYTES: usize = 16;
 const HEAD_BYTES: usize = NAME_BYTES + 16;
 
-/// Which device a state is of.
+/// The device of a state.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
     /// Its profile.
@@ -48,26 +48,26 @@ pub struct Origin<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 struct SavedOrigin {
     profile: String,
-    /// What its index is, if it has one.
+    /// The description of its index, if any.
     index: String,
     meaning: u128,
     seed: u64,
     shuffle: bool,
 }
 
-/// What is wrong with a state, as what is said of it.
+/// The error of a state. Displays as a predicate of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// It is another kind of file.
+    /// The file is of another kind.
     #[error("is not a saved device")]
     Foreign,
-    /// A newer program wrote it, or an older one whose form is not read any more.
+    /// A newer program wrote it, or an older one in a format that this version does not read.
     #[error("has format {0}, but this version of kvasir reads format {FORMAT} only")]
     Format(u32),
-    /// It ends too early.
+    /// The file ends too early.
     #[error("ends in the middle of its section {0:?}")]
     CutOff(String),
-    /// It is not what was written.
+    /// A checksum is wrong.
     #[error("is damaged in its section {0:?}")]
     Damaged(String),
     /// It is of another device.
@@ -75,7 +75,7 @@ pub enum Problem {
     OtherProfile {
         /// The profile that it was saved with.
         saved: String,
-        /// The one that was asked for.
+        /// The requested one.
         wanted: String,
     },
     /// It is of a device with another index.
@@ -83,7 +83,7 @@ pub enum Problem {
     OtherIndex {
         /// The index that it was saved with, in words.
         saved: String,
-        /// The one that was asked for.
+        /// The requested one.
         wanted: String,
     },
     /// It is of a device with another seed.
@@ -91,7 +91,7 @@ pub enum Problem {
     OtherSeed {
         /// The seed that it was saved with.
         saved: u64,
-        /// The one that was asked for.
+        /// The requested one.
         wanted: u64,
     },
     /// It is of a device whose timers are in another order.
@@ -100,30 +100,30 @@ pub enum Problem {
         /// What it was saved with.
         saved: bool,
     },
-    /// The device is at work.
+    /// An operation of the device is in flight.
     #[error("cannot be written: an operation of the device has not ended")]
     Busy,
     /// Its index cannot be saved.
     #[error("cannot be written: an index of kind {0:?} cannot be saved")]
     Index(&'static str),
-    /// It was of a device that hosts used.
+    /// The server of the device was killed while hosts used it.
     #[error("was in use when its server was killed, so its content is lost: remove the file")]
     Lost,
-    /// It is whole, and is no device.
+    /// Its parts do not form a device.
     #[error("has parts of different devices")]
     Mixed,
-    /// Another run has it.
+    /// Another process has locked it.
     #[error("is in use by another run")]
     InUse,
-    /// It is a folder, a pipe or a device.
+    /// The path is a folder, a pipe or a device.
     #[error("is not a regular file")]
     NoFile,
     /// The file cannot be read or written.
     #[error("cannot be {done}: {reason}")]
     Io {
-        /// What was to be done.
+        /// The operation.
         done: &'static str,
-        /// Why it was not.
+        /// The system's error.
         reason: String,
     },
 }
@@ -134,10 +134,10 @@ impl Problem {
     }
 }
 
-/// The file of a state, which no other run has while this lives.
+/// The locked file of a state.
 #[derive(Debug)]
 pub struct StateFile {
-    /// Where it is, whatever symbolic links led there.
+    /// Its path with symbolic links resolved.
     path: PathBuf,
     /// Holds the lock.
     file: File,
@@ -148,10 +148,11 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// The file at `path`. One that is not there is made, and is gone again when this is dropped
-    /// without a state in it.
+    /// Opens and locks the file at `path`. Creates a missing file, which is removed again if this
+    /// is dropped without a state in it.
     ///
-    /// [`Problem::InUse`] while another run has it, and [`Problem::NoFile`] when it is no file.
+    /// Fails with [`Problem::InUse`] if another process has locked it, and with [`Problem::NoFile`]
+    /// if it is not a regular file.
     pub fn open(path: &Path) -> Result<Self, Problem> {
         loop {
             if let Some(opened) = Self::try_open(path)? {
@@ -160,7 +161,7 @@ impl StateFile {
         }
     }
 
-    /// `None` when it was replaced meanwhile.
+    /// Returns `None` if another process replaced the file between the open and the lock.
     fn try_open(path: &Path) -> Result<Option<Self>, Problem> {
         let unreadable = |error: io::Error| Problem::io("read", &error);
         match fs::metadata(path) {
@@ -184,25 +185,25 @@ impl StateFile {
             fs::metadata(&path).is_ok_and(|it| (it.dev(), it.ino()) == (held.dev(), held.ino()));
         let mut begins = [0; MAGIC.len()];
         let is_short = held.len() == MAGIC.len() as u64;
-        // Shorter ones are what they are.
+        // A shorter file is recognized by its length, so a failed read does no harm.
         let _ = (&file).read(&mut begins).and_then(|_| (&file).rewind());
         let (is_new, is_lost) = (is_short && begins == MAGIC, begins == IN_USE);
         Ok(is_there.then_some(Self { path, file, is_new, is_lost }))
     }
 
-    /// Whether the device was lost that was in it: see [`Self::mark_in_use`].
+    /// Returns whether its device was lost: see [`Self::mark_in_use`].
     pub fn is_lost(&self) -> bool {
         self.is_lost
     }
 
-    /// Gives up what is in it, until there is a state again: for a device that is changed for good
-    /// from here on. Whoever finds the file without one knows that the device was lost.
+    /// Marks the file as in use until the next save, because hosts are about to change the device.
+    /// A run that finds the mark knows that the device was lost.
     pub fn mark_in_use(&mut self) -> Result<(), Problem> {
         let unwritable = |error: io::Error| Problem::io("written", &error);
         let mark = || {
             let mut file = OpenOptions::new().write(true).open(&self.path)?;
             file.write_all(&IN_USE)?;
-            // The mark comes first: it counts whatever stands behind it.
+            // Write the mark first: it is valid whatever follows it in the file.
             file.sync_all()?;
             file.set_len(IN_USE.len() as u64)?;
             let folder = self.path.parent().unwrap_or(Path::new("/"));
@@ -213,8 +214,9 @@ impl StateFile {
         Ok(())
     }
 
-    /// For [`SavedDevice::read`](crate::SavedDevice::read), with how many bytes there are. `None`
-    /// when there is no state in it yet, and [`Problem::Lost`] when there is none any more.
+    /// Returns a reader for [`SavedDevice::read`](crate::SavedDevice::read) and its length in
+    /// bytes. Returns `None` if the file has no state yet, and [`Problem::Lost`] if it is marked as
+    /// in use.
     pub fn reader(&self) -> Result<Option<(impl Read + use<>, u64)>, Problem> {
         if self.is_new {
             return Ok(None);
@@ -228,7 +230,7 @@ impl StateFile {
         Ok(Some((BufReader::new(file), bytes)))
     }
 
-    /// Has it written by `write`. It is there as a whole, under its name, or as it was before.
+    /// Replaces the content with that of `write`, atomically: a failure leaves the old content.
     pub fn replace(
         mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), Problem>,
@@ -245,7 +247,7 @@ impl StateFile {
         });
         match written {
             Ok(()) => self.is_new = false,
-            // What is left of it is in nobody's way.
+            // Best effort: a leftover temporary file does no harm.
             Err(_) => drop(fs::remove_file(beside)),
         }
         written
@@ -255,18 +257,18 @@ impl StateFile {
 impl Drop for StateFile {
     fn drop(&mut self) {
         if self.is_new {
-            // What stays is no state, and is taken for none.
+            // Best effort: a leftover file has no state and is treated as new.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Makes the file of a state that there will be.
+/// Creates the file of a new state.
 fn begin(path: &Path) -> io::Result<()> {
     File::create_new(path)?.write_all(&MAGIC)
 }
 
-/// A new file in the folder of `path`.
+/// Creates a temporary file in the folder of `path`.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let process = std::process::id();
     let mut number = 0_u64;
@@ -371,7 +373,7 @@ impl<'a> Reader<'a> {
         if rest.is_empty() { Ok(()) } else { Err(Problem::Damaged("end".to_owned())) }
     }
 
-    /// The next `len` bytes, or as many as there are.
+    /// Returns the next `len` bytes, or fewer at the end of the file.
     fn take(&mut self, len: u64) -> Result<Vec<u8>, Problem> {
         let mut bytes = Vec::new();
         let read = (&mut *self.0).take(len).read_to_end(&mut bytes);
@@ -380,7 +382,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What the index of `profile` is, as a target names it.
+/// Returns the name of the index of `profile`, as a target names it.
 fn index_of(profile: &Profile) -> String {
     let Some(index) = &profile.index else { return "none".to_owned() };
     if !index.has_budget() {
@@ -390,7 +392,7 @@ fn index_of(profile: &Profile) -> String {
     format!("{} with dram={dram_bytes} and keys={keys_max}", index.kind)
 }
 
-/// The name and length of a section.
+/// Returns the encoded name and length of a section.
 fn head(name: &str, len: u64) -> Vec<u8> {
     let mut head = name.as_bytes().to_vec();
     assert!(head.len() <= NAME_BYTES, "names of sections are short");
@@ -468,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_begun_and_never_saved_is_no_state() {
+    fn a_new_file_that_was_never_saved_has_no_state() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         std::mem::forget(StateFile::open(&path).unwrap());
@@ -505,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_one_run_s_alone() {
+    fn a_state_file_is_locked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         let first = StateFile::open(&path).unwrap();

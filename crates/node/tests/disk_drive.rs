@@ -215,7 +215,7 @@ fn a_drive_without_room_for_pairs_is_refused() {
         let blocks = Counting::new(u64::from(DISK_DRIVE_EXTENTS_MIN) - 1);
         let found = blocks.shape().blocks * u64::from(blocks.shape().block_bytes);
         let small = DiskDrive::format(blocks, FORMAT).await.unwrap_err();
-        // Around the extents: what lies before them, a superblock and a ledger twice.
+        // The extents, and before them two copies of a superblock and of a ledger.
         let needed = u64::from(DISK_DRIVE_EXTENTS_MIN) * EXTENT_BYTES + 12_288 + 8_192;
         assert_eq!(small, DiskError::Medium(OpenError::TooSmall { found, needed }));
         let blocks = Counting::new(DISK_DRIVE_EXTENTS_MIN.into());

@@ -98,8 +98,8 @@ impl<'a> Run<'a> {
         Address::from_bits(base::mix(self.addresses) >> (64 - Address::BITS))
     }
 
-    /// The address of one of the key's entries; or, three times of ten, one that is another key's,
-    /// another table's or nobody's.
+    /// Returns the address of one of the key's entries. In three of ten calls it returns an
+    /// address of another key or table, or an unused one.
     fn old_address(&mut self, table: TableId, key: &Key) -> Address {
         let own: Vec<_> = self.entries(table, key).into_iter().collect();
         if !own.is_empty() && self.rng.below(10) < 7 {

@@ -1,5 +1,5 @@
-//! Pages of a drive of which nothing is left: a check names each at its place, with the keys of
-//! what was on it as far as anything tells.
+//! Lost pages of a drive: a check names the location of each, with the keys of its records as far
+//! as they are known.
 
 use base::Buf;
 use clock::Class;
@@ -119,7 +119,7 @@ async fn check(memory: &Arc<MemoryBlocks>) -> (Vec<Finding>, Vec<Finding>) {
     (verified.findings, verified.harmless)
 }
 
-/// Writes over what lies in a block from its first byte on.
+/// Overwrites the bytes of a block from its first byte on.
 async fn spoil(memory: &MemoryBlocks, byte: u64, with: u8, len: usize) -> Segments {
     let before = memory.read(byte / 4_096, 1, Class::HostRead).await.expect("nothing fails");
     let found = Buf::join(&before);

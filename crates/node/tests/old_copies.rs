@@ -1,4 +1,4 @@
-//! Old copies of extents in a drive of pairs: whoever asks gets what was stored last, or an error.
+//! Old copies of extents in a drive of pairs: a retrieve returns the last stored value or an error.
 
 use base::{Buf, Rng};
 use clock::Class;
@@ -93,7 +93,7 @@ impl Used {
         Self { memory, values: BTreeMap::new(), copies: Vec::new() }
     }
 
-    /// Stores and deletes for a while, and copies an extent now and then.
+    /// Runs `operations` stores and deletes, and copies an extent now and then.
     fn live(&mut self, rng: &mut Rng, operations: u64, end: End) {
         Reactor::new(None).run(async {
             let drive = open_drive(&self.memory).await;
@@ -240,7 +240,7 @@ fn an_old_copy_is_named_after_a_crash_but_for_the_end_of_an_open_extent() {
                 untold += 1;
             }
         }
-        // From here on something tells.
+        // After another open the drive detects every old copy.
         drop(Reactor::new(None).run(open_drive(&used.memory)));
         for (extent, image) in &used.copies {
             let told = with_old(&used, *extent, image);
@@ -270,7 +270,7 @@ fn reset_ones(memory: &Arc<MemoryBlocks>) -> Vec<u32> {
 }
 
 #[test]
-fn a_free_extent_of_which_nothing_can_be_read_is_no_loss() {
+fn an_unreadable_free_extent_is_no_loss() {
     let (mut used, mut rng) = (Used::new(), Rng::new(5));
     for _ in 0..2 {
         used.live(&mut rng, 700, End::Close);

@@ -169,7 +169,7 @@ fn nothing_is_found_while_hosts_write_and_extents_are_cleaned() {
 }
 
 #[test]
-fn it_goes_on_after_a_restart_where_it_was() {
+fn scrubbing_resumes_after_a_restart() {
     let memory = filled();
     let (mut extent, mut all, mut read) = (0, 0, 0);
     for round in 0..3 {

@@ -1,4 +1,4 @@
-//! What each layer is told of a profile.
+//! Converts a profile to the configuration of each layer.
 
 use crate::profile::{self, LogFtl, NamespaceKind, Profile};
 use base::limits::BLOCK_BYTES;
@@ -12,7 +12,7 @@ use nand::{
 };
 use std::sync::Arc;
 
-/// What all layers of a device share.
+/// The parts that all layers of a device share.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) group: Group,
@@ -89,10 +89,11 @@ fn victims(victims: profile::GcVictims) -> Victims {
     }
 }
 
-/// The store of all namespaces of keys and values, whose log is on `media` on `nand`.
+/// Returns the configuration of the store of all namespaces of keys and values, whose log is on
+/// `media` on `nand`.
 ///
 /// # Panics
-/// When the profile has none.
+/// If the profile has no such namespace.
 pub(super) fn store(
     profile: &Profile,
     shared: &Shared,
@@ -119,10 +120,9 @@ pub(super) fn store(
     }
 }
 
-/// Whether the capacitors are sure to program all that stores have in memory at once. False where
-/// nothing bounds how many pages that takes: a program that fails makes its block be written again,
-/// a layer of pages below the log has pages of its own, and so have other namespaces, which take
-/// from the same capacitors.
+/// Returns whether the capacitors have energy for all buffered pages of the store. False if the
+/// number of pages has no bound: a failed program rewrites its block, and a page-mapped layer below
+/// the log or other namespaces use the same capacitors.
 fn saves_buffer(profile: &Profile, shape: &Shape, may_fail: bool) -> bool {
     let (Some(power), Some(log)) = (profile.power, &profile.log) else { return true };
     let profile::Ack::Buffer { bytes } = log.ack else { return true };
@@ -131,20 +131,20 @@ fn saves_buffer(profile: &Profile, shape: &Shape, may_fail: bool) -> bool {
     is_bounded && power.pages() >= buffered_pages_max(shape, bytes)
 }
 
-/// Whether a loss of power may take what was answered and not flushed: where there is a limit to
-/// what the capacitors save, and a namespace answers from memory that may need more. `log` is the
-/// medium of the store, if there is one.
+/// Returns whether a loss of power can lose acknowledged, unflushed data: the energy of the
+/// capacitors is limited, and the buffer of a namespace may need more. `log` is the medium of the
+/// store, if there is one.
 pub(super) fn may_forget(profile: &Profile, log: Option<&Shape>, may_fail: bool) -> bool {
     let forgets = |namespace: &profile::Namespace| match &namespace.kind {
         NamespaceKind::Kv => log.is_some_and(|shape| !saves_buffer(profile, shape, may_fail)),
-        // How many pages these need has no bound that is known here.
+        // The number of pages that these need has no bound known here.
         NamespaceKind::Block(block) => matches!(block.ack, profile::Ack::Buffer { .. }),
         NamespaceKind::Zoned(_) => true,
     };
     profile.power.is_some() && profile.namespaces.iter().any(forgets)
 }
 
-/// The page-mapped layer of a namespace of `size_bytes`.
+/// Returns the configuration of the page-mapped layer of a namespace of `size_bytes`.
 pub(super) fn blocks(
     block: &profile::Block,
     size_bytes: u64,
@@ -176,8 +176,8 @@ pub(super) fn blocks(
     }
 }
 
-/// The page-mapped layer of `size_bytes` below a log. What the log wrote is on flash when it is
-/// told so, for the log itself answers early or not.
+/// Returns the configuration of the page-mapped layer of `size_bytes` below a log. The layer
+/// completes writes after the program only, because the log itself decides when to acknowledge.
 pub(super) fn log_layer(
     log: &profile::Log,
     size_bytes: u64,
@@ -195,7 +195,8 @@ pub(super) fn log_layer(
     blocks(&block, size_bytes, seed, shared)
 }
 
-/// The zones of a namespace of `size_bytes`, each an extent of `extent_bytes`.
+/// Returns the configuration of a zoned namespace of `size_bytes`, each zone an extent of
+/// `extent_bytes`.
 pub(super) fn zones(zoned: &profile::Zoned, size_bytes: u64, extent_bytes: u64) -> ZonesConfig {
     let zones = u32::try_from(size_bytes / extent_bytes).expect("a device has fewer blocks");
     ZonesConfig {
@@ -206,7 +207,7 @@ pub(super) fn zones(zoned: &profile::Zoned, size_bytes: u64, extent_bytes: u64) 
     }
 }
 
-/// `has_volatile_cache` is what [`may_forget`] says.
+/// Returns the controller's configuration. `has_volatile_cache` is the result of [`may_forget`].
 pub(super) fn controller(
     profile: &Profile,
     shared: &Shared,
@@ -329,6 +330,6 @@ mod tests {
             assert!(!forgets(name, program, Some(none)), "{name}: it is on the flash");
         }
         assert!(!forgets("moke", buffer, Some(ample)), "there is enough for the whole buffer");
-        assert!(forgets("970pro", buffer, Some(ample)), "nobody knows how much is enough");
+        assert!(forgets("970pro", buffer, Some(ample)), "how much is enough is unknown");
     }
 }

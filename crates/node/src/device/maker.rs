@@ -11,16 +11,16 @@ use media::{LogOnBlocks, Media};
 use nand::{Cells, FaultPlan, Nand};
 use std::sync::Arc;
 
-/// Whether there is anything on the flash.
+/// Whether the flash has content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flash {
     /// Nothing.
     Blank,
-    /// What an earlier device wrote.
+    /// An earlier device has written it.
     Written,
 }
 
-/// Puts a device together, layer by layer.
+/// Builds a device layer by layer.
 #[derive(Debug)]
 pub(super) struct Maker<'p> {
     pub(super) profile: &'p Profile,
@@ -29,7 +29,7 @@ pub(super) struct Maker<'p> {
     part: Part,
 }
 
-/// A store, what it took to open it, and the layer below its log if that is one of blocks.
+/// A store, the cost of its recovery, and the page-mapped layer below its log, if any.
 #[derive(Debug)]
 struct Keys {
     store: Arc<Store>,
@@ -50,7 +50,7 @@ impl<'p> Maker<'p> {
         Self { profile, nand: Arc::new(nand), shared, part }
     }
 
-    /// The device on `flash`. Its namespaces of keys are as they are found: none on a blank one.
+    /// Builds the device on `flash`. Its namespaces of keys are those found there: none if blank.
     pub(super) async fn device(self, flash: Flash) -> Result<(Device, Opened), DeviceError> {
         let start = clock::now();
         let regions = self.profile.regions();
@@ -150,7 +150,7 @@ impl<'p> Maker<'p> {
         flash: Flash,
     ) -> Result<Arc<PageFtl>, DeviceError> {
         let room = PageFtl::blocks_max(self.nand.cells(), region);
-        // Flash that has worn since is opened, and is read from if nothing else.
+        // Worn flash still opens, at least for reading, so the size is checked on blank flash only.
         if flash == Flash::Blank && config.blocks > room {
             let bytes = |blocks| blocks * u64::from(BLOCK_BYTES);
             return Err(self.too_many_bad(nsid, bytes(config.blocks), bytes(room)));
@@ -206,7 +206,7 @@ impl<'p> Maker<'p> {
         DeviceError::TooManyBad { place, nsid, size_bytes, room_bytes }
     }
 
-    /// That of the random choices of a namespace.
+    /// Returns the seed of a namespace's random choices.
     pub(super) const fn seed(&self, nsid: u32) -> u64 {
         mix(self.shared.seed ^ nsid as u64)
     }

@@ -2,32 +2,32 @@ use crate::device::{Device, DeviceError, Namespace};
 use base::Nanos;
 use engine::{Error, Recovery};
 
-/// What opening a device took.
+/// The cost and the result of opening a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Opened {
-    /// What opening the store took, if there is one.
+    /// The recovery of the store, if there is one.
     pub recovery: Option<Recovery>,
-    /// Pages that no loss of power cut off and that could not be read, of parts that were being
-    /// filled: of what they held some may be lost, and something older be in its place.
+    /// Unreadable pages in blocks that were being filled, not explained by a loss of power. Their
+    /// data may be lost, and older data may be visible instead.
     pub lost_pages: u64,
-    /// Time for all namespaces, one after the other, on the device's clock.
+    /// Time to open all namespaces, one after the other, on the device's clock.
     pub time: Nanos,
 }
 
-/// What a device did after its power was lost.
+/// The work of a device after a loss of power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PowerLoss {
-    /// Pages that were programmed since.
+    /// Pages programmed after the loss.
     pub saved_pages: u64,
-    /// Pages of what had been answered that could not be programmed any more: it is lost.
+    /// Pages of acknowledged data that the device failed to program: their content is lost.
     pub lost_pages: u64,
-    /// Time until all was saved, or nothing more could be.
+    /// Time until all data was saved or the energy was used up.
     pub time: Nanos,
 }
 
 impl Device {
-    /// Stops in good order: all that was answered is on the flash, and with it, where there is room
-    /// for it, what the next [`Device::open`] needs to be fast. Nothing may be asked from here on.
+    /// Stops the device: flushes all acknowledged data. If the flash has room, also writes a
+    /// checkpoint that makes the next [`Device::open`] fast. Callers submit no commands afterwards.
     pub async fn stop(&self) -> Result<(), DeviceError> {
         self.flush().await?;
         if let Some(store) = self.kv() {
@@ -44,8 +44,8 @@ impl Device {
         Ok(())
     }
 
-    /// The power is lost: nothing more is begun but to save, on capacitors, what was answered and
-    /// is in memory only. The reactor is to be dropped after that.
+    /// Simulates a loss of power: the device starts no new work, except to save acknowledged data
+    /// from memory on its capacitors. Callers drop the reactor afterwards.
     pub async fn lose_power(&self) -> PowerLoss {
         let start = clock::now();
         let programs = self.figures().nand.programs;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-/// A device as it was when nothing was under way, read from a state and checked.
+/// An idle device, read from a saved state and checked.
 #[derive(Debug)]
 pub struct SavedDevice {
     clock: SavedClock,
@@ -25,7 +25,7 @@ pub struct SavedDevice {
     load: Vec<u8>,
 }
 
-/// The store, and what its log lies on.
+/// The store and the medium of its log.
 #[derive(Debug, Serialize, Deserialize)]
 struct SavedKeys {
     medium: SavedMedium,
@@ -45,7 +45,7 @@ enum SavedNamespace {
     Zoned(Box<(SavedAppendFtl, SavedZones)>),
 }
 
-/// What hosts set.
+/// Features set by hosts.
 #[derive(Debug, Serialize, Deserialize)]
 struct Features {
     delete_reports_missing: bool,
@@ -53,11 +53,11 @@ struct Features {
 }
 
 impl Device {
-    /// Writes all of the device to `out`, and `load`, which is whatever its user knows of it.
-    /// Called inside its reactor, when it was [flushed](Self::flush) and nothing is left to happen.
+    /// Writes the whole device and `load`, data of the caller, to `out`. Callers run it inside the
+    /// device's reactor, after [a flush](Self::flush) and when no task of the device runs.
     ///
-    /// [`Problem::Busy`] when something is under way still, and [`Problem::Index`] when the index
-    /// is of a kind that cannot be saved.
+    /// Fails with [`Problem::Busy`] if an operation is in flight, and with [`Problem::Index`] if
+    /// the index is of a kind that cannot be saved.
     pub fn save(
         &self,
         origin: Origin<'_>,
@@ -100,9 +100,9 @@ impl Device {
         Ok(Some(SavedKeys { medium, store }))
     }
 
-    /// The device that was saved. Runs inside a reactor whose clock goes on where that of the other
-    /// stopped, or later where it is later; nothing is under way on it. `None` when the parts of
-    /// the state are not of one device.
+    /// Restores a saved device. Runs inside a reactor whose clock starts at the time of the save or
+    /// later; no command is in flight. Returns `None` if the parts of the state are of different
+    /// devices.
     pub fn restore(origin: Origin<'_>, saved: SavedDevice) -> Option<Self> {
         let SavedDevice { clock, cells, nand, keys, namespaces, features, .. } = saved;
         let maker = Maker::new(origin.profile, Arc::new(cells), origin.seed, nand.plan());
@@ -137,19 +137,19 @@ impl SavedDevice {
         Ok(saved)
     }
 
-    /// What goes wrong in its flash.
+    /// Returns the fault plan of its flash.
     pub fn fault_plan(&self) -> FaultPlan {
         self.nand.plan()
     }
 
-    /// What the user of the device knew of it.
+    /// Returns the caller's data that [`Device::save`] stored.
     pub fn load(&self) -> &[u8] {
         &self.load
     }
 }
 
 impl Namespace {
-    /// `None` while something is under way.
+    /// Returns `None` while an operation is in flight.
     fn save(&self) -> Option<SavedNamespace> {
         Some(match self {
             Self::Kv(_) => SavedNamespace::Kv,
@@ -162,8 +162,8 @@ impl Namespace {
 }
 
 impl Maker<'_> {
-    /// The device of these parts, in the order in which [`Self::device`] puts one together. `None`
-    /// when the profile has others.
+    /// Builds the device from these parts, in the order of [`Self::device`]. Returns `None` if the
+    /// profile needs other parts.
     fn restored(self, mut keys: Option<SavedKeys>, saved: Vec<SavedNamespace>) -> Option<Device> {
         let profile = self.profile;
         let regions = profile.regions();

@@ -12,16 +12,16 @@ pub(super) const SCHEMA: Schema = Schema {
     keys: &["kind", "ppm", "nth", "die", "block", "page", "from_us", "until_us", "most", "percent"],
 };
 
-/// Latest time in microseconds: thirty years, far from the end of the clock.
+/// Maximum time in microseconds: 30 years, far below the clock's maximum.
 const MICROS_MAX: f64 = 1e15;
 
-/// Longest that a slow die takes, in percent of its times.
+/// Maximum time of a slow die, in percent of its normal times.
 const PERCENT_MAX: u32 = 1_000_000;
 
-/// One in so many operations is counted in parts of this.
+/// Denominator of fault rates.
 const MILLION: u32 = 1_000_000;
 
-/// Each kind by its name; that of a slow die is as fast as any.
+/// Each kind by its name. The slow die has a placeholder factor.
 const KINDS: [(&str, FaultKind); 6] = [
     ("uncorrectable-read", FaultKind::UncorrectableRead),
     ("flipped-bit", FaultKind::FlippedBit),
@@ -31,7 +31,7 @@ const KINDS: [(&str, FaultKind); 6] = [
     ("slow-die", FaultKind::SlowDie { percent: 100 }),
 ];
 
-/// The rule that `section` describes, of places that `profile` has.
+/// Reads a rule from `section` and checks its places against `profile`.
 pub(super) fn read(
     section: Section<'_>,
     profile: Option<&Profile>,
@@ -68,7 +68,7 @@ pub(super) fn read(
     Ok(FaultRule { kind, when: when(section, kind)?, die, block, page, from, until, most })
 }
 
-/// The number of a place, of which `profile` has a `count`.
+/// Reads the number of a place, below `count`.
 fn number(
     field: Field<'_>,
     count: fn(&Nand) -> u32,
@@ -83,7 +83,7 @@ fn number(
     }
 }
 
-/// Which operations of those that match have the fault. A slow die needs not say: it is all.
+/// Reads which matching operations have the fault. For a slow die the key is optional: all.
 fn when(section: Section<'_>, kind: FaultKind) -> Result<When, ProfileError> {
     match (section.optional("ppm"), section.optional("nth")) {
         (Some(_), Some(nth)) => Err(nth.wrong("both ppm and nth are given".to_owned())),
@@ -98,7 +98,7 @@ fn micros(field: Field<'_>) -> Result<Nanos, ProfileError> {
     Ok(Nanos(to_u64(field.number(0.0..=MICROS_MAX)? * 1e3)))
 }
 
-/// The name of `kind`.
+/// Returns the name of `kind`.
 pub(super) fn kind_name(kind: FaultKind) -> &'static str {
     let is_same =
         |other: FaultKind| std::mem::discriminant(&other) == std::mem::discriminant(&kind);
@@ -106,7 +106,7 @@ pub(super) fn kind_name(kind: FaultKind) -> &'static str {
     name
 }
 
-/// The section that [`read`] makes `rule` of.
+/// Returns `rule` as a section that [`read`] reads.
 pub(super) fn text(rule: &FaultRule) -> String {
     let FaultRule { kind, when, die, block, page, from, until, most } = *rule;
     let name = kind_name(kind);

@@ -28,8 +28,8 @@ pub(super) const GC_BLOCKINGS: &[(&str, GcBlocking)] = &[
 pub(super) const GC_FRONTIERS: &[(&str, GcFrontier)] =
     &[("own", GcFrontier::Own), ("shared", GcFrontier::Shared)];
 
-/// What the layer notes beside each page, and for each logical block on it: `ftl::PageFtl` asserts
-/// it.
+/// Spare bytes that the layer uses for each page, and for each logical block on it, as
+/// `ftl::PageFtl` asserts.
 const SPARE_BYTES: u32 = 52;
 const SPARE_BYTES_A_SLOT: u32 = 12;
 
@@ -39,38 +39,38 @@ const CLEANING_BLOCKS: u32 = 2;
 /// Data bytes of the flash of a layer, whose logical blocks have numbers of 32 bits.
 const LAYER_BYTES_MAX: u64 = (1 << 32) * BLOCK_BYTES as u64 - 1;
 
-/// Free blocks of a plane that cleaning keeps, unless a profile says how many.
+/// Default number of free blocks of a plane that cleaning keeps.
 pub(crate) const GC_FREE_BLOCKS: u32 = 2;
 
 /// A namespace of logical blocks on a page-mapped translation layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Block {
-    /// When a write is answered.
+    /// When a write is acknowledged.
     #[serde(flatten)]
     pub ack: Ack,
     /// Which block of a plane is cleaned next.
     pub gc_victims: GcVictims,
-    /// What stands still while a block is cleaned.
+    /// Which host commands wait while a block is cleaned.
     pub gc_blocking: GcBlocking,
     /// Where cleaning writes.
     pub gc_frontier: GcFrontier,
-    /// Free blocks of each plane below which it is cleaned.
+    /// Number of free blocks of a plane below which the plane is cleaned.
     pub gc_free_blocks: u32,
-    /// Erases by which blocks of a plane may differ before cold data moves; 0 for any number.
+    /// Difference of erase counts in a plane above which cold data moves; 0 for no limit.
     pub wear_gap: u32,
 }
 
-/// What stands still while a block is cleaned.
+/// Which host commands wait while a block is cleaned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GcBlocking {
-    /// Nothing: cleaning waits for dies and channels as hosts do.
+    /// None: cleaning waits for dies and channels as hosts do.
     Nothing,
     /// All hosts' commands.
     Controller,
-    /// The channel of the plane.
+    /// Commands on the channel of the plane.
     Channel,
-    /// The plane: pages are copied within it.
+    /// Commands on the plane: pages are copied within it.
     Plane,
 }
 

@@ -2,30 +2,30 @@ use serde::Serialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What an assumption's comment begins with.
+/// The first word of an assumption's comment.
 const MARK: &str = "assumption:";
 
-/// A value that no source gives.
+/// A value without a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Assumption {
-    /// The key, with its section before a dot: `nand.read_us`. Of several sections of one name each
-    /// has its number, from 1: `namespace[2].size_gb`.
+    /// The key, with its section before a dot: `nand.read_us`. Sections of the same name have
+    /// numbers, from 1: `namespace[2].size_gb`.
     pub key: String,
-    /// Why it has this value.
+    /// The reason for the value.
     pub sentence: String,
 }
 
-/// A key with the comment that belongs to it.
+/// A key with its comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Commented {
     /// The key, with its section before a dot.
     pub(super) key: String,
-    /// The comment lines right above it and the one behind its value, without their marks.
+    /// The comment lines right above it and the one after its value, without their marks.
     pub(super) comment: String,
     start: usize,
 }
 
-/// The assumptions among the comments of `text`, in its order; `table` is the text, read.
+/// Returns the assumptions in the comments of `text`, in its order; `table` is the parsed text.
 pub(super) fn assumptions(text: &str, table: &DeTable<'_>) -> Vec<Assumption> {
     let commented = commented(text, table).into_iter();
     commented
@@ -36,7 +36,7 @@ pub(super) fn assumptions(text: &str, table: &DeTable<'_>) -> Vec<Assumption> {
         .collect()
 }
 
-/// Every key of `text` that has a plain value, with its comment, in the order of the text.
+/// Returns every key of `text` with a plain value and its comment, in the order of the text.
 pub(super) fn commented(text: &str, table: &DeTable<'_>) -> Vec<Commented> {
     let mut found = Vec::new();
     for (name, value) in table {
@@ -77,7 +77,7 @@ fn collect(
     }
 }
 
-/// The comment of the key that starts at `start` and whose value ends at `end`.
+/// Returns the comment of the key that starts at `start` and whose value ends at `end`.
 fn comment(text: &str, start: usize, end: usize) -> String {
     let before = text.get(..start).unwrap_or_default();
     let above = before.rsplit_once('\n').map_or("", |(above, _)| above);
@@ -88,7 +88,7 @@ fn comment(text: &str, start: usize, end: usize) -> String {
     lines.join(" ").trim().to_owned()
 }
 
-/// What follows the mark of a comment, if `line` is one.
+/// Returns the text after the mark of a comment, if `line` is one.
 fn after_mark(line: &str) -> Option<&str> {
     Some(line.trim().strip_prefix('#')?.trim())
 }

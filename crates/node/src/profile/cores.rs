@@ -11,10 +11,10 @@ pub(super) const SCHEMA: Schema = Schema {
     keys: &["count", "parse_ns", "probe_ns", "complete_ns"],
 };
 
-/// The simulated cores that the device's code runs on, and what the code costs there.
+/// The simulated cores that run the device's code, and the time of each step there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cores {
-    /// How many there are.
+    /// Number of cores.
     pub count: u32,
     /// Taking a command from its queue and decoding it.
     #[serde(rename = "parse_ns", with = "super::nanos")]

@@ -1,17 +1,17 @@
 use crate::profile::builtin_names;
 use crate::profile::source::listed;
 
-/// Why there is no such profile. Displays as one sentence in one line.
+/// Why a profile cannot be loaded. Displays as one sentence in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
-    /// The name is not that of a built-in profile, and not a path either.
+    /// The name is neither a built-in profile nor a path.
     #[error(
         "there is no profile {name:?}; built in are {}, and the path of a file contains a / or \
          ends in .toml",
         listed(builtin_names(), "and")
     )]
     UnknownName {
-        /// As it was asked for.
+        /// The requested name.
         name: String,
     },
     /// The file cannot be read.
@@ -19,7 +19,7 @@ pub enum ProfileError {
     Unreadable {
         /// Its path.
         file: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The text is no profile.
@@ -27,9 +27,9 @@ pub enum ProfileError {
     Invalid {
         /// The built-in name or the path.
         file: String,
-        /// The line of what is wrong, from 1; that of the section's head for what a section lacks.
+        /// The line of the error, from 1; for a missing key that of the section's head.
         line: usize,
-        /// What is wrong and what would be right.
+        /// The error, and what is allowed.
         problem: String,
     },
 }

@@ -20,35 +20,35 @@ pub(super) const SCHEMA: Schema = Schema {
     ],
 };
 
-/// The firmware: how many requests it handles at once, and what each kind takes.
+/// The firmware: how many requests it handles at once, and the time of each kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Firmware {
-    /// Requests in work at once.
+    /// Number of requests handled at once.
     pub handlers: Handlers,
-    /// What a retrieve or a read holds its handler for.
+    /// Handler time of a retrieve or a read.
     #[serde(rename = "t_read_ns", with = "super::nanos")]
     pub t_read: Nanos,
-    /// What a store, a write or a change of a zone holds its handler for.
+    /// Handler time of a store, a write or a change of a zone.
     #[serde(rename = "t_write_ns", with = "super::nanos")]
     pub t_write: Nanos,
-    /// What a delete holds its handler for; nothing without a namespace of keys.
+    /// Handler time of a delete; zero without a namespace of keys.
     #[serde(rename = "t_delete_ns", with = "super::nanos")]
     pub t_delete: Nanos,
-    /// What an exist holds its handler for; likewise.
+    /// Handler time of an exist; likewise.
     #[serde(rename = "t_exist_ns", with = "super::nanos")]
     pub t_exist: Nanos,
-    /// What a store that overwrites holds a handler for besides; likewise.
+    /// Additional handler time of a store that overwrites; likewise.
     #[serde(rename = "t_update_ns", with = "super::nanos")]
     pub t_update: Nanos,
-    /// What each KiB of a store holds its handler for besides; likewise.
+    /// Additional handler time of each KiB of a store; likewise.
     #[serde(rename = "t_write_kib_ns", with = "super::nanos")]
     pub t_write_kib: Nanos,
-    /// What each KiB of a retrieve holds a handler for besides; likewise.
+    /// Additional handler time of each KiB of a retrieve; likewise.
     #[serde(rename = "t_read_kib_ns", with = "super::nanos")]
     pub t_read_kib: Nanos,
 }
 
-/// How many request handlers there are.
+/// The number of request handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handlers {
     /// This many, at least one.
@@ -58,7 +58,7 @@ pub enum Handlers {
 }
 
 impl Firmware {
-    /// The firmware of a device that has keys and values, or none.
+    /// Reads the firmware of a device with or without keys and values.
     pub(super) fn read(section: Section<'_>, has_keys: bool) -> Result<Self, ProfileError> {
         let more_of_keys = |key: &'static str| match section.optional(key) {
             Some(field) if !has_keys => Err(field

@@ -12,7 +12,7 @@ pub(super) const SCHEMA: Schema = Schema {
     keys: &["file", "workloads", "value_bytes", "key_bytes", "queue_depth"],
 };
 
-/// Most operations outstanding that a load has.
+/// Maximum queue depth of a load.
 const QUEUE_DEPTH_MAX: u32 = 65_535;
 
 /// Bytes of the longest key.
@@ -20,37 +20,37 @@ const LONGEST_KEY: u32 = 255;
 
 const _: () = assert!(LONGEST_KEY as usize == KEY_BYTES_MAX, "two names of one bound");
 
-/// The loads of the points that numbers of a profile were fitted to. Of other loads it says
-/// nothing.
+/// The loads of the measurements that a profile was fitted to. The profile is not validated for
+/// other loads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fitted {
-    /// The file of the points.
+    /// The file of the measurements.
     pub file: String,
-    /// What was measured, as `insert`.
+    /// The measured workloads, such as `insert`.
     pub workloads: Vec<String>,
     /// Bytes of the shortest and of the longest value.
     pub value_bytes: [u32; 2],
     /// The same of keys.
     pub key_bytes: [u32; 2],
-    /// The fewest and the most operations outstanding.
+    /// The minimum and maximum number of outstanding operations.
     pub queue_depth: [u32; 2],
 }
 
-/// A load, as far as points tell loads apart.
+/// A load, described by the parameters of the measurements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FittedLoad {
-    /// All that it does, as `insert`.
+    /// Its workloads, such as `insert`.
     pub workloads: Vec<&'static str>,
     /// Bytes of the shortest and of the longest value.
     pub value_bytes: [u32; 2],
     /// Bytes of a key.
     pub key_bytes: u32,
-    /// Operations outstanding; none where that is not bounded.
+    /// Number of outstanding operations; `None` if unbounded.
     pub queue_depth: Option<u32>,
 }
 
 impl Fitted {
-    /// The section, if the profile has one.
+    /// Reads the section, if the profile has one.
     pub(super) fn read(top: Section<'_>) -> Result<Option<Self>, ProfileError> {
         if top.optional(SCHEMA.name).is_none() {
             return Ok(None);
@@ -66,7 +66,7 @@ impl Fitted {
         }))
     }
 
-    /// What of `load` is outside of the points, in words; nothing if all is inside.
+    /// Describes the parameters of `load` outside of the measurements; `None` if all are inside.
     pub fn outside(&self, load: &FittedLoad) -> Option<String> {
         let mut found = Vec::new();
         let is_other = |name: &&&str| !self.workloads.iter().any(|fitted| fitted == **name);

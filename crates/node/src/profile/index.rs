@@ -13,10 +13,10 @@ pub(super) const SCHEMA: Schema =
 /// Largest budget: 1 TiB, more than the memory of any drive.
 const DRAM_KIB_MAX: u32 = 1 << 30;
 
-/// Bytes of the namespaces for each key that an index has to hold, if nothing else is said.
+/// Default bytes of the namespaces for each key of an index.
 const BYTES_OF_KEY: u64 = 4 * KIB;
 
-/// Bytes of the namespaces for each byte of memory, if nothing else is said: as drives have it.
+/// Default bytes of the namespaces for each byte of memory, as in real drives.
 const BYTES_OF_DRAM: u64 = KIB;
 
 /// The index of where records lie: one of [`INDEXES`].
@@ -24,13 +24,13 @@ const BYTES_OF_DRAM: u64 = KIB;
 pub struct Index {
     /// Its name.
     pub kind: &'static str,
-    /// What makes an empty one.
+    /// Creates an empty index.
     #[serde(skip)]
     pub make: MakeIndex,
-    /// Memory in bytes, for one with a budget. Without it a thousandth of the namespaces' size.
+    /// Memory budget in bytes; by default 1/1024 of the namespaces' size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dram_bytes: Option<u64>,
-    /// Keys that one with a budget has to hold. Without it one for each 4 KiB of the namespaces.
+    /// Keys that an index with a budget must hold; by default one for each 4 KiB of the namespaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keys_max: Option<u64>,
 }
@@ -43,7 +43,7 @@ impl PartialEq for Index {
 }
 
 impl Index {
-    /// The index that `name` names.
+    /// Returns the index with this name.
     pub fn named(name: &str) -> Option<Self> {
         let named = INDEXES.iter().find(|(kind, _)| *kind == name);
         named.map(|&(kind, make)| Self { kind, make, dram_bytes: None, keys_max: None })
@@ -72,12 +72,12 @@ impl Index {
         Ok(index)
     }
 
-    /// True when it keeps to a budget of memory.
+    /// Returns whether it has a memory budget.
     pub fn has_budget(&self) -> bool {
         (self.make)(&IndexConfig::default()).dram_bytes_min() > 0
     }
 
-    /// What it is made with on a device with `kv_bytes` of namespaces of keys and values.
+    /// Returns its configuration for `kv_bytes` of namespaces of keys and values.
     pub fn config(&self, kv_bytes: u64) -> IndexConfig {
         if !self.has_budget() {
             return IndexConfig::default();
@@ -88,12 +88,12 @@ impl Index {
         IndexConfig { dram_bytes, keys_max }
     }
 
-    /// Extents that the log keeps for it on a medium of this shape.
+    /// Returns the number of extents that the log reserves for it on a medium of this shape.
     pub fn table_extents(&self, kv_bytes: u64, shape: &Shape) -> u32 {
         (self.make)(&self.config(kv_bytes)).table_extents(shape)
     }
 
-    /// Says what is wrong with a budget that is too small.
+    /// Fails if the budget is too small.
     pub(super) fn check_budget(&self, kv_bytes: u64) -> Result<(), String> {
         let config = self.config(kv_bytes);
         let floor = (self.make)(&config).dram_bytes_min();

@@ -11,11 +11,11 @@ use crate::profile::{
 /// A key of a profile whose value can be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Knob {
-    /// Its place, as `nand.read_us` or `namespace.1.ack`.
+    /// Its path, such as `nand.read_us` or `namespace.1.ack`.
     pub key: String,
-    /// Its value, as it is written.
+    /// Its value as text.
     pub value: String,
-    /// What can be tried in place of it; nothing for a zero, which has no half and no double.
+    /// Values to try instead; none for a zero, because scaling does not change it.
     pub changes: Vec<Change>,
 }
 
@@ -30,7 +30,7 @@ pub enum Change {
     To(&'static str),
 }
 
-/// The sections that a profile has at most once.
+/// Sections that occur at most once in a profile.
 const SECTIONS: [&Schema; 7] = [
     &nand::SCHEMA,
     &link::SCHEMA,
@@ -41,9 +41,9 @@ const SECTIONS: [&Schema; 7] = [
     &index::SCHEMA,
 ];
 
-/// Every key of a device that a profile can have, as `nand.read_us`; `[fitted]` is of the profile.
-/// Those that only one kind of namespace has
-/// are named by it, as `block.ack`; those of all are as `namespace.size_gb`.
+/// Returns every key of a device in a profile, such as `nand.read_us`, without those of `[fitted]`.
+/// Keys of one kind of namespace have its name, such as `block.ack`. Keys of all kinds are named
+/// as `namespace.size_gb`.
 pub fn keys() -> Vec<String> {
     let of_sections = SECTIONS.map(|schema| (schema.name, schema.keys));
     let of_namespaces =
@@ -56,18 +56,18 @@ pub fn keys() -> Vec<String> {
         .collect()
 }
 
-/// The sections that are of a namespace, or of the profile as a whole.
+/// Returns whether a section is of a namespace or of the profile as a whole.
 fn is_of_all(section: &str) -> bool {
     section == "namespace" || section == fitted::SCHEMA.name
 }
 
-/// The words that `key` of `section` takes; none for numbers and text.
+/// Returns the words that `key` of `section` accepts; none for numbers and text.
 fn words(section: &str, key: &str) -> Vec<&'static str> {
     match (section, key) {
         ("nand", "model") => of(nand::MODELS),
         ("nand", "multi_plane") => of(nand::MULTI_PLANES),
         ("nand", "read_priority") => vec!["true", "false"],
-        // Beside any number.
+        // In addition to any number.
         ("firmware", "handlers") => vec!["1", "unlimited"],
         ("log" | "namespace", "stripe") => of(log::STRIPES),
         ("log" | "namespace", "ack") => of(log::ACKS),
@@ -85,7 +85,7 @@ fn of<T>(choices: &[(&'static str, T)]) -> Vec<&'static str> {
     choices.iter().map(|(word, _)| *word).collect()
 }
 
-/// `word` as TOML writes it.
+/// Returns `word` in TOML syntax.
 fn written(word: &str) -> String {
     match word {
         "true" | "false" | "1" => word.to_owned(),

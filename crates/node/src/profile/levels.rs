@@ -5,25 +5,25 @@ use base::Nanos;
 use nand::PageMap;
 use serde::Serialize;
 
-/// Most bits of a cell, each of which makes a page of its own level.
+/// Maximum bits of a cell, each of which is a page of its own level.
 const LEVELS_MAX: usize = 4;
 
-/// What each page takes to sense and to program. A cell of several bits has a page of each, and
-/// they differ.
+/// The read and program times of pages. A cell of several bits has one page for each bit, with
+/// different times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Levels {
-    /// From cells to register, by level: 1 to 4.
+    /// Read times, cells to register, by level: 1 to 4.
     #[serde(rename = "read_ns", with = "super::nanos::each")]
     pub read: Vec<Nanos>,
-    /// From register to cells, by level: as many.
+    /// Program times, register to cells, by level: as many.
     #[serde(rename = "program_ns", with = "super::nanos::each")]
     pub program: Vec<Nanos>,
-    /// Which level each page of a block has, as [`PageMap`] reads it.
+    /// The level of each page of a block, in the syntax of [`PageMap`].
     pub page_map: String,
 }
 
 impl Levels {
-    /// One level for all pages.
+    /// Returns one level for all pages.
     pub fn uniform(read: Nanos, program: Nanos) -> Self {
         Self { read: vec![read], program: vec![program], page_map: interleaved(1) }
     }
@@ -44,7 +44,7 @@ impl Levels {
     }
 }
 
-/// One time, or one for each level.
+/// Reads one time, or one for each level.
 fn times(field: Field<'_>) -> Result<Vec<Nanos>, ProfileError> {
     let elements = field.elements();
     if elements.is_empty() {
@@ -59,7 +59,7 @@ fn times(field: Field<'_>) -> Result<Vec<Nanos>, ProfileError> {
     elements.into_iter().map(Field::micros).collect()
 }
 
-/// The page map of a block: the one given, or one that interleaves.
+/// Reads the page map of a block; by default it interleaves the levels.
 fn page_map(
     section: Section<'_>,
     levels: usize,
@@ -79,8 +79,8 @@ fn page_map(
     Ok(text)
 }
 
-/// Refuses text that is no page map, and one that has other levels than there are: a level that no
-/// page has would be a number without meaning.
+/// Checks that the page map is valid and uses exactly the levels of the times: a level without a
+/// page would have a time without effect.
 fn check_used(
     field: Field<'_>,
     text: &str,
@@ -104,7 +104,7 @@ fn check_used(
     }
 }
 
-/// Each page of the next level, and then the first again.
+/// Returns the page map that cycles through the levels.
 fn interleaved(levels: usize) -> String {
     format!("({})", &"0123"[..levels])
 }

@@ -12,7 +12,7 @@ pub(super) const SCHEMA: Schema =
 pub struct Link {
     /// Bytes per second of each direction; 0 is no limit.
     pub bytes_per_second: u64,
-    /// What each transfer holds its direction for, its bytes aside.
+    /// Fixed time of each transfer, in addition to its bytes.
     #[serde(rename = "transfer_ns", with = "super::nanos")]
     pub transfer: Nanos,
 }

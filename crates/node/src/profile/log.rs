@@ -14,13 +14,13 @@ pub(super) const SCHEMA: Schema = Schema {
     keys: &["stripe", "ack", "buffer_kib", "gc_victims", "ftl", "checkpoint_mib"],
 };
 
-/// What a largest value takes in a buffer: itself, and 64 KiB for its header, its key and padding.
+/// Buffer space of a largest value in KiB: the value, and 64 KiB for its header, key and padding.
 const RECORD_KIB_MAX: u32 = VALUE_BYTES_MAX / 1024 + 64;
 
-/// Largest buffer: 16 GiB, more than the memory of any drive.
+/// Maximum buffer: 16 GiB, more than the memory of any drive.
 pub(super) const BUFFER_KIB_MAX: u32 = 1 << 24;
 
-/// More between two checkpoints than any drive writes in its life: 4 PiB.
+/// Maximum log between two checkpoints: 4 PiB, more than any drive writes in its life.
 const CHECKPOINT_MIB_MAX: u32 = u32::MAX;
 
 pub(super) const FTLS: &[(&str, bool)] = &[("append", false), ("page", true)];
@@ -38,35 +38,34 @@ pub(super) const GC_VICTIMS: &[(&str, GcVictims)] = &[
     ("d-choices", GcVictims::DChoices),
 ];
 
-/// Fewest extents that a log works with: those being filled, those being cleaned, a reserve, and
-/// some that hold data.
+/// Minimum extents of a log: those being filled, those being cleaned, a reserve, and some for data.
 const EXTENTS_MIN: u64 = 8;
 
 /// The log of records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Log {
-    /// What its extents are.
+    /// The layer below its extents.
     #[serde(flatten)]
     pub ftl: LogFtl,
-    /// When a store is answered.
+    /// When a store is acknowledged.
     #[serde(flatten)]
     pub ack: Ack,
     /// Which extent garbage collection cleans next.
     pub gc_victims: GcVictims,
-    /// A checkpoint is made whenever so much was written; 0 for never, but when the device stops.
+    /// Bytes of log between two checkpoints; 0 for a checkpoint at the stop only.
     pub checkpoint_bytes: u64,
 }
 
-/// What the extents of a log are.
+/// The layer below the extents of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "ftl", rename_all = "kebab-case")]
 pub enum LogFtl {
-    /// Blocks of flash, which the log alone cleans.
+    /// Blocks of flash, cleaned by the log.
     Append {
         /// The dies that an extent spreads over.
         stripe: Stripe,
     },
-    /// Logical blocks of a page-mapped layer, which cleans too.
+    /// Logical blocks of a page-mapped layer, which cleans its blocks too.
     Page,
 }
 
@@ -82,13 +81,13 @@ pub enum Stripe {
     All,
 }
 
-/// When a store is answered.
+/// When a store is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "ack", rename_all = "kebab-case")]
 pub enum Ack {
     /// When its page is programmed.
     Program,
-    /// When it is in memory that outlives a loss of power.
+    /// When it is in memory that survives a loss of power.
     Buffer {
         /// The size of that memory.
         #[serde(rename = "buffer_bytes")]
@@ -102,7 +101,7 @@ pub enum Ack {
 pub enum GcVictims {
     /// The one with the fewest live bytes.
     Greedy,
-    /// The one with the best ratio of space won and age to live bytes.
+    /// The one with the best ratio of freed space times age to live bytes.
     CostBenefit,
     /// Any.
     Random,
@@ -113,7 +112,7 @@ pub enum GcVictims {
 }
 
 impl Stripe {
-    /// How many planes of `nand`, on any of its dies, an extent spreads over: one block of each.
+    /// Returns the number of planes, over all dies, that an extent spreads over: one block of each.
     pub const fn units(self, nand: &Nand) -> u32 {
         nand.planes_per_die
             * match self {
@@ -123,18 +122,18 @@ impl Stripe {
             }
     }
 
-    /// Extents of `blocks` blocks of every plane of `nand`, if none of them is bad.
+    /// Returns the number of extents in `blocks` blocks of every plane, if no block is bad.
     pub fn extents(self, nand: &Nand, blocks: u32) -> u64 {
         u64::from(blocks) * u64::from(nand.units() / self.units(nand))
     }
 
-    /// The same for a log, which keeps some for bad blocks.
+    /// Returns the number of extents of a log, which keeps some for bad blocks.
     pub fn log_extents(self, nand: &Nand, blocks: u32) -> u64 {
         let spares = AppendFtl::spare_extents(nand.units() / self.units(nand));
         self.extents(nand, blocks).saturating_sub(spares.into())
     }
 
-    /// Data bytes of an extent of `nand`.
+    /// Returns the data bytes of an extent of `nand`.
     pub fn extent_bytes(self, nand: &Nand) -> u64 {
         nand.block_bytes() * u64::from(self.units(nand))
     }
@@ -143,7 +142,7 @@ impl Stripe {
         field.choice(STRIPES)
     }
 
-    /// Refuses extents that are too few or too small for the log on `blocks` blocks of every plane.
+    /// Checks that extents are large and many enough for a log on `blocks` blocks of every plane.
     fn check(self, field: Field<'_>, nand: &Nand, blocks: u32) -> Result<(), ProfileError> {
         let (extents, bytes) = (self.log_extents(nand, blocks), self.extent_bytes(nand));
         let bytes_min = largest_value_extent_bytes(nand.page_bytes);
@@ -164,7 +163,7 @@ impl Stripe {
 }
 
 impl Ack {
-    /// `kib_min` is the smallest buffer.
+    /// Reads the key; `kib_min` is the minimum buffer.
     pub(super) fn read(section: Section<'_>, kib_min: u32) -> Result<Self, ProfileError> {
         let field = section.field("ack")?;
         let buffered = field.choice(ACKS)?;
@@ -190,9 +189,9 @@ impl GcVictims {
     }
 }
 
-/// Bytes of the smallest extent that takes a largest value: five pages beside it are for the
-/// summary and for what the value adds to that (`engine::Store::value_bytes_max`), and a page
-/// without spare area loses 24 bytes to its prologue.
+/// Returns the bytes of the smallest extent for a largest value. Five more pages hold the summary,
+/// the value's part included (`engine::Store::value_bytes_max`). A page without spare area loses
+/// 24 bytes to its prologue.
 fn largest_value_extent_bytes(page_bytes: u32) -> u64 {
     let pages = VALUE_BYTES_MAX.div_ceil(page_bytes - 24) + 5;
     u64::from(pages) * u64::from(page_bytes)
@@ -218,7 +217,7 @@ impl LogFtl {
 }
 
 impl Log {
-    /// The log of a store on `blocks` blocks of every plane.
+    /// Reads the log of a store on `blocks` blocks of every plane.
     pub(super) fn read(
         section: Section<'_>,
         nand: &Nand,
@@ -235,7 +234,7 @@ impl Log {
         })
     }
 
-    /// The dies that an extent spreads over, where it is of blocks of flash.
+    /// Returns the dies that an extent of flash blocks spreads over.
     pub const fn stripe(&self) -> Option<Stripe> {
         match self.ftl {
             LogFtl::Append { stripe } => Some(stripe),

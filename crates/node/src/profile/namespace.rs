@@ -29,10 +29,10 @@ pub(super) const SCHEMA: Schema = Schema {
     ],
 };
 
-/// The keys that every kind has.
+/// The keys of every kind.
 pub(super) const KEYS: &[&str] = &["kind", "size_gb", "over_provisioning"];
 
-/// The kinds, each with the keys that only it has.
+/// The kinds, each with its own keys.
 pub(super) const KINDS: &[(&str, (&str, &[&str]))] =
     &[("kv", ("kv", &[])), ("block", ("block", block::KEYS)), ("zoned", ("zoned", zoned::KEYS))];
 
@@ -42,16 +42,16 @@ const NAMESPACES_MAX: usize = 1_024;
 /// A namespace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Namespace {
-    /// What hosts see in it.
+    /// The kind of namespace for hosts.
     #[serde(flatten)]
     pub kind: NamespaceKind,
-    /// The capacity in bytes that it reports: whole logical blocks, or whole zones, of it.
+    /// The capacity in bytes that it reports: whole logical blocks, or whole zones.
     pub size_bytes: u64,
     /// Data bytes of the flash beyond the reported size, as a fraction of that size.
     pub over_provisioning: f64,
 }
 
-/// What hosts see in a namespace.
+/// The kind of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum NamespaceKind {
@@ -63,7 +63,7 @@ pub enum NamespaceKind {
     Zoned(Zoned),
 }
 
-/// A namespace with the key that its size is from, which errors name.
+/// A namespace and the key of its size, which errors name.
 #[derive(Debug)]
 pub(super) struct Given<'t> {
     pub(super) namespace: Namespace,
@@ -89,12 +89,12 @@ impl NamespaceKind {
         }
     }
 
-    /// Whether it is keys and values.
+    /// Returns whether it is of keys and values.
     pub fn is_kv(&self) -> bool {
         *self == Self::Kv
     }
 
-    /// Its name in a profile.
+    /// Returns its name in a profile.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Kv => "kv",
@@ -104,7 +104,7 @@ impl NamespaceKind {
     }
 }
 
-/// Refuses a key that namespaces of another kind have.
+/// Refuses keys of another kind of namespace.
 fn check_keys(section: Section<'_>, kind: &str, keys: &[&'static str]) -> Result<(), ProfileError> {
     let others = SCHEMA.keys.iter().filter(|key| !KEYS.contains(key) && !keys.contains(key));
     let found = others.filter_map(|key| section.optional(key));
@@ -122,7 +122,7 @@ fn check_keys(section: Section<'_>, kind: &str, keys: &[&'static str]) -> Result
     }
 }
 
-/// The namespaces of a profile, in its order.
+/// Reads the namespaces of a profile, in its order.
 pub(super) fn read_all<'t>(top: Section<'t>, nand: &Nand) -> Result<Vec<Given<'t>>, ProfileError> {
     let sections = top.elements(&SCHEMA)?;
     if let Some(section) = sections.get(NAMESPACES_MAX) {

@@ -52,10 +52,10 @@ pub(super) const MULTI_PLANES: &[(&str, MultiPlane)] = &[
 const SPARE_BYTES_MIN: u32 = 24;
 const _: () = assert!(SPARE_BYTES_MIN as usize == nand::TAG_BYTES, "the tag's length");
 
-/// Most blocks of a die: a block is addressed by 16 bits.
+/// Maximum blocks of a die: block numbers have 16 bits.
 const BLOCKS_PER_DIE_MAX: u32 = 1 << 16;
 
-/// Most blocks of a device: 16 Mi, 64 TiB of 4 MiB blocks. Tables of all blocks are kept in memory.
+/// Maximum blocks of a device: 16 Mi, 64 TiB of 4 MiB blocks. Tables of all blocks are in memory.
 const BLOCKS_MAX: u64 = 1 << 24;
 
 /// The flash: its geometry and its times.
@@ -73,60 +73,58 @@ pub struct Nand {
     pub pages_per_block: u32,
     /// Data bytes of a page: a power of two.
     pub page_bytes: u32,
-    /// Bytes of a page beside its data, error correction taken off.
+    /// Spare bytes of a page, without error correction.
     pub spare_bytes: u32,
-    /// From cells to register and back, and which page has which of these times.
+    /// Read and program times, and the level of each page.
     #[serde(flatten)]
     pub levels: Levels,
-    /// Of a block.
+    /// Erase time of a block.
     #[serde(rename = "erase_ns", with = "super::nanos")]
     pub erase: Nanos,
-    /// Page registers of a plane: 1, or 2 so that a transfer and the cells can work at once.
+    /// Page registers of a plane: 1, or 2 to overlap a transfer with the cells' work.
     pub registers: u32,
-    /// How time is kept.
+    /// The timing model.
     pub model: Model,
     /// Bytes per second of each channel; 0 is no limit.
     pub channel_bytes_per_second: u64,
     /// Blocks that are bad from the factory, of a million.
     pub factory_bad_ppm: u32,
-    /// Reads move whole multiples of it over the channel: the bytes of a codeword; 1 for as many
-    /// as are wanted.
+    /// Granularity in bytes of read transfers, the length of a codeword; 1 for exact lengths.
     pub transfer_bytes: u32,
-    /// With two registers: how long the cells stand still while a page goes from one register to
-    /// the other.
+    /// With two registers: time that the cells wait while a page moves between the registers.
     #[serde(rename = "cache_busy_ns", with = "super::nanos")]
     pub cache_busy: Nanos,
-    /// What the planes of a die do at once.
+    /// Parallelism of the planes of a die.
     pub multi_plane: MultiPlane,
-    /// What interrupts a program or an erase for a read.
+    /// Suspension of programs and erases for reads.
     #[serde(flatten)]
     pub suspend: Suspend,
-    /// Whether hosts' reads go before programs and erases that wait.
+    /// Whether hosts' reads overtake queued programs and erases.
     pub read_priority: bool,
     /// How blocks differ and age.
     #[serde(flatten)]
     pub wear: Wear,
 }
 
-/// What the planes of a die do at once.
+/// Parallelism of the planes of a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MultiPlane {
-    /// Nothing: a die does one thing at a time.
+    /// None: a die does one operation at a time.
     None,
-    /// Operations of one kind that wait together.
+    /// Queued operations of one kind run together.
     Together,
-    /// Anything, each on its own.
+    /// Each plane works independently.
     Independent,
 }
 
-/// How the flash keeps time.
+/// The timing model of the flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
-    /// Each stage of an operation waits for what it needs and holds it for as long as it takes.
+    /// Each stage of an operation waits for its resource and holds it for its duration.
     Staged,
-    /// The time when a die is free again is computed ahead, one number for each die, as in FEMU.
+    /// The time at which a die is free is computed in advance, one number for each die, as in FEMU.
     Scalar,
 }
 
@@ -212,8 +210,8 @@ impl Nand {
         }
     }
 
-    /// Refuses what the scalar model has no place for: one number for each die knows neither what
-    /// waits nor what could be interrupted.
+    /// Refuses keys that the scalar model cannot support: with one number for each die it knows
+    /// neither queued nor running operations.
     fn check_model(&self, section: Section<'_>) -> Result<(), ProfileError> {
         if self.model == Model::Staged {
             return Ok(());
@@ -236,32 +234,32 @@ impl Nand {
         Ok(())
     }
 
-    /// Dies of the device.
+    /// Returns the number of dies.
     pub const fn dies(&self) -> u32 {
         self.channels * self.dies_per_channel
     }
 
-    /// Blocks of a die.
+    /// Returns the number of blocks of a die.
     pub const fn blocks_per_die(&self) -> u32 {
         self.planes_per_die * self.blocks_per_plane
     }
 
-    /// Data bytes of a block.
+    /// Returns the data bytes of a block.
     pub const fn block_bytes(&self) -> u64 {
         self.pages_per_block as u64 * self.page_bytes as u64
     }
 
-    /// Planes of all dies, each of which does its own things.
+    /// Returns the number of planes of all dies.
     pub const fn units(&self) -> u32 {
         self.dies() * self.planes_per_die
     }
 
-    /// Data bytes of one block of every plane of every die.
+    /// Returns the data bytes of one block of every plane of every die.
     pub const fn row_bytes(&self) -> u64 {
         self.units() as u64 * self.block_bytes()
     }
 
-    /// Data bytes of all blocks, good and bad.
+    /// Returns the data bytes of all blocks, good and bad.
     pub const fn raw_bytes(&self) -> u64 {
         self.dies() as u64 * self.blocks_per_die() as u64 * self.block_bytes()
     }

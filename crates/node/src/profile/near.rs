@@ -1,7 +1,7 @@
-/// Mistakes that a typing error makes at most.
+/// Maximum edit distance of a suggested word.
 const MISTAKES_MAX: usize = 2;
 
-/// The one of `words` that is most like `word`, if it can be a typing error for it.
+/// Returns the word of `words` with the smallest edit distance to `word`, if it is small enough.
 pub(super) fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
     let word: Vec<char> = word.chars().take(64).collect();
     let near = words.iter().map(|candidate| (mistakes(&word, candidate), *candidate));
@@ -9,7 +9,7 @@ pub(super) fn nearest<'w>(word: &str, words: &[&'w str]) -> Option<&'w str> {
     (count <= MISTAKES_MAX && count < candidate.len()).then_some(candidate)
 }
 
-/// Characters to insert, remove or replace between the two (Levenshtein, 1966).
+/// Returns the edit distance of the two words (Levenshtein, 1966).
 fn mistakes(word: &[char], candidate: &str) -> usize {
     let mut row: Vec<usize> = (0..=word.len()).collect();
     for (above, expected) in candidate.chars().enumerate() {

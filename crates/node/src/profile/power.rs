@@ -16,22 +16,22 @@ const PROGRAM_UJ_MIN: f64 = 0.001;
 /// Most energy of a program in microjoules.
 const PROGRAM_UJ_MAX: f64 = 1e6;
 
-/// What keeps a device going when its power is lost, until what it has answered is on the flash.
+/// The capacitors that power a device after a loss of power, to save acknowledged data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Power {
     /// Energy in the capacitors, in nanojoules.
     pub capacitor_nj: u64,
-    /// What the program of a page takes of it, its share of all else included, in nanojoules.
+    /// Energy of a page's program and of its share of other work, in nanojoules.
     pub program_nj: u64,
 }
 
 impl Power {
-    /// Pages that the capacitors can program.
+    /// Returns the number of pages that the capacitors can program.
     pub const fn pages(self) -> u64 {
         self.capacitor_nj / self.program_nj
     }
 
-    /// The section, if there is one: a device without it saves all that it has answered.
+    /// Reads the section, if present. A device without it saves all acknowledged data.
     pub(super) fn read(top: Section<'_>) -> Result<Option<Self>, ProfileError> {
         if top.optional(SCHEMA.name).is_none() {
             return Ok(None);

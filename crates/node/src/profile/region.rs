@@ -3,8 +3,8 @@ use crate::profile::nand::Nand;
 use crate::profile::size::rows;
 use ftl::Region;
 
-/// The blocks of every plane that each of `namespaces` has, if the planes have as many. Those of
-/// keys and values have one region together; what is left over goes to the last namespace.
+/// Returns the blocks of every plane that each namespace gets, or `None` if there are too few.
+/// Namespaces of keys and values share one region. The last namespace also gets the remainder.
 pub(super) fn regions(nand: &Nand, namespaces: &[Namespace]) -> Option<Vec<Region>> {
     let all = nand.blocks_per_plane;
     if let [_] = namespaces {
@@ -12,7 +12,7 @@ pub(super) fn regions(nand: &Nand, namespaces: &[Namespace]) -> Option<Vec<Regio
     }
     let is_kv = |namespace: &Namespace| namespace.kind.is_kv();
     let first_kv = namespaces.iter().position(is_kv);
-    // Whose region a namespace has: its own, or that of the first with keys and values.
+    // The owner of a namespace's region: itself, or the first with keys and values.
     let owner = |at: usize| if is_kv(&namespaces[at]) { first_kv.unwrap_or(at) } else { at };
     let mut counts = vec![0_u64; namespaces.len()];
     for (at, namespace) in namespaces.iter().enumerate() {

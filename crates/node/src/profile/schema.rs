@@ -1,9 +1,9 @@
-/// The keys that a section of a profile can have.
+/// The allowed keys of a section of a profile.
 #[derive(Debug)]
 pub(crate) struct Schema {
     /// The section's name; none for the file's top.
     pub(crate) name: &'static str,
-    /// Its head, as it is written in a file.
+    /// Its head in a file.
     pub(crate) title: &'static str,
     /// Its keys.
     pub(crate) keys: &'static [&'static str],

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// One section of a profile. It has no keys but known ones.
+/// One section of a profile, with known keys only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Section<'t> {
     pub(crate) source: Source<'t>,
@@ -18,7 +18,7 @@ pub(crate) struct Section<'t> {
 }
 
 impl<'t> Section<'t> {
-    /// The keys of the file that are in no section, the sections among them.
+    /// Returns the top level of the file: keys outside of sections, and the sections.
     pub(crate) fn top(
         source: Source<'t>,
         schema: &'static Schema,
@@ -27,7 +27,7 @@ impl<'t> Section<'t> {
         Self { source, schema, line: 1, table: Some(table) }.checked()
     }
 
-    /// The section `[name]`, which must be there.
+    /// Returns the section `[name]`, which must be present.
     pub(crate) fn section(self, schema: &'static Schema) -> Result<Self, ProfileError> {
         let section = self.section_or_defaults(schema)?;
         match section.table {
@@ -36,7 +36,7 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// The section `[name]`; where the file has none, one without any key.
+    /// Returns the section `[name]`, or an empty one if the file has none.
     pub(crate) fn section_or_defaults(self, schema: &'static Schema) -> Result<Self, ProfileError> {
         let section = Self { schema, line: 1, table: None, ..self };
         let Some(field) = self.optional(schema.name) else { return Ok(section) };
@@ -46,7 +46,7 @@ impl<'t> Section<'t> {
         Self { line: field.line, table: Some(table), ..section }.checked()
     }
 
-    /// The elements of `[[name]]`, at least one.
+    /// Returns the elements of `[[name]]`, at least one.
     pub(crate) fn elements(self, schema: &'static Schema) -> Result<Vec<Self>, ProfileError> {
         let section = Self { schema, line: 1, table: None, ..self };
         let field = self.optional(schema.name).ok_or_else(|| section.lacks_itself())?;
@@ -63,7 +63,7 @@ impl<'t> Section<'t> {
         tables.collect()
     }
 
-    /// Refuses the section `[name]`, which is of nothing that the device has.
+    /// Refuses the section `[name]`, which does not apply to the device.
     pub(crate) fn refuse(self, schema: &'static Schema, reason: &str) -> Result<(), ProfileError> {
         match self.optional(schema.name) {
             None => Ok(()),
@@ -71,12 +71,12 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// The key `key`, which must be there.
+    /// Returns the key `key`, which must be present.
     pub(crate) fn field(self, key: &'static str) -> Result<Field<'t>, ProfileError> {
         self.optional(key).ok_or_else(|| self.lacks(&format!("the key {key:?}")))
     }
 
-    /// The key `key`, if it is there.
+    /// Returns the key `key`, if present.
     pub(crate) fn optional(self, key: &'static str) -> Option<Field<'t>> {
         assert!(self.schema.keys.contains(&key), "the key {key} is not among those of its section");
         let (name, value) = self.table?.get_key_value(key)?;
@@ -88,7 +88,7 @@ impl<'t> Section<'t> {
         })
     }
 
-    /// A whole number in `range`; without the key, `default`.
+    /// Returns a whole number in `range`, or `default` without the key.
     pub(crate) fn whole_or(
         self,
         key: &'static str,
@@ -98,17 +98,17 @@ impl<'t> Section<'t> {
         self.optional(key).map_or(Ok(default), |field| field.whole(range))
     }
 
-    /// True or false; without the key, `default`.
+    /// Returns true or false, or `default` without the key.
     pub(crate) fn truth_or(self, key: &'static str, default: bool) -> Result<bool, ProfileError> {
         self.optional(key).map_or(Ok(default), Field::truth)
     }
 
-    /// A time in microseconds, if the key is there.
+    /// Returns a time given in microseconds, if the key is present.
     pub(crate) fn micros_or_none(self, key: &'static str) -> Result<Option<Nanos>, ProfileError> {
         self.optional(key).map(Field::micros).transpose()
     }
 
-    /// Where its keys are, as errors say it.
+    /// Returns the name of the section in errors.
     pub(crate) fn place(self) -> String {
         match self.schema.title {
             "" => "at the top".to_owned(),
@@ -116,12 +116,12 @@ impl<'t> Section<'t> {
         }
     }
 
-    /// The error that this section lacks `what`.
+    /// Returns the error that this section lacks `what`.
     pub(crate) fn lacks(self, what: &str) -> ProfileError {
         self.wrong(format!("{what} is missing {}", self.place()))
     }
 
-    /// The error that says `problem` of this section.
+    /// Returns the error `problem` at this section.
     pub(crate) fn wrong(self, problem: String) -> ProfileError {
         self.source.error(self.line, problem)
     }

@@ -20,34 +20,34 @@ pub(super) const OVER_PROVISIONING_MIN: f64 = 0.02;
 /// Most over-provisioning.
 pub(super) const OVER_PROVISIONING_MAX: f64 = 10.0;
 
-/// How far `over_provisioning` may be from what `size_gb` makes it: people give it in percent.
+/// Tolerance between `over_provisioning` and the value from `size_gb`: users round to percent.
 const ROUNDING: f64 = 0.005;
 
-/// Largest size in GB that is read at all, far above any flash.
+/// Maximum size in GB, far above any flash.
 const SIZE_GB_MAX: f64 = 1e9;
 
 /// Fewest bytes of the layer below a log: some extents of the smallest kind.
 pub(super) const LOG_LAYER_BYTES_MIN: u64 = 16 << 20;
 
-/// What a namespace says of its size.
+/// The size of a namespace in a profile.
 #[derive(Debug)]
 pub(super) struct Size<'t> {
     pub(super) bytes: u64,
     pub(super) over_provisioning: f64,
-    /// The key that the size is from.
+    /// The key that gives the size.
     pub(super) field: Field<'t>,
 }
 
-/// Blocks of every plane that hold `size_bytes` and the over-provisioning.
+/// Returns the blocks of every plane for `size_bytes` and the over-provisioning.
 #[expect(clippy::cast_precision_loss, reason = "one part in 2^53 of a size does not matter")]
 pub(super) fn rows(nand: &Nand, size_bytes: u64, over_provisioning: f64) -> u64 {
     let rows = size_bytes as f64 * (1.0 + over_provisioning) / nand.row_bytes() as f64;
-    // What 1 / (1 + x) lost when a size was computed from an over-provisioning is no block.
+    // A rounding error of 1 / (1 + x) in a computed size must not add a block.
     to_u64((rows - 1e-9).ceil().max(1.0))
 }
 
-/// Bytes of the layer between the log of a store of `size_bytes` and its flash: half of what is
-/// beyond the size is the layer's, half the log's.
+/// Returns the bytes of the layer between the log of a store of `size_bytes` and its flash. The
+/// layer and the log get half of the over-provisioned flash each.
 pub(super) fn log_layer_bytes(size_bytes: u64, nand: &Nand, region: Region) -> u64 {
     let raw = u64::from(region.count) * nand.row_bytes();
     let bytes = size_bytes + raw.saturating_sub(size_bytes) / 2;
@@ -55,7 +55,7 @@ pub(super) fn log_layer_bytes(size_bytes: u64, nand: &Nand, region: Region) -> u
 }
 
 impl<'t> Size<'t> {
-    /// The size of the namespace at `section`; one that is the only one has all of the flash.
+    /// Reads the size of the namespace at `section`. A single namespace has all of the flash.
     pub(super) fn read(
         section: Section<'t>,
         nand: &Nand,
@@ -154,7 +154,7 @@ fn over_provisioning(size_bytes: u64, nand: &Nand) -> f64 {
     (nand.raw_bytes() - size_bytes) as f64 / size_bytes as f64
 }
 
-/// Refuses namespaces that take more blocks of every plane together than there are.
+/// Checks that the namespaces together fit the blocks of every plane.
 pub(super) fn check_room(given: &[Given<'_>], nand: &Nand) -> Result<(), ProfileError> {
     let mut taken = 0;
     for Given { namespace, field } in given {
@@ -171,7 +171,7 @@ pub(super) fn check_room(given: &[Given<'_>], nand: &Nand) -> Result<(), Profile
     Ok(())
 }
 
-/// What a log is on that has blocks of flash for itself.
+/// Returns the shape of a log's medium on flash blocks of its own.
 pub(super) fn log_on_flash(stripe: Stripe, nand: &Nand, region: Region) -> Shape {
     Shape {
         page_bytes: nand.page_bytes,
@@ -183,7 +183,7 @@ pub(super) fn log_on_flash(stripe: Stripe, nand: &Nand, region: Region) -> Shape
     }
 }
 
-/// What a log is on that has a page-mapped layer of `bytes` below it.
+/// Returns the shape of a log's medium on a page-mapped layer of `bytes`.
 pub(super) fn log_on_layer(bytes: u64, nand: &Nand) -> Shape {
     let shape = BlocksShape {
         block_bytes: BLOCK_BYTES,

@@ -2,10 +2,10 @@ use crate::profile::error::ProfileError;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-/// Longest piece of a profile that an error repeats, in characters.
+/// Maximum characters of a profile that an error quotes.
 const QUOTED_CHARS_MAX: usize = 40;
 
-/// The text of a profile, and what errors call it.
+/// The text of a profile and its name in errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'t> {
     pub(crate) name: &'t str,
@@ -13,10 +13,10 @@ pub(crate) struct Source<'t> {
 }
 
 impl<'t> Source<'t> {
-    /// The text as TOML, every key and value with its place.
+    /// Parses the text as TOML, with the position of every key and value.
     pub(crate) fn table(self) -> Result<DeTable<'t>, ProfileError> {
         let (table, errors) = DeTable::parse_recoverable(self.text);
-        // The parser lists what is wrong with the structure before what is wrong with values.
+        // The parser lists errors of the structure before errors of values.
         let start = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
         match errors.into_iter().min_by_key(start) {
             None => Ok(table.into_inner()),
@@ -36,18 +36,18 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// The number of the line, from 1, that the byte at `offset` is in.
+    /// Returns the line number, from 1, of the byte at `offset`.
     pub(crate) fn line(self, offset: usize) -> usize {
         1 + self.text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
     }
 
-    /// The error that says `problem` of `line`.
+    /// Returns the error `problem` at `line`.
     pub(crate) fn error(self, line: usize, problem: String) -> ProfileError {
         ProfileError::Invalid { file: self.name.to_owned(), line, problem }
     }
 }
 
-/// `text` in quotes, in one line, cut where it gets long.
+/// Returns `text` in quotes, in one line, truncated if long.
 pub(crate) fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED_CHARS_MAX) {
         None => format!("{text:?}"),
@@ -55,7 +55,7 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
-/// `value` as an error names it.
+/// Returns `value` as errors quote it.
 pub(crate) fn shown(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => quoted(text),
@@ -68,7 +68,7 @@ pub(crate) fn shown(value: &DeValue<'_>) -> String {
     }
 }
 
-/// A number of these digits, written as `text`. The parser lets control characters through.
+/// Returns a number as errors quote it. The parser does not reject control characters in `text`.
 fn shown_number(digits: &str, text: &str) -> String {
     if digits.len() <= QUOTED_CHARS_MAX {
         text.escape_debug().to_string()
@@ -77,7 +77,7 @@ fn shown_number(digits: &str, text: &str) -> String {
     }
 }
 
-/// `"a", "b" or "c"`, with `last` between the last two.
+/// Returns `"a", "b" or "c"`, with `last` between the last two.
 pub(crate) fn listed<'a>(words: impl IntoIterator<Item = &'a str>, last: &str) -> String {
     let mut words: Vec<String> = words.into_iter().map(|word| format!("{word:?}")).collect();
     let Some(end) = words.pop() else { return "nothing".to_owned() };

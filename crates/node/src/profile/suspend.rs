@@ -3,16 +3,16 @@ use crate::profile::section::Section;
 use base::Nanos;
 use serde::Serialize;
 
-/// What interrupts a program or an erase so that a host's read can go first.
+/// Suspension of a program or an erase, so that a host's read can go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Suspend {
-    /// How long it takes until a program stands still; none if it cannot be interrupted.
+    /// Time to suspend a program; `None` if programs cannot be suspended.
     #[serde(rename = "program_suspend_ns", with = "super::nanos::optional")]
     pub program: Option<Nanos>,
     /// The same for an erase.
     #[serde(rename = "erase_suspend_ns", with = "super::nanos::optional")]
     pub erase: Option<Nanos>,
-    /// How long it takes until either goes on.
+    /// Time to resume a program or an erase.
     #[serde(rename = "resume_ns", with = "super::nanos")]
     pub resume: Nanos,
 }

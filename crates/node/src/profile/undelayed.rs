@@ -2,8 +2,8 @@ use super::{Cores, Firmware, Handlers, Levels, Link, Nand, Profile, Suspend};
 use base::Nanos;
 
 impl Profile {
-    /// The same device with none of its delays: flash, link, firmware and code take no time, and as
-    /// many requests as there are go on at once. What it stores and how it lays that out stay.
+    /// Returns the same device without delays: flash, link, firmware and code take no time, and any
+    /// number of requests runs at once. Its content and layout stay the same.
     #[must_use]
     pub fn without_delays(self) -> Self {
         let none = |times: &[Nanos]| vec![Nanos::ZERO; times.len()];

@@ -3,27 +3,27 @@ use crate::profile::field::{Field, to_u32};
 use crate::profile::section::Section;
 use serde::Serialize;
 
-/// Most that page times differ by, in percent: beyond it a time could be nothing.
+/// Maximum variation of page times in percent: above it a time could be zero.
 const VARIABILITY_PERCENT_MAX: f64 = 90.0;
 
-/// Most further senses of a read on average, far above what drives attempt.
+/// Maximum average read retries, far above those of drives.
 const RETRIES_MAX: f64 = 100.0;
 
-/// Most erases of a block that are counted with.
+/// Maximum erases of a block.
 const CYCLES_MAX: u32 = 1_000_000;
 
 /// How blocks differ and age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Wear {
-    /// By how many millionths the read and program time of a page may differ from those given.
+    /// Maximum variation of a page's read and program times, in millionths.
     pub variability_ppm: u32,
     /// Senses of a read beyond the first, on average.
     pub read_retries: Option<ReadRetries>,
-    /// Erases of a block, on average, before the device is used at all.
+    /// Average erases of a block before the device's first use.
     pub worn_cycles: u32,
 }
 
-/// Senses of a read beyond the first, on average, which grow in a line with the block's erases.
+/// Average senses of a read beyond the first, a linear function of the block's erases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ReadRetries {
     /// In millionths, of a block never erased.
@@ -71,7 +71,7 @@ impl ReadRetries {
     }
 }
 
-/// A number in `range`, of which one is `unit` millionths.
+/// Reads a number in `range`, in units of `unit` millionths.
 fn millionths(
     field: Field<'_>,
     range: std::ops::RangeInclusive<f64>,

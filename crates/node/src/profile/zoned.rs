@@ -4,7 +4,7 @@ use crate::profile::section::Section;
 use base::KIB;
 use serde::Serialize;
 
-/// The keys that only a namespace of zones has.
+/// The keys of zoned namespaces only.
 pub(super) const KEYS: &[&str] = &["stripe", "max_open", "max_active", "buffer_kib"];
 
 /// Most zones that can be open or active at a time.
@@ -19,7 +19,7 @@ pub struct Zoned {
     pub max_open: u32,
     /// Zones that can be open or closed at a time.
     pub max_active: u32,
-    /// Memory for what does not fill a page yet and for what was answered before it was programmed.
+    /// Memory for partial pages and for data acknowledged before its program.
     pub buffer_bytes: u64,
 }
 

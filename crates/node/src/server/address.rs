@@ -1,8 +1,8 @@
 use super::http::{HTTP_PORT, STATUS_PATH};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-/// The address that `text` names: `HOST:PORT`, or `:PORT` on this machine only. Otherwise a
-/// sentence that says what is wrong.
+/// Parses and resolves an address: `HOST:PORT`, or `:PORT` for this machine only. Returns an error
+/// sentence if it fails.
 pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     if !is_whole(text) {
         return Err(format!(
@@ -12,8 +12,8 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     found(text).ok_or_else(|| format!("cannot resolve the host of {text:?}"))
 }
 
-/// The same of the HTTP of a server: without a port that is [`HTTP_PORT`], and what a server says
-/// of where it answers is one too.
+/// Parses the address of an HTTP status service. The port is [`HTTP_PORT`] by default, and a URL
+/// as the server prints it is an address too.
 pub fn parse_http_address(text: &str) -> Result<SocketAddr, String> {
     let place = text.strip_prefix("http://").unwrap_or(text);
     let place = place.strip_suffix(STATUS_PATH).or(place.strip_suffix('/')).unwrap_or(place);
@@ -35,12 +35,12 @@ pub fn parse_http_address(text: &str) -> Result<SocketAddr, String> {
     ))
 }
 
-/// Whether `text` has a port behind what may be a host.
+/// Returns whether `text` has a port after a possible host.
 fn is_whole(text: &str) -> bool {
     text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
 }
 
-/// The first address of `text`, or of this machine where that has no host.
+/// Returns the first address of `text`, or of this machine if `text` has no host.
 fn found(text: &str) -> Option<SocketAddr> {
     let whole = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
     whole.to_socket_addrs().ok()?.next()
@@ -66,8 +66,8 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_there_is_not_is_said_to_be_none() {
-        // A label has at most 63 bytes (RFC 1035, section 2.3.4), so that nobody is asked.
+    fn an_unknown_host_is_a_resolve_error() {
+        // A label has at most 63 bytes (RFC 1035, section 2.3.4), so no DNS query is sent.
         let host = "x".repeat(64);
         for text in [host.clone(), format!("{host}:1"), format!("http://{host}/status")] {
             let sentence = format!("cannot resolve the host of {text:?}");

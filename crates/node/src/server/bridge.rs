@@ -1,12 +1,12 @@
 //! Queues between the connections of one reactor and the devices on another.
 //!
-//! Connections number them. A place is given again only with another life, so that a response that
-//! was on its way to a connection that is gone reaches nobody.
+//! Connections number their queues. A reused queue number gets a new life count, so a response that
+//! arrives after its connection has closed is dropped.
 //!
-//! A drive on a disk is every reactor's: what its I/O queues' commands take comes over once as a
-//! lease, and the connection's reactor executes them. The drive is closed when no reactor does any
-//! more ([`FarDevice::leave`], [`FarQueues::left`]), and until it is ([`FarDevice::gone`]) all go
-//! on, for their tasks wait for one another.
+//! All reactors execute the commands of a drive on a disk. The device's reactor sends each I/O
+//! queue a lease once, and the connection's reactor executes its commands. The drive closes when no
+//! reactor executes commands ([`FarDevice::leave`], [`FarQueues::left`]). All reactors run until it
+//! is closed ([`FarDevice::gone`]), because their tasks wait for one another.
 
 use super::connections::{Way, transport_address};
 use super::house::House;
@@ -23,56 +23,56 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Messages of a mailbox: as many commands as a busy connection has at a time.
+/// Capacity of an inbox in messages: as many commands as a busy connection has at a time.
 pub(super) const MESSAGES: usize = 1_024;
 
-/// A queue's place in the tables of both sides, and how often that was taken before.
+/// A queue's slot in the tables of both sides, and how often the slot was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct QueueId {
     place: u32,
     life: u32,
 }
 
-/// From the reactor of a connection to that of the device.
+/// A message from a connection's reactor to a device's reactor.
 #[derive(Debug)]
 pub(super) enum ToDevice {
-    /// A host has come in.
+    /// A host has connected.
     Open(QueueId, Way),
     Submit(QueueId, Capsule),
-    /// Whether there was a command to abort, of the first [`FromDevice::Abort`] of the queue of
-    /// which this was not said.
+    /// Answers the oldest unanswered [`FromDevice::Abort`] of the queue: whether the command was
+    /// outstanding.
     Aborted(QueueId, bool),
     Close(QueueId),
-    /// No command of a lease is under way, and none comes any more.
+    /// No command of a lease is in flight, and the sender starts no more.
     Left,
 }
 
-/// And back.
+/// A message from a device's reactor to a connection's reactor.
 #[derive(Debug)]
 pub(super) enum FromDevice {
     Respond(QueueId, Response),
     Lease(QueueId, Box<Leased>),
-    /// The command of this id is to be aborted, of a queue that was leased.
+    /// Requests to abort the command with this id on a leased queue.
     Abort(QueueId, u16),
     End(QueueId),
 }
 
-/// A lease of a queue, with what it is of.
+/// A lease of a queue, and its device.
 #[derive(Debug)]
 pub(super) struct Leased {
     lease: Lease,
-    /// The device, by its place in the server's list.
+    /// The device's index in the server's list.
     place: usize,
     share: DiskDriveShare,
 }
 
-/// How often it is looked whether commands have ended that are under way when a server stops.
+/// Interval at which a stopping server checks whether commands in flight have ended.
 const LOOK: Nanos = Nanos::from_micros(100);
 
 /// A queue of a connection.
 struct Connection {
     responses: Rc<dyn Responses>,
-    /// Where its I/O commands are executed here.
+    /// Its lease, if this reactor executes its I/O commands.
     leased: RefCell<Option<Rc<LeasedQueue>>>,
 }
 
@@ -83,16 +83,16 @@ impl Connection {
     }
 }
 
-/// The connections of one reactor by the places that their queues have.
+/// The connections of one reactor by the slots of their queues.
 #[derive(Default)]
 struct Connected {
-    /// With how often each was given.
+    /// The slots, each with its number of earlier uses.
     places: Vec<(u32, Option<Rc<Connection>>)>,
     free: Vec<u32>,
 }
 
 impl Connected {
-    /// Gives `it` a free place.
+    /// Puts `it` into a free slot.
     fn add(&mut self, it: Rc<Connection>) -> QueueId {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push((0, None));
@@ -121,20 +121,21 @@ impl Connected {
     }
 }
 
-/// The device, to the connections of another reactor.
+/// The devices of one reactor, as the connections of another reactor use them.
 pub(super) struct FarDevice {
     commands: Outbox<ToDevice>,
     queues: RefCell<Connected>,
-    /// By their places in the server's list, the controllers that drives on disks have here.
+    /// This reactor's controllers of drives on disks, by index in the server's list.
     drives: RefCell<BTreeMap<usize, Arc<Controller>>>,
     is_leaving: Cell<bool>,
-    /// Whether the device's reactor is: it ends when its devices are closed.
+    /// Whether the device's reactor has ended, which it does after it has closed its devices.
     is_gone: Cell<bool>,
     gone: Bell,
 }
 
 impl FarDevice {
-    /// Behind `commands`; does what comes by `responses` until the device is gone.
+    /// Returns a device that sends to `commands`. Spawns a task that handles messages from
+    /// `responses` until the device is gone.
     pub(super) fn new(commands: Outbox<ToDevice>, responses: Inbox<FromDevice>) -> Rc<Self> {
         let device = Rc::new(Self {
             commands,
@@ -172,7 +173,7 @@ impl FarDevice {
                 }
             }
             FromDevice::Abort(id, command_id) => {
-                // Of a queue that is closed the device's reactor hears otherwise.
+                // If the queue is closed, a `Close` message is already on its way.
                 if let Some(connection) = connection(id) {
                     let was_there =
                         connection.leased().is_some_and(|queue| queue.abort(command_id));
@@ -196,13 +197,13 @@ impl FarDevice {
         LeasedQueue::new(lease, drive.clone(), responses)
     }
 
-    /// The device, to a host that came in by `way`.
+    /// Returns the port for a host that connected by `way`.
     pub(super) fn port(self: &Rc<Self>, way: Way) -> Rc<dyn Port> {
         Rc::new(FarPort { device: self.clone(), way })
     }
 
-    /// Begins no command any more, and has connections end: one that waits for the answer to a
-    /// command would wait for ever.
+    /// Stops starting commands and closes the connections: a connection that waits for a response
+    /// would wait for ever.
     pub(super) fn end(&self) {
         self.is_leaving.set(true);
         let connections: Vec<_> = self.queues.borrow().all().cloned().collect();
@@ -214,10 +215,10 @@ impl FarDevice {
         }
     }
 
-    /// Says that this reactor has left, when those commands have ended that are under way.
+    /// Waits for commands in flight to end, then tells the device's reactor that this one has left.
     pub(super) async fn leave(&self) {
         let drives = self.drives.take();
-        // Queues have one for as long as a command of them is under way.
+        // A queue holds a reference while one of its commands is in flight.
         let is_in_use = || drives.values().any(|drive| Arc::strong_count(drive) > 1);
         while is_in_use() && !self.is_gone.get() {
             clock::sleep(LOOK, Stage::Queue).await;
@@ -225,7 +226,7 @@ impl FarDevice {
         self.commands.send(ToDevice::Left);
     }
 
-    /// Returns when the device's reactor has closed its devices, or is gone for another reason.
+    /// Returns when the device's reactor has closed its devices or has ended otherwise.
     pub(super) async fn gone(&self) {
         while !self.is_gone.get() {
             self.gone.wait().await;
@@ -258,7 +259,7 @@ impl HostQueue for FarQueue {
     fn submit(&self, capsule: Capsule) {
         let left = match &*self.connection.leased.borrow() {
             Some(queue) => queue.submit(capsule),
-            // The device's reactor may not have heard that all ends, and would say that it does not
+            // The device's reactor may not know of the stop yet, and would answer that it does not
             // execute commands of this queue.
             None if self.device.is_leaving.get() => None,
             None => Some(capsule),
@@ -277,7 +278,7 @@ impl HostQueue for FarQueue {
     }
 }
 
-/// A connection of another reactor, to the device.
+/// A connection of another reactor, as the device's reactor sees it.
 struct FarConnection {
     id: QueueId,
     queues: Rc<FarQueues>,
@@ -310,22 +311,22 @@ impl Tenant for FarConnection {
     }
 }
 
-/// The queues of another reactor's connections, at the devices.
+/// The queues of another reactor's connections, in the reactor of the devices.
 pub(super) struct FarQueues {
     house: Rc<House>,
     /// The number of the other reactor.
     reactor: u32,
     responses: Outbox<FromDevice>,
-    /// By place alone: the messages of a queue come in order.
+    /// By slot, without the number of uses: the messages of a queue arrive in order.
     queues: RefCell<Vec<Option<FabricQueue>>>,
     is_over: Cell<bool>,
-    /// Whether the other reactor executes nothing any more.
+    /// Whether the other reactor has stopped executing commands.
     has_left: Cell<bool>,
     left: Bell,
 }
 
 impl FarQueues {
-    /// Of the reactor of this number, which hears by `responses`.
+    /// Creates the queues of the reactor `reactor`, which receives from `responses`.
     pub(super) fn new(house: Rc<House>, reactor: u32, responses: Outbox<FromDevice>) -> Rc<Self> {
         Rc::new(Self {
             house,
@@ -338,7 +339,7 @@ impl FarQueues {
         })
     }
 
-    /// Does what comes by `commands`, until the other reactor has left or is gone.
+    /// Handles messages from `commands` until the other reactor has left or is gone.
     pub(super) async fn serve(self: Rc<Self>, commands: Inbox<ToDevice>) {
         while let Some(message) = commands.receive().await {
             match message {
@@ -376,7 +377,7 @@ impl FarQueues {
         queues[place] = Some(queue);
     }
 
-    /// Closes all queues, whatever the other reactor still sends.
+    /// Closes all queues and ignores later messages of the other reactor.
     pub(super) fn end(&self) {
         self.is_over.set(true);
         for queue in self.queues.take().into_iter().flatten() {
@@ -384,7 +385,7 @@ impl FarQueues {
         }
     }
 
-    /// Returns when the other reactor executes nothing any more.
+    /// Returns when the other reactor has stopped executing commands.
     pub(super) async fn left(&self) {
         while !self.has_left.get() {
             self.left.wait().await;

@@ -1,4 +1,4 @@
-//! What there is in a reactor at an instant, and how a thread that is none asks for it.
+//! The counters of a reactor at an instant, and how a thread outside of reactors requests them.
 
 use super::connections::{ConnectionCensus, Connections};
 use super::drive::{Drive, Space};
@@ -14,31 +14,30 @@ use spec::CommandSet;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a reactor knows of itself. It counts all of that while it works, where no other one counts,
-/// and looks at it only when it is asked.
+/// The counters of a reactor. It updates its own counters without synchronization, and collects
+/// them only on request.
 #[derive(Debug, Default)]
 pub(super) struct Census {
-    /// The instant, by its clock.
+    /// The time of the census, by the reactor's clock.
     pub(super) now: Nanos,
     pub(super) devices: Vec<DeviceCensus>,
     pub(super) associations: Vec<AssociationCensus>,
     pub(super) connections: Vec<ConnectionCensus>,
     pub(super) moved: Moved,
-    /// What hosts had this reactor's devices do: what was done in it, and in others by their
-    /// numbers.
+    /// Work of this device for hosts: in this reactor, and in others by their numbers.
     pub(super) work: (Work, BTreeMap<u32, Work>),
 }
 
 #[derive(Debug)]
 pub(super) struct DeviceCensus {
-    /// In the server's list.
+    /// Index in the server's list.
     pub(super) place: usize,
     pub(super) namespaces: Vec<NamespaceCensus>,
     pub(super) work: Work,
-    /// Bytes programmed and read, where there is flash.
+    /// Bytes programmed, if it has flash or a disk.
     pub(super) programmed: Option<u64>,
     pub(super) read: Option<u64>,
-    /// What hosts moved of a disk, its Redis clients too.
+    /// Bytes that hosts and Redis clients moved on a disk.
     pub(super) pairs: Option<Traffic>,
     pub(super) space: Option<Space>,
     pub(super) scrubbed: Option<Scrubbed>,
@@ -81,13 +80,13 @@ impl DeviceCensus {
     }
 }
 
-/// A question to a reactor: what is done with the answer.
+/// A request to a reactor: a function that takes the census.
 pub(super) type Question = Box<dyn FnOnce(Census) + Send>;
 
-/// By reactor: what asks it. A question takes the place of one that was not read yet.
+/// The request slots of all reactors. A new request replaces one that the reactor has not read.
 pub(super) type Questions = Vec<NoticeWriter<Question>>;
 
-/// Answers `questions` about the reactor that runs this, for as long as it runs.
+/// Answers `questions` about the calling reactor for as long as it runs.
 pub(super) fn answer(
     questions: NoticeEnd<Question>,
     house: Option<Rc<House>>,

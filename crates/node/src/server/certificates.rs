@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use tls::Server;
 
-/// What a door shows of itself, which can be renewed from another thread. Clones are the same.
+/// The certificate of a Redis service, which another thread can replace. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Certificates(Arc<Mutex<Server>>);
 
@@ -10,12 +10,12 @@ impl Certificates {
         Self(Arc::new(Mutex::new(server)))
     }
 
-    /// For a connection that begins now.
+    /// Returns the certificate for a new connection.
     pub(super) fn get(&self) -> Server {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// For connections from here on. Those that are there stay as they are.
+    /// Sets the certificate of new connections. Open connections keep theirs.
     pub(super) fn renew(&self, server: Server) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = server;
     }

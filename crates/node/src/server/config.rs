@@ -1,7 +1,7 @@
-//! A server as its TOML file describes it.
+//! The TOML configuration file of a server.
 //!
-//! It is read as a profile is: what is wrong is one sentence with the file and the line. Some of it
-//! is rules, which a server takes while it runs; for all else it starts anew.
+//! Errors are one sentence with the file and the line, as for profiles. A running server can load
+//! new rules; other changes need a restart.
 
 mod device;
 mod limits;
@@ -28,38 +28,38 @@ use std::path::Path;
 const TOP: Schema =
     Schema { name: "", title: "", keys: &["server", "limits", "device", "subsystem", "referral"] };
 
-/// What a server is to be, checked.
+/// A checked configuration of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Where NVMe/TCP hosts connect, unless there are clients of the Redis protocol alone.
+    /// Addresses where NVMe/TCP hosts connect; none if the server has Redis clients only.
     pub nvme_tcp: Vec<SocketAddr>,
-    /// Where the server says what it is doing.
+    /// Address of the HTTP status service.
     pub http: Option<SocketAddr>,
     /// Reactors.
     pub cores: NonZero<u16>,
     /// Whether the devices keep their latencies.
     pub pace: Pace,
-    /// What connections may have.
+    /// Limits of connections.
     pub connections: ConnectionLimits,
-    /// What hosts may have.
+    /// Limits of hosts.
     pub limits: Limits,
-    /// The devices, each of which has a subsystem, or clients of the Redis protocol.
+    /// The devices, each with a subsystem or a Redis service.
     pub devices: Vec<DeviceConfig>,
     /// The subsystems, each with a name and a serial number of its own.
     pub subsystems: Vec<SubsystemConfig>,
-    /// Other discovery subsystems that hosts are told of.
+    /// Other discovery subsystems in the discovery log.
     pub referrals: Vec<TransportAddress>,
 }
 
 impl Config {
-    /// The one in the file at `path`, in whose folder the paths in it begin.
+    /// Loads the file at `path`. Relative paths in it start in its folder.
     pub fn load(path: &Path) -> Result<Self, ProfileError> {
         let name = path.to_string_lossy();
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&name, &read_file(&name, "a server's file")?, folder)
     }
 
-    /// The one that `text` describes. `name` is what errors call it.
+    /// Parses a configuration. Errors call it `name`.
     pub fn parse(name: &str, text: &str, folder: &Path) -> Result<Self, ProfileError> {
         let source = Source { name, text };
         let table = source.table()?;
@@ -101,7 +101,7 @@ impl Config {
         })
     }
 
-    /// What hosts may do.
+    /// Returns the rules of hosts.
     pub fn rules(&self) -> Rules {
         let hosts = self
             .subsystems
@@ -110,7 +110,7 @@ impl Config {
         Rules { limits: self.limits, hosts: hosts.collect(), referrals: self.referrals.clone() }
     }
 
-    /// What is another in `new`, of all that a server cannot change while it runs.
+    /// Returns the first setting that differs in `new` and needs a restart.
     pub fn difference(&self, new: &Self) -> Option<&'static str> {
         let listen = |it: &Self| (it.cores, it.pace, it.http, it.nvme_tcp.clone());
         if listen(self) != listen(new) {
@@ -123,7 +123,7 @@ impl Config {
         (!are_same).then_some("the nqn, device or serial of a [[subsystem]]")
     }
 
-    /// What is to be started.
+    /// Returns the configuration to start a server with.
     pub fn server(&self) -> ServerConfig {
         let devices = self.devices.iter().map(|device| ServedDevice {
             name: device.name.clone(),

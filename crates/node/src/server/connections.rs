@@ -14,27 +14,27 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
-/// Memory of buffers that a reactor keeps of each size.
+/// Memory of pooled buffers of each size, in bytes, for each reactor.
 const POOL_BYTES: usize = 16 << 20;
 
-/// How long a reactor that can take no more connections waits before it tries again.
+/// Pause before the next accept after the machine had no resources for a connection.
 const PAUSE: Nanos = Nanos::from_millis(10);
 
-/// A connection that has come in.
+/// An accepted connection.
 pub(super) struct Arrival {
     pub(super) stream: TcpStream,
-    /// The address of this end that the host used.
+    /// The local address that the host used.
     pub(super) address: SocketAddr,
-    /// The address of the other end.
+    /// The host's address.
     pub(super) host: SocketAddr,
-    /// Free for another when it is over.
+    /// Its connection slot, freed when the connection ends.
     pub(super) place: Place,
 }
 
-/// By what a connection is known where its commands go.
+/// The identity of a connection in the reactor of its device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
-    /// That of its place.
+    /// The number of its slot.
     pub(super) number: u64,
     /// The address of this end that the host used.
     pub(super) address: SocketAddr,
@@ -51,7 +51,7 @@ impl Arrival {
 pub(super) struct ConnectionCensus {
     pub(super) number: u64,
     pub(super) host: SocketAddr,
-    /// Bytes that its commands move, of those that count.
+    /// Bytes in flight that count for its budget.
     pub(super) memory_bytes: u64,
 }
 
@@ -63,11 +63,11 @@ struct Shared {
     pool: BufPool,
     counters: Rc<Counters>,
     connections: Cell<u64>,
-    /// Those that are there, by number.
+    /// The open connections, by number.
     open: RefCell<BTreeMap<u64, Open>>,
-    /// Whether those that come are closed at once.
+    /// Whether new connections are closed at once.
     is_over: Cell<bool>,
-    /// Rings when there are none any more.
+    /// Notified when the last connection closes.
     is_empty: Bell,
 }
 
@@ -89,7 +89,7 @@ impl Connections {
         }))
     }
 
-    /// Serves the host that has come, from `port`, in a task of its own.
+    /// Serves an accepted connection from `port` in a task of its own.
     pub(super) fn serve(&self, arrival: Arrival, port: Rc<dyn Port>) {
         if self.0.is_over.get() {
             return;
@@ -113,7 +113,8 @@ impl Connections {
         });
     }
 
-    /// Ends all, and returns when they are over. No other is served any more.
+    /// Closes all connections and returns when their tasks have ended. Later connections are closed
+    /// at once.
     pub(super) async fn end(&self) {
         self.0.is_over.set(true);
         for open in self.0.open.borrow().values() {
@@ -124,12 +125,12 @@ impl Connections {
         }
     }
 
-    /// How many there were.
+    /// Returns the number of connections served so far.
     pub(super) fn count(&self) -> u64 {
         self.0.connections.get()
     }
 
-    /// Those that are there.
+    /// Returns the open connections.
     pub(super) fn census(&self) -> Vec<ConnectionCensus> {
         let open = self.0.open.borrow();
         let each = open.iter().map(|(&number, open)| ConnectionCensus {
@@ -145,9 +146,8 @@ impl Connections {
     }
 }
 
-/// Hands each connection that comes in to `take`, with the address of this end that the host used
-/// and its own; not faster than the hosts can bear that are there. Returns when `listener` is
-/// closed.
+/// Passes each accepted connection to `take`, with the local and the host's address. [`Pace`]
+/// limits the rate, to protect the open connections. Returns when `listener` is closed.
 pub(super) async fn accept_all(
     listener: &TcpListener,
     take: impl Fn(TcpStream, SocketAddr, SocketAddr),
@@ -157,7 +157,7 @@ pub(super) async fn accept_all(
         pace.wait().await;
         match listener.accept().await {
             Ok((stream, host)) => {
-                // Of a connection that is gone already nobody will ask.
+                // The call fails if the peer has closed the connection: drop it.
                 if let Ok(address) = stream.local_address() {
                     take(stream, address, host);
                 }
@@ -168,8 +168,8 @@ pub(super) async fn accept_all(
     }
 }
 
-/// `address` as hosts are told of it. A host that comes by IPv4 to a listener of IPv6 is told of an
-/// IPv4 address.
+/// Returns `address` as discovery reports it. A host that connects by IPv4 to an IPv6 listener gets
+/// an IPv4 address.
 pub(super) fn transport_address(address: SocketAddr) -> TransportAddress {
     let ip = address.ip().to_canonical();
     TransportAddress {

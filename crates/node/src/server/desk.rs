@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::timeout;
 
-/// What is known of a server without asking its reactors.
+/// Facts of a server that need no request to its reactors.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) began: Instant,
@@ -19,15 +19,14 @@ pub(super) struct Facts {
     pub(super) remotes: Vec<Remote>,
 }
 
-/// How long a reactor may take to answer. One that is at work looks at its questions after 64
-/// polls, which is far less than that.
+/// Timeout of a reactor's answer. A busy reactor checks for requests every 64 polls, which takes
+/// far less.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How old an answer may be that is given once more: whoever asks again and again costs reactors
-/// no more than this.
+/// How long an answer is cached: a client that polls faster costs the reactors no extra work.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// Asks the reactors of a server, for whoever comes: one at a time.
+/// Collects the reactors' counters for HTTP clients, one request at a time.
 #[derive(Debug)]
 pub(super) struct Desk {
     facts: Facts,
@@ -40,7 +39,7 @@ impl Desk {
         Self { facts, questions, latest: Mutex::default() }
     }
 
-    /// What the server is doing. `None` when a reactor does not answer.
+    /// Returns the status of the server, or `None` if a reactor does not answer.
     pub(super) async fn status(&self) -> Option<Arc<Status>> {
         let mut latest = self.latest.lock().await;
         if let Some((at, status)) = &*latest
@@ -56,11 +55,11 @@ impl Desk {
         Some(status)
     }
 
-    /// All at once, so that they answer at about the same time.
+    /// Requests the censuses of all reactors at once, so that they are of about the same time.
     async fn ask(&self) -> Option<Vec<Census>> {
         let answers = self.questions.iter().map(|question| {
             let (say, answer) = oneshot::channel();
-            // Nobody listens any more if that took too long.
+            // The receiver is dropped if the answer took too long.
             question.put_up(Box::new(move |census| drop(say.send(census))));
             answer
         });

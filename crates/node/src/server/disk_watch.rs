@@ -1,4 +1,4 @@
-//! Notices that another program shortens or removes the file of a served drive.
+//! Detects that another program shortens or removes the file of a served drive.
 
 use base::Nanos;
 use clock::Stage;
@@ -6,10 +6,10 @@ use disk::{File, Loss};
 use std::process;
 use std::sync::Arc;
 
-/// How often the kernel is asked for the size and the name of the file.
+/// Interval at which the size and the name of the file are checked.
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// Tells of the first loss of `file`, in a sentence that follows its path, and ends.
+/// Reports the first loss of `file` to `tell`, in a sentence without its path, and ends.
 pub(super) async fn watch(file: Arc<File>, tell: impl Fn(String)) {
     loop {
         clock::sleep(INTERVAL, Stage::Queue).await;

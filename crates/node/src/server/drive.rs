@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-/// A device that is served.
+/// A served device.
 pub(super) enum Drive {
     Emulated(Rc<Emulated>),
     Memory(MemoryDrive),
@@ -31,17 +31,16 @@ pub(super) struct OpenDisk {
     file: Arc<disk::File>,
 }
 
-/// With the profile that it was made from, for what is said of its flash.
+/// An emulated device and its profile, which the counters of its flash need.
 pub(super) struct Emulated {
     device: Device,
     profile: Box<Profile>,
-    /// What had been programmed and read before it was served. What hosts do is counted from there
-    /// on.
+    /// Bytes programmed and read before it was served, subtracted from the counters.
     programmed_before: u64,
     read_before: u64,
 }
 
-/// What pairs take of a drive.
+/// The space of pairs on a drive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Space {
     /// Bytes of its extents in use.
@@ -51,14 +50,14 @@ pub(super) struct Space {
 }
 
 impl Drive {
-    /// A new emulated drive.
+    /// Creates an emulated drive.
     pub(super) async fn format(profile: Box<Profile>, seed: u64) -> Result<Self, DeviceError> {
         let cells = Device::manufacture(&profile, seed);
         let device = Device::format(&profile, cells, seed, FaultPlan::default()).await?;
         Ok(Self::Emulated(Rc::new(Emulated::new(device, profile))))
     }
 
-    /// A drive in memory, of which hosts see `size_bytes`.
+    /// Creates a drive in memory of `size_bytes` for hosts.
     pub(super) async fn in_memory(
         kind: MemoryKind,
         size_bytes: u64,
@@ -67,8 +66,8 @@ impl Drive {
         Ok(Self::Memory(MemoryDrive::format(kind, size_bytes, seed).await?))
     }
 
-    /// The drive on the disk at `path`. Runs inside a reactor that serves.
-    /// `tell` hears what whoever serves it has to know.
+    /// Opens the drive on the disk at `path`. Runs inside a reactor of the server. Sends messages
+    /// for the operator to `tell`.
     pub(super) async fn on_disk(
         path: &Path,
         options: DiskOptions,
@@ -78,7 +77,7 @@ impl Drive {
         let opened = DiskDrive::open(file.clone(), options).await;
         let drive = opened.map_err(|error| disk_error(path, &file, error))?;
         let (name, tell) = (path.display().to_string(), tell.clone());
-        // Nobody listens any more once the server ends.
+        // The receiver is dropped when the server ends.
         let tell = move |sentence: String| drop(tell.send(format!("{name}: {sentence}")));
         drive.losses().into_iter().for_each(&tell);
         clock::spawn(watch(file.clone(), tell.clone()));
@@ -88,21 +87,21 @@ impl Drive {
         Ok(Self::Disk(OpenDisk { path: path.to_owned(), drive, file }))
     }
 
-    /// The emulated drive that was saved. `None` when its parts are not of one device.
+    /// Restores a saved emulated drive. Returns `None` if its parts are of different devices.
     pub(super) fn restore(profile: Box<Profile>, seed: u64, saved: SavedDevice) -> Option<Self> {
         let device = Device::restore(origin(&profile, seed), saved)?;
         Some(Self::Emulated(Rc::new(Emulated::new(device, profile))))
     }
 
-    /// Writes an emulated drive to `out`, when it was flushed and nothing is left to happen.
+    /// Writes an emulated drive to `out`. Callers flush it first, and no timer is pending.
     pub(super) fn save(&self, seed: u64, out: &mut dyn Write) -> Result<(), Problem> {
         let Self::Emulated(drive) = self else { unreachable!("others are not kept") };
         let Emulated { device, profile, .. } = &**drive;
-        // Of its load nobody knows more than the drive itself.
+        // The server adds no load of its own to the state.
         device.save(origin(profile, seed), &[], out)
     }
 
-    /// Whether its latencies are those of a profile.
+    /// Returns whether its latencies are those of a profile.
     pub(super) const fn is_emulated(&self) -> bool {
         matches!(self, Self::Emulated(_))
     }
@@ -115,7 +114,7 @@ impl Drive {
         }
     }
 
-    /// Inside of which its store is used, if several reactors have it.
+    /// Returns the monitor that guards its store, if several reactors use it.
     pub(super) fn monitor(&self) -> Option<&Arc<Monitor>> {
         match self {
             Self::Disk(disk) => Some(disk.drive.monitor()),
@@ -123,7 +122,7 @@ impl Drive {
         }
     }
 
-    /// What other reactors need to have it too. A drive that is emulated or in memory is of one.
+    /// Returns the handle for other reactors. Emulated drives and drives in memory have none.
     pub(super) fn share(&self) -> Option<DiskDriveShare> {
         match self {
             Self::Disk(disk) => Some(disk.drive.share()),
@@ -131,7 +130,7 @@ impl Drive {
         }
     }
 
-    /// What hosts are told of the flash whenever they ask.
+    /// Returns the function that reads the flash counters for hosts.
     pub(super) fn flash(&self) -> Box<dyn Fn() -> FlashFigures> {
         match self {
             Self::Emulated(drive) => {
@@ -147,7 +146,7 @@ impl Drive {
         }
     }
 
-    /// Bytes that were programmed since it is served, or written to its disk.
+    /// Returns the bytes programmed, or written to its disk, since the server started.
     pub(super) fn programmed_bytes(&self) -> Option<u64> {
         match self {
             Self::Emulated(drive) => Some(drive.flash().programmed_bytes),
@@ -156,7 +155,7 @@ impl Drive {
         }
     }
 
-    /// Bytes that were read of the flash or the disk since it is served.
+    /// Returns the bytes read from the flash or the disk since the server started.
     pub(super) fn read_bytes(&self) -> Option<u64> {
         match self {
             Self::Emulated(drive) => Some(drive.read_bytes()),
@@ -165,13 +164,13 @@ impl Drive {
         }
     }
 
-    /// What hosts moved of the pairs on a disk since it is served.
+    /// Returns the bytes of pairs on a disk that hosts moved since the server started.
     pub(super) fn pairs_traffic(&self) -> Option<Traffic> {
         let Self::Disk(disk) = self else { return None };
         Some(disk.drive.store().host_traffic())
     }
 
-    /// What the pairs on a disk take of it, once they are more than an extent has.
+    /// Returns the space of pairs on a disk, if they fill more than an extent.
     pub(super) fn space(&self) -> Option<Space> {
         let Self::Disk(disk) = self else { return None };
         let (usage, info) = (disk.drive.usage(), disk.drive.info());
@@ -180,7 +179,7 @@ impl Drive {
         (live_bytes > info.extent_bytes).then_some(Space { taken_bytes, live_bytes })
     }
 
-    /// What reading all of a disk in the background has come to.
+    /// Returns the progress of scrubbing.
     pub(super) fn scrubbed(&self) -> Option<Scrubbed> {
         match self {
             Self::Disk(disk) => Some(disk.drive.store().scrubbed()),
@@ -188,7 +187,7 @@ impl Drive {
         }
     }
 
-    /// What the cache of values of a disk has done.
+    /// Returns the counters of a disk's value cache.
     pub(super) fn cache_counts(&self) -> Option<CacheCounts> {
         match self {
             Self::Disk(disk) => Some(disk.drive.store().cache_counts()),
@@ -196,8 +195,7 @@ impl Drive {
         }
     }
 
-    /// Ends its use: writes to the flash what was answered from memory, and to a disk what opens it
-    /// again at once.
+    /// Closes it: flushes acknowledged data to the flash, or writes a checkpoint to a disk.
     pub(super) async fn close(&self) -> Result<(), ServerError> {
         match self {
             Self::Disk(disk) => disk.close().await,
@@ -211,10 +209,10 @@ impl Drive {
 }
 
 impl OpenDisk {
-    /// Writes a checkpoint and flushes. An error if another program shortened or removed the file.
+    /// Writes a checkpoint and flushes. Fails if another program shortened or removed the file.
     async fn close(&self) -> Result<(), ServerError> {
         let Self { path, drive, file } = self;
-        // Found before the checkpoint is written, which may give a file its length again.
+        // Checked before the checkpoint: that write can restore the length of the file.
         let lost = file.loss();
         let closed = drive.close().await;
         match lost.or_else(|| file.loss()) {
@@ -256,12 +254,12 @@ impl Emulated {
     }
 }
 
-/// What a state of the drive is of.
+/// Returns the origin of the drive's saved state.
 pub(super) fn origin(profile: &Profile, seed: u64) -> Origin<'_> {
     Origin { profile, seed, shuffle: false }
 }
 
-/// Bytes of data that were ever programmed. A copy within a plane moves a whole page.
+/// Returns all data bytes programmed so far. A copy within a plane counts as a whole page.
 fn programmed(device: &Device, profile: &Profile) -> u64 {
     let counters = device.figures().nand;
     counters.bytes_programmed + counters.copybacks * u64::from(profile.nand.page_bytes)
@@ -272,7 +270,7 @@ fn percent(part: u64, whole: u64) -> u8 {
     u8::try_from(percent).unwrap_or(u8::MAX)
 }
 
-/// What is wrong with the drive on `file`, with what the disk said if it failed.
+/// Returns the server error for `problem` of the drive on `file`, with the disk's error, if any.
 fn disk_error(path: &Path, file: &disk::File, problem: DiskError) -> ServerError {
     ServerError::Disk { path: path.to_owned(), problem, failure: file.failure() }
 }

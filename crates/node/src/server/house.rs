@@ -13,22 +13,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-/// Told once in the life of a server.
+/// Sent once by each server.
 const UNNAMED_HOST: &str = "warning: a host connected without an NQN: subsystems without `hosts` \
                             accept it, subsystems with `hosts` refuse it";
 
-/// What a reactor is to have of a server's devices.
+/// The part of a server's devices that one reactor builds.
 pub(super) struct HousePlan {
-    /// With their places in the server's list.
+    /// The devices, with their indices in the server's list.
     devices: Vec<(usize, ServedDevice)>,
-    /// Where clients of the Redis protocol come to some of them.
+    /// The Redis listeners of these devices.
     resp: Vec<RespGate>,
-    /// Those of these devices.
+    /// The subsystems of these devices.
     here: Vec<ServedSubsystem>,
-    /// The names of those in other reactors.
+    /// The names of subsystems in other reactors.
     elsewhere: Vec<String>,
     rules: Rules,
-    /// Takes what whoever serves them has to know.
+    /// Takes messages for the server's operator.
     tell: Sender<String>,
     has_warned: Arc<AtomicBool>,
 }
@@ -36,15 +36,15 @@ pub(super) struct HousePlan {
 /// The devices of a reactor, and everything that hosts see of them.
 pub(super) struct House {
     drives: Vec<Drive>,
-    /// Of each, its place in the server's list.
+    /// The index of each drive in the server's list.
     places: Vec<usize>,
     pub(super) subsystems: Rc<Subsystems>,
-    /// What those were that are kept in files, by their places in the server's list.
+    /// How devices with state files started, by their indices in the server's list.
     pub(super) began: Vec<(usize, Began)>,
     resp: Vec<RespDoor>,
 }
 
-/// Deals `config`'s devices out to `count` reactors in turn, each with its subsystems.
+/// Distributes the devices of `config` over `count` reactors in turn, each with its subsystems.
 pub(super) fn deal(
     config: ServerConfig,
     count: usize,
@@ -79,17 +79,17 @@ pub(super) fn deal(
 }
 
 impl HousePlan {
-    /// The names of the subsystems that are to be here.
+    /// Returns the names of this reactor's subsystems.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.here.iter().map(|subsystem| &subsystem.nqn[..])
     }
 }
 
-/// Those of a reactor's devices that are kept in files, by their places in the reactor.
+/// The state files of a reactor's devices, by the devices' indices in the reactor.
 #[derive(Default)]
 pub(super) struct Household(Vec<(usize, Kept)>);
 
-/// The devices of a reactor as far as they are put together before it serves.
+/// The devices of a reactor, built as far as possible before it serves.
 pub(super) struct Shell {
     rooms: Vec<Room>,
     places: Vec<usize>,
@@ -102,15 +102,15 @@ pub(super) struct Shell {
     began: Vec<(usize, Began)>,
 }
 
-/// A device, or what becomes one.
+/// A built device, or a disk to open.
 enum Room {
     Ready(Drive),
-    /// Its background tasks read and write files from the first moment on.
+    /// Opened later, because its background tasks need a reactor that serves files.
     Disk(PathBuf, DiskOptions),
 }
 
 impl Shell {
-    /// Puts the devices together that have no disk, before the clock of `reactor` goes by the wall.
+    /// Builds the devices without a disk, before the clock of `reactor` follows the wall clock.
     pub(super) fn build(
         reactor: &mut Reactor,
         plan: HousePlan,
@@ -137,7 +137,7 @@ impl Shell {
                     Room::Ready(drive)
                 }
             });
-            // No timer of one is in the way of the next one's clock.
+            // No timer of this device must delay the clock of the next one.
             reactor.settle();
             places.push(place);
         }
@@ -145,7 +145,7 @@ impl Shell {
         Ok((shell, household))
     }
 
-    /// Opens the disks. Runs inside the reactor, which serves.
+    /// Opens the disks. Runs inside the serving reactor.
     pub(super) async fn finish(self) -> Result<House, ServerError> {
         let Self { rooms, places, resp, here, elsewhere, rules, tell, has_warned, began } = self;
         let mut drives = Vec::new();
@@ -189,7 +189,7 @@ impl Shell {
 }
 
 impl House {
-    /// What the devices are and have done.
+    /// Returns the counters of the devices.
     pub(super) fn census(&self) -> Vec<DeviceCensus> {
         let drives = self.places.iter().zip(&self.drives);
         let census = |(&place, drive)| {
@@ -200,26 +200,26 @@ impl House {
         drives.map(census).collect()
     }
 
-    /// Whether some device has the latencies of a profile.
+    /// Returns whether a device has the latencies of a profile.
     pub(super) fn is_emulated(&self) -> bool {
         self.drives.iter().any(Drive::is_emulated)
     }
 
-    /// What clients of the Redis protocol have had the devices do, if they have doors.
+    /// Returns the counters of the Redis services, if any.
     pub(super) fn redis(&self) -> Option<RedisReport> {
         let each = self.resp.iter().map(|door| RedisReport::from(door.totals()));
         each.reduce(RedisReport::and)
     }
 
-    /// What other reactors need to have `device` too, if they can, and its place in the server's
-    /// list.
+    /// Returns the handle of `device` for other reactors and its index in the server's list, if it
+    /// can be shared.
     pub(super) fn share(&self, device: &Arc<Controller>) -> Option<(usize, DiskDriveShare)> {
         let mut drives = self.places.iter().zip(&self.drives);
         let (&place, drive) = drives.find(|(_, it)| Arc::ptr_eq(it.controller(), device))?;
         Some((place, drive.share()?))
     }
 
-    /// Ends the use of the devices: see [`Drive::close`].
+    /// Closes the devices: see [`Drive::close`].
     pub(super) async fn close(&self) -> Result<(), ServerError> {
         for door in &self.resp {
             door.close().await;
@@ -232,18 +232,18 @@ impl House {
 }
 
 impl Household {
-    /// Hosts may use the devices from here on.
+    /// Marks the state files as in use, before hosts use the devices.
     pub(super) fn mark(&mut self) -> Result<(), ServerError> {
         self.0.iter_mut().try_for_each(|(_, kept)| kept.mark())
     }
 
-    /// Saves the devices, each if it can be, which nobody uses any more.
+    /// Saves every device, also after one fails. No host uses the devices at this point.
     pub(super) fn save(self, reactor: &mut Reactor, house: &House) -> Result<(), ServerError> {
         let saved = self.0.into_iter().map(|(place, kept)| {
             let drive = &house.drives[place];
             kept.save(reactor, drive)
         });
-        // One that cannot be saved does not keep the others from it.
+        // Collect first: a failure must not stop the others from being saved.
         saved.collect::<Vec<_>>().into_iter().collect()
     }
 }

@@ -1,8 +1,8 @@
-//! The door for whoever serves: HTTP, on a thread of its own.
+//! The status service of the server's operator: HTTP, on a thread of its own.
 //!
-//! What is asked here is answered beside the hosts' work and never in its way: the thread waits
-//! for the reactors, and they never for it. It has few connections at a time, each for one short
-//! request, and none for long. Each page is a line in [`page`].
+//! A request does not delay the hosts' commands: the thread waits for the reactors, and they never
+//! wait for it. It serves few connections at a time, each for one short request, with a timeout.
+//! Each page is a line in [`page`].
 
 use super::ServerError;
 use super::desk::Desk;
@@ -25,31 +25,31 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
-/// The port of an address that names none: 4420 is the hosts'.
+/// Default port; 4420 is that of NVMe/TCP hosts.
 pub const HTTP_PORT: u16 = 8_420;
 
-/// Where the document is.
+/// Path of the status document.
 pub(super) const STATUS_PATH: &str = "/status";
 
-/// Where Prometheus finds what the document says in numbers.
+/// Path of the same numbers for Prometheus.
 const METRICS_PATH: &str = "/metrics";
 
-/// Connections at a time. Others wait until one is over.
+/// Connections at a time. Others wait until one ends.
 const CONNECTIONS_MAX: usize = 8;
 
-/// Bytes that are read of a request at most; browsers send some hundreds.
+/// Maximum bytes of a request; browsers send some hundreds.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
 
-/// How long a request may take to come.
+/// Timeout of a request's arrival.
 const REQUEST_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long a connection may take in all.
+/// Timeout of a whole connection.
 const DONE_WITHIN: Duration = Duration::from_secs(15);
 
-/// How long it is waited when the machine takes no more connections.
+/// Pause before the next accept after the machine had no resources for a connection.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The thread, until it is dropped.
+/// The service's thread. Dropping it stops the thread.
 #[derive(Debug)]
 pub(super) struct HttpDoor {
     address: SocketAddr,
@@ -59,7 +59,7 @@ pub(super) struct HttpDoor {
 }
 
 impl HttpDoor {
-    /// Listens, before anything else is there.
+    /// Binds the listener, before the server has any other part.
     pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
         let listener = TcpListener::bind(address).and_then(|listener| {
             listener.set_nonblocking(true)?;
@@ -68,7 +68,7 @@ impl HttpDoor {
         listener.map_err(|error| ServerError::Listen { address, error })
     }
 
-    /// Answers whoever comes to `listener`.
+    /// Serves the clients that connect to `listener`.
     pub(super) fn open(listener: TcpListener, desk: Desk) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -80,7 +80,7 @@ impl HttpDoor {
         let thread = Builder::new().name("kvasir-http".to_owned()).spawn(move || {
             runtime.block_on(async {
                 tokio::spawn(serve(listener, Arc::new(desk)));
-                // It only ever ends because the other end is dropped.
+                // The sender is dropped, never used: this returns an error.
                 let _ = stopped.await;
             });
         })?;
@@ -93,7 +93,7 @@ impl HttpDoor {
 }
 
 impl Drop for HttpDoor {
-    /// Whatever is under way is cut off.
+    /// Cuts off open connections.
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
@@ -114,7 +114,7 @@ async fn serve(listener: tokio::net::TcpListener, desk: Arc<Desk>) {
         };
         let desk = desk.clone();
         tokio::spawn(async move {
-            // One that takes longer, or says what is no HTTP, is gone with all that it wanted.
+            // A slow or malformed connection is closed without an answer.
             let _ = timeout(DONE_WITHIN, connection(stream, &desk)).await;
             drop(place);
         });
@@ -157,7 +157,7 @@ async fn page(path: &str, desk: &Desk) -> Response<Body> {
     }
 }
 
-/// What the server is doing, in some form.
+/// Returns the status of the server in the form that `form` makes.
 async fn shown(
     desk: &Desk,
     kind: &'static str,

@@ -1,14 +1,14 @@
-//! What tells a device from others, made of names alone: so it is the same each time.
+//! Default identities of a device, derived from names alone, so that they stay the same.
 
 use super::ServerError;
 use base::checksum::hash64;
 use spec::{QualifiedName, is_qualified_name};
 
-/// Characters of a serial number at most.
+/// Maximum characters of a serial number.
 const SERIAL_CHARS_MAX: usize = 20;
 
-/// The name of a subsystem that was given none (Base 2.1, NVMe Qualified Names, the form with a
-/// UUID; RFC 9562, version 8).
+/// Returns the default name of a subsystem (Base 2.1, NVMe Qualified Names, the form with a UUID;
+/// RFC 9562, version 8).
 pub fn default_nqn(device: &str, seed: u64) -> String {
     let name = identity(device, seed);
     let (high, low) = (hash64(name.as_bytes()), hash64(format!("{name}#").as_bytes()));
@@ -24,7 +24,7 @@ pub fn default_nqn(device: &str, seed: u64) -> String {
     )
 }
 
-/// The serial number of a subsystem that was given none.
+/// Returns the default serial number of a subsystem.
 pub fn default_serial(device: &str, seed: u64) -> String {
     format!("{:016X}", hash64(identity(device, seed).as_bytes()))
 }
@@ -33,7 +33,7 @@ fn identity(device: &str, seed: u64) -> String {
     format!("{device}#{seed}")
 }
 
-/// Refuses what no subsystem can be called.
+/// Checks that `nqn` is a valid name of a subsystem.
 pub fn check_nqn(nqn: &str) -> Result<(), ServerError> {
     if is_qualified_name(nqn) && nqn != QualifiedName::DISCOVERY {
         return Ok(());
@@ -41,7 +41,7 @@ pub fn check_nqn(nqn: &str) -> Result<(), ServerError> {
     Err(ServerError::Name(nqn.to_owned()))
 }
 
-/// Whether `serial` is a serial number.
+/// Returns whether `serial` is a valid serial number.
 pub(super) fn is_serial(serial: &str) -> bool {
     (1..=SERIAL_CHARS_MAX).contains(&serial.len())
         && serial.bytes().all(|byte| byte.is_ascii_graphic())
@@ -63,9 +63,9 @@ mod tests {
         assert_ne!(name, default_nqn("ideal", 1));
     }
 
-    /// What a host has noted once, another version of the program must not change.
+    /// Hosts store these names, so another version of the program must not change them.
     #[test]
-    fn names_are_those_that_they_have_always_been() {
+    fn default_names_never_change() {
         let uuid = "9537d16b-612f-8f87-811f-9009712ef41b";
         assert_eq!(default_nqn("moke", 1), format!("nqn.2014-08.org.nvmexpress:uuid:{uuid}"));
         assert_eq!(default_serial("moke", 1), "9537D16B612FCF87");

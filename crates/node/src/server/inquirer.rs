@@ -12,43 +12,43 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-/// How long a server may take to say what it is doing.
+/// Timeout of a status request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Bytes of a document at most: some thousand for each of the most connections there can be.
+/// Maximum bytes of a status: some thousand for each of the maximum connections.
 const DOCUMENT_BYTES_MAX: usize = 256 << 20;
 
-/// Why it is not known what a server is doing.
+/// Why a status request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum NoStatus {
-    /// Nobody is there.
+    /// The connection failed.
     #[error(
         "no server answers at {address} ({error}): start kvasir serve with --http, or give its \
          address"
     )]
     Unreachable {
-        /// Where it was asked.
+        /// The address of the server.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// Somebody is there and does not answer.
+    /// The server accepted the connection and did not answer in time.
     #[error("the server at {0} did not answer within 10 seconds: try again, or another address")]
     Silent(SocketAddr),
-    /// What came is no answer of ours.
+    /// The answer does not parse as a status of this version.
     #[error("the server at {address} is not kvasir serve of this version: {reason}")]
     Strange {
-        /// Where it was asked.
+        /// The address of the server.
         address: SocketAddr,
-        /// What is wrong with the answer.
+        /// The error in the answer.
         reason: String,
     },
-    /// The server cannot say.
+    /// The server's reactors did not answer in time.
     #[error("the server at {0} is too busy to report its status")]
     Busy(SocketAddr),
 }
 
-/// Asks a server what it is doing, from a thread that waits for the answer.
+/// A blocking client of a server's status service.
 #[derive(Debug)]
 pub struct Inquirer {
     address: SocketAddr,
@@ -56,12 +56,13 @@ pub struct Inquirer {
 }
 
 impl Inquirer {
-    /// Of the server whose HTTP is at `address`. Fails when the machine has no files left.
+    /// Creates a client of the status service at `address`. Fails if the machine has no file
+    /// descriptors left.
     pub fn new(address: SocketAddr) -> io::Result<Self> {
         Ok(Self { address, runtime: Builder::new_current_thread().enable_all().build()? })
     }
 
-    /// What it is doing now.
+    /// Requests the status.
     pub fn ask(&self) -> Result<Status, NoStatus> {
         let asked = async { timeout(PATIENCE, self.fetch()).await };
         self.runtime.block_on(asked).unwrap_or(Err(NoStatus::Silent(self.address)))
@@ -77,7 +78,7 @@ impl Inquirer {
         };
         let connected = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
         let (mut sender, connection) = connected.map_err(|error| strange(&error))?;
-        // It ends with the request, one way or the other.
+        // The task ends with the request.
         let connection = self.runtime.spawn(connection);
         let request = Request::get(STATUS_PATH).header(HOST, address.to_string());
         let request = request.body(Empty::<Bytes>::new()).expect("all parts of it are right");
@@ -99,8 +100,8 @@ impl Inquirer {
     }
 }
 
-/// What the system says of a connection that ended before there was an answer, as that of a server
-/// that is just being stopped does.
+/// Returns the system's error of a connection that ended before the answer, as at a server that is
+/// being stopped.
 fn hung_up(error: &hyper::Error) -> Option<io::Error> {
     use std::error::Error;
     if error.is_incomplete_message() {
@@ -116,7 +117,7 @@ mod tests {
     use std::io::Read;
     use std::net::TcpListener;
 
-    /// With the question unread it is a reset, and otherwise an end.
+    /// The connection is reset if the request was unread, otherwise closed.
     #[test]
     fn who_hangs_up_before_the_answer_is_not_there() {
         for reads in [false, true] {

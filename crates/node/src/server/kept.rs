@@ -1,4 +1,4 @@
-//! Devices that are kept in files while their server is not there.
+//! State files, which keep devices while their server does not run.
 
 use super::ServerError;
 use super::drive::{Drive, origin};
@@ -8,18 +8,18 @@ use reactor::Reactor;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// What a device that is kept in a file was when its server started.
+/// How a device with a state file started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Began {
     /// There was no file.
     New,
-    /// It goes on as it was saved.
+    /// The device continues from its saved state.
     Resumed,
-    /// Its server was killed, and with it went what it held: it is new.
+    /// The previous server was killed, so its content is lost: the device starts empty.
     Lost,
 }
 
-/// The file of a device that is served.
+/// The state file of a served device.
 pub(super) struct Kept {
     path: PathBuf,
     file: StateFile,
@@ -28,8 +28,8 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// The file at `path`, and the device of `profile` and `seed` that is in it: a new one where
-    /// there is none. It is one that can be saved.
+    /// Opens the file at `path` and reads the device of `profile` and `seed` from it, or starts
+    /// with a new one. Fails if the device cannot be saved.
     pub(super) fn open(
         path: PathBuf,
         (profile, seed): (Box<Profile>, u64),
@@ -69,13 +69,14 @@ impl Kept {
         Ok((file, Began::Resumed, Some(saved)))
     }
 
-    /// Hosts may use the device from here on: what is in the file is not what they are told.
+    /// Marks the file as in use, before hosts use the device: they change it, so the saved state
+    /// is out of date.
     pub(super) fn mark(&mut self) -> Result<(), ServerError> {
         let marked = self.file.mark_in_use();
         marked.map_err(|problem| ServerError::State { path: self.path.clone(), problem })
     }
 
-    /// Saves the device, which nobody uses any more.
+    /// Saves the device. No host uses it at this point.
     pub(super) fn save(self, reactor: &mut Reactor, drive: &Drive) -> Result<(), ServerError> {
         let Self { path, file, seed, .. } = self;
         let saved = file.replace(|out| save(reactor, drive, seed, out));
@@ -83,7 +84,7 @@ impl Kept {
     }
 }
 
-/// Brings everything on the reactor's clock to rest, and writes `drive` to `out`.
+/// Waits until no timer is pending on the reactor's clock, and writes `drive` to `out`.
 fn save(
     reactor: &mut Reactor,
     drive: &Drive,

@@ -1,9 +1,9 @@
-//! What a server says of itself in the text format of Prometheus, version 0.0.4.
+//! The status of a server in the text format of Prometheus, version 0.0.4.
 
 use super::status::{DeviceStatus, ReactorStatus, ServerStatus, Status};
 use std::fmt::Write;
 
-/// What `/metrics` is.
+/// Content type of `/metrics`.
 pub(super) const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 #[derive(Clone, Copy)]
@@ -13,8 +13,8 @@ enum Kind {
     Gauge,
 }
 
-/// One figure of something of which there are several: its name, what it says, and where that is.
-/// None where there is nothing to say.
+/// A metric of each element of a list: its name, kind, help text and accessor. The accessor returns
+/// `None` if an element has no value.
 type Figure<T> = (&'static str, Kind, &'static str, fn(&T) -> Option<f64>);
 
 const OF_SERVER: &[Figure<ServerStatus>] = &[
@@ -112,7 +112,7 @@ fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// All of `status`.
+/// Returns the text for `status`.
 pub(super) fn text(status: &Status) -> String {
     let mut text = String::new();
     let version = escaped(&status.server.version);
@@ -130,7 +130,7 @@ pub(super) fn text(status: &Status) -> String {
     text
 }
 
-/// Each figure with the labels of all that have it.
+/// Writes each metric with the labels of all elements that have it.
 fn write_all<T>(text: &mut String, figures: &[Figure<T>], all: &[(String, &T)]) {
     for (name, kind, help, value) in figures {
         let mut known = all.iter().filter_map(|(labels, it)| Some((labels, value(it)?))).peekable();
@@ -149,7 +149,7 @@ fn write_all<T>(text: &mut String, figures: &[Figure<T>], all: &[(String, &T)]) 
     }
 }
 
-/// A label's value.
+/// Escapes a label's value.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,23 +1,23 @@
 use base::Nanos;
 use clock::Stage;
 
-/// Connections that a listener lets in at once. A host with many cores opens one for each.
+/// Connections that a listener accepts at once. A host with many cores opens one for each core.
 const BURST: u64 = 64;
 
-/// How far apart they are from there on, so that a flood of them takes a small part of a reactor:
-/// `experiments/tcp` (`peers`) measures what the hosts that are there keep of their rate.
+/// Interval of connections after a burst, so that a flood of them takes a small part of a reactor.
+/// `experiments/tcp` (`peers`) measures the rate that connected hosts keep.
 const INTERVAL: Nanos = Nanos::from_millis(1);
 
-/// How fast a listener lets connections in: [`BURST`] at once, and one each [`INTERVAL`] for as
-/// long as more of them come. Those that wait do so in the kernel's queue.
+/// Rate limit of a listener: [`BURST`] connections at once, then one each [`INTERVAL`]. Further
+/// connections wait in the kernel's queue.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// When all that were let in are paid for, one each [`INTERVAL`].
+    /// Time at which the accepted connections are within one each [`INTERVAL`].
     paid_at: Nanos,
 }
 
 impl Pace {
-    /// Waits until one more may come in.
+    /// Waits until one more connection may be accepted.
     pub(super) async fn wait(&mut self) {
         let now = clock::host_now();
         let paid_at = self.paid_at.max(now);
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use reactor::Reactor;
 
-    /// When each of so many comes in that all want to at once.
+    /// Returns the accept times of `count` connections that arrive at once.
     async fn let_in(pace: &mut Pace, count: u64) -> Vec<Nanos> {
         let mut times = Vec::new();
         for _ in 0..count {
@@ -53,7 +53,7 @@ mod tests {
             let late = |time: &Nanos| (*time - start).0 / INTERVAL.0;
             assert!(times[..64].iter().all(|time| *time == start));
             assert_eq!(times[64..].iter().map(late).collect::<Vec<_>>(), [1, 2, 3]);
-            // After a pause as many are let in at once as it has intervals.
+            // After a pause of n intervals n connections are accepted at once.
             clock::sleep(Nanos(10 * INTERVAL.0), Stage::Queue).await;
             let start = clock::now();
             let times = let_in(&mut pace, 12).await;

@@ -3,12 +3,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// What a server's connections may have.
+/// Limits of a server's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// How many there may be at a time.
+    /// Maximum number of connections at a time.
     pub most: u32,
-    /// Bytes that the commands of each may move at a time: [`Budget`].
+    /// Bytes in flight of each connection: [`Budget`].
     pub memory_bytes: u64,
 }
 
@@ -18,8 +18,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// The connections that all reactors of a server have together, and how many they may be. Clones
-/// count the same ones.
+/// The connection slots of all reactors of a server. Clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct Places(Arc<Counters>);
 
@@ -32,13 +31,13 @@ struct Counters {
     refused: AtomicU64,
 }
 
-/// One connection's, until it is dropped.
+/// The slot of one connection, freed when dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     places: Places,
-    /// Which it is of all that there ever were.
+    /// The connection's number, unique in the server's life.
     pub(super) number: u64,
-    /// What its commands may move at a time.
+    /// Bytes that its commands may have in flight.
     pub(super) memory_bytes: u64,
 }
 
@@ -55,13 +54,13 @@ impl Places {
         places
     }
 
-    /// What there may be from here on. Those that are there stay as they are.
+    /// Sets the limits of new connections. Open connections stay.
     pub(super) fn set(&self, limits: ConnectionLimits) {
         self.0.most.store(limits.most as usize, Relaxed);
         self.0.memory_bytes.store(limits.memory_bytes, Relaxed);
     }
 
-    /// A place for one more. Without one it is counted as refused.
+    /// Takes a slot. Returns `None` and counts a refused connection if none is free.
     pub(super) fn take(&self) -> Option<Place> {
         let Counters { most, memory_bytes, taken, numbers, refused } = &*self.0;
         let most = most.load(Relaxed);
@@ -79,7 +78,7 @@ impl Places {
         }
     }
 
-    /// How many there may be.
+    /// Returns the maximum number of connections.
     pub(super) fn most(&self) -> u32 {
         u32::try_from(self.0.most.load(Relaxed)).unwrap_or(u32::MAX)
     }
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_places_than_are_taken_turn_nobody_out() {
+    fn a_lower_limit_closes_no_connection() {
         let places = Places::new(at_most(2));
         let (first, second) = (places.take().unwrap(), places.take().unwrap());
         places.set(at_most(1));

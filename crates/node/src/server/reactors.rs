@@ -1,4 +1,4 @@
-//! The threads of a server, and what each runs.
+//! The threads of a server.
 
 use super::bridge::{FarDevice, FarQueues, FromDevice, MESSAGES, ToDevice};
 use super::census::{Question, Questions, answer};
@@ -22,23 +22,23 @@ use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::thread::{Builder, JoinHandle, panicking};
 
-/// Sockets that may be on their way from the reactor that accepts them to another.
+/// Capacity of an inbox for accepted sockets, from the listening reactor to another.
 const SOCKETS: usize = 64;
 
-/// What is to run.
+/// The configuration of all threads.
 pub(super) struct Plan {
     pub(super) config: ServerConfig,
-    /// A reactor's each, those of devices first.
+    /// One for each reactor, those with devices first.
     pub(super) remotes: Vec<Remote>,
     pub(super) places: Places,
-    /// Takes what whoever serves it has to know.
+    /// Takes messages for the server's operator.
     pub(super) tell: Sender<String>,
 }
 
-/// What a running server takes new rules by: a writer for each reactor of devices.
+/// How a running server receives new rules: a writer for each reactor with devices.
 pub(super) type RuleWriters = Vec<NoticeWriter<Rules>>;
 
-/// What others hold of the threads of a server.
+/// Handles of a server's threads.
 #[derive(Debug, Default)]
 pub(super) struct Reins {
     pub(super) threads: Vec<Thread>,
@@ -48,38 +48,38 @@ pub(super) struct Reins {
     pub(super) resp: Vec<RespSign>,
 }
 
-/// What a thread says when it has begun.
+/// A thread's message after its start.
 pub(super) enum Ready {
     Up {
-        /// Where hosts can connect, of the one that listens.
+        /// The addresses where hosts can connect, from the listening thread.
         addresses: Vec<SocketAddr>,
-        /// What devices were that are kept in files.
+        /// How devices with state files started.
         began: Vec<(usize, Began)>,
     },
-    /// It ends with an error.
+    /// The thread ends with an error.
     Failed,
 }
 
 pub(super) type Thread = JoinHandle<Result<ReactorReport, ServerError>>;
 
-/// Where hosts come in.
+/// The listeners for hosts, and the connection slots.
 struct Gates {
     listeners: Vec<TcpListener>,
     places: Places,
 }
 
-/// What a reactor of connections has of the others.
+/// The links of a connections' reactor to the others.
 struct Doorway {
-    /// By the reactors of devices.
+    /// Links to each reactor of devices.
     devices: Vec<(SendEnd<ToDevice>, ReceiveEnd<FromDevice>)>,
     homes: Homes,
-    /// Of the one that listens: to each of the others.
+    /// In the listening reactor: links to each of the others.
     deals: Vec<SendEnd<Arrival>>,
-    /// Of those that do not.
+    /// In the other reactors: the connections from the listening one.
     arrivals: Option<ReceiveEnd<Arrival>>,
 }
 
-/// What a reactor of devices has of one of connections.
+/// The link of a devices' reactor to one of connections.
 struct Bridgehead {
     /// The other reactor's number.
     reactor: u32,
@@ -87,13 +87,13 @@ struct Bridgehead {
     responses: SendEnd<FromDevice>,
 }
 
-/// Of `reactors`, how many have `devices`: each has one of its own, as long as one is left for
-/// connections.
+/// Returns how many of `reactors` have devices: one for each of `devices`, but one reactor is left
+/// for connections.
 pub(super) fn device_reactors(reactors: usize, devices: usize) -> usize {
     devices.min(reactors - 1).max(1)
 }
 
-/// Starts a thread for each reactor; each says once when it is ready.
+/// Starts a thread for each reactor; each reports once when it is ready.
 pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerError> {
     let Plan { config, remotes, places, tell } = plan;
     let listeners = config.nvme_tcp.iter().map(|&address| {
@@ -146,7 +146,7 @@ pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerEr
     Ok(Reins { threads: spawner.threads, rules: rule_writers, questions: askers, resp })
 }
 
-/// A reactor's place among the others.
+/// A reactor's slot among its peers.
 struct Seat(Option<Fellow>);
 
 impl Seat {
@@ -158,13 +158,14 @@ impl Seat {
     }
 }
 
-/// Only a drive on a disk has tasks in several reactors, which wait for one another.
+/// Returns whether a device is on a disk: only its tasks run in several reactors and wait for one
+/// another.
 fn has_disk(config: &ServerConfig) -> bool {
     let is_on_disk = |device: &ServedDevice| matches!(device.served, Served::Disk { .. });
     config.devices.iter().any(is_on_disk)
 }
 
-/// A seat for each of `remotes`, which may have a drive together.
+/// Returns a slot for each of `remotes`, linked as peers if they share a drive.
 fn seats(shares: bool, remotes: &[Remote]) -> Vec<Seat> {
     if shares {
         fellows(remotes).into_iter().map(|fellow| Seat(Some(fellow))).collect()
@@ -173,8 +174,8 @@ fn seats(shares: bool, remotes: &[Remote]) -> Vec<Seat> {
     }
 }
 
-/// Mailboxes between the reactors of devices and those of connections, and from the first of these
-/// to the others.
+/// Creates the inboxes between the reactors of devices and those of connections, and from the first
+/// reactor of connections to the others.
 fn connect(
     devices: &[Remote],
     doors: &[Remote],
@@ -206,21 +207,21 @@ struct Spawner {
     threads: Vec<Thread>,
     ready: Sender<Ready>,
     stopper: Stopper,
-    /// Whether reactors have a drive together.
+    /// Whether reactors share a drive.
     shares: bool,
 }
 
-/// Stops the other reactors when one is over, for whatever reason.
+/// Stops the other reactors when one ends, also by a panic.
 struct StopOthers {
     stopper: Stopper,
-    /// Whether they have a drive together.
+    /// Whether they share a drive.
     shares: bool,
 }
 
 impl Drop for StopOthers {
     fn drop(&mut self) {
-        // Others would wait for what its tasks had begun, or go on amid a change. A drive on a disk
-        // outlives the end of a process at any instant.
+        // Other reactors could wait for ever for its tasks, or use data in the middle of a change.
+        // A drive on a disk survives the end of the process at any instant.
         if self.shares && panicking() {
             abort();
         }
@@ -229,7 +230,7 @@ impl Drop for StopOthers {
 }
 
 impl Spawner {
-    /// A thread that does `work`, in the reactor of `remote`.
+    /// Spawns a thread that runs `work` in the reactor of `remote`.
     fn spawn(
         &mut self,
         remote: &Remote,
@@ -244,7 +245,7 @@ impl Spawner {
             let _stop_others = stop_others;
             let report = work(&remote, &ready);
             if report.is_err() {
-                // Nobody listens any more if it was ready before.
+                // The receiver is dropped if this reactor was ready before it failed.
                 let _ = ready.send(Ready::Failed);
             }
             report
@@ -272,7 +273,7 @@ fn run(
     Ok((report, lateness))
 }
 
-/// A reactor that has devices, from their beginning to their end.
+/// Runs a reactor with devices, from building to closing them.
 fn live<W>(
     remote: &Remote,
     seat: Seat,
@@ -301,23 +302,23 @@ where
     let report = ran.map(|(report, lateness)| match &built {
         Some(house) => ReactorReport {
             redis: house.redis(),
-            // Timers of a disk, such as those of its scrubber, keep no latency.
+            // Timers of a disk, such as those of its scrubber, emulate no latency.
             lateness: house.is_emulated().then_some(lateness),
             ..report
         },
         None => report,
     });
-    // Also when it could not be served: its file says that it is in use.
+    // Also after a failure: otherwise the file stays marked as in use.
     let saved = built.map_or(Ok(()), |house| household.save(&mut reactor, &house));
     report.and_then(|report| saved.map(|()| report))
 }
 
-/// Says that a thread is ready. Whoever asked may have seen another fail.
+/// Reports that a thread is ready. The receiver is dropped if another thread has failed.
 fn say(ready: &Sender<Ready>, what: Ready) {
     let _ = ready.send(what);
 }
 
-/// Everything in one reactor.
+/// Runs devices and connections in one reactor.
 async fn alone(
     house: Rc<House>,
     gates: Gates,
@@ -343,7 +344,7 @@ async fn alone(
     Ok(connections)
 }
 
-/// Devices, whose commands come from other reactors.
+/// Runs devices whose commands come from other reactors.
 async fn device_side(
     house: Rc<House>,
     bridgeheads: Vec<Bridgehead>,
@@ -369,7 +370,7 @@ async fn device_side(
     Ok(Connections::new())
 }
 
-/// Connections, whose commands go to the reactors of devices.
+/// Runs connections whose commands go to the reactors of devices.
 async fn door_side(
     doorway: Doorway,
     gates: Option<Gates>,
@@ -415,8 +416,8 @@ async fn door_side(
 }
 
 impl Gates {
-    /// Hands each connection for which there is a place to `take`, and closes others. Where that
-    /// is, and who listens.
+    /// Passes each connection with a slot to `take`, and closes others. Returns the addresses and
+    /// the listeners.
     fn open(
         self,
         take: impl Fn(Arrival) + 'static,

@@ -3,41 +3,41 @@ use nvme_tcp::framing::Counters;
 use reactor::{Lateness, Load};
 use resp::Totals;
 
-/// How a server was, from its start to its end.
+/// The report of a server from its start to its stop.
 #[derive(Debug)]
 pub struct ServerReport {
     /// Each reactor, those of devices first.
     pub reactors: Vec<ReactorReport>,
-    /// Connections that were closed at once because there were as many as may be.
+    /// Connections closed at once because no slot was free.
     pub refused: u64,
 }
 
-/// What a reactor of a server did.
+/// The report of a reactor.
 #[derive(Debug)]
 pub struct ReactorReport {
-    /// How late the events of its devices were; none without an emulated device.
+    /// Lateness of its devices' events; `None` without an emulated device.
     pub lateness: Option<Lateness>,
-    /// How it spent its time.
+    /// Its busy and idle time.
     pub load: Load,
-    /// Connections that it served.
+    /// Number of connections that it served.
     pub connections: u64,
-    /// What they moved.
+    /// Bytes of those connections.
     pub moved: Moved,
-    /// Tasks that had not ended when it was stopped: those that serve whoever comes, and those of
-    /// the device and of the connections that there were.
+    /// Tasks that ran when the server was stopped: those of the listeners, of the devices and of
+    /// the open connections.
     pub tasks: usize,
-    /// What clients of the Redis protocol had its devices do; none where they have no door.
+    /// Work of the Redis clients of its devices; `None` without a Redis service.
     pub redis: Option<RedisReport>,
 }
 
 /// Bytes that connections moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// That came.
+    /// Received bytes.
     pub received: u64,
-    /// That went.
+    /// Sent bytes.
     pub sent: u64,
-    /// Of data that were copied on their way, beside the kernel's copies.
+    /// Data bytes copied in user space.
     pub copied: u64,
 }
 
@@ -51,16 +51,16 @@ impl Moved {
     }
 }
 
-/// What clients of the Redis protocol did.
+/// Work of Redis clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedisReport {
-    /// Connections that were served.
+    /// Number of connections.
     pub connections: u64,
-    /// Commands that were executed.
+    /// Executed commands.
     pub commands: u64,
-    /// Bytes that came.
+    /// Received bytes.
     pub bytes_received: u64,
-    /// Bytes that went.
+    /// Sent bytes.
     pub bytes_sent: u64,
 }
 
@@ -87,26 +87,26 @@ impl From<Totals> for RedisReport {
 }
 
 impl ServerReport {
-    /// Connections in all.
+    /// Returns the number of connections of all reactors.
     pub fn connections(&self) -> u64 {
         self.reactors.iter().map(|reactor| reactor.connections).sum()
     }
 
-    /// Bytes that came and went in all.
+    /// Returns the bytes received and sent by all reactors.
     pub fn bytes(&self) -> (u64, u64) {
         let moved = self.reactors.iter().map(|reactor| reactor.moved);
         moved.fold((0, 0), |(came, went), moved| (came + moved.received, went + moved.sent))
     }
 
-    /// What clients of the Redis protocol did in all; none where they had no door.
+    /// Returns the work of all Redis clients; `None` without a Redis service.
     pub fn redis(&self) -> Option<RedisReport> {
         let each = self.reactors.iter().filter_map(|reactor| reactor.redis);
         each.reduce(RedisReport::and)
     }
 
-    /// Of all events of emulated devices that had a time to keep, how many were late by
-    /// [`reactor::LATE`] or more, and how late the latest was. None without such a device: a disk
-    /// and memory have no latencies to keep.
+    /// Returns how many timed events of emulated devices were late by [`reactor::LATE`] or more,
+    /// and the maximum lateness. `None` without an emulated device: disks and memory emulate no
+    /// latency.
     pub fn late_events(&self) -> Option<(u64, Nanos)> {
         let each = self.reactors.iter().filter_map(|reactor| reactor.lateness.as_ref());
         let each = each.map(|lateness| (lateness.late_events(), lateness.max()));

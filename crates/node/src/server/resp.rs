@@ -1,5 +1,4 @@
-//! Doors of the Redis protocol: each is of one device, and its clients are served in the reactor
-//! that has the device.
+//! Redis services: each is of one device, and the device's reactor serves its clients.
 
 use super::certificates::Certificates;
 use super::connections::accept_all;
@@ -19,18 +18,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tls::TlsStream;
 
-/// How long a client may take for its handshake of TLS: it has a place meanwhile.
+/// Timeout of a client's TLS handshake, because the client occupies a connection slot.
 const HANDSHAKE_LIMIT: Nanos = Nanos::from_secs(10);
 
-/// Memory of buffers that a door keeps of each size.
+/// Memory of pooled buffers of each size, in bytes, for each Redis service.
 const POOL_BYTES: usize = 16 << 20;
 
-/// Clients of a door about which is told each by itself: more than anybody looks at.
+/// Clients of a Redis service that the status lists one by one: more than a reader looks at.
 const CLIENTS_TOLD: usize = 100;
 
-/// Where clients of a device come in, before there is a reactor for them.
+/// The Redis listeners of a device, bound before its reactor runs.
 pub(super) struct RespGate {
-    /// The device, by its place in the server's list.
+    /// The device's index in the server's list.
     pub(super) device: usize,
     plain: Option<TcpListener>,
     tls: Option<(TcpListener, Certificates)>,
@@ -39,19 +38,19 @@ pub(super) struct RespGate {
     places: Places,
 }
 
-/// Where clients of a device connect, for others.
+/// The addresses of a device's Redis service, for other threads.
 #[derive(Clone, Debug)]
 pub(super) struct RespSign {
-    /// The device, by its place in the server's list.
+    /// The device's index in the server's list.
     pub(super) device: usize,
     pub(super) plain: Option<SocketAddr>,
     pub(super) tls: Option<SocketAddr>,
-    /// What it shows over TLS.
+    /// Its TLS certificate.
     pub(super) certificates: Option<Certificates>,
 }
 
 impl RespGate {
-    /// Listens for each of `devices` that has a door.
+    /// Binds the listeners of each of `devices` with a Redis service.
     pub(super) fn bind_all(
         devices: &[ServedDevice],
         places: &Places,
@@ -65,7 +64,7 @@ impl RespGate {
             };
             let tls = served.tls.as_ref().map(tls).transpose()?;
             let plain = served.address.map(listen).transpose()?;
-            // There may be fewer connections than clients.
+            // The connection limit may be lower than the client limit.
             let clients = served.limits.clients.min(places.most());
             let settings = Settings {
                 clients: ClientLimits { clients, ..served.limits },
@@ -78,7 +77,7 @@ impl RespGate {
         doors.map(bind).collect()
     }
 
-    /// Where its clients connect.
+    /// Returns the addresses of the listeners.
     pub(super) fn sign(&self) -> Result<RespSign, ServerError> {
         let tls = self.tls.as_ref();
         Ok(RespSign {
@@ -89,7 +88,7 @@ impl RespGate {
         })
     }
 
-    /// Lets clients in, to `store`, which is used inside of `monitor`. Runs inside the reactor.
+    /// Starts to accept clients of `store`, which `monitor` guards. Runs inside the reactor.
     pub(super) async fn open(
         self,
         store: Arc<Store>,
@@ -129,7 +128,7 @@ impl RespGate {
             clock::spawn(async move {
                 accept_all(&listener, |stream, address, host| {
                     let ends = Ends::new(host.to_string(), address.to_string());
-                    // Who has none could be told of it after a handshake only.
+                    // Without a slot the connection closes: an error reply needs a handshake first.
                     match places.take() {
                         Some(place) => {
                             let stream = TlsStream::of_server(stream, &certificates.get());
@@ -149,7 +148,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ServerError> {
     TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
 }
 
-/// Does something inside of `monitor`, if the store has one.
+/// Runs `does` inside `monitor`, if the store has one.
 async fn within<T>(monitor: Option<&Arc<Monitor>>, does: impl Future<Output = T>) -> T {
     match monitor {
         Some(monitor) => monitor.enter(does).await,
@@ -157,23 +156,23 @@ async fn within<T>(monitor: Option<&Arc<Monitor>>, does: impl Future<Output = T>
     }
 }
 
-/// The door of a device, while it is open.
+/// A running Redis service of a device.
 pub(super) struct RespDoor {
-    /// The device, by its place in the server's list.
+    /// The device's index in the server's list.
     pub(super) device: usize,
     listeners: Vec<Rc<TcpListener>>,
     clients: Rc<Clients>,
 }
 
-/// Who has come in.
+/// The connected clients.
 struct Clients {
     door: Rc<Door>,
     monitor: Option<Arc<Monitor>>,
-    /// What ends each, by number.
+    /// Functions that close each connection, by number.
     open: RefCell<BTreeMap<u64, Box<dyn Fn()>>>,
-    /// Whether those that come are closed at once.
+    /// Whether new connections are closed at once.
     is_over: Cell<bool>,
-    /// Rings when there are none any more.
+    /// Notified when the last connection closes.
     is_empty: Bell,
 }
 
@@ -190,18 +189,18 @@ impl Clients {
                 Ok(()) => clients.answer(stream.clone(), ends).await,
                 Err(_) => stream.shut_down(),
             }
-            // It has its place as long as something is on its way.
+            // The slot stays taken until all sent bytes have left.
             stream.drained().await;
         });
     }
 
     async fn answer(&self, stream: Rc<impl Stream + 'static>, ends: Ends) {
-        // What it is done inside of would keep several times its size for each client.
+        // Boxed: the enclosing futures would hold several times its size for each client.
         let serving = Box::pin(serve_from(stream, self.door.clone(), ends));
         within(self.monitor.as_ref(), serving).await;
     }
 
-    /// Has one served at `stream`, in a task of its own.
+    /// Serves a client in a task of its own.
     fn let_in(
         self: Rc<Self>,
         stream: Rc<impl Stream>,
@@ -212,7 +211,7 @@ impl Clients {
             return;
         }
         let number = place.number;
-        // What waits for it would keep several times its size.
+        // Boxed: the waiting future would hold several times its size.
         let served = Box::pin(served);
         self.open.borrow_mut().insert(number, Box::new(move || stream.shut_down()));
         clock::spawn(async move {
@@ -228,7 +227,7 @@ impl Clients {
 }
 
 impl RespDoor {
-    /// What its clients have done.
+    /// Returns the status of its clients.
     pub(super) fn status(&self) -> RedisStatus {
         let totals = self.totals();
         let busiest = self.clients.door.census(CLIENTS_TOLD);
@@ -245,12 +244,13 @@ impl RespDoor {
         }
     }
 
-    /// How much that is.
+    /// Returns the totals of its clients.
     pub(super) fn totals(&self) -> Totals {
         self.clients.door.counters().totals()
     }
 
-    /// Ends all connections, and returns when they are over: what was asked is done by then.
+    /// Closes all connections and returns when their tasks have ended and executed all requests
+    /// received so far.
     pub(super) async fn close(&self) {
         for listener in &self.listeners {
             listener.close();

@@ -1,21 +1,21 @@
-//! Limits of clients of the Redis protocol, as they are said on a command line or in a file.
+//! Parses the limits of Redis clients from a command line or a file.
 
 use base::{GIB, MIB, human_bytes, parse_size};
 use resp::ClientLimits;
 
-/// Bytes for one request: as little as Redis has it, and more than any request needs.
+/// Range of the bytes of one request: the minimum of Redis, and more than any request needs.
 const QUERY: (u64, u64) = (MIB, 4 * GIB);
-/// Bytes of answers that a client has not taken.
+/// Range of the bytes of unread replies of a client.
 const OUTPUT: (u64, u64) = (64 << 10, 64 * GIB);
 
-/// Clients that a device has at a time, at most.
+/// Maximum clients of a device at a time.
 const CLIENTS_MAX: u32 = 65_536;
 
-/// What clients may have unless it is said: as many as there is place for on the server.
+/// Default limits: as many clients as the server has slots.
 pub const CLIENT_LIMITS: ClientLimits =
     ClientLimits { clients: CLIENTS_MAX, ..ClientLimits::DEFAULT };
 
-/// The number of clients that `text` says.
+/// Parses the number of clients.
 pub fn resp_clients(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|number| (1..=CLIENTS_MAX).contains(number));
     number.ok_or_else(|| {
@@ -23,12 +23,12 @@ pub fn resp_clients(text: &str) -> Result<u32, String> {
     })
 }
 
-/// The memory for one request that `text` says.
+/// Parses the memory for one request.
 pub fn resp_query(text: &str) -> Result<u64, String> {
     within(QUERY, parse_size(text).map_err(|error| error.to_string())?)
 }
 
-/// The bytes of answers that `text` says, or `off`.
+/// Parses the bytes of unread replies, or `off`.
 pub fn resp_output(text: &str) -> Result<u64, String> {
     match text {
         "off" => Ok(0),
@@ -36,7 +36,7 @@ pub fn resp_output(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The seconds that `text` says, or `off`.
+/// Parses a timeout in seconds, or `off`.
 pub fn resp_timeout(text: &str) -> Result<u32, String> {
     const SECONDS_MAX: u32 = i32::MAX as u32;
     if text == "off" {

@@ -1,9 +1,8 @@
-//! The way of a queue to the device that its Connect names, where several reactors have devices.
+//! Routes a queue to the device that its Connect names, where several reactors have devices.
 //!
-//! A queue is nobody's until its Connect succeeds; up to then each Connect on it goes to the
-//! reactor that has the subsystem, unless something before it is unanswered. The discovery
-//! subsystem is that of the first reactor, which also answers all that names no subsystem of this
-//! server.
+//! A queue has no reactor until its Connect succeeds. Until then each Connect goes to the reactor
+//! of the subsystem that it names, unless an earlier command is outstanding. The first reactor has
+//! the discovery subsystem. It also answers each Connect that names no subsystem of this server.
 
 use super::bridge::FarDevice;
 use super::connections::Way;
@@ -15,10 +14,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use zerocopy::FromBytes;
 
-/// Which reactor of devices has a subsystem, by its name.
+/// The reactor of each subsystem, by name.
 pub(super) type Homes = Arc<BTreeMap<String, usize>>;
 
-/// The devices of all other reactors, to the connections of this one.
+/// The devices of all other reactors, as this reactor's connections use them.
 pub(super) struct Router {
     devices: Vec<Rc<FarDevice>>,
     homes: Homes,
@@ -29,7 +28,7 @@ impl Router {
         Rc::new(Self { devices, homes })
     }
 
-    /// The devices, to a host that came in by `way`.
+    /// Returns the port for a host that connected by `way`.
     pub(super) fn port(self: &Rc<Self>, way: Way) -> Rc<dyn Port> {
         match &self.devices[..] {
             [device] => device.port(way),
@@ -37,7 +36,7 @@ impl Router {
         }
     }
 
-    /// Ends what this reactor does on the devices.
+    /// Waits until this reactor has left all devices.
     pub(super) async fn leave(&self) {
         for device in &self.devices {
             device.end();
@@ -54,7 +53,7 @@ impl Router {
         }
     }
 
-    /// Where `capsule` has to go if it connects a queue to a subsystem.
+    /// Returns the reactor of the subsystem that `capsule` connects to, if it is a Connect.
     fn home(&self, capsule: &Capsule) -> Option<usize> {
         let command = &capsule.command;
         let is_connect = command.admin_opcode() == AdminOpcode::FABRICS
@@ -88,13 +87,13 @@ impl Port for RoutedPort {
     }
 }
 
-/// A queue that has not found its device yet, or has.
+/// A queue before and after its Connect has selected a device.
 struct RoutedQueue {
     router: Rc<Router>,
     way: Way,
     answers: Rc<Answers>,
     home: Cell<usize>,
-    /// By reactor: the queue there, where one was wanted.
+    /// The queues opened in other reactors, by reactor.
     open: RefCell<BTreeMap<usize, Rc<dyn HostQueue>>>,
 }
 
@@ -130,12 +129,12 @@ impl HostQueue for RoutedQueue {
     }
 }
 
-/// The answers of whichever reactor has the queue.
+/// Receives the responses of the reactor that has the queue.
 struct Answers {
     to: Rc<dyn Responses>,
-    /// Whether a Connect has succeeded, which nothing does before it.
+    /// Whether a Connect has succeeded: no command succeeds before it.
     is_bound: Cell<bool>,
-    /// Commands from before that without an answer.
+    /// Commands in flight from before the Connect.
     awaited: Cell<usize>,
 }
 

@@ -4,10 +4,10 @@ use crate::{Device, DeviceError, DiskOptions, Profile, ProfileError};
 use base::{SizeError, human_bytes, parse_size};
 use std::path::{Path, PathBuf};
 
-/// The largest drive in memory, which is more than machines have.
+/// Maximum drive in memory, more than machines have.
 const MEMORY_BYTES_MAX: u64 = 1 << 44;
 
-/// A device to serve, as it is to be put together.
+/// The description of a device to serve.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Served {
     /// An emulated drive.
@@ -16,44 +16,44 @@ pub enum Served {
     Disk {
         /// The file or device.
         path: PathBuf,
-        /// How it is used.
+        /// Its options.
         options: DiskOptions,
     },
     /// A drive in memory.
     Memory {
-        /// Bytes that hosts see.
+        /// Size for hosts in bytes.
         size_bytes: u64,
-        /// What they see.
+        /// Kind of its namespace.
         kind: MemoryKind,
     },
 }
 
-/// What becomes of the latencies of emulated devices.
+/// How a server treats the latencies of emulated devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// They are kept, in real time.
+    /// Emulated in real time.
     Real,
-    /// There are none.
+    /// Not emulated.
     None,
 }
 
 /// Why a device cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotServed {
-    /// There is none.
+    /// The profile cannot be loaded.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// It is too small or too large, or of no kind that there is.
+    /// The drive in memory is too small, too large, or of an unknown kind.
     #[error(
         "a drive in memory is mem:SIZE, from {least} on, as mem:512MiB or mem:4GiB?kind=block, and \
          not mem:{0}",
         least = human_bytes(MEMORY_DRIVE_BYTES_MIN)
     )]
     Memory(String),
-    /// Its size is a small number without a unit.
+    /// The size is a small number without a unit.
     #[error("the size of a drive in memory, mem:SIZE, is wrong: {0}")]
     MemorySize(SizeError),
-    /// It has no durability and no checkpoints.
+    /// Options of a disk were given for another device.
     #[error(
         "durability, checkpoint, scrub and cache are of a drive on a file or a block device: name \
          the path of one"
@@ -62,7 +62,7 @@ pub enum NotServed {
 }
 
 impl Served {
-    /// When stores are answered, by the name that it has for drives on a disk.
+    /// Returns when stores are acknowledged, by the name that it has for drives on a disk.
     pub(super) fn durability(&self) -> &'static str {
         match self {
             Self::Emulated(_) => "emulated",
@@ -74,8 +74,8 @@ impl Served {
         }
     }
 
-    /// The device that `name` is the name of: `mem:SIZE[?kind=KIND]`, that of a profile, or the
-    /// path of a drive. Paths begin in `folder` if they are not absolute.
+    /// Parses the name of a device: `mem:SIZE[?kind=KIND]`, a profile, or the path of a drive.
+    /// Relative paths start in `folder`.
     pub fn named(name: &str, folder: &Path, pace: Pace) -> Result<Self, NotServed> {
         if let Some(memory) = name.strip_prefix("mem:") {
             return Self::in_memory(memory);
@@ -92,7 +92,7 @@ impl Served {
         };
         Ok(Self::Emulated(Box::new(match pace {
             Pace::Real => profile,
-            // A state of the one is none of the other, so they are called differently.
+            // The states of both are incompatible, so the devices need different names.
             Pace::None => {
                 let mut profile = profile.without_delays();
                 profile.name += " without delays";
@@ -101,7 +101,7 @@ impl Served {
         })))
     }
 
-    /// The drive in memory of `SIZE[?kind=KIND]`.
+    /// Parses `SIZE[?kind=KIND]` of a drive in memory.
     fn in_memory(text: &str) -> Result<Self, NotServed> {
         let wrong = || NotServed::Memory(text.to_owned());
         let (size, kind) = match text.split_once("?kind=") {
@@ -118,7 +118,7 @@ impl Served {
         }
     }
 
-    /// The same drive, used in another way, if it is on a disk.
+    /// Returns the drive with other options. Fails if it is not on a disk.
     pub fn with_options(self, options: DiskOptions) -> Result<Self, NotServed> {
         match self {
             Self::Disk { path, .. } => Ok(Self::Disk { path, options }),

@@ -5,31 +5,31 @@ use std::net::SocketAddr;
 use std::path::Path;
 use tls::{Server, ServerFiles};
 
-/// Where clients of the Redis protocol connect, and who they may be.
+/// The configuration of a Redis service: addresses, users and limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedResp {
-    /// As they are. Port 0 is any that is free.
+    /// Address without TLS; port 0 takes any free port.
     pub address: Option<SocketAddr>,
-    /// Over TLS.
+    /// Address and files for TLS.
     pub tls: Option<ServedTls>,
-    /// The users. Without any everybody may do everything.
+    /// The users. Without any, every client may run every command.
     pub users: Option<Users>,
-    /// What they may have.
+    /// Limits of clients.
     pub limits: ClientLimits,
 }
 
-/// Where clients connect over TLS.
+/// The TLS part of a Redis service.
 #[derive(Clone, Debug)]
 pub struct ServedTls {
-    /// Port 0 is any that is free.
+    /// Address; port 0 takes any free port.
     pub address: SocketAddr,
-    /// Where it stands what the server shows.
+    /// The files of the certificate and key.
     pub files: ServerFiles,
-    /// What was in them.
+    /// The loaded certificate and key.
     pub server: Server,
 }
 
-/// Without what is in the files, which can be renewed.
+/// Ignores the content of the files, which can be reloaded.
 impl PartialEq for ServedTls {
     fn eq(&self, other: &Self) -> bool {
         (self.address, &self.files) == (other.address, &other.files)
@@ -39,21 +39,21 @@ impl PartialEq for ServedTls {
 impl Eq for ServedTls {}
 
 impl ServedResp {
-    /// For the users of a file, or for everybody on this machine; nowhere yet. Otherwise a sentence
-    /// that says what is wrong, here and below.
+    /// Creates a configuration with the users of a file, or for all clients on this machine,
+    /// without an address. This and the functions below return an error sentence if they fail.
     pub fn of_users(users: Option<&Path>) -> Result<Self, String> {
         let users = users.map(read).transpose()?;
         Ok(Self { address: None, tls: None, users, limits: CLIENT_LIMITS })
     }
 
-    /// Also at the address that `text` names.
+    /// Adds the address `text`.
     pub fn at(self, text: &str) -> Result<Self, String> {
         let address = parse_address(text)?;
         self.check(text, address, "")?;
         Ok(Self { address: Some(address), ..self })
     }
 
-    /// Also at the address that `text` names, over TLS, with what is in `files`.
+    /// Adds the TLS address `text` with the certificate in `files`.
     pub fn at_over_tls(self, text: &str, files: ServerFiles) -> Result<Self, String> {
         let address = parse_address(text)?;
         if files.clients.is_none() {
@@ -63,7 +63,7 @@ impl ServedResp {
         Ok(Self { tls: Some(ServedTls { address, files, server }), ..self })
     }
 
-    /// Whether `address` is for this machine only, or for those who say who they are.
+    /// Checks that `address` is local, or that clients must authenticate.
     fn check(&self, text: &str, address: SocketAddr, other_way: &str) -> Result<(), String> {
         let why = match &self.users {
             _ if address.ip().is_loopback() => return Ok(()),

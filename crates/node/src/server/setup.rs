@@ -5,27 +5,27 @@ use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
 
-/// What is served, and where.
+/// The configuration of a server.
 #[derive(Debug)]
 pub struct ServerConfig {
-    /// Where NVMe/TCP hosts connect; port 0 is any that is free.
+    /// Addresses where NVMe/TCP hosts connect; port 0 takes any free port.
     pub nvme_tcp: Vec<SocketAddr>,
-    /// Where whoever serves it asks what it is doing, if anywhere; port 0 is any that is free.
+    /// Address of the HTTP status service, if any; port 0 takes any free port.
     pub http: Option<SocketAddr>,
-    /// How many reactors there are: a thread each.
+    /// Number of reactors, each with its own thread.
     pub reactors: NonZero<u16>,
-    /// What connections may have.
+    /// Limits of connections.
     pub connections: ConnectionLimits,
-    /// What hosts may do.
+    /// Rules of hosts.
     pub rules: Rules,
     /// The devices.
     pub devices: Vec<ServedDevice>,
-    /// What hosts connect to: each by another name.
+    /// The subsystems, each with its own name.
     pub subsystems: Vec<ServedSubsystem>,
 }
 
 impl ServerConfig {
-    /// A server of one device for any host, under the rules that there are without any.
+    /// Returns a server of one device for any host, with the default rules.
     pub fn of_one(served: Served, nqn: &str, address: SocketAddr, reactors: NonZero<u16>) -> Self {
         let subsystem = ServedSubsystem { nqn: nqn.to_owned(), serial: "1".to_owned(), device: 0 };
         Self {
@@ -49,15 +49,15 @@ impl ServerConfig {
 /// A device of a server.
 #[derive(Debug)]
 pub struct ServedDevice {
-    /// What whoever serves it calls it.
+    /// The operator's name of the device.
     pub name: String,
-    /// What it is.
+    /// What is served.
     pub served: Served,
-    /// Decides its random choices.
+    /// Seed of its random choices.
     pub seed: u64,
-    /// The file that it is kept in from one start to the next; of an emulated drive only.
+    /// The state file that keeps it between runs; for an emulated drive only.
     pub state: Option<PathBuf>,
-    /// Where clients of the Redis protocol connect, if anywhere.
+    /// Its Redis service, if any.
     pub resp: Option<ServedResp>,
 }
 
@@ -68,6 +68,6 @@ pub struct ServedSubsystem {
     pub nqn: String,
     /// The serial number: at most 20 printable ASCII characters.
     pub serial: String,
-    /// The device behind it, by its place in the list.
+    /// The index of its device in the list.
     pub device: usize,
 }

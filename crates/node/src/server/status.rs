@@ -1,4 +1,4 @@
-//! What a server is doing, as one document.
+//! The status document of a server.
 
 use super::census::{Census, DeviceCensus};
 use super::connections::ConnectionCensus;
@@ -12,32 +12,32 @@ use resp::ClientCensus;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a server is doing. Counters only grow; rates are the differences of two of these over the
-/// difference of their `uptime_ns`.
+/// The status of a server. Counters only grow: divide the difference of two by the difference of
+/// their `uptime_ns` to get a rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The server.
     pub server: ServerStatus,
-    /// What hosts can connect to.
+    /// The subsystems for hosts.
     pub subsystems: Vec<SubsystemStatus>,
     /// The devices, in the order of the server's list.
     pub devices: Vec<DeviceStatus>,
-    /// The hosts that are connected.
+    /// The connected hosts.
     pub associations: Vec<AssociationStatus>,
-    /// The threads that do it all, those of devices first.
+    /// The reactors, those with devices first.
     pub reactors: Vec<ReactorStatus>,
 }
 
 /// The server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerStatus {
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
-    /// For how long it has been serving, by its own clock.
+    /// Time since its start, by its own clock.
     pub uptime_ns: u64,
-    /// Connections that there are.
+    /// Open connections.
     pub connections: u64,
-    /// Connections that were closed at once because there were as many as may be.
+    /// Connections closed at once because no slot was free.
     pub connections_refused: u64,
 }
 
@@ -46,18 +46,18 @@ pub struct ServerStatus {
 pub struct SubsystemStatus {
     /// Its name.
     pub nqn: String,
-    /// That of its device.
+    /// The name of its device.
     pub device: String,
 }
 
-/// What I/O commands did.
+/// Counters of I/O commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkStatus {
-    /// All that the device executed.
+    /// All executed commands.
     pub commands: u64,
-    /// Those that read data.
+    /// Commands that read data.
     pub reads: u64,
-    /// Those that wrote data.
+    /// Commands that wrote data.
     pub writes: u64,
     /// Bytes read.
     pub bytes_read: u64,
@@ -68,35 +68,35 @@ pub struct WorkStatus {
 /// A device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceStatus {
-    /// What the server calls it.
+    /// Its name in the server.
     pub name: String,
     /// Its namespaces, by id.
     pub namespaces: Vec<NamespaceStatus>,
-    /// What all hosts have had it do, by all of its subsystems.
+    /// Work for all hosts, over all of its subsystems.
     #[serde(flatten)]
     pub work: WorkStatus,
-    /// Bytes of data programmed into its flash, or written to its disk; none where it has neither.
+    /// Data bytes programmed into its flash or written to its disk; absent without either.
     pub flash_bytes_programmed: Option<u64>,
-    /// The same for each byte that hosts wrote; none before they have, nor where Redis clients
-    /// have a part in it that is not counted, as of emulated flash.
+    /// Those bytes for each byte that hosts wrote. Absent before the first write, and if Redis
+    /// clients wrote bytes that are not counted, as on emulated flash.
     pub write_amplification: Option<f64>,
-    /// Bytes of data read from its flash or disk, for whatever reason; none where it has neither.
+    /// Data bytes read from its flash or disk, for any reason; absent without either.
     #[serde(default)]
     pub flash_bytes_read: Option<u64>,
-    /// The same for each byte that hosts read; none before they have.
+    /// Those bytes for each byte that hosts read; absent before the first read.
     #[serde(default)]
     pub read_amplification: Option<f64>,
-    /// Bytes of extents in use for each byte of live pairs, headers and padding included; none but
-    /// for a disk with more of them than an extent has.
+    /// Bytes of extents in use for each byte of live pairs, headers and padding included. Only for
+    /// a disk with more than an extent of pairs.
     #[serde(default)]
     pub space_amplification: Option<f64>,
-    /// What reading all of it in the background has come to; none but for a disk.
+    /// Progress of scrubbing; for a disk only.
     #[serde(default)]
     pub scrub: Option<ScrubStatus>,
-    /// What its cache of values has done; none but for a disk with one.
+    /// Counters of its value cache; for a disk with a cache only.
     #[serde(default)]
     pub cache: Option<CacheStatus>,
-    /// Its clients of the Redis protocol; none where they have no door.
+    /// Its Redis clients; absent without a Redis service.
     #[serde(default)]
     pub redis: Option<RedisStatus>,
 }
@@ -104,11 +104,11 @@ pub struct DeviceStatus {
 /// A cache of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheStatus {
-    /// Values that were returned from memory.
+    /// Reads answered from the cache.
     pub hits: u64,
-    /// Values that were not there.
+    /// Reads of values that were not in the cache.
     pub misses: u64,
-    /// Memory that values take.
+    /// Memory of cached values.
     pub bytes: u64,
 }
 
@@ -121,9 +121,9 @@ impl From<CacheCounts> for CacheStatus {
 /// Clients of the Redis protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedisStatus {
-    /// Those that there are.
+    /// Connected clients.
     pub clients: u64,
-    /// Those that have come, of these too.
+    /// Clients connected since the start, these included.
     pub connections: u64,
     /// Commands that were executed.
     pub commands: u64,
@@ -131,16 +131,16 @@ pub struct RedisStatus {
     pub bytes_received: u64,
     /// Bytes that went.
     pub bytes_sent: u64,
-    /// Connections for which there was no place.
+    /// Connections refused because no slot was free.
     #[serde(default)]
     pub refused: u64,
-    /// Connections that were closed because a request took too much memory.
+    /// Connections closed because a request exceeded the memory limit.
     #[serde(default)]
     pub query_overruns: u64,
-    /// Connections that were closed because too many bytes waited for the client.
+    /// Connections closed because unread replies exceeded the limit.
     #[serde(default)]
     pub output_overruns: u64,
-    /// At most 100 of those that there are, the busiest of the last seconds first.
+    /// At most 100 connected clients, the busiest of the last seconds first.
     #[serde(default)]
     pub busiest: Vec<ClientStatus>,
 }
@@ -148,21 +148,21 @@ pub struct RedisStatus {
 /// A client of the Redis protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientStatus {
-    /// Which it is of all that there ever were.
+    /// Its number, unique in the server's life.
     pub id: u64,
-    /// From where it came.
+    /// Its address.
     pub address: String,
-    /// What it calls itself.
+    /// The name that it has set.
     pub name: String,
-    /// The user that it is; nothing before that is known.
+    /// Its user; empty before authentication.
     pub user: String,
-    /// The database that it has selected.
+    /// Its selected database.
     pub database: u16,
-    /// For how long it has been connected.
+    /// Time since it connected.
     pub connected_ns: u64,
     /// Commands that were executed since.
     pub commands: u64,
-    /// Bytes of a request that is not whole, and of answers that it has not read.
+    /// Bytes of a partial request and of unread replies.
     pub buffered_bytes: u64,
 }
 
@@ -182,16 +182,16 @@ impl From<ClientCensus> for ClientStatus {
     }
 }
 
-/// What reading a disk in the background has come to.
+/// Progress of scrubbing a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScrubStatus {
-    /// How often all was read, also before the server started.
+    /// Complete passes over the disk, also before the server started.
     pub passes: u64,
     /// Bytes read since the server started.
     pub bytes: u64,
-    /// Damaged pages that were found since.
+    /// Damaged pages found since the server started.
     pub damaged: u64,
-    /// The extent that is being read.
+    /// The extent being read.
     pub extent: u32,
 }
 
@@ -208,28 +208,28 @@ pub struct NamespaceStatus {
     pub nsid: u32,
     /// `kv`, `block` or `zoned`.
     pub kind: String,
-    /// Bytes that hosts can put into it. All of pairs share what they have.
+    /// Its capacity in bytes. Namespaces of pairs share theirs.
     pub bytes: u64,
 }
 
-/// A host that has connected to a subsystem.
+/// The association of a host with a subsystem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssociationStatus {
     /// The name of the subsystem.
     pub subsystem: String,
     /// The id of the host's controller in it.
     pub controller: u16,
-    /// The host's NQN, as it says itself.
+    /// The NQN that the host sent.
     pub host: String,
-    /// From where its admin queue came; none when that connection has just gone.
+    /// The host's address on its admin queue; absent if that connection has just closed.
     pub address: Option<String>,
-    /// For how long it has been connected.
+    /// Time since it connected.
     pub connected_ns: u64,
-    /// What its I/O commands have done since.
+    /// Work of its I/O commands since then.
     #[serde(flatten)]
     pub work: WorkStatus,
-    /// Bytes that its commands of 16 KiB and more move now, on all of its connections: what the
-    /// limit of the memory of each is about.
+    /// Bytes in flight of its commands of 16 KiB and more, over all connections. The memory limit
+    /// applies to each connection.
     pub memory_bytes: u64,
     /// Its queues, by id.
     pub queues: Vec<QueueStatus>,
@@ -240,22 +240,22 @@ pub struct AssociationStatus {
 pub struct QueueStatus {
     /// 0 for the admin queue.
     pub id: u16,
-    /// Its entries.
+    /// Number of entries.
     pub depth: u16,
-    /// Commands that are under way, requests for events among them.
+    /// Commands in flight, Asynchronous Event Requests included.
     pub in_flight: u64,
 }
 
 /// A reactor: a thread of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReactorStatus {
-    /// For how long it had something to do.
+    /// Time with work to do.
     pub busy_ns: u64,
-    /// For how long it had not.
+    /// Time without work.
     pub idle_ns: u64,
-    /// Connections that it has now.
+    /// Open connections.
     pub connections: u64,
-    /// Bytes that came by those and others.
+    /// Bytes received on all connections, closed ones included.
     pub bytes_received: u64,
     /// Bytes that went.
     pub bytes_sent: u64,
@@ -265,7 +265,7 @@ pub struct ReactorStatus {
 }
 
 impl Status {
-    /// Of a server about which this is known, and whose reactors say this of themselves.
+    /// Builds the status from a server's facts and its reactors' censuses.
     pub(super) fn of(facts: &Facts, uptime: Nanos, censuses: &[Census]) -> Self {
         let connections = censuses.iter().flat_map(|census| &census.connections);
         let connections: BTreeMap<u64, _> = connections.map(|it| (it.number, *it)).collect();
@@ -296,7 +296,7 @@ impl Status {
     }
 }
 
-/// What each reactor executed, of its own devices and of others'.
+/// Returns the work of each reactor on its own and other reactors' devices.
 fn executed(censuses: &[Census]) -> Vec<Work> {
     let mut all: Vec<Work> = censuses.iter().map(|census| census.work.0).collect();
     for (&number, &work) in censuses.iter().flat_map(|census| &census.work.1) {
@@ -338,7 +338,8 @@ impl DeviceStatus {
 }
 
 impl DeviceCensus {
-    /// What hosts moved of its data; none where Redis clients have a part in it that nobody counts.
+    /// Returns the bytes that hosts moved. `None` if Redis clients ran commands and the device does
+    /// not count the bytes of pairs.
     fn hosts(&self) -> Option<Traffic> {
         let (read_bytes, written_bytes) = (self.work.bytes_read, self.work.bytes_written);
         let is_alone = self.redis.as_ref().is_none_or(|redis| redis.commands == 0);
@@ -347,7 +348,7 @@ impl DeviceCensus {
     }
 }
 
-/// How many of `all` there are for each of `of`; none where there are none of these.
+/// Returns `all` divided by `of`, or `None` if `of` is 0.
 #[expect(clippy::cast_precision_loss, reason = "for people, for whom 53 bits are plenty")]
 fn ratio(all: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| all as f64 / of as f64)

@@ -1,10 +1,10 @@
 use base::Rng;
 use std::cell::RefCell;
 
-/// Who of several takes what comes: each once a round, in another order each round.
+/// Chooses the reactor of each new connection: each once a round, in another order each round.
 ///
-/// A host connects an admin queue and then its I/O queues, which have all the work. Were all rounds
-/// alike, two reactors would have the admin queues of hosts with one I/O queue, and the work.
+/// A host connects an admin queue and then its I/O queues, which have all the work. With one order
+/// for all rounds and one I/O queue a host, one of two reactors would have all the I/O queues.
 #[derive(Debug)]
 pub(super) struct Turns {
     count: usize,
@@ -18,13 +18,13 @@ struct Round {
 }
 
 impl Turns {
-    /// Among so many.
+    /// Chooses among `count` reactors.
     pub(super) fn among(count: usize) -> Self {
-        assert!(count > 0, "somebody takes what comes");
+        assert!(count > 0, "at least one reactor takes connections");
         Self { count, round: RefCell::new(Round { rng: Rng::new(1), left: Vec::new() }) }
     }
 
-    /// Whose turn it is.
+    /// Returns the index of the next reactor.
     pub(super) fn take(&self) -> usize {
         let Round { rng, left } = &mut *self.round.borrow_mut();
         if left.is_empty() {

@@ -161,9 +161,9 @@ async fn fill_forever(store: Arc<Store>, mut rng: Rng) {
     }
 }
 
-/// Each group is as its last acknowledged batch left it, or the one that was on its way. Returns
-/// how many of those are absent.
-#[expect(clippy::await_holding_refcell_ref, reason = "nobody writes while it is looked at")]
+/// Checks that each group has the state after its last acknowledged batch, or after the batch in
+/// flight. Returns how many batches in flight are absent.
+#[expect(clippy::await_holding_refcell_ref, reason = "no task writes during the check")]
 async fn settle(store: &Arc<Store>, groups: &Groups, what: &str) -> u64 {
     let mut cut_off = 0;
     for (number, group) in groups.borrow_mut().iter_mut().enumerate() {

@@ -212,7 +212,7 @@ fn overwrite(profile: &Profile, sizes: Sizes, what: &str) {
 }
 
 #[test]
-fn overwriting_at_90_percent_goes_on_and_on_with_every_policy() {
+fn overwriting_at_90_percent_never_runs_full_with_any_policy() {
     for (victims, stripe) in VICTIMS.into_iter().zip(STRIPES.into_iter().cycle()) {
         let what = format!("{victims}, extents of {}", stripe[0]);
         overwrite(&small(stripe, victims), &[16_000], &what);
@@ -220,7 +220,7 @@ fn overwriting_at_90_percent_goes_on_and_on_with_every_policy() {
 }
 
 #[test]
-fn overwriting_values_of_many_sizes_goes_on_and_on() {
+fn overwriting_values_of_many_sizes_never_runs_full() {
     for (sizes, stripe) in
         [&[4_000, 100, 3_900, 12_000], &[20_000, 0, 300_000, 16_384]].into_iter().zip(STRIPES)
     {

@@ -88,7 +88,7 @@ async fn assert_pace(
     (depth, count): (usize, usize),
     (completions, time): (u32, u64),
 ) {
-    // Some rounds until the pace is steady, and one at the end that nobody follows.
+    // Warm-up rounds until the rate is steady, and a last round without successors.
     let steady = 10 * depth;
     let all = host.all(submissions.take(steady + count + depth), depth).await;
     assert!(all.iter().all(|completion| completion.status.is_success()));

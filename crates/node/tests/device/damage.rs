@@ -60,8 +60,8 @@ fn erases(cells: &Cells) -> u64 {
     blocks(cells).map(|block| u64::from(cells.erase_count(block))).sum()
 }
 
-/// A device that was filled, changed until every extent was cleaned, and opened again until it had
-/// nothing to clean any more: otherwise it would erase what is damaged, and not what is repaired.
+/// Returns a device that was filled, changed until every extent was cleaned, and reopened until the
+/// cleaner had no work left. Otherwise the cleaner would erase damaged pages before their repair.
 fn populated(profile: &Profile, whole: bool) -> (Arc<Cells>, Model) {
     let (cells, model) = on(profile, async |device| {
         let mut client = Client::new(device, Model { whole, ..Model::default() });

@@ -18,7 +18,7 @@ fn staying(number: u64) -> Key {
     key(number, [8, 9, 16, 17, 30, 255][usize::try_from(number % 6).expect("below 6")])
 }
 
-/// Keys that are stored and deleted meanwhile.
+/// Returns a key that is stored and deleted during the walk.
 fn passing(number: u64) -> Key {
     key(1 << 40 | number, [8, 16, 21][usize::try_from(number % 3).expect("below 3")])
 }
@@ -101,8 +101,8 @@ fn keys_that_stay_are_listed_exactly_once_whatever_comes_and_goes() {
     }
 }
 
-/// Wherever a walk begins, at a key that is there or one that is not, it meets what comes after, in
-/// one order for all walks.
+/// A walk may start at a present or an absent key. It lists the keys after it, and all walks have
+/// the same order.
 #[test]
 fn a_list_may_begin_at_any_key() {
     disturbed(&profile(), async |_, host| {
@@ -116,7 +116,7 @@ fn a_list_may_begin_at_any_key() {
             let first = listed(&host.one(list(Some(&order[at]), 2_000)).await);
             assert_eq!(first[0], order[at], "a list begins with its key");
             let first = only_staying(first);
-            assert_eq!(first, order[at..at + first.len()], "and goes on in order");
+            assert_eq!(first, order[at..at + first.len()], "and continues in order");
         }
         let mut seen = BTreeSet::new();
         for number in 0..200 {

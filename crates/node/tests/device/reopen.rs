@@ -69,8 +69,8 @@ struct Remains {
 }
 
 impl Remains {
-    /// Checks that each key has the value that was acknowledged last, or the one that was on its
-    /// way; which, is what the model says from here on.
+    /// Checks that each key has the value that was acknowledged last, or the value in flight.
+    /// Updates the model with the value found.
     async fn settle(&mut self, device: &Device, what: &str) {
         let host = Host::new(device);
         let mut open: BTreeMap<Key, Change> =

@@ -76,7 +76,7 @@ pub(crate) fn never_ends(place: &Place) -> Vec<Peer> {
             io.say(&h2c_data(&request, offset, &part));
         }
     }
-    // All of that is taken when what comes behind it is answered.
+    // The answer to the next command shows that the target took all of the data.
     io.say(&capsule_for(&Command::exist(1, LONGEST_KEY), COMMANDS, 0));
     assert_eq!(io.pdu()[0], CAPSULE_RESP, "{}", io.name());
     vec![admin, io]

@@ -75,7 +75,7 @@ fn breaches() -> [Breach; 12] {
             LEN,
         ),
         after("8,193 bytes in a capsule", oversized(), INVALID_HEADER_FIELD, LEN),
-        after("data that nobody asked for", data(7, 64), INVALID_HEADER_FIELD, TAG),
+        after("data without an R2T", data(7, 64), INVALID_HEADER_FIELD, TAG),
         // MAXH2CDATA of the target is 256 KiB.
         after("an H2CData of 4 MiB", data(7, 4 << 20), LIMIT_EXCEEDED, 0),
         Breach {

@@ -8,7 +8,7 @@ pub(crate) fn silent(place: &Place) -> Vec<Peer> {
     vec![Peer::connect("silent", place)]
 }
 
-/// Says one byte at a time: it is served like anybody.
+/// Sends one byte at a time and expects the usual answers.
 pub(crate) fn slow(place: &Place) -> Vec<Peer> {
     let mut peer = Peer::connect("a byte at a time", place);
     let (connect, data) = connecting(&place.nqn, 0, 32, ConnectData::ANY_CONTROLLER);

@@ -1,9 +1,9 @@
 use crate::entry::Entry;
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// Who asked, and the step of its session.
+    /// The host and the step of its session.
     pub(crate) step: String,
     pub(crate) asked: Entry,
     /// Status field without the phase bit: as Linux returns it from an ioctl.

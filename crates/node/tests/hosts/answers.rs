@@ -24,7 +24,7 @@ async fn queue(world: &World, digests: Digests) -> (Line, Line) {
     (admin, io)
 }
 
-/// What comes of values on a queue without flow control.
+/// Returns the PDUs that answer retrieves on a queue without flow control.
 fn pdus(kind: u8, digests: Digests) -> Vec<Recorded> {
     let tape = record(&async |world| {
         let (_admin, mut io) = queue(world, digests).await;

@@ -169,7 +169,7 @@ impl Host {
             |answer| answer.data[8] == 1 && answer.u32(16) == 1 && answer.data[32] == 1,
             "It finds no way to the namespaces",
         );
-        // A kernel with hwmon asks for a temperature, and goes on if there is none.
+        // A kernel with hwmon reads the temperature, and tolerates a controller without one.
         self.admin.ask("SMART log", Entry::log_page(0x02, ALL, 512)).await.whole();
     }
 

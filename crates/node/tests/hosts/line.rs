@@ -88,13 +88,13 @@ impl Line {
         line
     }
 
-    /// Sends a command that brings no data, and waits for what comes of it.
+    /// Sends a command without data and waits for its result.
     pub(crate) async fn ask(&mut self, step: &str, entry: Entry) -> Answer {
         let id = self.start(step, entry, &[]).await;
         self.finish(id).await
     }
 
-    /// Sends a command that brings `value`, and waits for what comes of it.
+    /// Sends a command with `value` and waits for its result.
     pub(crate) async fn give(&mut self, step: &str, entry: Entry, value: &[u8]) -> Answer {
         let id = self.start(step, entry, value).await;
         self.finish(id).await
@@ -130,7 +130,7 @@ impl Line {
         self.say(&capsule).await;
     }
 
-    /// Waits for what comes of a command.
+    /// Waits for the result of a command.
     pub(crate) async fn finish(&mut self, id: u16) -> Answer {
         loop {
             if let Some(answer) = self.done.remove(&id) {
@@ -173,7 +173,7 @@ impl Line {
         let id = came.id();
         let host = self.host;
         let Some(waiting) = self.waiting.get_mut(&id) else {
-            panic!("{host}: nobody waits for {came:02x?}, so it resets the controller")
+            panic!("{host}: no command expects {came:02x?}, so it resets the controller")
         };
         match came.kind {
             C2H_DATA => {
@@ -270,8 +270,8 @@ impl Waiting {
         assert!(self.has_all || !answer.is_elided, "{step}: SUCCESS without LAST");
     }
 
-    /// What an R2T asks for: its tag, and where and how much. It goes on where the last one ended,
-    /// and asks for something; otherwise Linux and SPDK end the connection.
+    /// Returns the tag, offset and length of an R2T. Checks that it starts where the last one ended
+    /// and that its length is not 0; otherwise Linux and SPDK end the connection.
     fn asked_for(&mut self, came: &Came<'_>) -> (u16, usize, usize) {
         let (tag, offset, len) = (came.u16(10), came.u32(12) as usize, came.u32(16) as usize);
         let step = &self.answer.step;

@@ -52,7 +52,7 @@ fn data_digest(data: &[u8], digests: Digests) -> [u8; 4] {
     crc32c(&data).to_le_bytes()
 }
 
-/// A PDU whose header goes on with `rest` behind the common header, and is followed by `data`.
+/// Encodes a PDU: the common header, then `rest` of the header, then `data`.
 pub(crate) fn encode(kind: u8, flags: u8, rest: &[u8], data: &[u8], digests: Digests) -> Vec<u8> {
     let header = 8 + rest.len();
     let start = header + 4 * usize::from(digests.header);

@@ -143,7 +143,7 @@ fn flash_has_programmed_more_than_hosts_wrote_and_memory_nothing() {
 }
 
 #[test]
-fn memory_and_commands_in_flight_are_told_of_whoever_has_them() {
+fn status_shows_memory_and_commands_in_flight_of_each_connection() {
     for reactors in REACTORS {
         let scene = Scene::new(reactors);
         let visit = Visit { address: scene.address(), subsystem: PAIRS, host: FIRST, queues: 1 };

@@ -1,5 +1,5 @@
-//! What a server says of itself by HTTP, while hosts come, work and go: the numbers follow from
-//! what they did. Whoever asks strangely harms neither them nor those who ask rightly.
+//! The HTTP status of a server while hosts connect, run commands and disconnect: the counters match
+//! their commands. Malformed or slow requests delay neither hosts nor other HTTP clients.
 
 #[cfg(test)]
 mod counts;

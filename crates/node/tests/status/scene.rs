@@ -14,10 +14,10 @@ pub(crate) const FLASH: &str = "nqn.2026-11.com.example:flash";
 /// Of the device of pairs too.
 pub(crate) const MORE_PAIRS: &str = "nqn.2026-11.com.example:more-pairs";
 
-/// Many times what anything takes on a busy machine.
+/// Timeout of each step, many times what a busy machine needs.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A server of three devices and four subsystems, and who asks it.
+/// A server of three devices and four subsystems, and a client of its status.
 pub(crate) struct Scene {
     pub(crate) server: Server,
     inquirer: Inquirer,

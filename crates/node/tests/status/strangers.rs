@@ -1,4 +1,4 @@
-//! Whoever asks slowly, too much, or something else.
+//! HTTP clients whose requests are slow, too long or malformed.
 
 use crate::guest::{Guest, Load, Visit};
 use crate::scene::{PAIRS, Scene};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const HOST: &str = "nqn.2026-11.com.example:host";
 const LOAD: Load = Load::Pairs { stores: 5, retrieves: 5, missing: 0, len: 9 };
 
-/// What comes back until the connection is over.
+/// Sends `bytes` and returns all that the server sends until it closes the connection.
 fn say(http: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(http).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
@@ -54,13 +54,13 @@ fn garbage_and_requests_without_an_end_are_cut_off() {
     let start = Instant::now();
     assert!(!say(scene.http(), endless.as_bytes()).contains(" 200 "));
     assert!(start.elapsed() < Duration::from_secs(4), "it is not waited for the rest");
-    assert_eq!(scene.status().server.connections, 0, "hosts are counted, and not who asks");
+    assert_eq!(scene.status().server.connections, 0, "the server counts hosts, not HTTP clients");
     scene.server.stop().unwrap();
 }
 
-/// They have all places that there are, until their time is over; hosts do not notice.
+/// Silent clients occupy all connection slots until their timeout.
 #[test]
-fn whoever_says_nothing_makes_others_wait_for_a_while_and_hosts_not_at_all() {
+fn silent_http_clients_delay_other_http_clients_only() {
     let scene = Scene::new(2);
     let before = scene.status();
     let mut silent: Vec<TcpStream> =
@@ -70,19 +70,19 @@ fn whoever_says_nothing_makes_others_wait_for_a_while_and_hosts_not_at_all() {
     let start = Instant::now();
     let visit = Visit { address: scene.address(), subsystem: PAIRS, host: HOST, queues: 1 };
     let guest = Guest::come(visit, LOAD);
-    assert!(start.elapsed() < Duration::from_secs(3), "a host is served meanwhile");
+    assert!(start.elapsed() < Duration::from_secs(3), "a host is served at once");
     let status = scene.status();
     assert!(status.server.uptime_ns > before.server.uptime_ns);
     assert_eq!(status.devices[0].work.commands, 10);
     guest.leave();
     let stopping = Instant::now();
     scene.server.stop().unwrap();
-    assert!(stopping.elapsed() < Duration::from_secs(3), "nobody who asks holds a server up");
+    assert!(stopping.elapsed() < Duration::from_secs(3), "silent clients delay no stop");
 }
 
 /// A reactor is asked no more often than ten times in a second.
 #[test]
-fn who_asks_again_at_once_is_told_the_same() {
+fn a_repeated_request_gets_the_cached_answer() {
     let scene = Scene::new(1);
     let start = Instant::now();
     let mut told: Vec<u64> = Vec::new();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The keys that the size of the flash is made of.
+/// The keys whose product is the size of the flash.
 const GEOMETRY: [&str; 6] = [
     "nand.channels",
     "nand.dies_per_channel",
@@ -16,22 +16,22 @@ const GEOMETRY: [&str; 6] = [
     "nand.page_bytes",
 ];
 
-/// The text of a profile, in which single values can be changed. All else stays as it is written.
+/// The text of a profile in which single values can be changed. The rest of the text stays as is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
     name: String,
     text: String,
 }
 
-/// Where a key is in the text.
+/// The position of a key in the text.
 #[derive(Clone, Debug)]
 struct Place {
     section: String,
     key: String,
-    /// Of the key and its value.
+    /// The range of the key and its value.
     whole: Range<usize>,
     value: Range<usize>,
-    /// What it is changed as.
+    /// The kind of its value.
     content: Content,
 }
 
@@ -51,7 +51,7 @@ enum Number {
 }
 
 impl Draft {
-    /// The profile `text`, which errors call `name`.
+    /// Parses the profile `text`. Errors call it `name`.
     pub fn new(name: &str, text: &str) -> Result<Self, ProfileError> {
         Profile::parse(name, text)?;
         Ok(Self { name: name.to_owned(), text: text.to_owned() })
@@ -62,13 +62,13 @@ impl Draft {
         &self.text
     }
 
-    /// What the text describes, if it does.
+    /// Parses the text as a profile.
     pub fn profile(&self) -> Result<Profile, ProfileError> {
         Profile::parse(&self.name, &self.text)
     }
 
-    /// Every number in the text, every list of numbers, and every key that takes one of a few
-    /// words, in the order of the text.
+    /// Returns every number, every list of numbers and every key with a choice of words, in the
+    /// order of the text.
     pub fn knobs(&self) -> Vec<Knob> {
         let mut places = self.places();
         places.retain(|place| place.section != fitted::SCHEMA.name);
@@ -98,12 +98,12 @@ impl Draft {
         Some(Knob { key: place.name(), value, changes })
     }
 
-    /// The same with the value of `key` changed, if that is a profile. A whole number that is odd
-    /// is halved to one with a fraction, or rounded down where there can be none. The size of a
-    /// namespace grows with the flash, so that its over-provisioning stays.
+    /// Returns a copy with the value of `key` changed, or an error if the copy is not valid. Half
+    /// of an odd number has a fraction, or is rounded down if the key allows none. Sizes of
+    /// namespaces scale with the flash, so that their over-provisioning stays.
     ///
     /// # Panics
-    /// When the text has no such key, or one whose value is neither scaled nor a word.
+    /// If the text has no such key, or one whose value is neither scaled nor a word.
     pub fn changed(&self, key: &str, change: Change) -> Result<Self, ProfileError> {
         let place = self.place(key);
         let place = place.unwrap_or_else(|| panic!("{key} is a key of the profile"));
@@ -133,7 +133,7 @@ impl Draft {
         draft
     }
 
-    /// `changed`, which differs from this in `key`, with sizes that fit its flash as these do.
+    /// Scales the namespace sizes of `changed`, which differs from this in `key`, with its flash.
     fn with_sizes_of(&self, key: &str, changed: Self) -> Self {
         if !GEOMETRY.contains(&key) {
             return changed;
@@ -142,7 +142,7 @@ impl Draft {
         if key != "nand.blocks_per_plane" {
             return changed.with_sizes_times(ratio);
         }
-        // Each namespace has whole blocks of a plane, of which rounding may take one more.
+        // Each namespace has whole blocks of a plane, and rounding may need one more.
         let namespaces = changed.sizes().count();
         let blocks = changed.number(key) - f64::from(u32::try_from(namespaces).unwrap_or(u32::MAX));
         changed.with_sizes_times(blocks / self.number(key))
@@ -161,7 +161,7 @@ impl Draft {
         self.places().into_iter().map(|place| place.name()).filter(|key| key.ends_with(".size_gb"))
     }
 
-    /// The first number of `key`, or 0.
+    /// Returns the first number of `key`, or 0.
     fn number(&self, key: &str) -> f64 {
         match self.place(key).map(|place| place.content) {
             Some(Content::Numbers(numbers)) => {
@@ -171,8 +171,8 @@ impl Draft {
         }
     }
 
-    /// The same device with the size of a namespace that has all of the flash given by its
-    /// over-provisioning, which then stays where the flash grows.
+    /// Returns a copy in which a namespace on the whole flash has an over-provisioning instead of a
+    /// size. Then the over-provisioning stays when the flash grows.
     pub fn with_over_provisioning(&self) -> Result<Self, ProfileError> {
         let profile = self.profile()?;
         let [namespace] = &profile.namespaces[..] else { return Ok(self.clone()) };
@@ -188,11 +188,11 @@ impl Draft {
         draft.profile().map(|_| draft)
     }
 
-    /// The same with `key` at `value`, as TOML writes it. A key that is not in the text becomes the
-    /// first of its section. Whether that is a profile is not looked at.
+    /// Returns a copy with `key` set to `value`, in TOML syntax. A missing key becomes the first of
+    /// its section. The result is not checked.
     ///
     /// # Panics
-    /// When there is no such section.
+    /// If there is no such section.
     #[must_use]
     pub fn set(&self, key: &str, value: &str) -> Self {
         if let Some(place) = self.place(key) {
@@ -208,8 +208,8 @@ impl Draft {
         self.replaced(end..end, &line)
     }
 
-    /// The same with `comment` for the lines above `key` that say where its value is from. What
-    /// they say before that, of what the key is, stays. Nothing changes without the key.
+    /// Returns a copy in which `comment` replaces the source of the value in the comment of `key`.
+    /// The key's description before it stays. Without the key nothing changes.
     #[must_use]
     pub fn commented(&self, key: &str, comment: &str) -> Self {
         let Some(place) = self.place(key) else { return self.clone() };
@@ -234,7 +234,7 @@ impl Draft {
         self.replaced(start..end, &kept)
     }
 
-    /// The same without `key`, if it is there.
+    /// Returns a copy without `key`, if present.
     #[must_use]
     pub fn without(&self, key: &str) -> Self {
         let Some(place) = self.place(key) else { return self.clone() };
@@ -265,7 +265,7 @@ impl Draft {
         places
     }
 
-    /// The sections, and where their heads are.
+    /// Returns the sections and the positions of their heads.
     fn heads(&self) -> Vec<(String, usize)> {
         let mut heads = Vec::new();
         self.for_each_table(|section, head, _| heads.push((section.to_owned(), head)));
@@ -274,7 +274,7 @@ impl Draft {
 
     fn for_each_table(&self, mut visit: impl FnMut(&str, usize, &DeTable<'_>)) {
         let table = Source { name: &self.name, text: &self.text }.table();
-        // What is no TOML has no keys.
+        // Text that is not TOML has no keys.
         let Ok(table) = table else { return };
         for (name, value) in &table {
             match value.get_ref() {

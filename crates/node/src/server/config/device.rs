@@ -38,17 +38,17 @@ pub(super) const SCHEMA: Schema = Schema {
 /// A device of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceConfig {
-    /// What subsystems call it.
+    /// Its name, to which subsystems refer.
     pub name: String,
-    /// What it was said to be: `mem:SIZE`, or the name or path of a profile.
+    /// The device as given: `mem:SIZE`, or the name or path of a profile.
     pub device: String,
-    /// What it is.
+    /// The parsed device.
     pub served: Served,
-    /// Decides its random choices.
+    /// Seed of its random choices.
     pub seed: u64,
-    /// The file that it is kept in.
+    /// Its state file.
     pub state: Option<PathBuf>,
-    /// Where clients of the Redis protocol connect.
+    /// Its Redis service.
     pub resp: Option<ServedResp>,
 }
 
@@ -149,7 +149,7 @@ fn served_resp(
     Ok(Some(served))
 }
 
-/// How a drive on a disk is used.
+/// Reads the options of a drive on a disk.
 fn with_options(section: Section<'_>, served: Served) -> Result<Served, ProfileError> {
     let mut options = DiskOptions::of_server();
     let mut last = None;

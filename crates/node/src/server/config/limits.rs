@@ -22,7 +22,7 @@ pub(super) const SCHEMA: Schema = Schema {
     ],
 };
 
-/// What connections of a server may have, and what hosts may.
+/// Reads the limits of connections and of hosts.
 pub(super) fn read(section: Section<'_>) -> Result<(ConnectionLimits, Limits), ProfileError> {
     let default = Limits::default();
     let short = |key, range: RangeInclusive<u32>, default: u16| {
@@ -46,7 +46,7 @@ pub(super) fn read(section: Section<'_>) -> Result<(ConnectionLimits, Limits), P
     Ok((connections, limits))
 }
 
-/// What a size may be: from, what the least is for, and to.
+/// The range of a size: minimum, the reason for the minimum, maximum.
 type Sizes = (u64, &'static str, u64);
 
 const VALUE: Sizes = (1, "", VALUE_BYTES_MAX as u64);

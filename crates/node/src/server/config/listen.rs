@@ -9,7 +9,7 @@ use std::num::NonZero;
 pub(super) const SCHEMA: Schema =
     Schema { name: "server", title: "[server]", keys: &["cores", "clock", "nvme_tcp", "http"] };
 
-/// Where hosts come in, and what serves them.
+/// The listeners and the threads behind them.
 pub(super) struct Listen {
     pub(super) nvme_tcp: Vec<SocketAddr>,
     pub(super) http: Option<SocketAddr>,

@@ -8,10 +8,10 @@ use std::net::{IpAddr, SocketAddr};
 pub(super) const SCHEMA: Schema =
     Schema { name: "referral", title: "[[referral]]", keys: &["address", "port"] };
 
-/// Where discovery subsystems listen (NVMe over TCP 1.1, port 8009).
+/// Default port of discovery subsystems (NVMe over TCP 1.1).
 const DISCOVERY_PORT: u16 = 8_009;
 
-/// The discovery subsystems that hosts are told of, if there are any.
+/// Reads the other discovery subsystems, if any.
 pub(super) fn read_all(top: Section<'_>) -> Result<Vec<TransportAddress>, ProfileError> {
     if top.optional(SCHEMA.name).is_none() {
         return Ok(Vec::new());
@@ -23,7 +23,7 @@ fn read(section: Section<'_>) -> Result<TransportAddress, ProfileError> {
     let field = section.field("address")?;
     let address = field.line_of_text()?.parse::<IpAddr>();
     let address = address.map_err(|_| field.must_be("an IP address, as 192.0.2.4"))?;
-    // Hosts are told of it as it is: 0.0.0.0 is the host itself to them.
+    // Hosts get the address as it is, and 0.0.0.0 would be the host itself.
     if address.is_unspecified() {
         return Err(field.must_be("the IP address of one machine, as 192.0.2.4"));
     }

@@ -20,7 +20,7 @@ pub(super) const SCHEMA: Schema = Schema {
 pub struct SubsystemConfig {
     /// What is served.
     pub served: ServedSubsystem,
-    /// The names of the hosts that may connect; any may where there is no list.
+    /// NQNs of the hosts that may connect; all hosts if there is no list.
     pub hosts: Option<BTreeSet<String>>,
 }
 
@@ -76,7 +76,7 @@ fn read(section: Section<'_>, devices: &[DeviceConfig]) -> Result<SubsystemConfi
     Ok(SubsystemConfig { served: ServedSubsystem { nqn, serial, device: at }, hosts })
 }
 
-/// The names in a list, which may be empty.
+/// Reads a list of NQNs, which may be empty.
 fn read_hosts(field: Field<'_>) -> Result<BTreeSet<String>, ProfileError> {
     if !field.is_array() {
         return Err(field.must_be("a list of the NQNs of hosts"));

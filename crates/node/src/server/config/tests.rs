@@ -436,12 +436,12 @@ fn subsystems_have_names_of_their_own() {
             "line 28: hosts in [[subsystem]] is \"any\", but must be a list of the NQNs of hosts",
         ),
     ]);
-    let nobody = FULL.replace("[\"nqn.2026-11.com.example:host-a\"]", "[]");
-    let rules = parse(&nobody).unwrap().rules();
+    let no_hosts = FULL.replace("[\"nqn.2026-11.com.example:host-a\"]", "[]");
+    let rules = parse(&no_hosts).unwrap().rules();
     assert_eq!(
         rules.hosts["nqn.2026-11.com.example:fast"].len(),
         0,
-        "an empty list lets nobody in"
+        "an empty list admits no host"
     );
 }
 
