@@ -1,7 +1,7 @@
-//! Admin commands: what a host asks of its controller and not of the device's namespaces.
+//! Admin commands: the controller executes them itself, without the device's namespaces.
 //!
-//! A command is one file: it is decoded, checked and answered there, and has an arm in [`answer`].
-//! So has a vendor's command. A vendor's log page is one file of `vendor` and a line in its list.
+//! Each command has a file that decodes, checks and answers it, and an arm in [`answer`]. This also
+//! holds for vendor commands. A vendor log page is a file in `vendor` and a line in its list.
 
 mod abort;
 mod asymmetric_access;
@@ -25,7 +25,7 @@ use base::Buf;
 use spec::{AdminOpcode, Command, Status};
 use std::rc::Rc;
 
-/// Answers an admin command. `None`: the answer comes later, from whoever has the ticket.
+/// Executes an admin command. Returns `None` if the holder of `ticket` answers later.
 pub(crate) fn execute(
     queue: &Rc<Queue>,
     bound: &Bound,
@@ -79,7 +79,7 @@ fn is_storage(association: &Association) -> bool {
     matches!(association.service, Service::Storage(_))
 }
 
-/// Gives the host `bytes`, if it takes as many.
+/// Returns `bytes` to the host, if its buffer has room for them.
 fn delivered(command: &Command, bytes: &[u8]) -> Executed {
     if (room(command)? as usize) < bytes.len() {
         return Err(Status::DATA_SGL_LENGTH_INVALID);

@@ -4,30 +4,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Which hosts have which namespaces of a device attached, by whatever subsystem they come.
+/// The attachments of a device's namespaces to hosts, for all of its subsystems.
 ///
-/// A host's controller is gone when it disconnects, so that what is attached to a controller is
-/// attached to its host: to all controllers that it has, and will have.
+/// A controller ends when its host disconnects. So a namespace is attached to the controller's
+/// host: to all current and future controllers of that host.
 #[derive(Debug, Default)]
 pub(crate) struct Attachments {
     exceptions: Mutex<Exceptions>,
-    /// Whether there are any, which every command asks.
+    /// Whether there are any exceptions; every command reads this.
     are_there: AtomicBool,
 }
 
 /// The namespaces that are not attached to all hosts.
 pub(crate) type Exceptions = BTreeMap<u32, Attachment>;
 
-/// To which hosts a namespace is attached that is not attached to all.
+/// The hosts of a namespace that is not attached to all hosts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Attachment {
-    /// Whether `others` are those that do not have it, and all else do.
+    /// Whether it is attached to all hosts except `others`; otherwise to `others` only.
     is_to_all_but: bool,
-    /// By their names.
+    /// Names of hosts.
     others: BTreeSet<String>,
 }
 
-/// Pairs of a host and a namespace that are remembered at most.
+/// Maximum stored pairs of a host and a namespace.
 const ENTRIES_MAX: usize = 4_096;
 
 impl Attachment {
@@ -41,25 +41,25 @@ impl Attachments {
         self.exceptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the host has the namespace.
+    /// Returns whether the namespace is attached to the host.
     #[inline]
     pub(crate) fn are_of(&self, nsid: u32, host: &QualifiedName) -> bool {
         !self.are_there.load(Ordering::Relaxed)
             || self.exceptions().get(&nsid).is_none_or(|it| it.is_to(name(host)))
     }
 
-    /// No host has the namespace, which is new.
+    /// Adds a new namespace, which is attached to no host.
     pub(crate) fn begin(&self, nsid: u32) {
         self.change(|exceptions| exceptions.insert(nsid, Attachment::default()));
     }
 
-    /// There is no such namespace any more.
+    /// Forgets a deleted namespace.
     pub(crate) fn end(&self, nsid: u32) {
         self.change(|exceptions| exceptions.remove(&nsid));
     }
 
-    /// Attaches the namespace to all of `hosts`, or detaches it. False, and nothing is changed,
-    /// when too many would have to be remembered.
+    /// Attaches the namespace to all of `hosts`, or detaches it. Returns false and changes nothing
+    /// if [`ENTRIES_MAX`] would be exceeded.
     pub(crate) fn set(&self, nsid: u32, hosts: &[&QualifiedName], is_attached: bool) -> bool {
         let mut changed = self.exceptions().clone();
         let to_all = || Attachment { is_to_all_but: true, others: BTreeSet::new() };
@@ -93,7 +93,7 @@ impl Attachments {
     }
 }
 
-/// A host that connects has a name.
+/// Returns the name of a connected host.
 fn name(host: &QualifiedName) -> &str {
     host.as_str().unwrap_or_default()
 }

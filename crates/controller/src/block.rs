@@ -1,4 +1,4 @@
-//! The NVM command set, on logical blocks that come in no zones.
+//! The NVM command set on logical blocks without zones.
 
 use crate::completion::Executed;
 use crate::controller::Controller;
@@ -14,7 +14,7 @@ use media::{Blocks, Segments};
 use spec::{Command, Opcode, Status};
 use std::sync::Arc;
 
-/// Blocks of zeros that are written in one go.
+/// Maximum blocks of zeros in one write.
 const ZEROES_AT_A_TIME: u64 = 256;
 
 impl Controller {
@@ -26,7 +26,7 @@ impl Controller {
         let Submission { command, data, .. } = submission;
         let locks = &self.span_locks;
         let blocks = &LockedBlocks { blocks, locks, nsid: command.nsid() };
-        // What is rare is boxed, so that a command is small.
+        // Rare futures are boxed, so that a command stays small.
         match command.opcode() {
             Opcode::READ => self.read(blocks, &command).await,
             Opcode::WRITE => self.write(blocks, &command, data).await,
@@ -42,9 +42,8 @@ impl Controller {
         }
     }
 
-    /// Write Zeroes: blocks that may be deallocated are; otherwise zeros are written, which outlive
-    /// a loss of power as any data does. They do not cross the link, so that they are not held to
-    /// the length of a transfer.
+    /// Executes Write Zeroes: deallocates the blocks if allowed, otherwise writes zeros, as durable
+    /// as other data. The zeros do not cross the link, so the transfer limit does not apply.
     async fn write_zeroes(&self, blocks: &LockedBlocks<'_>, command: &Command) -> Executed {
         let span = Span::of(command).within(blocks.count())?;
         self.firmware.handle("write zeroes", self.firmware.costs.t_write, None).await;
@@ -58,7 +57,7 @@ impl Controller {
         written(blocks, command).await
     }
 
-    /// Copy: all is read, side by side, before anything is written, so that ranges may overlap.
+    /// Executes Copy: reads all ranges concurrently before it writes, so that they may overlap.
     async fn copy(&self, blocks: &LockedBlocks<'_>, command: &Command, data: &Buf) -> Executed {
         let copy = Copy::decode(command, data, blocks.block_bytes(), blocks.count())?;
         self.link.fetch(data.len()).await;

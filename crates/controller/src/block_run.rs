@@ -3,7 +3,7 @@ use clock::{Class, LocalFuture};
 use media::{Blocks, BlocksShape, Error, Segments};
 use std::sync::Arc;
 
-/// Blocks of a medium that follow each other, as a medium of their own.
+/// A run of adjacent blocks of a medium, usable as a medium.
 #[derive(Clone)]
 pub(crate) struct BlockRun {
     whole: Arc<dyn Blocks>,
@@ -12,7 +12,7 @@ pub(crate) struct BlockRun {
 }
 
 impl BlockRun {
-    /// All blocks of a medium.
+    /// Returns the run of all blocks of a medium.
     pub(crate) fn all(whole: Arc<dyn Blocks>) -> Self {
         let count = whole.shape().blocks;
         Self { whole, first: 0, count }
@@ -26,13 +26,13 @@ impl BlockRun {
         self.count
     }
 
-    /// As blocks of a namespace. These have one size, whatever the device.
+    /// Returns the run as a medium of a namespace, whose blocks have one size on all devices.
     pub(crate) fn blocks(&self) -> Arc<dyn Blocks> {
         let is_all = self.count == self.whole.shape().blocks;
         if is_all { self.whole.clone() } else { Arc::new(self.clone()) }
     }
 
-    /// The first `count` of the blocks, which stay behind without them. `None` if they are fewer.
+    /// Removes and returns the first `count` blocks. Returns `None` if there are fewer.
     pub(crate) fn take(&mut self, count: u64) -> Option<Self> {
         let left = self.count.checked_sub(count)?;
         let taken = Self { whole: self.whole.clone(), first: self.first, count };
@@ -40,27 +40,27 @@ impl BlockRun {
         Some(taken)
     }
 
-    /// The `count` blocks from `first` on of the medium, if this run has them.
+    /// Returns the `count` blocks from block `first` of the medium, if this run has them.
     pub(crate) fn part(&self, first: u64, count: u64) -> Option<Self> {
         let part = Self { whole: self.whole.clone(), first, count };
         first.checked_add(count).filter(|_| count > 0 && self.has(&part)).map(|_| part)
     }
 
-    /// Whether all blocks of `part` are of this run.
+    /// Returns whether the run contains all blocks of `part`.
     pub(crate) fn has(&self, part: &Self) -> bool {
         Arc::ptr_eq(&self.whole, &part.whole)
             && self.first <= part.first
             && part.first + part.count <= self.first + self.count
     }
 
-    /// What is left of this run without `part`, which it has.
+    /// Returns the rest of this run without `part`, which it contains.
     pub(crate) fn without(mut self, part: &Self) -> impl Iterator<Item = Self> {
         let before = self.take(part.first - self.first);
         let _ = self.take(part.count);
         before.into_iter().chain([self]).filter(|run| run.count > 0)
     }
 
-    /// Makes one run of both, if `next` is what follows.
+    /// Appends `next` if it is adjacent. Returns whether it was.
     pub(crate) fn join(&mut self, next: &Self) -> bool {
         let follows =
             Arc::ptr_eq(&self.whole, &next.whole) && self.first + self.count == next.first;
@@ -70,7 +70,7 @@ impl BlockRun {
         follows
     }
 
-    /// Where it is, to put runs of one medium in order.
+    /// Returns its position, a sort key for runs.
     pub(crate) fn place(&self) -> (usize, u64) {
         (Arc::as_ptr(&self.whole).cast::<()>().addr(), self.first)
     }
@@ -117,7 +117,7 @@ impl Blocks for BlockRun {
 }
 
 impl BlockRun {
-    /// Beyond the run are the blocks of another namespace.
+    /// Asserts the range, because blocks after the run belong to another namespace.
     fn assert_has(&self, first: u64, count: u64) {
         let fits = count <= self.count && first <= self.count - count;
         assert!(fits, "{count} blocks from {first} are not of {}", self.count);

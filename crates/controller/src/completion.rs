@@ -2,31 +2,31 @@ use base::{Buf, Nanos};
 use clock::{Stage, Stages};
 use spec::{Opcode, Status};
 
-/// What became of a command.
+/// The completion of a command.
 #[derive(Clone, Debug)]
 pub struct Completion {
     /// The number that [`QueuePair::submit`](crate::QueuePair::submit) returned.
     pub id: u64,
     /// The command's opcode, which means what its namespace's command set says.
     pub opcode: Opcode,
-    /// How it ended.
+    /// Its status.
     pub status: Status,
-    /// DW0 and DW1 of the completion queue entry: for a Retrieve, the length of the whole value in
-    /// bytes; for a Zone Append, the logical block that the first of its data has become.
+    /// DW0 and DW1 of the completion queue entry. For a Retrieve: length of the whole value in
+    /// bytes. For a Zone Append: the first logical block of its data.
     pub result: u64,
-    /// What a Retrieve, List, Read or report of zones returned, cut to the host's buffer.
+    /// Data of a Retrieve, List, Read or zone report, cut to the host's buffer.
     pub data: Buf,
     /// When it was submitted.
     pub submitted: Nanos,
     /// When it was posted.
     pub completed: Nanos,
-    /// Where the time between went.
+    /// Stages of the time in between.
     pub stages: Stages,
 }
 
 impl Completion {
-    /// That of a command which a host gave to a link when it was `submitted`, and whose answer has
-    /// come now. A host sees no stages: all of the time is the link's.
+    /// Creates the completion of a command that a host sent over a link at `submitted`, and whose
+    /// response arrives now. A host sees no stages: all of the time counts for the link.
     pub fn over_link(
         id: u64,
         opcode: Opcode,
@@ -39,20 +39,20 @@ impl Completion {
         Self { id, opcode, status, result, data, submitted, completed, stages }
     }
 
-    /// Time from submission to completion.
+    /// Returns the time from submission to completion.
     pub fn latency(&self) -> Nanos {
         self.completed - self.submitted
     }
 }
 
-/// What executing a command gave, before it is posted.
+/// The result of an executed command, before its completion is posted.
 pub(crate) struct Outcome {
     pub(crate) status: Status,
     pub(crate) result: u64,
     pub(crate) data: Buf,
 }
 
-/// [`Outcome`] of a command, or the status that it failed with.
+/// The [`Outcome`] of a command, or the status of its failure.
 pub(crate) type Executed = Result<Outcome, Status>;
 
 impl Outcome {

@@ -3,8 +3,7 @@ use clock::{Rank, Stage, TaskId};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// The completion queue of a host that reaches its device over a link: what has completed and was
-/// not taken yet, in the order of posting.
+/// The completion queue of a host that reaches its device over a link, in the order of posting.
 #[derive(Debug, Default)]
 pub struct Completions {
     next_number: Cell<u64>,
@@ -13,12 +12,12 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// The number of the next submission: 0, 1, 2 and so on.
+    /// Returns the number of the next submission: 0, 1, 2 and so on.
     pub fn number(&self) -> u64 {
         self.next_number.replace(self.next_number.get() + 1)
     }
 
-    /// Lets whoever waits have `completion`.
+    /// Queues `completion` and wakes the first waiting task.
     pub fn post(&self, completion: Completion) {
         self.posted.borrow_mut().push_back(completion);
         if let Some(waiter) = self.waiters.borrow_mut().pop_front() {

@@ -19,30 +19,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-/// What the controller is made of.
+/// The configuration of a controller.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The device's resources.
     pub group: Group,
     /// The link to the host.
     pub link: LinkTiming,
-    /// How many commands the firmware handles at a time.
+    /// Number of request handlers of the firmware.
     pub handlers: u32,
-    /// What handling them costs.
+    /// Firmware times of commands.
     pub costs: FirmwareCosts,
     /// The cores that code runs on.
     pub cores: Cores,
-    /// What every command passes first: a collector that blocks the whole controller closes it.
+    /// The gate that every command passes first. Garbage collection that blocks the whole
+    /// controller closes it.
     pub gate: Arc<Gate>,
-    /// Inside of which everything is done that others may do at the same time in other reactors;
-    /// `None` where there are none.
+    /// Guards the namespaces against concurrent use in other reactors; `None` with one reactor.
     pub monitor: Option<Arc<Monitor>>,
-    /// Whether a loss of power may take what was answered and not flushed: a volatile write cache
-    /// (Base 2.1, Volatile Write Cache), which is always on.
+    /// Whether a loss of power can lose acknowledged, unflushed data: a volatile write cache (Base
+    /// 2.1, Volatile Write Cache), which is always on.
     pub has_volatile_cache: bool,
 }
 
-/// A controller of some namespaces, which may come and go.
+/// A controller of namespaces, which hosts may create and delete.
 pub struct Controller {
     pub(crate) link: Link,
     pub(crate) firmware: Firmware,
@@ -59,7 +59,7 @@ pub struct Controller {
     has_volatile_cache: bool,
 }
 
-/// What the controllers of a device in several reactors have in common.
+/// The common part of a device's controllers in several reactors.
 struct Common {
     inventory: Arc<Inventory>,
     attachments: Arc<Attachments>,
@@ -71,7 +71,7 @@ struct Common {
 }
 
 impl Controller {
-    /// A controller in front of `namespaces`, in the order of their ids from 1.
+    /// Creates a controller of `namespaces`, in the order of their ids from 1.
     pub fn new(namespaces: Vec<Namespace>, config: Config) -> Arc<Self> {
         let kv = namespaces.iter().find_map(|namespace| match namespace {
             Namespace::Kv(store) => Some(store.clone()),
@@ -89,8 +89,8 @@ impl Controller {
         Self::of(common, config)
     }
 
-    /// A controller of the same namespaces in another reactor, whose resources those of `config`
-    /// are.
+    /// Creates a controller of the same namespaces in another reactor, with that reactor's
+    /// `config`.
     pub fn beside(&self, config: Config) -> Arc<Self> {
         let common = Common {
             inventory: self.inventory.clone(),
@@ -122,41 +122,42 @@ impl Controller {
         })
     }
 
-    /// The namespace of this id, if there is one. What it has is nobody else's while this is held.
+    /// Returns the namespace with this id, if any. While the caller holds the `Arc`, its media are
+    /// not given to another namespace.
     #[inline]
     pub fn namespace(&self, nsid: u32) -> Option<Arc<Namespace>> {
         self.inventory.get(nsid)
     }
 
-    /// The namespace of this id, if there is one and `host` has it.
+    /// Returns the namespace with this id, if it is attached to `host`.
     #[inline]
     pub(crate) fn namespace_of(&self, nsid: u32, host: &QualifiedName) -> Option<Arc<Namespace>> {
         self.namespace(nsid).filter(|_| self.attachments.are_of(nsid, host))
     }
 
-    /// The ids of the namespaces, in ascending order.
+    /// Returns the ids of the namespaces, in ascending order.
     pub fn namespace_ids(&self) -> Vec<u32> {
         self.inventory.ids()
     }
 
-    /// The store of all key-value namespaces, if the device was made with one.
+    /// Returns the store of all key-value namespaces, if the device has one.
     pub fn kv(&self) -> Option<&Arc<Store>> {
         self.kv.as_ref()
     }
 
-    /// The store of all key-value namespaces. Panics where there is none.
+    /// Returns the store of all key-value namespaces. Panics if there is none.
     pub fn store(&self) -> &Arc<Store> {
         self.kv().expect("only a device with a key-value namespace has a store")
     }
 
-    /// Feature 20h, Key Value Configuration, bit 0 (EDNEK): whether a Delete of a key that does not
-    /// exist fails. Off at the start.
+    /// Sets feature 20h, Key Value Configuration, bit 0 (EDNEK; default: off): whether a Delete of
+    /// a missing key fails.
     pub fn set_delete_reports_missing(&self, reports: bool) {
         self.delete_reports_missing.store(reports, Ordering::Relaxed);
     }
 
-    /// List omits keys of more than 16 bytes from here on: hosts of a fabric cannot name one, nor
-    /// go on behind it. Off at the start.
+    /// Makes List omit keys of more than 16 bytes (default: off). A fabrics host can neither name
+    /// such a key nor continue a list after it.
     pub(crate) fn list_short_keys(&self) {
         self.lists_short_keys.store(true, Ordering::Relaxed);
     }
@@ -165,24 +166,24 @@ impl Controller {
         !key.is_long() || !self.lists_short_keys.load(Ordering::Relaxed)
     }
 
-    /// As it was set last.
+    /// Returns that setting.
     pub fn delete_reports_missing(&self) -> bool {
         self.delete_reports_missing.load(Ordering::Relaxed)
     }
 
-    /// Whether a loss of power may take what was answered and not flushed.
+    /// Returns whether a loss of power can lose acknowledged, unflushed data.
     pub fn has_volatile_cache(&self) -> bool {
         self.has_volatile_cache
     }
 
-    /// Does `work` inside of the monitor.
+    /// Runs `work` inside the monitor.
     pub(crate) async fn inside<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         poll_fn(|context| self.poll_inside(work.as_mut(), context)).await
     }
 
-    /// Polls `work` inside of the monitor: as [`Self::inside`], which holds it twice, for what is
-    /// large.
+    /// Polls `work` inside the monitor. For large futures, because [`Self::inside`] stores a future
+    /// twice.
     pub(crate) fn poll_inside<F: Future>(
         &self,
         work: Pin<&mut F>,
@@ -192,7 +193,7 @@ impl Controller {
         work.poll(context)
     }
 
-    /// Flushes all namespaces. What of that fails is not durable, and nobody can help it.
+    /// Flushes all namespaces. Data whose flush fails is not durable; no host is told.
     pub(crate) async fn flush_all(&self) {
         self.inside(self.flush_each()).await;
     }
@@ -207,12 +208,13 @@ impl Controller {
         }
     }
 
-    /// A new queue pair.
+    /// Creates a queue pair.
     pub fn queue_pair(self: &Arc<Self>) -> QueuePair {
         QueuePair::new(self.clone())
     }
 
-    /// Executes a command of a namespace, which ends no sooner. Polled inside.
+    /// Executes a command and keeps its namespace alive until then. Callers poll it inside the
+    /// monitor.
     pub(crate) async fn execute(
         &self,
         namespace: Option<Arc<Namespace>>,
@@ -249,7 +251,7 @@ impl std::fmt::Debug for Controller {
 mod tests {
     use super::*;
 
-    /// Bytes of what `f` returns.
+    /// Returns the size in bytes of the result of `f`.
     fn size<A, B, C, D>(_: impl Fn(A, B, C) -> D) -> usize {
         size_of::<D>()
     }

@@ -2,28 +2,28 @@
 //! carry their commands (Base 2.1, message-based controllers).
 //!
 //! # How it works
-//! 1. A door asks an [`Entrance`] for a queue for each connection. The queue is nobody's until a
-//!    Connect (`connect`) binds it: as an admin queue it makes an association (`association`), as
-//!    an I/O queue it joins one.
+//! 1. A transport asks an [`Entrance`] for a queue for each connection. The queue is unbound until
+//!    a Connect (`connect`) binds it: an admin queue creates an association (`association`), an
+//!    I/O queue joins one.
 //! 2. A command that arrives takes a slot of its queue (`slots`, `pair`). An I/O command goes to a
 //!    task (`workers`) that has the device execute it (`io`); others become tasks of their own
 //!    (`queue`) and go to `admin`.
-//! 3. What an association is to its host, its properties say (`property`). It ends with its admin
-//!    queue, or when the host was silent for too long (`keep_alive`).
-//! 4. What each host has had done is counted as it is answered (`work`), and told with all else
-//!    that there is to whoever serves it (`census`).
-//! 5. Where a queue's connection is in another reactor that can use the device too, its I/O
-//!    commands are executed there, by a `lease`, in the same way; `lent` is what is left here.
-//! 6. The discovery subsystem (`discovery`) tells hosts of the others. Who may connect to which,
-//!    and how much a host may have, are rules that change at any time (`rules`).
+//! 3. A host controls its association through properties (`property`). The association ends with
+//!    its admin queue, or when the Keep Alive timer expires (`keep_alive`).
+//! 4. Each response adds to the counters of its host (`work`). `census` returns them with the rest
+//!    of the state to the server's operator.
+//! 5. If a queue's connection is in another reactor that can use the device, that reactor executes
+//!    the queue's I/O commands by a `lease`. `lent` is the part that stays in this reactor.
+//! 6. The discovery subsystem (`discovery`) lists the others to hosts. Access rights and limits of
+//!    hosts are rules that can change at any time (`rules`).
 //!
 //! # Guarantees
-//! - Each command is answered once, unless its queue is gone: then never. A command that was
-//!   started runs to its end whoever still awaits it.
-//! - Nothing that a host sends panics, and what it can make the controller keep is bounded: queues,
-//!   commands on them, associations, entries of logs.
-//! - No association sees anything of another one but what they store.
-//! - A host that may not connect to a subsystem is not told of it either.
+//! - Each command gets one response, or none if its queue is closed. A started command always runs
+//!   to its end.
+//! - No input of a host panics, and a host's use of memory is bounded: queues, commands on them,
+//!   associations, entries of logs.
+//! - An association sees nothing of another one except the data that it stores.
+//! - Discovery lists only subsystems that the host may connect to.
 
 mod association;
 mod census;

@@ -2,7 +2,7 @@ use crate::link::Link;
 use base::Nanos;
 use clock::{Class, Group, Rank, Resource, Stage};
 
-/// What the firmware's work on the index costs, in time of a request handler (MoKE, II.B).
+/// Handler times of the firmware's work on the index (MoKE, II.B).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FirmwareCosts {
     /// For a Retrieve, and for a List.
@@ -13,27 +13,27 @@ pub struct FirmwareCosts {
     pub t_delete: Nanos,
     /// For an Exist.
     pub t_exist: Nanos,
-    /// More for a Store that takes the place of a value, once that is known.
+    /// Additional time of a Store that overwrites a value.
     pub t_update: Nanos,
-    /// More for each KiB that a Store brings, and the share of it for a part.
+    /// Additional time of each KiB of a Store, proportional for a part.
     pub t_write_kib: Nanos,
-    /// The same for each KiB that a Retrieve gives the host, once it has been read.
+    /// Additional time of each KiB of a Retrieve, after the flash read.
     pub t_read_kib: Nanos,
 }
 
 impl FirmwareCosts {
-    /// For a Store of `bytes`.
+    /// Returns the time of a Store of `bytes`.
     pub(crate) fn store(&self, bytes: u32) -> Nanos {
         self.t_write + for_bytes(self.t_write_kib, bytes)
     }
 
-    /// For `bytes` that a Retrieve gives the host.
+    /// Returns the time to deliver `bytes` of a Retrieve.
     pub(crate) fn deliver(&self, bytes: u32) -> Nanos {
         for_bytes(self.t_read_kib, bytes)
     }
 }
 
-/// What `bytes` take where a KiB takes `kib`.
+/// Returns the time of `bytes` if a KiB takes `kib`.
 fn for_bytes(kib: Nanos, bytes: u32) -> Nanos {
     Nanos(kib.0 * u64::from(bytes) / 1_024)
 }
@@ -58,7 +58,7 @@ impl Firmware {
         cost: Nanos,
         long_key_link: Option<&Link>,
     ) {
-        // One queue for all: firmware takes requests as they come.
+        // One FIFO queue for all requests.
         let class = Class::HostRead;
         let Some(link) = long_key_link else {
             let handler = self.handlers.serve(class, Stage::Index, cost).named(work);

@@ -2,11 +2,11 @@ use base::checksum::Digest;
 use base::{Buf, BufMut};
 use media::Segments;
 
-/// The data of a Read as the one buffer that a host is handed.
+/// Gathers the data of a Read into one buffer for the host.
 ///
 /// This is done here, at the end, because only the host's side needs one buffer: below, data stays
 /// scattered as it was written, and a medium that joined phantoms would have to invent a tag that
-/// nobody wrote. Blocks that are phantoms of different tags become a phantom whose tag is a digest
+/// no host wrote. Blocks that are phantoms of different tags become a phantom whose tag is a digest
 /// of each block's checksum, in order, so that it does not depend on how a medium has cut them.
 pub(crate) fn gathered(mut segments: Segments, block_bytes: u32) -> Buf {
     match (segments.len(), segments.pop()) {
@@ -34,7 +34,7 @@ fn copied(segments: &Segments) -> Buf {
 
 fn digested(segments: &Segments, block_bytes: u32) -> Buf {
     let mut digest = Digest::default();
-    // The parts of a block that have been seen so far, and what is missing of it.
+    // The parts of the current block, and its missing bytes.
     let (mut block, mut missing) = (Segments::new(), block_bytes);
     for segment in segments {
         let mut start = 0;

@@ -10,28 +10,28 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The namespaces of a device by their ids, from 1, and what is free for new ones.
+/// The namespaces of a device by their ids, from 1, and the free space for new ones.
 ///
-/// Logical blocks of a deleted namespace become the blocks of new ones, first come first served
-/// from the lowest: they keep the translation layer that they have. So zones can be had again only
-/// as a whole. Pairs of keys and values have all one store.
+/// New namespaces reuse the logical blocks of deleted ones, lowest first, in the same translation
+/// layer. So zoned namespaces can be reused only as a whole. All key-value namespaces share one
+/// store.
 pub(crate) struct Inventory {
     state: RwLock<State>,
-    /// Whether any is being formatted, which every command asks.
+    /// Whether a namespace is being formatted; every command reads this.
     any_formatting: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
-    /// What the device was made with, in the order of the ids that they had.
+    /// The namespaces of the new device, in the order of their ids.
     made_with: Vec<Namespace>,
     slots: Vec<Slot>,
-    /// Which blocks a namespace of blocks has.
+    /// The blocks of each block namespace.
     runs: BTreeMap<u32, BlockRun>,
-    /// In the order of their places, none of which is next to another.
+    /// Free runs in the order of their positions, none adjacent to another.
     free: Vec<BlockRun>,
     free_zones: Vec<Arc<Zones>>,
-    /// How often a namespace of an id has ended.
+    /// Number of deleted namespaces of each id.
     lives: BTreeMap<u32, u32>,
 }
 
@@ -39,7 +39,7 @@ struct State {
 enum Slot {
     #[default]
     Free,
-    /// A namespace is being made, or being ended.
+    /// A namespace is being created or deleted.
     Taken,
     Formatting(Arc<Namespace>),
     There(Arc<Namespace>),
@@ -52,7 +52,7 @@ impl Slot {
 }
 
 impl Inventory {
-    /// Of `namespaces`, in the order of their ids from 1.
+    /// Creates the inventory of `namespaces`, in the order of their ids from 1.
     pub(crate) fn new(namespaces: Vec<Namespace>) -> Self {
         let made_with = namespaces.clone();
         let runs = (1..).zip(&namespaces);
@@ -70,7 +70,8 @@ impl Inventory {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The namespace of this id, if there is one. What it has is nobody else's while this is held.
+    /// Returns the namespace with this id, if any. While the caller holds the `Arc`, its media are
+    /// not given to another namespace.
     #[inline]
     pub(crate) fn get(&self, nsid: u32) -> Option<Arc<Namespace>> {
         match self.state().slots.get((nsid as usize).checked_sub(1)?)? {
@@ -79,12 +80,12 @@ impl Inventory {
         }
     }
 
-    /// How many namespaces have had this id before.
+    /// Returns how many namespaces had this id before.
     pub(crate) fn life(&self, nsid: u32) -> u32 {
         self.state().lives.get(&nsid).copied().unwrap_or(0)
     }
 
-    /// Whether the namespace of this id is being formatted.
+    /// Returns whether the namespace with this id is being formatted.
     #[inline]
     pub(crate) fn is_formatting(&self, nsid: u32) -> bool {
         let slot = (nsid as usize).wrapping_sub(1);
@@ -92,13 +93,13 @@ impl Inventory {
             && self.state().slots.get(slot).is_some_and(Slot::is_formatting)
     }
 
-    /// Whether a namespace is being made, made new or ended.
+    /// Returns whether a namespace is being created, formatted or deleted.
     pub(crate) fn is_changing(&self) -> bool {
         let is_changing = |slot: &Slot| matches!(slot, Slot::Taken | Slot::Formatting(_));
         self.state().slots.iter().any(is_changing)
     }
 
-    /// The ids of the namespaces, in ascending order.
+    /// Returns the ids of the namespaces, in ascending order.
     pub(crate) fn ids(&self) -> Vec<u32> {
         let state = self.state();
         let slots = (1..).zip(&state.slots);
@@ -106,7 +107,7 @@ impl Inventory {
         slots.filter(|(_, slot)| is_there(slot)).map(|(nsid, _)| nsid).collect()
     }
 
-    /// The smallest id that no namespace has, which is nobody else's from here on.
+    /// Reserves and returns the smallest free namespace id.
     pub(crate) fn reserve(&self) -> Result<u32, Status> {
         let mut state = self.state_mut();
         let at = state.slots.iter().position(|slot| matches!(slot, Slot::Free));
@@ -120,12 +121,13 @@ impl Inventory {
         Ok(u32::try_from(at + 1).expect("ids are small"))
     }
 
-    /// Nothing has become of an id that was reserved, or of a namespace that was begun to end.
+    /// Frees an id that has no namespace after a failed creation or deletion.
     pub(crate) fn release(&self, nsid: u32) {
         self.state_mut().set(nsid, Slot::Free);
     }
 
-    /// There is a namespace of a reserved id, or again one that was being formatted or ended.
+    /// Puts a new namespace at its reserved id, or restores one after a format or a failed
+    /// deletion.
     pub(crate) fn put(&self, nsid: u32, namespace: Arc<Namespace>) {
         let mut state = self.state_mut();
         state.set(nsid, Slot::There(namespace));
@@ -133,12 +135,12 @@ impl Inventory {
         self.any_formatting.store(any, Ordering::Relaxed);
     }
 
-    /// Begins to end a namespace: no command finds it any more.
+    /// Starts to delete a namespace: new commands do not find it.
     pub(crate) fn begin_end(&self, nsid: u32) -> Result<Arc<Namespace>, Status> {
         self.state_mut().replace(nsid, |_| Slot::Taken)
     }
 
-    /// Begins to format a namespace.
+    /// Starts to format a namespace.
     pub(crate) fn begin_format(&self, nsid: u32) -> Result<Arc<Namespace>, Status> {
         let mut state = self.state_mut();
         let namespace = state.replace(nsid, Slot::Formatting)?;
@@ -146,7 +148,7 @@ impl Inventory {
         Ok(namespace)
     }
 
-    /// So many blocks for the namespace of a reserved id.
+    /// Allocates `count` blocks for the namespace of a reserved id.
     pub(crate) fn take_blocks(&self, nsid: u32, count: u64) -> Result<Namespace, Status> {
         let mut state = self.state_mut();
         let run = state.free.iter_mut().find_map(|run| run.take(count));
@@ -157,7 +159,7 @@ impl Inventory {
         Ok(Namespace::Block(blocks))
     }
 
-    /// Zones that have so many blocks, with those that cannot be written.
+    /// Allocates zones with exactly `count` blocks, unwritable ones included.
     pub(crate) fn take_zones(&self, count: u64) -> Result<Namespace, Status> {
         let zones = &mut self.state_mut().free_zones;
         let at = zones.iter().position(|zones| zones.shape().blocks() == count);
@@ -165,7 +167,7 @@ impl Inventory {
         Ok(Namespace::Zoned(zones.swap_remove(at)))
     }
 
-    /// What an ended namespace had is free, and so is its id.
+    /// Frees the blocks and the id of a deleted namespace.
     pub(crate) fn end(&self, nsid: u32, namespace: &Namespace) {
         let mut state = self.state_mut();
         match namespace {
@@ -180,7 +182,7 @@ impl Inventory {
         state.set(nsid, Slot::Free);
     }
 
-    /// Bytes of blocks and zones that no namespace has.
+    /// Returns the bytes of free blocks and zones.
     pub(crate) fn unallocated_bytes(&self) -> u64 {
         let state = self.state();
         let runs = state.free.iter().map(|run| Namespace::Block(run.blocks()));
@@ -200,7 +202,7 @@ impl State {
         self.slots[nsid as usize - 1] = slot;
     }
 
-    /// Puts what `becomes` makes of a namespace in its place.
+    /// Replaces the slot of a namespace by the result of `becomes`.
     fn replace(
         &mut self,
         nsid: u32,
@@ -221,7 +223,7 @@ impl State {
 }
 
 impl Namespace {
-    /// All its blocks, if it is one of blocks.
+    /// Returns the run of all its blocks, if it is a block namespace.
     fn run(&self) -> Option<BlockRun> {
         match self {
             Self::Block(blocks) => Some(BlockRun::all(blocks.clone())),
@@ -229,7 +231,7 @@ impl Namespace {
         }
     }
 
-    /// Its zones, if it is zoned.
+    /// Returns its zones, if it is zoned.
     fn zones(&self) -> Option<Arc<Zones>> {
         match self {
             Self::Zoned(zones) => Some(zones.clone()),

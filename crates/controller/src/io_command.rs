@@ -1,19 +1,19 @@
-//! Which I/O commands there are, as hosts of a fabric are told and held to.
+//! The supported I/O commands, as reported to and enforced for fabrics hosts.
 
 use base::Buf;
 use spec::{BLOCK_RANGE_BYTES, COPY_RANGE_BYTES, Command, CommandSet, CopyRange, Effects, Opcode};
 
-/// An I/O command that namespaces of a command set have.
+/// An I/O command of a command set.
 pub(crate) struct IoCommand {
     pub(crate) opcode: Opcode,
     pub(crate) effects: Effects,
-    /// Bytes of data that a command moves by its own fields, in blocks of so many bytes.
+    /// Returns the data bytes of a command by its fields, for the given block size.
     pub(crate) bytes: fn(&Command, u32) -> u64,
     pub(crate) counted: Counted,
 }
 
-/// What a command counts as in the device's SMART / Health Information (KV 1.0d, NVM 1.1 and ZNS
-/// 1.1a, definitions of SMART Data Units Read Command and User Data Out Command).
+/// The class of a command in SMART / Health Information (KV 1.0d, NVM 1.1 and ZNS 1.1a, definitions
+/// of SMART Data Units Read Command and User Data Out Command).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
     /// With the bytes that it moves over the link.
@@ -28,13 +28,13 @@ pub(crate) enum Counted {
 }
 
 impl Counted {
-    /// Whether a command writes data.
+    /// Returns whether a command writes data.
     #[inline]
     pub(crate) const fn is_write(self) -> bool {
         matches!(self, Self::Write | Self::WriteInside)
     }
 
-    /// The bytes that count of a command which brings `data`, beside those that it returns.
+    /// Returns the bytes to count for a command with `data`, in addition to those that it returns.
     #[inline]
     pub(crate) fn bytes(self, command: &Command, data: &Buf, block_bytes: u32) -> u64 {
         match self {
@@ -49,7 +49,7 @@ impl Counted {
     }
 }
 
-/// The commands of a command set; none of one that is not here.
+/// Returns the commands of a command set; none if it is unsupported.
 pub(crate) fn commands(set: CommandSet) -> &'static [IoCommand] {
     match set {
         CommandSet::KEY_VALUE => &KEY_VALUE,
@@ -59,13 +59,13 @@ pub(crate) fn commands(set: CommandSet) -> &'static [IoCommand] {
     }
 }
 
-/// The command of this opcode in a command set.
+/// Returns the command with this opcode in a command set.
 #[inline]
 pub(crate) fn find(set: CommandSet, opcode: Opcode) -> Option<&'static IoCommand> {
     commands(set).iter().find(|command| command.opcode == opcode)
 }
 
-/// Whether any command set has a command of this opcode.
+/// Returns whether any command set has a command with this opcode.
 pub(crate) fn is_known(opcode: Opcode) -> bool {
     let sets = [CommandSet::KEY_VALUE, CommandSet::NVM, CommandSet::ZONED];
     sets.into_iter().any(|set| find(set, opcode).is_some())
@@ -74,7 +74,7 @@ pub(crate) fn is_known(opcode: Opcode) -> bool {
 const CHANGES: Effects = Effects::CHANGES_DATA;
 const NO_EFFECT: Effects = Effects(0);
 
-/// The most used first.
+/// Most frequent commands first.
 static KEY_VALUE: [IoCommand; 6] = [
     IoCommand::new(Opcode::RETRIEVE, NO_EFFECT, nothing, Counted::Read),
     IoCommand::new(Opcode::STORE, CHANGES, size, Counted::Write),

@@ -25,7 +25,7 @@ impl Controller {
         }
     }
 
-    /// Store: durable, as the profile's `ack` has it, when it completes.
+    /// Executes Store. It is durable at its completion, as the profile's `ack` defines.
     async fn store_value(&self, store: &Arc<Store>, submission: Submission) -> Executed {
         let Submission { command, long_key, data } = submission;
         let space = key_space(&command)?;
@@ -49,7 +49,7 @@ impl Controller {
         Ok(Outcome::done())
     }
 
-    /// Retrieve: returns as much of the value as the host has room for, and its whole length.
+    /// Executes Retrieve: returns the value, cut to the host's buffer, and its whole length.
     async fn retrieve(&self, store: &Arc<Store>, submission: Submission) -> Executed {
         let Submission { command, long_key, .. } = submission;
         let space = key_space(&command)?;
@@ -93,8 +93,8 @@ impl Controller {
         }
     }
 
-    /// List: keys from the command's on, or from the first when it has none, as many as fit the
-    /// host's buffer. Hosts of a fabric get those of up to 16 bytes.
+    /// Executes List: returns as many keys as fit the host's buffer, from the command's key or from
+    /// the first one. Fabrics hosts get keys of up to 16 bytes only.
     async fn list(&self, store: &Arc<Store>, submission: Submission) -> Executed {
         let Submission { command, long_key, .. } = submission;
         let space = key_space(&command)?;
@@ -124,25 +124,25 @@ impl Controller {
     }
 }
 
-/// Says that a command is about to be executed whose key is in it.
+/// Announces a command with an inline key, to prefetch its index entry.
 pub(crate) fn expect(store: &Store, command: &Command) {
     if let (Ok(space), Ok(key)) = (key_space(command), key(command, None, Status::SUCCESS)) {
         store.expect(space, &key);
     }
 }
 
-/// Flush (NVM Express Base 2.0, section 7.1): all that was answered outlives a loss of power.
+/// Executes Flush (NVM Express Base 2.0, section 7.1): makes all acknowledged data durable.
 async fn flush(store: &Store) -> Executed {
     store.flush().await.map(|()| Outcome::done()).map_err(status_of)
 }
 
-/// A namespace is the key space of the same number.
+/// Returns the key space of the command's namespace, which has the same number.
 fn key_space(command: &Command) -> Result<KeySpaceId, Status> {
     u16::try_from(command.nsid()).map(KeySpaceId).map_err(|_| Status::INVALID_NAMESPACE)
 }
 
-/// The command's key: in it up to 16 bytes, else the one that the host has in its memory.
-/// `too_long` is the status for a long key that is not there; commands differ in it.
+/// Returns the command's key: inline if it has at most 16 bytes, otherwise fetched from host
+/// memory. `too_long` is the command's status for a missing long key.
 fn key(command: &Command, long_key: Option<Key>, too_long: Status) -> Result<Key, Status> {
     let len = usize::from(command.key_length());
     match len {

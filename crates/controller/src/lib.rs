@@ -3,7 +3,7 @@
 //!
 //! # How it works
 //! 1. A host submits a 64-byte command to a [`QueuePair`]; the command becomes a task of its own
-//!    and runs to its end whoever waits for it. It passes the gate of the [`Config`] first.
+//!    and always runs to its end. It passes the gate of the [`Config`] first.
 //! 2. [`Controller::namespace`] has what the command's namespace is, and so which command set it is
 //!    of: `kv` asks an `engine::Store`, `block` a `media::Blocks`, `zoned` an `ftl::Zones`. Each
 //!    decodes and checks the command, moves data over the link and holds a request handler: for

@@ -1,4 +1,4 @@
-//! Namespaces come, go, and are made new.
+//! Creates, deletes and formats namespaces.
 
 use crate::controller::Controller;
 use crate::inventory::SavedNamespaces;
@@ -14,23 +14,22 @@ use spec::{CommandSet, Status};
 use std::sync::Arc;
 
 impl Controller {
-    /// Which namespaces there are now and which hosts have them; `None` while one comes or goes.
+    /// Returns the namespaces and their attachments; `None` while one is being created or deleted.
     pub fn save_namespaces(&self) -> Option<SavedNamespaces> {
         let mut saved = self.inventory.save()?;
         saved.attachments = self.attachments.save();
         Some(saved)
     }
 
-    /// Has the namespaces that were saved, on a device that was just made. `None` when they are not
-    /// of this one.
+    /// Restores saved namespaces on a new device. Returns `None` if they are of another device.
     pub fn restore_namespaces(&self, saved: &SavedNamespaces) -> Option<()> {
         self.inventory.restore(saved)?;
         self.attachments.restore(saved.attachments.clone());
         Some(())
     }
 
-    /// A new namespace of `set`, which is empty and has `size` logical blocks, or at most so many
-    /// bytes of pairs. Returns its id.
+    /// Creates an empty namespace of `set` with `size` logical blocks, or at most `size` bytes of
+    /// pairs. Returns its id.
     pub(crate) async fn create_namespace(&self, set: CommandSet, size: u64) -> Result<u32, Status> {
         let nsid = self.inventory.reserve()?;
         match self.inside(self.make(nsid, set, size)).await {
@@ -61,7 +60,7 @@ impl Controller {
         }
     }
 
-    /// Ends a namespace with all its data, when the commands that are under way have ended.
+    /// Deletes a namespace and its data after its commands in flight have ended.
     pub(crate) async fn delete_namespace(&self, nsid: u32) -> Result<(), Status> {
         let namespace = self.inventory.begin_end(nsid)?;
         until_unused(&namespace, 1).await;
@@ -73,8 +72,8 @@ impl Controller {
         wiped
     }
 
-    /// Makes a namespace empty, when the commands that are under way have ended. Those that come
-    /// meanwhile are refused.
+    /// Formats a namespace after its commands in flight have ended. Commands that arrive during the
+    /// format fail.
     pub(crate) async fn format_namespace(&self, nsid: u32) -> Result<(), Status> {
         let namespace = self.inventory.begin_format(nsid)?;
         until_unused(&namespace, 2).await;
@@ -84,18 +83,18 @@ impl Controller {
     }
 }
 
-/// How often it is looked whether commands have ended that are under way on a namespace.
+/// Interval at which the end of a namespace's commands in flight is checked.
 const LOOK: Nanos = Nanos::from_micros(100);
 
-/// Waits until no more than `holders` have the namespace: what a command wrote after it was wiped
-/// would be found by whoever has its blocks next.
+/// Waits until at most `holders` references to the namespace remain. Otherwise a late command could
+/// write after the wipe, and the next namespace on these blocks would expose its data.
 async fn until_unused(namespace: &Arc<Namespace>, holders: usize) {
     while Arc::strong_count(namespace) > holders {
         clock::sleep(LOOK, Stage::Queue).await;
     }
 }
 
-/// Leaves nothing of a namespace.
+/// Erases a namespace that is being deleted.
 async fn end(nsid: u32, namespace: &Namespace) -> Result<(), Status> {
     match namespace {
         Namespace::Kv(store) => store.delete_key_space(key_space(nsid)).await.map_err(status_of),
@@ -103,7 +102,7 @@ async fn end(nsid: u32, namespace: &Namespace) -> Result<(), Status> {
     }
 }
 
-/// Leaves nothing in a namespace.
+/// Erases the content of a namespace.
 async fn wipe(nsid: u32, namespace: &Namespace) -> Result<(), Status> {
     match namespace {
         Namespace::Kv(store) => renew(store, key_space(nsid)).await,
@@ -123,7 +122,7 @@ async fn renew(store: &Arc<Store>, space: KeySpaceId) -> Result<(), Status> {
     store.create_key_space(space).await.map_err(status_of)
 }
 
-/// A namespace is the key space of the same number.
+/// Returns the key space of a namespace, which has the same number.
 fn key_space(nsid: u32) -> KeySpaceId {
     KeySpaceId(u16::try_from(nsid).expect("ids are small"))
 }

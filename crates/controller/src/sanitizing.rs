@@ -2,21 +2,21 @@ use spec::{SanitizeLog, SanitizeOptions, Status};
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How far a device is with a Sanitize (Base 2.1, Sanitize Operation State Machine), by whichever
-/// of its subsystems that was asked for.
+/// The Sanitize state of a device, for all of its subsystems (Base 2.1, Sanitize Operation State
+/// Machine).
 #[derive(Debug, Default)]
 pub(crate) struct Sanitizing {
     state: Mutex<State>,
-    /// Why commands are refused, which each asks; success where they are not.
+    /// The status that refuses commands, or success; every command reads this.
     refusal: AtomicU16,
-    /// Whether nothing was written since the last one, which each write asks.
+    /// Whether no write followed the last Sanitize; every write reads this.
     is_blank: AtomicBool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     phase: Phase,
-    /// What the command asked for that began the last one.
+    /// The options of the last Sanitize command.
     options: SanitizeOptions,
 }
 
@@ -24,11 +24,11 @@ struct State {
 enum Phase {
     #[default]
     Never,
-    /// So many parts of 65,536 are done.
+    /// In progress: finished parts of 65,536.
     UnderWay(u16),
     Done,
     Failed,
-    /// It failed, and a host has given it up.
+    /// It failed, and a host has exited the failure mode.
     GivenUp,
 }
 
@@ -51,18 +51,18 @@ impl Sanitizing {
             Phase::Failed => Status::SANITIZE_FAILED,
         };
         self.is_blank.store(matches!(phase, Phase::Done), Ordering::Relaxed);
-        // Who is not refused any more, in whatever reactor, knows that all is blank.
+        // Release: a reactor that sees the end of the refusal also sees `is_blank`.
         self.refusal.store(refusal.0, Ordering::Release);
     }
 
-    /// Why a command is refused now that could see or change data, or what there is of it.
+    /// Returns the status that refuses commands which access user data, or `None`.
     #[inline]
     pub(crate) fn refusal(&self) -> Option<Status> {
         let status = Status(self.refusal.load(Ordering::Acquire));
         (!status.is_success()).then_some(status)
     }
 
-    /// A host has written something, or part of it.
+    /// Records a complete or partial write of a host.
     #[inline]
     pub(crate) fn written(&self) {
         if self.is_blank.load(Ordering::Relaxed) {
@@ -70,7 +70,7 @@ impl Sanitizing {
         }
     }
 
-    /// Begins one. A failure in restricted mode lets a host begin only another of that mode.
+    /// Starts a Sanitize. After a failure in restricted mode only that mode is allowed.
     pub(crate) fn begin(&self, options: SanitizeOptions) -> Result<(), Status> {
         let mut state = self.state();
         match state.phase {
@@ -85,18 +85,18 @@ impl Sanitizing {
         Ok(())
     }
 
-    /// So many parts of 65,536 are done of what was begun.
+    /// Records the progress in parts of 65,536.
     pub(crate) fn progress(&self, parts: u16) {
         self.enter(&mut self.state(), Phase::UnderWay(parts));
     }
 
-    /// What was begun has ended.
+    /// Records the end.
     pub(crate) fn end(&self, is_success: bool) {
         let phase = if is_success { Phase::Done } else { Phase::Failed };
         self.enter(&mut self.state(), phase);
     }
 
-    /// Gives up a failure, if the mode lets a host do so. There is nothing to give up otherwise.
+    /// Exits the failure mode, if the mode allows it. Does nothing without a failure.
     pub(crate) fn give_up(&self) -> Result<(), Status> {
         let mut state = self.state();
         match state.phase {
@@ -110,7 +110,7 @@ impl Sanitizing {
         }
     }
 
-    /// The log page.
+    /// Returns the log page.
     pub(crate) fn page(&self) -> SanitizeLog {
         let (state, none) = (*self.state(), SanitizeLog::NO_PROGRESS);
         let (processing, failure) = if state.is_restricted() {
@@ -125,7 +125,7 @@ impl Sanitizing {
                 (none, SanitizeLog::DONE | SanitizeLog::ALL_ERASED, SanitizeLog::IDLE)
             }
             Phase::Done => (none, SanitizeLog::DONE, SanitizeLog::IDLE),
-            // Bits 7:4 say in which state it failed.
+            // Bits 7:4 are the state in which it failed.
             Phase::Failed => (none, SanitizeLog::FAILED, processing << 4 | failure),
             Phase::GivenUp => (none, SanitizeLog::FAILED, SanitizeLog::IDLE),
         };

@@ -3,19 +3,19 @@ use crate::fabrics::{Association, Queue, Ticket};
 use spec::Command;
 use std::rc::Rc;
 
-/// Set in the result of an Abort that aborted nothing.
+/// Result of an Abort that aborted nothing.
 const NOT_ABORTED: u64 = 1;
 
 impl Outcome {
-    /// Of an Abort, for whose command somebody waited, or nobody.
+    /// Returns the result of an Abort: 0 if the command was outstanding, otherwise 1.
     pub(crate) fn of_abort(was_there: bool) -> Self {
         Self { result: if was_there { 0 } else { NOT_ABORTED }, ..Self::done() }
     }
 }
 
-/// Abort: whoever waits for the command is told Command Abort Requested at once, and the command
-/// runs to its end for nobody (Base 2.1, Abort command). `None`: the reactor is asked that has the
-/// command, and the answer comes then.
+/// Executes Abort (Base 2.1, Abort command). The aborted command completes at once with Command
+/// Abort Requested; it still executes, and its result is dropped. Returns `None` if another reactor
+/// has the command: the Abort completes when that reactor replies.
 pub(super) fn abort(
     admin: &Rc<Queue>,
     association: &Association,

@@ -1,15 +1,15 @@
-//! Asymmetric Namespace Access (Base 2.1, Asymmetric Namespace Access log page): there is one way
-//! to a device, which is the best one for all of its namespaces.
+//! Asymmetric Namespace Access (Base 2.1, Asymmetric Namespace Access log page): a device has one
+//! path, which is optimized for all of its namespaces.
 
 use super::identify::ACCESS_GROUP;
 use crate::fabrics::{Association, Subsystem};
 use spec::{AccessGroup, AccessHeader, Command};
 use zerocopy::IntoBytes;
 
-/// Of the log specific field: the groups without their namespaces (RGO).
+/// Bit of the log specific field: groups without their namespaces (RGO).
 const GROUPS_ONLY: u8 = 1 << 0;
 
-/// The log page.
+/// Returns the log page.
 pub(super) fn page(association: &Association, subsystem: &Subsystem, command: &Command) -> Vec<u8> {
     let mut ids = subsystem.device.namespace_ids();
     ids.retain(|&nsid| association.namespace(nsid).is_some());

@@ -7,19 +7,19 @@ use spec::{AsyncEvent, AsyncEvents, LogPage, NamespaceList, SmartLog, Status};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Requests that may wait at a time.
+/// Maximum outstanding requests.
 pub(super) const REQUESTS_MAX: u8 = 4;
 
-/// Namespaces that the log page of changed ones has room for.
+/// Capacity of the Changed Namespace List log page.
 const CHANGES_MAX: usize = 1_024;
 
-/// What there is to be told by a controller of a subsystem, beyond warnings (OAES).
+/// Optional events of an I/O controller (OAES).
 pub(super) const STORAGE_EVENTS: u32 = AsyncEvents::NAMESPACES.0 | AsyncEvents::ASYMMETRIC_ACCESS.0;
 
-/// What there is to be told by a discovery controller (OAES).
+/// Optional events of a discovery controller (OAES).
 pub(super) const DISCOVERY_EVENTS: u32 = AsyncEvents::DISCOVERY.0;
 
-/// The critical warnings that there is an event of.
+/// The critical warnings that have an event.
 const WARNINGS: [(u8, AsyncEvent); 4] = [
     (SmartLog::SPARE_LOW, AsyncEvent::SPARE),
     (SmartLog::TEMPERATURE, AsyncEvent::TEMPERATURE),
@@ -27,20 +27,21 @@ const WARNINGS: [(u8, AsyncEvent); 4] = [
     (SmartLog::READ_ONLY, AsyncEvent::RELIABILITY),
 ];
 
-/// What a host waits to be told, and what there is to tell it.
+/// The outstanding requests of a host and the pending events.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     requests: RefCell<VecDeque<Ticket>>,
-    /// What happened and was not told.
+    /// Pending events.
     untold: RefCell<VecDeque<AsyncEvent>>,
-    /// Types of events, as bits, of which one was told and its log page not read.
+    /// Masked event types, as bits: an event was reported and its log page not read yet.
     masked: Cell<u8>,
     wanted: Cell<AsyncEvents>,
-    /// The critical warnings that the host wants to be told of, when they were looked at last.
+    /// Enabled critical warnings at the last check.
     warnings: Cell<u8>,
 }
 
-/// Answers an Asynchronous Event Request, at once or when something happens.
+/// Executes an Asynchronous Event Request: completes it at once if an event is pending, otherwise
+/// at the next event.
 pub(super) fn request(association: &Association, queue: &Queue, ticket: Ticket) -> Option<Outcome> {
     let events = &association.events;
     {
@@ -56,7 +57,7 @@ pub(super) fn request(association: &Association, queue: &Queue, ticket: Ticket) 
 }
 
 impl Events {
-    /// The events that the host wants.
+    /// Returns the events that the host has enabled.
     pub(super) fn wanted(&self) -> AsyncEvents {
         self.wanted.get()
     }
@@ -65,7 +66,7 @@ impl Events {
         self.wanted.set(wanted);
     }
 
-    /// Looks whether there are critical warnings that there were not before.
+    /// Reports critical warnings that are new since the last check.
     pub(crate) fn notice_health(&self, association: &Association) {
         let Service::Storage(subsystem) = &association.service else { return };
         let [wanted, ..] = self.wanted.get().0.to_le_bytes();
@@ -81,25 +82,25 @@ impl Events {
         }
     }
 
-    /// A namespace has changed.
+    /// Reports a changed namespace.
     pub(crate) fn notice_namespaces(&self, association: &Association) {
         if self.wanted.get().contains(AsyncEvents::NAMESPACES) {
             self.happened(association, AsyncEvent::NAMESPACES_CHANGED);
         }
     }
 
-    /// A Sanitize that this controller was asked for has ended. Every host is told that.
+    /// Reports the end of a Sanitize that this controller executed, whatever events are enabled.
     pub(crate) fn notice_sanitized(&self, association: &Association) {
         self.happened(association, AsyncEvent::SANITIZED);
     }
 
-    /// Another Sanitize has begun: what there was to tell of the one before is of no use.
+    /// Drops the pending event of the previous Sanitize when another one starts.
     pub(super) fn forget_sanitized(&self) {
         self.untold.borrow_mut().retain(|event| *event != AsyncEvent::SANITIZED);
         self.unmask(AsyncEvent::SANITIZED.kind());
     }
 
-    /// The discovery log page has changed.
+    /// Reports a changed discovery log page.
     pub(crate) fn notice_discovery(&self, association: &Association) {
         if self.wanted.get().contains(AsyncEvents::DISCOVERY) {
             self.happened(association, AsyncEvent::DISCOVERY_CHANGED);
@@ -119,7 +120,7 @@ impl Events {
         }
     }
 
-    /// Answers requests as long as there is something to tell.
+    /// Completes requests while events are pending.
     fn tell(&self, admin: &Queue) {
         while let Some((ticket, event)) = self.next() {
             admin.answer(ticket, Outcome { result: event.0.into(), ..Outcome::done() });
@@ -137,7 +138,7 @@ impl Events {
         Some((ticket, event))
     }
 
-    /// The host has read a log page and is done with what it tells of.
+    /// Clears the event of a log page after the host has read it.
     pub(super) fn read(&self, association: &Association, page: LogPage) {
         if page == LogPage::CHANGED_NAMESPACES {
             association.changes.clear();
@@ -158,12 +159,13 @@ impl Events {
         }
     }
 
-    /// Events of this type are told again.
+    /// Unmasks events of this type.
     fn unmask(&self, kind: u8) {
         self.masked.set(self.masked.get() & !(1 << kind));
     }
 
-    /// Answers the request of this id with Command Abort Requested. True if there is one.
+    /// Completes the request with this id with Command Abort Requested. Returns whether there was
+    /// one.
     pub(super) fn abort(&self, queue: &Queue, queue_id: u16, command_id: u16) -> bool {
         let ticket = {
             let mut requests = self.requests.borrow_mut();
@@ -176,12 +178,12 @@ impl Events {
         ticket.is_some()
     }
 
-    /// Nobody waits any more.
+    /// Drops all outstanding requests without an answer.
     pub(crate) fn drop_requests(&self) {
         self.requests.borrow_mut().clear();
     }
 
-    /// As at the start, with the requests given up.
+    /// Resets to the initial state and drops the requests.
     pub(crate) fn reset(&self, association: &Association) {
         let requests = std::mem::take(&mut *self.requests.borrow_mut());
         if let Some(admin) = association.queue(0) {
@@ -196,7 +198,7 @@ impl Events {
     }
 }
 
-/// The namespaces that have changed since the host last read of it.
+/// The namespaces that have changed since the host last read the log page.
 #[derive(Debug, Default)]
 pub(crate) struct Changes(RefCell<BTreeSet<u32>>);
 

@@ -28,22 +28,22 @@ const STORAGE: [Feature; 6] = [
 /// refers to it).
 const BLOCKS: [Feature; 2] = [Feature::ERROR_RECOVERY, Feature::WRITE_ATOMICITY_NORMAL];
 
-/// What no count of queues may be.
+/// Invalid number of queues.
 const TOO_MANY_QUEUES: u16 = 0xffff;
 
-/// The power state of Power Management.
+/// Mask of the power state of Power Management.
 const POWER_STATE: u32 = 0x1f;
 
-/// The combination of an I/O Command Set Profile.
+/// Mask of the combination of an I/O Command Set Profile.
 const COMBINATION: u32 = 0x1ff;
 
 /// Every namespace.
 const NSID_ALL: u32 = 0xffff_ffff;
 
-/// The thresholds of the composite temperature: its upper and its lower one in kelvins.
+/// Default thresholds of the composite temperature in kelvins: over, under.
 const TEMPERATURES: (u16, u16) = (WARNING_TEMPERATURE, 0);
 
-/// The features of an association that no other part of it keeps.
+/// The features of an association that have no other place.
 #[derive(Debug)]
 pub(crate) struct Features {
     arbitration: Cell<u32>,
@@ -51,13 +51,13 @@ pub(crate) struct Features {
     io_queues: Cell<u16>,
     io_queues_max: u16,
     /// Error Recovery by namespace: its id, and how many namespaces had that id before. Damaged
-    /// data is not read again, so every limit of time is kept.
+    /// data is not read again, so every time limit is met.
     recovery: RefCell<BTreeMap<(u32, u32), u32>>,
     atomicity: Cell<u32>,
 }
 
 impl Features {
-    /// Those of a host that may connect at most `io_queues_max` I/O queues.
+    /// Creates the features of a host with at most `io_queues_max` I/O queues.
     pub(crate) fn new(io_queues_max: u16) -> Self {
         Self {
             arbitration: Cell::new(0),
@@ -69,17 +69,17 @@ impl Features {
         }
     }
 
-    /// How many I/O queues the host may connect.
+    /// Returns the maximum number of I/O queues of the host.
     pub(crate) fn io_queues(&self) -> u16 {
         self.io_queues.get()
     }
 
-    /// The thresholds of the composite temperature: its upper and its lower one in kelvins.
+    /// Returns the thresholds of the composite temperature in kelvins: over, under.
     pub(super) fn temperatures(&self) -> (u16, u16) {
         self.temperatures.get()
     }
 
-    /// As at the start.
+    /// Restores the defaults.
     pub(crate) fn reset(&self) {
         self.arbitration.set(0);
         self.temperatures.set(TEMPERATURES);
@@ -89,7 +89,7 @@ impl Features {
     }
 }
 
-/// Whether the controller has the feature.
+/// Returns whether the controller has the feature.
 fn has(association: &Association, feature: Feature) -> bool {
     let Service::Storage(subsystem) = &association.service else {
         return COMMON.contains(&feature);
@@ -104,7 +104,7 @@ fn has(association: &Association, feature: Feature) -> bool {
     }
 }
 
-/// The log page that tells of all features.
+/// Returns the log page of feature effects.
 pub(super) fn effects(association: &Association) -> FeatureEffects {
     let all = (0..=u8::MAX).map(Feature).filter(|&feature| has(association, feature));
     all.fold(FeatureEffects::default(), |page, feature| {
@@ -154,15 +154,15 @@ pub(super) fn set(association: &Association, command: &Command) -> Executed {
         Feature::WRITE_ATOMICITY_NORMAL => {
             features.atomicity.set(value & Feature::ATOMICITY_DISABLED);
         }
-        // There is power state 0 alone, and combination 0 of command sets.
+        // The only power state is 0, and so is the only combination of command sets.
         Feature::POWER_MANAGEMENT | Feature::COMMAND_SET_PROFILE => {}
         Feature::KEY_VALUE_CONFIGURATION => {
             let needs_key = value & Feature::DELETE_NEEDS_KEY != 0;
             subsystem(association)?.device.set_delete_reports_missing(needs_key);
         }
-        // A host of a fabric has said who it is when it connected.
+        // A fabrics host has set its identifier in its Connect.
         Feature::HOST_IDENTIFIER => return Err(Status::COMMAND_SEQUENCE_ERROR),
-        // A device answers from its buffer by its making: nothing turns that off.
+        // The write cache is a property of the device and cannot be turned off.
         _ => return Err(Status::FEATURE_NOT_CHANGEABLE),
     }
     Ok(Outcome::done())
@@ -182,7 +182,7 @@ pub(super) fn get(association: &Association, command: &Command) -> Executed {
     Ok(Outcome { result: result.into(), ..Outcome::done() })
 }
 
-/// The value of a feature, if there is such a feature.
+/// Returns the current value of a feature, if the controller has it.
 fn current(association: &Association, command: &Command) -> Result<u32, Status> {
     let features = &association.features;
     if !has(association, command.feature_id()) {
@@ -272,13 +272,13 @@ fn set_recovery(association: &Association, command: &Command) -> Result<(), Stat
     Ok(())
 }
 
-/// So many submission queues and completion queues.
+/// Encodes `count` submission queues and completion queues.
 fn queues(count: u16) -> u32 {
     QueueCounts { submission: count - 1, completion: count - 1 }.into()
 }
 
-/// A queue of a fabric is both, so there are as many as the host wants of the kind it wants fewer
-/// of.
+/// Sets the number of queues: the lower of both requested numbers, because a fabrics queue is a
+/// pair.
 fn set_queues(association: &Association, wanted: QueueCounts) -> Executed {
     if [wanted.submission, wanted.completion].contains(&TOO_MANY_QUEUES) {
         return Err(Status::INVALID_FIELD);
@@ -306,7 +306,7 @@ fn set_temperature(features: &Features, threshold: TemperatureThreshold) -> Resu
     Ok(())
 }
 
-/// The one of two thresholds that the direction of `value` is about.
+/// Selects one of two thresholds by the direction in `value`.
 fn of_direction((over, under): (u16, u16), value: u32) -> Result<u32, Status> {
     let threshold = TemperatureThreshold(value);
     match (threshold.sensor(), threshold.direction()) {

@@ -5,25 +5,24 @@ use crate::fabrics::{Association, Subsystem};
 use base::Nanos;
 use spec::SmartLog;
 
-/// The composite temperature in kelvins. A device of software has none: this is a cool drive's, so
-/// that thresholds can be tried.
+/// The composite temperature in kelvins, constant: that of a cool drive, to test thresholds with.
 const TEMPERATURE: u16 = 313;
 
-/// Kelvins from which a host is warned (WCTEMP): what the specification recommends.
+/// Warning temperature in kelvins (WCTEMP): the value that the specification recommends.
 pub(super) const WARNING_TEMPERATURE: u16 = 343;
 
-/// Kelvins from which a device would stop (CCTEMP).
+/// Critical temperature in kelvins (CCTEMP).
 pub(super) const CRITICAL_TEMPERATURE: u16 = 358;
 
-/// Percent of spare blocks below which a host is warned.
+/// Spare blocks, in percent, below which the controller warns the host.
 const SPARE_THRESHOLD: u8 = 10;
 
-/// Bytes in a unit of what hosts read and wrote: a thousand blocks of 512.
+/// Bytes of a data unit: 1000 blocks of 512 bytes.
 const DATA_UNIT_BYTES: u64 = 512_000;
 
 const MINUTE: Nanos = Nanos::from_secs(60);
 
-/// What a host is warned of now.
+/// Returns the current critical warnings.
 pub(super) fn critical_warnings(subsystem: &Subsystem, features: &Features) -> u8 {
     let is_low = subsystem.flash().spare_percent < SPARE_THRESHOLD;
     let (over, under) = features.temperatures();
@@ -32,7 +31,7 @@ pub(super) fn critical_warnings(subsystem: &Subsystem, features: &Features) -> u
     bit(is_low, SmartLog::SPARE_LOW) | bit(is_crossed, SmartLog::TEMPERATURE)
 }
 
-/// The log page: of the flash, which is the whole device's, and of what this subsystem's hosts did.
+/// Returns the log page: the state of the device's flash, and the work of this subsystem's hosts.
 pub(super) fn page(subsystem: &Subsystem, association: &Association) -> SmartLog {
     let (flash, tally, now) = (subsystem.flash(), &subsystem.tally, clock::now());
     let work = tally.work();

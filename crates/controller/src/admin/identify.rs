@@ -17,19 +17,19 @@ use spec::{
 use std::sync::Arc;
 use zerocopy::IntoBytes;
 
-/// Ids from here on name no single namespace.
+/// First of the ids that name no single namespace.
 const NSID_SPECIAL: u32 = 0xffff_fffe;
 
-/// Every namespace: what they have in common.
+/// Id of all namespaces: selects their common values.
 const NSID_ALL: u32 = 0xffff_ffff;
 
-/// More than one controller may have a namespace: each association has a controller of its own.
+/// NMIC: several controllers share a namespace, because each association has its own controller.
 const SHARED: u8 = 1;
 
-/// The one Asymmetric Namespace Access group, of all namespaces.
+/// The Asymmetric Namespace Access group of all namespaces.
 pub(super) const ACCESS_GROUP: u32 = 1;
 
-/// The I/O command sets that namespaces can be of.
+/// The I/O command sets of namespaces.
 const SETS: [CommandSet; 3] = [CommandSet::NVM, CommandSet::KEY_VALUE, CommandSet::ZONED];
 
 pub(super) fn identify(association: &Association, command: &Command) -> Executed {
@@ -73,7 +73,7 @@ pub(super) fn identify(association: &Association, command: &Command) -> Executed
             let has_set = |namespace: Arc<Namespace>| namespace.command_set() == set;
             asked.list(|nsid| subsystem.device.namespace(nsid).is_some_and(has_set))
         }
-        // Hosts ask for these whatever the namespaces are; that of KV 1.0d has no field either.
+        // Hosts request these whatever the namespaces are; that of KV 1.0d has no fields either.
         Cns::CONTROLLER_OF_SET if [CommandSet::NVM, CommandSet::KEY_VALUE].contains(&set) => {
             delivered(command, NvmController::default().as_bytes())
         }
@@ -83,13 +83,13 @@ pub(super) fn identify(association: &Association, command: &Command) -> Executed
         Cns::IO_COMMAND_SETS => {
             delivered(command, IoCommandSets::of(&subsystem.command_sets()).as_bytes())
         }
-        // A set that is not there is an invalid field too: at least one host gives a controller up
-        // that answers Invalid I/O Command Set.
+        // An unsupported set is an invalid field too: at least one host rejects a controller that
+        // answers Invalid I/O Command Set.
         _ => Err(Status::INVALID_FIELD),
     }
 }
 
-/// Who asks what.
+/// An Identify command and its context.
 struct Asked<'a> {
     association: &'a Association,
     subsystem: &'a Subsystem,
@@ -97,24 +97,24 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Whether a namespace is of this set.
+    /// Returns whether a namespace has this command set.
     fn has(&self, set: CommandSet) -> bool {
         self.subsystem.command_sets().contains(&set)
     }
 
-    /// The namespace that is asked about; `None` if there can be one of this id and the host has
-    /// none.
+    /// Returns the requested namespace. `None` if the id is valid and the host has no such
+    /// namespace.
     fn namespace(&self) -> Result<Option<Arc<Namespace>>, Status> {
         self.id().map(|nsid| self.association.namespace(nsid))
     }
 
-    /// The id that is asked about, if a namespace can have it.
+    /// Returns the requested id, if it is valid.
     fn id(&self) -> Result<u32, Status> {
         let nsid = self.command.nsid();
         if (1..=NAMESPACES_MAX).contains(&nsid) { Ok(nsid) } else { Err(Status::INVALID_NAMESPACE) }
     }
 
-    /// CNS 00h and 11h, which are asked of namespaces of every set.
+    /// Answers CNS 00h and 11h, for namespaces of every set.
     fn in_blocks(&self, find: impl Fn(u32) -> Option<Arc<Namespace>>) -> Executed {
         let described = if self.command.nsid() == NSID_ALL {
             block::of_all()
@@ -141,7 +141,7 @@ impl Asked<'_> {
         delivered(self.command, NamespaceDescriptors::new(&descriptors).as_bytes())
     }
 
-    /// CNS 05h and 1Bh. Zones are blocks too.
+    /// Answers CNS 05h and 1Bh. Zones are blocks too.
     fn in_terms_of(
         &self,
         set: CommandSet,
@@ -168,7 +168,7 @@ impl Asked<'_> {
         }
     }
 
-    /// CNS 0Ah, of format 0.
+    /// Answers CNS 0Ah for format 0.
     fn format_of(&self, set: CommandSet) -> Executed {
         match set {
             CommandSet::KEY_VALUE => {
@@ -194,7 +194,7 @@ impl Asked<'_> {
         delivered(self.command, namespace.unwrap_or_default().as_bytes())
     }
 
-    /// Those controllers from the one that is named on that are `wanted`.
+    /// Lists the controllers that are `wanted`, from the requested id on.
     fn controllers(&self, wanted: impl Fn(&Association) -> bool) -> Executed {
         let from = self.command.controller_id();
         let mut controllers = self.subsystem.associations.all();
@@ -203,7 +203,7 @@ impl Asked<'_> {
         delivered(self.command, list.as_bytes())
     }
 
-    /// Those after the one that is named that are `wanted`.
+    /// Lists the namespaces that are `wanted`, after the requested id.
     fn list(&self, wanted: impl Fn(u32) -> bool) -> Executed {
         let after = self.command.nsid();
         if after >= NSID_SPECIAL {

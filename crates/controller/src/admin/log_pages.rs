@@ -47,7 +47,7 @@ pub(super) fn get(
     let page = page(subsystems, association, command)?;
     let offset = usize::try_from(command.log_page_offset()).unwrap_or(usize::MAX);
     let rest = page.get(offset..).ok_or(Status::INVALID_FIELD)?;
-    // What a host asks for behind the end of a page is zeros.
+    // Bytes after the end of a page are zeros.
     let mut part = vec![0; bytes as usize];
     let len = rest.len().min(part.len());
     part[..len].copy_from_slice(&rest[..len]);
@@ -111,8 +111,8 @@ fn page_of_storage(
     Ok(bytes)
 }
 
-/// What commands there are and do. Of some command sets there are none here, and hosts ask:
-/// nvme-cli 2.13 for every set that it knows, and it gives up at the first error.
+/// Returns the commands and their effects. Unsupported sets have none, but are no error: nvme-cli
+/// 2.13 requests every set that it knows and stops at the first error.
 fn effects(set: CommandSet) -> CommandEffects {
     let admin = of_every_controller()
         .with_admin(AdminOpcode::ABORT, Effects::default())
@@ -125,7 +125,7 @@ fn effects(set: CommandSet) -> CommandEffects {
         .fold(admin, |page, command| page.with_io(command.opcode, command.effects))
 }
 
-/// The admin commands that discovery controllers have too.
+/// Returns the admin commands that discovery controllers have too.
 fn of_every_controller() -> CommandEffects {
     let none = Effects::default();
     CommandEffects::default()

@@ -10,10 +10,10 @@ use spec::{
 use std::rc::Rc;
 use zerocopy::FromBytes;
 
-/// Every namespace.
+/// Id of all namespaces.
 const NSID_ALL: u32 = 0xffff_ffff;
 
-/// Whether a command is one of these. They may wait for the medium.
+/// Returns whether a command is one of these, which may wait for the medium.
 pub(super) const fn are_of(opcode: AdminOpcode) -> bool {
     matches!(
         opcode,
@@ -62,16 +62,16 @@ async fn create(subsystem: &Subsystem, capsule: &Capsule) -> Executed {
         return Err(Status::INVALID_FIELD);
     }
     let nsid = subsystem.device.create_namespace(set, wanted.size.get()).await?;
-    // No host has it before it is attached.
+    // A new namespace is attached to no host.
     subsystem.device.attachments.begin(nsid);
     Ok(Outcome { result: nsid.into(), ..Outcome::done() })
 }
 
-/// Who changes which namespaces there are, or who has them.
+/// The context of a command that creates, deletes, formats or attaches namespaces.
 struct Change<'a> {
     association: &'a Association,
     subsystem: &'a Subsystem,
-    /// The subsystems of the same device, this one among them.
+    /// All subsystems of the device, this one included.
     siblings: Vec<Rc<Subsystem>>,
 }
 
@@ -91,7 +91,7 @@ impl Change<'_> {
         Ok(Outcome::done())
     }
 
-    /// A namespace is attached to the hosts of controllers, or detached from them.
+    /// Attaches a namespace to the hosts of controllers, or detaches it.
     fn attach(&self, capsule: &Capsule) -> Executed {
         let what = capsule.command.namespace_attachment().ok_or(Status::INVALID_FIELD)?;
         let list: ControllerList = structure(capsule)?;
@@ -122,7 +122,7 @@ impl Change<'_> {
         self.siblings.iter().flat_map(|subsystem| subsystem.controllers_with(nsid)).collect()
     }
 
-    /// Tells controllers, but for the one whose host has changed it, that a namespace came or went.
+    /// Reports an added or removed namespace to controllers, except that of the changing host.
     fn tell(&self, nsid: u32, controllers: &[Rc<Association>]) {
         let is_other =
             |other: &&Rc<Association>| !std::ptr::eq(&raw const ***other, self.association);
@@ -135,7 +135,7 @@ async fn format(association: &Association, subsystem: &Subsystem, command: &Comm
     if options.format != 0 || options.protection != 0 {
         return Err(Status::INVALID_FORMAT);
     }
-    // What is given up cannot be read any more, whether the host insists on that or not.
+    // Both settings do the same: formatted data is unreadable even without a secure erase.
     let erases = [FormatOptions::NO_SECURE_ERASE, FormatOptions::ERASE_USER_DATA];
     if !erases.contains(&options.secure_erase) {
         return Err(Status::INVALID_FIELD);
@@ -153,7 +153,7 @@ async fn format(association: &Association, subsystem: &Subsystem, command: &Comm
     Ok(Outcome::done())
 }
 
-/// What a command brings, as a structure of the specification.
+/// Decodes the data of a command as a structure of the specification.
 fn structure<T: FromBytes>(capsule: &Capsule) -> Result<T, Status> {
     let data = brought(&capsule.command, capsule.data.clone())?;
     let bytes = data.bytes().unwrap_or_default();

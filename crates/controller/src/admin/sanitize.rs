@@ -3,12 +3,12 @@ use crate::fabrics::{Association, Subsystem};
 use spec::{Command, IdentifyController, SanitizeAction, SanitizeOptions, Status};
 use std::rc::Rc;
 
-/// What Sanitize can do (SANICAP). Wiping is deallocating here, so that NDAS cannot be kept.
+/// Capabilities of Sanitize (SANICAP). Wiping deallocates, so that NDAS cannot be supported.
 pub(super) const CAPABILITIES: u32 = IdentifyController::BLOCK_ERASE
     | IdentifyController::NO_DEALLOCATE_INHIBITED
     | IdentifyController::NOT_MODIFIED_LATER;
 
-/// Sanitize (Base 2.1, Sanitize command): it is answered when it has begun.
+/// Executes Sanitize (Base 2.1, Sanitize command). The command completes when the operation starts.
 pub(super) fn execute(
     association: &Rc<Association>,
     subsystem: &Rc<Subsystem>,
@@ -44,7 +44,7 @@ fn begin(
     Ok(())
 }
 
-/// Does what was begun: wipes every namespace, and tells the controller that was asked.
+/// Runs the operation: wipes every namespace, then reports the end to the controller.
 async fn sanitize(association: Rc<Association>, subsystem: Rc<Subsystem>) {
     let sanitizing = &subsystem.device.sanitizing;
     let ids = subsystem.device.namespace_ids();
@@ -52,7 +52,7 @@ async fn sanitize(association: Rc<Association>, subsystem: Rc<Subsystem>) {
     for (number, nsid) in ids.iter().enumerate() {
         let progress = u16::try_from(number * 65_536 / ids.len()).expect("it is not the end");
         sanitizing.progress(progress);
-        // That waits for the commands that were taken before, so that they leave nothing either.
+        // Waits for earlier commands in flight, so that they leave no data either.
         wiped &= subsystem.device.format_namespace(*nsid).await.is_ok();
     }
     sanitizing.end(wiped);

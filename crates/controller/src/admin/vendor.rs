@@ -1,4 +1,4 @@
-//! Log pages of Kvasir's own: one file each, and a line here.
+//! Vendor specific log pages: one file each, and a line here.
 
 mod engine_figures;
 mod key_counts;
@@ -15,14 +15,14 @@ pub(super) struct VendorPage {
     pub(super) read: fn(&Asked<'_>) -> Result<Vec<u8>, Status>,
 }
 
-/// Who asks for a page, and of whom.
+/// The association and the subsystem of a request for a log page.
 pub(super) struct Asked<'a> {
     pub(super) association: &'a Association,
     pub(super) subsystem: &'a Subsystem,
-    /// All, of which that is one.
+    /// All subsystems, that one included.
     pub(super) subsystems: &'a Subsystems,
     pub(super) command: &'a Command,
 }
 
-/// All of them.
+/// All vendor log pages.
 pub(super) const PAGES: [VendorPage; 2] = [engine_figures::PAGE, key_counts::PAGE];

@@ -22,31 +22,30 @@ use std::sync::Arc;
 /// The largest id of a dynamic controller (Base 2.1, Connect command).
 const CONTROLLER_ID_MAX: u16 = 0xffef;
 
-/// In place of the queue, or of the id, of a command where an error is of none (Base 2.1, Error
-/// Information log page).
+/// Queue and command id of an error without a command (Base 2.1, Error Information log page).
 const NO_QUEUE: u16 = 0xffff;
 
-/// What a host has connected to.
+/// The subsystem that a host has connected to.
 pub(crate) enum Service {
     Storage(Rc<Subsystem>),
-    /// The discovery subsystem, as it is reached here.
+    /// The discovery subsystem, through this entrance.
     Discovery(Entrance),
 }
 
-/// A host's controller: made by the Connect of its admin queue, gone with that queue (Base 2.1,
-/// dynamic controller model).
+/// A host's controller: created by the Connect of its admin queue, deleted with that queue (Base
+/// 2.1, dynamic controller model).
 pub(crate) struct Association {
     /// The controller's id, which is unique in its subsystem.
     pub(crate) id: u16,
     pub(crate) host_id: [u8; 16],
     pub(crate) host: QualifiedName,
     pub(crate) service: Service,
-    /// What the host was granted when it connected.
+    /// The limits at the time of the Connect.
     pub(crate) limits: Limits,
-    /// When it came, by the clock.
+    /// Time of the Connect, by the clock.
     pub(crate) since: Nanos,
     pub(crate) work: PerReactor<WorkCount>,
-    /// What its I/O queues ask and say, wherever they are.
+    /// State shared with its I/O queues in all reactors.
     pub(crate) standing: Arc<Standing>,
     pub(crate) registers: Registers,
     pub(crate) keep_alive: KeepAlive,
@@ -59,7 +58,7 @@ pub(crate) struct Association {
 }
 
 impl Association {
-    /// The namespace of this id, if there is one and the host has it.
+    /// Returns the namespace with this id, if it is attached to the host.
     #[inline]
     pub(crate) fn namespace(&self, nsid: u32) -> Option<Arc<Namespace>> {
         match &self.service {
@@ -68,8 +67,8 @@ impl Association {
         }
     }
 
-    /// What an I/O queue has of this, which is the association of a host with `subsystem`, in the
-    /// tenant of this number or in this reactor.
+    /// Returns the context of this association's I/O queues with `subsystem`, in the reactor of
+    /// tenant number `tenant` or in this reactor.
     pub(crate) fn rights(&self, subsystem: &Subsystem, tenant: Option<u32>) -> Rights {
         Rights {
             host: self.host,
@@ -81,13 +80,13 @@ impl Association {
         }
     }
 
-    /// A namespace came, went, or is another now, which its host is told if it wants to be.
+    /// Reports an added, removed or replaced namespace to the host, if it has enabled that event.
     pub(crate) fn namespace_changed(&self, nsid: u32) {
         self.changes.add(nsid);
         self.events.notice_namespaces(self);
     }
 
-    /// Adds a queue, unless there is one of this id.
+    /// Adds a queue. Returns false if the id is in use.
     pub(crate) fn add_queue(&self, id: u16, queue: &Rc<Queue>) -> bool {
         let mut queues = self.queues.borrow_mut();
         let is_new = !queues.contains_key(&id);
@@ -97,12 +96,12 @@ impl Association {
         is_new
     }
 
-    /// The queue of this id, 0 for the admin queue.
+    /// Returns the queue with this id, 0 for the admin queue.
     pub(crate) fn queue(&self, id: u16) -> Option<Rc<Queue>> {
         self.queues.borrow().get(&id).and_then(Weak::upgrade)
     }
 
-    /// All of them, by id.
+    /// Returns all queues with their ids.
     pub(crate) fn queues(&self) -> Vec<(u16, Rc<Queue>)> {
         let queues = self.queues.borrow();
         queues.iter().filter_map(|(&id, queue)| Some((id, queue.upgrade()?))).collect()
@@ -112,7 +111,7 @@ impl Association {
         self.queues.borrow().keys().any(|&id| id > 0)
     }
 
-    /// A queue is gone. All end with the admin queue.
+    /// Removes a closed queue. All queues end with the admin queue.
     pub(crate) fn queue_closed(&self, id: u16) {
         if id > 0 {
             self.queues.borrow_mut().remove(&id);
@@ -121,7 +120,7 @@ impl Association {
         self.end();
     }
 
-    /// The host may be silent for `timeout_ms`; 0 is for ever.
+    /// Sets the Keep Alive timeout in milliseconds; 0 disables it.
     pub(crate) fn set_keep_alive(&self, timeout_ms: u32) {
         self.keep_alive.set_timeout_ms(timeout_ms);
         if let Some(siblings) = self.siblings.upgrade() {
@@ -135,7 +134,7 @@ impl Association {
         io.values().filter_map(Weak::upgrade).for_each(|queue| queue.end());
     }
 
-    /// Ends everything that there is between the host and its controller.
+    /// Ends the association and all of its queues.
     pub(crate) fn end(&self) {
         let queues = std::mem::take(&mut *self.queues.borrow_mut());
         self.events.drop_requests();
@@ -145,12 +144,12 @@ impl Association {
         queues.values().filter_map(Weak::upgrade).for_each(|queue| queue.end());
     }
 
-    /// A tick has passed.
+    /// Counts a tick and ends the association if its Keep Alive timer has expired.
     fn tick(&self) {
         if self.keep_alive.expires() {
             let expired = Completion::new(NO_QUEUE, Status::KEEP_ALIVE_EXPIRED, 0);
             self.errors.record(NO_QUEUE, None, expired);
-            // Queues in other reactors answer nothing any more before they refuse commands.
+            // End first: queues in other reactors must stop answering before they refuse commands.
             self.end();
             self.registers.fail();
             return;
@@ -165,12 +164,12 @@ pub(crate) struct Associations {
     list: RefCell<BTreeMap<u16, Rc<Association>>>,
     last_id: Cell<u16>,
     is_ticking: Cell<bool>,
-    /// Whether the subsystem was reset since it is there.
+    /// Whether the subsystem was ever reset.
     was_reset: Cell<bool>,
 }
 
 impl Associations {
-    /// A new association, unless there are as many as `limits` allow.
+    /// Creates an association, unless there are as many as `limits` allow.
     pub(crate) fn add(
         self: &Rc<Self>,
         host_id: [u8; 16],
@@ -206,7 +205,7 @@ impl Associations {
         Some(association)
     }
 
-    /// The association of this id, if there is one.
+    /// Returns the association with this id, if any.
     pub(crate) fn get(&self, id: u16) -> Option<Rc<Association>> {
         self.list.borrow().get(&id).cloned()
     }
@@ -215,7 +214,7 @@ impl Associations {
         self.list.borrow().values().cloned().collect()
     }
 
-    /// The subsystem is reset: all associations, and those to come know it.
+    /// Records a reset of the subsystem, also for later associations. Returns all associations.
     pub(crate) fn reset(&self) -> Vec<Rc<Association>> {
         self.was_reset.set(true);
         self.all()
@@ -225,7 +224,7 @@ impl Associations {
         self.list.borrow_mut().remove(&id);
     }
 
-    /// Ids go round, so that one that was in use is not soon taken for a new one.
+    /// Returns the next free id, round robin, so that freed ids are not reused soon.
     fn next_id(&self) -> u16 {
         let list = self.list.borrow();
         let mut id = self.last_id.get();
@@ -238,7 +237,7 @@ impl Associations {
         }
     }
 
-    /// Looks after the hosts as long as there is one that may not be silent for ever.
+    /// Checks Keep Alive timers in a task while an association has one.
     fn watch(self: &Rc<Self>) {
         let is_wanted = self.list.borrow().values().any(|each| each.keep_alive.timeout_ms() > 0);
         if is_wanted && !self.is_ticking.replace(true) {
@@ -247,7 +246,7 @@ impl Associations {
     }
 
     async fn tick(self: Rc<Self>) {
-        // From the time of hosts on: one that comes late is not followed by others at once.
+        // Counts from the hosts' time, so that a late tick is not followed by others at once.
         clock::sleep_until(clock::host_now() + TICK, Stage::Queue).await;
         self.all().iter().for_each(|association| association.tick());
         self.is_ticking.set(false);

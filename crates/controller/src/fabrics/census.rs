@@ -1,4 +1,4 @@
-//! What there is at an instant, for whoever serves it: no host is told of another.
+//! The associations, queues and counters at an instant, for the server's operator only.
 
 use crate::controller::Controller;
 use crate::fabrics::association::{Association, Service};
@@ -9,18 +9,18 @@ use spec::QualifiedName;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A host that has connected to a subsystem.
+/// The association of a host with a subsystem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssociationCensus {
-    /// The name of the subsystem; that of discovery is one as well.
+    /// The name of the subsystem, possibly the discovery subsystem.
     pub subsystem: String,
     /// The id of the host's controller, which is unique in its subsystem.
     pub controller: u16,
-    /// The host's NQN, as it says itself.
+    /// The NQN that the host sent.
     pub host: String,
-    /// When it connected, by the clock of its reactor.
+    /// Time of its Connect, by the clock of its reactor.
     pub since: Nanos,
-    /// What its I/O commands have done.
+    /// Work of its I/O commands.
     pub work: Work,
     /// Its queues, by id.
     pub queues: Vec<QueueCensus>,
@@ -33,28 +33,27 @@ pub struct QueueCensus {
     pub id: u16,
     /// Entries.
     pub entries: u16,
-    /// Commands that are under way. Requests for events are, until there is one.
+    /// Commands in flight, Asynchronous Event Requests included.
     pub in_flight: usize,
     /// The number of its connection: see [`crate::Entrance::of_connection`].
     pub connection: Option<u64>,
 }
 
 impl Subsystems {
-    /// All hosts that are connected in this reactor.
+    /// Returns all associations of this reactor.
     pub fn census(&self) -> Vec<AssociationCensus> {
         let mut associations = self.discovery().all();
         associations.extend(self.all().iter().flat_map(|it| it.associations.all()));
         associations.iter().map(|association| association.census()).collect()
     }
 
-    /// What hosts have had a device do, by all of its subsystems.
+    /// Returns the work of hosts on a device, over all of its subsystems.
     pub fn work_of(&self, device: &Arc<Controller>) -> Work {
         let subsystems = self.of_device(device);
         subsystems.iter().fold(Work::default(), |sum, subsystem| sum + subsystem.tally.work())
     }
 
-    /// What hosts had the devices of this reactor do that was done in it, and what tenants did, by
-    /// their numbers.
+    /// Returns the work on this reactor's devices: executed in it, and in tenants by their numbers.
     pub fn work_by_reactor(&self) -> (Work, BTreeMap<u32, Work>) {
         let (mut here, mut elsewhere) = (Work::default(), BTreeMap::<u32, Work>::new());
         for (number, tally) in self.all().iter().flat_map(|subsystem| subsystem.tally.all()) {

@@ -17,7 +17,7 @@ use zerocopy::FromBytes;
 /// queue the controller ignores the field if it is 0h.
 const NO_HOST_ID: [u8; 16] = [0; 16];
 
-/// Why a queue was not connected.
+/// Why a Connect failed.
 enum Refusal {
     /// A field is wrong.
     Invalid(ConnectInvalid),
@@ -36,7 +36,7 @@ impl From<Status> for Refusal {
     }
 }
 
-/// Answers a Connect on a queue that is nobody's (Base 2.1, Connect command).
+/// Executes a Connect on an unbound queue (Base 2.1, Connect command).
 pub(crate) fn connect(queue: &Rc<Queue>, capsule: &Capsule) -> Outcome {
     match connected(queue, capsule) {
         Ok(id) => Outcome { result: ConnectReply::new(id).0.into(), ..Outcome::done() },
@@ -47,7 +47,7 @@ pub(crate) fn connect(queue: &Rc<Queue>, capsule: &Capsule) -> Outcome {
     }
 }
 
-/// Binds the queue, and returns its controller's id.
+/// Binds the queue and returns its controller's id.
 fn connected(queue: &Rc<Queue>, capsule: &Capsule) -> Result<u16, Refusal> {
     let command = &capsule.command;
     if command.record_format() != 0 {
@@ -73,7 +73,7 @@ fn connected(queue: &Rc<Queue>, capsule: &Capsule) -> Result<u16, Refusal> {
     Ok(id)
 }
 
-/// The association that the Connect of an admin queue makes.
+/// Creates the association for the Connect of an admin queue.
 fn new_association(
     queue: &Queue,
     command: &Command,
@@ -94,7 +94,7 @@ fn new_association(
         let subsystem = admitted(subsystems, name, host)?;
         (&subsystem.associations.clone(), Service::Storage(subsystem))
     };
-    // The dynamic controller model: a controller is not there before a host connects to it.
+    // In the dynamic controller model no controller exists before the Connect.
     if data.controller_id != ConnectData::ANY_CONTROLLER {
         return Err(ConnectInvalid::CONTROLLER_ID.into());
     }
@@ -106,7 +106,7 @@ fn new_association(
     Ok(association)
 }
 
-/// The names of the host and of the subsystem.
+/// Returns the names of the host and of the subsystem.
 ///
 /// Base 2.1 requires a host name, but at least one benchmark sends none. That host has the name "",
 /// which no list of hosts contains.
@@ -116,7 +116,7 @@ fn names(data: &ConnectData) -> Result<(&str, &str), ConnectInvalid> {
     Ok((host.ok_or(ConnectInvalid::HOST)?, subsystem))
 }
 
-/// The association that the Connect of an I/O queue joins as queue `id`.
+/// Returns the association that the Connect of an I/O queue joins as queue `id`.
 fn association_of(
     queue: &Queue,
     command: &Command,
@@ -152,7 +152,7 @@ fn check_size(command: &Command, limits: Limits) -> Result<(), Refusal> {
     if is_possible { Ok(()) } else { Err(ConnectInvalid::QUEUE_SIZE.into()) }
 }
 
-/// The subsystem `name`, if it is here and `host` may connect to it.
+/// Returns the subsystem `name`, if this reactor has it and `host` may connect to it.
 fn admitted(subsystems: &Subsystems, name: &str, host: &str) -> Result<Rc<Subsystem>, Refusal> {
     let subsystem = subsystems.find(name).ok_or(ConnectInvalid::SUBSYSTEM)?;
     if !subsystems.rules().admit(name, host) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A number that one reactor changes, which the others may look at.
+/// A counter that one reactor writes and others may read.
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicU64);
 
@@ -19,23 +19,23 @@ impl Count {
         self.0.store(value, Relaxed);
     }
 
-    /// With only one writer nothing is lost between the two halves of this.
+    /// Adds `more`. A load and a store suffice, because there is only one writer.
     #[inline]
     pub(crate) fn add(&self, more: u64) {
         self.set(self.get() + more);
     }
 }
 
-/// What each reactor that executes commands counts for itself, in the reactor of the device.
+/// The separate counters of all reactors that execute a device's commands.
 #[derive(Debug, Default)]
 pub(crate) struct PerReactor<T> {
     here: Arc<T>,
-    /// By the numbers of tenants.
+    /// Counters of tenants, by their numbers.
     elsewhere: RefCell<BTreeMap<u32, Arc<T>>>,
 }
 
 impl<T: Default> PerReactor<T> {
-    /// That of the tenant of this number, or of this reactor.
+    /// Returns the counter of the tenant with this number, or of this reactor.
     pub(crate) fn of(&self, tenant: Option<u32>) -> Arc<T> {
         match tenant {
             Some(number) => self.elsewhere.borrow_mut().entry(number).or_default().clone(),
@@ -43,7 +43,7 @@ impl<T: Default> PerReactor<T> {
         }
     }
 
-    /// Of all reactors, this one first, with the numbers of tenants.
+    /// Returns the counters of all reactors, this one first, with the numbers of tenants.
     pub(crate) fn all(&self) -> Vec<(Option<u32>, Arc<T>)> {
         let elsewhere = self.elsewhere.borrow();
         let elsewhere = elsewhere.iter().map(|(&number, it)| (Some(number), it.clone()));

@@ -5,23 +5,23 @@ use spec::{
 };
 use zerocopy::IntoBytes;
 
-/// Entries of an admin queue that every discovery controller takes (Base 2.1, Discovery Log Page
-/// Entry data structure).
+/// Minimum entries of an admin queue that a discovery controller supports (Base 2.1, Discovery Log
+/// Page Entry data structure).
 const ADMIN_QUEUE_ENTRIES_MIN: u16 = 32;
 
-/// Where hosts reach a server by NVMe/TCP.
+/// An address where hosts reach a server by NVMe/TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportAddress {
-    /// Which kind of address it is.
+    /// The address family.
     pub family: AddressFamily,
-    /// The address: an IP address as it is written.
+    /// The IP address as text.
     pub address: Text<256>,
-    /// The port of TCP.
+    /// The TCP port.
     pub port: u16,
 }
 
-/// The discovery log page for `host`: every subsystem that it may connect to, at the address by
-/// which it came, and the referrals (Base 2.1, Discovery log page).
+/// Returns the discovery log page for `host`: every subsystem that it may connect to, at the
+/// address that the host used, and the referrals (Base 2.1, Discovery log page).
 pub(crate) fn discovery_log(entrance: &Entrance, host: &QualifiedName) -> Vec<u8> {
     let entries = discovery_entries(entrance, host);
     let header = DiscoveryHeader {
@@ -36,7 +36,7 @@ pub(crate) fn discovery_log(entrance: &Entrance, host: &QualifiedName) -> Vec<u8
     page
 }
 
-/// What the page holds for `host`.
+/// Returns the entries of the page for `host`.
 pub(crate) fn discovery_entries(entrance: &Entrance, host: &QualifiedName) -> Vec<DiscoveryEntry> {
     let rules = entrance.subsystems().rules();
     let host = host.as_str().unwrap_or_default();

@@ -4,22 +4,22 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use zerocopy::IntoBytes;
 
-/// Entries that a controller keeps (ELPE).
+/// Maximum entries of a controller's error log (ELPE).
 pub(crate) const ERRORS_KEPT: usize = 64;
 
-/// The part of a command that an entry does not name.
+/// Parameter error location of an entry that names no part of the command.
 const NOWHERE: u16 = 0xffff;
 
-/// The commands of an association that failed last. All reactors that execute its commands write
-/// it, so that a host that was told of a failure finds it there; what does not fail has no part in
-/// that.
+/// The last failed commands of an association. All reactors that execute its commands write it
+/// before they respond, so that the host finds each failure there. Successful commands do not take
+/// the lock.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorLog(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     count: u64,
-    /// The latest first.
+    /// Latest entry first.
     entries: VecDeque<ErrorEntry>,
 }
 
@@ -28,8 +28,8 @@ impl ErrorLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records how a command of a queue failed, or what else did. That a key is there, or is not,
-    /// is no failure: it is what the host wanted to know.
+    /// Records a failed command of a queue, or an error without a command. "Key exists" and "key
+    /// does not exist" are results, not failures.
     pub(crate) fn record(&self, queue_id: u16, command: Option<Ticket>, completion: Completion) {
         let status = completion.status();
         if matches!(status, Status::KEY_DOES_NOT_EXIST | Status::KEY_EXISTS) {
@@ -52,12 +52,12 @@ impl ErrorLog {
         });
     }
 
-    /// How many commands failed.
+    /// Returns the number of failed commands.
     pub(crate) fn count(&self) -> u64 {
         self.state().count
     }
 
-    /// The log page: as many entries as are kept, those that there are not yet of zeros.
+    /// Returns the log page with the maximum number of entries; unused ones are zeros.
     pub(crate) fn page(&self) -> Vec<u8> {
         let mut entries: Vec<ErrorEntry> = self.state().entries.iter().cloned().collect();
         entries.resize_with(ERRORS_KEPT, ErrorEntry::default);

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl Pair {
-    /// Has the device execute an I/O command.
+    /// Starts an I/O command on the device.
     pub(crate) fn start(self: &Rc<Self>, member: &Member, ticket: Ticket, capsule: Capsule) {
         member.rights.standing.hear();
         match decode(member, capsule, false) {
@@ -28,7 +28,7 @@ impl Pair {
         }
     }
 
-    /// Has the device execute two adjacent I/O commands as one operation.
+    /// Starts two adjacent I/O commands on the device as one operation.
     pub(crate) fn start_fused(
         self: &Rc<Self>,
         member: &Member,
@@ -64,7 +64,7 @@ impl Pair {
         }
     }
 
-    /// Answers an I/O command that the device has executed.
+    /// Sends the response of an executed I/O command.
     pub(crate) fn done(
         &self,
         Member { rights, device }: &Member,
@@ -88,29 +88,29 @@ impl Pair {
     }
 }
 
-/// An I/O command that is to be executed.
+/// A decoded I/O command.
 pub(crate) struct Job {
     namespace: Arc<Namespace>,
     counted: Counted,
-    /// What counts of it beside the bytes that it returns.
+    /// Bytes counted for it in addition to those that it returns.
     bytes: u64,
-    /// How many bytes the host takes.
+    /// Length of the host's buffer in bytes.
     room: u32,
     submission: Submission,
 }
 
-/// What is kept of it meanwhile.
+/// What the controller keeps of a command while the device executes it.
 #[derive(Clone, Copy)]
 pub(crate) struct Begun {
     at: Nanos,
-    /// What counts of it beside the bytes that it returns.
+    /// Bytes counted for it in addition to those that it returns.
     bytes: u64,
     counted: Counted,
     room: u32,
 }
 
 impl Job {
-    /// Begins it in the task that executes it: what the device is given, and what is kept.
+    /// Begins it in the task that executes it. Returns the device's and the controller's part.
     pub(crate) fn begin(
         self,
         member: &Member,
@@ -171,7 +171,7 @@ fn decode(
     if device.inventory.is_formatting(command.nsid()) {
         return Err(Status::FORMAT_IN_PROGRESS);
     }
-    // More than any command may move is left to the device to refuse.
+    // The device refuses a command that would move too much.
     let moved = (what.bytes)(&command, namespace.block_bytes()).min(OVERLONG);
     let moved = u32::try_from(moved).map_err(|_| Status::INTERNAL_ERROR)?;
     let (data, room) = match command.transfer() {
@@ -179,7 +179,7 @@ fn decode(
         Transfer::ToController => (cut(brought(&command, data)?, moved)?, 0),
         Transfer::ToHost => (Buf::phantom(0, 0), room(&command)?),
     };
-    // Who fills a buffer is not given one that cannot be returned.
+    // The device must not fill a buffer that the host has no room for.
     if command.transfer() == Transfer::ToHost && room < moved.min(TRANSFER_BYTES_MAX) {
         return Err(Status::DATA_SGL_LENGTH_INVALID);
     }
@@ -190,16 +190,16 @@ fn decode(
     Ok(Job { namespace, counted, bytes, room, submission })
 }
 
-/// Whether it stores a value; an opcode alone does not say so.
+/// Returns whether the command stores a value; opcodes are ambiguous without the command set.
 #[inline]
 fn is_store(namespace: &Namespace, command: &Command) -> bool {
     matches!(namespace, Namespace::Kv(_)) && command.opcode() == Opcode::STORE
 }
 
-/// One byte more than any command may move.
+/// One byte more than a command may move.
 const OVERLONG: u64 = TRANSFER_BYTES_MAX as u64 + 1;
 
-/// The data of a command that moves `len` bytes: of an SGL that is longer, the beginning.
+/// Returns the data of a command that moves `len` bytes: the first bytes of a longer SGL.
 #[inline]
 fn cut(data: Buf, len: u32) -> Result<Buf, Status> {
     if data.len() == len || len > TRANSFER_BYTES_MAX {
@@ -211,7 +211,7 @@ fn cut(data: Buf, len: u32) -> Result<Buf, Status> {
     Ok(data.slice(0..len))
 }
 
-/// The data that a command brings, if it is what its SGL says.
+/// Returns the data of a command, if its length is that of the SGL.
 #[inline]
 pub(crate) fn brought(command: &Command, data: Buf) -> Result<Buf, Status> {
     let len = match command.data_pointer() {
@@ -225,14 +225,14 @@ pub(crate) fn brought(command: &Command, data: Buf) -> Result<Buf, Status> {
         DataPointer::Transport { len } => len,
         DataPointer::Other(_) => return Err(Status::SGL_TYPE_INVALID),
     };
-    // Of more than a command may move the door brings nothing.
+    // The transport brings no data if the SGL exceeds the transfer limit.
     if data.len() == len || len > TRANSFER_BYTES_MAX {
         return Ok(data);
     }
     Err(Status::DATA_SGL_LENGTH_INVALID)
 }
 
-/// How many bytes the host takes.
+/// Returns the length of the host's buffer in bytes.
 #[inline]
 pub(crate) fn room(command: &Command) -> Result<u32, Status> {
     match command.data_pointer() {

@@ -3,20 +3,20 @@ use base::Nanos;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// The granularity of keep alive times in units of 100 ms: what Identify says as KAS.
+/// The granularity of Keep Alive timeouts in units of 100 ms (KAS).
 pub(crate) const GRANULARITY: u16 = 10;
 
-/// How often it is looked whether hosts have been heard.
+/// Interval at which Keep Alive timers are checked.
 pub(crate) const TICK: Nanos = Nanos::from_millis(GRANULARITY as u64 * 100);
 
-/// How long a host of a discovery controller may be silent that names no time of its own: 2
-/// minutes (Base 2.1, Discovery Controller activity timeout).
+/// Default timeout of a discovery controller's host: 2 minutes (Base 2.1, Discovery Controller
+/// activity timeout).
 pub(crate) const DISCOVERY_MS: u32 = 120_000;
 
-/// Whether a host is still there: any command of it says so (Base 2.1, Traffic Based Keep Alive).
+/// A Keep Alive timer, which any command restarts (Base 2.1, Traffic Based Keep Alive).
 ///
-/// Silence is counted in ticks and not by the clock. So a machine that stood still has not been
-/// silent, and a command costs no look at the time.
+/// It counts ticks instead of clock time. So a suspended machine does not let it expire, and a
+/// command does not read the clock.
 #[derive(Debug)]
 pub(crate) struct KeepAlive {
     standing: Arc<Standing>,
@@ -25,12 +25,12 @@ pub(crate) struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// That of a host that `standing` knows to have been heard.
+    /// Creates the timer of a host; `standing` records its commands.
     pub(crate) fn new(standing: Arc<Standing>) -> Self {
         Self { standing, timeout_ms: Cell::new(0), silent_ticks: Cell::new(0) }
     }
 
-    /// How long the host may be silent in milliseconds; 0 is for ever.
+    /// Returns the timeout in milliseconds; 0 if disabled.
     pub(crate) fn timeout_ms(&self) -> u32 {
         self.timeout_ms.get()
     }
@@ -40,8 +40,7 @@ impl KeepAlive {
         self.standing.hear();
     }
 
-    /// Counts a tick, and says whether the host was silent for too long: between its time and a
-    /// tick more.
+    /// Counts a tick. Returns whether the timer has expired: between the timeout and a tick later.
     pub(crate) fn expires(&self) -> bool {
         if self.standing.take_heard() {
             self.silent_ticks.set(0);

@@ -7,8 +7,8 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a reactor has of another one's device to execute the I/O commands of a queue itself: it is
-/// made when the queue's Connect has succeeded, and of use until the queue is closed or ended.
+/// The right of a reactor to execute the I/O commands of a queue of another reactor's device. It is
+/// created after the queue's Connect and valid until the queue is closed or ended.
 #[derive(Debug)]
 pub struct Lease {
     pub(crate) terms: Terms,
@@ -16,29 +16,30 @@ pub struct Lease {
     pub(crate) rights: Rights,
 }
 
-/// Whoever has the connection of a queue in another reactor, as the device's reactor sees it.
+/// The reactor that has a queue's connection, as the device's reactor sees it.
 pub trait Tenant {
-    /// Which of the reactors it is: work is counted by it.
+    /// Returns the number of the reactor, by which work is counted.
     fn number(&self) -> u32;
 
-    /// Has the connection's reactor execute the I/O commands of the queue, from the response to its
-    /// Connect on, which follows. False where that cannot be: they come here then.
+    /// Lets the connection's reactor execute the I/O commands of the queue, starting after the
+    /// response to its Connect. Returns false if it cannot: then the device's reactor executes
+    /// them.
     fn lease(&self, device: &Arc<Controller>, lease: Lease) -> bool;
 
-    /// Is to abort a command by [`LeasedQueue::abort`], and to hand what that says to
-    /// [`crate::FabricQueue::aborted`], in order.
+    /// Aborts a command by [`LeasedQueue::abort`] and passes its results in order to
+    /// [`crate::FabricQueue::aborted`].
     fn abort(&self, command_id: u16);
 }
 
 /// A queue whose I/O commands are executed in the reactor of its connection.
 pub struct LeasedQueue {
     pair: Rc<Pair>,
-    /// Whether the connection is told nothing any more, not what is on its way either.
+    /// Whether the queue has ended: responses, also those in flight, are dropped.
     has_ended: Cell<bool>,
 }
 
 impl LeasedQueue {
-    /// By the terms of `lease`, on `device`, which is the device's controller in this reactor.
+    /// Creates the queue of `lease`; `device` is the device's controller in this reactor.
     pub fn new(lease: Lease, device: Arc<Controller>, responses: Rc<dyn Responses>) -> Self {
         let Lease { terms, gauge, rights } = lease;
         let pair = Pair::new(responses, gauge);
@@ -47,7 +48,8 @@ impl LeasedQueue {
         Self { pair, has_ended: Cell::new(false) }
     }
 
-    /// As [`crate::HostQueue::submit`]. Returns what is for the device's reactor.
+    /// Submits a command as [`crate::HostQueue::submit`] does. Returns it if the device's reactor
+    /// must execute it.
     #[must_use]
     pub fn submit(&self, mut capsule: Capsule) -> Option<Capsule> {
         let pair = &self.pair;
@@ -73,15 +75,15 @@ impl LeasedQueue {
         None
     }
 
-    /// The host has sent more than the queue has entries. The door is told by a task, for it is in
-    /// the middle of a [`Self::submit`], and then closes the queue.
+    /// Ends a queue whose host has sent more commands than entries. A task notifies the transport,
+    /// which is inside [`Self::submit`] now, and which then closes the queue.
     fn overrun(&self) {
         let pair = self.pair.clone();
         self.close();
         clock::spawn(async move { pair.responses.end() });
     }
 
-    /// Hands on what the device's reactor responds.
+    /// Forwards a response of the device's reactor.
     pub fn relay(&self, response: Response) {
         if !self.has_ended.get() {
             let entry = self.pair.with_head(response.entry);
@@ -89,12 +91,13 @@ impl LeasedQueue {
         }
     }
 
-    /// Ends the wait for the command of this id, which runs to its end. True if there is one.
+    /// Aborts a command: it completes now and still runs to its end. Returns whether it was
+    /// outstanding.
     pub fn abort(&self, command_id: u16) -> bool {
         !self.pair.is_over() && self.pair.abort(command_id)
     }
 
-    /// The controller has done with the queue.
+    /// Ends the queue on behalf of the controller.
     pub fn end(&self) {
         if !self.has_ended.get() {
             self.close();
@@ -102,7 +105,7 @@ impl LeasedQueue {
         }
     }
 
-    /// The connection is gone. What was started runs to its end, and nothing is responded any more.
+    /// Closes the queue of a lost connection. Started commands run to their end without a response.
     pub fn close(&self) {
         self.has_ended.set(true);
         self.pair.finish();

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What is left here of a queue whose I/O commands its connection's reactor executes.
+/// The part in this reactor of a queue whose I/O commands its connection's reactor executes.
 pub(crate) struct Lent {
     tenant: Rc<dyn Tenant>,
     gauge: Arc<Gauge>,
@@ -21,27 +21,27 @@ impl Lent {
         Self { tenant, gauge, aborts: RefCell::default() }
     }
 
-    /// Commands that are under way there.
+    /// Returns the number of commands in flight in the other reactor.
     pub(crate) fn in_flight(&self) -> usize {
         self.gauge.in_flight()
     }
 
-    /// Has the command of this id aborted, which answers the Abort on `admin`.
+    /// Requests to abort a command. The result completes the Abort on `admin`.
     pub(crate) fn abort(&self, command_id: u16, admin: &Rc<Queue>, ticket: Ticket) {
         self.aborts.borrow_mut().push_back((admin.clone(), ticket));
         self.tenant.abort(command_id);
     }
 
-    /// What the tenant says of the command that it was asked first to abort.
+    /// Takes the tenant's result of the oldest Abort and completes it.
     pub(crate) fn aborted(&self, was_there: bool) {
-        // Once the queue has ended, all is answered.
+        // None if the queue has ended, which completes all Aborts.
         let first = self.aborts.borrow_mut().pop_front();
         if let Some((admin, ticket)) = first {
             admin.answer(ticket, Outcome::of_abort(was_there));
         }
     }
 
-    /// Nothing is answered on the queue any more, and so nothing aborted either.
+    /// Ends the queue. Pending Aborts complete as "not aborted".
     pub(crate) fn end(&self) {
         self.gauge.end();
         for (admin, ticket) in self.aborts.take() {

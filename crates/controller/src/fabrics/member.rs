@@ -6,21 +6,21 @@ use crate::fabrics::work::WorkCount;
 use spec::QualifiedName;
 use std::sync::Arc;
 
-/// What I/O queues have of their association, wherever their commands are executed.
+/// The association's context for I/O queues, in any reactor.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
     pub(crate) host: QualifiedName,
-    /// Bytes of a value that it may store.
+    /// Maximum bytes of a value that it may store.
     pub(crate) value_bytes: u32,
     pub(crate) standing: Arc<Standing>,
     pub(crate) errors: Arc<ErrorLog>,
-    /// The subsystem's, in the reactor that executes the commands.
+    /// The subsystem's counters in the executing reactor.
     pub(crate) tally: Arc<Tally>,
-    /// The association's own, in that reactor.
+    /// The association's counters in the executing reactor.
     pub(crate) work: Arc<WorkCount>,
 }
 
-/// What executing the commands of an I/O queue takes.
+/// The parts needed to execute the commands of an I/O queue.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) rights: Rights,

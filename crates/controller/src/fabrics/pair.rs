@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-/// Commands that may be under way on a queue that is nobody's yet: its Connect, and a few of a host
-/// that does not wait for the answer.
+/// Maximum commands in flight on an unbound queue: its Connect, and a few more from a host that
+/// does not wait for the response.
 const UNBOUND_COMMANDS: u16 = 32;
 
 /// SQHD in the response to a Connect that turns flow control off (Base 2.1, Connect response).
 const NO_FLOW_CONTROL: u16 = 0xffff;
 
-/// What its Connect has said of a queue.
+/// The parameters of a queue's Connect.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     /// 0 for the admin queue.
@@ -29,25 +29,26 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// The submission queue's head after one more command; it means nothing without flow control.
+    /// Returns the submission queue head after one more command, without meaning if flow control is
+    /// off.
     #[inline]
     fn head_after(self, head: u16) -> u16 {
         if !self.has_flow_control || head + 1 == self.entries { 0 } else { head + 1 }
     }
 }
 
-/// What a Connect has made of a queue.
+/// The state of a bound queue.
 pub(crate) struct Binding {
     pub(crate) terms: Terms,
     pub(crate) errors: Arc<ErrorLog>,
-    /// Of an I/O queue whose commands are executed here.
+    /// Set for an I/O queue whose commands this reactor executes.
     pub(crate) member: Option<Member>,
 }
 
-/// What others see of a queue's commands, in whichever reactor they are.
+/// State of a queue that other reactors can read.
 #[derive(Debug, Default)]
 pub(crate) struct Gauge {
-    /// Closed by the door or ended by the controller: nothing is answered any more.
+    /// Set when the transport closes the queue or the controller ends it: responses are dropped.
     is_over: AtomicBool,
     in_flight: AtomicUsize,
 }
@@ -57,14 +58,13 @@ impl Gauge {
         self.is_over.store(true, Relaxed);
     }
 
-    /// Commands that are under way, those that nobody awaits any more included.
+    /// Returns the number of commands in flight, aborted ones included.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Relaxed)
     }
 }
 
-/// The commands of a queue pair, from their arrival to their answers, in the reactor that executes
-/// them.
+/// The commands of a queue pair, from arrival to response, in the reactor that executes them.
 pub(crate) struct Pair {
     pub(crate) responses: Rc<dyn Responses>,
     binding: OnceCell<Binding>,
@@ -75,7 +75,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// One that is nobody's.
+    /// Creates an unbound queue.
     pub(crate) fn new(responses: Rc<dyn Responses>, gauge: Arc<Gauge>) -> Rc<Self> {
         Rc::new(Self {
             responses,
@@ -87,20 +87,21 @@ impl Pair {
         })
     }
 
-    /// Makes this what a Connect asked for. That was the first of its entries.
+    /// Binds the queue for a Connect, which takes the first of its entries.
     pub(crate) fn bind(&self, binding: Binding) {
         self.head.set(if binding.terms.has_flow_control { 1 } else { NO_FLOW_CONTROL });
         let first = self.binding.set(binding).is_ok();
         assert!(first, "a queue that is bound takes no Connect");
     }
 
-    /// What executes its I/O commands here.
+    /// Returns the context of its I/O commands in this reactor.
     #[inline]
     pub(crate) fn member(&self) -> Option<&Member> {
         self.binding.get()?.member.as_ref()
     }
 
-    /// A command has arrived. `None`: the host has sent more than the queue has entries.
+    /// Admits a command. Returns `None` if the host has sent more commands than the queue has
+    /// entries.
     #[inline]
     pub(crate) fn admit(&self, command: &Command) -> Option<Ticket> {
         self.move_head();
@@ -111,12 +112,12 @@ impl Pair {
         ticket
     }
 
-    /// The two commands of a fused operation have arrived.
+    /// Admits the two commands of a fused operation.
     pub(crate) fn admit_both(&self, [first, second]: &[Capsule; 2]) -> Option<[Ticket; 2]> {
         Some([self.admit(&first.command)?, self.admit(&second.command)?])
     }
 
-    /// A command has arrived that is answered elsewhere, or here.
+    /// Advances the submission queue head for an arrived command.
     #[inline]
     pub(crate) fn move_head(&self) {
         if let Some(binding) = self.binding.get() {
@@ -124,19 +125,19 @@ impl Pair {
         }
     }
 
-    /// Commands that are under way.
+    /// Returns the number of commands in flight.
     pub(crate) fn in_flight(&self) -> usize {
         self.gauge.in_flight()
     }
 
-    /// Answers a command, if somebody still awaits that.
+    /// Sends the response of a command unless the command was aborted.
     pub(crate) fn answer(&self, ticket: Ticket, outcome: Outcome) {
         if self.give_back(ticket) {
             self.respond(ticket, outcome);
         }
     }
 
-    /// Gives up a command that no task works on.
+    /// Drops a command that no task executes.
     pub(crate) fn forget(&self, ticket: Ticket) {
         self.give_back(ticket);
     }
@@ -149,7 +150,8 @@ impl Pair {
         is_awaited
     }
 
-    /// Ends the wait for the command of this id, which runs to its end. True if there is one.
+    /// Aborts a command: it completes now and still runs to its end. Returns whether it was
+    /// outstanding.
     pub(crate) fn abort(&self, command_id: u16) -> bool {
         let Some(binding) = self.binding.get() else { return false };
         let aborted = self.slots.borrow_mut().detach(command_id, binding.terms.entries);
@@ -158,7 +160,7 @@ impl Pair {
         true
     }
 
-    /// From here on nothing is answered. True for who says so first.
+    /// Ends the queue: later responses are dropped. Returns true for the first call.
     pub(crate) fn finish(&self) -> bool {
         let is_first = !self.is_over();
         self.gauge.end();
@@ -191,7 +193,7 @@ impl Pair {
         self.responses.respond(Response { entry, data, may_elide });
     }
 
-    /// `entry` with the place up to which commands were taken.
+    /// Returns `entry` with the current submission queue head.
     pub(crate) fn with_head(&self, entry: Completion) -> Completion {
         entry.with_queue(self.head.get(), 0)
     }

@@ -12,8 +12,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Everything that hosts can connect to: subsystems by name, and the discovery subsystem, which
-/// tells of them.
+/// All subsystems for hosts by name, and the discovery subsystem, which lists them.
 pub struct Subsystems {
     list: RefCell<Vec<Rc<Subsystem>>>,
     /// The names of subsystems that are in another reactor.
@@ -26,7 +25,7 @@ pub struct Subsystems {
 }
 
 impl Subsystems {
-    /// Nothing but the discovery subsystem, under the rules that there are without any.
+    /// Creates the discovery subsystem alone, with the default rules.
     pub fn new() -> Rc<Self> {
         Rc::new(Self {
             list: RefCell::default(),
@@ -38,33 +37,33 @@ impl Subsystems {
         })
     }
 
-    /// Lets hosts connect to one more, and tells those that asked the discovery subsystem for it.
+    /// Adds a subsystem and reports it to hosts with discovery events.
     ///
     /// # Panics
-    /// When there is one of this name.
+    /// If the name is in use.
     pub fn add(&self, subsystem: Rc<Subsystem>) {
         self.check_new(subsystem.nqn());
         self.change(|| self.list.borrow_mut().push(subsystem));
     }
 
-    /// Tells hosts of one more, to which they connect in another reactor.
+    /// Adds a subsystem of another reactor to discovery.
     ///
     /// # Panics
-    /// When there is one of this name.
+    /// If the name is in use.
     pub fn add_elsewhere(&self, nqn: &str) {
         self.check_new(nqn);
         self.change(|| self.elsewhere.borrow_mut().push(nqn.to_owned()));
     }
 
-    /// What hosts may do from here on. Associations stay as they are, also those of hosts that may
-    /// not connect any more.
+    /// Replaces the access rules of hosts. Existing associations stay, even if the new rules refuse
+    /// their hosts.
     pub fn set_rules(&self, rules: Rules) {
         if **self.rules.borrow() != rules {
             self.change(|| *self.rules.borrow_mut() = Rc::new(rules));
         }
     }
 
-    /// Calls `notice` when a host connects without a name for the first time.
+    /// Sets a function that is called when the first host without a name connects.
     pub fn on_unnamed_host(&self, notice: impl FnOnce() + 'static) {
         *self.on_unnamed_host.borrow_mut() = Some(Box::new(notice));
     }
@@ -80,8 +79,8 @@ impl Subsystems {
         assert!(is_new, "there is a subsystem {nqn:?}");
     }
 
-    /// Does `change`, and tells those hosts that asked for it for whom the discovery log page is
-    /// another then.
+    /// Applies `change` and sends discovery events to the hosts whose discovery log page differs
+    /// afterwards.
     fn change(&self, change: impl FnOnce()) {
         let seen = |association: &Association| match &association.service {
             Service::Discovery(entrance) => discovery_entries(entrance, &association.host),
@@ -98,7 +97,7 @@ impl Subsystems {
         }
     }
 
-    /// How often what is here has changed.
+    /// Returns the number of changes so far (the generation of the discovery log).
     pub(crate) fn generation(&self) -> u64 {
         self.generation.get()
     }
@@ -107,25 +106,25 @@ impl Subsystems {
         self.rules.borrow().clone()
     }
 
-    /// The names of all but the discovery subsystem.
+    /// Returns the names of all subsystems except discovery.
     pub(crate) fn names(&self) -> Vec<String> {
         let here = self.list.borrow();
         let here = here.iter().map(|subsystem| subsystem.nqn().to_owned());
         here.chain(self.elsewhere.borrow().iter().cloned()).collect()
     }
 
-    /// The subsystem of this name, if it is in this reactor.
+    /// Returns the subsystem with this name, if this reactor has it.
     pub(crate) fn find(&self, nqn: &str) -> Option<Rc<Subsystem>> {
         self.list.borrow().iter().find(|subsystem| subsystem.nqn() == nqn).cloned()
     }
 
-    /// The subsystems of a device.
+    /// Returns the subsystems of a device.
     pub(crate) fn of_device(&self, device: &Arc<Controller>) -> Vec<Rc<Subsystem>> {
         let list = self.list.borrow();
         list.iter().filter(|subsystem| Arc::ptr_eq(&subsystem.device, device)).cloned().collect()
     }
 
-    /// All that there are in this reactor, but for the discovery subsystem.
+    /// Returns all subsystems of this reactor except discovery.
     pub(crate) fn all(&self) -> Vec<Rc<Subsystem>> {
         self.list.borrow().clone()
     }
@@ -141,7 +140,7 @@ impl fmt::Debug for Subsystems {
     }
 }
 
-/// An address at which hosts come in to all [`Subsystems`].
+/// An address at which hosts connect to all [`Subsystems`].
 #[derive(Clone, Debug)]
 pub struct Entrance {
     subsystems: Rc<Subsystems>,
@@ -150,14 +149,13 @@ pub struct Entrance {
 }
 
 impl Entrance {
-    /// The entrance of hosts that come by `address`, which is what they are told to use. A server
-    /// of many addresses makes an entrance for each that a connection came by.
+    /// Creates the entrance for hosts that connect to `address`, which discovery then reports. A
+    /// server with several addresses creates an entrance for each.
     pub fn new(subsystems: Rc<Subsystems>, address: TransportAddress) -> Self {
         Self { subsystems, address: Rc::new(address), connection: None }
     }
 
-    /// The same, of the connection that whoever serves it knows by this number: what [`Census`]
-    /// calls its queue's.
+    /// Sets the connection number, which [`Census`] reports for the connection's queue.
     ///
     /// [`Census`]: crate::AssociationCensus
     #[must_use]
@@ -165,7 +163,7 @@ impl Entrance {
         Self { connection: Some(number), ..self }
     }
 
-    /// A new queue, whose connection is in another reactor, which may execute its I/O commands.
+    /// Creates a queue whose connection is in another reactor, which may execute its I/O commands.
     pub fn queue_of(&self, tenant: Rc<dyn Tenant>, responses: Rc<dyn Responses>) -> FabricQueue {
         FabricQueue::new(self.clone(), responses, Some(tenant))
     }

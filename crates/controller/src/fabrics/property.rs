@@ -1,5 +1,5 @@
-//! The properties of an association: what a host reads and writes to enable, reset and shut down
-//! its controller (Base 2.1, Controller Properties).
+//! The properties of an association, by which a host enables, resets and shuts down its controller
+//! (Base 2.1, Controller Properties).
 
 use crate::completion::Outcome;
 use crate::fabrics::association::{Association, Service};
@@ -13,11 +13,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The version of the specification that controllers keep to.
+/// The version of the specification that controllers implement.
 pub(crate) const VERSION: Version = Version::V2_1;
 
-/// How long enabling and disabling may take at most in units of 500 ms. Both are done at once here;
-/// a host that waits for an answer over a slow network takes this as its patience.
+/// CAP.TO: maximum time to enable or disable, in units of 500 ms. Both happen at once; hosts use it
+/// as their timeout on a slow network.
 const READY_HALF_SECONDS: u8 = 15;
 
 /// The properties that change.
@@ -25,14 +25,14 @@ const READY_HALF_SECONDS: u8 = 15;
 pub(crate) struct Registers {
     configuration: Cell<Configuration>,
     status: Cell<ControllerStatus>,
-    /// Which says whether commands are taken, of all that these say.
+    /// Shared state, which records whether the controller takes commands.
     standing: Arc<Standing>,
-    /// NSSRO, which stays until the host clears it.
+    /// NSSRO: set until the host clears it.
     was_subsystem_reset: Cell<bool>,
 }
 
 impl Registers {
-    /// Those of a controller of a subsystem that was reset before, or was not.
+    /// Creates the registers of a controller; `was_subsystem_reset` is the initial NSSRO.
     pub(crate) fn new(standing: Arc<Standing>, was_subsystem_reset: bool) -> Self {
         Self {
             configuration: Cell::default(),
@@ -42,12 +42,12 @@ impl Registers {
         }
     }
 
-    /// Enabled, and neither failed nor shut down.
+    /// Returns whether the controller is enabled, and neither failed nor shut down.
     pub(crate) fn takes_commands(&self) -> bool {
         self.standing.takes_commands()
     }
 
-    /// The controller has failed for good.
+    /// Sets the fatal status.
     pub(crate) fn fail(&self) {
         self.set_status(ControllerStatus::FATAL);
     }
@@ -62,7 +62,7 @@ impl Registers {
     }
 }
 
-/// What a controller can do. There is nothing to reset behind a discovery controller.
+/// Returns the capabilities. A discovery controller has no subsystem reset.
 fn capabilities(association: &Association) -> Capabilities {
     let common = Capabilities::CONTIGUOUS_QUEUES
         .with_queue_entries(association.limits.queue_entries - 1)
@@ -76,7 +76,7 @@ fn capabilities(association: &Association) -> Capabilities {
     }
 }
 
-/// Answers a Property Get.
+/// Executes a Property Get.
 pub(crate) fn get(association: &Association, command: &Command) -> Outcome {
     let registers = &association.registers;
     let property = command.property_offset();
@@ -95,9 +95,9 @@ pub(crate) fn get(association: &Association, command: &Command) -> Outcome {
     Outcome { result: value, ..Outcome::done() }
 }
 
-/// Answers a Property Set.
+/// Executes a Property Set.
 pub(crate) fn set(association: &Rc<Association>, command: &Command) -> Outcome {
-    // None of 8 bytes can be written.
+    // All properties of 8 bytes are read only.
     if command.property_is_8_bytes() {
         return Outcome::of(Status::INVALID_FIELD);
     }
@@ -150,8 +150,8 @@ fn configure(association: &Rc<Association>, new: Configuration) {
     }
 }
 
-/// Ends in order. Where all that hosts were told outlives a loss of power nothing is left to be
-/// done; a volatile cache is flushed first.
+/// Shuts the controller down. Flushes a volatile cache first; without one acknowledged data is
+/// durable already.
 fn shut_down(association: &Rc<Association>) {
     let set = |association: &Association, status| {
         let registers = &association.registers;
@@ -165,7 +165,7 @@ fn shut_down(association: &Rc<Association>) {
     let association = association.clone();
     clock::spawn(async move {
         device.flush_all().await;
-        // A reset meanwhile has made an end of the shutdown.
+        // A reset during the flush has ended the shutdown.
         if association.registers.status.get().shutdown() == ShutdownStatus::Occurring {
             set(&association, ShutdownStatus::Complete);
         }
@@ -179,25 +179,25 @@ fn is_valid(association: &Association, configuration: Configuration) -> bool {
             | Configuration::ALL_COMMAND_SETS
             | Configuration::ADMIN_ONLY
     );
-    // A discovery controller has no I/O queues, and their entries any size.
+    // A discovery controller has no I/O queues, so their entry sizes do not matter.
     let entries_fit = matches!(association.service, Service::Discovery(_))
         || (configuration.submission_entry_size(), configuration.completion_entry_size()) == (6, 4);
     let pages_fit = configuration.page_size() == 0 && configuration.arbitration() == 0;
     sets_are_known && entries_fit && pages_fit
 }
 
-/// Controller Level Reset: I/O queues end, requests for events are given up, and what the host has
-/// set is as at the start. The admin queue stays.
+/// Executes a Controller Level Reset: ends I/O queues, drops Asynchronous Event Requests and
+/// restores default features. The admin queue stays.
 fn reset(association: &Association) {
-    // In this order: whoever sees that no command is taken any more answers nothing either.
+    // In this order: a queue must stop answering before the status makes it refuse commands.
     association.end_io_queues();
     association.registers.set_status(ControllerStatus::default());
     association.events.reset(association);
     association.features.reset();
 }
 
-/// NVM Subsystem Reset: a Controller Level Reset of every controller of the subsystem, which comes
-/// over their hosts. The medium keeps what it has.
+/// Executes an NVM Subsystem Reset: a Controller Level Reset of every controller of the subsystem,
+/// also of other hosts. The medium keeps its data.
 fn reset_all(subsystem: &Subsystem) {
     for controller in subsystem.associations.reset() {
         let registers = &controller.registers;

@@ -17,24 +17,24 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A queue pair of a host: nobody's, an admin queue, or an I/O queue.
+/// A queue pair of a host: unbound, an admin queue, or an I/O queue.
 pub(crate) struct Queue {
     pair: Rc<Pair>,
     pub(crate) entrance: Entrance,
-    /// Who has its connection, if another reactor has.
+    /// The other reactor that has its connection, if any.
     tenant: Option<Rc<dyn Tenant>>,
     bound: OnceCell<Bound>,
 }
 
-/// Whose a queue is.
+/// The association and parameters of a bound queue.
 pub(crate) struct Bound {
     pub(crate) association: Rc<Association>,
     pub(crate) terms: Terms,
-    /// Where its I/O commands are executed elsewhere.
+    /// Set if another reactor executes its I/O commands.
     lent: Option<Lent>,
 }
 
-/// A door's handle on a queue.
+/// A transport's handle of a queue.
 pub struct FabricQueue(Rc<Queue>);
 
 impl FabricQueue {
@@ -47,8 +47,7 @@ impl FabricQueue {
         Self(Rc::new(Queue { pair, entrance, tenant, bound: OnceCell::new() }))
     }
 
-    /// What became of the first [`Tenant::abort`] of which this was not said: whether there was a
-    /// command to abort.
+    /// Takes the result of the oldest [`Tenant::abort`]: whether the command was outstanding.
     pub fn aborted(&self, was_there: bool) {
         if let Some(lent) = self.0.lent() {
             lent.aborted(was_there);
@@ -88,8 +87,8 @@ impl HostQueue for FabricQueue {
 }
 
 impl Queue {
-    /// The host has sent more than the queue has entries. The door is told by a task, for it is in
-    /// the middle of a [`HostQueue::submit`].
+    /// Ends a queue whose host has sent more commands than entries. A task notifies the transport,
+    /// which is inside [`HostQueue::submit`] now.
     fn overrun(self: &Rc<Self>) {
         self.finish();
         let queue = self.clone();
@@ -125,7 +124,8 @@ impl Queue {
         }
     }
 
-    /// What does not go to the device. `None`: the answer comes later, from whoever has the ticket.
+    /// Executes a command that does not go to the device. Returns `None` if the holder of `ticket`
+    /// answers later.
     fn control(
         self: &Rc<Self>,
         bound: Option<&Bound>,
@@ -141,7 +141,7 @@ impl Queue {
         };
         bound.association.standing.hear();
         if !is_fabrics(capsule) {
-            // An I/O command is only seen here if it did not wait for the answer to the Connect.
+            // An I/O command arrives here only if it did not wait for the response to the Connect.
             let early = Outcome::of(Status::COMMAND_SEQUENCE_ERROR);
             return if bound.terms.id > 0 {
                 Some(early)
@@ -155,7 +155,7 @@ impl Queue {
             (FabricsType::PROPERTY_SET, 0) => property::set(&bound.association, &capsule.command),
             (FabricsType::DISCONNECT, 0) => Outcome::of(Status::INVALID_QUEUE_TYPE),
             (FabricsType::DISCONNECT, _) => {
-                // This answer is the queue's last.
+                // This response is the queue's last.
                 if let Some(lent) = &bound.lent {
                     lent.end();
                 }
@@ -168,7 +168,7 @@ impl Queue {
         })
     }
 
-    /// Makes this a queue of `association`.
+    /// Binds the queue to `association`.
     pub(crate) fn bind(&self, association: Rc<Association>, terms: Terms) {
         let errors = association.errors.clone();
         let (lent, member) = match &association.service {
@@ -188,7 +188,7 @@ impl Queue {
         assert!(first, "a queue that is bound takes no Connect");
     }
 
-    /// Has the reactor of the connection execute the commands of an I/O queue, if it can.
+    /// Leases an I/O queue to the connection's reactor, if that can execute its commands.
     fn lend(&self, association: &Association, subsystem: &Subsystem, terms: Terms) -> Option<Lent> {
         let tenant = self.tenant.as_ref()?;
         let gauge = Arc::<Gauge>::default();
@@ -198,7 +198,7 @@ impl Queue {
         is_lent.then(|| Lent::new(tenant.clone(), gauge))
     }
 
-    /// What a Connect has made of it, if one has.
+    /// Returns the association and parameters, if the queue is bound.
     #[inline]
     pub(crate) fn bound(&self) -> Option<&Bound> {
         self.bound.get()
@@ -208,19 +208,19 @@ impl Queue {
         self.bound.get()?.lent.as_ref()
     }
 
-    /// Commands that are under way, those that nobody awaits any more included.
+    /// Returns the number of commands in flight, aborted ones included.
     pub(crate) fn in_flight(&self) -> usize {
         self.pair.in_flight() + self.lent().map_or(0, Lent::in_flight)
     }
 
-    /// Answers a command, if somebody still awaits that.
+    /// Sends the response of a command unless the command was aborted.
     pub(crate) fn answer(&self, ticket: Ticket, outcome: Outcome) {
         self.pair.answer(ticket, outcome);
     }
 
-    /// Ends the wait for the command of this id, which runs to its end. Whether there is one; where
-    /// another reactor knows that, `None`: the Abort, which is that of `ticket` on `admin`, is
-    /// answered when that has said so.
+    /// Aborts a command: it completes now and still runs to its end. Returns whether it was
+    /// outstanding, or `None` if another reactor executes it: its reply completes the Abort, which
+    /// has `ticket` on `admin`.
     pub(crate) fn abort(&self, command_id: u16, admin: &Rc<Self>, ticket: Ticket) -> Option<bool> {
         match self.lent() {
             Some(lent) if !self.pair.is_over() => {
@@ -231,19 +231,19 @@ impl Queue {
         }
     }
 
-    /// Gives up a command that no task works on.
+    /// Drops a command that no task executes.
     pub(crate) fn forget(&self, ticket: Ticket) {
         self.pair.forget(ticket);
     }
 
-    /// The controller has done with the queue.
+    /// Ends the queue on behalf of the controller.
     pub(crate) fn end(&self) {
         if self.finish() {
             self.pair.responses.end();
         }
     }
 
-    /// From here on nothing is answered. True for who says so first.
+    /// Ends the queue: later responses are dropped. Returns true for the first call.
     fn finish(&self) -> bool {
         let is_first = self.pair.finish();
         if let Some(lent) = self.lent() {

@@ -2,29 +2,29 @@ use crate::fabrics::discovery::TransportAddress;
 use base::limits::VALUE_BYTES_MAX;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What hosts may do with all [`Subsystems`](crate::Subsystems), as whoever serves them decides.
+/// The operator's rules for hosts of all [`Subsystems`](crate::Subsystems).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// What they may have at a time.
+    /// Limits of each host at a time.
     pub limits: Limits,
-    /// By the name of a subsystem, the names of the hosts that may connect to it. To one that is
-    /// not here any host may.
+    /// By the name of a subsystem, the names of the hosts that may connect to it. A subsystem that
+    /// is absent admits any host.
     pub hosts: BTreeMap<String, BTreeSet<String>>,
-    /// Other discovery subsystems that hosts are told of.
+    /// Other discovery subsystems in the discovery log.
     pub referrals: Vec<TransportAddress>,
 }
 
-/// What hosts may have at a time. A host keeps what it was granted when it connected.
+/// Limits of a host at a time. A host keeps the limits of its Connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Associations of a subsystem. The discovery subsystem takes 256 whatever this is.
+    /// Associations of a subsystem. The discovery subsystem always has 256.
     pub associations: u16,
     /// I/O queues of an association.
     pub io_queues: u16,
-    /// Entries of a queue, from 32 on, which is what every host may count on for its admin queue
-    /// (Base 2.1, Discovery Log Page Entry data structure).
+    /// Entries of a queue, at least 32, the minimum of an admin queue (Base 2.1, Discovery Log Page
+    /// Entry data structure).
     pub queue_entries: u16,
-    /// Bytes of a value that is stored. Where the device takes less, that is what counts.
+    /// Maximum bytes of a stored value. A lower limit of the device takes precedence.
     pub value_bytes: u32,
 }
 
@@ -45,7 +45,7 @@ impl Default for Limits {
 }
 
 impl Rules {
-    /// Whether `host` may connect to the subsystem of this name.
+    /// Returns whether `host` may connect to the subsystem with this name.
     pub(crate) fn admit(&self, subsystem: &str, host: &str) -> bool {
         self.hosts.get(subsystem).is_none_or(|hosts| hosts.contains(host))
     }

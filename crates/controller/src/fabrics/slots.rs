@@ -1,6 +1,6 @@
 use spec::{Command, Opcode};
 
-/// What a queue remembers of a command between its arrival and its answer.
+/// A command of a queue between its arrival and its response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
     slot: u16,
@@ -18,15 +18,15 @@ struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Free,
-    /// Somebody waits for the answer.
+    /// In flight; its response will be sent.
     Awaited,
     /// A fused command. It is not aborted, because the operation needs both commands.
     Fused,
-    /// Under way, and nobody waits any more.
+    /// In flight after an Abort: its response is dropped.
     Detached,
 }
 
-/// The commands of a queue that are under way.
+/// The commands in flight on a queue.
 ///
 /// A slot is found by its number and not by the command's id: a host may use the id again as soon
 /// as it was told that the command was aborted, while the command still runs to its end.
@@ -38,7 +38,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Takes a slot for a command, unless `most` are awaited already.
+    /// Takes a slot for a command. Returns `None` if `most` commands are outstanding.
     #[inline]
     pub(crate) fn take(&mut self, command: &Command, most: u16) -> Option<Ticket> {
         if self.awaited() >= usize::from(most) {
@@ -63,7 +63,7 @@ impl Slots {
         Some(ticket)
     }
 
-    /// Gives the slot of an answered command back, and says whether anybody awaits the answer.
+    /// Frees the slot of a finished command. Returns whether its response must be sent.
     #[inline]
     pub(crate) fn give_back(&mut self, ticket: Ticket) -> bool {
         let state = &mut self.all[usize::from(ticket.slot)].state;
@@ -76,8 +76,8 @@ impl Slots {
         state != State::Detached
     }
 
-    /// Lets nobody await the command of this id any more, if there is one and no more than `most`
-    /// are in this state then.
+    /// Detaches the command with this id, so that its response is dropped. Returns `None` if there
+    /// is no such command or if `most` commands are detached.
     pub(crate) fn detach(&mut self, command_id: u16, most: u16) -> Option<Ticket> {
         if self.detached >= most {
             return None;
@@ -90,7 +90,7 @@ impl Slots {
         Some(slot.ticket)
     }
 
-    /// Those of commands that are not answered.
+    /// Returns the number of slots in use.
     pub(crate) fn taken(&self) -> usize {
         self.all.len() - self.free.len()
     }
@@ -132,9 +132,9 @@ mod tests {
         let aborted = slots.take(&command(7), 1).unwrap();
         let detached = slots.detach(7, 1).unwrap();
         assert_eq!((detached.command_id, detached.nsid), (7, 3));
-        assert!(slots.detach(7, 9).is_none(), "it is not awaited any more");
+        assert!(slots.detach(7, 9).is_none(), "it is detached already");
         let again = slots.take(&command(7), 1).expect("the entry is free again");
-        assert!(slots.detach(7, 1).is_none(), "so many commands that nobody awaits are enough");
+        assert!(slots.detach(7, 1).is_none(), "one detached command is the limit");
         assert!(!slots.give_back(aborted));
         assert!(slots.detach(7, 1).is_some());
         assert!(!slots.give_back(again));

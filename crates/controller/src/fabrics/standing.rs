@@ -1,8 +1,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// What an association and its I/O queues tell each other with every command, in whichever reactors
-/// these are.
+/// State that an association and its I/O queues in all reactors share for every command.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
     heard: AtomicBool,
@@ -10,7 +9,7 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// The host has sent a command. Of several reactors only the first writes.
+    /// Records that the host has sent a command. Only the first of several reactors writes.
     #[inline]
     pub(crate) fn hear(&self) {
         if !self.heard.load(Relaxed) {
@@ -18,18 +17,18 @@ impl Standing {
         }
     }
 
-    /// Whether the host has sent one since this was asked last.
+    /// Returns whether the host has sent a command since the last call.
     pub(crate) fn take_heard(&self) -> bool {
         self.heard.swap(false, Relaxed)
     }
 
-    /// Whether the controller is enabled, and neither failed nor shut down.
+    /// Returns whether the controller is enabled, and neither failed nor shut down.
     #[inline]
     pub(crate) fn takes_commands(&self) -> bool {
         self.takes_commands.load(Acquire)
     }
 
-    /// Who hears of this knows of all that was before it.
+    /// Sets that state (release): a reader of it also sees all earlier writes.
     pub(crate) fn set_takes_commands(&self, takes: bool) {
         self.takes_commands.store(takes, Release);
     }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What whoever built a device knows of its flash.
+/// Counters of a device's flash, from the code that built the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashFigures {
     /// Pages read.
@@ -20,16 +20,16 @@ pub struct FlashFigures {
     pub programmed_bytes: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Spare blocks that are left, in percent of those that there were.
+    /// Remaining spare blocks, in percent of the initial number.
     pub spare_percent: u8,
-    /// How much of its life the flash has used up, in percent; 255 for 255 and more.
+    /// Used part of the flash's life, in percent; 255 for 255 and more.
     pub used_percent: u8,
-    /// Pages found damaged that no host had asked for.
+    /// Damaged pages found without a host's command.
     pub damaged_pages: u64,
 }
 
 impl FlashFigures {
-    /// Those of a device without flash, or as new.
+    /// The figures of a device without flash or with new flash.
     pub const NEW: Self = Self {
         reads: 0,
         programs: 0,
@@ -41,7 +41,7 @@ impl FlashFigures {
     };
 }
 
-/// What a subsystem says it is.
+/// The identity of a subsystem.
 pub struct SubsystemConfig {
     /// The name by which hosts connect: an NVMe Qualified Name of at most 223 bytes.
     pub nqn: String,
@@ -49,7 +49,7 @@ pub struct SubsystemConfig {
     pub serial: String,
     /// The firmware revision: at most 8 printable ASCII characters.
     pub firmware: String,
-    /// Asked for whenever a host wants to know how the flash is.
+    /// Returns the flash figures; called for each request of a host.
     pub flash: Box<dyn Fn() -> FlashFigures>,
 }
 
@@ -66,10 +66,10 @@ pub struct Subsystem {
 }
 
 impl Subsystem {
-    /// The subsystem of a device.
+    /// Creates a subsystem of a device.
     ///
     /// # Panics
-    /// When a part of `config` does not fit its field.
+    /// If a part of `config` does not fit its field.
     pub fn new(config: SubsystemConfig, device: Arc<Controller>) -> Rc<Self> {
         assert!(
             is_qualified_name(&config.nqn),
@@ -88,7 +88,7 @@ impl Subsystem {
         })
     }
 
-    /// The name by which hosts connect.
+    /// Returns the name by which hosts connect.
     pub fn nqn(&self) -> &str {
         &self.nqn
     }
@@ -97,26 +97,26 @@ impl Subsystem {
         (self.flash)()
     }
 
-    /// Tells hosts that what Identify says of a namespace has changed.
+    /// Reports changed Identify data of a namespace to hosts.
     pub fn namespace_changed(&self, nsid: u32) {
         self.associations.all().iter().for_each(|association| association.namespace_changed(nsid));
     }
 
-    /// The namespace of this id, if there is one and `host` has it.
+    /// Returns the namespace with this id, if it is attached to `host`.
     #[inline]
     pub(crate) fn namespace(&self, nsid: u32, host: &QualifiedName) -> Option<Arc<Namespace>> {
         self.device.namespace_of(nsid, host)
     }
 
-    /// The controllers whose hosts have this namespace.
+    /// Returns the controllers whose hosts have this namespace attached.
     pub(crate) fn controllers_with(&self, nsid: u32) -> Vec<Rc<Association>> {
         let mut controllers = self.associations.all();
         controllers.retain(|controller| controller.namespace(nsid).is_some());
         controllers
     }
 
-    /// The I/O command sets that its namespaces are of. A host that is told of one that none is of
-    /// may take a namespace for one of those: xNVMe asks of zones, and believes the controller.
+    /// Returns the I/O command sets of its namespaces only. A host may otherwise misidentify a
+    /// namespace: xNVMe trusts the controller when it probes for zones.
     pub(crate) fn command_sets(&self) -> Vec<CommandSet> {
         let has_pairs = self.device.kv().is_some();
         let ids = self.device.namespace_ids();
@@ -131,7 +131,7 @@ impl Subsystem {
             .collect()
     }
 
-    /// Bytes of all namespaces, and of those that there can be beside them.
+    /// Returns the bytes of all namespaces and of free space for new ones.
     pub(crate) fn capacity_bytes(&self) -> u64 {
         let ids = self.device.namespace_ids();
         let all = ids.into_iter().filter_map(|id| self.device.namespace(id));
@@ -141,8 +141,8 @@ impl Subsystem {
         of_pairs + of_blocks + self.device.inventory.unallocated_bytes()
     }
 
-    /// A name for a namespace that is the same each time that the device is served by this name
-    /// (RFC 9562, version 8: of the maker's own bits).
+    /// Returns the UUID of a namespace, constant for the device's name (RFC 9562, version 8: custom
+    /// bits).
     pub(crate) fn uuid(&self, nsid: u32) -> [u8; 16] {
         let mut uuid = self.number(nsid, [b"high", b"low"]);
         uuid[6] = uuid[6] & 0x0f | 0x80;
@@ -150,8 +150,8 @@ impl Subsystem {
         uuid
     }
 
-    /// The same as an NGUID (Base 2.1, Namespace Globally Unique Identifier): Kvasir has no OUI of
-    /// its own, so that the place of one says that it is locally administered.
+    /// Returns the same as an NGUID (Base 2.1, Namespace Globally Unique Identifier). Kvasir has no
+    /// OUI, so that field is marked as locally administered.
     pub(crate) fn nguid(&self, nsid: u32) -> [u8; 16] {
         let mut nguid = self.number(nsid, [b"nguid high", b"nguid low"]);
         nguid[8] = nguid[8] & !0b01 | 0b10;
@@ -161,7 +161,7 @@ impl Subsystem {
     fn number(&self, nsid: u32, halves: [&[u8]; 2]) -> [u8; 16] {
         let half = |which: &[u8]| {
             let mut bytes = [self.nqn.as_bytes(), &nsid.to_le_bytes(), which].concat();
-            // Another namespace of the same id is another one.
+            // A later namespace with the same id has another UUID.
             match self.device.inventory.life(nsid) {
                 0 => {}
                 life => bytes.extend(life.to_le_bytes()),

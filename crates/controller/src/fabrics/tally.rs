@@ -4,7 +4,7 @@ use crate::io_command::Counted;
 use base::Nanos;
 use spec::Status;
 
-/// What hosts have had a subsystem do in a reactor, as its SMART / Health Information tells it.
+/// Counters of a subsystem in one reactor, for its SMART / Health Information.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     work: WorkCount,
@@ -15,7 +15,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// An I/O command begins.
+    /// Counts the start of an I/O command.
     #[inline]
     pub(crate) fn begin(&self, now: Nanos) {
         if self.under_way.get() == 0 {
@@ -24,7 +24,7 @@ impl Tally {
         self.under_way.add(1);
     }
 
-    /// An I/O command has ended that read or wrote `bytes`.
+    /// Counts the end of an I/O command that moved `bytes`.
     #[inline]
     pub(crate) fn end(&self, now: Nanos, counted: Counted, bytes: u64, status: Status) {
         self.under_way.set(self.under_way.get() - 1);
@@ -41,14 +41,13 @@ impl Tally {
         self.work.count(counted, bytes, status);
     }
 
-    /// What its commands have done.
+    /// Returns the work of its commands.
     pub(crate) fn work(&self) -> Work {
         self.work.get()
     }
 
-    /// The time until `now` in which commands were under way. Another reactor's clock began at
-    /// another instant, and its numbers are read one after the other: in the minutes that hosts are
-    /// told that is nothing.
+    /// Returns the time until `now` with commands in flight. Clocks of reactors start at different
+    /// times, and the counters are not read atomically. Hosts get minutes, so the error is small.
     fn busy(&self, now: Nanos) -> Nanos {
         let since = self.busy_since_ns.get();
         let current = if self.under_way.get() > 0 { now.0.saturating_sub(since) } else { 0 };
@@ -57,19 +56,18 @@ impl Tally {
 }
 
 impl PerReactor<Tally> {
-    /// What the commands of all have done.
+    /// Returns the work of all reactors.
     pub(crate) fn work(&self) -> Work {
         self.all().iter().fold(Work::default(), |sum, (_, tally)| sum + tally.work())
     }
 
-    /// Commands that failed because the medium did not give or take data.
+    /// Returns the number of commands that failed because of the medium.
     pub(crate) fn media_errors(&self) -> u64 {
         self.all().iter().map(|(_, tally)| tally.media_errors.get()).sum()
     }
 
-    /// The time until `now` in which commands were under way in the reactor that had most to do.
-    /// How much of the others' time was the same nobody knows, who does not make them wait for one
-    /// another.
+    /// Returns the time until `now` in which the busiest reactor had commands in flight. The union
+    /// over all reactors is unknown: it would need synchronization between them.
     pub(crate) fn busy(&self, now: Nanos) -> Nanos {
         let all = self.all().into_iter();
         all.map(|(_, tally)| tally.busy(now)).max().expect("this reactor is there")

@@ -3,15 +3,14 @@ use crate::io_command::Counted;
 use spec::Status;
 use std::ops::Add;
 
-/// What I/O commands have done that the device executed, up to an instant. All only grow.
+/// Counters of executed I/O commands. All only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Commands that read data.
     pub reads: u64,
     /// Commands that wrote data.
     pub writes: u64,
-    /// All others that the device executed: those that move no data of a host, and those that
-    /// failed.
+    /// All other executed commands: those without host data, and failed ones.
     pub others: u64,
     /// Bytes that were read.
     pub bytes_read: u64,
@@ -33,7 +32,7 @@ impl Add for Work {
     }
 }
 
-/// Counts it: two additions for each command.
+/// Counts [`Work`] with two additions for each command.
 #[derive(Debug, Default)]
 pub(crate) struct WorkCount {
     reads: Count,
@@ -44,7 +43,7 @@ pub(crate) struct WorkCount {
 }
 
 impl WorkCount {
-    /// A command has ended that read or wrote `bytes` if it succeeded.
+    /// Counts the end of a command, with `bytes` moved if it succeeded.
     #[inline]
     pub(crate) fn count(&self, counted: Counted, bytes: u64, status: Status) {
         match counted {

@@ -7,25 +7,25 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 
-/// Tasks that wait for the next command at most. Those of more commands at a time end with them, so
-/// that a queue does not keep for ever what it once needed.
+/// Maximum idle tasks. Further tasks end with their commands, so that a queue frees memory after a
+/// peak.
 const KEPT: usize = 128;
 
-/// The tasks that execute the commands of an I/O queue. They are kept for the next, for what a task
-/// holds is large: each new one is allocated, and moved to where tasks are.
+/// The tasks that execute the commands of an I/O queue. Tasks are reused, because each new one is a
+/// large allocation and move.
 #[derive(Default)]
 pub(crate) struct Workers {
     idle: RefCell<Vec<Rc<Desk>>>,
 }
 
-/// Where a task finds its next command.
+/// The slot from which a task takes its next command.
 struct Desk {
     job: Cell<Option<(Ticket, Job)>>,
     bell: Bell,
 }
 
 impl Workers {
-    /// Has a task execute `job`, which is of `pair`.
+    /// Passes `job` of `pair` to an idle or a new task.
     #[inline]
     pub(crate) fn give(&self, pair: &Rc<Pair>, ticket: Ticket, job: Job) {
         match self.idle.borrow_mut().pop() {
@@ -41,12 +41,12 @@ impl Workers {
         }
     }
 
-    /// Lets the tasks end that have nothing to do: the queue is over.
+    /// Ends the idle tasks when the queue ends.
     pub(crate) fn dismiss(&self) {
         self.idle.take().iter().for_each(|desk| desk.bell.ring());
     }
 
-    /// Makes `desk` one of those that wait, unless there are enough.
+    /// Adds `desk` to the idle ones. Returns false if there are enough.
     fn keep(&self, desk: &Rc<Desk>) -> bool {
         let mut idle = self.idle.borrow_mut();
         let stays = idle.len() < KEPT;

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The namespaces of a device, in terms of those that it was made with.
+/// The saved namespaces of a device, relative to those of the new device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SavedNamespaces {
     namespaces: Vec<(u32, SavedNamespace)>,
-    /// How often a namespace of an id has ended.
+    /// Number of deleted namespaces of each id.
     lives: BTreeMap<u32, u32>,
-    /// Which hosts have them.
+    /// Their attachments.
     pub(crate) attachments: Exceptions,
 }
 
@@ -32,7 +32,7 @@ enum SavedNamespace {
 }
 
 impl Inventory {
-    /// `None` while a namespace comes or goes.
+    /// Returns `None` while a namespace is being created or deleted.
     pub(crate) fn save(&self) -> Option<SavedNamespaces> {
         let state = self.state();
         let slots = (1..).zip(&state.slots).filter(|(_, slot)| !matches!(slot, Slot::Free));
@@ -45,8 +45,7 @@ impl Inventory {
         Some(SavedNamespaces { namespaces, lives, attachments: Exceptions::default() })
     }
 
-    /// Has the namespaces that were saved, on a device that was just made. `None` when they are not
-    /// of this one.
+    /// Restores saved namespaces on a new device. Returns `None` if they are of another device.
     pub(crate) fn restore(&self, saved: &SavedNamespaces) -> Option<()> {
         let mut state = self.state_mut();
         let (made_with, lives) = (state.made_with.clone(), saved.lives.clone());

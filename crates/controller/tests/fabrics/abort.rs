@@ -105,7 +105,7 @@ fn a_request_for_events_is_aborted_too() {
 }
 
 #[test]
-fn no_more_commands_run_for_nobody_than_the_queue_has_entries() {
+fn at_most_a_queue_of_aborted_commands_is_in_flight() {
     run(async |world| {
         let (admin, id) = world.admin().await;
         let io = world.line();

@@ -1,4 +1,4 @@
-//! What whoever serves it is told of each host and its queues.
+//! The census of each host and its queues.
 
 use crate::host::{BLOCK, HOST_NQN, KV, NQN, run, run_leased};
 use crate::tenant::TENANT;

@@ -260,7 +260,7 @@ fn nothing_comes_before_a_connect() {
 }
 
 #[test]
-fn a_host_that_does_not_wait_for_its_connect_harms_nobody() {
+fn commands_before_the_connect_response_are_answered() {
     for shuffle in [None, Some(1), Some(2), Some(3), Some(4)] {
         run_shuffled(shuffle, async |world| {
             let (admin, id) = world.admin().await;
@@ -351,7 +351,7 @@ fn no_more_than_256_hosts_are_there_at_a_time() {
 }
 
 #[test]
-fn the_admin_queue_takes_the_io_queues_along_and_an_io_queue_nobody() {
+fn closing_the_admin_queue_ends_the_io_queues_but_not_vice_versa() {
     run(async |world| {
         let (admin, id) = world.admin().await;
         let (first, second) = (world.io(id, 1).await, world.io(id, 2).await);

@@ -72,7 +72,7 @@ fn an_event_waits_for_a_request_and_is_told_to_those_who_want_it() {
         assert_eq!(event(&wanting).await, (id, NAMESPACES_CHANGED));
         nothing(&other).await;
         let list: NamespaceList = other.structure(changed(false)).await;
-        assert_eq!(list.iter().count(), 1, "the log page is there for whoever asks");
+        assert_eq!(list.iter().count(), 1, "the log page works with the event disabled");
     });
 }
 

@@ -97,7 +97,7 @@ fn two_commands_that_are_no_operation_are_invalid_fields() {
             assert_eq!(exchange(&io, pair, [&OLD, &NEW]).await, INVALID, "{pair:?}");
         }
         assert_eq!(content(&io).await, OLD);
-        assert_eq!(exchange(&io, commands(), [&OLD, &NEW]).await, DONE, "the queue goes on");
+        assert_eq!(exchange(&io, commands(), [&OLD, &NEW]).await, DONE, "the queue still works");
     });
 }
 

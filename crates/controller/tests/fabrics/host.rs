@@ -124,7 +124,7 @@ impl World {
         Self { subsystems, subsystem, device, gate, flash, blocks, log, zones, entrance, place }
     }
 
-    /// A new connection, whose queue is nobody's.
+    /// Opens a connection with an unbound queue.
     pub(crate) fn line(&self) -> Line {
         let door = Rc::<Door>::default();
         let queue: Rc<dyn HostQueue> = match self.place {

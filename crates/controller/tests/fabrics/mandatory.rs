@@ -105,7 +105,7 @@ async fn device(set: CommandSet) -> Arc<Controller> {
 const CHANGEABLE: u64 = 0b100;
 const OF_NAMESPACE: u64 = 0b110;
 
-/// Id, who has it, what can be done to it, a value to set, and what comes of that.
+/// Id, controllers that support it, capabilities, a value to set, and the status of that.
 type FeatureRow = (u8, Of, u64, u32, Status);
 
 const FEATURES: [FeatureRow; 11] = [
@@ -172,7 +172,7 @@ async fn feature_is_not_there(kind: &Kind, feature: Feature) {
     assert_eq!(status, Status::INVALID_FIELD, "{} {feature}", kind.name);
 }
 
-/// Id, and who has it. Those from C0h on are the vendor's.
+/// Id, and controllers that support it. Ids from C0h are vendor specific.
 const LOG_PAGES: [(u8, Of); 10] = [
     (0x00, Of::Every),
     (0x01, Of::Every),
@@ -215,7 +215,7 @@ fn only_controllers_with_blocks_have_fused_operations() {
     });
 }
 
-/// Value, and who has it. Of namespaces, those from 10h to 1Bh are for Namespace Management.
+/// Value, and controllers that support it. 10h to 1Bh are for Namespace Management.
 const STRUCTURES: [(u8, Of); 16] = [
     (0x00, Of::Io),
     (0x01, Of::Every),

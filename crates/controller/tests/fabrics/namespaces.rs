@@ -90,7 +90,7 @@ fn a_namespace_is_made_attached_used_and_ended() {
         assert_eq!(admin.list(Cns::ACTIVE_NAMESPACES).await, [KV, BLOCK, ZONED]);
         let store = Command::store(NEXT, b"key", 5, spec::StoreOptions::NONE);
         let early = io.answer(store, b"value", 0).await.entry.status();
-        assert_eq!(early, Status::INVALID_NAMESPACE, "it is attached to nobody");
+        assert_eq!(early, Status::INVALID_NAMESPACE, "it is attached to no controller");
         assert_eq!(admin.attach(NEXT, &[id]).await, Status::SUCCESS);
         assert_eq!(admin.list(Cns::ACTIVE_NAMESPACES).await, [KV, BLOCK, ZONED, NEXT]);
         assert_eq!(io.answer(store, b"value", 0).await.entry.status(), Status::SUCCESS);
@@ -296,7 +296,7 @@ fn hosts_are_told_of_namespaces_that_come_and_go() {
         assert_eq!(admin.delete(NEXT).await, Status::SUCCESS);
         let event = other.next().await.unwrap().entry.result();
         assert_eq!(event, AsyncEvent::NAMESPACES_CHANGED.0.into());
-        assert_eq!(admin.waiting(), 0, "who has changed it knows");
+        assert_eq!(admin.waiting(), 0, "the host that made the change gets no event");
     });
 }
 
@@ -420,7 +420,7 @@ fn what_is_under_way_ends_before_its_namespace_does() {
                 assert_eq!(admin.attach(BLOCK, &[id]).await, Status::SUCCESS);
             }
             let read = io.answer(Command::read(BLOCK, 3, 1), &[], 4_096).await;
-            assert_eq!(read.data.bytes(), Some(&[0; 4_096][..]), "nobody finds what was written");
+            assert_eq!(read.data.bytes(), Some(&[0; 4_096][..]), "no host finds the old data");
         }
     });
 }
@@ -450,9 +450,9 @@ fn another_namespace_of_the_same_id_has_other_names() {
     });
 }
 
-/// A device may be several subsystems.
+/// A device may have several subsystems.
 #[test]
-fn who_has_a_namespace_is_so_by_whichever_subsystem_it_comes() {
+fn attachments_are_common_to_all_subsystems_of_a_device() {
     run(async |world| {
         const OTHER: &str = "nqn.2026-01.org.example:other";
         world.subsystems.add(crate::host::subsystem(OTHER, &world.device, &world.flash));

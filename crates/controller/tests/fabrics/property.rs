@@ -142,7 +142,7 @@ async fn reset(world: &World) {
     assert_eq!(admin.result(wanted).await, 0, "features are as at the start");
     world.subsystem.namespace_changed(1);
     assert_eq!(admin.status(Command::keep_alive()).await, Status::SUCCESS);
-    assert_eq!(admin.waiting(), 0, "nobody awaits command {waiting} any more");
+    assert_eq!(admin.waiting(), 0, "the reset dropped command {waiting}");
 
     let io = world.io(id, 1).await;
     let retrieved = io.retrieve(b"key", 5).await;

@@ -1,5 +1,5 @@
-//! Who may connect to which subsystem, how much a host may have, and what it is told of (Base 2.1,
-//! Connect command and Discovery log page).
+//! Access rules, limits and discovery entries of hosts (Base 2.1, Connect command and Discovery log
+//! page).
 
 use crate::host::{BLOCK, HOST_ID, HOST_NQN, KV, Line, NQN, World, run, subsystem};
 use controller::{Limits, Rules, TransportAddress};
@@ -89,7 +89,7 @@ fn only_a_host_in_the_list_connects() {
 }
 
 #[test]
-fn nobody_connects_where_the_list_is_empty_and_anybody_where_there_is_none() {
+fn an_empty_host_list_admits_no_host_and_a_missing_one_all() {
     run(async |world| {
         world.subsystems.add(subsystem(OTHER, &world.device, &world.flash));
         world.subsystems.set_rules(only(&[]));
@@ -263,7 +263,7 @@ fn a_value_has_as_many_bytes_as_it_may() {
         let refused = io.answer(Command::store(KV, b"key", 4_098, NONE), &data, 0).await.entry;
         assert_eq!((refused.status(), refused.do_not_retry()), (Status(0x85), true));
         assert_eq!(io.retrieve(b"key", 9_000).await.data.bytes(), Some(&[2; 4_097][..]));
-        // What is there stays, whoever reads it, and blocks are no values.
+        // Stored values stay readable, and the limit does not apply to blocks.
         assert_eq!(io.retrieve(b"long", 9_000).await.data.len(), 5_000);
         let write = Command::write(BLOCK, 0, 2);
         assert_eq!(io.answer(write, &[4; 8_192], 0).await.entry.status(), Status::SUCCESS);

@@ -102,7 +102,7 @@ fn a_sanitize_leaves_nothing_and_tells_who_asked() {
             let event = admin.next().await.unwrap().entry;
             assert_eq!(event.result(), SANITIZED);
             assert!(event.command_id() >= request);
-            // That the page was not read keeps nobody from being told of the next one.
+            // An unread log page does not mask the next event.
             admin.send(Command::async_event_request(), &[], 0);
         }
         assert_eq!((admin.waiting(), other.waiting()), (0, 0));
@@ -168,7 +168,7 @@ async fn refuses(world: &World, admin: &Line, id: u16, io: &Line, status: Status
 }
 
 #[test]
-fn nothing_else_is_done_meanwhile_and_what_was_under_way_leaves_nothing() {
+fn sanitize_waits_for_commands_in_flight_and_refuses_others() {
     run(async |world| {
         let (admin, id) = world.admin().await;
         let io = world.io(id, 1).await;

@@ -123,7 +123,7 @@ impl Scene {
                 connected(command, NQN).await
             }
             Status::CONNECT_INVALID_PARAMETERS => {
-                connected(connect, "nqn.2026-01.org.example:nobody").await
+                connected(connect, "nqn.2026-01.org.example:unknown").await
             }
             Status::CONNECT_INVALID_HOST => {
                 let hosts = [(NQN.to_owned(), [].into())].into();

@@ -1,4 +1,4 @@
-//! A namespace of logical blocks.
+//! Identify structures of block namespaces.
 
 use super::{ACCESS_GROUP, SHARED};
 use crate::span::TRANSFER_BYTES_MAX;
@@ -9,14 +9,14 @@ use spec::{IdentifyNamespace, LbaFormat};
 /// DLFEAT: blocks that are deallocated read as zeros, and Write Zeroes can deallocate.
 const DEALLOCATED_ARE_ZEROS: u8 = 0b001 | 1 << 3;
 
-/// Source ranges of a Copy at most, 0's based: as many as its field counts.
+/// Maximum source ranges of a Copy, 0's based: the maximum of the field.
 const COPY_RANGES_MAX: u8 = 255;
 
 pub(super) fn namespace(shape: &BlocksShape, nguid: [u8; 16]) -> IdentifyNamespace {
     IdentifyNamespace { deallocation: DEALLOCATED_ARE_ZEROS, ..of(shape, nguid) }
 }
 
-/// What every namespace on blocks says: as many can be written as there are.
+/// Returns the structure of a namespace on blocks: all of its blocks can be written.
 pub(super) fn of(shape: &BlocksShape, nguid: [u8; 16]) -> IdentifyNamespace {
     let copied_at_a_time = TRANSFER_BYTES_MAX / shape.block_bytes;
     let range_blocks_max = u16::try_from(copied_at_a_time).unwrap_or(u16::MAX);
@@ -35,7 +35,7 @@ pub(super) fn of(shape: &BlocksShape, nguid: [u8; 16]) -> IdentifyNamespace {
     }
 }
 
-/// What namespaces have in common, those that a host may create among them.
+/// Returns the common values of all namespaces, also of those that a host may create.
 pub(super) fn of_all() -> IdentifyNamespace {
     with_format(BLOCK_BYTES)
 }

@@ -12,19 +12,19 @@ use spec::{CommandSet, ControllerType, IdentifyController, QualifiedName, Text};
 /// MDTS, in units of the smallest memory page.
 const TRANSFER_MAX_LOG2: u8 = (TRANSFER_BYTES_MAX / 4_096).ilog2().to_le_bytes()[0];
 
-/// Aborts at a time, 0's based. Each is done at once, so the number is no limit.
+/// Aborts at a time, 0's based. Each completes at once, so the number is no real limit.
 const ABORT_LIMIT: u8 = 3;
 
-/// Seconds that the way to a namespace may take to change. It never does; 0 is reserved.
+/// ANATT: maximum seconds of a path change. Paths never change; 0 is reserved.
 const ACCESS_TRANSITION_SECONDS: u8 = 10;
 
-/// Formats of a Copy's source ranges: format 0.
+/// Supported formats of a Copy's source ranges: format 0.
 const COPY_FORMATS: u16 = 1 << 0;
 
-/// What a Flush of all namespaces does: bits 2:1 of VWC say that there is none.
+/// Bits 2:1 of VWC: Flush of all namespaces is not supported.
 const NO_FLUSH_ALL: u8 = 0b10 << 1;
 
-/// The controller of an association with a subsystem.
+/// Returns the structure of an I/O controller.
 pub(super) fn of_storage(subsystem: &Subsystem, association: &Association) -> IdentifyController {
     IdentifyController {
         serial_number: subsystem.serial,
@@ -80,7 +80,7 @@ pub(super) fn of_storage(subsystem: &Subsystem, association: &Association) -> Id
     }
 }
 
-/// The controller of an association with the discovery subsystem.
+/// Returns the structure of a discovery controller.
 pub(super) fn of_discovery(association: &Association) -> IdentifyController {
     IdentifyController {
         firmware_revision: Text::new(""),

@@ -1,4 +1,4 @@
-//! A namespace of key-value pairs.
+//! Identify structures of key-value namespaces.
 
 use super::{ACCESS_GROUP, SHARED};
 use crate::fabrics::Limits;
@@ -6,11 +6,10 @@ use base::limits::KEY_BYTES_INLINE;
 use engine::Store;
 use spec::{IdentifyNamespace, KvFormat, KvNamespace, LbaFormat};
 
-/// The size of a block in terms of which hosts of no particular command set count a namespace.
+/// Nominal block size for hosts that ignore command sets.
 const NOMINAL_BLOCK_LOG2: u8 = 9;
 
-/// For hosts that want to know the size of every namespace in blocks, and leave out those that have
-/// none.
+/// Returns the size in blocks, for hosts that ignore namespaces without a size in blocks.
 pub(super) fn in_blocks(store: &Store, nguid: [u8; 16]) -> IdentifyNamespace {
     let blocks = |bytes: u64| bytes >> NOMINAL_BLOCK_LOG2;
     let size = blocks(store.capacity_bytes()).max(1);
@@ -29,7 +28,8 @@ pub(super) fn in_blocks(store: &Store, nguid: [u8; 16]) -> IdentifyNamespace {
     namespace
 }
 
-/// All of a device share one capacity, and each has all of it.
+/// Returns the structure. All key-value namespaces of a device share one capacity and report it in
+/// full.
 pub(super) fn namespace(store: &Store, limits: Limits, nguid: [u8; 16]) -> KvNamespace {
     KvNamespace {
         size: store.capacity_bytes().into(),
@@ -41,7 +41,7 @@ pub(super) fn namespace(store: &Store, limits: Limits, nguid: [u8; 16]) -> KvNam
     }
 }
 
-/// What keys and values can be, to a host of these limits.
+/// Returns the format of keys and values for a host with these limits.
 pub(super) fn format(store: &Store, limits: Limits) -> KvNamespace {
     let key_bytes_max = u16::try_from(KEY_BYTES_INLINE).expect("16 fit");
     let mut namespace = KvNamespace::default();

@@ -1,11 +1,11 @@
-//! A namespace of zones.
+//! Identify structures of zoned namespaces.
 
 use super::block;
 use ftl::{Zones, ZonesShape};
 use media::BlocksShape;
 use spec::{IdentifyNamespace, ZoneFormat, ZonedNamespace};
 
-/// In terms of its blocks, of which those at the end of zones cannot be written.
+/// Returns the size in blocks. Blocks at the end of zones cannot be written.
 pub(super) fn in_blocks(shape: &ZonesShape, nguid: [u8; 16]) -> IdentifyNamespace {
     let blocks =
         BlocksShape { block_bytes: shape.block_bytes, blocks: shape.blocks(), parallelism: 1 };

@@ -5,26 +5,26 @@ use spec::{LogPage, Status};
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The figures' place among the log pages of the vendor's range.
+/// The entry in the list of vendor log pages.
 pub(super) const PAGE: VendorPage = VendorPage { id: EngineFigures::LOG_PAGE, read };
 
-/// What the device's store holds and has done, and its flash: log page C0h. All are 64-bit numbers,
-/// little endian. Those of work done count from when the device was opened, what a saved state
-/// counted included; the last four count from when it is served.
+/// State and counters of the device's store and flash: log page C0h. All fields are 64-bit numbers,
+/// little endian. Counters start when the device is opened, or continue from its saved state. The
+/// last four start with the server.
 #[derive(
     Clone, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
 pub struct EngineFigures {
-    /// 2: of this layout. Later ones only add fields; 1 had those up to `flash_erases`.
+    /// 2, the version of this layout. Later ones only add fields; 1 ended with `flash_erases`.
     pub version: U64,
-    /// Keys with a value, and a few records by which the store keeps its key spaces.
+    /// Keys with a value, and a few internal records of key spaces.
     pub live_records: U64,
-    /// Bytes that they take up.
+    /// Bytes of those records.
     pub live_bytes: U64,
-    /// Bytes that they may take up.
+    /// Maximum of `live_bytes`.
     pub capacity_bytes: U64,
-    /// Records of deletes that are still needed.
+    /// Delete records that are still needed.
     pub tombstones: U64,
     /// Extents that are free.
     pub extents_free: U64,
@@ -40,7 +40,7 @@ pub struct EngineFigures {
     pub records_moved: U64,
     /// Pages sensed for cleaning.
     pub gc_page_reads: U64,
-    /// Pages programmed with room left, because nobody was about to join them.
+    /// Pages programmed before they were full, because no other record was pending.
     pub padded_pages: U64,
     /// Pages of flash read.
     pub flash_reads: U64,
@@ -48,10 +48,10 @@ pub struct EngineFigures {
     pub flash_programs: U64,
     /// Blocks of flash erased.
     pub flash_erases: U64,
-    /// Bytes that hosts read in all namespaces, by whatever subsystem of the device they came.
-    /// SMART / Health Information counts those of the subsystem that is asked alone.
+    /// Bytes that hosts read in all namespaces through all subsystems of the device. SMART / Health
+    /// Information counts one subsystem only.
     pub bytes_read: U64,
-    /// Bytes that hosts wrote, counted as those are.
+    /// Bytes that hosts wrote, counted likewise.
     pub bytes_written: U64,
     /// Bytes of data programmed into the flash, copies within it included.
     pub flash_programmed_bytes: U64,
@@ -61,11 +61,11 @@ pub struct EngineFigures {
 }
 
 impl EngineFigures {
-    /// Where a host reads them.
+    /// The id of the log page.
     pub const LOG_PAGE: LogPage = LogPage(0xc0);
 
-    /// Those of the store behind `subsystem` and of its flash; zeros for a device without a store.
-    /// The flash is that of the whole device, and so is what is set against it.
+    /// Returns the figures of the store and the flash behind `subsystem`; zeros without a store.
+    /// Flash and host bytes are those of the whole device.
     fn of(subsystem: &Subsystem, subsystems: &Subsystems) -> Self {
         let store = subsystem.device.kv();
         let usage = store.map_or_else(Usage::default, |store| store.usage());
@@ -97,7 +97,7 @@ impl EngineFigures {
     }
 }
 
-/// How many millionths `part` is of `whole`, rounded down; 0 for nothing of nothing.
+/// Returns `part` in millionths of `whole`, rounded down; 0 if `whole` is 0.
 fn millionths(part: u64, whole: u64) -> u64 {
     let millionths = (u128::from(part) * 1_000_000).checked_div(whole.into()).unwrap_or(0);
     u64::try_from(millionths).unwrap_or(u64::MAX)

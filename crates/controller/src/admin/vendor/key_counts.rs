@@ -6,30 +6,30 @@ use std::sync::Arc;
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Their place among the log pages of the vendor's range.
+/// The entry in the list of vendor log pages.
 pub(super) const PAGE: VendorPage = VendorPage { id: KeyCounts::LOG_PAGE, read };
 
-/// NSID values for which it is all namespaces that the host has.
+/// NSID values that select all namespaces of the host.
 const ALL: [u32; 2] = [0, u32::MAX];
 
-/// How many keys the namespace of the command's NSID holds, and how many of them List omits: log
-/// page C1h. With NSID 0 or `FFFFFFFFh` those of all key-value namespaces that the host has. All
-/// are 64-bit numbers, little endian.
+/// Number of keys in the namespace of the command's NSID, and of those that List omits: log page
+/// C1h. NSID 0 or `FFFFFFFFh` selects all key-value namespaces of the host. All fields are 64-bit
+/// numbers, little endian.
 #[derive(
     Clone, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
 #[repr(C)]
 pub struct KeyCounts {
-    /// 1: of this layout. Later ones only add fields.
+    /// 1, the version of this layout. Later ones only add fields.
     pub version: U64,
-    /// Keys with a value. One that has expired counts until it was cleaned away.
+    /// Keys with a value. An expired key counts until it is cleaned.
     pub keys: U64,
-    /// Of these, those of more than 16 bytes, which no command of a host of a fabric can name.
+    /// Keys of more than 16 bytes among them, which no command of a fabrics host can name.
     pub long_keys: U64,
 }
 
 impl KeyCounts {
-    /// Where a host reads them.
+    /// The id of the log page.
     pub const LOG_PAGE: LogPage = LogPage(0xc1);
 
     fn of(live: Live) -> Self {
@@ -53,7 +53,7 @@ fn read(asked: &Asked<'_>) -> Result<Vec<u8>, Status> {
     Ok(KeyCounts::of(live).as_bytes().to_vec())
 }
 
-/// That of a namespace of pairs.
+/// Returns the store of a key-value namespace.
 fn store_of(namespace: &Namespace) -> Option<&Arc<Store>> {
     match namespace {
         Namespace::Kv(store) => Some(store),
@@ -61,7 +61,7 @@ fn store_of(namespace: &Namespace) -> Option<&Arc<Store>> {
     }
 }
 
-/// What the key space of a namespace has; nothing, while it is made or deleted.
+/// Returns the counts of a namespace's key space; zeros while it is created or deleted.
 fn live_in(store: &Store, nsid: u32) -> Live {
     let space = u16::try_from(nsid).ok().map(engine::KeySpaceId);
     space.and_then(|space| store.live_in(space).ok()).unwrap_or_default()
