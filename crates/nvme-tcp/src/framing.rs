@@ -1,4 +1,4 @@
-//! Streams of bytes as PDUs, in both directions and for both sides.
+//! Converts byte streams to PDUs and back, for hosts and controllers.
 
 mod check;
 mod counters;

@@ -23,7 +23,7 @@ pub enum Header<'a> {
     TermReq(&'a TermReq),
     /// A command, with or without data.
     CapsuleCmd(&'a CapsuleCmd),
-    /// What came of a command.
+    /// The response to a command.
     CapsuleResp(&'a CapsuleResp),
     /// Data that an R2T asked for.
     H2cData(&'a H2cData),

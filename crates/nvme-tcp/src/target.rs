@@ -20,47 +20,47 @@ use net::Stream;
 use reader::Reader;
 use std::rc::Rc;
 
-/// MAXH2CDATA: bytes of data that a host may put into one `H2CData`. Nothing else comes on the
-/// connection meanwhile: 40 us at 6.5 GB/s.
+/// MAXH2CDATA: maximum bytes of data in one `H2CData`. Such a PDU blocks other PDUs of the
+/// connection for 40 us at 6.5 GB/s.
 pub const H2C_DATA_MAX: u32 = 256 << 10;
 
-/// How long a host may take to connect (until a command succeeds, which before a Connect none
-/// does), stop in the middle of a PDU, or take to end.
+/// Timeout for a host to connect (until its first command succeeds, which is a Connect), to finish
+/// a PDU that it has begun, and to close the connection.
 pub const PATIENCE: Nanos = Nanos::from_secs(30);
 
 /// Commands on a connection at a time, from their arrival until their response is sent. No queue
-/// has more entries; whoever sends more is not read until the first are done.
+/// has more entries. If a host sends more, the reader pauses until the first are done.
 pub const COMMANDS_MAX: usize = 1024;
 
 /// Data of this many bytes and more is never copied between the stream and its buffer, and counts
 /// for the connection's [`Budget`]: smaller data is bounded by [`COMMANDS_MAX`].
 pub const LARGE: u32 = 16 << 10;
 
-/// What connections share.
+/// Resources shared by connections.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where buffers for data that hosts send come from.
+    /// The pool of buffers for data of hosts.
     pub pool: BufPool,
-    /// Counts what the connections do.
+    /// The counters of the connections.
     pub counters: Rc<Counters>,
 }
 
-/// Why a connection is over.
+/// Why a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
     /// The stream ended or broke.
     #[error("the host has left")]
     ByHost,
-    /// The queue asked for it.
+    /// The controller ended the queue.
     #[error("the controller has done with the connection")]
     ByController,
-    /// The host broke the protocol.
+    /// The host violated the protocol.
     #[error(transparent)]
     ByFault(#[from] Fault),
-    /// The host said that this end broke the protocol.
+    /// The host reported a protocol violation of this end.
     #[error("the host terminated the connection: {0}")]
     Terminated(FatalError),
-    /// It sent more commands than a connection takes, and no data for those before.
+    /// The host exceeded the commands of a connection while it owed data.
     #[error("the host sent more commands than a queue has, and not their data")]
     Flooded,
     /// See [`PATIENCE`].
@@ -68,8 +68,8 @@ pub enum Ended {
     Silent,
 }
 
-/// Serves the host at the other end of `stream` from `port`, until the connection is over. Nobody
-/// else has its `budget`.
+/// Serves the host at the other end of `stream` from `port` until the connection is over. No other
+/// connection shares its `budget`.
 pub async fn serve<S: Stream>(
     stream: Rc<S>,
     port: Rc<dyn Port>,

@@ -4,7 +4,7 @@ use crate::pdu::{
 };
 use controller::IN_CAPSULE_BYTES_MAX;
 
-/// How a PDU is laid out, as its common header says and the connection's terms allow.
+/// The layout of a PDU, from its common header and the connection's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Bytes of the header without its digest.
@@ -15,7 +15,7 @@ pub(super) struct Layout {
     pub(super) digests: Digests,
 }
 
-/// The layout of a PDU that came to `receiver`, from its first 8 bytes.
+/// Returns the layout of a PDU that `receiver` has received, from its first 8 bytes.
 #[inline]
 pub(super) fn layout(common: CommonHeader, receiver: Side, terms: Terms) -> Result<Layout, Fault> {
     let kind = common.kind();
@@ -61,7 +61,7 @@ fn data_at(common: CommonHeader, header_end: usize, alignment: u8) -> Result<usi
     Ok(data_at)
 }
 
-/// Whether a PDU of this type may have that much data.
+/// Checks that a PDU of this type may have that much data.
 fn check_data(
     common: CommonHeader,
     data_len: u32,
@@ -84,7 +84,7 @@ fn check_data(
     if data_len > max { Err(fault) } else { Ok(()) }
 }
 
-/// Bytes of a digest, if there is one.
+/// Returns the bytes of a digest, 0 if there is none.
 #[inline]
 pub(super) const fn digest_len(is_there: bool) -> usize {
     if is_there { DIGEST_BYTES } else { 0 }

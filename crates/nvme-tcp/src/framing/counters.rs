@@ -1,6 +1,6 @@
 use std::cell::Cell;
 
-/// What connections did, added up: all that were given the same counters.
+/// Counters of all connections that share them.
 #[derive(Debug, Default)]
 pub struct Counters {
     copied: Cell<u64>,
@@ -13,38 +13,38 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Bytes of data that were copied: between where they were received and their buffer, and where
-    /// they are few, between their buffer and their header.
+    /// Returns the copied data bytes: from the staging area to their buffer, and, for small data,
+    /// from their buffer to the header.
     pub fn copied(&self) -> u64 {
         self.copied.get()
     }
 
-    /// Reads of streams, those that found nothing included.
+    /// Returns the number of reads of streams, empty ones included.
     pub fn reads(&self) -> u64 {
         self.reads.get()
     }
 
-    /// Bytes that came.
+    /// Returns the received bytes.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read.get()
     }
 
-    /// Writes to streams, those that found no room included.
+    /// Returns the number of writes to streams, those that found no room included.
     pub fn writes(&self) -> u64 {
         self.writes.get()
     }
 
-    /// Bytes that went.
+    /// Returns the sent bytes.
     pub fn bytes_written(&self) -> u64 {
         self.bytes_written.get()
     }
 
-    /// Headers of PDUs that came.
+    /// Returns the number of received PDU headers.
     pub fn pdus_received(&self) -> u64 {
         self.pdus_received.get()
     }
 
-    /// PDUs that were queued to be sent.
+    /// Returns the number of PDUs queued for sending.
     pub fn pdus_sent(&self) -> u64 {
         self.pdus_sent.get()
     }

@@ -1,6 +1,6 @@
 use crate::pdu::FatalError;
 
-/// The peer broke the protocol: what a termination tells it.
+/// A protocol violation of the peer, as a termination reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the peer broke the protocol: {error} ({information:X}h)")]
 pub struct Fault {
@@ -11,17 +11,17 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The field at this offset of the header is not what it has to be.
+    /// Returns the fault of an invalid header field at this offset.
     pub const fn field(at: u32) -> Self {
         Self { error: FatalError::INVALID_HEADER_FIELD, information: at }
     }
 
-    /// The field at this offset of the header asks for what there is not.
+    /// Returns the fault of an unsupported parameter at this offset of the header.
     pub const fn unsupported(at: u32) -> Self {
         Self { error: FatalError::UNSUPPORTED_PARAMETER, information: at }
     }
 
-    /// Anything whose header is right in itself.
+    /// Returns a fault whose header has no invalid field.
     pub const fn of(error: FatalError) -> Self {
         Self { error, information: 0 }
     }

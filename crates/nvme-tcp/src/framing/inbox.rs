@@ -9,73 +9,72 @@ use std::io::IoSliceMut;
 use std::rc::Rc;
 use zerocopy::FromBytes;
 
-/// Bytes that are read ahead at most. Room for 31 capsules with 4 KiB of data: replies to fewer
-/// than 32 commands a write cost rate.
+/// Maximum bytes read ahead. Room for 31 capsules with 4 KiB of data: with fewer than 32 commands
+/// answered in a write the rate drops.
 const STAGING_BYTES: usize = 128 << 10;
 
 /// The shortest header.
 const HEADER_BYTES_MIN: usize = 24;
 
-/// What [`Inbox::next`] found.
+/// The result of [`Inbox::next`].
 #[derive(Debug)]
 pub enum Arrival<'a> {
-    /// The header of a PDU, checked, and how many bytes of data come with it. If there are any, say
-    /// where they go before the next call: [`Inbox::keep`] or [`Inbox::fill`].
+    /// The checked header of a PDU, and the length of its data. If that is not 0, call
+    /// [`Inbox::keep`] or [`Inbox::fill`] before the next call.
     Header(Header<'a>, u32),
-    /// The data that [`Inbox::keep`] was for, and whether it agrees with its digest.
+    /// The data after [`Inbox::keep`], and whether its digest is correct.
     Kept(Buf, bool),
-    /// The buffer that was given to [`Inbox::fill`], and whether the data in it agrees with its
-    /// digest.
+    /// The buffer passed to [`Inbox::fill`], and whether the digest of its data is correct.
     Filled(BufMut, bool),
 }
 
-/// What [`Inbox::read`] found.
+/// The result of [`Inbox::read`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// As much as was asked for: there may be more.
+    /// As much as was asked for: the stream may have more.
     Full,
-    /// Something, and probably no more for now.
+    /// Less than was asked for: the stream probably has no more for now.
     Some,
-    /// Nothing is there now.
+    /// The stream has no bytes now.
     Nothing,
-    /// Nothing comes any more.
+    /// The peer has closed the stream.
     End,
 }
 
-/// Where the bytes that come next belong.
+/// Where the next received bytes belong.
 #[derive(Debug)]
 enum Part {
     /// To a header, with what is before the data.
     Header,
-    /// To data that nobody has said yet where it goes.
+    /// To data whose buffer the caller has not chosen yet.
     Unplaced { len: u32 },
     /// To `len` bytes at `at` of a buffer, `filled` of which are there; then to their digest.
     Data { buf: BufMut, at: usize, len: usize, filled: usize, is_kept: bool },
-    /// Nowhere: these are whole, in staging.
+    /// Nowhere: all of the data is in staging.
     Staged { len: usize },
 }
 
-/// The receiving end of a connection: makes PDUs of what a stream brings.
+/// The receiving end of a connection: parses PDUs from a stream.
 ///
-/// Call [`Self::next`] until it has no more, then [`Self::read`], and so on. What comes is read
-/// into a staging area; the data that is missing when its place is known is read straight into that
-/// place. So data is copied once if it came together with its header, and not at all otherwise.
+/// Callers repeat [`Self::next`] until it returns nothing, then call [`Self::read`]. Bytes are read
+/// into a staging area. Data that arrives after the caller has chosen its buffer goes straight into
+/// that buffer. So data that arrives with its header is copied once, other data not at all.
 #[derive(Debug)]
 pub struct Inbox {
     side: Side,
     terms: Terms,
     staging: Box<[u8]>,
-    /// What is in staging: from here
+    /// Start of the bytes in staging.
     start: usize,
-    /// to here.
+    /// End of the bytes in staging.
     end: usize,
     part: Part,
-    /// Whether the PDU whose header came last has a digest of its data.
+    /// Whether the PDU of the last received header has a data digest.
     has_data_digest: bool,
     peer_digest: PeerDigest,
-    /// Bytes that the header needs as far as is known, in staging.
+    /// Bytes of the header needed in staging, as far as known.
     wanted: usize,
-    /// Where the header that came last is, while nothing is read.
+    /// Position of the last received header in staging, valid until the next read.
     last_header: (usize, usize),
     reads_ahead: bool,
     arrivals: u64,
@@ -83,7 +82,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Of the end that is `side`.
+    /// Creates the inbox of the end that is `side`.
     pub fn new(side: Side, counters: Rc<Counters>) -> Self {
         Self {
             side,
@@ -102,43 +101,44 @@ impl Inbox {
         }
     }
 
-    /// Holds what comes after the `ICReq` or `ICResp` to `terms`.
+    /// Checks PDUs after the `ICReq` or `ICResp` against `terms`.
     pub fn agree(&mut self, terms: Terms) {
         self.terms = terms;
     }
 
-    /// Whether data may be read together with the header before it, and then be copied: so small
-    /// PDUs share a read. While large data is expected (16 KiB of a command and more), say no: then
-    /// each read ends with the next PDU's header.
+    /// Sets whether data may be read together with the header before it, and then be copied: so
+    /// small PDUs share a read. Callers that expect large data (16 KiB of a command or more) set
+    /// false: then each read ends with the next PDU's header.
     pub fn read_ahead(&mut self, may: bool) {
         self.reads_ahead = may;
     }
 
-    /// Whether nothing of a PDU has come that is not whole.
+    /// Returns whether no PDU is partially received.
     pub fn is_between_pdus(&self) -> bool {
         matches!(self.part, Part::Header) && self.start == self.end
     }
 
-    /// Arrivals that [`Self::next`] has found: tells whether the one that it waits for is still the
-    /// same.
+    /// Returns the number of arrivals that [`Self::next`] has found. An unchanged number means that
+    /// it still waits for the same one.
     pub fn arrivals(&self) -> u64 {
         self.arrivals
     }
 
-    /// Which bytes the data digests of the peer cover. `None` until a PDU has shown it whose data
-    /// has a length that makes a difference.
+    /// Returns which bytes the peer's data digests cover. `None` until a PDU whose data length
+    /// makes a difference has shown it.
     #[inline]
     pub fn peer_digest(&self) -> Option<DataDigest> {
         self.peer_digest.learned()
     }
 
-    /// What came last of the header of a PDU, for the termination that repeats it. Valid until the
-    /// next [`Self::read`].
+    /// Returns the received part of the last PDU header, which a termination request repeats. Valid
+    /// until the next [`Self::read`].
     pub fn last_header(&self) -> &[u8] {
         &self.staging[self.last_header.0..self.last_header.1]
     }
 
-    /// What has come: a header, or the data of the one before. `None`: more has to be read.
+    /// Returns the next header, or the data of the previous one. `None` means: call
+    /// [`Self::read`].
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "what it gives borrows from the inbox")]
     pub fn next(&mut self) -> Result<Option<Arrival<'_>>, Fault> {
@@ -187,7 +187,7 @@ impl Inbox {
         Ok(Some(Arrival::Header(header, data_len)))
     }
 
-    /// The data of the PDU whose header came goes to a buffer of its own.
+    /// Receives the data of the current PDU into a buffer of its own.
     pub fn keep(&mut self) {
         let len = self.unplaced();
         if self.end - self.start >= len + digest_len(self.has_data_digest) {
@@ -197,8 +197,7 @@ impl Inbox {
         }
     }
 
-    /// The data of the PDU whose header came goes into `buf`, from the byte `at` on. It has to have
-    /// room there.
+    /// Receives the data of the current PDU into `buf` at byte `at`, where `buf` must have room.
     pub fn fill(&mut self, buf: BufMut, at: u32) {
         let len = self.unplaced();
         self.place(buf, at as usize, len, false);
@@ -252,7 +251,7 @@ impl Inbox {
         })
     }
 
-    /// Takes in what `stream` has. To be called when [`Self::next`] has found nothing.
+    /// Reads from `stream`. Call it after [`Self::next`] has returned `None`.
     pub fn read(&mut self, stream: &impl Stream) -> Result<Read, Broken> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -286,7 +285,7 @@ impl Inbox {
         })
     }
 
-    /// Reads what `stream` has for nobody: no PDU comes from it any more.
+    /// Reads from `stream` and drops the bytes, after the last PDU that matters.
     pub fn discard(&mut self, stream: &impl Stream) -> Result<Read, Broken> {
         let read = stream.try_read(&mut [IoSliceMut::new(&mut self.staging)])?;
         self.counters.count_read(read.unwrap_or(0));
@@ -298,7 +297,7 @@ impl Inbox {
         })
     }
 
-    /// What has to come into staging before there is a next arrival, or a header after it.
+    /// Returns the bytes needed in staging for the next arrival, or for the header after it.
     fn wanted_in_staging(&self) -> usize {
         let staged = self.end - self.start;
         let next = match self.part {

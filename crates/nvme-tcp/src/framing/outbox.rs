@@ -10,29 +10,29 @@ use std::io::IoSlice;
 use std::rc::Rc;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Parts that a write gathers at most: what Linux takes (`UIO_MAXIOV`).
+/// Maximum parts of a gathering write: the limit of Linux (`UIO_MAXIOV`).
 const PARTS_MAX: usize = 1024;
 
-/// Sent headers that may lie before those that are not, before these are moved to the front.
+/// Bytes of sent headers above which the unsent ones are moved to the front.
 const SENT_HEADERS_MAX: usize = 64 << 10;
 
-/// Data of no more bytes is copied to its header, so that many small responses are one part of a
-/// write.
+/// Maximum bytes of data that is copied to its header, so that many small responses are one part of
+/// a write.
 const COPIED_MAX: u32 = 512;
 
-/// What may be between a header and its data: alignments are 128 bytes at most.
+/// Padding between a header and its data: alignments are 128 bytes at most.
 const PADDING: [u8; 128] = [0; 128];
 
-/// What [`Outbox::write`] did.
+/// The result of [`Outbox::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     /// All that was queued is sent.
     All,
-    /// The stream takes no more now.
+    /// The stream has no room now.
     Full,
 }
 
-/// What goes out one after the other.
+/// A part of the queue, in the order of sending.
 #[derive(Debug)]
 enum Part {
     /// This many of the header bytes.
@@ -42,8 +42,7 @@ enum Part {
 
 /// The sending end of a connection: a queue of PDUs.
 ///
-/// All that is queued goes out in as few writes as the stream takes. Data of more than 512 bytes
-/// is not copied.
+/// It uses as few writes as the stream allows. Data of more than 512 bytes is not copied.
 #[derive(Debug)]
 pub struct Outbox {
     side: Side,
@@ -51,10 +50,10 @@ pub struct Outbox {
     data_digest: DataDigest,
     /// Headers with their digests and padding, digests of data.
     headers: Vec<u8>,
-    /// How many bytes of them are sent.
+    /// Sent bytes of `headers`.
     headers_sent: usize,
     parts: VecDeque<Part>,
-    /// How many bytes of the first part are sent.
+    /// Sent bytes of the first part.
     front_sent: usize,
     queued: u64,
     sent: u64,
@@ -62,7 +61,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Of the end that is `side`.
+    /// Creates the outbox of the end that is `side`.
     pub fn new(side: Side, counters: Rc<Counters>) -> Self {
         Self {
             side,
@@ -78,38 +77,38 @@ impl Outbox {
         }
     }
 
-    /// Holds what is queued from here on to `terms`.
+    /// Encodes PDUs queued after this call by `terms`.
     pub fn agree(&mut self, terms: Terms) {
         self.terms = terms;
     }
 
-    /// Has the digests of data that is queued later cover these bytes.
+    /// Sets which bytes the digests of later data cover.
     pub fn set_data_digest(&mut self, data_digest: DataDigest) {
         self.data_digest = data_digest;
     }
 
-    /// True when all is sent.
+    /// Returns whether all is sent.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Bytes that were ever queued: the position in the stream behind what was queued last.
+    /// Returns all bytes ever queued: the stream position after the last queued PDU.
     pub fn queued_to(&self) -> u64 {
         self.queued
     }
 
-    /// Bytes that were ever sent: what was queued up to this position is with the stream.
+    /// Returns all bytes ever sent: the stream position up to which PDUs have left.
     pub fn sent_to(&self) -> u64 {
         self.sent
     }
 
-    /// Queues a PDU that is no more than its header.
+    /// Queues a PDU that consists of its header only.
     #[inline]
     pub fn push(&mut self, header: &(impl IntoBytes + Immutable)) {
         self.push_header(header.as_bytes(), None);
     }
 
-    /// Queues a PDU with `data`, of one byte at least. A phantom goes out as zeros.
+    /// Queues a PDU with `data`, at least one byte. A phantom is sent as zeros.
     pub fn push_with_data(&mut self, header: &(impl IntoBytes + Immutable), data: Buf) {
         assert!(data.len() > 0, "a PDU with data has data");
         let data = if data.bytes().is_some() {
@@ -135,7 +134,7 @@ impl Outbox {
         }
     }
 
-    /// Queues the termination for `fault`, which the PDU that begins with `header` was.
+    /// Queues the termination for `fault` in the PDU that begins with `header`.
     pub fn push_termination(&mut self, fault: Fault, header: &[u8]) {
         let request = TermReq::new(self.side, fault.error, fault.information);
         let header = &header[..header.len().min(TERMINATION_DATA_MAX as usize)];

@@ -1,20 +1,20 @@
 use crate::pdu::{Digests, IcReq, IcResp, Side};
 
-/// What both ends of a connection keep to, from the `ICResp` on.
+/// The parameters that both ends of a connection have agreed on, valid after the `ICResp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Digests of all PDUs that can have them.
+    /// Digests of all PDUs that may have them.
     pub digests: Digests,
     /// HPDA: data in PDUs to the host begins at a multiple of this many bytes.
     pub host_alignment: u8,
     /// CPDA: the same to the controller.
     pub controller_alignment: u8,
-    /// MAXH2CDATA: bytes of data in an `H2CData` at most.
+    /// MAXH2CDATA: maximum bytes of data in an `H2CData`.
     pub h2c_data_max: u32,
 }
 
 impl Terms {
-    /// Before anything is agreed on.
+    /// The parameters before the agreement.
     pub const BEFORE: Self = Self {
         digests: Digests::NONE,
         host_alignment: 4,
@@ -22,7 +22,7 @@ impl Terms {
         h2c_data_max: 0,
     };
 
-    /// What `request` and `response` amount to. `None` if an alignment is out of range.
+    /// Returns the terms of `request` and `response`, or `None` if an alignment is out of range.
     pub fn of(request: &IcReq, response: &IcResp) -> Option<Self> {
         Some(Self {
             digests: response.digests(),
@@ -32,7 +32,7 @@ impl Terms {
         })
     }
 
-    /// Where data in PDUs to `receiver` begins.
+    /// Returns the alignment of data in PDUs to `receiver`.
     pub(super) fn alignment(self, receiver: Side) -> u8 {
         match receiver {
             Side::Host => self.host_alignment,

@@ -5,20 +5,20 @@ use spec::{Command, DataPointer, Transfer};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-/// What a command needs of the connection beside its capsule.
+/// What a command needs of the connection in addition to its capsule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
     Nothing,
-    /// This many bytes, more than none, that the host has to be asked for.
+    /// This many bytes, at least 1, to request from the host.
     Data(u32),
-    /// Room for as many bytes to be returned.
+    /// Budget for this many returned bytes.
     Room(u32),
 }
 
 impl Need {
-    /// Of a host that sends more data than any command moves nothing is asked for, and to one that
-    /// has room for more no more is returned. A data pointer of another kind moves nothing. The
-    /// controller refuses what it has to of these.
+    /// Returns the need of a command. Data beyond the transfer limit is not requested, and at most
+    /// the limit is returned. Other kinds of data pointers move nothing. The controller refuses
+    /// such commands where it must.
     #[inline]
     pub(super) fn of(command: &Command) -> Self {
         let len = match command.data_pointer() {
@@ -34,7 +34,7 @@ impl Need {
         }
     }
 
-    /// Bytes that the host has to be asked for.
+    /// Returns the bytes to request from the host.
     pub(super) fn data(self) -> u32 {
         match self {
             Self::Data(len) => len,
@@ -50,8 +50,8 @@ impl Need {
     }
 }
 
-/// The part of the `data` in its capsule that the SGL of a command names. `None`: it names none, or
-/// more than there is, which the controller refuses.
+/// Returns the part of the capsule's `data` that the SGL of a command names. `None` if it names
+/// none or too much, which the controller refuses.
 #[inline]
 pub(super) fn in_capsule(command: &Command, data: &Buf) -> Option<Buf> {
     let DataPointer::InCapsule { offset, len } = command.data_pointer() else { return None };
@@ -60,12 +60,12 @@ pub(super) fn in_capsule(command: &Command, data: &Buf) -> Option<Buf> {
     is_brought.then(|| if len == data.len() { data.clone() } else { data.slice(offset..end) })
 }
 
-/// Which commands may start: bounds the bytes in flight.
+/// Decides which commands may start, to bound the bytes in flight.
 #[derive(Debug)]
 pub(super) struct Admission {
     budget: Rc<Budget>,
     waiting: VecDeque<(Command, Need)>,
-    /// By command id: what the commands that are under way were charged, if anything.
+    /// Charges of commands in flight by command id, if not 0.
     charges: BTreeMap<u16, u64>,
 }
 
@@ -74,7 +74,7 @@ impl Admission {
         Self { budget, waiting: VecDeque::new(), charges: BTreeMap::new() }
     }
 
-    /// True when `command` may start now. Otherwise it will come from [`Self::next`].
+    /// Returns whether `command` may start now. Otherwise [`Self::next`] returns it later.
     #[inline]
     pub(super) fn admit(&mut self, command: &Command, need: Need) -> bool {
         let charge = need.charge();
@@ -89,7 +89,7 @@ impl Admission {
         true
     }
 
-    /// The command that may start next, of those that had to wait.
+    /// Returns the next waiting command that may start.
     #[inline]
     pub(super) fn next(&mut self) -> Option<(Command, Need)> {
         let (command, need) = *self.waiting.front()?;
@@ -101,14 +101,14 @@ impl Admission {
         Some((command, need))
     }
 
-    /// The command of this id is answered. Gives what was charged for it, which
-    /// [`Self::give_back`] takes when the answer is sent.
+    /// Removes an answered command and returns its charge, which [`Self::give_back`] releases when
+    /// the response is sent.
     #[inline]
     pub(super) fn answered(&mut self, command_id: u16) -> u64 {
         if self.charges.is_empty() { 0 } else { self.charges.remove(&command_id).unwrap_or(0) }
     }
 
-    /// The connection is over: what it has in flight is nobody's, and nothing starts any more.
+    /// Drops waiting commands and charges when the connection is over.
     pub(super) fn clear(&mut self) {
         self.waiting = VecDeque::new();
         self.charges = BTreeMap::new();
@@ -119,7 +119,8 @@ impl Admission {
         self.budget.give_back(charge);
     }
 
-    /// A host may use an id twice at a time: then the first answer ends both charges.
+    /// Charges a command. If a host uses an id twice at a time, the first response ends both
+    /// charges.
     fn charge(&mut self, command_id: u16, charge: u64) {
         self.budget.take(charge);
         *self.charges.entry(command_id).or_default() += charge;
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_waits_in_order_and_small_data_never() {
+    fn large_data_waits_in_order_and_small_data_never_waits() {
         let mut admission = Admission::new(Rc::default());
         let mut admit = |id, len| {
             let (command, need) = store(id, len);

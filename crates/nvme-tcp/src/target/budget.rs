@@ -2,8 +2,8 @@ use base::MIB;
 use base::limits::VALUE_BYTES_MAX;
 use std::cell::Cell;
 
-/// Bytes that the commands of a connection may move, of those that move [`super::LARGE`] and more,
-/// from their start until their response is sent. Others wait their turn.
+/// Maximum bytes in flight of a connection's commands that move [`super::LARGE`] and more, from
+/// their start until their response is sent. Further commands wait.
 #[derive(Debug)]
 pub struct Budget {
     most: u64,
@@ -11,21 +11,21 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The least that there may be: what the largest command moves.
+    /// The minimum: the bytes of the largest command.
     pub const BYTES_MIN: u64 = VALUE_BYTES_MAX as u64;
-    /// What there is unless somebody says otherwise.
+    /// The default.
     pub const BYTES: u64 = 16 * MIB;
 
-    /// Of `most` bytes.
+    /// Creates a budget of `most` bytes.
     ///
     /// # Panics
-    /// When that is less than [`Self::BYTES_MIN`].
+    /// If that is less than [`Self::BYTES_MIN`].
     pub fn new(most: u64) -> Self {
         assert!(most >= Self::BYTES_MIN, "the largest command has to fit");
         Self { most, in_flight: Cell::new(0) }
     }
 
-    /// Bytes that are moved now.
+    /// Returns the bytes in flight.
     pub fn in_flight(&self) -> u64 {
         self.in_flight.get()
     }
@@ -45,7 +45,7 @@ impl Budget {
         self.in_flight.set(self.in_flight.get() - bytes);
     }
 
-    /// The connection is over, and what it moved is nobody's.
+    /// Releases all bytes in flight when the connection is over.
     pub(super) fn clear(&self) {
         self.in_flight.set(0);
     }

@@ -15,35 +15,36 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// How far a connection has come.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Course {
-    /// Commands come and go.
+    /// The reader takes commands and the writer sends responses.
     Open,
-    /// No command comes any more. What is queued is sent, then the stream is shut down.
+    /// The reader takes no more commands. The writer sends what is queued, then shuts the stream
+    /// down.
     Ending,
-    /// The same, but the host shuts it down: it is told why.
+    /// As `Ending`, but the writer sends the reason and the host shuts the stream down.
     Terminating,
     /// The stream is shut down.
     Over,
 }
 
-/// What the reader, the writer and the queue of a connection share.
+/// State shared by the reader, the writer and the queue of a connection.
 pub(super) struct Connection<S> {
     pub(super) stream: Rc<S>,
     pub(super) config: Config,
     pub(super) state: RefCell<State>,
     course: Cell<Course>,
     deadline: Deadline,
-    /// Whether a command has succeeded: on a queue that is nobody's only a Connect does.
+    /// Whether a command has succeeded. On an unbound queue only a Connect succeeds.
     is_connected: Cell<bool>,
-    /// Why it ends, as soon as that is known.
+    /// The reason of its end, once known.
     reason: Cell<Option<Ended>>,
-    /// Rings when there is something to send, or the course changes.
+    /// Notified when there is something to send, or the course changes.
     pub(super) work: Bell,
-    /// Rings when a command may have left, or the course changes.
+    /// Notified when a command may have finished, or the course changes.
     room: Bell,
-    /// Rings when the writer has ended.
+    /// Notified when the writer has ended.
     pub(super) end: Bell,
     pub(super) writer_has_ended: Cell<bool>,
 }
@@ -53,21 +54,21 @@ pub(super) struct State {
     pub(super) transfers: Transfers,
     fused: FusedCommands,
     pub(super) admission: Admission,
-    /// `None` before the `ICReq`, and when it was closed.
+    /// `None` before the `ICReq` and after it is closed.
     pub(super) queue: Option<Rc<dyn HostQueue>>,
-    /// Commands whose responses are not sent.
+    /// Number of commands without a sent response.
     commands: usize,
     /// The responses that are not sent.
     responses: VecDeque<Queued>,
-    /// SQHD of the last response: for those that are not from the queue.
+    /// SQHD of the last response of the queue, for responses that the transport makes itself.
     queue_head: u16,
 }
 
 /// A response in the outbox.
 struct Queued {
-    /// Sent when the outbox has sent up to here.
+    /// Position in the outbox up to which it must send.
     end: u64,
-    /// What the command was charged for its bytes.
+    /// Bytes that the command was charged.
     charge: u64,
 }
 
@@ -104,12 +105,12 @@ impl<S: Stream> Connection<S> {
         self.course.get()
     }
 
-    /// The connection ends for `reason`, unless it does for another one already.
+    /// Sets the reason of the end, unless one is set already.
     pub(super) fn note_reason(&self, reason: Ended) {
         self.reason.set(self.reason.get().or(Some(reason)));
     }
 
-    /// Why it has ended.
+    /// Returns why it has ended.
     pub(super) fn reason(&self) -> Ended {
         self.reason.get().expect("the reader has noted why it stopped")
     }
@@ -118,24 +119,24 @@ impl<S: Stream> Connection<S> {
         &self.deadline
     }
 
-    /// The connection is over at `at`, if it goes on as it is.
+    /// Sets the time at which the connection ends unless the deadline is changed before.
     pub(super) fn set_deadline(self: &Rc<Self>, at: Option<Nanos>) {
         self.deadline.set(at, self);
     }
 
-    /// Whether the host has connected. Until then it has [`PATIENCE`] for all that it takes.
+    /// Returns whether the host has connected. Until then its total timeout is [`PATIENCE`].
     pub(super) fn is_connected(&self) -> bool {
         self.is_connected.get()
     }
 
-    /// A command has succeeded.
+    /// Records that a command has succeeded.
     fn note_connected(self: &Rc<Self>) {
         if !self.is_connected.replace(true) && self.course.get() == Course::Open {
             self.set_deadline(None);
         }
     }
 
-    /// Whether data is awaited that the host was asked for.
+    /// Returns whether requested data (R2T) is outstanding.
     pub(super) fn awaits_data(&self) -> bool {
         !self.state.borrow().transfers.is_empty()
     }
@@ -145,7 +146,7 @@ impl<S: Stream> Connection<S> {
         self.shut_down();
     }
 
-    /// From here on no command is taken: what is queued is sent if the host takes it in time.
+    /// Stops taking commands. The writer sends what is queued, with [`PATIENCE`] as its timeout.
     pub(super) fn wind_up(self: &Rc<Self>, course: Course, reason: Ended) {
         if self.course.get() == Course::Open {
             self.course.set(course);
@@ -155,7 +156,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Ends everything at once: whoever waits goes on, and ends.
+    /// Shuts the stream down and wakes the reader and the writer, so that both end.
     pub(super) fn shut_down(&self) {
         self.course.set(Course::Over);
         self.stream.shut_down();
@@ -167,7 +168,7 @@ impl<S: Stream> Connection<S> {
         self.room.ring();
     }
 
-    /// The queue gets no more commands, and its responses go nowhere.
+    /// Closes the queue: it gets no more commands and its responses are dropped.
     pub(super) fn close_queue(&self) {
         let queue = self.state.borrow_mut().queue.take();
         if let Some(queue) = queue {
@@ -175,7 +176,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Leaves when the writer has left too.
+    /// Closes the connection and waits until the writer has ended.
     pub(super) async fn leave(self: &Rc<Self>) {
         self.close_queue();
         self.shut_down();
@@ -183,7 +184,7 @@ impl<S: Stream> Connection<S> {
         if !self.writer_has_ended.get() {
             self.end.wait().await;
         }
-        // Commands that still run keep the connection, and nothing in it.
+        // Running commands keep the connection alive, so its memory is freed here.
         let mut state = self.state.borrow_mut();
         state.outbox = Outbox::new(Side::Controller, self.config.counters.clone());
         state.transfers = Transfers::default();
@@ -191,7 +192,7 @@ impl<S: Stream> Connection<S> {
         state.admission.clear();
     }
 
-    /// Counts a command that came.
+    /// Counts a received command. Returns false if the connection has too many.
     #[inline]
     pub(super) fn take_command(&self) -> bool {
         let mut state = self.state.borrow_mut();
@@ -200,7 +201,7 @@ impl<S: Stream> Connection<S> {
         has_room
     }
 
-    /// Waits until [`Self::take_command`] is worth a try, or the course has changed.
+    /// Waits until [`Self::take_command`] may succeed, or the course has changed.
     pub(super) async fn wait_for_room(&self) {
         self.room.wait().await;
     }
@@ -215,7 +216,7 @@ impl<S: Stream> Connection<S> {
         self.arrive_in_order(command, brought);
     }
 
-    /// The same where this command or the previous one is fused.
+    /// Takes the next command if it or the previous one is fused.
     fn arrive_in_order(&self, command: Command, brought: Brought) {
         let it = Arrived { command, brought };
         let (missed, ordered) = self.state.borrow_mut().fused.order.take(&command, it);
@@ -285,7 +286,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Starts a command that needs no data that has come with it, when it may.
+    /// Starts a command without in-capsule data, once admitted.
     #[inline]
     fn begin(&self, command: Command) {
         let need = Need::of(&command);
@@ -303,7 +304,7 @@ impl<S: Stream> Connection<S> {
         self.work.ring();
     }
 
-    /// Gives a command to the queue, with all that it needs.
+    /// Submits a command with its data to the queue.
     #[inline]
     fn submit(&self, command: Command, data: Buf) {
         self.give(Capsule::new(command, data));
@@ -327,7 +328,7 @@ impl<S: Stream> Connection<S> {
         self.work.ring();
     }
 
-    /// Notes what is sent: starts commands that waited for others to leave.
+    /// Handles sent responses: starts commands that waited for their budget.
     pub(super) fn note_sent(&self) {
         let has_room = {
             let mut state = self.state.borrow_mut();
@@ -378,7 +379,7 @@ impl State {
     }
 }
 
-/// What the queue holds of its connection: a handle, for [`Responses::end`] needs one.
+/// The queue's handle of its connection, which [`Responses::end`] needs.
 pub(super) struct Door<S>(pub(super) Rc<Connection<S>>);
 
 impl<S: Stream> Responses for Door<S> {

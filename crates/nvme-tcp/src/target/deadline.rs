@@ -5,16 +5,16 @@ use net::Stream;
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
-/// How often it is looked whether a connection is still there: a task cannot be woken before the
-/// time it sleeps to, and it is not to outlive by much what it waits for, however many come and go.
+/// Interval at which a deadline's task checks that its connection still exists. A sleeping task
+/// cannot be woken early, and it must not outlive the connection by much.
 const STEP: Nanos = Nanos::from_secs(1);
 
-/// When a connection is over if nothing changes it.
+/// The time at which a connection ends unless the deadline changes.
 #[derive(Debug, Default)]
 pub(super) struct Deadline {
     at: Cell<Option<Nanos>>,
-    /// Whether a task sleeps until then, or until an earlier one. There is none for a connection
-    /// that waits for nothing.
+    /// Whether a task sleeps until this or an earlier deadline. A connection without a deadline has
+    /// no task.
     is_watched: Cell<bool>,
 }
 
@@ -26,8 +26,8 @@ impl Deadline {
         }
     }
 
-    /// When to look again. `None`: there is nothing to look for any more, and `over` is called if
-    /// the time has come.
+    /// Returns when to check again. Returns `None` if no deadline is left, after calling `over` for
+    /// one that has passed.
     fn look(&self, over: impl FnOnce()) -> Option<Nanos> {
         let at = self.at.get().filter(|at| *at > clock::now());
         if at.is_none() {

@@ -11,7 +11,7 @@ use spec::Command;
 use std::convert::Infallible;
 use std::rc::Rc;
 
-/// What the data that comes next is of.
+/// The owner of the next data.
 #[derive(Debug)]
 enum Pending {
     Nothing,
@@ -21,23 +21,23 @@ enum Pending {
     Transfer(u16),
 }
 
-/// What became of the next part of a PDU.
+/// The result of taking the next part of a PDU.
 enum Step {
     Taken,
-    /// It has not come.
+    /// It has not arrived.
     Missing,
-    /// It is a command with so much data, and there are as many as may be.
+    /// It is a command with this much data, and no command slot is free.
     Full(Command, u32),
 }
 
-/// Receives what a host sends.
+/// Receives and handles the PDUs of a host.
 pub(super) struct Reader<S> {
     connection: Rc<Connection<S>>,
     port: Rc<dyn Port>,
     inbox: Inbox,
     pending: Pending,
     is_initialized: bool,
-    /// The arrival that was waited for when the deadline was set.
+    /// The arrival for which the deadline is set.
     awaited: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ impl<S: Stream> Reader<S> {
         Self { connection, port, inbox, pending, is_initialized: false, awaited: None }
     }
 
-    /// Reads until nothing is to be read any more.
+    /// Reads PDUs until the connection ends.
     pub(super) async fn read_all(mut self) {
         let Err(ended) = self.take_all().await;
         let connection = &self.connection;
@@ -98,8 +98,8 @@ impl<S: Stream> Reader<S> {
         }
     }
 
-    /// Reads on for nobody: a connection that is closed before all is read takes along what the
-    /// host was told last.
+    /// Reads and drops input. Closing a socket with unread input resets the connection, and the
+    /// host could lose the last PDUs.
     async fn discard_all(&mut self) {
         let stream = &*self.connection.stream;
         loop {
@@ -111,7 +111,7 @@ impl<S: Stream> Reader<S> {
         }
     }
 
-    /// Keeps the deadline where the host has to be waited for: in the middle of a PDU.
+    /// Sets a deadline while a PDU is incomplete and clears it between PDUs.
     fn watch(&mut self) {
         if !self.connection.is_connected() || self.connection.course() != Course::Open {
             return;
@@ -162,10 +162,10 @@ impl<S: Stream> Reader<S> {
         Ok(Step::Taken)
     }
 
-    /// Waits until a command may be taken, and takes it. A host that has so many outstanding, and
-    /// owes the data of some, would be waited for in vain: what it sends is not read meanwhile.
+    /// Waits for a free command slot and takes it. Fails if the host owes data: the reader does not
+    /// read it while it waits, so a slot might never become free.
     async fn wait_for_room(&mut self) -> Result<(), Ended> {
-        // It is not the host that is waited for.
+        // The controller causes this wait, so the host's deadline does not apply.
         if self.connection.is_connected() {
             self.awaited = None;
             self.connection.set_deadline(None);
@@ -219,7 +219,7 @@ impl<S: Stream> Reader<S> {
         Ok(())
     }
 
-    /// Has data digests computed as the host computes them, as soon as it has shown how.
+    /// Computes data digests as the host does, once its PDUs have shown how.
     #[inline]
     fn follow_digest(&self) {
         if let Some(data_digest) = self.inbox.peer_digest() {

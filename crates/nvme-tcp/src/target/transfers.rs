@@ -4,14 +4,14 @@ use crate::pdu::{CommonHeader, FatalError, H2cData};
 use base::{Buf, BufMut};
 use spec::Command;
 
-/// The data of a command that is on its way from the host.
+/// The requested data of a command.
 #[derive(Debug)]
 struct Transfer {
     command: Command,
     /// Where it goes. `None` while the inbox fills it.
     buf: Option<BufMut>,
     len: u32,
-    /// Bytes that came, or are about to.
+    /// Bytes received or being received.
     announced: u32,
     is_intact: bool,
 }
@@ -20,12 +20,12 @@ struct Transfer {
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) command: Command,
-    /// `None`: it did not agree with its digest.
+    /// `None` if a digest is wrong.
     pub(super) data: Option<Buf>,
 }
 
-/// The data that hosts were asked for by an R2T, one for each command and all of its data at once.
-/// The tag of an R2T is a place in this table.
+/// The data requested by R2Ts: one R2T for each command and all of its data. The tag of an R2T is
+/// an index into this table.
 #[derive(Debug, Default)]
 pub(super) struct Transfers {
     slots: Vec<Option<Transfer>>,
@@ -34,7 +34,7 @@ pub(super) struct Transfers {
 }
 
 impl Transfers {
-    /// Expects the data of `command` in `buf`, which has `len` bytes, and gives its tag.
+    /// Adds a transfer of `len` bytes for `command` into `buf` and returns its tag.
     pub(super) fn expect(&mut self, command: Command, buf: BufMut, len: u32) -> u16 {
         let transfer = Transfer { command, buf: Some(buf), len, announced: 0, is_intact: true };
         self.large += usize::from(len >= LARGE);
@@ -50,18 +50,18 @@ impl Transfers {
         }
     }
 
-    /// Whether no data is expected.
+    /// Returns whether no data is expected.
     pub(super) fn is_empty(&self) -> bool {
         self.free.len() == self.slots.len()
     }
 
-    /// Whether data is expected that must not be copied.
+    /// Returns whether data is expected that must not be copied.
     pub(super) fn expects_large(&self) -> bool {
         self.large > 0
     }
 
-    /// The buffer for `data`, if that is what was asked for: the bytes that come next, and no more
-    /// than are missing. It has to come back by [`Self::filled`].
+    /// Returns the buffer for `data`, if it is the next part of a transfer and not too long. The
+    /// caller returns the buffer by [`Self::filled`].
     pub(super) fn take_buf(&mut self, data: &H2cData) -> Result<BufMut, Fault> {
         let transfer = self.slots.get_mut(usize::from(data.tag())).and_then(Option::as_mut);
         let Some(transfer) = transfer else { return Err(Fault::field(H2cData::TAG_AT)) };
@@ -79,8 +79,7 @@ impl Transfers {
         Ok(transfer.buf.take().expect("data of one PDU comes at a time"))
     }
 
-    /// Takes the buffer back with the data in it. The command with this tag is done when all of its
-    /// data has come.
+    /// Takes the filled buffer back. Returns the command when all of its data has arrived.
     pub(super) fn filled(&mut self, tag: u16, buf: BufMut, is_intact: bool) -> Option<Done> {
         let slot = &mut self.slots[usize::from(tag)];
         let transfer = slot.as_mut().expect("a transfer stays until its data has come");

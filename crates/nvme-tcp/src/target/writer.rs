@@ -4,7 +4,7 @@ use crate::framing::Written;
 use net::Stream;
 use std::rc::Rc;
 
-/// Sends what is queued, until the connection is over.
+/// Sends queued PDUs until the connection is over.
 pub(super) async fn write_all<S: Stream>(connection: Rc<Connection<S>>) {
     while connection.course() != Course::Over {
         if connection.state.borrow().outbox.is_empty() {
@@ -15,7 +15,7 @@ pub(super) async fn write_all<S: Stream>(connection: Rc<Connection<S>>) {
             }
             continue;
         }
-        // Behind the commands that have arrived by now: their responses go out in the same write.
+        // Runs after the commands that have arrived, so that their responses share one write.
         clock::catch_up().await;
         let written = connection.state.borrow_mut().outbox.write(&*connection.stream);
         let Ok(written) = written else {

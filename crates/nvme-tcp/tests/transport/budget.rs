@@ -135,7 +135,7 @@ fn a_host_that_sends_more_than_a_queue_holds_and_no_data_is_left() {
             }
             host.flush().await;
             settle().await;
-            let (reason, _) = host.ended.get().expect("nobody waits for it");
+            let (reason, _) = host.ended.get().expect("the connection has ended");
             assert_eq!(reason, Ended::Flooded);
             assert_eq!((host.shelf.came.borrow().len(), host.shelf.closed.get()), (0, 1));
         });
@@ -209,6 +209,6 @@ fn a_budget_is_kept_and_told_whatever_it_is() {
         assert_eq!(budget.in_flight(), 2 << 20);
         host.stream.shut_down();
         settle().await;
-        assert_eq!(budget.in_flight(), 0, "of a connection that is gone nothing is");
+        assert_eq!(budget.in_flight(), 0, "a closed connection has no bytes in flight");
     });
 }

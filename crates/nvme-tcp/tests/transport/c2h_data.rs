@@ -48,7 +48,7 @@ fn host_takes_266240_bytes_into_two_buffers() {
         host.shelf.values.borrow_mut().push_back(sent.clone());
         host.retrieve(5, sent.len());
         host.flush().await;
-        // The header, then the data to where it belongs: what comes next is not looked at.
+        // The header, then the data into its buffer, without a read of the next PDU.
         let mut header = [0; size_of::<C2hData>()];
         let (mut first, mut second) = (vec![0; 262_144], vec![0; 4_096]);
         fill(&*host.stream, &mut header, &mut []).await;

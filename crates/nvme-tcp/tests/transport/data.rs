@@ -194,7 +194,7 @@ impl net::Stream for AtOnce {
 }
 
 #[test]
-fn what_came_together_is_answered_together() {
+fn commands_of_one_read_are_answered_in_one_write() {
     for is_real in [false, true] {
         let mut bytes = raw(&IcReq::new(4, Digests::NONE, 1));
         bytes.extend((0..200).flat_map(|id| raw(&CapsuleCmd::new(exist(id)))));
@@ -258,12 +258,12 @@ fn a_data_digest_that_does_not_agree_fails_its_command_only() {
             codes,
             BTreeMap::from([(1, (0x22, false)), (2, (0, false)), (3, (0x22, false))])
         );
-        assert_eq!(*host.shelf.came.borrow(), [2], "what is bad comes to no queue");
+        assert_eq!(*host.shelf.came.borrow(), [2], "the queue never gets damaged data");
     });
 }
 
 #[test]
-fn what_a_command_may_not_move_is_left_to_the_queue() {
+fn the_queue_refuses_oversized_and_keyed_data_pointers() {
     run(async {
         let mut host = Host::open(1, rough(1_000), Digests::NONE, 4).await;
         let store = crate::host::store(1, (2 << 20) + 1);

@@ -16,7 +16,7 @@ async fn expect_silence(mut host: Host, since: Nanos) {
 }
 
 #[test]
-fn who_never_asks_for_a_connection_is_left() {
+fn a_host_without_an_icreq_times_out() {
     run(async {
         let host = Host::connect(1, QUICK);
         expect_silence(host, clock::now()).await;
@@ -33,31 +33,31 @@ fn who_never_asks_for_a_connection_is_left() {
 }
 
 #[test]
-fn who_leaves_early_is_not_waited_for() {
+fn an_early_disconnect_leaves_no_task() {
     let mut reactor = reactor::Reactor::new(None);
     reactor.run(async {
         for seed in 0..50 {
-            // Gone before it has connected: there was a time until which it had to.
+            // It disconnects while its connect timeout runs.
             let host = Host::connect(seed, QUICK);
             clock::sleep(Nanos(1), Stage::Queue).await;
             host.stream.shut_down();
         }
         clock::sleep(Nanos::from_secs(1), Stage::Queue).await;
     });
-    // What sleeps at most a second ends in the instant at which the run does.
+    // Tasks that sleep for up to a second end together with the run.
     reactor.run(async { clock::sleep(Nanos(1), Stage::Queue).await });
-    assert_eq!(reactor.tasks(), 0, "nobody looks after connections that are gone");
+    assert_eq!(reactor.tasks(), 0, "closed connections have no tasks");
 }
 
 #[test]
-fn who_agrees_on_terms_and_does_not_connect_is_left() {
+fn a_host_without_a_connect_times_out() {
     run(async {
         let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
         assert!(matches!(host.next().await, Came::End));
         clock::sleep(Nanos(1), Stage::Queue).await;
         assert_eq!(host.ended.get(), Some((Ended::Silent, PATIENCE)));
     });
-    // Nor does it help to talk: without a Connect nothing succeeds.
+    // Other commands do not extend the timeout: without a Connect none succeeds.
     run(async {
         let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
         for id in 0..29 {
@@ -77,7 +77,7 @@ fn who_agrees_on_terms_and_does_not_connect_is_left() {
 }
 
 #[test]
-fn who_stops_in_the_middle_of_a_pdu_is_left() {
+fn a_host_that_stops_in_a_pdu_times_out() {
     let capsule = raw(&CapsuleCmd::new(exist(1)));
     for cut in [1, 7, 8, 71] {
         let part = capsule[..cut].to_vec();
@@ -105,7 +105,7 @@ fn who_stops_in_the_middle_of_a_pdu_is_left() {
 }
 
 #[test]
-fn who_is_slow_or_idle_between_pdus_is_served() {
+fn a_slow_or_idle_host_does_not_time_out_between_pdus() {
     run(async {
         let mut host = Host::connected(QUICK).await;
         for id in 0..20 {
@@ -164,7 +164,7 @@ fn an_ending_connection_does_not_wait_for_a_host_that_does_not_read() {
 }
 
 #[test]
-fn a_host_that_leaves_takes_its_connection_along_and_no_command() {
+fn a_disconnect_ends_the_connection_but_no_started_command() {
     for seed in 0..20 {
         run(async move {
             let mut host = Host::open(seed, rough(3_000), Digests::NONE, 4).await;
@@ -178,7 +178,7 @@ fn a_host_that_leaves_takes_its_connection_along_and_no_command() {
             clock::sleep(Nanos::from_millis(10), Stage::Queue).await;
             assert_eq!(host.ended.get().unwrap().0, Ended::ByHost);
             assert_eq!(host.shelf.closed.get(), 1);
-            assert_eq!(host.shelf.under_way.get(), 0, "what was started has run to its end");
+            assert_eq!(host.shelf.under_way.get(), 0, "started commands have run to their end");
         });
     }
 }

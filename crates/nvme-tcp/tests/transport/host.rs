@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use zerocopy::IntoBytes;
 
-/// What came to a host.
+/// A PDU or an end that a host received.
 #[derive(Debug)]
 pub(crate) enum Came {
     Accepted(Box<IcResp>),
@@ -117,7 +117,7 @@ impl Host {
         self
     }
 
-    /// The same, and has a command succeed: nobody waits for it to connect any more.
+    /// Opens a connection on which a command has succeeded, so that the connect timeout is over.
     pub(crate) async fn connected(conditions: Conditions) -> Self {
         let mut host = Self::open(1, conditions, Digests::NONE, 4).await;
         host.outbox.push(&CapsuleCmd::new(exist(0)));
@@ -216,9 +216,9 @@ impl Host {
     }
 }
 
-/// The bytes of what came.
+/// Returns the bytes of received data.
 fn bytes(data: &Buf) -> &[u8] {
-    data.bytes().expect("what comes from a stream is no phantom")
+    data.bytes().expect("data from a stream is no phantom")
 }
 
 /// A Store that waits to be asked for its data.
@@ -262,7 +262,7 @@ fn came(header: Header<'_>) -> Came {
     }
 }
 
-/// What came of commands: their entries, and the data by command.
+/// Completion entries and data by command id.
 #[derive(Debug, Default)]
 pub(crate) struct Results {
     pub(crate) done: BTreeMap<u16, Option<Completion>>,

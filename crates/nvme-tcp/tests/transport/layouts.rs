@@ -92,7 +92,7 @@ fn a_controller_takes_what_the_specification_allows_hosts() {
         (PLAIN, (6, 0, 24, 0, 24), field(3)),
         (PLAIN, (6, 0, 72, 24, 30), field(2)),
         (WIDE, (6, 0, 24, 32, 33), Ok(1)),
-        // What a controller sends, and what nobody does.
+        // PDU types that only a controller sends, and unknown ones.
         (PLAIN, (1, 0, 128, 0, 128), field(0)),
         (PLAIN, (3, 0, 24, 0, 24), field(0)),
         (PLAIN, (5, 0, 24, 0, 24), field(0)),

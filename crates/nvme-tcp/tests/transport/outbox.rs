@@ -62,7 +62,7 @@ fn headers_alone_have_only_their_own_digest() {
 }
 
 #[test]
-fn who_sends_aligns_as_the_receiver_wants() {
+fn data_is_aligned_as_the_receiver_requires() {
     let mut terms = terms(Digests::NONE, 128);
     terms.controller_alignment = 32;
     let mut host = outbox(Side::Host, terms);
@@ -158,7 +158,7 @@ impl Stream for Greedy {
 }
 
 #[test]
-fn what_fits_a_write_takes_one() {
+fn one_write_sends_all_that_fits() {
     let counters = Rc::new(Counters::default());
     let mut outbox = Outbox::new(Side::Controller, counters.clone());
     for id in 0..300 {

@@ -57,7 +57,7 @@ impl HostQueue for Queue {
         shelf.came.borrow_mut().push(capsule.command.command_id());
         shelf.under_way.set(shelf.under_way.get() + 1);
         let queue = self.clone();
-        // As what comes from outside, in real time.
+        // A separate task, as commands of a real-time queue are.
         clock::spawn(async move { queue.run(capsule).await });
     }
 

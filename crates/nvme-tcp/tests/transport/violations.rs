@@ -54,7 +54,7 @@ const FIELD: FatalError = FatalError::INVALID_HEADER_FIELD;
 const SEQUENCE: FatalError = FatalError::SEQUENCE;
 
 #[test]
-fn a_connection_that_does_not_begin_right_is_terminated() {
+fn a_connection_without_a_valid_icreq_is_terminated() {
     let request = raw(&IcReq::new(4, Digests::NONE, 1));
     let mut newer = request.clone();
     newer[8] = 1;
@@ -85,7 +85,7 @@ fn a_connection_that_does_not_begin_right_is_terminated() {
 }
 
 #[test]
-fn a_header_field_that_is_wrong_is_named() {
+fn a_termination_names_the_invalid_header_field() {
     let command = raw(&CapsuleCmd::new(exist(1)));
     let inside = |len| DataPointer::InCapsule { offset: 0, len };
     let capsule = |len| raw(&CapsuleCmd::new(store(1, len).with_data_pointer(inside(len))));
@@ -171,14 +171,14 @@ fn a_bad_header_digest_is_fatal() {
 }
 
 #[test]
-fn a_host_that_terminates_is_believed() {
+fn a_termination_by_the_host_ends_the_connection() {
     run(async {
         let mut host = Host::open(7, rough(50), Digests::NONE, 4).await;
         let mut request = raw(&TermReq::new(Side::Host, FatalError::SEQUENCE, 0));
         request[4] = 24 + 16;
         request.extend([1; 16]);
         host.say(&request).await;
-        assert!(matches!(host.next().await, Came::End), "no word is lost about it");
+        assert!(matches!(host.next().await, Came::End), "the target sends no termination back");
         let (reason, _) = host.ended.get().unwrap();
         assert_eq!(reason, Ended::Terminated(FatalError::SEQUENCE));
         assert_eq!(host.shelf.closed.get(), 1);
@@ -186,13 +186,13 @@ fn a_host_that_terminates_is_believed() {
 }
 
 #[test]
-fn a_host_that_is_terminated_and_stays_is_left() {
+fn a_terminated_host_that_stays_connected_times_out() {
     run(async {
         let mut host = Host::open(7, rough(5_000), Digests::NONE, 4).await;
         let start = clock::now();
         host.say(&[0xff; 64]).await;
         assert!(matches!(host.next().await, Came::Terminated(..)));
-        // It talks on, for nobody.
+        // The target drops what the host sends after the termination.
         host.say(&[0xff; 10_000]).await;
         assert!(matches!(host.next().await, Came::End));
         let (reason, at) = host.ended.get().unwrap();
