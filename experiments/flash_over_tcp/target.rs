@@ -13,7 +13,7 @@ use workload::{Outcome, Plan, Space};
 
 const NQN: &str = "nqn.2026-11.com.example:experiment";
 
-const PATIENCE: Nanos = Nanos::from_secs(10);
+const TIMEOUT: Nanos = Nanos::from_secs(10);
 
 /// One more than the most outstanding operations.
 const QUEUE_ENTRIES: u16 = 257;
@@ -74,7 +74,7 @@ impl Target {
         let remote = Remote::new().expect("there are file descriptors");
         let served = Reactor::new(None).serve(&remote, async {
             let address = self.0.addresses()[0];
-            let dial = || TcpStream::connect(address, PATIENCE);
+            let dial = || TcpStream::connect(address, TIMEOUT);
             let settings = Settings {
                 queue_entries: QUEUE_ENTRIES,
                 ..Settings::new(Host::of_name("nqn.2026-11.com.example:host"), NQN)

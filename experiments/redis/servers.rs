@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// The most time that a server may take to start.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The data that survives a loss of power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,7 +99,7 @@ fn redis(mode: Mode, folder: &Path, places: Option<usize>) -> Result<Server, Str
     let child = child.map_err(|error| format!("redis-server: {error}"))?;
     let (server, start) = (Server { port, child }, Instant::now());
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > TIMEOUT {
             return Err("redis-server does not answer".to_owned());
         }
         sleep(Duration::from_millis(10));

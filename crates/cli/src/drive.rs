@@ -17,7 +17,7 @@ use crate::output::Failure;
 use disk::{Access, File};
 use media::Durability;
 use node::DURABILITIES;
-use reactor::{Fellow, Reactor, Remote, fellows};
+use reactor::{Peer, Reactor, Remote, peers};
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
@@ -36,14 +36,14 @@ pub(crate) fn serve<T>(act: impl Future<Output = Result<T, Failure>>) -> Result<
 /// The same, with the places of others, so that there can be so many `reactors`.
 pub(crate) fn serve_among<T>(
     reactors: u8,
-    act: impl AsyncFnOnce(Vec<(Fellow, Remote)>) -> Result<T, Failure>,
+    act: impl AsyncFnOnce(Vec<(Peer, Remote)>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let broken = |error: &dyn Display| {
         Failure::Broken(format!("the event loop (io_uring) cannot start: {error}"))
     };
     let remotes: io::Result<Vec<_>> = (0..reactors).map(|_| Remote::new()).collect();
     let remotes = remotes.map_err(|error| broken(&error))?;
-    let mut places = fellows(&remotes).into_iter().zip(remotes);
+    let mut places = peers(&remotes).into_iter().zip(remotes);
     let (here, remote) = places.next().expect("there is one at least");
     let act = act(places.collect());
     let (done, _) =

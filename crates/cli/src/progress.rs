@@ -40,7 +40,7 @@ pub(crate) struct Bar {
 }
 
 /// Work that is done sooner needs no bar.
-const PATIENCE: Duration = Duration::from_millis(400);
+const TIMEOUT: Duration = Duration::from_millis(400);
 
 impl Progress {
     /// On a terminal, unless the output is for a program.
@@ -57,7 +57,7 @@ impl Progress {
 impl Bar {
     /// `done` of `total` is done; a `total` of 0 is not known.
     pub(crate) fn set(&mut self, done: u64, total: u64) {
-        if self.drawn.is_none() && self.is_shown && self.started.elapsed() >= PATIENCE {
+        if self.drawn.is_none() && self.is_shown && self.started.elapsed() >= TIMEOUT {
             let (title, unit) = (self.title, self.unit);
             self.drawn = Some(draw(title, unit, total).with_elapsed(self.started.elapsed()));
         }

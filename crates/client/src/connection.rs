@@ -12,7 +12,7 @@ pub(crate) use request::{Reply, Request, Then};
 use crate::error::Error;
 use crate::settings::Settings;
 use base::{Buf, BufPool};
-use clock::Bell;
+use clock::Notify;
 use controller::IN_CAPSULE_BYTES_MAX;
 use net::Stream;
 use nvme_tcp::framing::{Counters, DataDigest, Outbox, Terms};
@@ -36,7 +36,7 @@ struct Shared<S: Stream> {
     stream: S,
     outbox: RefCell<Outbox>,
     /// Rung when there is data to write, or the connection has ended.
-    to_write: Bell,
+    to_write: Notify,
     table: RefCell<Table>,
     terms: Cell<Terms>,
     /// The bytes that data digests cover, if the target does not decide that.
@@ -58,7 +58,7 @@ impl<S: Stream> Connection<S> {
         let shared = Rc::new(Shared {
             stream,
             outbox: RefCell::new(Outbox::new(Side::Host, counters.clone())),
-            to_write: Bell::new(),
+            to_write: Notify::new(),
             table: RefCell::new(Table::new(depth)),
             terms: Cell::new(Terms::BEFORE),
             data_digest: settings.data_digest,
@@ -67,7 +67,7 @@ impl<S: Stream> Connection<S> {
             counters: counters.clone(),
         });
         let connection = Self(Rc::new(Handle(shared.clone())));
-        watch::start(&shared, settings.patience);
+        watch::start(&shared, settings.timeout);
         let inbox = handshake::shake_hands(&shared, settings.digests).await?;
         clock::spawn(writer::write(shared.clone()));
         clock::spawn(reader::read(shared, inbox));
@@ -195,7 +195,7 @@ impl<S: Stream> Shared<S> {
             outbox.push(&capsule);
         }
         table.start(id, Outstanding::new(request, is_in_capsule));
-        self.to_write.ring();
+        self.to_write.notify();
     }
 
     /// Completes a command with `status`.
@@ -226,7 +226,7 @@ impl<S: Stream> Shared<S> {
             outbox.push_with_data(&header, part.slice(sent..end));
             sent = end;
         }
-        self.to_write.ring();
+        self.to_write.notify();
     }
 
     /// Ends the connection at once with `error`.
@@ -241,7 +241,7 @@ impl<S: Stream> Shared<S> {
     fn give_up(&self, error: Error) -> bool {
         let Some(lost) = self.table.borrow_mut().end_for(error) else { return false };
         lost.into_iter().for_each(Request::lose);
-        self.to_write.ring();
+        self.to_write.notify();
         true
     }
 }

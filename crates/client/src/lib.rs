@@ -16,7 +16,7 @@
 //! # Guarantees
 //! - Each submission completes once. When a connection ends, its commands complete with
 //!   [`spec::Status::HOST_PATHING_ERROR`], and [`IoQueue::failure`] says why.
-//! - A command without a reply within [`Settings::patience`] ends its connection.
+//! - A command without a reply within [`Settings::timeout`] ends its connection.
 //! - No input from a target panics, or makes the host keep more data than it asked for. The host
 //!   sends a termination to a target that breaks the protocol.
 //! - Data of at least 16 KiB is sent without a copy. It is also received without one, except for

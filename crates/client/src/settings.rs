@@ -50,7 +50,7 @@ pub struct Settings {
     /// never.
     pub keep_alive: Nanos,
     /// The most time for each reply.
-    pub patience: Nanos,
+    pub timeout: Nanos,
 }
 
 impl Settings {
@@ -65,7 +65,7 @@ impl Settings {
             flow_control: false,
             queue_entries: 128,
             keep_alive: Nanos::from_secs(10),
-            patience: Nanos::from_secs(30),
+            timeout: Nanos::from_secs(30),
         }
     }
 }

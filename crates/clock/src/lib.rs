@@ -42,12 +42,12 @@
 
 mod account;
 mod arrival;
-mod bell;
 mod charge;
 mod class;
 mod gate;
 mod join;
 mod monitor;
+mod notify;
 mod park;
 mod plane_group;
 mod power;
@@ -65,12 +65,12 @@ mod unix;
 
 pub use account::account_to;
 pub use arrival::{CatchUp, catch_up, give_way};
-pub use bell::Bell;
 pub use charge::{Code, CodeCosts, Cores};
 pub use class::Class;
 pub use gate::{Closed, Gate};
 pub use join::{join_all, join_at_once};
 pub use monitor::{Inside, Monitor};
+pub use notify::Notify;
 pub use park::{Held, Park, park, park_unaccounted, wake};
 pub use power::{lose_power, was_at_work};
 pub use promotion::Promotion;
@@ -78,14 +78,14 @@ pub use rank::Rank;
 pub use resource::{Acquire, Group, Hold, Resource, Serve};
 pub use saved::{Part, SavedClock, restore, save};
 pub use schedule::{
-    Abroad, LocalFuture, Schedule, Turn, Wall, end_task, install, is_installed, move_on, stuck,
-    turn, turn_by_the_wall, uninstall,
+    LocalFuture, RemoteWaker, Schedule, Turn, Wall, end_task, install, is_installed, move_on,
+    stuck, turn, turn_by_the_wall, uninstall,
 };
 pub use stage::{Stage, Stages};
 pub use station::{Load, Operate, Station, Suspension};
 pub use task::{
-    Sleep, TaskId, account, begin_account, current, home, host_now, now, sleep, sleep_until, spawn,
-    spawn_at, stages,
+    Sleep, TaskId, account, begin_account, current, host_now, now, reactor_id, sleep, sleep_until,
+    spawn, spawn_at, stages,
 };
 pub use trace::{ResourceInfo, Span, TraceSink, label, resources};
 pub use unix::{UnixMillis, host_unix_now, set_unix_now, unix_now};

@@ -27,8 +27,8 @@ pub fn park_unaccounted(rank: Rank) -> Park {
 #[inline]
 pub fn wake(task: TaskId) {
     with_installed(|schedule| {
-        if task.home != schedule.home {
-            return schedule.wake_abroad(task);
+        if task.reactor_id != schedule.reactor_id {
+            return schedule.wake_remote(task);
         }
         let parked = schedule.task(task.index);
         assert!(

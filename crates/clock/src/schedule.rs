@@ -20,7 +20,7 @@ pub type Wall = Box<dyn Fn() -> Nanos>;
 
 /// Wakes a task of a peer schedule: its thread then calls [`wake`](crate::wake). Calls nothing of
 /// this crate itself.
-pub type Abroad = Box<dyn Fn(TaskId)>;
+pub type RemoteWaker = Box<dyn Fn(TaskId)>;
 
 /// The next step in real time: see [`turn_by_the_wall`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +53,9 @@ pub struct Schedule {
     pub(crate) spawned: Vec<(TaskId, LocalFuture<'static, ()>)>,
     pub(crate) tracer: Option<Box<Tracer>>,
     /// Its number among peer schedules, whose tasks wait for one another.
-    pub(crate) home: u32,
+    pub(crate) reactor_id: u32,
     /// Wakes a task of a peer schedule.
-    abroad: Option<Abroad>,
+    remote_waker: Option<RemoteWaker>,
     /// The monitor that the polled task is inside of.
     pub(crate) monitor: Option<Arc<Monitor>>,
     wall: Option<Wall>,
@@ -171,22 +171,23 @@ impl Schedule {
         self.wall = wall;
     }
 
-    /// Makes this schedule number `home` among peers whose tasks wait for one another. `abroad`
-    /// wakes tasks of the other numbers. Called before there are tasks.
-    pub fn join_fellows(&mut self, home: u32, abroad: Abroad) {
+    /// Makes this schedule number `reactor_id` among peers whose tasks wait for one another.
+    /// `remote_waker` wakes tasks of the other numbers. Called before there are tasks.
+    pub fn join_peers(&mut self, reactor_id: u32, remote_waker: RemoteWaker) {
         assert!(self.tasks.is_empty(), "a task keeps the number of its schedule");
-        (self.home, self.abroad) = (home, Some(abroad));
+        (self.reactor_id, self.remote_waker) = (reactor_id, Some(remote_waker));
     }
 
     #[inline]
     pub(crate) const fn id(&self, index: u32) -> TaskId {
-        TaskId { index, home: self.home }
+        TaskId { index, reactor_id: self.reactor_id }
     }
 
     #[cold]
-    pub(crate) fn wake_abroad(&self, task: TaskId) {
-        let abroad = self.abroad.as_ref().expect("a task of another schedule belongs to a peer");
-        abroad(task);
+    pub(crate) fn wake_remote(&self, task: TaskId) {
+        let remote_waker =
+            self.remote_waker.as_ref().expect("a task of another schedule belongs to a peer");
+        remote_waker(task);
     }
 
     /// Returns the instant of the next event, unless input comes first.

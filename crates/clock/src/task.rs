@@ -14,14 +14,14 @@ use std::task::{Context, Poll, Waker};
 pub struct TaskId {
     pub(crate) index: u32,
     /// The number of its schedule among peers.
-    pub(crate) home: u32,
+    pub(crate) reactor_id: u32,
 }
 
 impl TaskId {
     /// Returns the number of its schedule among peers.
     #[inline]
-    pub const fn home(self) -> usize {
-        self.home as usize
+    pub const fn reactor_id(self) -> usize {
+        self.reactor_id as usize
     }
 
     /// Returns the task's place in its owner's table of futures.
@@ -169,12 +169,12 @@ pub fn current() -> TaskId {
 }
 
 /// Returns the number of the installed schedule among peers, or 0 without peers: see
-/// [`Schedule::join_fellows`].
+/// [`Schedule::join_peers`].
 ///
-/// [`Schedule::join_fellows`]: crate::Schedule::join_fellows
+/// [`Schedule::join_peers`]: crate::Schedule::join_peers
 #[inline]
-pub fn home() -> u32 {
-    with(|schedule| schedule.home)
+pub fn reactor_id() -> u32 {
+    with(|schedule| schedule.reactor_id)
 }
 
 /// Starts `future` as a task at this instant, after the tasks that are ready now.

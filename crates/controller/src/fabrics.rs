@@ -26,23 +26,23 @@
 //! - Discovery lists only subsystems that the host may connect to.
 
 mod association;
+mod association_state;
 mod census;
 mod connect;
 mod count;
 mod discovery;
 mod error_log;
 mod io;
+mod io_context;
 mod keep_alive;
 mod lease;
 mod lent;
-mod member;
 mod pair;
 mod port;
 mod property;
 mod queue;
 mod rules;
 mod slots;
-mod standing;
 mod subsystem;
 mod tally;
 mod work;

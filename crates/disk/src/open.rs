@@ -2,7 +2,7 @@ use crate::error::OpenError;
 use crate::lock::{holder, lock};
 use crate::probe::{Usage, foreign, is_read_only, other_usage, usage};
 use crate::sectors::Sectors;
-use reactor::patiently;
+use reactor::retry_busy;
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, fstat, ioctl_blkpbszget, open, seek};
 use rustix::io::Errno;
 use std::io;
@@ -39,7 +39,7 @@ pub(crate) fn open_disk(
 ) -> Result<Opened, OpenError> {
     let failed = |source: io::Error| OpenError::Failed { path: path.into(), source };
     let is_taken = |result: &Result<_, _>| matches!(result, Err(OpenError::InUse { .. }));
-    let fd = patiently(|| open_locked(path, access), is_taken)?;
+    let fd = retry_busy(|| open_locked(path, access), is_taken)?;
     let sectors = Sectors::of(fd.as_fd()).map_err(failed)?;
     let sectors = sectors.ok_or_else(|| OpenError::NoDirect { path: path.into() })?;
     let best = best_block_bytes(fd.as_fd()).map_err(failed)?;

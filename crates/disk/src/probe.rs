@@ -8,7 +8,7 @@ pub use content::{KVASIR_MAGIC, KVASIR_MAGIC_AT};
 pub use usage::Usage;
 pub(crate) use usage::{is_read_only, other_usage, usage};
 
-use reactor::patiently;
+use reactor::retry_busy;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
@@ -82,7 +82,7 @@ fn look(path: &Path) -> io::Result<Found> {
     }
     let is_taken =
         |usage: &io::Result<_>| matches!(usage, Ok(Some(Usage::Locked(_) | Usage::Exclusive)));
-    if let Some(usage) = patiently(|| usage(path), is_taken)? {
+    if let Some(usage) = retry_busy(|| usage(path), is_taken)? {
         return Ok(Found::Used(usage));
     }
     content::content(&std::fs::File::open(path)?)

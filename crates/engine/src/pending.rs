@@ -39,7 +39,7 @@ impl Pending {
     /// Nothing more joins the page; its program starts at this instant.
     pub(crate) fn close(&self, page: Page) {
         let mut state = self.state();
-        (state.home, state.closed_at) = (Some(clock::home()), clock::now());
+        (state.home, state.closed_at) = (Some(clock::reactor_id()), clock::now());
         drop(state);
         self.page.set(page).expect("a page is closed once");
     }
@@ -52,7 +52,7 @@ impl Pending {
     /// The current task begins its program.
     pub(crate) fn begin(&self) {
         let mut state = self.state();
-        let is_here = state.home == Some(clock::home()) && state.closed_at == clock::now();
+        let is_here = state.home == Some(clock::reactor_id()) && state.closed_at == clock::now();
         state.home = state.home.filter(|_| is_here);
     }
 
@@ -100,7 +100,7 @@ pub(crate) async fn durable(pages: &[Arc<Pending>]) -> Result<(), media::Error> 
     for page in pages {
         let landed = page.wait().await;
         result = result.and(landed.result);
-        is_by_one_clock &= landed.home == Some(clock::home());
+        is_by_one_clock &= landed.home == Some(clock::reactor_id());
         if last.is_none_or(|last| last.at <= landed.at) {
             last = Some(landed);
         }

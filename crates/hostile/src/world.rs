@@ -9,7 +9,7 @@ use controller::{
 };
 use net::{Conditions, Network};
 use nvme_tcp::framing::Counters;
-use nvme_tcp::target::{Config, PATIENCE, serve};
+use nvme_tcp::target::{Config, TIMEOUT, serve};
 use reactor::Reactor;
 use spec::{AddressFamily, Text};
 use std::cell::{Cell, RefCell};
@@ -33,8 +33,8 @@ const QUICK: Conditions = Conditions {
 /// All commands end within this time: a run has far less work.
 const DONE_WITHIN: Nanos = Nanos::from_secs(1);
 
-/// After this time a disconnected host has left no state: a target waits [`PATIENCE`] for its host.
-const GONE_WITHIN: Nanos = Nanos(2 * PATIENCE.0);
+/// After this time a disconnected host has left no state: a target waits [`TIMEOUT`] for its host.
+const GONE_WITHIN: Nanos = Nanos(2 * TIMEOUT.0);
 
 /// A device that hosts reach by NVMe/TCP on a simulated network, and in the process.
 pub(crate) struct World {

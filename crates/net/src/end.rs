@@ -38,7 +38,7 @@ impl Stream for End {
         }
         let read = self.wire.pipes[self.peer()].borrow_mut().read(into, clock::now())?;
         if read.is_some_and(|len| len > 0) {
-            self.wire.bells[self.peer()].writer.ring();
+            self.wire.notifies[self.peer()].writer.notify();
         }
         Ok(read)
     }
@@ -52,7 +52,7 @@ impl Stream for End {
         let written = pipe.write(parts, clock::now(), &mut arrivals);
         arrivals.dedup();
         for at in arrivals {
-            self.wire.ring_reader_at(self.end, at);
+            self.wire.notify_reader_at(self.end, at);
         }
         written
     }
@@ -61,14 +61,14 @@ impl Stream for End {
         let is_readable =
             || self.is_shut() || self.wire.pipes[self.peer()].borrow().is_readable(clock::now());
         if !is_readable() {
-            self.wire.bells[self.peer()].reader.wait().await;
+            self.wire.notifies[self.peer()].reader.wait().await;
         }
     }
 
     async fn writable(&self) {
         let is_writable = || self.is_shut() || self.wire.pipes[self.end].borrow().is_writable();
         if !is_writable() {
-            self.wire.bells[self.end].writer.wait().await;
+            self.wire.notifies[self.end].writer.wait().await;
         }
     }
 

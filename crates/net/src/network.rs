@@ -2,7 +2,7 @@ use crate::conditions::Conditions;
 use crate::end::End;
 use crate::wire::Wire;
 use base::Rng;
-use clock::{Bell, Stage};
+use clock::{Notify, Stage};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::{Rc, Weak};
@@ -25,7 +25,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Arrivals {
     state: RefCell<Option<VecDeque<End>>>,
-    bell: Bell,
+    notify: Notify,
 }
 
 /// Where a target accepts connections. Dropping it gives the address back.
@@ -82,7 +82,7 @@ impl Network {
     /// When the address has a listener already.
     pub fn listen(&self, address: &str) -> Listener {
         let arrivals =
-            Rc::new(Arrivals { state: RefCell::new(Some(VecDeque::new())), bell: Bell::new() });
+            Rc::new(Arrivals { state: RefCell::new(Some(VecDeque::new())), notify: Notify::new() });
         let mut state = self.0.borrow_mut();
         let before = state.listeners.insert(address.to_owned(), Rc::downgrade(&arrivals));
         let is_free = before.is_none_or(|before| {
@@ -102,7 +102,7 @@ impl Network {
             is_open.then(|| {
                 let (near, far) = self.pair();
                 listener.state.borrow_mut().as_mut()?.push_back(far);
-                listener.bell.ring();
+                listener.notify.notify();
                 Some(near)
             })?
         });
@@ -155,7 +155,7 @@ impl Listener {
             match next {
                 None => return None,
                 Some(Some(end)) => return Some(end),
-                Some(None) => self.0.bell.wait().await,
+                Some(None) => self.0.notify.wait().await,
             }
         }
     }
@@ -164,7 +164,7 @@ impl Listener {
     pub fn close(&self) {
         let unaccepted = self.0.state.borrow_mut().take();
         drop(unaccepted);
-        self.0.bell.ring();
+        self.0.notify.notify();
     }
 }
 

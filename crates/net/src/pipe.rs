@@ -1,7 +1,7 @@
 use crate::conditions::{Conditions, below};
 use crate::stream::Broken;
 use base::{Nanos, Rng};
-use clock::Bell;
+use clock::Notify;
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
 
@@ -57,8 +57,8 @@ impl Gathered<'_> {
 /// Tasks that wait for one direction. Outside the pipe, so that a waiting task borrows no pipe.
 #[derive(Debug, Default)]
 pub(crate) struct Bells {
-    pub(crate) reader: Bell,
-    pub(crate) writer: Bell,
+    pub(crate) reader: Notify,
+    pub(crate) writer: Notify,
 }
 
 impl Pipe {

@@ -11,7 +11,7 @@ pub(crate) struct Wire {
     pub(crate) number: u64,
     /// By the end that writes.
     pub(crate) pipes: [RefCell<Pipe>; 2],
-    pub(crate) bells: [Bells; 2],
+    pub(crate) notifies: [Bells; 2],
     /// Which ends were shut down.
     pub(crate) is_shut: [Cell<bool>; 2],
 }
@@ -22,15 +22,15 @@ impl Wire {
         Rc::new(Self {
             number,
             pipes: [pipe(), pipe()],
-            bells: Default::default(),
+            notifies: Default::default(),
             is_shut: Default::default(),
         })
     }
 
     /// Wakes the reader of the direction from `writer` at `at`.
-    pub(crate) fn ring_reader_at(self: &Rc<Self>, writer: usize, at: Nanos) {
+    pub(crate) fn notify_reader_at(self: &Rc<Self>, writer: usize, at: Nanos) {
         let wire = self.clone();
-        clock::spawn_at(at, async move { wire.bells[writer].reader.ring() });
+        clock::spawn_at(at, async move { wire.notifies[writer].reader.notify() });
     }
 
     /// End `end` shuts the connection down.
@@ -41,20 +41,20 @@ impl Wire {
         let peer = 1 - end;
         let at = self.pipes[end].borrow_mut().end(clock::now());
         self.pipes[peer].borrow_mut().go_deaf(at);
-        self.bells[end].writer.ring();
-        self.bells[peer].reader.ring();
+        self.notifies[end].writer.notify();
+        self.notifies[peer].reader.notify();
         let wire = self.clone();
         clock::spawn_at(at, async move {
-            wire.bells[end].reader.ring();
-            wire.bells[peer].writer.ring();
+            wire.notifies[end].reader.notify();
+            wire.notifies[peer].writer.notify();
         });
     }
 
     pub(crate) fn cut(&self) {
-        for (pipe, bells) in self.pipes.iter().zip(&self.bells) {
+        for (pipe, notifies) in self.pipes.iter().zip(&self.notifies) {
             pipe.borrow_mut().cut();
-            bells.reader.ring();
-            bells.writer.ring();
+            notifies.reader.notify();
+            notifies.writer.notify();
         }
     }
 

@@ -6,24 +6,23 @@
 //! device that the queue's Connect names ([`router`]). I/O commands of a drive on a disk do not:
 //! the connection's reactor executes them itself.
 
+mod accept_order;
 mod address;
 mod bridge;
-mod census;
 mod certificates;
 mod config;
 mod connections;
-mod desk;
+mod device_set;
 mod disk_watch;
 mod drive;
-mod house;
 mod http;
 mod identity;
 mod inquirer;
-mod kept;
 mod metrics;
 mod pace;
 mod places;
 mod process;
+mod reactor_counters;
 mod reactors;
 mod report;
 mod resp;
@@ -31,32 +30,33 @@ mod resp_limits;
 mod router;
 mod served;
 mod served_resp;
+mod served_state;
 mod setup;
 mod status;
-mod turns;
+mod status_service;
 
 pub use self::address::{parse_address, parse_http_address};
 pub use self::config::{Config, DeviceConfig, SubsystemConfig};
 pub use self::http::HTTP_PORT;
 pub use self::identity::{check_nqn, default_nqn, default_serial};
 pub use self::inquirer::{Inquirer, NoStatus};
-pub use self::kept::Began;
 pub use self::places::ConnectionLimits;
 pub use self::report::{Moved, ReactorReport, RedisReport, ServerReport};
 pub use self::resp_limits::{CLIENT_LIMITS, resp_clients, resp_output, resp_query, resp_timeout};
 pub use self::served::{NotServed, Pace, Served};
 pub use self::served_resp::{ServedResp, ServedTls};
+pub use self::served_state::Began;
 pub use self::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 pub use self::status::{
     AssociationStatus, CacheStatus, ClientStatus, DeviceStatus, NamespaceStatus, QueueStatus,
     ReactorStatus, RedisStatus, ScrubStatus, ServerStatus, Status, SubsystemStatus, WorkStatus,
 };
 
-use self::desk::{Desk, Facts};
 use self::http::HttpDoor;
-use self::places::Places;
-use self::reactors::{Plan, Ready, Reins, RuleWriters, start};
-use self::resp::RespSign;
+use self::places::ConnectionLimit;
+use self::reactors::{Plan, Ready, RuleWriters, ServerHandles, start};
+use self::resp::RespAddrs;
+use self::status_service::{Facts, StatusService};
 use crate::DiskError;
 use crate::state::Problem;
 use controller::Rules;
@@ -183,9 +183,9 @@ fn after_loss(loss: disk::Loss, path: &Path) -> String {
 pub struct Server {
     addresses: Vec<SocketAddr>,
     began: Vec<(usize, Began)>,
-    places: Places,
+    places: ConnectionLimit,
     remotes: Vec<Remote>,
-    reins: Reins,
+    handles: ServerHandles,
     http: Option<HttpDoor>,
     told: Option<mpsc::Receiver<String>>,
 }
@@ -202,7 +202,7 @@ impl Server {
         }
         let count = usize::from(config.reactors.get());
         let remotes = (0..count).map(|_| Remote::new()).collect::<io::Result<Vec<_>>>()?;
-        let places = Places::new(config.connections);
+        let places = ConnectionLimit::new(config.connections);
         let listener = config.http.map(HttpDoor::listen).transpose()?;
         let facts = Facts {
             began: Instant::now(),
@@ -214,17 +214,17 @@ impl Server {
         let (ready, is_ready) = mpsc::channel();
         let (tell, told) = mpsc::channel();
         let plan = Plan { config, remotes: remotes.clone(), places: places.clone(), tell };
-        let reins = start(plan, &ready)?;
+        let handles = start(plan, &ready)?;
         drop(ready);
         let (addresses, began) = Default::default();
         let mut server =
-            Self { addresses, began, places, remotes, reins, http: None, told: Some(told) };
+            Self { addresses, began, places, remotes, handles, http: None, told: Some(told) };
         if !server.wait_until_ready(&is_ready) {
             return Err(server.stop().expect_err("a reactor that is not ready has failed"));
         }
         if let Some(listener) = listener {
-            let desk = Desk::new(facts, server.reins.questions.clone());
-            match HttpDoor::open(listener, desk) {
+            let status_service = StatusService::new(facts, server.handles.questions.clone());
+            match HttpDoor::open(listener, status_service) {
                 Ok(door) => server.http = Some(door),
                 // Stopping saves the state files.
                 Err(error) => return Err(server.stop().err().unwrap_or(error.into())),
@@ -235,7 +235,7 @@ impl Server {
 
     /// Returns once every reactor is ready, or false when one fails.
     fn wait_until_ready(&mut self, ready: &mpsc::Receiver<Ready>) -> bool {
-        for _ in 0..self.reins.threads.len() {
+        for _ in 0..self.handles.threads.len() {
             let Ok(Ready::Up { addresses, began }) = ready.recv() else { return false };
             self.addresses.extend(addresses);
             self.began.extend(began);
@@ -262,12 +262,12 @@ impl Server {
 
     /// Returns the address of the Redis service of the device at this index, if any.
     pub fn resp_address(&self, device: usize) -> Option<SocketAddr> {
-        self.reins.resp.iter().find(|sign| sign.device == device)?.plain
+        self.handles.resp.iter().find(|sign| sign.device == device)?.plain
     }
 
     /// Returns the TLS address of the Redis service of the device at this index, if any.
     pub fn resp_tls_address(&self, device: usize) -> Option<SocketAddr> {
-        self.reins.resp.iter().find(|sign| sign.device == device)?.tls
+        self.handles.resp.iter().find(|sign| sign.device == device)?.tls
     }
 
     /// Returns the load of each reactor so far, those of devices first.
@@ -287,8 +287,8 @@ impl Server {
 
     /// Returns a handle that changes the rules of hosts from another thread.
     pub fn ruler(&self) -> Ruler {
-        let (rules, places) = (self.reins.rules.clone(), self.places.clone());
-        Ruler { rules, places, resp: self.reins.resp.clone() }
+        let (rules, places) = (self.handles.rules.clone(), self.places.clone());
+        Ruler { rules, places, resp: self.handles.resp.clone() }
     }
 
     /// Stops the server: closes all connections, flushes acknowledged data, saves the state files
@@ -300,9 +300,9 @@ impl Server {
 
     /// Waits until the server has been stopped, or has failed.
     pub fn join(self) -> Result<ServerReport, ServerError> {
-        let mut reports = Vec::with_capacity(self.reins.threads.len());
+        let mut reports = Vec::with_capacity(self.handles.threads.len());
         let mut failure = None;
-        for thread in self.reins.threads {
+        for thread in self.handles.threads {
             match thread.join() {
                 Ok(Ok(report)) => reports.push(report),
                 Ok(Err(error)) => failure = failure.or(Some(error)),
@@ -318,8 +318,8 @@ impl Server {
 #[derive(Clone, Debug)]
 pub struct Ruler {
     rules: RuleWriters,
-    places: Places,
-    resp: Vec<RespSign>,
+    places: ConnectionLimit,
+    resp: Vec<RespAddrs>,
 }
 
 impl Ruler {

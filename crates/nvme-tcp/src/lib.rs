@@ -27,7 +27,7 @@
 //! - The memory of a connection is bounded, also when the host does not read: commands, their bytes
 //!   and unsent responses. Commands that wait for the budget start in FIFO order.
 //! - A host that does not connect, or stops in the middle of a PDU, is disconnected after
-//!   [`target::PATIENCE`]. A host that exceeds the queue while it owes data is disconnected at
+//!   [`target::TIMEOUT`]. A host that exceeds the queue while it owes data is disconnected at
 //!   once.
 //!
 //! # Trusts

@@ -26,7 +26,7 @@ pub const H2C_DATA_MAX: u32 = 256 << 10;
 
 /// Timeout for a host to connect (until its first command succeeds, which is a Connect), to finish
 /// a PDU that it has begun, and to close the connection.
-pub const PATIENCE: Nanos = Nanos::from_secs(30);
+pub const TIMEOUT: Nanos = Nanos::from_secs(30);
 
 /// Commands on a connection at a time, from their arrival until their response is sent. No queue
 /// has more entries. If a host sends more, the reader pauses until the first are done.
@@ -63,7 +63,7 @@ pub enum Ended {
     /// The host exceeded the commands of a connection while it owed data.
     #[error("the host sent more commands than a queue has, and not their data")]
     Flooded,
-    /// See [`PATIENCE`].
+    /// See [`TIMEOUT`].
     #[error("the host was silent for too long")]
     Silent,
 }
@@ -77,7 +77,7 @@ pub async fn serve<S: Stream>(
     budget: Rc<Budget>,
 ) -> Ended {
     let connection = Rc::new(Connection::new(stream, config, budget));
-    connection.set_deadline(Some(clock::host_now() + PATIENCE));
+    connection.set_deadline(Some(clock::host_now() + TIMEOUT));
     clock::spawn(writer::write_all(connection.clone()));
     Reader::new(connection.clone(), port).read_all().await;
     connection.leave().await;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// Something that other threads put news into.
-pub(crate) trait Letterbox {
+pub(crate) trait PolledInbox {
     /// Wakes tasks whose messages have arrived. Returns true if it woke one.
     fn look(&self) -> bool;
 }
@@ -23,7 +23,7 @@ pub(crate) struct Driver {
     /// By token: the tasks that wait for the ring.
     watched: Vec<Option<TaskId>>,
     free: Vec<usize>,
-    letterboxes: Vec<Rc<dyn Letterbox>>,
+    inboxes: Vec<Rc<dyn PolledInbox>>,
     /// Tasks that wait for the reactor to be stopped.
     stopped: Vec<TaskId>,
     event_is_watched: bool,
@@ -137,7 +137,7 @@ impl Driver {
             hot: Vec::with_capacity(HOT_MAX),
             watched: Vec::new(),
             free: Vec::new(),
-            letterboxes: Vec::new(),
+            inboxes: Vec::new(),
             stopped: Vec::new(),
             event_is_watched: false,
         })
@@ -147,18 +147,18 @@ impl Driver {
         &self.remote
     }
 
-    pub(crate) fn add_letterbox(&mut self, letterbox: Rc<dyn Letterbox>) {
-        self.letterboxes.push(letterbox);
+    pub(crate) fn add_inbox(&mut self, inbox: Rc<dyn PolledInbox>) {
+        self.inboxes.push(inbox);
     }
 
-    pub(crate) fn remove_letterbox(&mut self, letterbox: &Rc<dyn Letterbox>) {
-        self.letterboxes.retain(|other| !Rc::ptr_eq(other, letterbox));
+    pub(crate) fn remove_inbox(&mut self, inbox: &Rc<dyn PolledInbox>) {
+        self.inboxes.retain(|other| !Rc::ptr_eq(other, inbox));
     }
 
     /// Wakes tasks whose messages or completions have arrived, without sleeping. Returns true if it
     /// woke one.
     pub(crate) fn look(&mut self) -> bool {
-        let mut is_news = self.look_at_letterboxes();
+        let mut is_news = self.look_at_inboxes();
         self.ring.pass();
         while let Some(event) = self.ring.next() {
             match event {
@@ -212,7 +212,7 @@ impl Driver {
             self.ring.watch(self.remote.event(), PollFlags::IN, EVENT);
         }
         self.remote.fall_asleep();
-        let is_news = self.look_at_letterboxes();
+        let is_news = self.look_at_inboxes();
         if !is_news {
             self.remote.count_sleep();
             self.ring.sleep(limit);
@@ -221,10 +221,10 @@ impl Driver {
         is_news
     }
 
-    fn look_at_letterboxes(&mut self) -> bool {
+    fn look_at_inboxes(&mut self) -> bool {
         let mut is_news = false;
-        for letterbox in &self.letterboxes {
-            is_news |= letterbox.look();
+        for inbox in &self.inboxes {
+            is_news |= inbox.look();
         }
         if !self.stopped.is_empty() && self.remote.is_stopping() {
             self.stopped.drain(..).for_each(clock::wake);

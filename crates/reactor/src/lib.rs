@@ -23,8 +23,8 @@
 //!    put up [`notices`]. A [`Remote`] is what other threads hold of a reactor: they stop it and
 //!    read its [`Load`]. A sender notifies the receiving reactor, which is a system call only
 //!    if that one sleeps (`remote.rs` says why no notification is lost).
-//! 8. [`fellows`] share a device inside of a [`clock::Monitor`] and let one another's tasks go on;
-//!    in virtual time a [`Fellowship`] is several of them on one thread.
+//! 8. [`peers`] share a device inside of a [`clock::Monitor`] and let one another's tasks go on;
+//!    in virtual time a [`PeerGroup`] is several of them on one thread.
 //! 9. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one
 //!    that waits for a waker is reported like any task that waits for ever.
 //!
@@ -49,29 +49,29 @@
 
 mod brake;
 mod driver;
-mod fellows;
-mod fellowship;
 mod file;
 mod lateness;
 mod mailbox;
 mod notice;
 mod operation;
-mod patience;
+mod peer_group;
+mod peers;
 mod reactor;
 mod remote;
+mod retry_busy;
 mod ring;
 mod serve;
 mod tcp;
 
 pub use driver::stopped;
-pub use fellows::{Fellow, fellows};
-pub use fellowship::{Fellowship, Places};
 pub use file::File;
 pub use lateness::{LATE, Lateness};
 pub use mailbox::{Inbox, Outbox, ReceiveEnd, SendEnd, mailbox};
 pub use notice::{NoticeEnd, NoticeReader, NoticeWriter, notices};
-pub use patience::patiently;
+pub use peer_group::{PeerGroup, Places};
+pub use peers::{Peer, peers};
 pub use reactor::Reactor;
 pub use remote::{Load, Remote};
+pub use retry_busy::retry_busy;
 pub use ring::RingError;
 pub use tcp::{AcceptError, ConnectError, TcpListener, TcpStream};

@@ -1,6 +1,6 @@
-use crate::driver::{self, Letterbox};
+use crate::driver::{self, PolledInbox};
 use crate::remote::Remote;
-use clock::{Bell, Rank, Stage, TaskId};
+use clock::{Notify, Rank, Stage, TaskId};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -55,7 +55,7 @@ struct RingWhenGone(Remote);
 
 impl Drop for RingWhenGone {
     fn drop(&mut self) {
-        self.0.ring();
+        self.0.notify();
     }
 }
 
@@ -76,7 +76,7 @@ pub struct Inbox<T: 'static>(Rc<Receiving<T>>);
 
 struct Receiving<T> {
     end: RefCell<ReceiveEnd<T>>,
-    bell: Bell,
+    notify: Notify,
 }
 
 impl<T: 'static> SendEnd<T> {
@@ -88,7 +88,7 @@ impl<T: 'static> SendEnd<T> {
             overflow: RefCell::default(),
             waiting: RefCell::default(),
         });
-        driver::with(|driver| driver.add_letterbox(sending.clone()));
+        driver::with(|driver| driver.add_inbox(sending.clone()));
         Outbox(sending)
     }
 }
@@ -97,8 +97,8 @@ impl<T: 'static> ReceiveEnd<T> {
     /// Attaches the receiving end to the running reactor, which is the `to` of the mailbox.
     pub fn open(self) -> Inbox<T> {
         assert_here(&self.to);
-        let receiving = Rc::new(Receiving { end: RefCell::new(self), bell: Bell::new() });
-        driver::with(|driver| driver.add_letterbox(receiving.clone()));
+        let receiving = Rc::new(Receiving { end: RefCell::new(self), notify: Notify::new() });
+        driver::with(|driver| driver.add_inbox(receiving.clone()));
         Inbox(receiving)
     }
 }
@@ -128,7 +128,7 @@ impl<T: 'static> Outbox<T> {
             return;
         }
         match end.producer.push(message) {
-            Ok(()) => end.to.0.ring(),
+            Ok(()) => end.to.0.notify(),
             Err(PushError::Full(message)) => {
                 end.wants_room.store(true, Relaxed);
                 overflow.push_back(message);
@@ -155,7 +155,7 @@ impl<T: 'static> Outbox<T> {
     }
 }
 
-impl<T> Letterbox for Sending<T> {
+impl<T> PolledInbox for Sending<T> {
     /// Moves overflowed messages into free slots, then wakes as many senders as there are slots
     /// left.
     fn look(&self) -> bool {
@@ -179,7 +179,7 @@ impl<T> Letterbox for Sending<T> {
             assert!(pushed.is_ok(), "this end is the only producer");
         }
         if sent > 0 {
-            end.to.0.ring();
+            end.to.0.notify();
         }
         room -= sent;
         let woken = room.min(waiting.len());
@@ -199,7 +199,7 @@ impl<T: 'static> Inbox<T> {
         // The room is the news, `wants_room` is read beside `asleep`: see `Remote::ring`.
         fence(SeqCst);
         if end.wants_room.load(Relaxed) {
-            end.from.0.ring_after_fence();
+            end.from.0.notify_after_fence();
         }
         Some(message)
     }
@@ -214,21 +214,21 @@ impl<T: 'static> Inbox<T> {
             if message.is_some() || is_closed {
                 return message;
             }
-            self.0.bell.wait().await;
+            self.0.notify.wait().await;
             clock::catch_up().await;
         }
     }
 }
 
-impl<T> Letterbox for Receiving<T> {
+impl<T> PolledInbox for Receiving<T> {
     fn look(&self) -> bool {
-        if !self.bell.is_awaited() {
+        if !self.notify.is_awaited() {
             return false;
         }
         let end = self.end.borrow();
         let is_news = !end.consumer.is_empty() || end.consumer.is_abandoned();
         if is_news {
-            self.bell.ring();
+            self.notify.notify();
         }
         is_news
     }
@@ -244,16 +244,16 @@ impl<T: 'static> Drop for Outbox<T> {
     fn drop(&mut self) {
         // This handle and the driver's: the last is gone.
         if Rc::strong_count(&self.0) == 2 {
-            let letterbox: Rc<dyn Letterbox> = self.0.clone();
-            driver::with_installed(|driver| driver.remove_letterbox(&letterbox));
+            let inbox: Rc<dyn PolledInbox> = self.0.clone();
+            driver::with_installed(|driver| driver.remove_inbox(&inbox));
         }
     }
 }
 
 impl<T: 'static> Drop for Inbox<T> {
     fn drop(&mut self) {
-        let letterbox: Rc<dyn Letterbox> = self.0.clone();
-        driver::with_installed(|driver| driver.remove_letterbox(&letterbox));
+        let inbox: Rc<dyn PolledInbox> = self.0.clone();
+        driver::with_installed(|driver| driver.remove_inbox(&inbox));
     }
 }
 

@@ -1,6 +1,6 @@
-use crate::driver::{self, Letterbox};
+use crate::driver::{self, PolledInbox};
 use crate::remote::Remote;
-use clock::Bell;
+use clock::Notify;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -38,7 +38,7 @@ pub struct NoticeReader<T: 'static>(Rc<Reading<T>>);
 
 struct Reading<T> {
     board: Arc<Board<T>>,
-    bell: Bell,
+    notify: Notify,
 }
 
 impl<T> NoticeWriter<T> {
@@ -46,7 +46,7 @@ impl<T> NoticeWriter<T> {
     pub fn put_up(&self, notice: T) {
         *self.board.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice);
         self.board.is_new.store(true, Release);
-        self.to.ring();
+        self.to.notify();
     }
 }
 
@@ -55,8 +55,8 @@ impl<T: 'static> NoticeEnd<T> {
     pub fn open(self) -> NoticeReader<T> {
         let is_here = driver::with(|driver| driver.remote().is(&self.to));
         assert!(is_here, "notices are read in the reactor that they were meant for");
-        let reading = Rc::new(Reading { board: self.board, bell: Bell::new() });
-        driver::with(|driver| driver.add_letterbox(reading.clone()));
+        let reading = Rc::new(Reading { board: self.board, notify: Notify::new() });
+        driver::with(|driver| driver.add_inbox(reading.clone()));
         NoticeReader(reading)
     }
 }
@@ -64,7 +64,7 @@ impl<T: 'static> NoticeEnd<T> {
 impl<T: 'static> NoticeReader<T> {
     /// Waits for the next notice. One task at a time waits.
     pub async fn read(&self) -> T {
-        let Reading { board, bell } = &*self.0;
+        let Reading { board, notify } = &*self.0;
         loop {
             if board.is_new.swap(false, Acquire) {
                 let latest = board.latest.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -72,17 +72,17 @@ impl<T: 'static> NoticeReader<T> {
                     return notice;
                 }
             }
-            bell.wait().await;
+            notify.wait().await;
             clock::catch_up().await;
         }
     }
 }
 
-impl<T> Letterbox for Reading<T> {
+impl<T> PolledInbox for Reading<T> {
     fn look(&self) -> bool {
-        let is_news = self.bell.is_awaited() && self.board.is_new.load(Acquire);
+        let is_news = self.notify.is_awaited() && self.board.is_new.load(Acquire);
         if is_news {
-            self.bell.ring();
+            self.notify.notify();
         }
         is_news
     }
@@ -90,8 +90,8 @@ impl<T> Letterbox for Reading<T> {
 
 impl<T: 'static> Drop for NoticeReader<T> {
     fn drop(&mut self) {
-        let letterbox: Rc<dyn Letterbox> = self.0.clone();
-        driver::with_installed(|driver| driver.remove_letterbox(&letterbox));
+        let inbox: Rc<dyn PolledInbox> = self.0.clone();
+        driver::with_installed(|driver| driver.remove_inbox(&inbox));
     }
 }
 

@@ -1,7 +1,7 @@
 use crate::brake::Brake;
 use crate::driver::Driver;
-use crate::fellows::Fellow;
 use crate::lateness::Lateness;
+use crate::peers::Peer;
 use base::Nanos;
 use clock::{LocalFuture, Schedule, TaskId, TraceSink, Turn};
 use std::pin::pin;
@@ -20,7 +20,7 @@ pub struct Reactor {
     /// From when it is first served; then `None` only while it is installed.
     pub(crate) driver: Option<Box<Driver>>,
     /// Its place among others, if its tasks may wait for theirs.
-    pub(crate) fellow: Option<Fellow>,
+    pub(crate) peer: Option<Peer>,
 }
 
 /// Takes the schedule back into its reactor and the wall out of it, also when a task panics.
@@ -38,16 +38,16 @@ impl Reactor {
     /// A reactor whose clock stands at zero; see [`Schedule::new`] for `shuffle`.
     pub fn new(shuffle: Option<u64>) -> Self {
         let schedule = Some(Box::new(Schedule::new(shuffle)));
-        Self { futures: Vec::new(), schedule, driver: None, fellow: None }
+        Self { futures: Vec::new(), schedule, driver: None, peer: None }
     }
 
     /// A reactor whose clock stands at zero, in its place among others. What they share is used
     /// once they are served, under the remotes that the places are for.
-    pub fn among(fellow: Fellow, shuffle: Option<u64>) -> Self {
+    pub fn among(peer: Peer, shuffle: Option<u64>) -> Self {
         let mut schedule = Schedule::new(shuffle);
-        schedule.join_fellows(fellow.number(), fellow.abroad());
+        schedule.join_peers(peer.number(), peer.remote_waker());
         let schedule = Some(Box::new(schedule));
-        Self { futures: Vec::new(), schedule, driver: None, fellow: Some(fellow) }
+        Self { futures: Vec::new(), schedule, driver: None, peer: Some(peer) }
     }
 
     /// Runs `root` to its end in virtual time, and everything else as far as that takes.
@@ -116,7 +116,7 @@ impl Reactor {
     /// When something happens in it next, which `now` at least is when others have woken a task.
     pub(crate) fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let schedule = self.schedule.as_ref().expect("a reactor is not run from within itself");
-        let is_woken = self.fellow.as_ref().is_some_and(Fellow::has_news);
+        let is_woken = self.peer.as_ref().is_some_and(Peer::has_news);
         schedule.next_event().into_iter().chain(is_woken.then_some(now)).min()
     }
 
@@ -131,8 +131,8 @@ impl Reactor {
         clock::install(schedule);
         let _installed = Installed(&mut self.schedule);
         clock::move_on(now);
-        if let Some(fellow) = &self.fellow {
-            fellow.wake_all();
+        if let Some(peer) = &self.peer {
+            peer.wake_all();
         }
         let mut spawned = Spawned::new();
         let next = clock::turn(None, &mut spawned);

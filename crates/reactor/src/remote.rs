@@ -58,7 +58,7 @@ impl Remote {
     /// does. Async-signal-safe.
     pub fn stop(&self) {
         self.0.stopping.store(true, Release);
-        self.ring();
+        self.notify();
     }
 
     /// True once [`Self::stop`] was called.
@@ -89,14 +89,14 @@ impl Remote {
     /// event, on which the reactor then sleeps or wakes. The swap lets one of several publishers
     /// write. Being woken for nothing is harmless: the reactor looks and sleeps again.
     #[inline]
-    pub(crate) fn ring(&self) {
+    pub(crate) fn notify(&self) {
         fence(SeqCst);
-        self.ring_after_fence();
+        self.notify_after_fence();
     }
 
-    /// As [`Self::ring`], for a caller that has executed a fence since it published.
+    /// As [`Self::notify`], for a caller that has executed a fence since it published.
     #[inline]
-    pub(crate) fn ring_after_fence(&self) {
+    pub(crate) fn notify_after_fence(&self) {
         if self.0.asleep.load(Relaxed) && self.0.asleep.swap(false, AcqRel) {
             // A full counter is an event as well, and no other error can happen to an open one.
             let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
@@ -164,7 +164,7 @@ mod tests {
                     ready.fetch_add(1, AcqRel);
                     spin_until(&ready, 2 * round);
                     news.store(round, Relaxed);
-                    remote.ring();
+                    remote.notify();
                     rung.store(round, Release);
                 }
             });

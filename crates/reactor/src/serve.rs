@@ -42,9 +42,9 @@ impl Reactor {
             Some(driver) => driver,
             None => {
                 let mut driver = Driver::new(remote)?;
-                if let Some(fellow) = self.fellow.clone() {
-                    assert!(fellow.is_under(remote), "a place is for the reactor under its remote");
-                    driver.add_letterbox(Rc::new(fellow));
+                if let Some(peer) = self.peer.clone() {
+                    assert!(peer.is_under(remote), "a place is for the reactor under its remote");
+                    driver.add_inbox(Rc::new(peer));
                 }
                 Box::new(driver)
             }
@@ -57,7 +57,7 @@ impl Reactor {
         let mut lateness = Lateness::new();
         let output = {
             let _installed = Installed::new(&mut slot);
-            let mut outside = Outside::new(brake, remote.clone());
+            let mut outside = IdleLoop::new(brake, remote.clone());
             let output = self.drive(root, |mut finished, spawned| {
                 outside.begin_turn();
                 loop {
@@ -83,7 +83,7 @@ impl Reactor {
 }
 
 /// What a reactor knows while nothing is due.
-struct Outside {
+struct IdleLoop {
     brake: Rc<Brake>,
     remote: Remote,
     /// Tasks polled since the outside was looked at.
@@ -119,7 +119,7 @@ impl Spin {
     }
 }
 
-impl Outside {
+impl IdleLoop {
     fn new(brake: Rc<Brake>, remote: Remote) -> Self {
         let now = brake.wall();
         Self {

@@ -4,7 +4,7 @@ use crate::replies::Replies;
 use crate::reply::Reply;
 use crate::uri::Uri;
 use base::{BufPool, Nanos};
-use clock::{Bell, Stage};
+use clock::{Notify, Stage};
 use net::Stream;
 use resp::{Outbox, Sent};
 use std::cell::{Cell, RefCell};
@@ -26,14 +26,14 @@ pub struct Settings {
     pub database: u32,
     /// The timeout of a server that owes an answer and is silent. A waiting task learns of it after
     /// at most twice that.
-    pub patience: Nanos,
+    pub timeout: Nanos,
 }
 
 impl Settings {
     /// Returns the settings of `uri`, with a timeout of 30 s: a server may be saving, or cleaning.
     pub fn of(uri: &Uri) -> Self {
         let Uri { user, password, database, .. } = uri.clone();
-        Self { user, password, database, patience: Nanos::from_secs(30) }
+        Self { user, password, database, timeout: Nanos::from_secs(30) }
     }
 }
 
@@ -50,7 +50,7 @@ struct Shared<S: Stream> {
     stream: S,
     outbox: RefCell<Outbox>,
     /// Rung when there is data to write, or the connection has ended.
-    to_write: Bell,
+    to_write: Notify,
     /// Receivers of the answers, in the order of the requests.
     asked: RefCell<VecDeque<Then>>,
     /// The time of the server's last answer, or of a later request sent while it owed none.
@@ -61,17 +61,17 @@ struct Shared<S: Stream> {
 impl<S: Stream> Connection<S> {
     /// Opens `stream` with `settings`.
     pub async fn open(stream: S, settings: &Settings) -> Result<Self, Error> {
-        assert!(settings.patience > Nanos::ZERO, "an answer takes some time");
+        assert!(settings.timeout > Nanos::ZERO, "an answer takes some time");
         let shared = Rc::new(Shared {
             stream,
             outbox: RefCell::new(Outbox::new(Arc::default())),
-            to_write: Bell::new(),
+            to_write: Notify::new(),
             asked: RefCell::default(),
             heard: Cell::new(clock::host_now()),
             ended: RefCell::default(),
         });
         let connection = Self(Rc::new(Handle(shared.clone())));
-        clock::spawn(watch(Rc::downgrade(&shared), settings.patience));
+        clock::spawn(watch(Rc::downgrade(&shared), settings.timeout));
         clock::spawn(write(shared.clone()));
         clock::spawn(read(shared));
         connection.introduce(settings).await?;
@@ -121,7 +121,7 @@ impl<S: Stream> Connection<S> {
             shared.heard.set(clock::host_now());
         }
         asked.push_back(Box::new(then));
-        shared.to_write.ring();
+        shared.to_write.notify();
     }
 
     /// Sends a request and waits for the answer.
@@ -143,7 +143,7 @@ impl<S: Stream> Connection<S> {
             self.begin(request, move |answer| answers.put(answer));
         }
         while answers.come.borrow().len() < count {
-            answers.bell.wait().await;
+            answers.notify.wait().await;
         }
         answers.come.take().into_iter().collect()
     }
@@ -163,13 +163,13 @@ impl<S: Stream> Connection<S> {
 #[derive(Default)]
 struct Answers {
     come: RefCell<Vec<Result<Reply, Error>>>,
-    bell: Bell,
+    notify: Notify,
 }
 
 impl Answers {
     fn put(&self, answer: Result<Reply, Error>) {
         self.come.borrow_mut().push(answer);
-        self.bell.ring();
+        self.notify.notify();
     }
 }
 
@@ -202,7 +202,7 @@ impl<S: Stream> Shared<S> {
         }
         *self.ended.borrow_mut() = Some(error.clone());
         self.stream.shut_down();
-        self.to_write.ring();
+        self.to_write.notify();
         for then in self.asked.take() {
             then(Err(error.clone()));
         }
@@ -250,17 +250,17 @@ async fn write<S: Stream>(shared: Rc<Shared<S>>) {
     }
 }
 
-/// Polls whether the server has owed an answer and been silent for `patience`.
-async fn watch<S: Stream>(shared: Weak<Shared<S>>, patience: Nanos) {
+/// Polls whether the server has owed an answer and been silent for `timeout`.
+async fn watch<S: Stream>(shared: Weak<Shared<S>>, timeout: Nanos) {
     loop {
-        clock::sleep(patience, Stage::Queue).await;
+        clock::sleep(timeout, Stage::Queue).await;
         let Some(shared) = shared.upgrade() else { return };
         if shared.ended.borrow().is_some() {
             return;
         }
         let silent = clock::host_now().saturating_sub(shared.heard.get());
-        if !shared.asked.borrow().is_empty() && silent >= patience {
-            return shared.end(&Error::Silent(patience));
+        if !shared.asked.borrow().is_empty() && silent >= timeout {
+            return shared.end(&Error::Silent(timeout));
         }
     }
 }

@@ -34,7 +34,7 @@ pub struct Settings {
     /// Bytes of values that one command reads, or those of one EXEC do.
     pub read_bytes_max: usize,
     /// How long a client may take to read what is left when its connection ends.
-    pub patience: Nanos,
+    pub timeout: Nanos,
     /// Reads what the machine says of the server's process.
     pub process: Option<fn() -> Option<Process>>,
     /// Decides which key is a random one.
@@ -63,7 +63,7 @@ impl Default for Settings {
             durability: "none",
             output_bytes_max: 16 << 20,
             read_bytes_max: 64 << 20,
-            patience: Nanos(10_000_000_000),
+            timeout: Nanos(10_000_000_000),
             process: None,
             seed: 1,
         }

@@ -25,7 +25,7 @@ use crate::request::Request;
 use crate::transaction::Transaction;
 use crate::users::places;
 use base::Key;
-use clock::Bell;
+use clock::Notify;
 use engine::{Error, KeySpaceId};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -51,7 +51,7 @@ struct Ticket {
     /// The command commits alone.
     is_alone: Cell<bool>,
     signal: RefCell<Option<Signal>>,
-    has_signal: Bell,
+    has_signal: Notify,
 }
 
 /// What a queued command waits for.
@@ -75,7 +75,7 @@ impl Ticket {
     fn send(&self, signal: Signal) {
         let before = self.signal.replace(Some(signal));
         assert!(before.is_none(), "a command takes a signal before the next one is sent");
-        self.has_signal.ring();
+        self.has_signal.notify();
     }
 
     async fn receive(&self) -> Signal {
@@ -154,7 +154,7 @@ impl Door {
             keys,
             is_alone: Cell::new(is_alone),
             signal: RefCell::default(),
-            has_signal: Bell::new(),
+            has_signal: Notify::new(),
         });
         if self.key_queues().push(&ticket) {
             let (first, batch) = (ticket.clone(), self.new_batch(&ticket, BATCH_COMMANDS_MAX));

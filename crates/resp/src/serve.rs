@@ -7,7 +7,7 @@ use crate::reply::Reply;
 use crate::run::Run;
 use crate::session::Session;
 use crate::wire::{Ends, Wire};
-use clock::Bell;
+use clock::Notify;
 use net::Stream;
 use std::cell::{Cell, RefCell};
 use std::io::IoSlice;
@@ -35,9 +35,9 @@ struct Connection<S> {
     wire: Arc<Wire>,
     outbox: RefCell<Outbox>,
     /// Rings when the outbox is full, and when nothing more comes.
-    work: Bell,
+    work: Notify,
     /// Rings when something was sent, or can be no more.
-    room: Bell,
+    room: Notify,
     /// The writer waits for the stream.
     is_full: Cell<bool>,
     is_ending: Cell<bool>,
@@ -64,8 +64,8 @@ pub async fn serve_from<S: Stream>(stream: Rc<S>, door: Rc<Door>, ends: Ends) ->
         stream,
         wire: Arc::new(Wire::new(ends)),
         outbox: RefCell::new(door.outbox()),
-        work: Bell::new(),
-        room: Bell::new(),
+        work: Notify::new(),
+        room: Notify::new(),
         is_full: Cell::new(false),
         is_ending: Cell::new(false),
         is_broken: Cell::new(false),
@@ -214,7 +214,7 @@ impl<S: Stream> Connection<S> {
             Ok(Sent::All) => {}
             Ok(Sent::Full) => {
                 self.is_full.set(true);
-                self.work.ring();
+                self.work.notify();
             }
             Err(_) => self.is_broken.set(true),
         }
@@ -252,7 +252,7 @@ impl<S: Stream> Connection<S> {
                 self.wire.output_bytes.store(self.outbox.borrow().waiting_bytes(), Relaxed);
                 self.is_full.set(sent == Ok(Sent::Full));
                 self.is_broken.set(self.is_broken.get() || sent.is_err());
-                self.room.ring();
+                self.room.notify();
             } else if self.is_ending.get() {
                 break;
             } else {
@@ -260,16 +260,16 @@ impl<S: Stream> Connection<S> {
             }
         }
         self.is_over.set(true);
-        self.room.ring();
+        self.room.notify();
     }
 
     /// Sends what is left, as long as the client has a right to it, and ends the stream.
     async fn end(self: &Rc<Self>, door: &Door) {
         self.send();
         self.is_ending.set(true);
-        self.work.ring();
+        self.work.notify();
         let guard = self.clone();
-        clock::spawn_at(clock::now() + door.settings().patience, async move {
+        clock::spawn_at(clock::now() + door.settings().timeout, async move {
             if !guard.is_over.get() {
                 guard.stream.shut_down();
             }

@@ -17,7 +17,7 @@ use clock::Stage;
 use engine::How;
 use media::Durability;
 use node::DiskDrive;
-use reactor::{Fellowship, Places, Reactor};
+use reactor::{PeerGroup, Places, Reactor};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -145,7 +145,7 @@ impl DiskDriver {
         let life = Life { number, is_last, finishes, power: power_of_life, may_be_cut, rng };
         let mount = Rc::new(Mount::default());
         let shuffle = (self.plan.seed % 2 == 1).then_some(seed);
-        let mut reactors = Fellowship::new(self.plan.reactors, seed, shuffle);
+        let mut reactors = PeerGroup::new(self.plan.reactors, seed, shuffle);
         reactors.set_trace(|| trace::is_on().then(trace::sink));
         let places = reactors.places();
         let at = reactors.run(async {

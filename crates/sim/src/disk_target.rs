@@ -33,7 +33,7 @@ impl DiskTarget {
         reactors: usize,
     ) -> Self {
         let controllers: Vec<_> = (0..reactors).map(|_| OnceCell::new()).collect();
-        let here = clock::current().home();
+        let here = clock::current().reactor_id();
         controllers[here].get_or_init(|| drive.controller().clone());
         Self { drive, disk, places, controllers }
     }
@@ -46,7 +46,7 @@ pub(crate) fn records_lost(disk: &SimDisk) -> usize {
 
 impl Target for DiskTarget {
     fn controller(&self) -> &Arc<Controller> {
-        let here = clock::current().home();
+        let here = clock::current().reactor_id();
         self.controllers[here].get_or_init(|| self.drive.share().controller())
     }
 

@@ -25,7 +25,7 @@ const LIST_BYTES: u32 = 64 << 10;
 const PAUSE: Nanos = Nanos::from_millis(1);
 
 /// How long the slowest network may take for an answer.
-const PATIENCE: Nanos = Nanos::from_secs(600);
+const TIMEOUT: Nanos = Nanos::from_secs(600);
 
 /// A host at the other end of the network. When its connections end it makes others.
 pub(crate) struct RemoteHost {
@@ -78,7 +78,7 @@ impl RemoteHost {
             data_digest,
             flow_control,
             queue_entries,
-            patience: PATIENCE,
+            timeout: TIMEOUT,
             ..Settings::new(Host::of_uuid([number; 16]), NQN)
         };
         let connections = 1 + pick(3, &mut rng);

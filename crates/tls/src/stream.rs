@@ -5,7 +5,7 @@ use crate::inbound::Inbound;
 use crate::room::Room;
 use crate::server::Server;
 use base::Nanos;
-use clock::Bell;
+use clock::Notify;
 use net::{Broken, Stream};
 use rustls::Connection;
 use smallvec::SmallVec;
@@ -30,7 +30,7 @@ struct Shared<S> {
     /// A task sends what waits.
     is_draining: Cell<bool>,
     /// Notified when all bytes were sent, and when this end is shut down.
-    room: Bell,
+    room: Notify,
     is_shut: Cell<bool>,
     is_late: Cell<bool>,
     /// What ended the session, if the two ends did not understand each other.
@@ -65,7 +65,7 @@ impl<S: Stream> TlsStream<S> {
             session: RefCell::new(session),
             inbound: RefCell::default(),
             is_draining: Cell::new(false),
-            room: Bell::new(),
+            room: Notify::new(),
             is_shut: Cell::new(false),
             is_late: Cell::new(false),
             failure: RefCell::default(),
@@ -77,7 +77,7 @@ impl<S: Stream> TlsStream<S> {
         let guard = Rc::downgrade(&self.0);
         clock::spawn_at(clock::host_now() + limit, async move {
             if let Some(shared) = guard.upgrade() {
-                shared.lose_patience();
+                shared.time_out();
             }
         });
         let shared = &*self.0;
@@ -154,7 +154,7 @@ impl<S: Stream> Shared<S> {
         if self.is_shut.get() {
             self.stream.shut_down();
         }
-        self.room.ring();
+        self.room.notify();
     }
 
     /// Feeds received bytes to the session; reads more from the stream if `reads`.
@@ -199,11 +199,11 @@ impl<S: Stream> Shared<S> {
     }
 
     /// The peer has had time enough for its handshake.
-    fn lose_patience(&self) {
+    fn time_out(&self) {
         if self.session.borrow().is_handshaking() && !self.is_shut.replace(true) {
             self.is_late.set(true);
             self.stream.shut_down();
-            self.room.ring();
+            self.room.notify();
         }
     }
 }
@@ -283,7 +283,7 @@ impl<S: Stream> Stream for TlsStream<S> {
         } else {
             shared.stream.shut_down();
         }
-        shared.room.ring();
+        shared.room.notify();
     }
 }
 

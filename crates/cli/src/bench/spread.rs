@@ -5,7 +5,7 @@ use base::Nanos;
 use clock::{Rank, Stage, Stages, TaskId};
 use controller::{Completion, Controller, Queue, Submission};
 use node::DiskDriveShare;
-use reactor::{Fellow, Reactor, Remote, RingError, stopped};
+use reactor::{Peer, Reactor, Remote, RingError, stopped};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -62,21 +62,21 @@ impl Spread {
     pub(super) fn new(
         share: &DiskDriveShare,
         here: &Arc<Controller>,
-        others: Vec<(Fellow, Remote)>,
+        others: Vec<(Peer, Remote)>,
     ) -> Result<(Self, Crew), Failure> {
         let board = Arc::new(Board::default());
         board.posted().idle.resize_with(others.len() + 1, Vec::new);
         let mut crew = Crew { remotes: Vec::new(), threads: Vec::new() };
-        for (fellow, remote) in others {
+        for (peer, remote) in others {
             let (board, share) = (board.clone(), share.clone());
-            let thread = Builder::new().name(format!("kvasir-{}", fellow.number()));
+            let thread = Builder::new().name(format!("kvasir-{}", peer.number()));
             crew.remotes.push(remote.clone());
             let spawned = thread.spawn(move || {
                 let work = async {
                     start(&board, &share.controller());
                     stopped().await;
                 };
-                Reactor::among(fellow, None).serve(&remote, work).map(drop)
+                Reactor::among(peer, None).serve(&remote, work).map(drop)
             });
             let broken = |error: io::Error| Failure::Broken(format!("no thread starts: {error}"));
             crew.threads.push(spawned.map_err(broken)?);
@@ -129,7 +129,7 @@ async fn execute_all(board: Arc<Board>, controller: Arc<Controller>) {
             let next = posted.commands.pop_front();
             if next.is_none() {
                 let task = clock::current();
-                posted.idle[task.home()].push(task);
+                posted.idle[task.reactor_id()].push(task);
             }
             next
         };

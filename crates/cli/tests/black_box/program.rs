@@ -24,7 +24,7 @@ impl Ran {
 }
 
 /// Longer than any of these tests takes on a busy machine: what hangs is to fail.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Runs the program to its end.
 pub(crate) fn kvasir(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Ran {
@@ -55,7 +55,7 @@ pub(crate) fn finished(mut child: Child) -> Ran {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > TIMEOUT {
             child.kill().unwrap();
             panic!("the program does not end");
         }

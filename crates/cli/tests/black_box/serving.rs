@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Many times what the program takes for anything on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How long somebody who fails may take from one word to the next.
 const SAYING: Duration = Duration::from_secs(2);
@@ -97,7 +97,7 @@ impl Serving {
     /// The next line of its standard error.
     #[track_caller]
     pub(crate) fn error_line(&self) -> String {
-        self.stderr.recv_timeout(PATIENCE).unwrap()
+        self.stderr.recv_timeout(TIMEOUT).unwrap()
     }
 
     /// Ends it by `signal`.

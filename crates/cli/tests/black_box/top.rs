@@ -15,7 +15,7 @@ use std::thread::spawn;
 use std::time::{Duration, Instant};
 
 /// Many times what the program takes for anything on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 const SERVER: [&str; 7] =
     ["--device", "mem:64MiB", "--nvme-tcp", ":0", "--clock", "none", "--http=:0"];
@@ -39,7 +39,7 @@ fn a_sample_has_the_rates_of_a_load() {
     // Its keys are there, so it has connected.
     let start = Instant::now();
     while keys(&served.uri(0)).len() < 10 {
-        assert!(start.elapsed() < PATIENCE);
+        assert!(start.elapsed() < TIMEOUT);
     }
     let sample = json(["top", &http(&served), "--once", "--json", "--interval", "500ms"]);
     let number = |value: &Value| value.as_f64().unwrap();
@@ -240,7 +240,7 @@ impl Screen {
 
     #[track_caller]
     fn wait_for(&mut self, words: &str) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !self.seen.contains(words) {
             let left = end.saturating_duration_since(Instant::now());
             let more = self.shown.recv_timeout(left);

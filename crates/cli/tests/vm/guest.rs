@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Many times what a boot or a script takes on a busy machine: what hangs is to fail.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Gives QEMU one socket as input and output, and ends it when the shell's own input ends, which
 /// happens even if this process is killed.
@@ -91,7 +91,7 @@ impl Guest {
 
     #[track_caller]
     fn answer(&mut self) -> Ran {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let mut output = String::new();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

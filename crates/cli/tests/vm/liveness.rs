@@ -19,7 +19,7 @@ const IS_LIVE: &str = "grep -q live /sys/class/nvme/nvme*/state";
 const CONNECTIONS: usize = 3;
 
 /// Many times what is waited for: what does not happen is to fail.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn keep_a_value(guest: &mut Guest) {
     guest.make("/tmp/in", 20_001);
@@ -91,7 +91,7 @@ fn a_host_comes_back_to_a_target_that_was_killed(guest: &mut Guest, target: &mut
 fn wait_for(condition: impl Fn() -> bool) {
     let started = Instant::now();
     while !condition() {
-        assert!(started.elapsed() < PATIENCE, "what is waited for does not happen");
+        assert!(started.elapsed() < TIMEOUT, "what is waited for does not happen");
         thread::sleep(Duration::from_millis(20));
     }
 }

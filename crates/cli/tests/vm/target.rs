@@ -10,7 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Many times what the program takes to start on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A profile with a namespace of keys and values, one of blocks and one of zones.
 const DRIVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vm/drive.toml");
@@ -66,7 +66,7 @@ impl Target {
         let folder = self.folder.as_ref().expect("it is a server of a configuration");
         fs::write(folder.path().join(CONFIGURATION), configuration).unwrap();
         kill_process(Pid::from_child(&self.program), Signal::HUP).unwrap();
-        let said = self.errors.recv_timeout(PATIENCE).expect("the target says what it has read");
+        let said = self.errors.recv_timeout(TIMEOUT).expect("the target says what it has read");
         assert!(said.contains("reloaded "), "{said}");
     }
 
@@ -92,7 +92,7 @@ impl Target {
         let (folder, device, name) = (None, String::new(), String::new());
         let mut target = Self { program, errors, folder, device, port: 0, name };
         while target.name.is_empty() {
-            let line = output.recv_timeout(PATIENCE).expect("the target says where it is");
+            let line = output.recv_timeout(TIMEOUT).expect("the target says where it is");
             if let Some((_, place)) = line.split_once("nvme-tcp://127.0.0.1:") {
                 let (port, name) = place.split_once('/').expect("a port and a name");
                 target.port = port.parse().unwrap();

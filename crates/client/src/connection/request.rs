@@ -1,5 +1,5 @@
 use base::{Buf, Nanos};
-use clock::Bell;
+use clock::Notify;
 use controller::{Completion, Completions};
 use spec::{Command, Status};
 use std::cell::RefCell;
@@ -38,7 +38,7 @@ pub(crate) struct Reply {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     state: RefCell<State>,
-    bell: Bell,
+    notify: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -58,14 +58,14 @@ impl Answer {
             match state {
                 State::There(reply) => return Some(reply),
                 State::Lost => return None,
-                State::Missing => self.bell.wait().await,
+                State::Missing => self.notify.wait().await,
             }
         }
     }
 
     fn set(&self, state: State) {
         *self.state.borrow_mut() = state;
-        self.bell.ring();
+        self.notify.notify();
     }
 }
 

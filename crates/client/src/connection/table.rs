@@ -97,10 +97,10 @@ impl Table {
         Some(lost)
     }
 
-    /// Whether a command was sent `patience` ago or earlier, and is not answered yet.
-    pub(super) fn has_been_waiting(&self, now: Nanos, patience: Nanos) -> bool {
+    /// Whether a command was sent `timeout` ago or earlier, and is not answered yet.
+    pub(super) fn has_been_waiting(&self, now: Nanos, timeout: Nanos) -> bool {
         let outstanding = self.outstanding.iter().flatten();
-        outstanding.map(|it| it.started).any(|started| now.saturating_sub(started) >= patience)
+        outstanding.map(|it| it.started).any(|started| now.saturating_sub(started) >= timeout)
     }
 
     /// The command of a response.

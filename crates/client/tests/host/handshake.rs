@@ -240,21 +240,21 @@ fn a_connection_to_a_closed_or_silent_target_ends() {
             peer.shut_down();
         });
         assert_eq!(error.await, Error::Ended);
-        let patience = Nanos::from_secs(3);
-        let settings = Settings { patience, ..settings() };
+        let timeout = Nanos::from_secs(3);
+        let settings = Settings { timeout, ..settings() };
         let started = clock::now();
         let error = fail(&network, settings.clone(), async |peer| {
             peer.read(128).await;
             peer.left().await;
         });
-        assert_eq!(error.await, Error::Silent(patience));
+        assert_eq!(error.await, Error::Silent(timeout));
         assert!(clock::now() - started < Nanos::from_secs(7));
         let error = fail(&network, settings, async |peer| {
             peer.take(0, 4096).await;
             peer.pdu().await;
             peer.left().await;
         });
-        assert_eq!(error.await, Error::Silent(patience), "a Connect that is not answered");
+        assert_eq!(error.await, Error::Silent(timeout), "a Connect that is not answered");
     });
 }
 

@@ -373,8 +373,8 @@ fn a_connection_that_ends_completes_its_commands() {
 #[test]
 fn a_command_that_is_not_answered_ends_the_connection() {
     run(async |network| {
-        let patience = Nanos::from_secs(3);
-        let settings = Settings { patience, ..settings() };
+        let timeout = Nanos::from_secs(3);
+        let settings = Settings { timeout, ..settings() };
         let (_association, queue, playing) = io(&network, settings, async |peer| {
             let lost = peer.pdu().await.id();
             // The target still answers other commands.
@@ -394,7 +394,7 @@ fn a_command_that_is_not_answered_ends_the_connection() {
         }
         let completion = queue.next().await;
         assert_eq!((completion.id, completion.status), (0, Status::HOST_PATHING_ERROR));
-        assert!((patience..Nanos(patience.0 * 2 + 1_000_000)).contains(&(clock::now() - started)));
+        assert!((timeout..Nanos(timeout.0 * 2 + 1_000_000)).contains(&(clock::now() - started)));
         assert!(queue.failure().unwrap().to_string().contains("did not answer within 3.000 s"));
         playing.end().await;
     });

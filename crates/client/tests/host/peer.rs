@@ -3,7 +3,7 @@
 use base::Nanos;
 use base::checksum::crc32c;
 use client::{Association, Error, Host, IoQueue, Reads, Settings};
-use clock::{Bell, Stage};
+use clock::{Notify, Stage};
 use net::{Broken, Conditions, End, Network, Stream};
 use nvme_tcp::pdu::Digests;
 use reactor::Reactor;
@@ -54,14 +54,14 @@ pub(crate) struct Peer {
 /// A script that runs concurrently with the test.
 pub(crate) struct Script {
     is_done: Rc<Cell<bool>>,
-    bell: Rc<Bell>,
+    notify: Rc<Notify>,
 }
 
 impl Script {
     /// Waits for its end.
     pub(crate) async fn end(self) {
         while !self.is_done.get() {
-            self.bell.wait().await;
+            self.notify.wait().await;
         }
     }
 }
@@ -72,15 +72,15 @@ pub(crate) fn play<F: Future<Output = ()>>(
     script: impl FnOnce(Peer) -> F + 'static,
 ) -> (End, Script) {
     let (near, far) = network.pair();
-    let (is_done, bell) = (Rc::new(Cell::new(false)), Rc::new(Bell::new()));
-    let done = (is_done.clone(), bell.clone());
+    let (is_done, notify) = (Rc::new(Cell::new(false)), Rc::new(Notify::new()));
+    let done = (is_done.clone(), notify.clone());
     clock::spawn(async move {
         let digests = Cell::new((false, false));
         script(Peer { end: far, digests, pads: Cell::default(), host_pads: Cell::default() }).await;
         done.0.set(true);
-        done.1.ring();
+        done.1.notify();
     });
-    (near, Script { is_done, bell })
+    (near, Script { is_done, notify })
 }
 
 /// A received PDU.

@@ -1,13 +1,13 @@
 use crate::admin::{Changes, Events, Features};
+use crate::fabrics::association_state::AssociationState;
 use crate::fabrics::count::PerReactor;
 use crate::fabrics::error_log::ErrorLog;
+use crate::fabrics::io_context::AssociationIo;
 use crate::fabrics::keep_alive::{KeepAlive, TICK};
-use crate::fabrics::member::Rights;
 use crate::fabrics::port::Entrance;
 use crate::fabrics::property::Registers;
 use crate::fabrics::queue::Queue;
 use crate::fabrics::rules::Limits;
-use crate::fabrics::standing::Standing;
 use crate::fabrics::subsystem::Subsystem;
 use crate::fabrics::work::WorkCount;
 use crate::namespace::Namespace;
@@ -46,7 +46,7 @@ pub(crate) struct Association {
     pub(crate) since: Nanos,
     pub(crate) work: PerReactor<WorkCount>,
     /// State shared with its I/O queues in all reactors.
-    pub(crate) standing: Arc<Standing>,
+    pub(crate) association_state: Arc<AssociationState>,
     pub(crate) registers: Registers,
     pub(crate) keep_alive: KeepAlive,
     pub(crate) features: Features,
@@ -69,11 +69,11 @@ impl Association {
 
     /// Returns the context of this association's I/O queues with `subsystem`, in the reactor of
     /// tenant number `tenant` or in this reactor.
-    pub(crate) fn rights(&self, subsystem: &Subsystem, tenant: Option<u32>) -> Rights {
-        Rights {
+    pub(crate) fn rights(&self, subsystem: &Subsystem, tenant: Option<u32>) -> AssociationIo {
+        AssociationIo {
             host: self.host,
             value_bytes: self.limits.value_bytes,
-            standing: self.standing.clone(),
+            association_state: self.association_state.clone(),
             errors: self.errors.clone(),
             tally: subsystem.tally.of(tenant),
             work: self.work.of(tenant),
@@ -181,7 +181,7 @@ impl Associations {
         if self.list.borrow().len() >= usize::from(limits.associations) {
             return None;
         }
-        let standing = Arc::<Standing>::default();
+        let association_state = Arc::<AssociationState>::default();
         let association = Rc::new(Association {
             id: self.next_id(),
             host_id,
@@ -190,9 +190,9 @@ impl Associations {
             limits,
             since: clock::now(),
             work: PerReactor::default(),
-            registers: Registers::new(standing.clone(), self.was_reset.get()),
-            keep_alive: KeepAlive::new(standing.clone()),
-            standing,
+            registers: Registers::new(association_state.clone(), self.was_reset.get()),
+            keep_alive: KeepAlive::new(association_state.clone()),
+            association_state,
             features: Features::new(limits.io_queues),
             events: Events::default(),
             errors: Arc::default(),

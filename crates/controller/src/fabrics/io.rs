@@ -1,5 +1,5 @@
 use crate::completion::Outcome;
-use crate::fabrics::member::Member;
+use crate::fabrics::io_context::IoContext;
 use crate::fabrics::pair::Pair;
 use crate::fabrics::slots::Ticket;
 use crate::fused;
@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 impl Pair {
     /// Starts an I/O command on the device.
-    pub(crate) fn start(self: &Rc<Self>, member: &Member, ticket: Ticket, capsule: Capsule) {
-        member.rights.standing.hear();
-        match decode(member, capsule, false) {
+    pub(crate) fn start(self: &Rc<Self>, io_context: &IoContext, ticket: Ticket, capsule: Capsule) {
+        io_context.rights.association_state.hear();
+        match decode(io_context, capsule, false) {
             Ok(job) => self.workers.give(self, ticket, job),
             Err(status) => {
                 let pair = self.clone();
@@ -31,12 +31,12 @@ impl Pair {
     /// Starts two adjacent I/O commands on the device as one operation.
     pub(crate) fn start_fused(
         self: &Rc<Self>,
-        member: &Member,
+        io_context: &IoContext,
         tickets: [Ticket; 2],
         capsules: [Capsule; 2],
     ) {
-        member.rights.standing.hear();
-        let (pair, jobs) = (self.clone(), decode_fused(member, capsules));
+        io_context.rights.association_state.hear();
+        let (pair, jobs) = (self.clone(), decode_fused(io_context, capsules));
         clock::spawn(async move {
             match jobs {
                 Ok(jobs) => pair.execute_fused(tickets, jobs).await,
@@ -50,24 +50,24 @@ impl Pair {
     }
 
     async fn execute_fused(&self, tickets: [Ticket; 2], [first, second]: [Job; 2]) {
-        let member = self.member().expect("a pair that is given jobs executes them");
-        let device = &member.device;
-        let (_, second, second_begun) = second.begin(member, tickets[1]);
-        let (namespace, first, first_begun) = first.begin(member, tickets[0]);
+        let io_context = self.io_context().expect("a pair that is given jobs executes them");
+        let device = &io_context.device;
+        let (_, second, second_begun) = second.begin(io_context, tickets[1]);
+        let (namespace, first, first_begun) = first.begin(io_context, tickets[0]);
         let outcomes = {
             let mut work = pin!(device.execute_fused(Some(namespace), [first, second]));
             poll_fn(|context| device.poll_inside(work.as_mut(), context)).await
         };
         let begun = [first_begun, second_begun];
         for ((ticket, begun), outcome) in tickets.into_iter().zip(begun).zip(outcomes) {
-            self.done(member, ticket, begun, outcome);
+            self.done(io_context, ticket, begun, outcome);
         }
     }
 
     /// Sends the response of an executed I/O command.
     pub(crate) fn done(
         &self,
-        Member { rights, device }: &Member,
+        IoContext { rights, device }: &IoContext,
         ticket: Ticket,
         begun: Begun,
         mut outcome: Outcome,
@@ -113,27 +113,30 @@ impl Job {
     /// Begins it in the task that executes it. Returns the device's and the controller's part.
     pub(crate) fn begin(
         self,
-        member: &Member,
+        io_context: &IoContext,
         ticket: Ticket,
     ) -> (Arc<Namespace>, Submission, Begun) {
         let Self { namespace, counted, bytes, room, submission } = self;
         clock::label(ticket.command_id.into());
         clock::begin_account();
         let at = clock::now();
-        member.rights.tally.begin(at);
+        io_context.rights.tally.begin(at);
         (namespace, submission, Begun { at, bytes, counted, room })
     }
 }
 
 /// Decodes two adjacent I/O commands, or returns the status of each.
-fn decode_fused(member: &Member, [first, second]: [Capsule; 2]) -> Result<[Job; 2], [Status; 2]> {
-    let Member { rights, device } = member;
-    if rights.standing.takes_commands()
+fn decode_fused(
+    io_context: &IoContext,
+    [first, second]: [Capsule; 2],
+) -> Result<[Job; 2], [Status; 2]> {
+    let IoContext { rights, device } = io_context;
+    if rights.association_state.takes_commands()
         && let Some(namespace) = device.namespace_of(first.command.nsid(), &rights.host)
     {
         fused::check(&namespace, &first.command, &second.command).map_err(|status| [status; 2])?;
     }
-    match [decode(member, first, true), decode(member, second, true)] {
+    match [decode(io_context, first, true), decode(io_context, second, true)] {
         [Ok(first), Ok(second)] => Ok([first, second]),
         [Err(status), _] => Err(fused::failed(0, status)),
         [Ok(_), Err(status)] => Err(fused::failed(1, status)),
@@ -144,11 +147,11 @@ fn decode_fused(member: &Member, [first, second]: [Capsule; 2]) -> Result<[Job; 
 /// command is refused unless the other command came with it (`is_beside`).
 #[inline]
 fn decode(
-    Member { rights, device }: &Member,
+    IoContext { rights, device }: &IoContext,
     capsule: Capsule,
     is_beside: bool,
 ) -> Result<Job, Status> {
-    if !rights.standing.takes_commands() {
+    if !rights.association_state.takes_commands() {
         return Err(Status::COMMAND_SEQUENCE_ERROR);
     }
     let Capsule { command, data, .. } = capsule;

@@ -1,5 +1,5 @@
 use crate::controller::Controller;
-use crate::fabrics::member::{Member, Rights};
+use crate::fabrics::io_context::{AssociationIo, IoContext};
 use crate::fabrics::pair::{Binding, Gauge, Pair, Terms, is_fabrics};
 use crate::host_queue::{Capsule, Response, Responses};
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Lease {
     pub(crate) terms: Terms,
     pub(crate) gauge: Arc<Gauge>,
-    pub(crate) rights: Rights,
+    pub(crate) rights: AssociationIo,
 }
 
 /// The reactor that has a queue's connection, as the device's reactor sees it.
@@ -44,7 +44,7 @@ impl LeasedQueue {
         let Lease { terms, gauge, rights } = lease;
         let pair = Pair::new(responses, gauge);
         let errors = rights.errors.clone();
-        pair.bind(Binding { terms, errors, member: Some(Member { rights, device }) });
+        pair.bind(Binding { terms, errors, io_context: Some(IoContext { rights, device }) });
         Self { pair, has_ended: Cell::new(false) }
     }
 
@@ -62,14 +62,16 @@ impl LeasedQueue {
         }
         if let Some(second) = capsule.second.take() {
             let capsules = [capsule, *second];
-            match (pair.admit_both(&capsules), pair.member()) {
-                (Some(tickets), Some(member)) => pair.start_fused(member, tickets, capsules),
+            match (pair.admit_both(&capsules), pair.io_context()) {
+                (Some(tickets), Some(io_context)) => {
+                    pair.start_fused(io_context, tickets, capsules)
+                }
                 _ => self.overrun(),
             }
             return None;
         }
-        match (pair.admit(&capsule.command), pair.member()) {
-            (Some(ticket), Some(member)) => pair.start(member, ticket, capsule),
+        match (pair.admit(&capsule.command), pair.io_context()) {
+            (Some(ticket), Some(io_context)) => pair.start(io_context, ticket, capsule),
             _ => self.overrun(),
         }
         None

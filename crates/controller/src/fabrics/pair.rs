@@ -1,6 +1,6 @@
 use crate::completion::Outcome;
 use crate::fabrics::error_log::ErrorLog;
-use crate::fabrics::member::Member;
+use crate::fabrics::io_context::IoContext;
 use crate::fabrics::slots::{Slots, Ticket};
 use crate::fabrics::workers::Workers;
 use crate::host_queue::{Capsule, Response, Responses};
@@ -42,7 +42,7 @@ pub(crate) struct Binding {
     pub(crate) terms: Terms,
     pub(crate) errors: Arc<ErrorLog>,
     /// Set for an I/O queue whose commands this reactor executes.
-    pub(crate) member: Option<Member>,
+    pub(crate) io_context: Option<IoContext>,
 }
 
 /// State of a queue that other reactors can read.
@@ -96,8 +96,8 @@ impl Pair {
 
     /// Returns the context of its I/O commands in this reactor.
     #[inline]
-    pub(crate) fn member(&self) -> Option<&Member> {
-        self.binding.get()?.member.as_ref()
+    pub(crate) fn io_context(&self) -> Option<&IoContext> {
+        self.binding.get()?.io_context.as_ref()
     }
 
     /// Admits a command. Returns `None` if the host has sent more commands than the queue has

@@ -3,7 +3,7 @@
 
 use crate::completion::Outcome;
 use crate::fabrics::association::{Association, Service};
-use crate::fabrics::standing::Standing;
+use crate::fabrics::association_state::AssociationState;
 use crate::fabrics::subsystem::Subsystem;
 use spec::{
     Capabilities, Command, Configuration, ControllerStatus, Property, ReadyTimeouts, Shutdown,
@@ -26,25 +26,25 @@ pub(crate) struct Registers {
     configuration: Cell<Configuration>,
     status: Cell<ControllerStatus>,
     /// Shared state, which records whether the controller takes commands.
-    standing: Arc<Standing>,
+    association_state: Arc<AssociationState>,
     /// NSSRO: set until the host clears it.
     was_subsystem_reset: Cell<bool>,
 }
 
 impl Registers {
     /// Creates the registers of a controller; `was_subsystem_reset` is the initial NSSRO.
-    pub(crate) fn new(standing: Arc<Standing>, was_subsystem_reset: bool) -> Self {
+    pub(crate) fn new(association_state: Arc<AssociationState>, was_subsystem_reset: bool) -> Self {
         Self {
             configuration: Cell::default(),
             status: Cell::default(),
-            standing,
+            association_state,
             was_subsystem_reset: Cell::new(was_subsystem_reset),
         }
     }
 
     /// Returns whether the controller is enabled, and neither failed nor shut down.
     pub(crate) fn takes_commands(&self) -> bool {
-        self.standing.takes_commands()
+        self.association_state.takes_commands()
     }
 
     /// Sets the fatal status.
@@ -54,7 +54,7 @@ impl Registers {
 
     fn set_status(&self, status: ControllerStatus) {
         self.status.set(status);
-        self.standing.set_takes_commands(status == ControllerStatus::READY);
+        self.association_state.set_takes_commands(status == ControllerStatus::READY);
     }
 
     fn status(&self) -> ControllerStatus {

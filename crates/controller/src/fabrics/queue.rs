@@ -2,9 +2,9 @@ use crate::admin;
 use crate::completion::Outcome;
 use crate::fabrics::association::{Association, Service};
 use crate::fabrics::connect::connect;
+use crate::fabrics::io_context::IoContext;
 use crate::fabrics::lease::{Lease, Tenant};
 use crate::fabrics::lent::Lent;
-use crate::fabrics::member::Member;
 use crate::fabrics::pair::{Binding, Gauge, Pair, Terms, is_fabrics};
 use crate::fabrics::port::Entrance;
 use crate::fabrics::property;
@@ -71,8 +71,8 @@ impl HostQueue for FabricQueue {
             return queue.submit_fused([capsule, *second]);
         }
         let Some(ticket) = pair.admit(&capsule.command) else { return queue.overrun() };
-        match pair.member() {
-            Some(member) if !is_fabrics(&capsule) => pair.start(member, ticket, capsule),
+        match pair.io_context() {
+            Some(io_context) if !is_fabrics(&capsule) => pair.start(io_context, ticket, capsule),
             _ => queue.spawn(ticket, capsule),
         }
     }
@@ -103,8 +103,8 @@ impl Queue {
     /// Starts two adjacent commands: as one operation on an I/O queue, otherwise each alone.
     fn submit_fused(self: &Rc<Self>, capsules: [Capsule; 2]) {
         let Some(tickets) = self.pair.admit_both(&capsules) else { return self.overrun() };
-        match self.pair.member() {
-            Some(member) => self.pair.start_fused(member, tickets, capsules),
+        match self.pair.io_context() {
+            Some(io_context) => self.pair.start_fused(io_context, tickets, capsules),
             None => {
                 for (ticket, capsule) in tickets.into_iter().zip(capsules) {
                     self.spawn(ticket, capsule);
@@ -139,7 +139,7 @@ impl Queue {
             let early = Outcome::of(Status::COMMAND_SEQUENCE_ERROR);
             return Some(if is_connect { connect(self, capsule) } else { early });
         };
-        bound.association.standing.hear();
+        bound.association.association_state.hear();
         if !is_fabrics(capsule) {
             // An I/O command arrives here only if it did not wait for the response to the Connect.
             let early = Outcome::of(Status::COMMAND_SEQUENCE_ERROR);
@@ -171,19 +171,19 @@ impl Queue {
     /// Binds the queue to `association`.
     pub(crate) fn bind(&self, association: Rc<Association>, terms: Terms) {
         let errors = association.errors.clone();
-        let (lent, member) = match &association.service {
+        let (lent, io_context) = match &association.service {
             Service::Storage(subsystem) if terms.id > 0 => {
                 let lent = self.lend(&association, subsystem, terms);
-                let member = || Member {
+                let io_context = || IoContext {
                     rights: association.rights(subsystem, None),
                     device: subsystem.device.clone(),
                 };
-                let member = lent.is_none().then(member);
-                (lent, member)
+                let io_context = lent.is_none().then(io_context);
+                (lent, io_context)
             }
             _ => (None, None),
         };
-        self.pair.bind(Binding { terms, errors, member });
+        self.pair.bind(Binding { terms, errors, io_context });
         let first = self.bound.set(Bound { association, terms, lent }).is_ok();
         assert!(first, "a queue that is bound takes no Connect");
     }

@@ -1,7 +1,7 @@
 use crate::fabrics::io::Job;
 use crate::fabrics::pair::Pair;
 use crate::fabrics::slots::Ticket;
-use clock::Bell;
+use clock::Notify;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,13 +15,13 @@ const KEPT: usize = 128;
 /// large allocation and move.
 #[derive(Default)]
 pub(crate) struct Workers {
-    idle: RefCell<Vec<Rc<Desk>>>,
+    idle: RefCell<Vec<Rc<WorkSlot>>>,
 }
 
 /// The slot from which a task takes its next command.
-struct Desk {
+struct WorkSlot {
     job: Cell<Option<(Ticket, Job)>>,
-    bell: Bell,
+    notify: Notify,
 }
 
 impl Workers {
@@ -29,47 +29,47 @@ impl Workers {
     #[inline]
     pub(crate) fn give(&self, pair: &Rc<Pair>, ticket: Ticket, job: Job) {
         match self.idle.borrow_mut().pop() {
-            Some(desk) => {
-                desk.job.set(Some((ticket, job)));
-                desk.bell.ring();
+            Some(slot) => {
+                slot.job.set(Some((ticket, job)));
+                slot.notify.notify();
             }
             None => {
                 let job = Cell::new(Some((ticket, job)));
-                let desk = Rc::new(Desk { job, bell: Bell::new() });
-                clock::spawn(work(pair.clone(), desk));
+                let slot = Rc::new(WorkSlot { job, notify: Notify::new() });
+                clock::spawn(work(pair.clone(), slot));
             }
         }
     }
 
     /// Ends the idle tasks when the queue ends.
     pub(crate) fn dismiss(&self) {
-        self.idle.take().iter().for_each(|desk| desk.bell.ring());
+        self.idle.take().iter().for_each(|slot| slot.notify.notify());
     }
 
-    /// Adds `desk` to the idle ones. Returns false if there are enough.
-    fn keep(&self, desk: &Rc<Desk>) -> bool {
+    /// Adds `slot` to the idle ones. Returns false if there are enough.
+    fn keep(&self, slot: &Rc<WorkSlot>) -> bool {
         let mut idle = self.idle.borrow_mut();
         let stays = idle.len() < KEPT;
         if stays {
-            idle.push(desk.clone());
+            idle.push(slot.clone());
         }
         stays
     }
 }
 
-async fn work(pair: Rc<Pair>, desk: Rc<Desk>) {
-    let member = pair.member().expect("a pair that is given jobs executes them");
-    while let Some((ticket, job)) = desk.job.take() {
-        let (namespace, submission, begun) = job.begin(member, ticket);
-        let device = &member.device;
+async fn work(pair: Rc<Pair>, slot: Rc<WorkSlot>) {
+    let io_context = pair.io_context().expect("a pair that is given jobs executes them");
+    while let Some((ticket, job)) = slot.job.take() {
+        let (namespace, submission, begun) = job.begin(io_context, ticket);
+        let device = &io_context.device;
         let outcome = {
             let mut work = pin!(device.execute(Some(namespace), submission));
             poll_fn(|context| device.poll_inside(work.as_mut(), context)).await
         };
-        pair.done(member, ticket, begun, outcome);
-        if pair.is_over() || !pair.workers.keep(&desk) {
+        pair.done(io_context, ticket, begun, outcome);
+        if pair.is_over() || !pair.workers.keep(&slot) {
             return;
         }
-        desk.bell.wait().await;
+        slot.notify.wait().await;
     }
 }

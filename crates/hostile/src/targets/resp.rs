@@ -17,7 +17,7 @@ const SETTINGS: Settings = Settings {
     durability: "none",
     output_bytes_max: 20_000,
     read_bytes_max: 1 << 20,
-    patience: Nanos::from_secs(1),
+    timeout: Nanos::from_secs(1),
     process: None,
     seed: 1,
 };

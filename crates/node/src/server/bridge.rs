@@ -8,11 +8,11 @@
 //! reactor executes commands ([`FarDevice::leave`], [`FarQueues::left`]). All reactors run until it
 //! is closed ([`FarDevice::gone`]), because their tasks wait for one another.
 
-use super::connections::{Way, transport_address};
-use super::house::House;
+use super::connections::{ConnectionInfo, transport_address};
+use super::device_set::DeviceSet;
 use crate::DiskDriveShare;
 use base::Nanos;
-use clock::{Bell, Stage};
+use clock::{Notify, Stage};
 use controller::{
     Capsule, Controller, Entrance, FabricQueue, HostQueue, Lease, LeasedQueue, Port, Response,
     Responses, Tenant,
@@ -37,7 +37,7 @@ pub(super) struct QueueId {
 #[derive(Debug)]
 pub(super) enum ToDevice {
     /// A host has connected.
-    Open(QueueId, Way),
+    Open(QueueId, ConnectionInfo),
     Submit(QueueId, Capsule),
     /// Answers the oldest unanswered [`FromDevice::Abort`] of the queue: whether the command was
     /// outstanding.
@@ -130,7 +130,7 @@ pub(super) struct FarDevice {
     is_leaving: Cell<bool>,
     /// Whether the device's reactor has ended, which it does after it has closed its devices.
     is_gone: Cell<bool>,
-    gone: Bell,
+    gone: Notify,
 }
 
 impl FarDevice {
@@ -143,7 +143,7 @@ impl FarDevice {
             drives: RefCell::default(),
             is_leaving: Cell::new(false),
             is_gone: Cell::new(false),
-            gone: Bell::new(),
+            gone: Notify::new(),
         });
         let it = device.clone();
         clock::spawn(async move {
@@ -151,7 +151,7 @@ impl FarDevice {
                 it.hear(message);
             }
             it.is_gone.set(true);
-            it.gone.ring();
+            it.gone.notify();
         });
         device
     }
@@ -198,7 +198,7 @@ impl FarDevice {
     }
 
     /// Returns the port for a host that connected by `way`.
-    pub(super) fn port(self: &Rc<Self>, way: Way) -> Rc<dyn Port> {
+    pub(super) fn port(self: &Rc<Self>, way: ConnectionInfo) -> Rc<dyn Port> {
         Rc::new(FarPort { device: self.clone(), way })
     }
 
@@ -236,7 +236,7 @@ impl FarDevice {
 
 struct FarPort {
     device: Rc<FarDevice>,
-    way: Way,
+    way: ConnectionInfo,
 }
 
 impl Port for FarPort {
@@ -300,7 +300,7 @@ impl Tenant for FarConnection {
     }
 
     fn lease(&self, device: &Arc<Controller>, lease: Lease) -> bool {
-        let Some((place, share)) = self.queues.house.share(device) else { return false };
+        let Some((place, share)) = self.queues.device_set.share(device) else { return false };
         let leased = Box::new(Leased { lease, place, share });
         self.queues.responses.send(FromDevice::Lease(self.id, leased));
         true
@@ -313,7 +313,7 @@ impl Tenant for FarConnection {
 
 /// The queues of another reactor's connections, in the reactor of the devices.
 pub(super) struct FarQueues {
-    house: Rc<House>,
+    device_set: Rc<DeviceSet>,
     /// The number of the other reactor.
     reactor: u32,
     responses: Outbox<FromDevice>,
@@ -322,20 +322,24 @@ pub(super) struct FarQueues {
     is_over: Cell<bool>,
     /// Whether the other reactor has stopped executing commands.
     has_left: Cell<bool>,
-    left: Bell,
+    left: Notify,
 }
 
 impl FarQueues {
     /// Creates the queues of the reactor `reactor`, which receives from `responses`.
-    pub(super) fn new(house: Rc<House>, reactor: u32, responses: Outbox<FromDevice>) -> Rc<Self> {
+    pub(super) fn new(
+        device_set: Rc<DeviceSet>,
+        reactor: u32,
+        responses: Outbox<FromDevice>,
+    ) -> Rc<Self> {
         Rc::new(Self {
-            house,
+            device_set,
             reactor,
             responses,
             queues: RefCell::default(),
             is_over: Cell::new(false),
             has_left: Cell::new(false),
-            left: Bell::new(),
+            left: Notify::new(),
         })
     }
 
@@ -356,7 +360,7 @@ impl FarQueues {
         }
         self.end();
         self.has_left.set(true);
-        self.left.ring();
+        self.left.notify();
     }
 
     fn with(&self, id: QueueId, does: impl FnOnce(&FabricQueue)) {
@@ -364,8 +368,8 @@ impl FarQueues {
         does(queues[id.place as usize].as_ref().expect("a queue is open until it is closed"));
     }
 
-    fn open(self: &Rc<Self>, id: QueueId, way: Way) {
-        let subsystems = self.house.subsystems.clone();
+    fn open(self: &Rc<Self>, id: QueueId, way: ConnectionInfo) {
+        let subsystems = self.device_set.subsystems.clone();
         let entrance = Entrance::new(subsystems, transport_address(way.address));
         let entrance = entrance.of_connection(way.number);
         let connection = Rc::new(FarConnection { id, queues: self.clone() });

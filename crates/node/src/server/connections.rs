@@ -1,8 +1,8 @@
 use super::pace::Pace;
-use super::places::Place;
+use super::places::ConnectionPermit;
 use super::report::Moved;
 use base::{BufPool, Nanos};
-use clock::{Bell, Stage};
+use clock::{Notify, Stage};
 use controller::{Port, TransportAddress};
 use net::Stream;
 use nvme_tcp::framing::Counters;
@@ -28,12 +28,12 @@ pub(super) struct Arrival {
     /// The host's address.
     pub(super) host: SocketAddr,
     /// Its connection slot, freed when the connection ends.
-    pub(super) place: Place,
+    pub(super) place: ConnectionPermit,
 }
 
 /// The identity of a connection in the reactor of its device.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct ConnectionInfo {
     /// The number of its slot.
     pub(super) number: u64,
     /// The address of this end that the host used.
@@ -41,8 +41,8 @@ pub(super) struct Way {
 }
 
 impl Arrival {
-    pub(super) fn way(&self) -> Way {
-        Way { number: self.place.number, address: self.address }
+    pub(super) fn way(&self) -> ConnectionInfo {
+        ConnectionInfo { number: self.place.number, address: self.address }
     }
 }
 
@@ -68,7 +68,7 @@ struct Shared {
     /// Whether new connections are closed at once.
     is_over: Cell<bool>,
     /// Notified when the last connection closes.
-    is_empty: Bell,
+    is_empty: Notify,
 }
 
 struct Open {
@@ -85,7 +85,7 @@ impl Connections {
             connections: Cell::new(0),
             open: RefCell::default(),
             is_over: Cell::new(false),
-            is_empty: Bell::new(),
+            is_empty: Notify::new(),
         }))
     }
 
@@ -108,7 +108,7 @@ impl Connections {
             let mut open = shared.open.borrow_mut();
             open.remove(&number);
             if open.is_empty() {
-                shared.is_empty.ring();
+                shared.is_empty.notify();
             }
         });
     }

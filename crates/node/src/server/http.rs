@@ -5,9 +5,9 @@
 //! Each page is a line in [`page`].
 
 use super::ServerError;
-use super::desk::Desk;
 use super::metrics::{METRICS_TYPE, text};
 use super::status::Status;
+use super::status_service::StatusService;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
@@ -69,7 +69,7 @@ impl HttpDoor {
     }
 
     /// Serves the clients that connect to `listener`.
-    pub(super) fn open(listener: TcpListener, desk: Desk) -> io::Result<Self> {
+    pub(super) fn open(listener: TcpListener, status_service: StatusService) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<Infallible>();
@@ -79,7 +79,7 @@ impl HttpDoor {
         };
         let thread = Builder::new().name("kvasir-http".to_owned()).spawn(move || {
             runtime.block_on(async {
-                tokio::spawn(serve(listener, Arc::new(desk)));
+                tokio::spawn(serve(listener, Arc::new(status_service)));
                 // The sender is dropped, never used: this returns an error.
                 let _ = stopped.await;
             });
@@ -104,7 +104,7 @@ impl Drop for HttpDoor {
     }
 }
 
-async fn serve(listener: tokio::net::TcpListener, desk: Arc<Desk>) {
+async fn serve(listener: tokio::net::TcpListener, status_service: Arc<StatusService>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let place = places.clone().acquire_owned().await;
@@ -112,28 +112,34 @@ async fn serve(listener: tokio::net::TcpListener, desk: Arc<Desk>) {
             sleep(PAUSE).await;
             continue;
         };
-        let desk = desk.clone();
+        let status_service = status_service.clone();
         tokio::spawn(async move {
             // A slow or malformed connection is closed without an answer.
-            let _ = timeout(DONE_WITHIN, connection(stream, &desk)).await;
+            let _ = timeout(DONE_WITHIN, connection(stream, &status_service)).await;
             drop(place);
         });
     }
 }
 
-async fn connection(stream: TcpStream, desk: &Desk) -> Result<(), hyper::Error> {
+async fn connection(stream: TcpStream, status_service: &StatusService) -> Result<(), hyper::Error> {
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(REQUEST_WITHIN)
         .max_buf_size(REQUEST_BYTES_MAX)
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service_fn(|request| answer(request, desk)))
+        .serve_connection(
+            TokioIo::new(stream),
+            service_fn(|request| answer(request, status_service)),
+        )
         .await
 }
 
-async fn answer(request: Request<Incoming>, desk: &Desk) -> Result<Response<Body>, Infallible> {
+async fn answer(
+    request: Request<Incoming>,
+    status_service: &StatusService,
+) -> Result<Response<Body>, Infallible> {
     Ok(match *request.method() {
-        Method::GET | Method::HEAD => page(request.uri().path(), desk).await,
+        Method::GET | Method::HEAD => page(request.uri().path(), status_service).await,
         _ => {
             let mut refusal = said(StatusCode::METHOD_NOT_ALLOWED, "only GET is supported\n");
             let headers = refusal.headers_mut();
@@ -145,25 +151,27 @@ async fn answer(request: Request<Incoming>, desk: &Desk) -> Result<Response<Body
 
 type Body = Full<Bytes>;
 
-async fn page(path: &str, desk: &Desk) -> Response<Body> {
+async fn page(path: &str, status_service: &StatusService) -> Response<Body> {
     match path {
         STATUS_PATH => {
             let json = |status: &Status| serde_json::to_vec(status);
             let json = |status: &Status| json(status).expect("it has only names as keys");
-            shown(desk, "application/json", json).await
+            shown(status_service, "application/json", json).await
         }
-        METRICS_PATH => shown(desk, METRICS_TYPE, |status| text(status).into_bytes()).await,
+        METRICS_PATH => {
+            shown(status_service, METRICS_TYPE, |status| text(status).into_bytes()).await
+        }
         _ => said(StatusCode::NOT_FOUND, "not found: use /status or /metrics\n"),
     }
 }
 
 /// Returns the status of the server in the form that `form` makes.
 async fn shown(
-    desk: &Desk,
+    status_service: &StatusService,
     kind: &'static str,
     form: impl Fn(&Status) -> Vec<u8>,
 ) -> Response<Body> {
-    match desk.status().await {
+    match status_service.status().await {
         Some(status) => response(StatusCode::OK, kind, form(&status).into()),
         None => said(StatusCode::SERVICE_UNAVAILABLE, "a thread of the server does not answer\n"),
     }

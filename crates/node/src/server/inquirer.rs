@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 /// Timeout of a status request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum bytes of a status: some thousand for each of the maximum connections.
 const DOCUMENT_BYTES_MAX: usize = 256 << 20;
@@ -64,7 +64,7 @@ impl Inquirer {
 
     /// Requests the status.
     pub fn ask(&self) -> Result<Status, NoStatus> {
-        let asked = async { timeout(PATIENCE, self.fetch()).await };
+        let asked = async { timeout(TIMEOUT, self.fetch()).await };
         self.runtime.block_on(asked).unwrap_or(Err(NoStatus::Silent(self.address)))
     }
 

@@ -20,7 +20,7 @@ impl Default for ConnectionLimits {
 
 /// The connection slots of all reactors of a server. Clones share them.
 #[derive(Clone, Debug)]
-pub(super) struct Places(Arc<Counters>);
+pub(super) struct ConnectionLimit(Arc<Counters>);
 
 #[derive(Debug)]
 struct Counters {
@@ -33,15 +33,15 @@ struct Counters {
 
 /// The slot of one connection, freed when dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    places: Places,
+pub(super) struct ConnectionPermit {
+    places: ConnectionLimit,
     /// The connection's number, unique in the server's life.
     pub(super) number: u64,
     /// Bytes that its commands may have in flight.
     pub(super) memory_bytes: u64,
 }
 
-impl Places {
+impl ConnectionLimit {
     pub(super) fn new(limits: ConnectionLimits) -> Self {
         let places = Self(Arc::new(Counters {
             most: AtomicUsize::default(),
@@ -61,7 +61,7 @@ impl Places {
     }
 
     /// Takes a slot. Returns `None` and counts a refused connection if none is free.
-    pub(super) fn take(&self) -> Option<Place> {
+    pub(super) fn take(&self) -> Option<ConnectionPermit> {
         let Counters { most, memory_bytes, taken, numbers, refused } = &*self.0;
         let most = most.load(Relaxed);
         let more = |taken| (taken < most).then_some(taken + 1);
@@ -69,7 +69,7 @@ impl Places {
             Ok(_) => {
                 let memory_bytes = memory_bytes.load(Relaxed);
                 let number = numbers.fetch_add(1, Relaxed);
-                Some(Place { places: self.clone(), number, memory_bytes })
+                Some(ConnectionPermit { places: self.clone(), number, memory_bytes })
             }
             Err(_) => {
                 refused.fetch_add(1, Relaxed);
@@ -88,7 +88,7 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.places.0.taken.fetch_sub(1, AcqRel);
     }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_place_is_free_again_when_its_connection_is_gone() {
-        let places = Places::new(at_most(2));
+        let places = ConnectionLimit::new(at_most(2));
         let (first, _second) = (places.take().unwrap(), places.take().unwrap());
         assert!(places.take().is_none());
         drop(first);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_lower_limit_closes_no_connection() {
-        let places = Places::new(at_most(2));
+        let places = ConnectionLimit::new(at_most(2));
         let (first, second) = (places.take().unwrap(), places.take().unwrap());
         places.set(at_most(1));
         drop(first);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn connections_have_numbers_of_their_own() {
-        let places = Places::new(at_most(2));
+        let places = ConnectionLimit::new(at_most(2));
         let first = places.take().unwrap().number;
         let (second, third) = (places.take().unwrap(), places.take().unwrap());
         assert!(first != second.number && second.number != third.number && third.number != first);
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_connection_keeps_the_memory_that_it_was_given() {
-        let places = Places::new(ConnectionLimits { most: 9, memory_bytes: 4 << 20 });
+        let places = ConnectionLimit::new(ConnectionLimits { most: 9, memory_bytes: 4 << 20 });
         let before = places.take().unwrap();
         places.set(ConnectionLimits { most: 9, memory_bytes: 2 << 20 });
         assert_eq!((before.memory_bytes, places.take().unwrap().memory_bytes), (4 << 20, 2 << 20));

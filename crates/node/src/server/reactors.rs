@@ -1,20 +1,20 @@
 //! The threads of a server.
 
+use super::accept_order::AcceptOrder;
 use super::bridge::{FarDevice, FarQueues, FromDevice, MESSAGES, ToDevice};
-use super::census::{Question, Questions, answer};
 use super::connections::{Arrival, Connections, accept_all, transport_address};
-use super::house::{House, HousePlan, Shell, deal};
-use super::kept::Began;
-use super::places::Places;
+use super::device_set::{DeviceSet, DeviceSetBuilder, DeviceSetPlan, deal};
+use super::places::ConnectionLimit;
+use super::reactor_counters::{Question, Questions, answer};
 use super::report::ReactorReport;
-use super::resp::{RespGate, RespSign};
+use super::resp::{RespAddrs, RespListeners};
 use super::router::{Homes, Router};
-use super::turns::Turns;
+use super::served_state::Began;
 use super::{Served, ServedDevice, ServerConfig, ServerError, Stopper};
 use controller::{Entrance, Port, Rules};
 use reactor::{
-    Fellow, Lateness, NoticeEnd, NoticeWriter, Outbox, Reactor, ReceiveEnd, Remote, SendEnd,
-    TcpListener, fellows, mailbox, notices, stopped,
+    Lateness, NoticeEnd, NoticeWriter, Outbox, Peer, Reactor, ReceiveEnd, Remote, SendEnd,
+    TcpListener, mailbox, notices, peers, stopped,
 };
 use std::net::SocketAddr;
 use std::process::abort;
@@ -30,7 +30,7 @@ pub(super) struct Plan {
     pub(super) config: ServerConfig,
     /// One for each reactor, those with devices first.
     pub(super) remotes: Vec<Remote>,
-    pub(super) places: Places,
+    pub(super) places: ConnectionLimit,
     /// Takes messages for the server's operator.
     pub(super) tell: Sender<String>,
 }
@@ -40,12 +40,12 @@ pub(super) type RuleWriters = Vec<NoticeWriter<Rules>>;
 
 /// Handles of a server's threads.
 #[derive(Debug, Default)]
-pub(super) struct Reins {
+pub(super) struct ServerHandles {
     pub(super) threads: Vec<Thread>,
     pub(super) rules: RuleWriters,
     pub(super) questions: Questions,
     /// Where clients of the Redis protocol connect.
-    pub(super) resp: Vec<RespSign>,
+    pub(super) resp: Vec<RespAddrs>,
 }
 
 /// A thread's message after its start.
@@ -63,13 +63,13 @@ pub(super) enum Ready {
 pub(super) type Thread = JoinHandle<Result<ReactorReport, ServerError>>;
 
 /// The listeners for hosts, and the connection slots.
-struct Gates {
+struct Listeners {
     listeners: Vec<TcpListener>,
-    places: Places,
+    places: ConnectionLimit,
 }
 
 /// The links of a connections' reactor to the others.
-struct Doorway {
+struct DeviceLinks {
     /// Links to each reactor of devices.
     devices: Vec<(SendEnd<ToDevice>, ReceiveEnd<FromDevice>)>,
     homes: Homes,
@@ -80,7 +80,7 @@ struct Doorway {
 }
 
 /// The link of a devices' reactor to one of connections.
-struct Bridgehead {
+struct ConnectionLink {
     /// The other reactor's number.
     reactor: u32,
     commands: ReceiveEnd<ToDevice>,
@@ -94,65 +94,68 @@ pub(super) fn device_reactors(reactors: usize, devices: usize) -> usize {
 }
 
 /// Starts a thread for each reactor; each reports once when it is ready.
-pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<Reins, ServerError> {
+pub(super) fn start(plan: Plan, ready: &Sender<Ready>) -> Result<ServerHandles, ServerError> {
     let Plan { config, remotes, places, tell } = plan;
     let listeners = config.nvme_tcp.iter().map(|&address| {
         TcpListener::bind(address).map_err(|error| ServerError::Listen { address, error })
     });
-    let resp_gates = RespGate::bind_all(&config.devices, &places)?;
-    let resp = resp_gates.iter().map(RespGate::sign).collect::<Result<_, _>>()?;
-    let gates = Gates { listeners: listeners.collect::<Result<_, _>>()?, places };
-    let houses = device_reactors(remotes.len(), config.devices.len());
+    let resp_gates = RespListeners::bind_all(&config.devices, &places)?;
+    let resp = resp_gates.iter().map(RespListeners::sign).collect::<Result<_, _>>()?;
+    let listeners = Listeners { listeners: listeners.collect::<Result<_, _>>()?, places };
+    let device_count = device_reactors(remotes.len(), config.devices.len());
     let shares = remotes.len() > 1 && has_disk(&config);
-    let mut seats = seats(shares, &remotes).into_iter();
-    let mut seat = || seats.next().expect("there is one for each remote");
-    let plans = deal(config, houses, resp_gates, &tell);
+    let mut slots = slots(shares, &remotes).into_iter();
+    let mut slot = || slots.next().expect("there is one for each remote");
+    let plans = deal(config, device_count, resp_gates, &tell);
     let stopper = Stopper(remotes.clone());
     let mut spawner = Spawner { threads: Vec::new(), ready: ready.clone(), stopper, shares };
-    let (devices, doors) = remotes.split_at(houses);
+    let (devices, connections) = remotes.split_at(device_count);
     let (rule_writers, rules): (RuleWriters, Vec<_>) = devices.iter().map(notices).unzip();
     let (askers, questions): (Questions, Vec<_>) = remotes.iter().map(notices).unzip();
     let mut questions = questions.into_iter();
     let mut question = || questions.next().expect("each reactor is asked");
-    if doors.is_empty() {
+    if connections.is_empty() {
         let plan = plans.into_iter().zip(rules).next().expect("a server has a reactor");
-        let (seat, question) = (seat(), question());
+        let (slot, question) = (slot(), question());
         spawner.spawn(&devices[0], move |remote, ready| {
-            live(remote, seat, plan, |house| alone(house, gates, question, ready))
+            live(remote, slot, plan, |device_set| alone(device_set, listeners, question, ready))
         })?;
         let threads = spawner.threads;
-        return Ok(Reins { threads, rules: rule_writers, questions: askers, resp });
+        return Ok(ServerHandles { threads, rules: rule_writers, questions: askers, resp });
     }
     let homes = plans.iter().enumerate();
     let homes = homes.flat_map(|(at, plan)| plan.names().map(move |name| (name.to_owned(), at)));
-    let (bridgeheads, doorways) = connect(devices, doors, &Homes::new(homes.collect()));
+    let (connection_links, device_links) =
+        connect(devices, connections, &Homes::new(homes.collect()));
     let plans = plans.into_iter().zip(rules);
-    for ((remote, plan), bridgeheads) in devices.iter().zip(plans).zip(bridgeheads) {
-        let (seat, question) = (seat(), question());
+    for ((remote, plan), connection_links) in devices.iter().zip(plans).zip(connection_links) {
+        let (slot, question) = (slot(), question());
         spawner.spawn(remote, move |remote, ready| {
-            live(remote, seat, plan, |house| device_side(house, bridgeheads, question, ready))
+            live(remote, slot, plan, |device_set| {
+                device_side(device_set, connection_links, question, ready)
+            })
         })?;
     }
-    let mut gates = Some(gates);
-    for (remote, doorway) in doors.iter().zip(doorways) {
-        let (seat, gates, question) = (seat(), gates.take(), question());
+    let mut listeners = Some(listeners);
+    for (remote, links) in connections.iter().zip(device_links) {
+        let (slot, listeners, question) = (slot(), listeners.take(), question());
         spawner.spawn(remote, move |remote, ready| {
-            let mut reactor = seat.reactor();
+            let mut reactor = slot.reactor();
             let (report, _) =
-                run(remote, &mut reactor, door_side(doorway, gates, question, ready))?;
+                run(remote, &mut reactor, connection_side(links, listeners, question, ready))?;
             Ok(report)
         })?;
     }
-    Ok(Reins { threads: spawner.threads, rules: rule_writers, questions: askers, resp })
+    Ok(ServerHandles { threads: spawner.threads, rules: rule_writers, questions: askers, resp })
 }
 
 /// A reactor's slot among its peers.
-struct Seat(Option<Fellow>);
+struct ReactorSlot(Option<Peer>);
 
-impl Seat {
+impl ReactorSlot {
     fn reactor(self) -> Reactor {
         match self.0 {
-            Some(fellow) => Reactor::among(fellow, None),
+            Some(peer) => Reactor::among(peer, None),
             None => Reactor::new(None),
         }
     }
@@ -166,11 +169,11 @@ fn has_disk(config: &ServerConfig) -> bool {
 }
 
 /// Returns a slot for each of `remotes`, linked as peers if they share a drive.
-fn seats(shares: bool, remotes: &[Remote]) -> Vec<Seat> {
+fn slots(shares: bool, remotes: &[Remote]) -> Vec<ReactorSlot> {
     if shares {
-        fellows(remotes).into_iter().map(|fellow| Seat(Some(fellow))).collect()
+        peers(remotes).into_iter().map(|peer| ReactorSlot(Some(peer))).collect()
     } else {
-        remotes.iter().map(|_| Seat(None)).collect()
+        remotes.iter().map(|_| ReactorSlot(None)).collect()
     }
 }
 
@@ -178,29 +181,30 @@ fn seats(shares: bool, remotes: &[Remote]) -> Vec<Seat> {
 /// reactor of connections to the others.
 fn connect(
     devices: &[Remote],
-    doors: &[Remote],
+    connections: &[Remote],
     homes: &Homes,
-) -> (Vec<Vec<Bridgehead>>, Vec<Doorway>) {
-    let mut bridgeheads: Vec<Vec<Bridgehead>> = devices.iter().map(|_| Vec::new()).collect();
-    let mut doorways = Vec::new();
-    for (number, door) in (devices.len()..).zip(doors) {
+) -> (Vec<Vec<ConnectionLink>>, Vec<DeviceLinks>) {
+    let mut connection_links: Vec<Vec<ConnectionLink>> =
+        devices.iter().map(|_| Vec::new()).collect();
+    let mut device_links = Vec::new();
+    for (number, door) in (devices.len()..).zip(connections) {
         let reactor = u32::try_from(number).expect("a reactor has a thread");
         let mut ends = Vec::new();
-        for (device, bridgeheads) in devices.iter().zip(&mut bridgeheads) {
+        for (device, connection_links) in devices.iter().zip(&mut connection_links) {
             let (to_device, commands) = mailbox(MESSAGES, door, device);
             let (responses, from_device) = mailbox(MESSAGES, device, door);
-            bridgeheads.push(Bridgehead { reactor, commands, responses });
+            connection_links.push(ConnectionLink { reactor, commands, responses });
             ends.push((to_device, from_device));
         }
         let homes = homes.clone();
-        doorways.push(Doorway { devices: ends, homes, deals: Vec::new(), arrivals: None });
+        device_links.push(DeviceLinks { devices: ends, homes, deals: Vec::new(), arrivals: None });
     }
-    for (place, door) in doors.iter().enumerate().skip(1) {
-        let (deal, arrivals) = mailbox(SOCKETS, &doors[0], door);
-        doorways[0].deals.push(deal);
-        doorways[place].arrivals = Some(arrivals);
+    for (place, door) in connections.iter().enumerate().skip(1) {
+        let (deal, arrivals) = mailbox(SOCKETS, &connections[0], door);
+        device_links[0].deals.push(deal);
+        device_links[place].arrivals = Some(arrivals);
     }
-    (bridgeheads, doorways)
+    (connection_links, device_links)
 }
 
 struct Spawner {
@@ -276,40 +280,40 @@ fn run(
 /// Runs a reactor with devices, from building to closing them.
 fn live<W>(
     remote: &Remote,
-    seat: Seat,
-    (plan, rules): (HousePlan, NoticeEnd<Rules>),
-    work: impl FnOnce(Rc<House>) -> W,
+    slot: ReactorSlot,
+    (plan, rules): (DeviceSetPlan, NoticeEnd<Rules>),
+    work: impl FnOnce(Rc<DeviceSet>) -> W,
 ) -> Result<ReactorReport, ServerError>
 where
     W: Future<Output = Result<Connections, ServerError>>,
 {
-    let mut reactor = seat.reactor();
-    let (shell, mut household) = Shell::build(&mut reactor, plan)?;
+    let mut reactor = slot.reactor();
+    let (shell, mut state_files) = DeviceSetBuilder::build(&mut reactor, plan)?;
     let mut built = None;
     let working = async {
-        let house = Rc::new(shell.finish().await?);
-        built = Some(house.clone());
-        household.mark()?;
-        let (rules, subsystems) = (rules.open(), house.subsystems.clone());
+        let device_set = Rc::new(shell.finish().await?);
+        built = Some(device_set.clone());
+        state_files.mark()?;
+        let (rules, subsystems) = (rules.open(), device_set.subsystems.clone());
         clock::spawn(async move {
             loop {
                 subsystems.set_rules(rules.read().await);
             }
         });
-        work(house).await
+        work(device_set).await
     };
     let ran = run(remote, &mut reactor, working);
     let report = ran.map(|(report, lateness)| match &built {
-        Some(house) => ReactorReport {
-            redis: house.redis(),
+        Some(device_set) => ReactorReport {
+            redis: device_set.redis(),
             // Timers of a disk, such as those of its scrubber, emulate no latency.
-            lateness: house.is_emulated().then_some(lateness),
+            lateness: device_set.is_emulated().then_some(lateness),
             ..report
         },
         None => report,
     });
     // Also after a failure: otherwise the file stays marked as in use.
-    let saved = built.map_or(Ok(()), |house| household.save(&mut reactor, &house));
+    let saved = built.map_or(Ok(()), |device_set| state_files.save(&mut reactor, &device_set));
     report.and_then(|report| saved.map(|()| report))
 }
 
@@ -320,45 +324,45 @@ fn say(ready: &Sender<Ready>, what: Ready) {
 
 /// Runs devices and connections in one reactor.
 async fn alone(
-    house: Rc<House>,
-    gates: Gates,
+    device_set: Rc<DeviceSet>,
+    listeners: Listeners,
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
     let connections = Connections::new();
-    let (serving, inside) = (connections.clone(), house.clone());
-    let (addresses, listeners) = gates.open(move |arrival| {
+    let (serving, inside) = (connections.clone(), device_set.clone());
+    let (addresses, listeners) = listeners.open(move |arrival| {
         let address = transport_address(arrival.address);
         let entrance = Entrance::new(inside.subsystems.clone(), address);
         let port: Rc<dyn Port> = Rc::new(entrance.of_connection(arrival.way().number));
         serving.serve(arrival, port);
     })?;
-    answer(questions, Some(house.clone()), Some(connections.clone()));
-    say(ready, Ready::Up { addresses, began: house.began.clone() });
+    answer(questions, Some(device_set.clone()), Some(connections.clone()));
+    say(ready, Ready::Up { addresses, began: device_set.began.clone() });
     stopped().await;
     for listener in listeners {
         listener.close();
     }
     connections.end().await;
-    house.close().await?;
+    device_set.close().await?;
     Ok(connections)
 }
 
 /// Runs devices whose commands come from other reactors.
 async fn device_side(
-    house: Rc<House>,
-    bridgeheads: Vec<Bridgehead>,
+    device_set: Rc<DeviceSet>,
+    connection_links: Vec<ConnectionLink>,
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
     let mut bridges = Vec::new();
-    for Bridgehead { reactor, commands, responses } in bridgeheads {
-        let queues = FarQueues::new(house.clone(), reactor, responses.open());
+    for ConnectionLink { reactor, commands, responses } in connection_links {
+        let queues = FarQueues::new(device_set.clone(), reactor, responses.open());
         clock::spawn(queues.clone().serve(commands.open()));
         bridges.push(queues);
     }
-    answer(questions, Some(house.clone()), None);
-    say(ready, Ready::Up { addresses: Vec::new(), began: house.began.clone() });
+    answer(questions, Some(device_set.clone()), None);
+    say(ready, Ready::Up { addresses: Vec::new(), began: device_set.began.clone() });
     stopped().await;
     for queues in &bridges {
         queues.end();
@@ -366,18 +370,18 @@ async fn device_side(
     for queues in &bridges {
         queues.left().await;
     }
-    house.close().await?;
+    device_set.close().await?;
     Ok(Connections::new())
 }
 
 /// Runs connections whose commands go to the reactors of devices.
-async fn door_side(
-    doorway: Doorway,
-    gates: Option<Gates>,
+async fn connection_side(
+    links: DeviceLinks,
+    listeners: Option<Listeners>,
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
 ) -> Result<Connections, ServerError> {
-    let Doorway { devices, homes, deals, arrivals } = doorway;
+    let DeviceLinks { devices, homes, deals, arrivals } = links;
     let devices = devices.into_iter().map(|(to, from)| FarDevice::new(to.open(), from.open()));
     let router = Router::new(devices.collect(), homes);
     let connections = Connections::new();
@@ -387,7 +391,7 @@ async fn door_side(
         let port = router.port(arrival.way());
         serving.serve(arrival, port);
     };
-    match (arrivals, gates) {
+    match (arrivals, listeners) {
         (Some(arrivals), _) => {
             let arrivals = arrivals.open();
             clock::spawn(async move {
@@ -397,11 +401,11 @@ async fn door_side(
             });
             say(ready, Ready::Up { addresses: Vec::new(), began: Vec::new() });
         }
-        (None, gates) => {
-            let gates = gates.expect("who gets no connections from others listens");
+        (None, listeners) => {
+            let listeners = listeners.expect("who gets no connections from others listens");
             let deals: Vec<Outbox<Arrival>> = deals.into_iter().map(SendEnd::open).collect();
-            let turns = Turns::among(deals.len() + 1);
-            let (addresses, _) = gates.open(move |arrival| match deals.get(turns.take()) {
+            let turns = AcceptOrder::among(deals.len() + 1);
+            let (addresses, _) = listeners.open(move |arrival| match deals.get(turns.take()) {
                 Some(other) => other.send(arrival),
                 None => serve(arrival),
             })?;
@@ -415,7 +419,7 @@ async fn door_side(
     Ok(connections)
 }
 
-impl Gates {
+impl Listeners {
     /// Passes each connection with a slot to `take`, and closes others. Returns the addresses and
     /// the listeners.
     fn open(

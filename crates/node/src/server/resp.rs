@@ -2,11 +2,11 @@
 
 use super::certificates::Certificates;
 use super::connections::accept_all;
-use super::places::{Place, Places};
+use super::places::{ConnectionLimit, ConnectionPermit};
 use super::status::{ClientStatus, RedisStatus};
 use super::{ServedDevice, ServedResp, ServedTls, ServerError};
 use base::{BufPool, Nanos};
-use clock::{Bell, Monitor};
+use clock::{Monitor, Notify};
 use engine::Store;
 use net::Stream;
 use reactor::{TcpListener, TcpStream};
@@ -28,19 +28,19 @@ const POOL_BYTES: usize = 16 << 20;
 const CLIENTS_TOLD: usize = 100;
 
 /// The Redis listeners of a device, bound before its reactor runs.
-pub(super) struct RespGate {
+pub(super) struct RespListeners {
     /// The device's index in the server's list.
     pub(super) device: usize,
     plain: Option<TcpListener>,
     tls: Option<(TcpListener, Certificates)>,
     users: Users,
     settings: Settings,
-    places: Places,
+    places: ConnectionLimit,
 }
 
 /// The addresses of a device's Redis service, for other threads.
 #[derive(Clone, Debug)]
-pub(super) struct RespSign {
+pub(super) struct RespAddrs {
     /// The device's index in the server's list.
     pub(super) device: usize,
     pub(super) plain: Option<SocketAddr>,
@@ -49,11 +49,11 @@ pub(super) struct RespSign {
     pub(super) certificates: Option<Certificates>,
 }
 
-impl RespGate {
+impl RespListeners {
     /// Binds the listeners of each of `devices` with a Redis service.
     pub(super) fn bind_all(
         devices: &[ServedDevice],
-        places: &Places,
+        places: &ConnectionLimit,
     ) -> Result<Vec<Self>, ServerError> {
         let doors = devices.iter().enumerate();
         let doors = doors.filter_map(|(place, device)| Some((place, device.resp.as_ref()?)));
@@ -78,9 +78,9 @@ impl RespGate {
     }
 
     /// Returns the addresses of the listeners.
-    pub(super) fn sign(&self) -> Result<RespSign, ServerError> {
+    pub(super) fn sign(&self) -> Result<RespAddrs, ServerError> {
         let tls = self.tls.as_ref();
-        Ok(RespSign {
+        Ok(RespAddrs {
             device: self.device,
             plain: self.plain.as_ref().map(TcpListener::local_address).transpose()?,
             tls: tls.map(|(listener, _)| listener.local_address()).transpose()?,
@@ -105,7 +105,7 @@ impl RespGate {
             monitor,
             open: RefCell::default(),
             is_over: Cell::new(false),
-            is_empty: Bell::new(),
+            is_empty: Notify::new(),
         });
         let mut listeners = Vec::new();
         if let Some(listener) = plain {
@@ -173,16 +173,21 @@ struct Clients {
     /// Whether new connections are closed at once.
     is_over: Cell<bool>,
     /// Notified when the last connection closes.
-    is_empty: Bell,
+    is_empty: Notify,
 }
 
 impl Clients {
-    fn serve(self: Rc<Self>, stream: TcpStream, place: Place, ends: Ends) {
+    fn serve(self: Rc<Self>, stream: TcpStream, place: ConnectionPermit, ends: Ends) {
         let (stream, clients) = (Rc::new(stream), self.clone());
         self.let_in(stream.clone(), place, async move { clients.answer(stream, ends).await });
     }
 
-    fn serve_over_tls(self: Rc<Self>, stream: TlsStream<TcpStream>, place: Place, ends: Ends) {
+    fn serve_over_tls(
+        self: Rc<Self>,
+        stream: TlsStream<TcpStream>,
+        place: ConnectionPermit,
+        ends: Ends,
+    ) {
         let (stream, clients) = (Rc::new(stream), self.clone());
         self.let_in(stream.clone(), place, async move {
             match stream.handshake(HANDSHAKE_LIMIT).await {
@@ -204,7 +209,7 @@ impl Clients {
     fn let_in(
         self: Rc<Self>,
         stream: Rc<impl Stream>,
-        place: Place,
+        place: ConnectionPermit,
         served: impl Future<Output = ()> + 'static,
     ) {
         if self.is_over.get() {
@@ -220,7 +225,7 @@ impl Clients {
             let mut open = self.open.borrow_mut();
             open.remove(&number);
             if open.is_empty() {
-                self.is_empty.ring();
+                self.is_empty.notify();
             }
         });
     }

@@ -5,7 +5,7 @@
 //! the discovery subsystem. It also answers each Connect that names no subsystem of this server.
 
 use super::bridge::FarDevice;
-use super::connections::Way;
+use super::connections::ConnectionInfo;
 use controller::{Capsule, HostQueue, Port, Response, Responses};
 use spec::{AdminOpcode, ConnectData, FabricsType};
 use std::cell::{Cell, RefCell};
@@ -29,7 +29,7 @@ impl Router {
     }
 
     /// Returns the port for a host that connected by `way`.
-    pub(super) fn port(self: &Rc<Self>, way: Way) -> Rc<dyn Port> {
+    pub(super) fn port(self: &Rc<Self>, way: ConnectionInfo) -> Rc<dyn Port> {
         match &self.devices[..] {
             [device] => device.port(way),
             _ => Rc::new(RoutedPort { router: self.clone(), way }),
@@ -68,7 +68,7 @@ impl Router {
 
 struct RoutedPort {
     router: Rc<Router>,
-    way: Way,
+    way: ConnectionInfo,
 }
 
 impl Port for RoutedPort {
@@ -90,7 +90,7 @@ impl Port for RoutedPort {
 /// A queue before and after its Connect has selected a device.
 struct RoutedQueue {
     router: Rc<Router>,
-    way: Way,
+    way: ConnectionInfo,
     answers: Rc<Answers>,
     home: Cell<usize>,
     /// The queues opened in other reactors, by reactor.

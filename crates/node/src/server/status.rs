@@ -1,8 +1,8 @@
 //! The status document of a server.
 
-use super::census::{Census, DeviceCensus};
 use super::connections::ConnectionCensus;
-use super::desk::Facts;
+use super::reactor_counters::{DeviceCensus, ReactorCounters};
+use super::status_service::Facts;
 use base::Nanos;
 use controller::{AssociationCensus, Work};
 use engine::{CacheCounts, Scrubbed};
@@ -266,7 +266,7 @@ pub struct ReactorStatus {
 
 impl Status {
     /// Builds the status from a server's facts and its reactors' censuses.
-    pub(super) fn of(facts: &Facts, uptime: Nanos, censuses: &[Census]) -> Self {
+    pub(super) fn of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounters]) -> Self {
         let connections = censuses.iter().flat_map(|census| &census.connections);
         let connections: BTreeMap<u64, _> = connections.map(|it| (it.number, *it)).collect();
         let mut devices: Vec<_> = censuses.iter().flat_map(|census| &census.devices).collect();
@@ -297,7 +297,7 @@ impl Status {
 }
 
 /// Returns the work of each reactor on its own and other reactors' devices.
-fn executed(censuses: &[Census]) -> Vec<Work> {
+fn executed(censuses: &[ReactorCounters]) -> Vec<Work> {
     let mut all: Vec<Work> = censuses.iter().map(|census| census.work.0).collect();
     for (&number, &work) in censuses.iter().flat_map(|census| &census.work.1) {
         all[number as usize] = all[number as usize] + work;
@@ -384,7 +384,7 @@ impl AssociationStatus {
 }
 
 impl ReactorStatus {
-    fn of(census: &Census, load: Load, work: Work) -> Self {
+    fn of(census: &ReactorCounters, load: Load, work: Work) -> Self {
         Self {
             busy_ns: load.busy.0,
             idle_ns: load.idle.0,

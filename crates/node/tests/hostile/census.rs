@@ -28,14 +28,14 @@ pub(crate) fn send_buffer_max() -> u64 {
 
 /// Waits until so many sockets are open.
 #[track_caller]
-pub(crate) fn wait_for_sockets(count: usize, patience: Duration) {
+pub(crate) fn wait_for_sockets(count: usize, timeout: Duration) {
     let start = Instant::now();
     loop {
         let found = sockets();
         if found == count {
             return;
         }
-        assert!(start.elapsed() < patience, "{found} sockets stay open in place of {count}");
+        assert!(start.elapsed() < timeout, "{found} sockets stay open in place of {count}");
         thread::sleep(Duration::from_millis(1));
     }
 }

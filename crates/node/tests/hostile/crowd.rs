@@ -1,7 +1,7 @@
 //! Good hosts: each stores and retrieves until it is told to stop, and checks every byte.
 
 use crate::abuse::{LONGEST, LONGEST_KEY, SHORT, SHORT_KEY};
-use crate::peer::{PATIENCE, Place};
+use crate::peer::{Place, TIMEOUT};
 use base::{Buf, Key, Nanos, Rng};
 use client::{Association, Host, Pairs, Reads, Settings};
 use reactor::{Reactor, Remote, TcpStream};
@@ -48,7 +48,7 @@ impl Crowd {
     #[track_caller]
     pub(crate) fn go_on(&mut self, count: usize, mut look: impl FnMut()) {
         self.counted += self.rounds.try_iter().count() as u64;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         // One more, for what had begun before.
         let mut missing = [count + 1; HOSTS];
         while missing.iter().any(|missing| *missing > 0) {

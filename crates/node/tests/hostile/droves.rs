@@ -2,7 +2,7 @@
 
 use crate::abuse::{SHORT, SHORT_KEY, storing};
 use crate::peer::{
-    C2H_DATA, PATIENCE, Peer, Place, R2T, capsule, capsule_for, connecting, h2c_data, ic_req,
+    C2H_DATA, Peer, Place, R2T, TIMEOUT, capsule, capsule_for, connecting, h2c_data, ic_req,
 };
 use rustix::net::sockopt::set_socket_linger;
 use spec::{Command, Configuration, ConnectData, Property, Shutdown};
@@ -166,4 +166,4 @@ fn shut_down(place: &Place) {
 /// How long a connection that is gone may still be known: what waited for it looks once a second.
 pub(crate) const FORGOTTEN_WITHIN: Duration = Duration::from_millis(1_500);
 
-const _: () = assert!(FORGOTTEN_WITHIN.as_millis() < PATIENCE.as_millis());
+const _: () = assert!(FORGOTTEN_WITHIN.as_millis() < TIMEOUT.as_millis());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use zerocopy::IntoBytes;
 
 /// Many times what any answer takes on a busy machine: what hangs is to fail.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Types of PDUs (TCP 1.1, PDU Types).
 pub(crate) const IC_REQ: u8 = 0x00;
@@ -67,8 +67,8 @@ impl Peer {
         let stream = TcpStream::connect(place.address).expect("the server listens");
         place.connected.fetch_add(1, Relaxed);
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream.set_write_timeout(Some(TIMEOUT)).unwrap();
         Self { stream, name, is_deaf: false }
     }
 

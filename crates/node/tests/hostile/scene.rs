@@ -1,6 +1,6 @@
 use crate::abuse::{self, COMMANDS_MAX, IN_FLIGHT_MAX, LONGEST, SHORT};
 use crate::crowd::{Crowd, HOSTS, ROUND_BYTES};
-use crate::peer::{PATIENCE, Peer, Place};
+use crate::peer::{Peer, Place, TIMEOUT};
 use crate::{breach, census, droves, reset, stall};
 use node::Profile;
 use node::server::{Served, Server, ServerConfig};
@@ -88,18 +88,18 @@ fn come_and_go(reactors: u16) {
     };
     good(2);
     droves::come_and_go(&place, WARM_UP);
-    census::wait_for_sockets(idle, PATIENCE);
+    census::wait_for_sockets(idle, TIMEOUT);
     thread::sleep(droves::FORGOTTEN_WITHIN);
     let grows = || {
         let memory = census::memory();
         droves::come_and_go(&place, DROVES);
-        census::wait_for_sockets(idle, PATIENCE);
+        census::wait_for_sockets(idle, TIMEOUT);
         thread::sleep(droves::FORGOTTEN_WITHIN);
         census::memory().saturating_sub(memory) > KEPT_BYTES
     };
     assert!(!(0..GROWTHS).all(|_| grows()), "memory grows by {KEPT_BYTES} and more each time");
     good(2);
-    census::wait_for_sockets(idle, PATIENCE);
+    census::wait_for_sockets(idle, TIMEOUT);
     thread::sleep(droves::FORGOTTEN_WITHIN);
     let report = server.stop().expect("the server served");
     for reactor in report.reactors {
@@ -128,7 +128,7 @@ fn play(reactors: u16) {
     let mut later = Crowd::new(&place);
     later.go_on(2, || {});
     later.leave();
-    census::wait_for_sockets(idle, PATIENCE);
+    census::wait_for_sockets(idle, TIMEOUT);
     let report = server.stop().expect("the server served");
     assert_eq!(report.reactors.len(), usize::from(reactors));
     let good = 2 * 2 * HOSTS as u64;

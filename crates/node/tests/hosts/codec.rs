@@ -1,7 +1,7 @@
 //! What the codec of the target and of our own host reads in PDUs, by the names that tshark has for
 //! the fields.
 
-use crate::tape::{Recorded, Way};
+use crate::tape::{ConnectionInfo, Recorded};
 use nvme_tcp::pdu::{CommonHeader, Header};
 use spec::{
     AdminOpcode, Command, Completion, ConnectData, DataPointer, FabricsType, Feature, Opcode,
@@ -23,7 +23,7 @@ pub(crate) struct Codec {
 
 impl Codec {
     pub(crate) fn read(&mut self, pdu: &Recorded) -> Fields {
-        let Recorded { way: Way { connection, .. }, bytes, .. } = pdu;
+        let Recorded { way: ConnectionInfo { connection, .. }, bytes, .. } = pdu;
         let common = CommonHeader::read_from_bytes(&bytes[..8]).expect("8 bytes are a header");
         let mut fields = Fields::from([
             ("nvme-tcp.type", common.kind().0.into()),

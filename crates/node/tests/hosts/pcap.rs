@@ -1,7 +1,7 @@
 //! A capture file of what went over the wire, as if it had been Ethernet (the classic format of
 //! libpcap; RFC 791, RFC 9293).
 
-use crate::tape::{Recorded, Way};
+use crate::tape::{ConnectionInfo, Recorded};
 use crate::world::PORT;
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(crate) struct Capture {
 struct Writer {
     file: Vec<u8>,
     frames: usize,
-    next: BTreeMap<Way, u32>,
+    next: BTreeMap<ConnectionInfo, u32>,
 }
 
 impl Capture {
@@ -62,9 +62,9 @@ fn header() -> Vec<u8> {
 }
 
 impl Writer {
-    fn shake_hands(&mut self, way: Way, at: u64) {
-        let host = Way { is_from_host: true, ..way };
-        let target = Way { is_from_host: false, ..way };
+    fn shake_hands(&mut self, way: ConnectionInfo, at: u64) {
+        let host = ConnectionInfo { is_from_host: true, ..way };
+        let target = ConnectionInfo { is_from_host: false, ..way };
         self.next.insert(host, 1_000);
         self.frame(host, at, SYN, &[]);
         self.next.insert(target, 2_000_000);
@@ -73,7 +73,7 @@ impl Writer {
     }
 
     /// A frame with a segment.
-    fn frame(&mut self, way: Way, at: u64, flags: u8, data: &[u8]) {
+    fn frame(&mut self, way: ConnectionInfo, at: u64, flags: u8, data: &[u8]) {
         let segment = self.segment(way, flags, data);
         let (source, destination) = addresses(way);
         let len = |len: usize| u16::try_from(len).expect("a packet is short").to_be_bytes();
@@ -96,11 +96,11 @@ impl Writer {
         self.file.extend_from_slice(&all);
     }
 
-    fn segment(&mut self, way: Way, flags: u8, data: &[u8]) -> Vec<u8> {
+    fn segment(&mut self, way: ConnectionInfo, flags: u8, data: &[u8]) -> Vec<u8> {
         let host_port = 40_000 + u16::try_from(way.connection).expect("a few connections");
         let (source, destination) =
             if way.is_from_host { (host_port, PORT) } else { (PORT, host_port) };
-        let back = Way { is_from_host: !way.is_from_host, ..way };
+        let back = ConnectionInfo { is_from_host: !way.is_from_host, ..way };
         let acknowledged = self.next.get(&back).copied().unwrap_or(0);
         let next = self.next.get_mut(&way).expect("hands were shaken");
         let (source_ip, destination_ip) = addresses(way);
@@ -119,7 +119,7 @@ impl Writer {
     }
 }
 
-fn addresses(way: Way) -> ([u8; 4], [u8; 4]) {
+fn addresses(way: ConnectionInfo) -> ([u8; 4], [u8; 4]) {
     if way.is_from_host { (HOST, TARGET) } else { (TARGET, HOST) }
 }
 

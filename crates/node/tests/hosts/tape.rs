@@ -12,14 +12,14 @@ pub(crate) struct Tape(RefCell<Vec<Piece>>);
 /// What one call of a host read or wrote.
 #[derive(Debug)]
 struct Piece {
-    way: Way,
+    way: ConnectionInfo,
     at: Nanos,
     bytes: Vec<u8>,
 }
 
 /// A direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Way {
+pub(crate) struct ConnectionInfo {
     pub(crate) connection: u64,
     pub(crate) is_from_host: bool,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Way {
 /// A PDU that went over the wire.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
-    pub(crate) way: Way,
+    pub(crate) way: ConnectionInfo,
     /// When its last byte was written, or read.
     pub(crate) at: Nanos,
     pub(crate) bytes: Vec<u8>,
@@ -37,7 +37,7 @@ impl Tape {
     /// Every PDU, in the order of their ends: a PDU is as long as its PLEN says (TCP 1.1, PDU
     /// Common Header).
     pub(crate) fn pdus(&self) -> Vec<Recorded> {
-        let mut begun: BTreeMap<Way, Vec<u8>> = BTreeMap::new();
+        let mut begun: BTreeMap<ConnectionInfo, Vec<u8>> = BTreeMap::new();
         let mut pdus = Vec::new();
         for Piece { way, at, bytes } in self.0.borrow().iter() {
             let begun = begun.entry(*way).or_default();
@@ -77,7 +77,7 @@ impl Taped {
     ) {
         let Some(len @ 1..) = moved else { return };
         let bytes = parts.flatten().copied().take(len).collect();
-        let way = Way { connection: self.end.number(), is_from_host };
+        let way = ConnectionInfo { connection: self.end.number(), is_from_host };
         self.tape.0.borrow_mut().push(Piece { way, at: clock::now(), bytes });
     }
 }

@@ -17,7 +17,7 @@ const HOST: &str = "nqn.2026-11.com.example:host";
 pub(crate) const ENABLED: u64 = 0x0046_0061;
 
 /// Many times what any answer takes on a busy machine: what hangs is to fail.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What a command that takes data takes.
 const ROOM: u32 = 4_096;
@@ -41,7 +41,7 @@ impl Peer {
     fn dial(address: SocketAddr) -> Self {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.write_all(IcReq::new(4, Digests::NONE, 1).as_bytes()).unwrap();
         stream.read_exact(&mut [0; 128]).unwrap();
         Self { stream, next_id: Cell::new(1) }

@@ -15,7 +15,7 @@ pub(crate) const FLASH: &str = "nqn.2026-11.com.example:flash";
 pub(crate) const MORE_PAIRS: &str = "nqn.2026-11.com.example:more-pairs";
 
 /// Timeout of each step, many times what a busy machine needs.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A server of three devices and four subsystems, and a client of its status.
 pub(crate) struct Scene {
@@ -82,7 +82,7 @@ impl Scene {
             if is_so(&status) {
                 return status;
             }
-            assert!(start.elapsed() < PATIENCE, "that never comes: {status:#?}");
+            assert!(start.elapsed() < TIMEOUT, "that never comes: {status:#?}");
             sleep(Duration::from_millis(10));
         }
     }

@@ -2,12 +2,12 @@ use super::admission::{Admission, Need};
 use super::deadline::Deadline;
 use super::fused::{Arrived, Brought, FusedCommands, Ready};
 use super::transfers::Transfers;
-use super::{Budget, COMMANDS_MAX, Config, Ended, PATIENCE};
+use super::{Budget, COMMANDS_MAX, Config, Ended, TIMEOUT};
 use crate::framing::Outbox;
 use crate::pdu::{C2hData, CapsuleResp, CommonHeader, R2t, Side};
 use base::limits::VALUE_BYTES_MAX;
 use base::{Buf, Nanos};
-use clock::Bell;
+use clock::Notify;
 use controller::{Capsule, HostQueue, Ordered, Response, Responses};
 use net::Stream;
 use spec::{Command, Completion, Status};
@@ -41,11 +41,11 @@ pub(super) struct Connection<S> {
     /// The reason of its end, once known.
     reason: Cell<Option<Ended>>,
     /// Notified when there is something to send, or the course changes.
-    pub(super) work: Bell,
+    pub(super) work: Notify,
     /// Notified when a command may have finished, or the course changes.
-    room: Bell,
+    room: Notify,
     /// Notified when the writer has ended.
-    pub(super) end: Bell,
+    pub(super) end: Notify,
     pub(super) writer_has_ended: Cell<bool>,
 }
 
@@ -93,9 +93,9 @@ impl<S: Stream> Connection<S> {
             deadline: Deadline::default(),
             is_connected: Cell::new(false),
             reason: Cell::new(None),
-            work: Bell::new(),
-            room: Bell::new(),
-            end: Bell::new(),
+            work: Notify::new(),
+            room: Notify::new(),
+            end: Notify::new(),
             writer_has_ended: Cell::new(false),
         }
     }
@@ -124,7 +124,7 @@ impl<S: Stream> Connection<S> {
         self.deadline.set(at, self);
     }
 
-    /// Returns whether the host has connected. Until then its total timeout is [`PATIENCE`].
+    /// Returns whether the host has connected. Until then its total timeout is [`TIMEOUT`].
     pub(super) fn is_connected(&self) -> bool {
         self.is_connected.get()
     }
@@ -141,18 +141,18 @@ impl<S: Stream> Connection<S> {
         !self.state.borrow().transfers.is_empty()
     }
 
-    pub(super) fn lose_patience(&self) {
+    pub(super) fn time_out(&self) {
         self.note_reason(Ended::Silent);
         self.shut_down();
     }
 
-    /// Stops taking commands. The writer sends what is queued, with [`PATIENCE`] as its timeout.
+    /// Stops taking commands. The writer sends what is queued, with [`TIMEOUT`] as its timeout.
     pub(super) fn wind_up(self: &Rc<Self>, course: Course, reason: Ended) {
         if self.course.get() == Course::Open {
             self.course.set(course);
             self.note_reason(reason);
-            self.set_deadline(Some(clock::host_now() + PATIENCE));
-            self.ring();
+            self.set_deadline(Some(clock::host_now() + TIMEOUT));
+            self.notify();
         }
     }
 
@@ -160,12 +160,12 @@ impl<S: Stream> Connection<S> {
     pub(super) fn shut_down(&self) {
         self.course.set(Course::Over);
         self.stream.shut_down();
-        self.ring();
+        self.notify();
     }
 
-    fn ring(&self) {
-        self.work.ring();
-        self.room.ring();
+    fn notify(&self) {
+        self.work.notify();
+        self.room.notify();
     }
 
     /// Closes the queue: it gets no more commands and its responses are dropped.
@@ -301,7 +301,7 @@ impl<S: Stream> Connection<S> {
         let mut state = self.state.borrow_mut();
         let tag = state.transfers.expect(command, buf, len);
         state.outbox.push(&R2t::new(command.command_id(), tag, 0, len));
-        self.work.ring();
+        self.work.notify();
     }
 
     /// Submits a command with its data to the queue.
@@ -325,7 +325,7 @@ impl<S: Stream> Connection<S> {
         let entry = Completion::new(command.command_id(), status, 0);
         let entry = entry.with_queue(state.queue_head, 0);
         state.respond(Response { entry, data: Buf::phantom(0, 0), may_elide: false });
-        self.work.ring();
+        self.work.notify();
     }
 
     /// Handles sent responses: starts commands that waited for their budget.
@@ -343,7 +343,7 @@ impl<S: Stream> Connection<S> {
             }
         }
         if has_room {
-            self.room.ring();
+            self.room.notify();
         }
     }
 }
@@ -380,9 +380,9 @@ impl State {
 }
 
 /// The queue's handle of its connection, which [`Responses::end`] needs.
-pub(super) struct Door<S>(pub(super) Rc<Connection<S>>);
+pub(super) struct ConnectionHandle<S>(pub(super) Rc<Connection<S>>);
 
-impl<S: Stream> Responses for Door<S> {
+impl<S: Stream> Responses for ConnectionHandle<S> {
     fn respond(&self, response: Response) {
         if response.entry.status().is_success() {
             self.0.note_connected();
@@ -390,7 +390,7 @@ impl<S: Stream> Responses for Door<S> {
         let mut state = self.0.state.borrow_mut();
         state.queue_head = response.entry.queue_head();
         state.respond(response);
-        self.0.work.ring();
+        self.0.work.notify();
     }
 
     fn end(&self) {

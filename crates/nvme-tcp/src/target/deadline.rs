@@ -44,7 +44,7 @@ async fn watch<S: Stream>(connection: Weak<Connection<S>>) {
     loop {
         let next = connection
             .upgrade()
-            .and_then(|connection| connection.deadline().look(|| connection.lose_patience()));
+            .and_then(|connection| connection.deadline().look(|| connection.time_out()));
         let Some(at) = next else { return };
         clock::sleep_until(at.min(clock::now() + STEP), Stage::Queue).await;
     }

@@ -1,7 +1,7 @@
 use super::admission::in_capsule;
-use super::connection::{Connection, Course, Door};
+use super::connection::{Connection, ConnectionHandle, Course};
 use super::fused::Brought;
-use super::{Ended, H2C_DATA_MAX, PATIENCE};
+use super::{Ended, H2C_DATA_MAX, TIMEOUT};
 use crate::framing::{Arrival, Fault, Inbox, Read, Terms};
 use crate::pdu::{FatalError, H2cData, Header, IcReq, IcResp, Side};
 use base::{Buf, BufMut};
@@ -122,7 +122,7 @@ impl<S: Stream> Reader<S> {
             }
         } else if self.awaited != Some(self.inbox.arrivals()) {
             self.awaited = Some(self.inbox.arrivals());
-            self.connection.set_deadline(Some(clock::host_now() + PATIENCE));
+            self.connection.set_deadline(Some(clock::host_now() + TIMEOUT));
         }
     }
 
@@ -194,14 +194,14 @@ impl<S: Stream> Reader<S> {
         let response = IcResp::new(4, request.digests(), H2C_DATA_MAX);
         let terms = Terms::of(request, &response).ok_or(Fault::field(IcReq::ALIGNMENT_AT))?;
         let connection = &self.connection;
-        let queue = self.port.queue(Rc::new(Door(connection.clone())));
+        let queue = self.port.queue(Rc::new(ConnectionHandle(connection.clone())));
         let mut state = connection.state.borrow_mut();
         state.outbox.push(&response);
         state.outbox.agree(terms);
         state.queue = Some(queue);
         self.inbox.agree(terms);
         self.is_initialized = true;
-        connection.work.ring();
+        connection.work.notify();
         Ok(())
     }
 

@@ -29,5 +29,5 @@ pub(super) async fn write_all<S: Stream>(connection: Rc<Connection<S>>) {
         }
     }
     connection.writer_has_ended.set(true);
-    connection.end.ring();
+    connection.end.notify();
 }

@@ -159,7 +159,7 @@ struct AtOnce {
     expected: usize,
     written: Cell<usize>,
     writes: Cell<usize>,
-    done: clock::Bell,
+    done: clock::Notify,
 }
 
 impl net::Stream for AtOnce {
@@ -177,7 +177,7 @@ impl net::Stream for AtOnce {
         self.written.set(self.written.get() + len);
         self.writes.set(self.writes.get() + 1);
         if self.written.get() >= self.expected {
-            self.done.ring();
+            self.done.notify();
         }
         Ok(Some(len))
     }
@@ -203,7 +203,7 @@ fn commands_of_one_read_are_answered_in_one_write() {
             expected: 128 + 200 * 24,
             written: Cell::new(0),
             writes: Cell::new(0),
-            done: clock::Bell::new(),
+            done: clock::Notify::new(),
         });
         let config = Config { pool: BufPool::new(0), counters: Rc::default() };
         let connection = serve(stream.clone(), Rc::new(Door(Rc::default())), config, Rc::default());

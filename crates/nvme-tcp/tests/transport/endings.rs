@@ -3,7 +3,7 @@ use base::Nanos;
 use clock::Stage;
 use net::Stream;
 use nvme_tcp::pdu::{CapsuleCmd, Digests, IcReq};
-use nvme_tcp::target::{Ended, PATIENCE};
+use nvme_tcp::target::{Ended, TIMEOUT};
 use spec::{DataPointer, Status};
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ async fn expect_silence(mut host: Host, since: Nanos) {
     clock::sleep(Nanos(1), Stage::Queue).await;
     let (reason, at) = host.ended.get().expect("the connection is over");
     assert_eq!(reason, Ended::Silent);
-    assert_eq!(at - since, PATIENCE);
+    assert_eq!(at - since, TIMEOUT);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_host_without_a_connect_times_out() {
         let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
         assert!(matches!(host.next().await, Came::End));
         clock::sleep(Nanos(1), Stage::Queue).await;
-        assert_eq!(host.ended.get(), Some((Ended::Silent, PATIENCE)));
+        assert_eq!(host.ended.get(), Some((Ended::Silent, TIMEOUT)));
     });
     // Other commands do not extend the timeout: without a Connect none succeeds.
     run(async {
@@ -72,7 +72,7 @@ fn a_host_without_a_connect_times_out() {
             host.collect(1, &BTreeMap::new()).await;
         }
         clock::sleep(Nanos::from_secs(1), Stage::Queue).await;
-        assert_eq!(host.ended.get(), Some((Ended::Silent, PATIENCE)));
+        assert_eq!(host.ended.get(), Some((Ended::Silent, TIMEOUT)));
     });
 }
 
@@ -157,9 +157,9 @@ fn an_ending_connection_does_not_wait_for_a_host_that_does_not_read() {
         let start = clock::now();
         let responses = host.shelf.responses.borrow_mut().take().unwrap();
         responses.end();
-        clock::sleep(PATIENCE + Nanos(1), Stage::Queue).await;
+        clock::sleep(TIMEOUT + Nanos(1), Stage::Queue).await;
         let (reason, at) = host.ended.get().expect("it is over");
-        assert_eq!((reason, at - start), (Ended::ByController, PATIENCE));
+        assert_eq!((reason, at - start), (Ended::ByController, TIMEOUT));
     });
 }
 

@@ -1,5 +1,5 @@
 use crate::driver;
-use crate::patience::patiently;
+use crate::retry_busy::retry_busy;
 use crate::tcp::{FLAGS, TcpStream, ip_address, socket};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -51,7 +51,7 @@ impl TcpListener {
         let is_taken = |fd: &io::Result<_>| {
             fd.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
         };
-        let fd = patiently(|| listening(address), is_taken)?;
+        let fd = retry_busy(|| listening(address), is_taken)?;
         Ok(Self { fd, is_closed: Cell::new(false) })
     }
 

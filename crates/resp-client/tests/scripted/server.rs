@@ -10,7 +10,7 @@ use std::io::{IoSlice, IoSliceMut};
 pub(crate) const GREETING: (&[u8], &[u8]) = (b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n");
 
 pub(crate) fn settings() -> Settings {
-    Settings { user: None, password: None, database: 0, patience: Nanos::from_secs(5) }
+    Settings { user: None, password: None, database: 0, timeout: Nanos::from_secs(5) }
 }
 
 /// Runs `act` with the opening of a connection to a server that expects requests and sends answers

@@ -122,19 +122,19 @@ impl Life {
             opening.pages.push((at.page, number));
             opening.pages.len()
         };
-        let (life, bell) = (self.clone(), Rc::new((clock::Bell::new(), RefCell::new(false))));
-        let landed = bell.clone();
+        let (life, notify) = (self.clone(), Rc::new((clock::Notify::new(), RefCell::new(false))));
+        let landed = notify.clone();
         clock::spawn(async move {
             let result = life.drive.append(at, page, Class::HostWrite).await;
             if result.is_ok() {
                 life.answered(epoch, place);
             }
             *landed.1.borrow_mut() = true;
-            landed.0.ring();
+            landed.0.notify();
         });
         Some(async move {
-            if !*bell.1.borrow() {
-                bell.0.wait().await;
+            if !*notify.1.borrow() {
+                notify.0.wait().await;
             }
         })
     }

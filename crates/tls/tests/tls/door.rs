@@ -58,7 +58,7 @@ fn values_of_2_mib_are_stored_and_read_over_tls() {
         near.handshake(LIMIT).await.expect("they trust each other");
         let near = Rc::into_inner(near).expect("this is the only handle");
         let settings =
-            Settings { user: None, password: None, database: 0, patience: Nanos::from_secs(30) };
+            Settings { user: None, password: None, database: 0, timeout: Nanos::from_secs(30) };
         let connection = Connection::open(near, &settings).await.expect("it answers");
         for (len, seed) in [(2_usize << 20, 3), (1, 5), (16 << 10, 7), (511, 9), (1 << 20, 11)] {
             let value: Vec<u8> =

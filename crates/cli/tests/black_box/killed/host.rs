@@ -14,7 +14,7 @@ const QUEUES: usize = 3;
 /// Commands under way at a time.
 const DEPTH: usize = 48;
 
-const PATIENCE: Nanos = Nanos::from_secs(60);
+const TIMEOUT: Nanos = Nanos::from_secs(60);
 
 /// What a Retrieve takes at most: more than any value has.
 const ROOM: u32 = 256 << 10;
@@ -62,7 +62,7 @@ fn with<T>(uri: &str, act: impl AsyncFnOnce(&IoQueue<TcpStream>) -> T) -> T {
     let host = Host::of_name("nqn.2026-11.com.example:killer");
     let settings = Settings { queue_entries: 32, ..Settings::new(host, &uri.subsystem) };
     let served = Reactor::new(None).serve(&remote, async {
-        let dial = async || TcpStream::connect(address, PATIENCE).await.unwrap();
+        let dial = async || TcpStream::connect(address, TIMEOUT).await.unwrap();
         let association = Association::connect(settings, dial().await).await.unwrap();
         let reads = association.namespace(1).await.unwrap().reads();
         let mut streams = Vec::new();

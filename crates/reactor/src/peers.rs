@@ -1,6 +1,6 @@
-use crate::driver::Letterbox;
+use crate::driver::PolledInbox;
 use crate::remote::Remote;
-use clock::{Abroad, TaskId};
+use clock::{RemoteWaker, TaskId};
 use std::mem;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A place among reactors whose tasks wait for one another's inside of a [`clock::Monitor`].
 #[derive(Clone, Debug)]
-pub struct Fellow {
+pub struct Peer {
     number: u32,
     all: Arc<[Desk]>,
 }
@@ -25,22 +25,22 @@ struct Desk {
 }
 
 /// A place for each of `remotes`, under which these reactors are to be served.
-pub fn fellows(remotes: &[Remote]) -> Vec<Fellow> {
+pub fn peers(remotes: &[Remote]) -> Vec<Peer> {
     places(remotes.iter().cloned().map(Some))
 }
 
 /// Places for so many reactors in virtual time.
-pub(crate) fn fellows_in_virtual_time(count: usize) -> Vec<Fellow> {
+pub(crate) fn peers_in_virtual_time(count: usize) -> Vec<Peer> {
     places(std::iter::repeat_n(None, count))
 }
 
-fn places(remotes: impl Iterator<Item = Option<Remote>>) -> Vec<Fellow> {
+fn places(remotes: impl Iterator<Item = Option<Remote>>) -> Vec<Peer> {
     let all: Arc<[Desk]> = remotes.map(|remote| Desk { remote, ..Desk::default() }).collect();
     let count = u32::try_from(all.len()).expect("a reactor has a thread");
-    (0..count).map(|number| Fellow { number, all: all.clone() }).collect()
+    (0..count).map(|number| Peer { number, all: all.clone() }).collect()
 }
 
-impl Fellow {
+impl Peer {
     /// Its number, from 0.
     pub fn number(&self) -> u32 {
         self.number
@@ -52,9 +52,9 @@ impl Fellow {
     }
 
     /// Lets tasks of the others go on.
-    pub(crate) fn abroad(&self) -> Abroad {
+    pub(crate) fn remote_waker(&self) -> RemoteWaker {
         let all = self.all.clone();
-        Box::new(move |task| all[task.home()].wake(task))
+        Box::new(move |task| all[task.reactor_id()].wake(task))
     }
 
     /// Lets the tasks of this one go on that others have woken, in that order, and says whether
@@ -86,12 +86,12 @@ impl Desk {
         self.woken().push(task);
         self.is_new.store(true, Release);
         if let Some(remote) = &self.remote {
-            remote.ring();
+            remote.notify();
         }
     }
 }
 
-impl Letterbox for Fellow {
+impl PolledInbox for Peer {
     fn look(&self) -> bool {
         self.wake_all()
     }

@@ -8,7 +8,7 @@ const STEP: Duration = Duration::from_millis(5);
 
 /// Repeats `attempt` for up to 500 ms as long as `is_taken` finds its outcome busy, and returns the
 /// last outcome. Blocks the thread, so it is only for start-up.
-pub fn patiently<T>(mut attempt: impl FnMut() -> T, is_taken: impl Fn(&T) -> bool) -> T {
+pub fn retry_busy<T>(mut attempt: impl FnMut() -> T, is_taken: impl Fn(&T) -> bool) -> T {
     let until = Instant::now() + RETRY_LIMIT;
     loop {
         let outcome = attempt();

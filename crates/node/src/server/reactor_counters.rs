@@ -1,8 +1,8 @@
 //! The counters of a reactor at an instant, and how a thread outside of reactors requests them.
 
 use super::connections::{ConnectionCensus, Connections};
+use super::device_set::DeviceSet;
 use super::drive::{Drive, Space};
-use super::house::House;
 use super::report::Moved;
 use super::status::RedisStatus;
 use base::Nanos;
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// The counters of a reactor. It updates its own counters without synchronization, and collects
 /// them only on request.
 #[derive(Debug, Default)]
-pub(super) struct Census {
+pub(super) struct ReactorCounters {
     /// The time of the census, by the reactor's clock.
     pub(super) now: Nanos,
     pub(super) devices: Vec<DeviceCensus>,
@@ -81,7 +81,7 @@ impl DeviceCensus {
 }
 
 /// A request to a reactor: a function that takes the census.
-pub(super) type Question = Box<dyn FnOnce(Census) + Send>;
+pub(super) type Question = Box<dyn FnOnce(ReactorCounters) + Send>;
 
 /// The request slots of all reactors. A new request replaces one that the reactor has not read.
 pub(super) type Questions = Vec<NoticeWriter<Question>>;
@@ -89,18 +89,19 @@ pub(super) type Questions = Vec<NoticeWriter<Question>>;
 /// Answers `questions` about the calling reactor for as long as it runs.
 pub(super) fn answer(
     questions: NoticeEnd<Question>,
-    house: Option<Rc<House>>,
+    device_set: Option<Rc<DeviceSet>>,
     connections: Option<Connections>,
 ) {
     let questions = questions.open();
     clock::spawn(async move {
         loop {
             let question = questions.read().await;
-            let mut census = Census { now: clock::host_now(), ..Census::default() };
-            if let Some(house) = &house {
-                census.devices = house.census();
-                census.associations = house.subsystems.census();
-                census.work = house.subsystems.work_by_reactor();
+            let mut census =
+                ReactorCounters { now: clock::host_now(), ..ReactorCounters::default() };
+            if let Some(device_set) = &device_set {
+                census.devices = device_set.census();
+                census.associations = device_set.subsystems.census();
+                census.work = device_set.subsystems.work_by_reactor();
             }
             if let Some(connections) = &connections {
                 census.connections = connections.census();

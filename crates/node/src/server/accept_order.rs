@@ -6,7 +6,7 @@ use std::cell::RefCell;
 /// A host connects an admin queue and then its I/O queues, which have all the work. With one order
 /// for all rounds and one I/O queue a host, one of two reactors would have all the I/O queues.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct AcceptOrder {
     count: usize,
     round: RefCell<Round>,
 }
@@ -17,7 +17,7 @@ struct Round {
     left: Vec<usize>,
 }
 
-impl Turns {
+impl AcceptOrder {
     /// Chooses among `count` reactors.
     pub(super) fn among(count: usize) -> Self {
         assert!(count > 0, "at least one reactor takes connections");
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn work_is_even_however_many_queues_a_host_has() {
         for (count, io_queues) in (1..=6).flat_map(|count| (1..=5).map(move |io| (count, io))) {
-            let turns = Turns::among(count);
+            let turns = AcceptOrder::among(count);
             let mut work = vec![0_u32; count];
             for _ in 0..2_000 {
                 turns.take();
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn each_has_one_turn_a_round() {
-        let turns = Turns::among(5);
+        let turns = AcceptOrder::among(5);
         for _ in 0..20 {
             let round: BTreeSet<usize> = (0..5).map(|_| turns.take()).collect();
             assert_eq!(round.len(), 5);

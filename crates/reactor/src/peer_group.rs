@@ -1,4 +1,4 @@
-use crate::fellows::fellows_in_virtual_time;
+use crate::peers::peers_in_virtual_time;
 use crate::reactor::Reactor;
 use base::{Nanos, Rng};
 use clock::{LocalFuture, TraceSink};
@@ -12,7 +12,7 @@ use std::task::Poll;
 /// is done first, in whichever reactor that is. So what several threads would do to what they share
 /// inside of a [`clock::Monitor`] is done in an order that can be had again.
 #[derive(Debug)]
-pub struct Fellowship {
+pub struct PeerGroup {
     reactors: Vec<Reactor>,
     places: Places,
     now: Nanos,
@@ -20,18 +20,18 @@ pub struct Fellowship {
     rng: Rng,
 }
 
-/// Starts tasks in reactors of a [`Fellowship`].
+/// Starts tasks in reactors of a [`PeerGroup`].
 #[derive(Clone, Default)]
 pub struct Places(Rc<RefCell<Vec<Begun>>>);
 
 /// A task that is to begin in the reactor of this place.
 type Begun = (usize, LocalFuture<'static, ()>);
 
-impl Fellowship {
+impl PeerGroup {
     /// So many reactors whose clocks stand at zero; `seed` chooses between what happens at one
     /// instant. With `shuffle`, also within each: see [`clock::Schedule::new`].
     pub fn new(count: usize, seed: u64, shuffle: Option<u64>) -> Self {
-        let places = fellows_in_virtual_time(count).into_iter();
+        let places = peers_in_virtual_time(count).into_iter();
         let reactors = places.map(|place| Reactor::among(place, shuffle)).collect();
         Self { reactors, places: Places::default(), now: Nanos::ZERO, rng: Rng::new(seed) }
     }

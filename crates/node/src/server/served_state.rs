@@ -20,14 +20,14 @@ pub enum Began {
 }
 
 /// The state file of a served device.
-pub(super) struct Kept {
+pub(super) struct ServedState {
     path: PathBuf,
     file: StateFile,
     seed: u64,
     pub(super) began: Began,
 }
 
-impl Kept {
+impl ServedState {
     /// Opens the file at `path` and reads the device of `profile` and `seed` from it, or starts
     /// with a new one. Fails if the device cannot be saved.
     pub(super) fn open(

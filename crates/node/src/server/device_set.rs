@@ -1,8 +1,8 @@
-use super::census::DeviceCensus;
 use super::drive::Drive;
-use super::kept::{Began, Kept};
+use super::reactor_counters::DeviceCensus;
 use super::report::RedisReport;
-use super::resp::{RespDoor, RespGate};
+use super::resp::{RespDoor, RespListeners};
+use super::served_state::{Began, ServedState};
 use super::{Served, ServedDevice, ServedSubsystem, ServerConfig, ServerError};
 use crate::{DiskDriveShare, DiskOptions};
 use controller::{Controller, Rules, Subsystem, SubsystemConfig, Subsystems};
@@ -18,11 +18,11 @@ const UNNAMED_HOST: &str = "warning: a host connected without an NQN: subsystems
                             accept it, subsystems with `hosts` refuse it";
 
 /// The part of a server's devices that one reactor builds.
-pub(super) struct HousePlan {
+pub(super) struct DeviceSetPlan {
     /// The devices, with their indices in the server's list.
     devices: Vec<(usize, ServedDevice)>,
     /// The Redis listeners of these devices.
-    resp: Vec<RespGate>,
+    resp: Vec<RespListeners>,
     /// The subsystems of these devices.
     here: Vec<ServedSubsystem>,
     /// The names of subsystems in other reactors.
@@ -34,7 +34,7 @@ pub(super) struct HousePlan {
 }
 
 /// The devices of a reactor, and everything that hosts see of them.
-pub(super) struct House {
+pub(super) struct DeviceSet {
     drives: Vec<Drive>,
     /// The index of each drive in the server's list.
     places: Vec<usize>,
@@ -48,17 +48,17 @@ pub(super) struct House {
 pub(super) fn deal(
     config: ServerConfig,
     count: usize,
-    resp: Vec<RespGate>,
+    resp: Vec<RespListeners>,
     tell: &Sender<String>,
-) -> Vec<HousePlan> {
+) -> Vec<DeviceSetPlan> {
     let ServerConfig { devices, subsystems, rules, .. } = config;
     let has_warned = Arc::<AtomicBool>::default();
-    let mut plans: Vec<HousePlan> = (0..count)
-        .map(|house| {
-            let is_here = |subsystem: &ServedSubsystem| subsystem.device % count == house;
+    let mut plans: Vec<DeviceSetPlan> = (0..count)
+        .map(|device_set| {
+            let is_here = |subsystem: &ServedSubsystem| subsystem.device % count == device_set;
             let (here, elsewhere): (Vec<_>, Vec<_>) = subsystems.iter().cloned().partition(is_here);
             let elsewhere = elsewhere.into_iter().map(|subsystem| subsystem.nqn).collect();
-            HousePlan {
+            DeviceSetPlan {
                 devices: Vec::new(),
                 resp: Vec::new(),
                 here,
@@ -78,7 +78,7 @@ pub(super) fn deal(
     plans
 }
 
-impl HousePlan {
+impl DeviceSetPlan {
     /// Returns the names of this reactor's subsystems.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.here.iter().map(|subsystem| &subsystem.nqn[..])
@@ -87,13 +87,13 @@ impl HousePlan {
 
 /// The state files of a reactor's devices, by the devices' indices in the reactor.
 #[derive(Default)]
-pub(super) struct Household(Vec<(usize, Kept)>);
+pub(super) struct StateFiles(Vec<(usize, ServedState)>);
 
 /// The devices of a reactor, built as far as possible before it serves.
-pub(super) struct Shell {
-    rooms: Vec<Room>,
+pub(super) struct DeviceSetBuilder {
+    rooms: Vec<DeviceSlot>,
     places: Vec<usize>,
-    resp: Vec<RespGate>,
+    resp: Vec<RespListeners>,
     here: Vec<ServedSubsystem>,
     elsewhere: Vec<String>,
     rules: Rules,
@@ -103,38 +103,38 @@ pub(super) struct Shell {
 }
 
 /// A built device, or a disk to open.
-enum Room {
+enum DeviceSlot {
     Ready(Drive),
     /// Opened later, because its background tasks need a reactor that serves files.
     Disk(PathBuf, DiskOptions),
 }
 
-impl Shell {
+impl DeviceSetBuilder {
     /// Builds the devices without a disk, before the clock of `reactor` follows the wall clock.
     pub(super) fn build(
         reactor: &mut Reactor,
-        plan: HousePlan,
-    ) -> Result<(Self, Household), ServerError> {
-        let HousePlan { devices, resp, here, elsewhere, rules, tell, has_warned } = plan;
+        plan: DeviceSetPlan,
+    ) -> Result<(Self, StateFiles), ServerError> {
+        let DeviceSetPlan { devices, resp, here, elsewhere, rules, tell, has_warned } = plan;
         let (mut rooms, mut places) = (Vec::new(), Vec::new());
-        let (mut household, mut began) = (Household::default(), Vec::new());
+        let (mut state_files, mut began) = (StateFiles::default(), Vec::new());
         for (place, ServedDevice { served, seed, state, .. }) in devices {
             rooms.push(match (served, state) {
                 (Served::Memory { .. } | Served::Disk { .. }, Some(_)) => {
                     return Err(ServerError::NoState);
                 }
-                (Served::Disk { path, options }, None) => Room::Disk(path, options),
+                (Served::Disk { path, options }, None) => DeviceSlot::Disk(path, options),
                 (Served::Memory { size_bytes, kind }, None) => {
-                    Room::Ready(reactor.run(Drive::in_memory(kind, size_bytes, seed))?)
+                    DeviceSlot::Ready(reactor.run(Drive::in_memory(kind, size_bytes, seed))?)
                 }
                 (Served::Emulated(profile), None) => {
-                    Room::Ready(reactor.run(Drive::format(profile, seed))?)
+                    DeviceSlot::Ready(reactor.run(Drive::format(profile, seed))?)
                 }
                 (Served::Emulated(profile), Some(path)) => {
-                    let (kept, drive) = Kept::open(path, (profile, seed), reactor)?;
+                    let (kept, drive) = ServedState::open(path, (profile, seed), reactor)?;
                     began.push((place, kept.began));
-                    household.0.push((rooms.len(), kept));
-                    Room::Ready(drive)
+                    state_files.0.push((rooms.len(), kept));
+                    DeviceSlot::Ready(drive)
                 }
             });
             // No timer of this device must delay the clock of the next one.
@@ -142,17 +142,17 @@ impl Shell {
             places.push(place);
         }
         let shell = Self { rooms, places, resp, here, elsewhere, rules, tell, has_warned, began };
-        Ok((shell, household))
+        Ok((shell, state_files))
     }
 
     /// Opens the disks. Runs inside the serving reactor.
-    pub(super) async fn finish(self) -> Result<House, ServerError> {
+    pub(super) async fn finish(self) -> Result<DeviceSet, ServerError> {
         let Self { rooms, places, resp, here, elsewhere, rules, tell, has_warned, began } = self;
         let mut drives = Vec::new();
         for room in rooms {
             drives.push(match room {
-                Room::Ready(drive) => drive,
-                Room::Disk(path, options) => Drive::on_disk(&path, options, &tell).await?,
+                DeviceSlot::Ready(drive) => drive,
+                DeviceSlot::Disk(path, options) => Drive::on_disk(&path, options, &tell).await?,
             });
         }
         let subsystems = Subsystems::new();
@@ -184,11 +184,11 @@ impl Shell {
             let store = store.ok_or(ServerError::NoPairs)?;
             doors.push(gate.open(store.clone(), drive.monitor().cloned()).await?);
         }
-        Ok(House { drives, places, subsystems, began, resp: doors })
+        Ok(DeviceSet { drives, places, subsystems, began, resp: doors })
     }
 }
 
-impl House {
+impl DeviceSet {
     /// Returns the counters of the devices.
     pub(super) fn census(&self) -> Vec<DeviceCensus> {
         let drives = self.places.iter().zip(&self.drives);
@@ -231,16 +231,20 @@ impl House {
     }
 }
 
-impl Household {
+impl StateFiles {
     /// Marks the state files as in use, before hosts use the devices.
     pub(super) fn mark(&mut self) -> Result<(), ServerError> {
         self.0.iter_mut().try_for_each(|(_, kept)| kept.mark())
     }
 
     /// Saves every device, also after one fails. No host uses the devices at this point.
-    pub(super) fn save(self, reactor: &mut Reactor, house: &House) -> Result<(), ServerError> {
+    pub(super) fn save(
+        self,
+        reactor: &mut Reactor,
+        device_set: &DeviceSet,
+    ) -> Result<(), ServerError> {
         let saved = self.0.into_iter().map(|(place, kept)| {
-            let drive = &house.drives[place];
+            let drive = &device_set.drives[place];
             kept.save(reactor, drive)
         });
         // Collect first: a failure must not stop the others from being saved.

@@ -1,5 +1,5 @@
-use super::census::{Census, Questions};
-use super::places::Places;
+use super::places::ConnectionLimit;
+use super::reactor_counters::{Questions, ReactorCounters};
 use super::status::{Status, SubsystemStatus};
 use base::Nanos;
 use reactor::Remote;
@@ -15,26 +15,26 @@ pub(super) struct Facts {
     /// The names of the devices.
     pub(super) devices: Vec<String>,
     pub(super) subsystems: Vec<SubsystemStatus>,
-    pub(super) places: Places,
+    pub(super) places: ConnectionLimit,
     pub(super) remotes: Vec<Remote>,
 }
 
 /// Timeout of a reactor's answer. A busy reactor checks for requests every 64 polls, which takes
 /// far less.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long an answer is cached: a client that polls faster costs the reactors no extra work.
 const FRESH: Duration = Duration::from_millis(100);
 
 /// Collects the reactors' counters for HTTP clients, one request at a time.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct StatusService {
     facts: Facts,
     questions: Questions,
     latest: Mutex<Option<(Instant, Arc<Status>)>>,
 }
 
-impl Desk {
+impl StatusService {
     pub(super) fn new(facts: Facts, questions: Questions) -> Self {
         Self { facts, questions, latest: Mutex::default() }
     }
@@ -49,14 +49,14 @@ impl Desk {
         }
         let at = Instant::now();
         let uptime = Nanos(u64::try_from((at - self.facts.began).as_nanos()).ok()?);
-        let censuses = timeout(PATIENCE, self.ask()).await.ok()??;
+        let censuses = timeout(TIMEOUT, self.ask()).await.ok()??;
         let status = Arc::new(Status::of(&self.facts, uptime, &censuses));
         *latest = Some((at, status.clone()));
         Some(status)
     }
 
     /// Requests the censuses of all reactors at once, so that they are of about the same time.
-    async fn ask(&self) -> Option<Vec<Census>> {
+    async fn ask(&self) -> Option<Vec<ReactorCounters>> {
         let answers = self.questions.iter().map(|question| {
             let (say, answer) = oneshot::channel();
             // The receiver is dropped if the answer took too long.

@@ -6,27 +6,27 @@ use std::cell::Cell;
 
 /// Notifies one waiting task. Remembers the waiter and wakes it once.
 #[derive(Debug, Default)]
-pub struct Bell {
+pub struct Notify {
     waiter: Cell<Option<TaskId>>,
 }
 
-impl Bell {
-    /// A bell without a waiting task.
+impl Notify {
+    /// A notify without a waiting task.
     pub const fn new() -> Self {
         Self { waiter: Cell::new(None) }
     }
 
-    /// Waits for the next [`Self::ring`]; the time goes to [`Stage::Queue`]. The caller holds
+    /// Waits for the next [`Self::notify`]; the time goes to [`Stage::Queue`]. The caller holds
     /// nothing.
     pub async fn wait(&self) {
         let before = self.waiter.replace(Some(current()));
-        assert!(before.is_none(), "one task at a time waits for a bell");
+        assert!(before.is_none(), "one task at a time waits for a notify");
         park(Rank::Free, Stage::Queue).await;
     }
 
     /// Wakes the waiting task, if there is one.
     #[inline]
-    pub fn ring(&self) {
+    pub fn notify(&self) {
         if let Some(task) = self.waiter.take() {
             wake(task);
         }

@@ -2,7 +2,7 @@
 
 use base::Nanos;
 use clock::{Monitor, Rank, Stage, TaskId};
-use reactor::{Fellowship, Reactor, Remote, fellows};
+use reactor::{PeerGroup, Reactor, Remote, peers};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -81,7 +81,7 @@ const ITEMS: u64 = 20_000;
 #[test]
 fn what_one_thread_gives_the_other_takes_and_one_at_a_time_is_inside() {
     let remotes = [Remote::new().unwrap(), Remote::new().unwrap()];
-    let mut places = fellows(&remotes).into_iter();
+    let mut places = peers(&remotes).into_iter();
     let (first, second) = (places.next().unwrap(), places.next().unwrap());
     let (monitor, buffer) = (Monitor::new(), Arc::new(Buffer::default()));
     let (monitor_there, buffer_there) = (monitor.clone(), buffer.clone());
@@ -105,11 +105,11 @@ fn what_one_thread_gives_the_other_takes_and_one_at_a_time_is_inside() {
 
 /// Who gave what, in the order of its taking, by two givers in reactors of their own.
 fn taken(seed: u64) -> Vec<u64> {
-    let mut fellowship = Fellowship::new(3, seed, None);
+    let mut peer_group = PeerGroup::new(3, seed, None);
     let (monitor, buffer) = (Monitor::new(), Arc::new(Buffer::default()));
     for place in [1, 2] {
         let (monitor, buffer) = (monitor.clone(), buffer.clone());
-        fellowship.places().spawn(place, async move {
+        peer_group.places().spawn(place, async move {
             // What is spawned inside is inside.
             let spawned = buffer.clone();
             let inside = async move {
@@ -125,7 +125,7 @@ fn taken(seed: u64) -> Vec<u64> {
     }
     let order = Rc::new(RefCell::new(Vec::new()));
     let filled = order.clone();
-    fellowship.run(async move {
+    peer_group.run(async move {
         while filled.borrow().len() < 40 {
             let item = monitor.enter(buffer.take()).await;
             filled.borrow_mut().push(item);

@@ -1,6 +1,6 @@
 use crate::controller::Controller;
+use crate::fabrics::association_state::AssociationState;
 use crate::fabrics::error_log::ErrorLog;
-use crate::fabrics::standing::Standing;
 use crate::fabrics::tally::Tally;
 use crate::fabrics::work::WorkCount;
 use spec::QualifiedName;
@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 /// The association's context for I/O queues, in any reactor.
 #[derive(Clone, Debug)]
-pub(crate) struct Rights {
+pub(crate) struct AssociationIo {
     pub(crate) host: QualifiedName,
     /// Maximum bytes of a value that it may store.
     pub(crate) value_bytes: u32,
-    pub(crate) standing: Arc<Standing>,
+    pub(crate) association_state: Arc<AssociationState>,
     pub(crate) errors: Arc<ErrorLog>,
     /// The subsystem's counters in the executing reactor.
     pub(crate) tally: Arc<Tally>,
@@ -22,7 +22,7 @@ pub(crate) struct Rights {
 
 /// The parts needed to execute the commands of an I/O queue.
 #[derive(Debug)]
-pub(crate) struct Member {
-    pub(crate) rights: Rights,
+pub(crate) struct IoContext {
+    pub(crate) rights: AssociationIo,
     pub(crate) device: Arc<Controller>,
 }

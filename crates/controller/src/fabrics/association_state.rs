@@ -3,12 +3,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// State that an association and its I/O queues in all reactors share for every command.
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct AssociationState {
     heard: AtomicBool,
     takes_commands: AtomicBool,
 }
 
-impl Standing {
+impl AssociationState {
     /// Records that the host has sent a command. Only the first of several reactors writes.
     #[inline]
     pub(crate) fn hear(&self) {
