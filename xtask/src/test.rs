@@ -8,6 +8,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+/// Bounds each sweep of seeds, in seconds. `soak` has no such bound.
+const SWEEP_SECONDS: &str = "20";
+
 type Step = fn(&Path, &mut Tally) -> Result<()>;
 
 const STEPS: [(&str, Step); 10] = [
@@ -30,7 +33,9 @@ const STEPS: [(&str, Step); 10] = [
     ("tests", |root, tally| {
         // Adds the test of deliberate mistakes to this run, because alone it would need its own
         // build.
-        Cargo::new(root, "test --workspace --features kvasir-sim/sabotage").test(tally)
+        Cargo::new(root, "test --workspace --features kvasir-sim/sabotage")
+            .env("KVASIR_SWEEP_SECONDS", SWEEP_SECONDS)
+            .test(tally)
     }),
     ("black box", |root, tally| {
         let all = "test --release -p kvasir-cli --test black_box -- --skip";
