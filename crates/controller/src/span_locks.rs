@@ -1,5 +1,5 @@
 use crate::span::Span;
-use clock::{Held, Rank, Stage, TaskId};
+use clock::{Rank, Stage, TaskId};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// that compares and writes.
 ///
 /// Locks are granted in FIFO order, and a task holds one at a time. So no two tasks wait for each
-/// other.
+/// other here. A holder may wait for other tasks, such as the program of a page or a collector:
+/// those run below the namespace and never take such a lock. So a lock is no held
+/// [rank](clock::Rank).
 #[derive(Debug, Default)]
 pub(crate) struct SpanLocks(Mutex<State>);
 
@@ -36,7 +38,6 @@ struct Claim {
 pub(crate) struct HeldSpan<'a> {
     locks: &'a SpanLocks,
     place: usize,
-    _rank: Held,
 }
 
 impl Claim {
@@ -71,7 +72,7 @@ impl SpanLocks {
         if !is_held {
             clock::park(Rank::Blocks, Stage::Latch).await;
         }
-        HeldSpan { locks: self, place, _rank: Held::new(Rank::Blocks) }
+        HeldSpan { locks: self, place }
     }
 }
 

@@ -127,7 +127,7 @@ mod tests {
             ("sim:moke", "use nvme-tcp://HOST:PORT/NQN"),
             ("ng0n1", "or /dev/ngXnY"),
             ("nvme-tcp:host", "is no target"),
-            ("nvme-tcp://host/kv", "begins with \"nqn.\""),
+            ("nvme-tcp://host/kv", "NVMe Qualified Name"),
         ] {
             match Place::parse(target) {
                 Err(Failure::Refused(sentence)) => assert!(sentence.contains(words), "{sentence}"),

@@ -216,7 +216,7 @@ fn a_key_value_namespace_tells_its_format() {
         let identify = Command::identify(Cns::NAMESPACE_OF_SET, KV).with_csi(CommandSet::KEY_VALUE);
         let bytes = admin.read(identify).await;
         assert_eq!(u64_at(&bytes, 0), CAPACITY, "NSZE in bytes");
-        assert_eq!(u64_at(&bytes, 16), world.device.store().usage().values.bytes, "NUSE");
+        assert_eq!(u64_at(&bytes, 16), world.device.store().live_pairs().bytes, "NUSE");
         assert!(u64_at(&bytes, 16) > 1_000);
         assert_eq!(bytes[25], 0, "NKVF is 0's based: one format");
         assert_eq!(u16_at(&bytes, 72), 16, "KVKML");

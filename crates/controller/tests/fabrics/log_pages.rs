@@ -259,7 +259,7 @@ fn the_engines_figures_are_those_of_its_store() {
         let bytes = admin.read(get).await;
         let word = |at: usize| u64::from_le_bytes(bytes[8 * at..8 * at + 8].try_into().unwrap());
         assert_eq!((word(0), word(1)), (2, before.live_records.get() + 2));
-        let live = world.device.store().usage().values.bytes;
+        let live = world.device.store().live_pairs().bytes;
         assert_eq!((word(2), word(3)), (live, crate::host::CAPACITY));
         let stored = 100 + 200 + 300 + 3 * 3;
         assert_eq!(word(7), before.host_bytes.get() + stored);

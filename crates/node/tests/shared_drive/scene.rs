@@ -17,7 +17,7 @@ const FORMAT: Format = Format { id: [1; 16], secret: [2; 16], extent_bytes: Some
 
 /// A drive in a file.
 pub(crate) struct File {
-    _folder: TempDir,
+    folder: Arc<TempDir>,
     path: PathBuf,
 }
 
@@ -30,7 +30,7 @@ impl File {
         let file = Arc::new(disk::File::open(&path, disk::Access::Write, None).unwrap());
         let format = async { DiskDrive::format(file, FORMAT).await.unwrap() };
         Reactor::new(None).serve(&Remote::new().unwrap(), format).unwrap();
-        Self { _folder: folder, path }
+        Self { folder: Arc::new(folder), path }
     }
 
     /// Serves it in so many reactors.
@@ -41,13 +41,15 @@ impl File {
         let config = ServerConfig::of_one(served, NQN, any, reactors);
         let server = Server::start(ServerConfig { http: Some(any), ..config }).unwrap();
         let inquirer = Inquirer::new(server.http_address().unwrap()).unwrap();
-        Scene { server, inquirer }
+        Scene { server, inquirer, _folder: self.folder.clone() }
     }
 }
 
 pub(crate) struct Scene {
     pub(crate) server: Server,
     inquirer: Inquirer,
+    /// Keeps the file until the server has stopped: a server whose file is removed fails.
+    _folder: Arc<TempDir>,
 }
 
 impl Scene {
