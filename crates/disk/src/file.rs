@@ -162,6 +162,10 @@ impl File {
         if len == 0 {
             return Ok(());
         }
+        if first + count == self.shape.blocks {
+            // Zeros written to the last block would hide the loss, as in `write_blocks`.
+            self.shortened();
+        }
         if let Some(error) = self.refusal() {
             return Err(self.unwritten(first, &error));
         }

@@ -185,8 +185,11 @@ impl Store {
                 self.log.headers.prefetch(*address);
             }
             for address in found {
-                if self.log.headers.get(address).is_none() {
-                    unread.add(self.log.page_id(address).extent, address, || None);
+                // A page that has not landed cannot be read; without the pin its extent could be
+                // reset and filled with other pages before the read.
+                if self.log.headers.get(address).is_none() && self.log.has_settled(address) {
+                    let extent = self.log.page_id(address).extent;
+                    unread.add(extent, address, || self.log.pin_used(extent));
                 }
             }
             from = next;
@@ -259,7 +262,7 @@ impl Store {
     /// The headers of an extent, at least those on `pages`: from its summary, unless that has more
     /// bytes than the headers of the pages.
     async fn source_of(self: &Arc<Self>, extent: ExtentId, pages: Vec<u32>) -> Source {
-        // One that was reset since has other records now, or none.
+        // The records were dropped with their key space, and the extent was reset.
         let Some(_pin) = self.log.pin_used(extent) else { return Source::Pages(Vec::new()) };
         if let Some(summary) = self.log.open_summary(extent) {
             return Source::Summary(summary);

@@ -96,8 +96,9 @@ struct OfTable {
     /// Bytes that those reads took since the window was read, and when its cost was last computed.
     read_bytes: u64,
     checked_bytes: u64,
-    /// A window is being read.
+    /// A window is being read, and the bytes that it may take.
     is_read: bool,
+    reserved: u64,
     /// Extents that other records have filled since the window began to be read.
     refilled: BTreeSet<ExtentId>,
 }
@@ -188,10 +189,12 @@ impl KeyWindows {
         let mut tables = self.tables();
         let of_table = tables.get(&table).filter(|of_table| !of_table.is_read)?;
         let key_bytes = of_table.key_bytes.div_ceil(of_table.read_keys.max(1));
-        let others = tables.iter().filter(|(id, _)| **id != table);
-        let others: u64 =
-            others.filter_map(|(_, it)| it.window.as_ref()).map(KeyWindow::bytes).sum();
-        let bytes = self.bytes_max - if others > self.bytes_max / 2 { 0 } else { others };
+        let others = || tables.iter().filter(|(id, _)| **id != table).map(|(_, it)| it);
+        // Windows that are being read take their room now.
+        let reserved: u64 = others().map(|it| it.reserved).sum();
+        let kept: u64 = others().filter_map(|it| it.window.as_ref()).map(KeyWindow::bytes).sum();
+        let is_crowded = reserved + kept > self.bytes_max / 2;
+        let bytes = self.bytes_max.saturating_sub(reserved + if is_crowded { 0 } else { kept });
         let keys = bytes / (ENTRY_BYTES + key_bytes);
         if credit < cost || keys * head_bytes < 2 * cost {
             return None;
@@ -199,9 +202,9 @@ impl KeyWindows {
         for (id, other) in tables.iter_mut() {
             if *id == table {
                 let (read_keys, key_bytes) = (other.read_keys, other.key_bytes);
-                let begun = OfTable { is_read: true, ..OfTable::default() };
+                let begun = OfTable { is_read: true, reserved: bytes, ..OfTable::default() };
                 *other = OfTable { read_keys, key_bytes, ..begun };
-            } else if others > self.bytes_max / 2 {
+            } else if is_crowded {
                 other.window = None;
             }
         }
@@ -211,7 +214,7 @@ impl KeyWindows {
     /// Keeps the window that the caller has read since [`Self::begin`].
     pub(crate) fn keep(&self, table: TableId, window: KeyWindow) {
         if let Some(of_table) = self.tables().get_mut(&table) {
-            of_table.is_read = false;
+            (of_table.is_read, of_table.reserved) = (false, 0);
             of_table.window = Some(window);
         }
     }
