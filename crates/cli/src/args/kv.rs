@@ -3,11 +3,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 const KV_HELP: &str = "\
-Targets of export and import are databases of a Redis server, Kvasir or another:
+Targets of export and import are databases of Kvasir or another Redis server:
   resp://HOST:PORT/DATABASE
   rediss://HOST:PORT/DATABASE?ca=FILE
-                            Over TLS; FILE is the CA of its certificate.
-                            &cert=FILE&key=FILE is the client's certificate
+                            Over TLS; FILE: CA of the server's certificate.
+                            &cert=FILE&key=FILE: client certificate and key
 
 Targets of the other commands:
   nvme-tcp://HOST:PORT/NQN  A subsystem over NVMe/TCP, as kvasir serve prints it
@@ -16,14 +16,14 @@ Targets of the other commands:
 Options of a target over NVMe/TCP, after a ? and joined by &:
   ns=N                      The namespace [default: 1]
   digests=header,data       Checksums of headers and data [default: none]
-                            padded-data: data padded to 4 bytes, as SPDK does
+                            padded-data for data: pads to 4 bytes, as SPDK
   queues=N                  I/O queues, each a connection [default: 1]
-  as=NQN                    Host NQN [default: a new one each time]
+  as=NQN                    NQN of this host [default: a new one each time]
 
 Example:
   kvasir kv store name value.txt --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv";
 
-/// Use pairs of a key-value namespace; move Redis databases
+/// Access pairs of a namespace; export and import Redis data
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = false, disable_help_subcommand = true, after_help = KV_HELP)]
 pub(crate) struct KvArgs {
@@ -49,7 +49,7 @@ pub(crate) struct PairArgs {
     /// nvme-tcp://HOST:PORT/NQN, or /dev/ngXnY
     #[arg(long, value_name = "URI")]
     pub(crate) target: String,
-    /// Keys are hexadecimal, as 6b6579
+    /// Read and print keys in hexadecimal, such as 6b6579
     #[arg(long)]
     pub(crate) hex: bool,
 }
@@ -67,10 +67,10 @@ pub(crate) struct StoreArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) pair: PairArgs,
-    /// Only if the key does not exist
+    /// Store only if the key does not exist
     #[arg(long, conflicts_with = "if_present")]
     pub(crate) if_absent: bool,
-    /// Only if the key exists
+    /// Store only if the key exists
     #[arg(long)]
     pub(crate) if_present: bool,
 }
@@ -85,7 +85,7 @@ pub(crate) struct RetrieveArgs {
     pub(crate) key: OsString,
     #[command(flatten)]
     pub(crate) pair: PairArgs,
-    /// Write the value to a file
+    /// Write the value to this file instead
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -107,7 +107,7 @@ pub(crate) struct DeleteArgs {
 /// Tell whether a key exists
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Ends with status 0 if the key exists, 1 if not, 2 if that is unknown.
+Ends with status 0 if the key exists, 1 if not, 2 on an error.
 
 Example:
   kvasir kv exist greeting --target /dev/ng0n1 && echo yes")]
@@ -121,13 +121,13 @@ pub(crate) struct ExistArgs {
 /// List the keys, one per line, in the device's order
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Bytes that cannot be printed are written as \\x00, and a backslash as \\\\. Programs
-should use --hex.
+Unprintable bytes are written as escapes such as \\x00, and a backslash as \\\\.
+Programs should use --hex.
 
 Example:
   kvasir kv list user --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv")]
 pub(crate) struct ListArgs {
-    /// Prefix of the keys
+    /// List only keys that start with this
     pub(crate) prefix: Option<OsString>,
     #[command(flatten)]
     pub(crate) pair: PairArgs,
@@ -150,20 +150,20 @@ pub(crate) struct InfoArgs {
 /// Write a database of a Redis server to a file
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Exports strings, hashes, sorted sets and their expiry of one database [default: 0].
-Clients may go on using the server: each key is exported as it is when it is read.
-After an interruption, run the same command again. The printed counts and checksum
-do not depend on the order of keys.
+Exports the strings, hashes and sorted sets of one database [default: 0], and
+their expiry times. Clients may use the server during the export, which takes
+each key as it is when read. After an interruption, run the same command again
+to continue. The printed counts and checksum do not depend on the order of keys.
 
-The target is resp://USER:PASSWORD@HOST:PORT/DATABASE; only HOST is required. The
-password may also be in the environment variable REDISCLI_AUTH.
+The target is resp://USER:PASSWORD@HOST:PORT/DATABASE; only HOST is required.
+The password may also be in the environment variable REDISCLI_AUTH.
 
 Example:
   kvasir kv export users.archive --target resp://127.0.0.1:6379/2")]
 pub(crate) struct ExportArgs {
-    /// File to make
+    /// File to create
     pub(crate) file: PathBuf,
-    /// Server and database, as below
+    /// resp:// or rediss:// URI of server and database
     #[arg(long, value_name = "URI")]
     pub(crate) target: String,
     /// Skip and count keys of other types
@@ -174,21 +174,22 @@ pub(crate) struct ExportArgs {
     pub(crate) json: bool,
 }
 
-/// Store a file of kvasir kv export in a Redis database
+/// Store an exported file in a Redis database
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Replaces keys that the file has; other keys stay. After an interruption, run the
-same command again: FILE.progress records how far it came.
+Replaces the keys that are in the file, and keeps all others. After an
+interruption, run the same command again to continue: FILE.progress records how
+far the import came.
 
-The target is resp://USER:PASSWORD@HOST:PORT/DATABASE; only HOST is required. The
-password may also be in the environment variable REDISCLI_AUTH.
+The target is resp://USER:PASSWORD@HOST:PORT/DATABASE; only HOST is required.
+The password may also be in the environment variable REDISCLI_AUTH.
 
 Example:
   kvasir kv import users.archive --target resp://127.0.0.1:6380 --verify")]
 pub(crate) struct ImportArgs {
-    /// File of kvasir kv export
+    /// File that kvasir kv export wrote
     pub(crate) file: PathBuf,
-    /// Server and database, as below
+    /// resp:// or rediss:// URI of server and database
     #[arg(long, value_name = "URI")]
     pub(crate) target: String,
     /// Skip and count keys that the server refuses
