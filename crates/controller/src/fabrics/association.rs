@@ -46,7 +46,7 @@ pub(crate) struct Association {
     pub(crate) since: Nanos,
     pub(crate) work: PerReactor<WorkCount>,
     /// State shared with its I/O queues in all reactors.
-    pub(crate) association_state: Arc<AssociationState>,
+    pub(crate) state: Arc<AssociationState>,
     pub(crate) registers: Registers,
     pub(crate) keep_alive: KeepAlive,
     pub(crate) features: Features,
@@ -73,7 +73,7 @@ impl Association {
         AssociationIo {
             host: self.host,
             value_bytes: self.limits.value_bytes,
-            association_state: self.association_state.clone(),
+            state: self.state.clone(),
             errors: self.errors.clone(),
             tally: subsystem.tally.of(tenant),
             work: self.work.of(tenant),
@@ -181,7 +181,7 @@ impl Associations {
         if self.list.borrow().len() >= usize::from(limits.associations) {
             return None;
         }
-        let association_state = Arc::<AssociationState>::default();
+        let state = Arc::<AssociationState>::default();
         let association = Rc::new(Association {
             id: self.next_id(),
             host_id,
@@ -190,9 +190,9 @@ impl Associations {
             limits,
             since: clock::now(),
             work: PerReactor::default(),
-            registers: Registers::new(association_state.clone(), self.was_reset.get()),
-            keep_alive: KeepAlive::new(association_state.clone()),
-            association_state,
+            registers: Registers::new(state.clone(), self.was_reset.get()),
+            keep_alive: KeepAlive::new(state.clone()),
+            state,
             features: Features::new(limits.io_queues),
             events: Events::default(),
             errors: Arc::default(),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 impl Pair {
     /// Starts an I/O command on the device.
     pub(crate) fn start(self: &Rc<Self>, io_context: &IoContext, ticket: Ticket, capsule: Capsule) {
-        io_context.rights.association_state.hear();
+        io_context.rights.state.hear();
         match decode(io_context, capsule, false) {
             Ok(job) => self.workers.give(self, ticket, job),
             Err(status) => {
@@ -35,7 +35,7 @@ impl Pair {
         tickets: [Ticket; 2],
         capsules: [Capsule; 2],
     ) {
-        io_context.rights.association_state.hear();
+        io_context.rights.state.hear();
         let (pair, jobs) = (self.clone(), decode_fused(io_context, capsules));
         clock::spawn(async move {
             match jobs {
@@ -131,7 +131,7 @@ fn decode_fused(
     [first, second]: [Capsule; 2],
 ) -> Result<[Job; 2], [Status; 2]> {
     let IoContext { rights, device } = io_context;
-    if rights.association_state.takes_commands()
+    if rights.state.takes_commands()
         && let Some(namespace) = device.namespace_of(first.command.nsid(), &rights.host)
     {
         fused::check(&namespace, &first.command, &second.command).map_err(|status| [status; 2])?;
@@ -151,7 +151,7 @@ fn decode(
     capsule: Capsule,
     is_beside: bool,
 ) -> Result<Job, Status> {
-    if !rights.association_state.takes_commands() {
+    if !rights.state.takes_commands() {
         return Err(Status::COMMAND_SEQUENCE_ERROR);
     }
     let Capsule { command, data, .. } = capsule;

@@ -12,7 +12,7 @@ pub(crate) struct AssociationIo {
     pub(crate) host: QualifiedName,
     /// Maximum bytes of a value that it may store.
     pub(crate) value_bytes: u32,
-    pub(crate) association_state: Arc<AssociationState>,
+    pub(crate) state: Arc<AssociationState>,
     pub(crate) errors: Arc<ErrorLog>,
     /// The subsystem's counters in the executing reactor.
     pub(crate) tally: Arc<Tally>,

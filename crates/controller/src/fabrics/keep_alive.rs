@@ -19,15 +19,15 @@ pub(crate) const DISCOVERY_MS: u32 = 120_000;
 /// command does not read the clock.
 #[derive(Debug)]
 pub(crate) struct KeepAlive {
-    association_state: Arc<AssociationState>,
+    state: Arc<AssociationState>,
     timeout_ms: Cell<u32>,
     silent_ticks: Cell<u32>,
 }
 
 impl KeepAlive {
-    /// Creates the timer of a host; `association_state` records its commands.
-    pub(crate) fn new(association_state: Arc<AssociationState>) -> Self {
-        Self { association_state, timeout_ms: Cell::new(0), silent_ticks: Cell::new(0) }
+    /// Creates the timer of a host; `state` records its commands.
+    pub(crate) fn new(state: Arc<AssociationState>) -> Self {
+        Self { state, timeout_ms: Cell::new(0), silent_ticks: Cell::new(0) }
     }
 
     /// Returns the timeout in milliseconds; 0 if disabled.
@@ -37,12 +37,12 @@ impl KeepAlive {
 
     pub(crate) fn set_timeout_ms(&self, timeout_ms: u32) {
         self.timeout_ms.set(timeout_ms);
-        self.association_state.hear();
+        self.state.hear();
     }
 
     /// Counts a tick. Returns whether the timer has expired: between the timeout and a tick later.
     pub(crate) fn expires(&self) -> bool {
-        if self.association_state.take_heard() {
+        if self.state.take_heard() {
             self.silent_ticks.set(0);
             return false;
         }

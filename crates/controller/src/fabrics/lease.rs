@@ -64,7 +64,7 @@ impl LeasedQueue {
             let capsules = [capsule, *second];
             match (pair.admit_both(&capsules), pair.io_context()) {
                 (Some(tickets), Some(io_context)) => {
-                    pair.start_fused(io_context, tickets, capsules)
+                    pair.start_fused(io_context, tickets, capsules);
                 }
                 _ => self.overrun(),
             }

@@ -26,25 +26,25 @@ pub(crate) struct Registers {
     configuration: Cell<Configuration>,
     status: Cell<ControllerStatus>,
     /// Shared state, which records whether the controller takes commands.
-    association_state: Arc<AssociationState>,
+    state: Arc<AssociationState>,
     /// NSSRO: set until the host clears it.
     was_subsystem_reset: Cell<bool>,
 }
 
 impl Registers {
     /// Creates the registers of a controller; `was_subsystem_reset` is the initial NSSRO.
-    pub(crate) fn new(association_state: Arc<AssociationState>, was_subsystem_reset: bool) -> Self {
+    pub(crate) fn new(state: Arc<AssociationState>, was_subsystem_reset: bool) -> Self {
         Self {
             configuration: Cell::default(),
             status: Cell::default(),
-            association_state,
+            state,
             was_subsystem_reset: Cell::new(was_subsystem_reset),
         }
     }
 
     /// Returns whether the controller is enabled, and neither failed nor shut down.
     pub(crate) fn takes_commands(&self) -> bool {
-        self.association_state.takes_commands()
+        self.state.takes_commands()
     }
 
     /// Sets the fatal status.
@@ -54,7 +54,7 @@ impl Registers {
 
     fn set_status(&self, status: ControllerStatus) {
         self.status.set(status);
-        self.association_state.set_takes_commands(status == ControllerStatus::READY);
+        self.state.set_takes_commands(status == ControllerStatus::READY);
     }
 
     fn status(&self) -> ControllerStatus {

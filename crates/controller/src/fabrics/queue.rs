@@ -139,7 +139,7 @@ impl Queue {
             let early = Outcome::of(Status::COMMAND_SEQUENCE_ERROR);
             return Some(if is_connect { connect(self, capsule) } else { early });
         };
-        bound.association.association_state.hear();
+        bound.association.state.hear();
         if !is_fabrics(capsule) {
             // An I/O command arrives here only if it did not wait for the response to the Connect.
             let early = Outcome::of(Status::COMMAND_SEQUENCE_ERROR);
