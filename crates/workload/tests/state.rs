@@ -280,7 +280,7 @@ fn a_damaged_state_is_refused_with_the_section_that_is_damaged() {
         }
         for cut in [*start, start + 1, start + 31, end - 1] {
             let cut_off = problem(&profile, &bytes[..cut]);
-            assert_eq!(cut_off, format!("is cut off in its section {name:?}"), "at {cut}");
+            assert_eq!(cut_off, format!("ends in the middle of its section {name:?}"), "at {cut}");
         }
     }
     let longer = [bytes.as_slice(), &[0]].concat();
@@ -290,8 +290,8 @@ fn a_damaged_state_is_refused_with_the_section_that_is_damaged() {
 #[test]
 fn an_invalid_state_or_one_of_another_device_is_refused() {
     let (profile, bytes, _) = small_state();
-    assert_eq!(problem(&profile, b"PK\x03\x04 and more bytes"), "is no saved device");
-    assert_eq!(problem(&profile, &bytes[..8]), "is no saved device");
+    assert_eq!(problem(&profile, b"PK\x03\x04 and more bytes"), "is not a saved device");
+    assert_eq!(problem(&profile, &bytes[..8]), "is not a saved device");
     let mut newer = bytes.clone();
     newer[8..12].copy_from_slice(&7_u32.to_le_bytes());
     let expected = "has format 7, but this version of kvasir reads format 5 only";
