@@ -29,7 +29,7 @@ fn assert_done(ran: &Ran) {
 fn a_namespace_with_a_pair_of_others_is_not_written_to_unasked() {
     let served = Serving::start(["--device", "mem:64MiB", "--nvme-tcp", ":0", "--clock", "none"]);
     let uri = served.uri(0);
-    // What earlier runs left is nobody else's, short keys too.
+    // Pairs of earlier runs are bench's own, short keys too.
     for load in LOADS {
         assert_done(&bench(load, &uri, &[]));
     }
