@@ -324,7 +324,8 @@ impl Zones {
         join_all(leaves).await.into_iter().collect()
     }
 
-    /// Waits until the closed pages have landed. Open pages stay in protected memory.
+    /// Waits until the closed pages have landed. Open pages stay in protected memory. Never returns
+    /// if power is lost before they have landed and does not suffice for them.
     pub async fn flush(&self) {
         if !self.state().buffer.is_flushed() {
             clock::park(Rank::Free, Stage::Batch).await;
@@ -489,14 +490,18 @@ impl Zones {
         result: Result<(), media::Error>,
     ) {
         let mut state = self.state();
-        state.buffer.remove(u64::from(unlanded.page.data_bytes()), unlanded.ticket);
         content.pages().end_append(number, result.is_ok());
-        let present = state.contents[content.zone as usize].as_ref();
-        let is_refused = result.is_err() && result != Err(media::Error::PowerLost);
-        if is_refused && present.is_some_and(|present| Arc::ptr_eq(present, content)) {
-            state.states.fail(content.zone, ZoneState::ReadOnly);
+        // A page that lost power stays in the buffer: no flush may report it as durable, and no
+        // waiting write may take its room.
+        if result != Err(media::Error::PowerLost) {
+            state.buffer.remove(u64::from(unlanded.page.data_bytes()), unlanded.ticket);
+            let present = state.contents[content.zone as usize].as_ref();
+            let is_present = present.is_some_and(|present| Arc::ptr_eq(present, content));
+            if result.is_err() && is_present {
+                state.states.fail(content.zone, ZoneState::ReadOnly);
+            }
+            state.buffer.wake_next();
         }
-        state.buffer.wake_next();
         state.appends -= 1;
         if state.appends == 0 {
             state.savers.drain(..).for_each(clock::wake);

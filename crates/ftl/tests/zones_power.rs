@@ -238,7 +238,9 @@ fn run(cells: &Arc<Cells>, history: &Shared, seed: u64, power: Power, is_exact: 
             Power::Pages(pages) => {
                 history.borrow_mut().is_over = true;
                 nand.run_on_capacitors(pages);
-                zones.save_open_pages().await.lost_pages == 0
+                let lost = zones.save_open_pages().await.lost_pages;
+                assert!(lost == 0 || pages < u64::MAX, "{lost} pages lost with enough power");
+                lost == 0
             }
         }
     })
@@ -304,7 +306,9 @@ fn soak(power: impl Fn(&mut Rng) -> Power, seeds: std::ops::Range<u64>) {
     }
 }
 
-const SEEDS: u64 = if cfg!(debug_assertions) { 12 } else { 100 };
+/// Seed 1044 leaves an unfinished copy of a zone in each spare extent. Seed 2038 loses power during
+/// a flush.
+const SEEDS: u64 = 100;
 
 #[test]
 fn with_power_for_all_of_it_zones_are_found_as_they_were() {
@@ -319,4 +323,28 @@ fn without_power_for_it_zones_are_cut_off_behind_what_was_flushed() {
 #[test]
 fn with_power_for_some_of_it_zones_are_cut_off_or_found_as_they_were() {
     soak(|rng| Power::Pages(rng.below(8)), 2_000..2_000 + SEEDS);
+}
+
+#[test]
+fn a_flush_does_not_end_once_the_power_for_its_pages_is_lost() {
+    for pages in 0..4 {
+        let cells = Arc::new(Cells::new(geometry(2), 0, 0, 0));
+        Reactor::new(None).run(async {
+            let nand = nand(&cells, FaultPlan::default());
+            let (zones, _) = open(&nand).await;
+            nand.run_on_capacitors(pages);
+            let blocks = vec![Some(1); index(3 * PAGE_BLOCKS)];
+            zones.write(0, data(&blocks), Class::HostWrite).await.expect("the zone is empty");
+            let is_flushed = Rc::new(RefCell::new(false));
+            let (of_task, flushed) = (is_flushed.clone(), zones.clone());
+            spawn(async move {
+                flushed.flush().await;
+                of_task.replace(true);
+            });
+            let lost_pages = zones.save_open_pages().await.lost_pages;
+            sleep_until(clock::now() + Nanos::from_micros(10_000), Stage::Queue).await;
+            let expected = (3 - pages, pages == 3);
+            assert_eq!((lost_pages, is_flushed.take()), expected, "power for {pages} pages");
+        });
+    }
 }

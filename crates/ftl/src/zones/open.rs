@@ -4,9 +4,11 @@
 //!    newest holds. The last page of an extent that can be read tells how much of it there is.
 //! 2. Pages that were saved when power was lost replace those that are missing, and the first
 //!    that is missing altogether ends the zone.
-//! 3. Where an extent can take no more pages as it is, what is left of its zone is copied to
-//!    another one.
-//! 4. What was saved stays on the flash until the zones are in protected memory again.
+//! 3. Extents that no zone needs are reset: older fillings, and unfinished copies of an earlier
+//!    opening. Kept until the copies below are done, they could take up all spare extents.
+//! 4. Where an extent can take no more pages as it is, what is left of its zone is copied to
+//!    another one. Then the old extent is reset, so that the next copy can use its space.
+//! 5. What was saved stays on the flash until the zones are in protected memory again.
 
 use crate::zones::content::{Content, Unlanded};
 use crate::zones::recovery::ZonesRecovery;
@@ -17,7 +19,7 @@ use crate::zones::{Zones, ZonesConfig, label};
 use base::limits::BLOCK_BYTES;
 use clock::{Class, join_all};
 use media::{Error, ExtentId, ExtentInfo, Media, Page, PageId, Segments, Span};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// The class of the work of a start: all hosts of the drive wait for it.
@@ -55,7 +57,10 @@ struct Pages {
     missing: BTreeSet<u32>,
     /// All pages below this number had landed.
     landed: u32,
+    /// Pages read to choose the filling.
     reads: u64,
+    /// Extents of the zone's other fillings.
+    stale: Vec<ExtentId>,
 }
 
 /// The place of a page.
@@ -79,6 +84,21 @@ struct Zone {
     recovery: ZonesRecovery,
 }
 
+/// What becomes of a zone.
+enum Settled {
+    Found(Zone),
+    /// Its extent takes no more pages.
+    Moves(Box<Relocation>),
+}
+
+/// A zone to copy to another extent.
+struct Relocation {
+    zone: u32,
+    pages: Pages,
+    sources: Vec<Source>,
+    found: Zone,
+}
+
 impl Zones {
     /// Opens the zones of a medium, with the number of zones that it was formatted with. Takes the
     /// time of the reads, copies and resets it needs.
@@ -92,17 +112,14 @@ impl Zones {
         let zones = Arc::new(Self::on(media, config));
         let mut found = zones.look().await;
         zones.state().next_fill = found.next_fill;
-        let restored = std::mem::take(&mut found.fillings).into_iter().map(|(zone, fillings)| {
+        let chosen = std::mem::take(&mut found.fillings).into_iter().map(|(zone, fillings)| {
             let zones = zones.clone();
-            async move { (zone, zones.restore_zone(zone, fillings).await) }
+            async move { (zone, zones.choose(zone, fillings).await) }
         });
-        let mut restored = join_all(restored.collect()).await;
-        let stale = restored.iter_mut().flat_map(|(_, zone)| std::mem::take(&mut zone.stale));
-        let resets = stale.map(|extent| {
-            let zones = zones.clone();
-            async move { zones.media.reset(extent, CLASS).await }
-        });
-        join_all(resets.collect()).await.into_iter().collect::<Result<(), Error>>()?;
+        let mut chosen = join_all(chosen.collect()).await;
+        let stale = chosen.iter_mut().flat_map(|(_, pages)| std::mem::take(&mut pages.stale));
+        zones.reset_all(stale.collect()).await?;
+        let restored = zones.settle_all(chosen).await?;
         let mut recovery = ZonesRecovery {
             pages_read: found.pages_read,
             lost_pages: found.lost_pages,
@@ -177,10 +194,10 @@ impl Zones {
         true
     }
 
-    /// Determines the content of `zone`.
-    async fn restore_zone(self: &Arc<Self>, zone: u32, fillings: BTreeMap<u64, Filling>) -> Zone {
+    /// Chooses the filling of `zone` that holds.
+    async fn choose(self: &Arc<Self>, zone: u32, fillings: BTreeMap<u64, Filling>) -> Pages {
         let mut stale = Vec::new();
-        let mut pages_read = 0;
+        let mut reads = 0;
         let mut chosen: Option<Pages> = None;
         for (number, filling) in fillings.into_iter().rev() {
             let extent = filling.extent.as_ref().map(|extent| extent.id);
@@ -189,16 +206,21 @@ impl Zones {
                 continue;
             }
             let pages = self.pages(zone, number, filling).await;
-            pages_read += pages.reads;
+            reads += pages.reads;
             if let Some(copy) = chosen.replace(pages) {
                 stale.extend(copy.filling.extent.map(|extent| extent.id));
             }
         }
-        let pages = chosen.expect("a zone that was found has a filling");
-        let mut found = self.settle(zone, pages).await;
-        found.stale.extend(stale);
-        found.recovery.pages_read += pages_read;
-        found
+        let chosen = chosen.expect("a zone that was found has a filling");
+        Pages { reads, stale, ..chosen }
+    }
+
+    async fn reset_all(self: &Arc<Self>, extents: Vec<ExtentId>) -> Result<(), Error> {
+        let resets = extents.into_iter().map(|extent| {
+            let zones = self.clone();
+            async move { zones.media.reset(extent, CLASS).await }
+        });
+        join_all(resets.collect()).await.into_iter().collect()
     }
 
     /// Looks for the last readable page of a filling.
@@ -228,11 +250,39 @@ impl Zones {
         let landed = spares.chain(top.clone()).map(|spare| spare.landed).max();
         // Without an extent the filling was reset after the save.
         let landed = landed.filter(|_| extent.is_some()).unwrap_or(0);
-        Pages { number, filling, top, missing, landed, reads }
+        Pages { number, filling, top, missing, landed, reads, stale: Vec::new() }
+    }
+
+    /// Determines the content of the zones, and copies those whose extent takes no more pages.
+    async fn settle_all(
+        self: &Arc<Self>,
+        chosen: Vec<(u32, Pages)>,
+    ) -> Result<Vec<(u32, Zone)>, Error> {
+        let mut settled = Vec::new();
+        let mut copies = VecDeque::new();
+        for (zone, pages) in chosen {
+            match self.settle(zone, pages) {
+                Settled::Found(found) => settled.push((zone, found)),
+                Settled::Moves(copy) => copies.push_back(*copy),
+            }
+        }
+        let stale = settled.iter_mut().flat_map(|(_, zone)| std::mem::take(&mut zone.stale));
+        self.reset_all(stale.collect()).await?;
+        while !copies.is_empty() {
+            let mut copied = self.copy_some(&mut copies).await;
+            if copied.is_empty() {
+                let left = copies.drain(..);
+                settled.extend(left.map(|copy| (copy.zone, read_only(copy))));
+            }
+            let stale = copied.iter_mut().flat_map(|(_, zone)| std::mem::take(&mut zone.stale));
+            self.reset_all(stale.collect()).await?;
+            settled.append(&mut copied);
+        }
+        Ok(settled)
     }
 
     /// Determines where a zone ends, and whether its extent takes more pages.
-    async fn settle(self: &Arc<Self>, zone: u32, pages: Pages) -> Zone {
+    fn settle(&self, zone: u32, pages: Pages) -> Settled {
         let sources = pages.sources();
         let blocks_of_page = u64::from(self.page_bytes / BLOCK_BYTES);
         let last = sources.len().checked_sub(1).and_then(|last| pages.spare(&sources, last));
@@ -249,6 +299,7 @@ impl Zones {
         let on_flash = pages.filling.extent.as_ref().map_or(0, |extent| extent.pages);
         let recovery = ZonesRecovery {
             zones: u32::from(!sources.is_empty()),
+            pages_read: pages.reads,
             restored_pages: count(&sources, Source::Saved),
             lost_pages: u64::from(on_flash.saturating_sub(small(sources.len()))),
             ..ZonesRecovery::default()
@@ -257,32 +308,38 @@ impl Zones {
             Zone { state, written, content: None, tail: Vec::new(), stale: Vec::new(), recovery };
         if sources.is_empty() {
             let stale = pages.filling.extent.iter().map(|extent| extent.id).collect();
-            return Zone { stale, ..found };
+            return Settled::Found(Zone { stale, ..found });
         }
         let has_gaps = pages.missing.iter().any(|page| *page < on_flash);
         let is_as_found = !has_gaps && on_flash as usize <= sources.len();
         let needs_none = state == ZoneState::Full && !sources.contains(&Source::Saved);
         if is_as_found || needs_none {
-            in_place(zone, pages, &sources, found)
+            Settled::Found(in_place(zone, pages, &sources, found))
         } else {
-            self.copy_zone(zone, pages, &sources, found).await
+            Settled::Moves(Box::new(Relocation { zone, pages, sources, found }))
         }
     }
 
-    /// Copies the zone to another extent. Without one the zone becomes read only.
-    async fn copy_zone(
-        self: &Arc<Self>,
-        zone: u32,
-        pages: Pages,
-        sources: &[Source],
-        mut found: Zone,
-    ) -> Zone {
+    /// Copies as many of the zones as there are free extents.
+    async fn copy_some(self: &Arc<Self>, copies: &mut VecDeque<Relocation>) -> Vec<(u32, Zone)> {
+        let mut begun = Vec::new();
+        while let Some(copy) = copies.pop_front() {
+            let (zones, zone, number) = (self.clone(), copy.zone, self.state().number_fill());
+            let Ok(to) = self.media.open(label(zone, number)) else {
+                copies.push_front(copy);
+                break;
+            };
+            begun.push(async move { (zone, zones.copy_zone(copy, number, to).await) });
+        }
+        join_all(begun).await
+    }
+
+    /// Copies a zone to the extent `to`. If that fails, the zone becomes read only.
+    async fn copy_zone(self: &Arc<Self>, mut moved: Relocation, number: u64, to: ExtentId) -> Zone {
+        let Relocation { zone, pages, sources, .. } = &moved;
+        let zone = *zone;
         let whole = pages.whole(sources);
-        let number = self.state().number_fill();
         let from = pages.filling.extent.as_ref().map(|extent| extent.id);
-        let Ok(to) = self.media.open(label(zone, number)) else {
-            return read_only(zone, pages, sources, found);
-        };
         let mut lost = BTreeSet::new();
         for (page, source) in (0..whole).zip(sources) {
             let copy = self.source(from, &pages.filling.saved, page, *source).await;
@@ -294,10 +351,11 @@ impl Zones {
                 Spare { kind, zone, page, fill: number, landed: page, copied: whole, blocks: 0 };
             let at = PageId { extent: to, page };
             if self.media.append(at, spare.page(data), CLASS).await.is_err() {
-                found.stale.push(to);
-                return read_only(zone, pages, sources, found);
+                moved.found.stale.push(to);
+                return read_only(moved);
             }
         }
+        let Relocation { pages, sources, mut found, .. } = moved;
         found.recovery.copied_pages = whole.into();
         found.stale.extend(from);
         found.content = Some(Arc::new(Content::found(zone, number, Some(to), lost, whole)));
@@ -431,10 +489,10 @@ fn in_place(zone: u32, pages: Pages, sources: &[Source], mut found: Zone) -> Zon
 }
 
 /// Makes the zone read only, with its saved pages in memory.
-fn read_only(zone: u32, pages: Pages, sources: &[Source], found: Zone) -> Zone {
+fn read_only(Relocation { zone, pages, sources, found }: Relocation) -> Zone {
     let extent = pages.filling.extent.map(|extent| extent.id);
     let end = small(sources.len());
-    let content = Content::found(zone, pages.number, extent, lost_of(sources), end);
+    let content = Content::found(zone, pages.number, extent, lost_of(&sources), end);
     for (number, page) in pages.filling.saved {
         if number < end && sources[number as usize] == Source::Saved {
             let unlanded = Unlanded { page, ticket: None, class: CLASS };
@@ -486,6 +544,7 @@ mod tests {
             missing: BTreeSet::new(),
             landed: 1,
             reads: 0,
+            stale: Vec::new(),
         }
     }
 
