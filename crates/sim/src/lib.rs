@@ -16,12 +16,12 @@
 //! 4. [`sweep_scenario`] runs many seeds. Of a failing one it prints the command that runs it again
 //!    with a trace, and as few of its faults as it finds to be needed.
 //! 5. `tests/sabotage.rs` runs the same on stores that make mistakes on purpose, and demands that
-//!    each is found. `tests/model.rs` compares the engine with an ordered map, one operation at a
-//!    time; `tests/determinism.rs` compares digests of runs.
+//!    each is found. `tests/integration/model.rs` compares the engine with an ordered map, one
+//!    operation at a time; `tests/integration/determinism.rs` compares digests of runs.
 //! 6. [`SimDisk`] is a disk whose cache forgets what was not flushed, or writes it in any order,
 //!    and that fails. In [`Scenario::Disk`] and [`Scenario::DiskBatches`] the store lives on it;
-//!    [`cut_at_change`] cuts it at each write and flush. `tests/drive` does that with the drive
-//!    alone.
+//!    [`cut_at_change`] cuts it at each write and flush. `tests/integration/drive` does that with the
+//!    drive alone.
 //!
 //! # Guarantees
 //! - Equal seeds are equal runs, and a failure is one command away.

@@ -45,7 +45,7 @@ pub fn sweep(test: &str, count: u64, mut run: impl FnMut(u64) -> Tally) -> Tally
     while ran < count && (ran < count.div_ceil(LEAST_SHARE) || start.elapsed() < budget) {
         let seed = first.wrapping_add(ran);
         sum += catch_unwind(AssertUnwindSafe(|| run(seed))).unwrap_or_else(|panic| {
-            eprintln!("{}", rerun(test, seed));
+            eprintln!("{}", rerun(seed));
             resume_unwind(panic)
         });
         ran += 1;
@@ -127,12 +127,12 @@ impl Failure {
     fn report(&self, test: &str, seed: u64) -> String {
         let Self { faults, plan, .. } = self;
         if *faults == 0 {
-            return rerun_traced(test, seed);
+            return rerun_traced(seed);
         }
         if plan.is_empty() {
             return format!(
                 "It needs none of its {faults} faults.\n{TRACE}=1 {FAULTS}=/dev/null {}",
-                rerun(test, seed)
+                rerun(seed)
             );
         }
         let path = std::env::temp_dir().join(format!("kvasir-{test}-{seed}.faults"));
@@ -142,22 +142,22 @@ impl Failure {
         format!(
             "Of its {faults} faults it needs these {needed}, which are in {file}:\n{plan}\n\
              {TRACE}=1 {FAULTS}={file} {}",
-            rerun(test, seed)
+            rerun(seed)
         )
     }
 }
 
-fn rerun_traced(test: &str, seed: u64) -> String {
-    format!("{TRACE}=1 {}", rerun(test, seed))
+fn rerun_traced(seed: u64) -> String {
+    format!("{TRACE}=1 {}", rerun(seed))
 }
 
 /// The command that runs a seed again.
-fn rerun(test: &str, seed: u64) -> String {
+fn rerun(seed: u64) -> String {
     // The test harness gives the thread of a test the test's name.
     let thread = std::thread::current();
     let name = thread.name().unwrap_or_default();
     format!(
-        "KVASIR_SEED={seed} KVASIR_SEEDS=1 cargo test -p kvasir-sim --test {test} {name} -- \
+        "KVASIR_SEED={seed} KVASIR_SEEDS=1 cargo test -p kvasir-sim --test integration {name} -- \
          --nocapture"
     )
 }

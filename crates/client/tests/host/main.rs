@@ -14,7 +14,7 @@ mod io;
 #[cfg(test)]
 mod peer;
 #[cfg(test)]
-#[path = "../../../controller/tests/commands/slow.rs"]
+#[path = "../../../controller/tests/integration/commands/slow.rs"]
 mod slow;
 #[cfg(test)]
 mod world;

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::profile::Profile;
 
-    const FULL: &str = include_str!("../../tests/full.toml");
+    const FULL: &str = include_str!("../../tests/integration/full.toml");
 
     fn fitted() -> Fitted {
         Profile::parse("full.toml", FULL).unwrap().fitted.unwrap()

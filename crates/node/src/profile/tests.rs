@@ -3,7 +3,7 @@ use super::{
     schema::Schema,
 };
 
-const FULL: &str = include_str!("../../tests/full.toml");
+const FULL: &str = include_str!("../../tests/integration/full.toml");
 const GUIDE: &str = include_str!("../../../../docs/guide/profiles.md");
 
 /// Every section, the file's top first.

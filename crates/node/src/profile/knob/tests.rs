@@ -1,8 +1,8 @@
 use super::*;
 use crate::profile::{Profile, ProfileError};
 
-const FULL: &str = include_str!("../../../tests/full.toml");
-const SINGLE: &str = include_str!("../../../tests/single.toml");
+const FULL: &str = include_str!("../../../tests/integration/full.toml");
+const SINGLE: &str = include_str!("../../../tests/integration/single.toml");
 
 fn full() -> Draft {
     Draft::new("full", FULL).unwrap()

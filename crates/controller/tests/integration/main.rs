@@ -1,0 +1,5 @@
+//! The controller by its commands and by its fabrics commands.
+
+mod commands;
+mod fabrics;
+mod fragile;

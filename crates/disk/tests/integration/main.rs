@@ -1,0 +1,4 @@
+//! Files and raw block devices as disks.
+
+mod file;
+mod probe;

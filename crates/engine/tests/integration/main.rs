@@ -1,0 +1,5 @@
+//! The store as its callers use it.
+
+mod cached_hash;
+mod checkpoints;
+mod records;

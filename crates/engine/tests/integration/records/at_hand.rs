@@ -1,0 +1,208 @@
+//! Stores for which nobody has to be waited for, and those that are none.
+
+use crate::records::medium::Wary;
+use crate::records::rig::put as batch_put;
+use crate::records::rig::{
+    SPACES, beside, config, content, format, format_with, found, key, rest, shape, store_one, value,
+};
+use base::{Key, Nanos};
+use clock::Stage;
+use engine::{Ack, Announced, Config, Error, Store, Stored, Write};
+use media::Media;
+use reactor::Reactor;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Stores a value at hand; otherwise it is announced still.
+async fn put(store: &Arc<Store>, number: u64, len: u32, tag: u64) -> Result<(), Announced> {
+    let value = value(len, tag);
+    let accepted = store.put_at_hand(SPACES[0], &key(number), &value, store.announce())?;
+    store.put_landed(accepted).await.expect("the medium takes it");
+    Ok(())
+}
+
+#[test]
+fn what_nobody_changes_is_stored_and_found() {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        let records = store.usage().values.records;
+        // Anew, and over what has not landed.
+        medium.hold();
+        let outcomes: Vec<_> = (1..=2)
+            .map(|tag| {
+                let store = store.clone();
+                beside(async move { put(&store, 1, 90, tag).await.map_err(drop) })
+            })
+            .collect();
+        rest().await;
+        assert!(outcomes.iter().all(|outcome| outcome.borrow().is_none()), "before it lands");
+        medium.release();
+        rest().await;
+        assert!(outcomes.iter().all(|outcome| *outcome.borrow() == Some(Ok(()))));
+        assert_eq!(found(&store, SPACES[0], 1).await, content(&value(90, 2)));
+        assert_eq!(store.usage().values.records, records + 1);
+    });
+}
+
+#[test]
+fn what_has_to_be_waited_for_is_left_as_it_was() {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        store_one(&store, SPACES[0], 1, &value(90, 1)).await;
+        let before = store.usage();
+        assert!(put(&store, 1, 90, 2).await.is_err(), "the header has to be read");
+        let too_long = store.value_bytes_max() + 1;
+        assert!(put(&store, 2, too_long, 2).await.is_err(), "too long");
+        assert_eq!(store.usage(), before);
+        assert_eq!(found(&store, SPACES[0], 1).await, content(&value(90, 1)));
+        // Whoever was announced goes on.
+        let announced = put(&store, 1, 90, 3).await.expect_err("the header has to be read");
+        let (key, third) = (key(1), value(90, 3));
+        let stored = store.put(SPACES[0], &key, &third, Write::default(), announced);
+        stored.await.expect("there is room");
+        assert_eq!(found(&store, SPACES[0], 1).await, content(&value(90, 3)));
+    });
+}
+
+#[test]
+fn a_store_at_hand_does_not_overtake_who_holds_the_key() {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        store_one(&store, SPACES[0], 1, &value(90, 1)).await;
+        medium.hold_reads();
+        let batch = {
+            let (store, writes) =
+                (store.clone(), [1, 2].map(|n| batch_put(SPACES[0], n, value(90, 2))));
+            beside(async move { store.write_batch(writes.into(), store.announce()).await })
+        };
+        rest().await;
+        assert!(put(&store, 2, 90, 3).await.is_err(), "the batch has its latch");
+        let (other, third) = (key(3), value(90, 3));
+        let other = store.put_at_hand(SPACES[0], &other, &third, store.announce());
+        let other = other.expect("nobody has that one");
+        medium.release_reads();
+        assert_eq!(store.put_landed(other).await, Ok(Stored::Anew));
+        rest().await;
+        assert_eq!(*batch.borrow(), Some(Ok::<(), Error>(())));
+        assert_eq!(found(&store, SPACES[0], 2).await, content(&value(90, 2)));
+        assert_eq!(put(&store, 2, 90, 3).await.map_err(drop), Err(()), "it has landed");
+    });
+}
+
+#[test]
+fn what_did_not_land_is_not_lost_while_nobody_has_come_to_take_it_back() {
+    not_landed(Wary::refuse);
+}
+
+#[test]
+fn what_failed_to_land_is_not_seen_though_it_is_there() {
+    not_landed(Wary::refuse_and_keep);
+}
+
+fn not_landed(refuse: impl Fn(&Wary)) {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        medium.hold();
+        let (key, first, second) = (key(1), value(90, 1), value(90, 2));
+        // As in a run, in which one after the other is waited for, the last one first.
+        let stored = [&first, &second].map(|value| {
+            let stored = store.put_at_hand(SPACES[0], &key, value, store.announce());
+            stored.expect("nothing has to be read")
+        });
+        refuse(&medium);
+        medium.release();
+        rest().await;
+        let read = {
+            let (store, key) = (store.clone(), key.clone());
+            beside(async move { store.get(SPACES[0], &key).await.map(|value| content(&value)) })
+        };
+        let exists = {
+            let (store, key) = (store.clone(), key.clone());
+            beside(async move { store.exist(SPACES[0], &key).await })
+        };
+        clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
+        assert_eq!(*read.borrow(), None, "whether it is lost is not known yet");
+        assert_eq!(*exists.borrow(), None);
+        let [first, second] = stored;
+        assert_eq!(store.put_landed(second).await, Err(Error::Unrecovered));
+        assert_eq!(store.put_landed(first).await, Err(Error::Unrecovered));
+        rest().await;
+        assert_eq!(*read.borrow(), Some(Err(Error::KeyNotFound)));
+        assert_eq!(*exists.borrow(), Some(Ok(false)));
+    });
+}
+
+/// What one that failed gives back is another one that failed.
+#[test]
+fn what_failed_twice_in_several_extents_is_not_lost() {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    Reactor::new(None).run(async {
+        let store = format(&medium, Ack::Program).await;
+        medium.hold();
+        let put = |number: u64, tag: u64| {
+            let (key, value) = (key(number), value(900, tag));
+            let stored = store.put_at_hand(SPACES[0], &key, &value, store.announce());
+            stored.unwrap_or_else(|_| panic!("nothing has to be read for key {number}"))
+        };
+        let first = put(1, 1);
+        let between: Vec<_> = (2..70).map(|number| put(number, 1)).collect();
+        let last = put(1, 2);
+        rest().await;
+        let extents: BTreeSet<_> = medium.held().into_iter().map(|at| at.extent).collect();
+        assert!(extents.len() > 1, "{extents:?}");
+        medium.refuse();
+        medium.release();
+        rest().await;
+        let read = {
+            let store = store.clone();
+            beside(async move { store.get(SPACES[0], &key(1)).await.map(|value| content(&value)) })
+        };
+        // It meets the last.
+        rest().await;
+        for stored in [last].into_iter().chain(between.into_iter().rev()) {
+            assert_eq!(store.put_landed(stored).await, Err(Error::Unrecovered));
+        }
+        clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
+        assert_eq!(*read.borrow(), None, "the first has still to be taken back");
+        assert_eq!(store.put_landed(first).await, Err(Error::Unrecovered));
+        clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
+        assert_eq!(*read.borrow(), Some(Err(Error::KeyNotFound)));
+    });
+}
+
+/// It is there throughout: with what was to be stored, or with what it had.
+#[test]
+fn a_key_of_which_a_store_failed_is_listed() {
+    let medium = Arc::new(Wary::new(shape(1_024, 64)));
+    Reactor::new(None).run(async {
+        let config = Config { headers_bytes: 1 << 16, ..config(medium.shape(), Ack::Program) };
+        let store = format_with(&medium, config).await;
+        store_one(&store, SPACES[0], 1, &value(90, 1)).await;
+        medium.hold();
+        let (key, second) = (key(1), value(90, 2));
+        let stored = store.put_at_hand(SPACES[0], &key, &second, store.announce());
+        let stored = stored.expect("its header is in memory");
+        medium.refuse_and_keep();
+        medium.release();
+        rest().await;
+        let listed = {
+            let store = store.clone();
+            beside(async move {
+                let mut keys = Vec::new();
+                let take = |key: &Key| {
+                    keys.push(key.clone());
+                    true
+                };
+                store.list(SPACES[0], None, take).await.map(|()| keys)
+            })
+        };
+        rest().await;
+        assert_eq!(store.put_landed(stored).await, Err(Error::Unrecovered));
+        clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
+        assert_eq!(*listed.borrow(), Some(Ok(vec![key])));
+    });
+}

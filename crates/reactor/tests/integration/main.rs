@@ -1,0 +1,13 @@
+//! Reactors on a real machine: sockets, files, threads and time.
+
+mod file;
+mod mailbox;
+mod notice;
+mod peers;
+mod real_time;
+mod serve;
+mod settle;
+mod station;
+mod tcp;
+mod trace;
+mod waiting;

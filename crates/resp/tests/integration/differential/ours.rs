@@ -1,0 +1,172 @@
+//! The door under test, over a store in memory and a simulated network.
+
+use crate::differential::answer::Answer;
+use crate::differential::slow::Slow;
+use base::{BufPool, Nanos};
+use clock::{Group, Stage};
+use engine::{Ack, Config, HashIndex, IndexConfig, KeySpaceId, Store};
+use media::{Media, Memory, Shape, Victims};
+use net::{Conditions, End, Network, Stream};
+use resp::{Door, Settings, Users, serve};
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io::{IoSlice, IoSliceMut};
+use std::rc::Rc;
+use std::sync::Arc;
+
+const SHAPE: Shape = Shape {
+    page_bytes: 16 << 10,
+    spare_bytes: 1 << 10,
+    pages_per_extent: 256,
+    extents: 24,
+    parallelism: 4,
+    frames: None,
+};
+
+const BUFFER: Ack = Ack::Buffer { bytes: 8 << 20 };
+
+/// A door to an empty store.
+pub(crate) async fn door(seed: u64) -> Rc<Door> {
+    door_to(Arc::new(Memory::new(SHAPE)), Users::default(), seed, BUFFER).await
+}
+
+/// The same, for these users.
+pub(crate) async fn door_for(users: Users) -> Rc<Door> {
+    door_to(Arc::new(Memory::new(SHAPE)), users, 1, BUFFER).await
+}
+
+/// The same, of a store that takes its time to write, and answers when that is done.
+pub(crate) async fn slow_door(seed: u64) -> Rc<Door> {
+    failing_door(seed).await.0
+}
+
+/// The same, and what it writes to.
+pub(crate) async fn failing_door(seed: u64) -> (Rc<Door>, Arc<Slow>) {
+    let slow = Arc::new(Slow::new(SHAPE, seed));
+    (door_to(slow.clone(), Users::default(), seed, Ack::Program).await, slow)
+}
+
+/// A door to a store that takes its time to write, and the store, as NVMe hosts use it.
+pub(crate) async fn beside_hosts(seed: u64) -> (Rc<Door>, Arc<Store>) {
+    let store = store(Arc::new(Slow::new(SHAPE, seed)), seed, Ack::Program).await;
+    (door_of(store.clone(), Users::default(), seed), store)
+}
+
+async fn door_to(media: Arc<dyn Media>, users: Users, seed: u64, ack: Ack) -> Rc<Door> {
+    door_of(store(media, seed, ack).await, users, seed)
+}
+
+async fn store(media: Arc<dyn Media>, seed: u64, ack: Ack) -> Arc<Store> {
+    let config = Config {
+        capacity_bytes: 32 << 20,
+        ack,
+        victims: Victims::Greedy,
+        index: |_| Box::new(HashIndex::default()),
+        index_config: IndexConfig::default(),
+        checkpoint_bytes: 0,
+        headers_bytes: 0,
+        cache_bytes: 0,
+        saves_buffer: true,
+        group: Group::new(),
+        seed,
+    };
+    let store = Store::format(media, config);
+    store.create_key_space(KeySpaceId(1)).await.expect("there is room");
+    store
+}
+
+fn door_of(store: Arc<Store>, users: Users, seed: u64) -> Rc<Door> {
+    let settings = Settings { seed, ..Settings::default() };
+    let door = Rc::new(Door::new(store, users, settings, BufPool::new(1 << 22)));
+    let tended = door.clone();
+    clock::spawn(async move { tended.tend().await });
+    door
+}
+
+/// A connection to it.
+pub(crate) struct Client {
+    stream: Rc<End>,
+    come: Vec<u8>,
+}
+
+impl Client {
+    /// Through a network that cuts what is sent into pieces.
+    pub(crate) fn connect(door: &Rc<Door>, seed: u64) -> Self {
+        Self::connect_counted(door, seed, Rc::default())
+    }
+
+    /// The same, and counts the polls of the task that serves it.
+    pub(crate) fn connect_counted(door: &Rc<Door>, seed: u64, polls: Rc<Cell<u64>>) -> Self {
+        let conditions = Conditions {
+            delay: (Nanos(10), Nanos(400)),
+            piece_max: 1 << 16,
+            capacity: 1 << 17,
+            life: None,
+        };
+        let (near, far) = Network::new(seed, conditions).pair();
+        let door = door.clone();
+        let mut served = Box::pin(serve(Rc::new(far), door));
+        clock::spawn(async move {
+            poll_fn(|context| {
+                polls.set(polls.get() + 1);
+                served.as_mut().poll(context)
+            })
+            .await;
+        });
+        Self { stream: Rc::new(near), come: Vec::new() }
+    }
+
+    /// Sends `bytes`, and reads nothing.
+    pub(crate) fn say(&self, bytes: &[u8]) {
+        let (stream, sent) = (self.stream.clone(), bytes.to_vec());
+        clock::spawn(async move {
+            let mut left = &sent[..];
+            while !left.is_empty() {
+                match stream.try_write(&[IoSlice::new(left)]) {
+                    Ok(Some(taken)) => left = &left[taken..],
+                    Ok(None) => stream.writable().await,
+                    Err(_) => break,
+                }
+            }
+        });
+    }
+
+    /// Whether the connection is over; what came before is passed over.
+    pub(crate) fn is_over(&mut self) -> bool {
+        loop {
+            let mut part = vec![0; 65_536];
+            match self.stream.try_read(&mut [IoSliceMut::new(&mut part)]) {
+                Ok(Some(0)) | Err(_) => return true,
+                Ok(Some(_)) => {}
+                Ok(None) => return false,
+            }
+        }
+    }
+
+    /// Sends `bytes`, and returns so many answers.
+    pub(crate) async fn ask(&mut self, bytes: &[u8], answers: usize) -> Vec<Answer> {
+        self.say(bytes);
+        let mut all = Vec::new();
+        while all.len() < answers {
+            if let Some((answer, len)) =
+                (!self.come.is_empty()).then(|| Answer::parse(&self.come)).flatten()
+            {
+                self.come.drain(..len);
+                all.push(answer);
+                continue;
+            }
+            let mut part = vec![0; 65_536];
+            match self.stream.try_read(&mut [IoSliceMut::new(&mut part)]) {
+                Ok(Some(0)) | Err(_) => panic!("the connection is over after {all:?}"),
+                Ok(Some(len)) => self.come.extend_from_slice(&part[..len]),
+                Ok(None) => self.stream.readable().await,
+            }
+        }
+        assert!(self.come.is_empty(), "more came: {}", self.come.escape_ascii());
+        all
+    }
+}
+
+pub(crate) async fn pass(millis: u64) {
+    clock::sleep(Nanos::from_micros(1_000 * millis), Stage::Core).await;
+}

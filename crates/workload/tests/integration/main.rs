@@ -1,0 +1,4 @@
+//! Loads and what is kept of them.
+
+mod driver;
+mod state;
