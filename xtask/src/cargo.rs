@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 pub(crate) struct Cargo {
     command: Command,
     words: String,
+    /// What each line of output begins with.
+    label: String,
 }
 
 impl Cargo {
@@ -16,7 +18,7 @@ impl Cargo {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command.current_dir(root).args(arguments.split_whitespace());
-        Self { command, words: format!("cargo {arguments}") }
+        Self { command, words: format!("cargo {arguments}"), label: String::new() }
     }
 
     /// As [`Self::new`], with the nightly compiler, which rustup must have.
@@ -24,12 +26,18 @@ impl Cargo {
         let mut command = Command::new("rustup");
         command.current_dir(root).args(["run", "nightly", "cargo"]);
         command.args(arguments.split_whitespace());
-        Self { command, words: format!("cargo +nightly {arguments}") }
+        Self { command, words: format!("cargo +nightly {arguments}"), label: String::new() }
     }
 
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
         self.words = format!("{name}={value} {}", self.words);
+        self
+    }
+
+    /// Puts `label` before each line of output, for a command that runs beside others.
+    pub(crate) fn label(mut self, label: &str) -> Self {
+        self.label = format!("[{label}] ");
         self
     }
 
@@ -66,14 +74,14 @@ impl Cargo {
 
     /// Runs the command, shows its output at once, and passes each line of it to `see`.
     fn stream(mut self, mut see: impl FnMut(&str)) -> Result<()> {
-        println!("{}", self.words);
+        println!("{}{}", self.label, self.words);
         self.command.stdout(Stdio::piped());
         let mut child = self.command.spawn().with_context(|| self.cannot_run())?;
         let stdout = child.stdout.take().expect("stdout is piped");
         for line in BufReader::new(stdout).split(b'\n') {
             let line = line.with_context(|| format!("cannot read from `{}`", self.words))?;
             let line = String::from_utf8_lossy(&line);
-            println!("{line}");
+            println!("{}{line}", self.label);
             see(&line);
         }
         let status = child.wait().with_context(|| self.cannot_run())?;
@@ -93,7 +101,7 @@ mod tests {
     fn shell(script: &str) -> Cargo {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        Cargo { command, words: script.into() }
+        Cargo { command, words: script.into(), label: String::new() }
     }
 
     fn tested(script: &str) -> (Tally, Result<()>) {

@@ -13,15 +13,17 @@ const SWEEP_SECONDS: &str = "20";
 
 type Step = fn(&Path, &mut Tally) -> Result<()>;
 
-const STEPS: [(&str, Step); 10] = [
+/// Clippy and tests use one profile and one set of features, so that cargo builds each crate once.
+const CHECKS: [(&str, Step); 7] = [
     ("linker", |_, _| LINKER.ensure_present()),
     ("format", |root, _| Cargo::new(root, "fmt --all --check").run()),
     ("tidy", |root, _| tidy::run(root)),
     ("layers", |root, _| layers::run(root)),
     ("clippy", |root, _| {
-        Cargo::new(root, "clippy --workspace --all-targets -- -D warnings").run()?;
+        Cargo::new(root, "clippy --release --workspace --all-targets -- -D warnings").run()?;
         // `--all-targets` omits them, because they do not run by default.
-        Cargo::new(root, "clippy -p kvasir-cli --test black_box --test vm -- -D warnings").run()
+        let omitted = "clippy --release -p kvasir-cli --test black_box --test vm -- -D warnings";
+        Cargo::new(root, omitted).run()
     }),
     ("programs", |_, _| {
         DISSECTOR.ensure_present_if_possible();
@@ -30,10 +32,16 @@ const STEPS: [(&str, Step); 10] = [
         REDIS_PY.ensure_present_if_possible();
         Ok(())
     }),
+    ("build", |root, _| {
+        Cargo::new(root, "test --release --workspace --no-run").run()?;
+        Cargo::new(root, "test --release -p kvasir-cli --test black_box --test vm --no-run").run()
+    }),
+];
+
+/// Steps that run while the guests boot and wait for timeouts of their kernels.
+const TESTS: [(&str, Step); 4] = [
     ("tests", |root, tally| {
-        // Adds the test of deliberate mistakes to this run, because alone it would need its own
-        // build.
-        Cargo::new(root, "test --workspace --features kvasir-sim/sabotage")
+        Cargo::new(root, "test --release --workspace")
             .env("KVASIR_SWEEP_SECONDS", SWEEP_SECONDS)
             .test(tally)
     }),
@@ -42,22 +50,43 @@ const STEPS: [(&str, Step); 10] = [
         Cargo::new(root, &format!("{all} {LONG}")).test(tally)
     }),
     ("demo", |root, _| Cargo::new(root, "run --release -- demo").run_and_see_output()),
-    ("guests", |root, tally| {
-        Cargo::new(root, "test --release -p kvasir-cli --test vm").test(tally)
+    // A build of its own: the program that users run has no deliberate mistakes.
+    ("sabotage", |root, tally| {
+        let test = "test --release --workspace --features kvasir-sim/sabotage --test sabotage";
+        Cargo::new(root, test).test(tally)
     }),
 ];
+
+const GUESTS: (&str, Step) = ("guests", |root, tally| {
+    Cargo::new(root, "test --release -p kvasir-cli --test vm").label("guests").test(tally)
+});
 
 /// Runs all steps until the first failure. The last line printed is the number of tests that ran.
 pub(crate) fn run(root: &Path) -> ExitCode {
     let mut tally = Tally::default();
-    let outcome = STEPS.iter().try_for_each(|(name, step)| {
-        println!("=== {name}");
-        let start = Instant::now();
-        step(root, &mut tally).with_context(|| format!("step `{name}` failed"))?;
-        println!("=== {name}: {:.1} s\n", start.elapsed().as_secs_f64());
-        Ok::<(), anyhow::Error>(())
+    let outcome = run_all(&CHECKS, root, &mut tally).and_then(|()| {
+        std::thread::scope(|scope| {
+            let guests = scope.spawn(|| {
+                let mut tally = Tally::default();
+                (run_all(&[GUESTS], root, &mut tally), tally)
+            });
+            let tests = run_all(&TESTS, root, &mut tally);
+            let (guests, ran) = guests.join().expect("a step returns its error");
+            tally += ran;
+            tests.and(guests)
+        })
     });
     let code = crate::report(outcome);
     println!("{tally}");
     code
+}
+
+fn run_all(steps: &[(&str, Step)], root: &Path, tally: &mut Tally) -> Result<()> {
+    for (name, step) in steps {
+        println!("=== {name}");
+        let start = Instant::now();
+        step(root, tally).with_context(|| format!("step `{name}` failed"))?;
+        println!("=== {name}: {:.1} s\n", start.elapsed().as_secs_f64());
+    }
+    Ok(())
 }
