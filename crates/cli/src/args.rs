@@ -59,7 +59,7 @@ enum Command {
     Check(CheckArgs),
 }
 
-/// Does what `arguments`, the first of which is the program's name, ask.
+/// Runs the command that `arguments` name; the first argument is the program's name.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<Output, Failure> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let args = match Args::try_parse_from(&arguments) {
@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<Outpu
     }
 }
 
-/// What is wrong, without the usage and the rest that a parser's error has.
+/// Returns what is wrong, without the usage and the other text of a parser's error.
 fn reason(error: &clap::Error) -> String {
     let text = error.to_string();
     let is_reason =
@@ -105,7 +105,7 @@ fn reason(error: &clap::Error) -> String {
     reason.strip_prefix("error: ").map_or(reason.clone(), str::to_owned)
 }
 
-/// The command that `arguments` are for, as far as they name one.
+/// Returns the command that `arguments` name, or its deepest prefix that is a command.
 fn command_of(arguments: &[OsString]) -> String {
     let mut command = Args::command();
     let mut name = command.get_name().to_owned();
@@ -126,7 +126,7 @@ mod tests {
         Args::command().debug_assert();
     }
 
-    /// Panics where the help of an argument of `command` is longer than a reader takes in at once.
+    /// Panics if the help of an argument of `command` is longer than the limit of one line.
     fn check_arguments(command: &clap::Command) {
         let Some(about) = command.get_about() else { panic!("{} has no help", command.get_name()) };
         assert!(about.to_string().len() <= 60, "{}: {about}", command.get_name());

@@ -1,14 +1,14 @@
-//! `kvasir bench`: a device under a load, measured.
+//! `kvasir bench`: measures a device under a load.
 //!
 //! 1. [`space`] chooses the namespace. [`plan`] turns the command line into a plan, [`replay`]
 //!    reads a trace; [`room`] tells whether the device and the machine can hold it.
-//! 2. `crate::rig` puts the device together, fills or ages it and measures.
-//! 3. [`state`] keeps the device in a file, at the end or in the middle.
-//! 4. [`remote`] does with a namespace over NVMe/TCP what can be done from outside, [`redis`] with
-//!    a database of a Redis server, [`file`] with a drive on a disk.
-//!    None of the three writes unasked to a target with data of others: [`foreign`].
-//! 5. [`report`] says how that went, [`figure`] draws it. [`faults`] are those of the flash that
-//!    happened, [`power`] is what a loss of power left.
+//! 2. `crate::rig` builds the device, fills or ages it and measures.
+//! 3. [`state`] saves the device in a file, at the end of a run or at a pause.
+//! 4. [`remote`] measures a namespace over NVMe/TCP, [`redis`] a database of a Redis server,
+//!    [`file`] a drive on a disk. Before they write, [`foreign`] checks that the target has no
+//!    other data.
+//! 5. [`report`] prints the result, [`figure`] draws it. [`faults`] lists the flash faults that
+//!    happened, [`power`] what a power loss left.
 
 mod faults;
 mod figure;
@@ -106,7 +106,7 @@ fn run_plan(args: &BenchArgs) -> Result<Output, Failure> {
     }
 }
 
-/// The plan for `place`, as far as it is known without the device.
+/// Returns the plan for `place`, as far as it is known without the device.
 fn plan_in(
     args: &BenchArgs,
     target: &Target,
@@ -120,7 +120,7 @@ fn plan_in(
     Ok(plan)
 }
 
-/// `plan`, which knows how zones lie if it is on zones.
+/// Completes `plan` with the zones of the device, if it is for zones.
 fn in_zones(
     args: &BenchArgs,
     mut plan: Plan,
@@ -136,7 +136,7 @@ fn in_zones(
     Ok(plan)
 }
 
-/// Refuses a plan that the device, its index or the machine has no room for.
+/// Refuses a plan for which the device, its index or the machine has no room.
 fn check_room(args: &BenchArgs, target: &Target, plan: &Plan) -> Result<(), Failure> {
     let size_bytes = target.profile.namespaces[plan.nsid as usize - 1].size_bytes;
     let aged = args.precondition.map(|level| level.of(size_bytes));
@@ -164,7 +164,7 @@ fn prepare(
     Ok((plan, state::Start::new(Before::Aged(precondition))))
 }
 
-/// Refuses to take the power of what cannot be checked afterwards.
+/// Refuses a power loss after a load whose data cannot be checked afterwards.
 fn check_cut(args: &BenchArgs, target: &Target, kind: &NamespaceKind) -> Result<(), Failure> {
     if args.cut_at.is_none() {
         return Ok(());
@@ -182,7 +182,7 @@ fn check_cut(args: &BenchArgs, target: &Target, kind: &NamespaceKind) -> Result<
     Ok(())
 }
 
-/// Refuses values that are longer than the store takes.
+/// Refuses values that are longer than the store accepts.
 fn check_values(plan: &Plan, target: &Target, rig: &Rig<'_>) -> Result<(), Failure> {
     match rig.device().kv() {
         Some(store)
@@ -198,7 +198,8 @@ fn check_values(plan: &Plan, target: &Target, rig: &Rig<'_>) -> Result<(), Failu
     }
 }
 
-/// Refuses output files that cannot be, beside `inputs`, the profile and the plan of faults.
+/// Refuses output files that cannot be written, or that are also `inputs`, the profile or the plan
+/// of faults.
 fn check_outputs(
     args: &MeasureArgs,
     state: Option<&Path>,
@@ -229,7 +230,7 @@ fn setup<'a>(
     }
 }
 
-/// Draws and reports.
+/// Draws the figure and returns the report.
 fn finish(
     args: &MeasureArgs,
     target: &Target,

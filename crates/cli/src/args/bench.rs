@@ -176,7 +176,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) format: Option<TraceFormat>,
 }
 
-/// On what is measured, and what comes of it.
+/// Target, seed and output files of a measurement.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MeasureArgs {
     /// Device or server to measure, with options, as below

@@ -41,14 +41,14 @@ pub(crate) struct DemoArgs {
 /// The clock that a device keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Clock {
-    /// Time passes as the device's events do.
+    /// Virtual time: the clock jumps from event to event.
     Virtual,
-    /// An event happens when the wall clock has reached it.
+    /// An event happens when the wall clock has reached its time.
     Real,
 }
 
 impl Clock {
-    /// The name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Virtual => "virtual",

@@ -1,10 +1,10 @@
-//! The path of a figure, as the options that draw one take it.
+//! Path of a figure, as the options that draw one accept it.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Accepts a path that ends in `.svg`, or that has no extension, as a pipe has none.
+/// Accepts a path that ends in `.svg`, or a path without an extension, such as a pipe.
 pub(super) fn figure_path() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().try_map(checked)
 }

@@ -29,7 +29,7 @@ pub(crate) struct TopArgs {
     pub(crate) json: bool,
 }
 
-/// A server says the same for a tenth of a second, in which nothing could be counted.
+/// Shortest interval: a server caches its answer for a tenth of a second.
 const INTERVAL_MIN: Nanos = Nanos::from_millis(200);
 
 fn parse_interval(text: &str) -> Result<Nanos, String> {

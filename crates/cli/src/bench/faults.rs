@@ -6,21 +6,21 @@ use node::{Fault, FaultCounts, FaultPlan, FaultReport};
 use serde::Serialize;
 use std::path::Path;
 
-/// The plan that `args` name for the device of `target`, if they name one.
+/// Returns the plan of faults that `args` name for the device of `target`, if they name one.
 pub(super) fn load(args: &MeasureArgs, target: &Target) -> Result<Option<FaultPlan>, Failure> {
     let load = |path: &Path| node::faults::load(&path.to_string_lossy(), &target.profile);
     let plan = args.faults.as_deref().map(load);
     plan.transpose().map_err(Failure::refused)
 }
 
-/// Faults of the flash that happened.
+/// Flash faults that happened.
 #[derive(Debug, Serialize)]
 pub(super) struct FaultsReport {
     /// By kind.
     counts: Counts,
-    /// In their order, the first thousand of each kind.
+    /// In order, at most the first thousand of each kind.
     list: Vec<Listed>,
-    /// How many are not in the list.
+    /// Faults that are not in the list.
     unlisted: u64,
 }
 
@@ -36,14 +36,14 @@ struct Counts {
 
 #[derive(Debug, Serialize)]
 struct Listed {
-    /// On the device's clock, since it was put together.
+    /// Device clock, counted from the start of the device.
     at_ns: u64,
     kind: &'static str,
     die: u32,
     block: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<u32>,
-    /// What makes it happen again, as `nth` of a rule.
+    /// The plan's `nth` that makes this fault happen again.
     nth: u64,
 }
 
@@ -69,7 +69,7 @@ impl FaultsReport {
         Self { counts, list, unlisted: report.unlisted }
     }
 
-    /// Those that happened, for a table of facts.
+    /// Returns the faults that happened, for a table of facts.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let Counts {
             uncorrectable_reads,

@@ -1,4 +1,4 @@
-//! What was measured as a figure: latencies by percentile, throughput over time.
+//! The figure of a measurement: latencies by percentile, throughput over time.
 
 use crate::plot::{self, Axis, Figure, Mark, Panel, Scale, Series, Unit};
 use base::Nanos;
@@ -16,11 +16,11 @@ pub(super) fn draw(
     plot::write(path, &Figure { title, caption, panels })
 }
 
-/// A line for each kind of operation.
+/// Returns a line for each kind of operation.
 fn latency(outcome: &Outcome) -> Panel {
     let series = Kind::ALL.into_iter().filter_map(|kind| {
         let tally = outcome.tally(kind)?;
-        // The longest of n stands where n have one nine more than n / 10 have.
+        // The longest of n operations is drawn where n / 10 operations would have one nine less.
         let last = 1.0 - 1.0 / float(tally.count());
         let point = |(quantile, latency): (f64, Nanos)| (quantile.min(last), float(latency.0));
         Some(Series {
@@ -37,7 +37,7 @@ fn latency(outcome: &Outcome) -> Panel {
     }
 }
 
-/// More steps of throughput would not be told apart.
+/// Most steps of throughput: more could not be distinguished.
 const STEPS_MAX: usize = 100;
 
 /// Completions of all kinds.
@@ -59,13 +59,13 @@ fn throughput(outcome: &Outcome) -> Panel {
     }
 }
 
-/// Start of each step, in seconds, and the rate in it; the last once more where it ends.
+/// Start of each step in seconds and its rate; the last rate again at the end of the run.
 fn rates(counts: &[u64], bin: Nanos, elapsed: Nanos) -> Vec<(f64, f64)> {
     let bins = counts.len().div_ceil(STEPS_MAX);
     let width = bin.as_secs_f64() * float(bins as u64);
     let end = elapsed.as_secs_f64();
     let mut steps: Vec<u64> = counts.chunks(bins).map(|bins| bins.iter().sum()).collect();
-    // A run ends with a completion, and where its last step is a sliver that would be a spike.
+    // A run ends with a completion. A very short last step would show it as a spike.
     let last = float(steps.len() as u64 - 1) * width;
     if steps.len() > 1 && end - last < width / 2.0 {
         let rest = steps.pop().unwrap_or_default();
@@ -91,7 +91,8 @@ fn float(count: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// One each 56.6 us, in bins of 1.024 ms: however the run ends, its rate is the same.
+    /// One completion each 56.6 us, in bins of 1.024 ms: the rate must not depend on where the run
+    /// ends.
     #[test]
     fn a_steady_run_has_a_steady_rate_to_its_end() {
         let bin = Nanos(1_024_000);

@@ -1,4 +1,4 @@
-//! `kvasir bench` on a drive of keys and values on a file or a block device, used in this process.
+//! `kvasir bench` on a key-value drive on a file or block device, opened in this process.
 
 use super::foreign;
 use super::outside::{self, Asked, More};
@@ -19,19 +19,19 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use workload::{DeviceFigures, Kind, Outcome, Payload, Plan, Space, Tally};
 
-/// What a target on a file begins with.
+/// Prefix of a target on a file.
 const SCHEME: &str = "file:";
 
 const NSID: u32 = 1;
 
-/// A drive, as a target's URI names it.
+/// A drive on a file, as a target's URI names it.
 struct Target {
     path: PathBuf,
     options: DiskOptions,
     reactors: u8,
 }
 
-/// Whether `uri` names a drive on a file.
+/// True if `uri` names a drive on a file.
 pub(super) fn is_meant(uri: &str) -> bool {
     uri.starts_with(SCHEME)
 }
@@ -108,13 +108,13 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
     Ok(outside::report(asked, &measured, &figures.of_report(&measured.outcome), figures))
 }
 
-/// How many reactors `text` asks for.
+/// Parses the number of reactors.
 fn reactors(text: &str) -> Result<u8, Failure> {
     let refused = || Failure::Refused(format!("reactors are 1 to 64, not {text:?}"));
     text.parse().ok().filter(|count| (1..=64).contains(count)).ok_or_else(refused)
 }
 
-/// Refuses keys that no command of NVMe carries itself.
+/// Refuses keys that do not fit an NVMe command.
 fn check_keys(plan: &Plan) -> Result<(), Failure> {
     if plan.key_bytes <= KEY_BYTES_INLINE {
         return Ok(());
@@ -125,7 +125,7 @@ fn check_keys(plan: &Plan) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses pairs that the drive has no room for.
+/// Refuses pairs for which the drive has no room.
 fn check_room(plan: &Plan, drive: &DiskDrive) -> Result<(), Failure> {
     let (stored, size) = (plan::stored(plan, None), drive.store().capacity_bytes());
     if stored.items <= stored.items_in(size) {
@@ -142,7 +142,7 @@ fn describe(path: &std::path::Path, drive: &DiskDrive) -> String {
     format!("{}, {}", shown(path), human_bytes(drive.info().size_bytes))
 }
 
-/// What disk and store have done up to an instant.
+/// Counters of the disk and the store at one instant.
 #[derive(Clone, Copy)]
 struct Usage {
     disk: Counters,
@@ -155,23 +155,23 @@ impl Usage {
     }
 }
 
-/// What a load took of the disk.
+/// Disk traffic of a load.
 #[derive(Debug, Serialize)]
 struct Figures {
     durability: &'static str,
     /// Bytes written to the disk for each byte of keys and values.
     disk_write_amplification: Option<f64>,
-    /// Bytes that the log's extents in use have for each byte of live records.
+    /// Bytes of the log's extents in use for each byte of live records.
     space_amplification: Option<f64>,
     disk_reads: u64,
     disk_read_bytes: u64,
     disk_written_bytes: u64,
     disk_flushes: u64,
-    /// Bytes that were copied because of how they lay in memory.
+    /// Bytes that were copied because of their alignment in memory.
     disk_copied_bytes: u64,
     records_moved: u64,
     index_bytes_per_pair: Option<f64>,
-    /// How the drive was opened, and what that took.
+    /// How the drive was opened, and the time and the log records that it took.
     opened_by: &'static str,
     opened_ns: Nanos,
     #[serde(skip)]

@@ -1,11 +1,11 @@
-//! Whether a load is among those that the numbers of a profile were fitted to.
+//! Tells whether a load is within the points that a profile was fitted to.
 
 use super::report::Subject;
 use crate::calibrate::points::names;
 use node::profile::{Fitted, FittedLoad};
 use workload::{Load, Operation, Plan, Space, Until};
 
-/// What of `subject` lies beyond the points that a device was `fitted` to.
+/// Returns which parts of `subject` are outside the points that a device was `fitted` to.
 pub(super) fn beyond(fitted: &Fitted, subject: &Subject<'_>) -> Option<String> {
     let load = match subject {
         Subject::Plan(plan) => of_plan(fitted, plan),

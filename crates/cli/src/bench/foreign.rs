@@ -1,8 +1,8 @@
-//! Data on a target that no run of `bench` wrote, which it does not write over unasked.
+//! Detects data on a target that no run of `bench` wrote. `bench` overwrites it only when told to.
 //!
-//! [`check_drive`], [`check_pairs`], [`check_database`] and [`check_blocks`] look at a few keys or
-//! blocks of one kind of target each, so that none takes long. Runs make keys, values and blocks
-//! that tell they are theirs: `workload::Keys::may_be_of_a_run` and `workload::is_generated`.
+//! [`check_drive`], [`check_pairs`], [`check_database`] and [`check_blocks`] each sample a few keys
+//! or blocks, so that they are quick. `workload::Keys::may_be_of_a_run` and
+//! `workload::is_generated` recognise keys, values and blocks of a run.
 
 use crate::kv::shown_key;
 use crate::output::Failure;
@@ -18,24 +18,24 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use workload::{Keys, is_generated};
 
-/// Keys that are looked at.
+/// Keys in a sample.
 const KEYS: usize = 64;
 
-/// From this length on a key tells by itself that a run made it.
+/// A key of at least this length shows by itself whether a run made it.
 const TELLING_KEY_BYTES: usize = 8;
 
-/// Shorter keys whose values are looked at too.
+/// Shorter keys whose values are checked too.
 const VALUES: usize = 4;
 
-/// Times that a Redis server is asked for keys, as each answer may have none.
+/// Most SCAN requests to a Redis server: an answer may contain no keys.
 const SCANS: usize = 64;
 
-/// Blocks that are looked at: at each end of the namespace, where file systems and partition tables
-/// begin, and between the two.
+/// Blocks in a sample: at each end of the namespace, where file systems and partition tables begin,
+/// and between the two.
 const BLOCKS_AT_ENDS: u64 = 32;
 const BLOCKS_BETWEEN: u64 = 64;
 
-/// Why `target` is not written to: what is at `place`.
+/// Returns the error that refuses to write to `target` because of the data at `place`.
 fn refusal(target: &str, place: &str) -> Failure {
     Failure::Refused(format!(
         "{target} holds data that kvasir bench did not write, as {place}; --overwrite has bench \
@@ -43,7 +43,7 @@ fn refusal(target: &str, place: &str) -> Failure {
     ))
 }
 
-/// Refuses a drive in this process that holds pairs of others.
+/// Refuses a drive in this process that holds pairs that no run wrote.
 pub(super) async fn check_drive(target: &str, store: &Arc<Store>) -> Result<(), Failure> {
     let unread = |error: engine::Error| Failure::Broken(format!("{target}: {error}"));
     let (space, mut keys) = (KeySpaceId(1), Vec::new());
@@ -63,8 +63,8 @@ pub(super) async fn check_drive(target: &str, store: &Arc<Store>) -> Result<(), 
     check_keys(target, &keys, value).await
 }
 
-/// Refuses a namespace of pairs that holds pairs of others, or that does not tell. `lost` says why
-/// nothing can be asked any more, if so.
+/// Refuses a namespace with pairs that no run wrote, or one that cannot list its keys. `lost`
+/// returns the error of a lost connection, if the connection was lost.
 pub(super) async fn check_pairs(
     target: &str,
     queue: &impl Queue,
@@ -86,7 +86,8 @@ pub(super) async fn check_pairs(
     check_keys(target, &keys, value).await
 }
 
-/// Refuses a database of a Redis server that holds keys of others, or that does not tell.
+/// Refuses a database of a Redis server that holds keys no run wrote, or a server that cannot list
+/// its keys.
 pub(super) async fn check_database(uri: &Uri, server: &Connection<Line>) -> Result<(), Failure> {
     let target = &uri.to_string();
     let ask = async |args: &[Arg<'_>]| {
@@ -102,7 +103,7 @@ pub(super) async fn check_database(uri: &Uri, server: &Connection<Line>) -> Resu
     let value = async |key: &[u8]| match ask(&["GET".into(), key.into()]).await {
         Ok(Reply::Bulk(value)) => Ok(Some(value)),
         Ok(Reply::Null) => Ok(None),
-        // It is no string.
+        // The key is not a string.
         Ok(_) | Err(Failure::Refused(_)) => Ok(Some(Buf::copy_from(&[]))),
         Err(failure) => Err(failure),
     };
@@ -124,7 +125,7 @@ pub(super) async fn check_database(uri: &Uri, server: &Connection<Line>) -> Resu
     Ok(())
 }
 
-/// The next cursor and the keys of an answer to SCAN.
+/// Parses the next cursor and the keys of a SCAN reply.
 fn page(reply: &Reply) -> Option<(String, Vec<Vec<u8>>)> {
     let [cursor, keys] = reply.members()? else { return None };
     let cursor = String::from_utf8(cursor.bytes()?.to_vec()).ok()?;
@@ -132,7 +133,7 @@ fn page(reply: &Reply) -> Option<(String, Vec<Vec<u8>>)> {
     Some((cursor, keys.collect()))
 }
 
-/// That the target does not tell which keys it has, and what it `said` instead.
+/// Returns the error for a target that does not list its keys, with what it `said` instead.
 fn untold(target: &str, said: &str) -> Failure {
     Failure::Refused(format!(
         "{target} does not tell whether it holds data that kvasir bench did not write: {said}; \
@@ -140,7 +141,7 @@ fn untold(target: &str, said: &str) -> Failure {
     ))
 }
 
-/// Refuses keys of others. `value` reads one that may be.
+/// Refuses keys that no run wrote. `value` reads a key that a run may have written.
 async fn check_keys(
     target: &str,
     keys: &[Vec<u8>],
@@ -161,8 +162,8 @@ async fn check_keys(
     Ok(())
 }
 
-/// Refuses a namespace of so many blocks that holds blocks of others. `lost` says why nothing can
-/// be asked any more, if so.
+/// Refuses a namespace with this many blocks if it holds blocks that no run wrote. `lost` returns
+/// the error of a lost connection, if the connection was lost.
 pub(super) async fn check_blocks(
     target: &str,
     queue: &impl Queue,
@@ -201,7 +202,7 @@ pub(super) async fn check_blocks(
     }
 }
 
-/// The blocks that are looked at of so many, in order.
+/// Returns the block numbers of the sample, in order.
 fn looked_at(blocks: u64) -> Vec<u64> {
     let ends = (0..BLOCKS_AT_ENDS).flat_map(|at| [at, blocks.saturating_sub(at + 1)]);
     let between = (1..=BLOCKS_BETWEEN).map(|at| {
@@ -219,7 +220,7 @@ mod tests {
     use reactor::Reactor;
     use workload::{Payload, ValueGenerator};
 
-    /// What is said of a namespace of which some blocks were written, each with what is given.
+    /// The message for a namespace with written blocks, by the blocks that were written.
     fn judged_blocks(written: &[(u64, &[u8])]) -> Option<String> {
         let text = include_str!("../../tests/black_box/blocks.toml");
         let profile = Profile::parse("blocks", text).unwrap();

@@ -3,28 +3,29 @@ use crate::number::{grouped, percent, quotient, ratio};
 use base::human_bytes;
 use serde::Serialize;
 
-/// An index with a table on flash, while it was measured.
+/// The counters of an index with a table on flash, over the measured window.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct IndexTable {
-    /// Memory that it takes.
+    /// Memory of the index.
     dram_bytes: u64,
-    /// What it has on flash, that is current.
+    /// Current table pages on flash.
     table_bytes: u64,
-    /// Table pages that were wanted and found in memory.
+    /// Table pages that were needed and found in memory.
     hits: u64,
-    /// Those that were not.
+    /// Table pages that were needed and not in memory.
     misses: u64,
-    /// The share of those found.
+    /// The share of needed pages that were found in memory.
     hit_rate: Option<f64>,
     page_reads: u64,
     page_writes: u64,
-    /// For each operation.
+    /// Per operation.
     page_reads_per_op: Option<f64>,
     page_writes_per_op: Option<f64>,
 }
 
 impl IndexTable {
-    /// That of `ops` operations; nothing for an index that has all in memory.
+    /// Returns the counters of `ops` operations, or nothing for an index that is entirely in
+    /// memory.
     pub(super) fn new(window: &Window, ops: u64) -> Option<Self> {
         let (before, after) = (&window.before.index, &window.after.index);
         if after.page_writes == 0 {
@@ -46,7 +47,7 @@ impl IndexTable {
         })
     }
 
-    /// As a section of a report.
+    /// Returns the section of a report.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let hits = self.hit_rate.map_or_else(
             || "no lookups".to_owned(),

@@ -1,4 +1,4 @@
-//! A load on a namespace that is used from outside: what a host sees of it.
+//! Measures a load on a namespace from the host's side, over a network or a server.
 
 use super::report::{LoadReport, Subject, SubjectReport};
 use crate::args::BenchArgs;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 use workload::{DeviceFigures, Fill, FillError, Kind, Outcome, Plan, Report};
 
-/// Refuses what needs an emulated device in this program, as it is not `place`.
+/// Refuses options that need an emulated device in this program; `place` is not one.
 pub(super) fn check(args: &BenchArgs, place: &str) -> Result<(), Failure> {
     let given = [
         (args.cut_at.is_some(), "--cut-at"),
@@ -36,15 +36,15 @@ pub(super) fn check(args: &BenchArgs, place: &str) -> Result<(), Failure> {
     outputs::check(&plot, &[])
 }
 
-/// How a load went.
+/// The result of a load.
 pub(super) struct Measured {
     pub(super) outcome: Outcome,
     fill: Option<Fill>,
     wall_seconds: f64,
 }
 
-/// Fills what `plan` reads and carries it out. `begin` is called between the two, and `lost` says
-/// why nothing can be asked any more, if so.
+/// Stores the keys that `plan` reads, then runs the plan. `begin` is called between the two. `lost`
+/// returns the error of a lost connection, if the connection was lost.
 pub(super) async fn measure(
     args: &BenchArgs,
     plan: &Plan,
@@ -71,16 +71,16 @@ pub(super) async fn measure(
     }
 }
 
-/// What is asked, and of whom.
+/// What to measure, and on which target.
 pub(super) struct Asked<'a> {
     pub(super) args: &'a BenchArgs,
     pub(super) plan: &'a Plan,
     pub(super) target: &'a str,
-    /// What the target says it is.
+    /// The target's description of itself.
     pub(super) device: String,
 }
 
-/// What is printed: what a host sees, and so no stages; and `more`, which is of the kind of target.
+/// Facts to print: what a host sees, so without stages; and `more` facts for this kind of target.
 #[derive(Debug, Serialize)]
 pub(super) struct OutsideReport<M> {
     #[serde(flatten)]
@@ -94,19 +94,19 @@ pub(super) struct OutsideReport<M> {
     more: M,
 }
 
-/// What is said of one kind of target, beside what is said of all.
+/// Facts that only one kind of target has.
 pub(super) trait More: Serialize {
-    /// Whether it can be told where the time of an operation went.
+    /// Whether the time of an operation can be split into stages.
     const TELLS_STAGES: bool;
 
-    /// Whether others may write to it while it is measured.
+    /// Whether other programs may write to the target during the measurement.
     const IS_SHARED: bool;
 
     /// In words, for a table.
     fn facts(&self) -> Vec<(&'static str, String)>;
 }
 
-/// Draws and prints how it went.
+/// Draws the figure and returns the report.
 pub(super) fn report<M: More>(
     asked: Asked<'_>,
     measured: &Measured,

@@ -1,4 +1,4 @@
-//! From the command line to a plan.
+//! Turns the command line into a plan.
 
 use super::room::Stored;
 use crate::args::{self, BenchArgs, Workload};
@@ -7,35 +7,35 @@ use base::limits::{BLOCK_BYTES, VALUE_BYTES_MAX};
 use base::{KIB, human_bytes};
 use workload::{Distribution, Load, Operation, Payload, Plan, Space, Until, ValueSizes, Ycsb};
 
-/// Keys or blocks where the load does not say how many.
+/// Number of keys or blocks if the load does not say it.
 const KEYS: u64 = 100_000;
 
-/// Operations where neither their number nor a time is given.
+/// Number of operations if neither their number nor a time is given.
 const OPERATIONS: u64 = 100_000;
 
-/// Outstanding operations where neither depth nor rate is given.
+/// Outstanding operations if neither depth nor rate is given.
 pub(super) const QUEUE_DEPTH: u32 = 64;
 
-/// Bytes of each key where the load does not say how many.
+/// Bytes of a key if the load does not say it.
 const KEY_BYTES: u64 = 16;
 
-/// Values where the load does not say how long they are.
+/// Bytes of a value if the load does not say it.
 const VALUES: &str = "4KiB";
 
-/// Operations of which 100 are this many retrieves, where a mixture does not say.
+/// Retrieves of 100 operations of a mixture that does not say it.
 const READ_PERCENT: u8 = 50;
 
-/// A namespace, and what keys are in it.
+/// A namespace, and the keys in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) nsid: u32,
     pub(super) space: Space,
-    /// How many keys or blocks are there from an earlier run, if there was one.
+    /// Keys or blocks of an earlier run, if there was one.
     pub(super) keys: Option<u64>,
 }
 
-/// The plan that `args` describe, of `operation` in `place`. How many keys there are is not known
-/// here if a precondition makes them.
+/// Returns the plan of `operation` in `place` that `args` describe. The number of keys is unknown
+/// here if a precondition stores them.
 pub(super) fn of(
     args: &BenchArgs,
     operation: Operation,
@@ -58,7 +58,7 @@ pub(super) fn of(
         keys: args.keys.or(place.keys).unwrap_or(
             match (operation, args.seconds, args.precondition) {
                 (Operation::Delete, None, _) | (Operation::Store, None, None) => operations,
-                // Any number will do until it is known.
+                // A placeholder until the number is known.
                 (_, _, Some(_)) => 1,
                 _ => KEYS,
             },
@@ -73,7 +73,7 @@ pub(super) fn of(
     Ok(plan)
 }
 
-/// Refuses what is of pairs for blocks, and the other way round.
+/// Refuses options for pairs on a namespace of blocks, and the reverse.
 fn check_units(args: &BenchArgs, space: Space) -> Result<(), Failure> {
     let given = |is_given: bool, name| is_given.then_some(name);
     let (found, of, here) = if space == Space::Pairs {
@@ -105,8 +105,8 @@ fn values(args: &BenchArgs, space: Space) -> Result<ValueSizes, Failure> {
     })
 }
 
-/// The same plan, on as many blocks as `args` say or there is `room` for. Whether pairs fit, and
-/// what a precondition makes or an earlier run left, is seen elsewhere.
+/// Returns the plan on as many blocks as `args` say, or as there is `room` for. Other code checks
+/// that pairs fit, and the number of keys that a precondition or an earlier run stored.
 pub(super) fn within(
     args: &BenchArgs,
     plan: Plan,
@@ -170,7 +170,7 @@ fn distribution(args: &BenchArgs, operation: Operation) -> Distribution {
     }
 }
 
-/// Refuses a distribution that would change nothing.
+/// Refuses a distribution that has no effect on this operation.
 fn check_distribution(args: &BenchArgs, plan: &Plan) -> Result<(), Failure> {
     if plan.operation.is_sequential() && args.distribution.is_some() {
         return Err(Failure::refused(
@@ -194,8 +194,8 @@ fn check_distribution(args: &BenchArgs, plan: &Plan) -> Result<(), Failure> {
     ))
 }
 
-/// What `plan` stores, after a precondition of `aged_bytes` if there is one. How much that is in a
-/// time is not known before.
+/// Returns what `plan` stores, after a precondition of `aged_bytes` if there is one. For a plan
+/// with a time limit the amount is not known in advance.
 #[expect(clippy::cast_precision_loss, reason = "for an estimate; a key has at most 255 bytes")]
 pub(super) fn stored(plan: &Plan, aged_bytes: Option<u64>) -> Stored {
     let operations = match plan.until {
@@ -222,7 +222,7 @@ pub(super) fn stored(plan: &Plan, aged_bytes: Option<u64>) -> Stored {
     };
     match aged_bytes {
         None => stored,
-        // Overwriting goes on until the flash is full.
+        // Overwrites continue until the flash is full.
         Some(bytes) => Stored { items: stored.items_in(bytes), stores: u64::MAX, ..stored },
     }
 }

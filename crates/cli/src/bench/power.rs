@@ -6,12 +6,12 @@ use node::{Opened, PowerLoss};
 use serde::Serialize;
 use workload::Findings;
 
-/// A loss of power, what the device did then, and what it held when it was open again.
+/// A power loss, what the device still programmed, and what it held after it was reopened.
 #[derive(Debug, Serialize)]
 pub(super) struct PowerReport {
-    /// When it was, counted from the start of what was measured.
+    /// Time of the power loss, from the start of the measurement.
     cut_at_ns: u64,
-    /// When the run had ended, if that was before.
+    /// Time of the end of the run, if the run ended before the power loss.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_ended_ns: Option<u64>,
     saved: Saved,
@@ -19,23 +19,23 @@ pub(super) struct PowerReport {
     checked: Checked,
 }
 
-/// What was programmed when the power was gone.
+/// Pages programmed after the power loss.
 #[derive(Debug, Serialize)]
 struct Saved {
     pages: u64,
-    /// Pages of what had been acknowledged for which nothing was left.
+    /// Pages of acknowledged data for which no energy was left.
     lost_pages: u64,
     time_ns: u64,
 }
 
 #[derive(Debug, Serialize)]
 struct OpenedReport {
-    /// All namespaces, on the device's clock.
+    /// Time to open all namespaces, on the device's clock.
     time_ns: u64,
     wall_seconds: f64,
-    /// Pages that should be there and could not be read: some of what they held may be lost.
+    /// Pages that should exist and could not be read: some of their data may be lost.
     unreadable_pages: u64,
-    /// Of the pairs, if there are any.
+    /// Counters for pairs, if the device has pairs.
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<StoreReport>,
 }
@@ -47,24 +47,24 @@ struct StoreReport {
     extents: u64,
     /// Extents whose records were read.
     replayed_extents: u64,
-    /// Of these, extents with a summary.
+    /// Of these extents, those with a summary.
     summaries: u64,
     records: u64,
     pages_read: u64,
 }
 
-/// What was found of what had been acknowledged.
+/// Result of the check of acknowledged data.
 #[derive(Debug, Serialize)]
 struct Checked {
     /// Keys or blocks.
     items: u64,
-    /// Stores and deletes that had no answer when the power went.
+    /// Stores and deletes without an answer at the power loss.
     unanswered: u64,
     /// Keys or blocks that fail with an error of the medium.
     unrecovered: u64,
-    /// Keys or blocks that hold something else than what was acknowledged last.
+    /// Keys or blocks with other contents than those acknowledged last.
     lost: u64,
-    /// The number of the first.
+    /// The number of the first wrong key or block.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_lost: Option<u32>,
 }
@@ -88,7 +88,7 @@ impl PowerReport {
         }
     }
 
-    /// What was lost that should not be, if anything.
+    /// Returns what was lost although it was acknowledged, if anything.
     pub(super) fn errors(&self) -> Option<String> {
         let Checked { items, lost, first_lost, .. } = self.checked;
         let is_excused = self.saved.lost_pages > 0 || self.opened.unreadable_pages > 0;
@@ -99,7 +99,7 @@ impl PowerReport {
         ))
     }
 
-    /// For a table of facts.
+    /// Returns the rows of a table of facts.
     #[expect(clippy::cast_precision_loss, reason = "times below a year")]
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
         let Saved { pages, lost_pages, time_ns } = self.saved;

@@ -1,4 +1,4 @@
-//! `kvasir bench` on a database of a Redis server, ours or another: what a client sees of it.
+//! `kvasir bench` on a database of a Redis server: Kvasir or another. Measures what a client sees.
 
 use super::foreign;
 use super::outside::{self, Asked, Measured, More};
@@ -10,7 +10,7 @@ use resp_client::{RespQueue, Uri};
 use serde::Serialize;
 use workload::{DeviceFigures, Operation, Payload, Plan, Space, Ycsb};
 
-/// Keys go into the database of the target, and there are no namespaces.
+/// Keys go into the target's database: a Redis server has no namespaces.
 const NSID: u32 = 1;
 
 /// Measures what `args` ask for.
@@ -42,7 +42,7 @@ fn plan_of(args: &BenchArgs) -> Result<Plan, Failure> {
     plan::of(args, operation, Place { nsid: NSID, space: Space::Pairs, keys: None }, Payload::Full)
 }
 
-/// A failure with what the server said.
+/// Adds the server's own message to a failure.
 fn with_words(failure: Failure, refusal: Option<String>) -> Failure {
     match (failure, refusal) {
         (Failure::Broken(sentence), Some(said)) => {
@@ -65,17 +65,17 @@ fn report(
     outside::report(asked, measured, &DeviceFigures::default(), more)
 }
 
-/// How it was connected to, and what it did not do.
+/// How the client connected, and what the server refused.
 #[derive(Debug, Serialize)]
 struct Client {
     connections: u16,
-    /// The first answer that says that something was not done.
+    /// The first reply that refused a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<String>,
 }
 
 impl More for Client {
-    /// A client sees the link, and nothing behind it.
+    /// A client sees the link only, not the stages behind it.
     const TELLS_STAGES: bool = false;
     const IS_SHARED: bool = true;
 

@@ -1,5 +1,5 @@
-//! `kvasir bench` on a namespace over NVMe/TCP, wherever that is: what a host sees of it. [`fit`]
-//! makes a plan of what can be measured there.
+//! `kvasir bench` on a namespace over NVMe/TCP. Measures what a host sees. [`fit`] makes a plan
+//! that the namespace can run.
 
 mod fit;
 
@@ -15,10 +15,10 @@ use client::Uri;
 use serde::Serialize;
 use workload::{DeviceFigures, Plan, Space};
 
-/// Outstanding stores while keys are filled in: as many as `workload::fill` has.
+/// Outstanding stores of the fill, as in `workload::fill`.
 const FILL_DEPTH: u32 = 64;
 
-/// Entries of the largest queue that is asked for.
+/// Entries of the largest queue that this host asks for.
 const QUEUE_ENTRIES_MAX: u32 = 1024;
 
 /// Measures what `args` ask for.
@@ -51,7 +51,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
     Ok(outside::report(asked, &measured, &DeviceFigures::default(), connection))
 }
 
-/// Refuses a namespace that holds data of others.
+/// Refuses a namespace with data that no run wrote.
 async fn check_foreign(
     uri: &Uri,
     plan: &Plan,
@@ -66,7 +66,8 @@ async fn check_foreign(
     foreign::check_blocks(target, queue, (uri.nsid, blocks), lost).await
 }
 
-/// Entries of each queue, so that none of the load waits in this host if the target has as many.
+/// Entries of each queue: enough that no operation waits in this host, if the target allows as
+/// many.
 fn entries(args: &BenchArgs, uri: &Uri) -> u16 {
     let depth = match (args.rate, args.queue_depth) {
         (Some(_), None) => QUEUE_ENTRIES_MAX,
@@ -78,14 +79,14 @@ fn entries(args: &BenchArgs, uri: &Uri) -> u16 {
     u16::try_from((depth + 1).min(QUEUE_ENTRIES_MAX)).expect("1,024 at most")
 }
 
-/// What the target says it is.
+/// The target's description of itself.
 fn describe(connected: &Connected) -> String {
     let model = connected.association.controller().model_number;
     let model = model.as_str().filter(|model| !model.contains(char::is_control)).unwrap_or("?");
     format!("{model}, {}", human_bytes(fit::size_bytes(&connected.namespace)))
 }
 
-/// How it was connected to.
+/// How the host connected.
 #[derive(Debug, Serialize)]
 struct Connection {
     /// I/O queues.
@@ -95,7 +96,7 @@ struct Connection {
 }
 
 impl More for Connection {
-    /// A host sees the link, and nothing behind it.
+    /// A host sees the link only, not the stages behind it.
     const TELLS_STAGES: bool = false;
     const IS_SHARED: bool = true;
 

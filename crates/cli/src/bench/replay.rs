@@ -70,7 +70,7 @@ fn read(args: &ReplayArgs) -> Result<Trace, Failure> {
     Trace::parse(&name, source, format, |done| bar.set(done, bytes)).map_err(Failure::refused)
 }
 
-/// What the trace stores, as far as it is known before.
+/// Returns what the trace stores, as far as it is known in advance.
 #[expect(clippy::cast_precision_loss, reason = "for an estimate, where 53 bits are plenty")]
 fn stored(trace: &Trace, payload: Payload) -> Stored {
     let pairs = u64::from(trace.keys());

@@ -18,7 +18,7 @@ use workload::{
     DeviceFigures, Fill, Kind, Load, Outcome, Pace, Plan, Report, Space, Tally, Trace, Until,
 };
 
-/// What was done to the device.
+/// The load.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Subject<'a> {
     Plan(&'a Plan),
@@ -32,7 +32,7 @@ pub(super) enum Subject<'a> {
     },
 }
 
-/// What became of the device before it was measured.
+/// The precondition before the measurement.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Before {
     Blank,
@@ -40,36 +40,36 @@ pub(super) enum Before {
     Aged(Precondition),
 }
 
-/// What `kvasir bench` prints: the workload's report, and what it is of.
+/// Output of `kvasir bench`: the workload's report, and its setup.
 #[derive(Debug, Serialize)]
 pub(super) struct BenchReport {
     #[serde(flatten)]
     report: Report,
-    /// What the device is.
+    /// Description of the device.
     device: String,
-    /// That of the operations and their values.
+    /// Random seed of the operations and their values.
     seed: u64,
-    /// The device's own.
+    /// Random seed of the device.
     device_seed: u64,
-    /// The clock that the device kept.
+    /// The device's clock.
     clock: &'static str,
     load: LoadReport,
     #[serde(flatten)]
     subject: SubjectReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     precondition: Option<PreconditionReport>,
-    /// Those of the flash, if the device has a plan of them.
+    /// Flash faults, if the device has a plan of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     faults: Option<FaultsReport>,
-    /// A loss of power, and what was left.
+    /// The power loss, and what it left.
     #[serde(skip_serializing_if = "Option::is_none")]
     power: Option<PowerReport>,
-    /// What of the load lies beyond the points that the device was fitted to, if anything does.
+    /// Parts of the load outside the points that the device was fitted to, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     beyond_fit: Option<String>,
-    /// How long the run took in the target's clock.
+    /// Duration of the run on the target's clock.
     simulated_seconds: f64,
-    /// In real time: how late the device's events were.
+    /// Lateness of the device's events, in real time.
     #[serde(skip_serializing_if = "Option::is_none")]
     event_lateness_ns: Option<LatenessReport>,
     #[serde(flatten)]
@@ -82,29 +82,29 @@ pub(super) struct BenchReport {
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum LoadReport {
-    /// So many outstanding.
+    /// This many outstanding.
     QueueDepth { queue_depth: u32 },
-    /// So many due in a second.
+    /// This many due per second.
     Rate {
         rate: u64,
-        /// At most so many outstanding, if there is a bound.
+        /// Most outstanding operations, if bounded.
         #[serde(skip_serializing_if = "Option::is_none")]
         queue_depth: Option<u32>,
     },
-    /// As a trace has them, or so many times as fast.
+    /// As the trace has them, or this many times as fast.
     Pace { pace: String },
 }
 
-/// What was done.
+/// Number of operations, and their keys and values.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum SubjectReport {
     Plan {
         keys: u64,
         key_bytes: usize,
-        /// On average.
+        /// Mean.
         value_bytes: f64,
-        /// As on the command line.
+        /// Name on the command line.
         value_sizes: String,
         distribution: &'static str,
     },
@@ -120,18 +120,18 @@ pub(super) enum SubjectReport {
     },
 }
 
-/// How the device was aged before it was measured.
+/// How the device was aged before the measurement.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct PreconditionReport {
-    /// The share of the capacity that was filled.
+    /// Filled share of the capacity.
     fill: f64,
-    /// What was overwritten then, in capacities.
+    /// Bytes overwritten after the fill, in capacities.
     capacities_overwritten: u32,
-    /// How many it would have been at most.
+    /// The limit of that, in capacities.
     capacities_max: u32,
-    /// Of the last capacity.
+    /// Write amplification of the last capacity.
     write_amplification: Option<f64>,
-    /// By which share it differs from that of the capacity before.
+    /// Relative difference from that of the capacity before.
     change: Option<f64>,
     is_steady: bool,
     simulated_seconds: f64,
@@ -172,19 +172,19 @@ impl PreconditionReport {
     }
 }
 
-/// What a trace is like.
+/// Properties of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct TraceReport {
     file: String,
     operations: u64,
     keys: u32,
-    /// From its first operation to its last.
+    /// Time from its first operation to its last.
     seconds: f64,
-    /// Operations that find their key absent if one is done after the other.
+    /// Operations that do not find their key when the trace runs in order.
     misses: u64,
-    /// Keys of more than 255 bytes, which end in a hash of what they were.
+    /// Keys longer than 255 bytes, which are cut and end in a hash of the whole key.
     keys_shortened: u64,
-    /// Values of more than 2 MiB, which have that much.
+    /// Values longer than 2 MiB, which are cut to 2 MiB.
     values_cut: u64,
 }
 
@@ -249,7 +249,7 @@ impl SubjectReport {
         }
     }
 
-    /// `misses` of a run, beside those that the trace has by itself.
+    /// Describes the `misses` of a run, and those that the trace itself causes.
     fn misses(&self, misses: u64) -> String {
         match self {
             Self::Plan { .. } | Self::Blocks { .. } => grouped(misses),
@@ -350,12 +350,12 @@ impl BenchReport {
         }
     }
 
-    /// What was measured, in one line.
+    /// Returns what was measured, in one line.
     pub(super) fn title(&self) -> String {
         format!("{} on {}", self.report.workload, self.report.target)
     }
 
-    /// How it was measured, in one line.
+    /// Returns how it was measured, in one line.
     pub(super) fn caption(&self) -> String {
         let facts = self.subject.facts(self.seed).into_iter();
         let facts = facts.chain([("operations", self.load.sentence())]);
@@ -363,7 +363,7 @@ impl BenchReport {
         format!("{}; {}", self.device, facts.join("; "))
     }
 
-    /// What went wrong that nobody asked for, if anything did.
+    /// Returns the errors that no plan of faults caused, if there are any.
     pub(super) fn errors(&self) -> Option<String> {
         let Report { ops, errors_by_status, .. } = &self.report;
         let is_asked_for = |cause: &str| {
@@ -381,7 +381,7 @@ impl BenchReport {
         failed.or_else(|| self.power.as_ref().and_then(PowerReport::errors))
     }
 
-    /// As a person reads it.
+    /// Returns the report as text.
     pub(super) fn table(&self) -> String {
         let Report { write_amplification, flash_reads_per_retrieve, .. } = self.report;
         let index = self
@@ -448,7 +448,7 @@ impl BenchReport {
     }
 }
 
-/// When the run had ended, counted from its start, if that was before its power went.
+/// Time of the end of the run, from its start, if it ended before the power loss.
 fn ended(subject: &Subject<'_>, outcome: &Outcome, cut: &Cut) -> Option<Nanos> {
     let Subject::Plan(plan) = subject else { return None };
     let is_over = match plan.until {
@@ -458,7 +458,7 @@ fn ended(subject: &Subject<'_>, outcome: &Outcome, cut: &Cut) -> Option<Nanos> {
     is_over.then(|| outcome.elapsed())
 }
 
-/// What only the device knows of the run.
+/// Facts of the run that only the device knows.
 fn device_figures(subject: &Subject<'_>, measured: &Measured) -> DeviceFigures {
     let Measured { outcome, window, .. } = measured;
     let counters = window.after.nand.words().to_vec();

@@ -1,4 +1,4 @@
-//! Whether pairs or blocks fit the device, and the machine's memory.
+//! Tells whether pairs or blocks fit the device and the machine's memory.
 
 use crate::number::{counted, grouped, to_u64};
 use crate::output::Failure;
@@ -10,17 +10,17 @@ use workload::{Operation, Plan, Space, Until};
 /// What a load stores.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored {
-    /// Whether it is pairs, and not blocks.
+    /// True for pairs, false for blocks.
     pub(super) is_pairs: bool,
     /// Pairs or blocks on the device at the end.
     pub(super) items: u64,
-    /// All that is stored, what is overwritten included.
+    /// All stores, including overwrites.
     pub(super) stores: u64,
     /// Bytes of a key, on average.
     pub(super) key_bytes: f64,
     /// Bytes of a value, on average.
     pub(super) value_bytes: f64,
-    /// Whether values keep their bytes.
+    /// Whether the emulated flash keeps the bytes of values.
     pub(super) has_bytes: bool,
 }
 
@@ -28,31 +28,31 @@ pub(super) struct Stored {
 /// index entry.
 const RECORD_MEMORY_BYTES: f64 = 200.0;
 
-/// Memory for each byte of a key, measured: keys lie in pages and in summaries, and vectors have
-/// room left.
+/// Memory for each byte of a key, measured: pages and summaries contain keys, and vectors have
+/// spare capacity.
 const KEY_MEMORY_FACTOR: f64 = 3.0;
 
-/// Memory of a logical block on the emulated flash without its bytes, its place in the map
-/// included, measured: 86 where eight share a page, 145 where two do.
+/// Memory of a logical block on the emulated flash without its bytes, including its map entry,
+/// measured: 86 where eight share a page, 145 where two do.
 const BLOCK_MEMORY_BYTES: f64 = 150.0;
 
-/// Memory that an aligned buffer takes beside its bytes, measured.
+/// Memory of an aligned buffer beside its bytes, measured.
 const BUFFER_MEMORY_BYTES: f64 = 4_096.0;
 
 impl Stored {
-    /// Bytes of one.
+    /// Bytes of one item.
     fn item_bytes(&self) -> f64 {
         self.key_bytes + self.value_bytes
     }
 
-    /// How many there are in `bytes`.
+    /// Returns how many items fit in `bytes`.
     pub(super) fn items_in(&self, bytes: u64) -> u64 {
         to_u64((float(bytes) / self.item_bytes().max(1.0)).floor())
     }
 }
 
-/// Refuses what does not fit namespace `nsid` of the device, or the machine's memory of `total`
-/// bytes.
+/// Refuses a load that does not fit namespace `nsid` of the device, or the machine's memory of
+/// `total` bytes.
 pub(super) fn check(
     stored: &Stored,
     profile: &Profile,
@@ -82,7 +82,7 @@ pub(super) fn check(
     }
 }
 
-/// Refuses more keys than the index was made for.
+/// Refuses more keys than the index has room for.
 pub(super) fn check_index(plan: &Plan, profile: &Profile) -> Result<(), Failure> {
     let index = profile.index.filter(|index| plan.space == Space::Pairs && index.has_budget());
     let Some(index) = index else { return Ok(()) };
@@ -101,10 +101,10 @@ pub(super) fn check_index(plan: &Plan, profile: &Profile) -> Result<(), Failure>
     )))
 }
 
-/// About how much memory the emulated flash and the index, or the map, will take.
+/// Estimates the memory of the emulated flash and of the index or the map.
 fn memory_bytes(stored: &Stored, profile: &Profile) -> f64 {
     let buffer = if stored.has_bytes { stored.value_bytes + BUFFER_MEMORY_BYTES } else { 0.0 };
-    // What was overwritten stays until its block is erased, so there is at most a full flash.
+    // Overwritten data stays until its block is erased, so this is at most a full flash.
     let flash = float(profile.nand.raw_bytes()) / stored.item_bytes().max(16.0);
     let beside = if stored.is_pairs {
         RECORD_MEMORY_BYTES + KEY_MEMORY_FACTOR * stored.key_bytes

@@ -1,11 +1,11 @@
-//! The namespace that a load is for.
+//! The namespace of a load.
 
 use crate::output::Failure;
 use crate::target::Target;
 use node::profile::NamespaceKind;
 use workload::{Operation, Space};
 
-/// The id of the namespace that `target` names, or else of the first that `operation` is for.
+/// Returns the id of the namespace that `target` names, or of the first that supports `operation`.
 pub(super) fn choose(target: &Target, operation: Operation) -> Result<u32, Failure> {
     choose_by(target, operation.name(), |kind| takes(kind, operation))
 }
@@ -43,7 +43,7 @@ fn takes(kind: &NamespaceKind, operation: Operation) -> bool {
     }
 }
 
-/// A kind of namespace, and what it takes.
+/// Describes a kind of namespace and the loads that it accepts.
 fn fitting(kind: &NamespaceKind) -> String {
     let workloads = match kind {
         NamespaceKind::Kv => "store, retrieve, mixed, delete, exist, ycsb-a to ycsb-f and replay",
@@ -53,7 +53,7 @@ fn fitting(kind: &NamespaceKind) -> String {
     format!("one of kind {} takes {workloads}", kind.name())
 }
 
-/// What keys are in a namespace. How zones lie is known only when the device is there.
+/// Returns the keys of a namespace. The zones are known only once the device exists.
 pub(super) fn of(kind: &NamespaceKind) -> Space {
     if kind.is_kv() { Space::Pairs } else { Space::Blocks }
 }

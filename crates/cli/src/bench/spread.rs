@@ -1,4 +1,4 @@
-//! A queue of commands of which each is executed by whichever of several reactors is free.
+//! A queue whose commands are executed by any of several reactors, whichever is free.
 
 use crate::output::Failure;
 use base::Nanos;
@@ -13,16 +13,16 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// Commands that a reactor executes at a time: more than a disk has to do for one.
+/// Commands that a reactor executes at a time: more than a disk needs in flight.
 const TASKS: usize = 1_024;
 
-/// The reactors beside the one that asks, each on a thread of its own. They end when this drops.
+/// The other reactors, each on its own thread. Dropping this ends them.
 pub(super) struct Crew {
     remotes: Vec<Remote>,
     threads: Vec<JoinHandle<Result<(), RingError>>>,
 }
 
-/// What all of them look at.
+/// State that all reactors share.
 #[derive(Default)]
 struct Board(Mutex<Posted>);
 
@@ -31,7 +31,7 @@ struct Posted {
     commands: VecDeque<(u64, Submission)>,
     /// By reactor: tasks that wait for a command.
     idle: Vec<Vec<TaskId>>,
-    /// With the numbers of their commands.
+    /// With their command numbers.
     done: VecDeque<(u64, Completion)>,
     waiters: VecDeque<TaskId>,
 }
@@ -42,7 +42,7 @@ impl Board {
     }
 }
 
-/// The queue, in the reactor that asks.
+/// The queue's end in the reactor of the host.
 #[derive(Clone)]
 pub(super) struct Spread {
     board: Arc<Board>,
@@ -52,13 +52,12 @@ pub(super) struct Spread {
 #[derive(Default)]
 struct Asked {
     next_id: u64,
-    /// When what is under way was submitted.
+    /// Submission times of commands in flight.
     since: BTreeMap<u64, Nanos>,
 }
 
 impl Spread {
-    /// A queue to the drive of `share`, whose commands are executed in this reactor and in
-    /// `others`.
+    /// Returns a queue to the drive of `share`. This reactor and `others` execute its commands.
     pub(super) fn new(
         share: &DiskDriveShare,
         here: &Arc<Controller>,
@@ -87,7 +86,7 @@ impl Spread {
 }
 
 impl Crew {
-    /// Ends them, once nothing is asked any more and the drive is closed.
+    /// Ends the reactors. The host must have no more commands, and the drive must be closed.
     pub(super) fn end(mut self) -> Result<(), Failure> {
         self.remotes.iter().for_each(Remote::stop);
         for thread in self.threads.drain(..) {
@@ -108,13 +107,13 @@ impl Drop for Crew {
     fn drop(&mut self) {
         self.remotes.iter().for_each(Remote::stop);
         for thread in self.threads.drain(..) {
-            // Something else is wrong that is told instead.
+            // A second error follows from the first, which is reported instead.
             let _ = thread.join();
         }
     }
 }
 
-/// Starts tasks in this reactor that execute what is on the board.
+/// Starts tasks in this reactor that execute commands of the board.
 fn start(board: &Arc<Board>, controller: &Arc<Controller>) {
     for _ in 0..TASKS {
         clock::spawn(execute_all(board.clone(), controller.clone()));
@@ -184,8 +183,8 @@ impl Queue for Spread {
 }
 
 impl Spread {
-    /// A completion as the reactor that asked sees it: what it took to get there and back is
-    /// waiting.
+    /// A completion as the host's reactor sees it. The time of both hops between the reactors
+    /// counts as waiting.
     fn seen_here(&self, id: u64, completion: Completion) -> Completion {
         let submitted = self.asked.borrow_mut().since.remove(&id).expect("it was submitted");
         let completed = clock::host_now();

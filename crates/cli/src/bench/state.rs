@@ -1,4 +1,4 @@
-//! A device that is kept in a file from one run to the next, or in the middle of one.
+//! Saves a device in a file between runs, or at a pause of one run.
 
 use super::report::Before;
 use crate::args::{BenchArgs, Clock};
@@ -14,7 +14,7 @@ use std::fmt::Display;
 use std::path::Path;
 use workload::{Contents, Paused, Plan, Space, Until};
 
-/// What is kept with a device.
+/// What a file keeps beside the device.
 #[derive(Debug, Serialize, Deserialize)]
 struct Load {
     empty: Empty,
@@ -29,48 +29,48 @@ pub(super) enum Stopped {
     Finished(Vec<u8>),
 }
 
-/// A run that stopped in the middle.
+/// A run that paused.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PausedLoad {
     run: Vec<u8>,
     after: u64,
-    /// Whether the keys of its plan were there before.
+    /// Whether the keys of its plan existed before.
     is_filled: bool,
     before: Before,
     figures: Figures,
     wall_seconds: f64,
 }
 
-/// What a run begins with.
+/// What a run starts with.
 #[derive(Debug)]
 pub(super) struct Start {
     pub(super) before: Before,
-    /// Of an earlier run on the device.
+    /// Contents that an earlier run left on the device.
     contents: Option<Contents>,
-    /// The run, if it goes on.
+    /// The paused run, if this run continues one.
     paused: Option<PausedRun>,
 }
 
 impl Start {
-    /// On a device that was new `before`.
+    /// For a device that was new `before`.
     pub(super) const fn new(before: Before) -> Self {
         Self { before, contents: None, paused: None }
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub(super) enum End {
     Measured {
         measured: Box<Measured>,
-        /// Why it could not be saved, if it could not.
+        /// Why it could not be saved, if saving failed.
         unsaved: Option<String>,
     },
-    /// It is in its file now.
+    /// The run paused, and its file holds it.
     Paused(Output),
 }
 
-/// The file that a device is kept in, if one was asked for, and what is in it.
+/// The state file, if `--state` names one, and its contents.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     file: Option<StateFile>,
@@ -78,7 +78,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// What `args` name.
+    /// Returns the state file that `args` name.
     pub(super) fn open(args: &BenchArgs, setup: Setup<'_>) -> Result<Self, Failure> {
         let Some(path) = args.state.as_deref() else { return Ok(Self::default()) };
         let file = rig::open(path)?;
@@ -90,7 +90,7 @@ impl Kept {
         Ok(Self { file: Some(file), saved: Some((saved, load)) })
     }
 
-    /// How many keys or blocks an earlier run left, if one ended here.
+    /// Returns the number of keys or blocks that an earlier run left, if one ended here.
     pub(super) fn keys(&self) -> Option<u64> {
         match &self.saved.as_ref()?.1.stopped {
             Stopped::Finished(contents) => Contents::restore(contents)?.keys(),
@@ -98,7 +98,7 @@ impl Kept {
         }
     }
 
-    /// The device, if it is there, and what is known of it.
+    /// Returns the device, if the file has it, and what is known of it.
     pub(super) fn restore<'a>(
         &mut self,
         args: &BenchArgs,
@@ -116,12 +116,12 @@ impl Kept {
     }
 }
 
-/// Refuses a new device that could not be saved in the end.
+/// Refuses a new device that could not be saved at the end.
 pub(super) fn check_savable(args: &BenchArgs, setup: Setup<'_>) -> Result<(), Failure> {
     args.state.as_deref().map_or(Ok(()), |path| rig::check_savable(path, setup))
 }
 
-/// Refuses another plan of faults than the one that `saved` began with.
+/// Refuses a plan of faults other than the one that `saved` began with.
 fn check_faults(path: &Path, saved: &SavedDevice, setup: Setup<'_>) -> Result<(), Failure> {
     let began = saved.fault_plan();
     match setup.faults {
@@ -140,7 +140,7 @@ fn is_for_new(path: &Path, option: &str) -> Failure {
     refused(path, &format!("has a device that was used before: {option} is for a new one"))
 }
 
-/// Refuses what cannot be saved, restored or paused.
+/// Refuses a load that cannot be saved, restored or paused.
 pub(super) fn check(args: &BenchArgs, target: &Target) -> Result<(), Failure> {
     let is_asked = args.state.is_some() || args.pause_after.is_some();
     if is_asked && target.clock == Clock::Real {
@@ -152,7 +152,7 @@ pub(super) fn check(args: &BenchArgs, target: &Target) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses to pause when `plan` is over.
+/// Refuses a pause at or after the end of `plan`.
 pub(super) fn check_pause(args: &BenchArgs, plan: &Plan) -> Result<(), Failure> {
     match (args.pause_after, plan.until) {
         (Some(after), Until::Operations(operations)) if after >= operations => {
@@ -164,7 +164,7 @@ pub(super) fn check_pause(args: &BenchArgs, plan: &Plan) -> Result<(), Failure> 
     }
 }
 
-/// Begins with `plan`, or goes on with it, where an earlier run `stopped`.
+/// Starts `plan`, or continues the run that `stopped` describes.
 pub(super) fn start(
     args: &BenchArgs,
     plan: Plan,
@@ -206,7 +206,7 @@ pub(super) fn start(
     }
 }
 
-/// Carries out `plan`, up to a pause that is to be saved or to its end, which is saved too.
+/// Runs `plan` up to a pause or to its end, and saves the device then.
 pub(super) fn carry_out(
     args: &BenchArgs,
     rig: &mut Rig<'_>,
@@ -259,7 +259,7 @@ fn say_paused(args: &BenchArgs, path: &Path, after: u64) -> Output {
         return Output::json(&json!({"paused_after": after, "state": path.to_string_lossy()}));
     }
     Output::new(format!(
-        "paused after {after} operations, saved in {}; the same command goes on\n",
+        "paused after {after} operations, saved in {}; the same command continues\n",
         shown(path)
     ))
 }

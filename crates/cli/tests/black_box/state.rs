@@ -67,7 +67,7 @@ fn a_run_saved_in_the_middle_and_finished_by_another_process_is_the_unbroken_run
         let paused = kvasir(words(&load, Some(&state)));
         assert_eq!((paused.code, paused.stderr.as_str()), (Some(0), ""), "{load}");
         assert!(paused.stdout.starts_with("paused after "), "{}", paused.stdout);
-        assert!(paused.stdout.ends_with("; the same command goes on\n"), "{}", paused.stdout);
+        assert!(paused.stdout.ends_with("; the same command continues\n"), "{}", paused.stdout);
         assert_eq!(report(&load, Some(&state)), unbroken, "{load}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
     }

@@ -12,7 +12,7 @@ use client::{Namespace, Uri};
 use spec::{CommandSet, IdentifyNamespace, KvNamespace};
 use workload::{Operation, Payload, Plan, Space};
 
-/// Refuses what no namespace would take, before there is a connection.
+/// Refuses a load that no namespace accepts, before connecting.
 pub(super) fn check(args: &BenchArgs, operation: Operation, uri: &Uri) -> Result<(), Failure> {
     let means_blocks = args.block_size.is_some() || args.span.is_some();
     let is_of_pairs = operation.is_for_pairs() && !(operation.is_for_blocks() && means_blocks);
@@ -20,7 +20,7 @@ pub(super) fn check(args: &BenchArgs, operation: Operation, uri: &Uri) -> Result
     plan_of(args, operation, uri, space).map(drop)
 }
 
-/// The plan for the namespace that is connected to.
+/// Returns the plan for the connected namespace.
 pub(super) fn plan(
     args: &BenchArgs,
     operation: Operation,
@@ -48,7 +48,7 @@ pub(super) fn plan(
     }
 }
 
-/// Bytes that a namespace holds.
+/// Returns the bytes of a namespace.
 pub(super) fn size_bytes(namespace: &Namespace) -> u64 {
     match namespace {
         Namespace::Pairs(namespace) => namespace.size.get(),
@@ -60,7 +60,7 @@ pub(super) fn size_bytes(namespace: &Namespace) -> u64 {
     }
 }
 
-/// What a namespace is of, and what it takes.
+/// Describes a namespace and the loads that it accepts.
 fn fitting(namespace: &Namespace) -> String {
     match namespace {
         Namespace::Pairs(_) => {
@@ -96,7 +96,7 @@ fn plan_of(
     Ok(plan)
 }
 
-/// Refuses pairs that the namespace has no room for.
+/// Refuses pairs for which the namespace has no room.
 fn check_pairs(plan: &Plan, namespace: &KvNamespace) -> Result<(), Failure> {
     let limits = Limits::of(namespace);
     if plan.key_bytes > usize::from(limits.key_bytes_max) {
@@ -123,8 +123,8 @@ fn check_pairs(plan: &Plan, namespace: &KvNamespace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a namespace with other logical blocks than those that plans count in, and blocks that
-/// the controller does not move at a time. Whether they fit is seen by [`plan::within`].
+/// Refuses a namespace whose logical blocks are not of the size that plans use, and blocks larger
+/// than the controller's transfer limit. [`plan::within`] checks that the blocks fit.
 fn check_blocks(
     plan: &Plan,
     namespace: &IdentifyNamespace,
