@@ -1,4 +1,4 @@
-//! How long operations took and where that time went, as tables.
+//! Tables of latencies, and of the stages in which operations spend their time.
 
 use crate::number::{duration, percent, rounded};
 use crate::table;
@@ -12,7 +12,7 @@ pub(crate) type Latencies = BTreeMap<&'static str, LatencyNanos>;
 /// Mean nanoseconds by kind of operation and stage.
 pub(crate) type StageMeans = BTreeMap<&'static str, BTreeMap<&'static str, f64>>;
 
-/// A row for each kind of operation.
+/// Returns a row for each kind of operation.
 pub(crate) fn latencies(latencies: &Latencies) -> String {
     let row = |(kind, latency): (&str, &LatencyNanos)| {
         let quantiles = [latency.p50, latency.p99, latency.p999, latency.max];
@@ -27,11 +27,11 @@ pub(crate) fn latencies(latencies: &Latencies) -> String {
 /// Kinds of operation side by side, with two columns each.
 const KINDS_PER_TABLE: usize = 2;
 
-/// A row for each stage, and two columns for each kind of operation: a few tables, if there are
-/// many kinds.
+/// Returns a row for each stage, and two columns for each kind of operation. Many kinds make
+/// several tables.
 pub(crate) fn stages(means: &StageMeans) -> String {
     let kinds: Vec<_> = in_order(means).collect();
-    // Virtual time is never late.
+    // In virtual time no event is late.
     let is_late = kinds.iter().any(|(_, means)| means[Stage::Late.name()] > 0.0);
     let shown = |stage: &Stage| is_late || *stage != Stage::Late;
     let stages: Vec<Stage> = Stage::ALL.into_iter().filter(shown).collect();
@@ -59,10 +59,10 @@ fn stage_table(stages: &[Stage], kinds: &[(&str, &BTreeMap<&'static str, f64>)])
     table::numbers(&header, rows.chain([total]))
 }
 
-/// What the tables are of, in as many columns, so that theirs line up.
+/// The kinds of a table, in a fixed number of columns, so that all tables line up.
 const TITLES: [&str; 2] = ["latency             ", "where the time went "];
 
-/// The kinds of operation that there are, in the order of a report.
+/// Returns the kinds of operation that occurred, in the order of a report.
 fn in_order<'a, T>(
     by_kind: &'a BTreeMap<&'static str, T>,
 ) -> impl Iterator<Item = (&'static str, &'a T)> {

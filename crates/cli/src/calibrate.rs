@@ -1,11 +1,11 @@
-//! `kvasir device calibrate`: chosen numbers of a profile, fitted to measured points.
+//! `kvasir device calibrate`: fits chosen numbers of a profile to measured points.
 //!
-//! 1. [`points`] reads what was measured, [`knobs`] which numbers may be moved.
-//! 2. [`simulate`] runs each point on the profile, with as many operations as make it stable.
-//! 3. [`fit`] moves the knobs until the points are least off ([`search`]), and again for each size
-//!    of values without the points of that size, which tells how far off a size is that was not
-//!    measured.
-//! 4. [`report`] says how far off each point is, [`figure`] draws it, [`written`] makes the
+//! 1. [`points`] reads the measured points, [`knobs`] the numbers to fit.
+//! 2. [`simulate`] runs each point on the profile, with enough operations for a stable result.
+//! 3. [`fit`] moves the knobs until the errors of the points are smallest ([`search`]). It fits
+//!    again for each size of values without the points of that size, which gives the error for an
+//!    unmeasured size.
+//! 4. [`report`] prints the error of each point, [`figure`] draws it, [`written`] writes the
 //!    profile.
 
 mod figure;
@@ -31,10 +31,10 @@ use report::{KnobReport, PointReport, Report, Role};
 use simulate::Task;
 use std::path::{Path, PathBuf};
 
-/// How often points are looked at again for how many operations they need.
+/// Most rounds in which the number of operations of each point is chosen.
 const CHOICES_MAX: usize = 3;
 
-/// Fits what `args` ask for.
+/// Runs the calibration that `args` describe.
 pub(crate) fn run(args: &CalibrateArgs) -> Result<Output, Failure> {
     let text = Profile::text(&args.device).map_err(Failure::refused)?;
     let draft = Draft::new(&args.device, &text).map_err(Failure::refused)?;
@@ -74,7 +74,7 @@ fn check_knobs(file: &str, knobs: &[FitKnob], points: &[Point]) -> Result<(), Fa
     Ok(())
 }
 
-/// What the numbers are fitted to; without knobs what they were.
+/// Returns the points that the numbers are fitted to; without knobs the earlier fit of the profile.
 fn fitted(
     args: &CalibrateArgs,
     draft: &Draft,
@@ -104,8 +104,7 @@ fn fitted(
     }))
 }
 
-/// What each point is for. One that lies beyond what numbers are fitted to is refused, unless it
-/// was asked for.
+/// Returns the use of each point. Refuses a point outside the fitted range, unless `args` allow it.
 fn roles(
     args: &CalibrateArgs,
     points: &[Point],
@@ -135,7 +134,7 @@ fn roles(
     points.iter().map(role).collect()
 }
 
-/// The report, and the values of the knobs.
+/// Returns the report, and the values of the knobs.
 fn calibrate(
     args: &CalibrateArgs,
     draft: &Draft,
@@ -190,7 +189,7 @@ fn calibrate(
     Ok((report, values))
 }
 
-/// The values of the knobs at which the points are least off, each with enough operations there.
+/// Returns the values of the knobs with the smallest errors, each point with enough operations.
 fn fit(fitting: &mut Fitting<'_>, start: &[f64]) -> Result<Vec<f64>, Failure> {
     fitting.choose(start)?;
     let mut values = start.to_vec();

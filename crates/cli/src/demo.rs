@@ -1,11 +1,10 @@
-//! `kvasir demo`: real files through an emulated device, and back.
+//! `kvasir demo`: stores real files on an emulated device and reads them back.
 //!
 //! 1. [`walk`] lists the files, in the order of their paths.
-//! 2. [`load`] reads each and stores it in chunks under the keys that [`key`] makes, and keeps a
-//!    checksum of the file's bytes aside.
-//! 3. [`verify`] retrieves every pair, in an order that the seed names, and compares.
-//! 4. [`report`] says how that went; what was special about files is in [`treatment`], what went
-//!    wrong in [`fault`].
+//! 2. [`load`] reads each file, stores it in chunks under the keys that [`key`] makes, and keeps a
+//!    checksum of the file's bytes.
+//! 3. [`verify`] retrieves every pair, in an order that depends on the seed, and compares.
+//! 4. [`report`] prints the result; [`treatment`] counts special files, [`fault`] lists errors.
 
 mod fault;
 mod key;
@@ -36,10 +35,10 @@ use std::time::Instant;
 use walk::{Root, walk};
 use workload::Tally;
 
-/// Commands outstanding at a time.
+/// Commands in flight.
 const QUEUE_DEPTH: usize = 32;
 
-/// What became of the files.
+/// Results for the files.
 struct Ran {
     loaded: Loaded,
     retrieved: Phase,
@@ -48,11 +47,11 @@ struct Ran {
     flash_reads_per_retrieve: Option<f64>,
     flash: Flash,
     digest: u64,
-    /// In real time: how late the device's events were.
+    /// Lateness of the device's events, in real time.
     lateness: Option<Lateness>,
 }
 
-/// The commands of one kind, and how long all took in the device's clock.
+/// Commands of one kind, and their total time on the device's clock.
 #[derive(Debug, Default)]
 struct Phase {
     tally: Tally,
@@ -60,7 +59,7 @@ struct Phase {
 }
 
 impl Phase {
-    /// Counts a command that did what it was asked, as the host sees it now.
+    /// Counts a successful command that the host sees complete now.
     fn record(&mut self, completion: &Completion) {
         let late = clock::host_now() - completion.completed;
         let mut stages = completion.stages;
@@ -69,7 +68,7 @@ impl Phase {
     }
 }
 
-/// Takes the files under the path that `args` name through a device.
+/// Stores the files under the path that `args` name on a device, and reads them back.
 pub(crate) fn run(args: &DemoArgs) -> Result<Output, Failure> {
     let started = Instant::now();
     let profile = device::load(&args.device)?;
@@ -101,7 +100,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Output, Failure> {
     Ok(output.with_errors(errors))
 }
 
-/// The first namespace of keys and values.
+/// Returns the first namespace of keys and values.
 fn namespace(profile: &Profile) -> Result<u32, Failure> {
     let mut namespaces = (1..).zip(&profile.namespaces);
     let found = namespaces.find(|(_, namespace)| namespace.kind.is_kv());
@@ -121,7 +120,7 @@ async fn there_and_back(
 ) -> Result<Ran, Failure> {
     let empty = device.figures();
     let mut loaded = loader.load(progress).await;
-    // What is only buffered would not come back from the flash.
+    // Buffered data would be read from the buffer, not from flash.
     flush(device).await?;
     let full = device.figures();
     let retrieved = verify::verify(device, &mut loaded, seed, progress).await;
@@ -142,8 +141,8 @@ async fn there_and_back(
     })
 }
 
-/// Submits `count` commands, [`QUEUE_DEPTH`] at a time, and hands each completion over with its
-/// command's place.
+/// Submits `count` commands, at most [`QUEUE_DEPTH`] at a time, and passes on each completion with
+/// its command's index.
 async fn each(
     device: &Device,
     count: usize,
@@ -163,7 +162,7 @@ async fn each(
     }
 }
 
-/// Adds what the digest of a run is of: see `workload::Outcome::digest`.
+/// Adds the input of a run's digest: see `workload::Outcome::digest`.
 #[expect(clippy::cast_possible_truncation, reason = "both halves are added")]
 fn add_to_digest(digest: &mut Digest, completion: &Completion, checksum: u128) {
     let Completion { id, opcode, status, completed, .. } = completion;

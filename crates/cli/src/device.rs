@@ -1,4 +1,4 @@
-//! `kvasir device`: which devices there are, and what one is made of.
+//! `kvasir device`: lists devices and shows their profiles.
 
 use crate::output::{Failure, Output};
 use crate::rig::device_failure;
@@ -7,7 +7,7 @@ use node::profile::builtin_names;
 use node::{Device, Profile};
 use serde::Serialize;
 
-/// The seed that other commands use if none is given.
+/// Default seed of the other commands.
 const SEED: u64 = 1;
 
 /// A built-in device in a list.
@@ -36,7 +36,7 @@ pub(crate) fn list(is_json: bool) -> Result<Output, Failure> {
     Ok(Output::new(table::list(&["device", "size", "what it is"], rows)))
 }
 
-/// The profile `name_or_path`: its text, or its values.
+/// Returns the text or the values of the profile `name_or_path`.
 pub(crate) fn show(name_or_path: &str, is_json: bool) -> Result<Output, Failure> {
     let text = Profile::text(name_or_path).map_err(Failure::refused)?;
     let profile = Profile::parse(name_or_path, &text).map_err(Failure::refused)?;
@@ -47,12 +47,12 @@ pub(crate) fn show(name_or_path: &str, is_json: bool) -> Result<Output, Failure>
     Ok(Output::new(text.into_owned()))
 }
 
-/// The device that `name_or_path` describes.
+/// Returns the device that `name_or_path` describes.
 pub(crate) fn load(name_or_path: &str) -> Result<Profile, Failure> {
     Profile::load(name_or_path).map_err(Failure::refused)
 }
 
-/// A size in whole GB, as they are sold.
+/// A size in whole decimal GB, as vendors state it.
 fn size(bytes: u64) -> String {
     const GB: u64 = 1_000_000_000;
     format!("{} GB", (bytes + GB / 2) / GB)

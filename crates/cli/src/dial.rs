@@ -1,4 +1,4 @@
-//! Connections to machines that users name.
+//! Connects to machines that users name.
 
 use crate::output::Failure;
 use base::Nanos;
@@ -6,10 +6,10 @@ use net::HostPort;
 use reactor::{Lateness, Reactor, Remote, TcpStream};
 use std::net::{SocketAddr, ToSocketAddrs};
 
-/// How long a machine has to take a connection.
+/// Timeout of a connection attempt.
 const CONNECT_LIMIT: Nanos = Nanos::from_secs(10);
 
-/// Runs `act`, which may make connections.
+/// Runs `act`, which may connect.
 pub(crate) fn with<T>(
     act: impl AsyncFnOnce() -> Result<T, Failure>,
 ) -> Result<(T, Lateness), Failure> {
@@ -21,7 +21,7 @@ pub(crate) fn with<T>(
     Ok((done?, lateness))
 }
 
-/// The first of `addresses` that takes a connection.
+/// Returns a connection to the first of `addresses` that accepts one.
 pub(crate) async fn dial_any(addresses: &[SocketAddr]) -> Result<(TcpStream, SocketAddr), Failure> {
     let mut failure = None;
     for &address in addresses {
@@ -33,14 +33,14 @@ pub(crate) async fn dial_any(addresses: &[SocketAddr]) -> Result<(TcpStream, Soc
     Err(failure.expect("a name that was resolved has an address"))
 }
 
-/// A connection to `address`.
+/// Connects to `address`.
 pub(crate) async fn dial(address: SocketAddr) -> Result<TcpStream, Failure> {
     TcpStream::connect(address, CONNECT_LIMIT)
         .await
         .map_err(|error| Failure::Broken(format!("{error}; kvasir serve prints its address")))
 }
 
-/// The addresses of `place`: one at least.
+/// Returns the addresses of `place`, at least one.
 pub(crate) fn resolve(place: &HostPort) -> Result<Vec<SocketAddr>, Failure> {
     let HostPort { host, port } = place;
     let found = (host.as_str(), *port).to_socket_addrs();

@@ -1,4 +1,4 @@
-//! Points and their simulation as a figure: rates and latencies by the size of values.
+//! The figure of a calibration: rates and latencies of points and simulation by the size of values.
 
 use super::points::Figure;
 use super::report::{PointReport, Report};
@@ -17,7 +17,7 @@ pub(super) fn draw(path: &Path, report: &Report) -> Option<String> {
     plot::write(path, &figure)
 }
 
-/// Marks for what was measured and lines for what was simulated, of each load.
+/// Marks for measured and lines for simulated figures, for each load.
 fn panel(report: &Report, figure: Figure, title: &str) -> Option<Panel> {
     let points: Vec<&PointReport> =
         report.points.iter().filter(|point| point.figure == figure).collect();

@@ -1,4 +1,4 @@
-//! Knobs fitted to points, and points that the fit did not see.
+//! Fits knobs to points, and predicts points that a fit left out.
 
 use super::knobs::{FitKnob, profile_with};
 use super::points::Point;
@@ -9,32 +9,32 @@ use crate::progress::Bar;
 use node::profile::Draft;
 use std::collections::BTreeSet;
 
-/// By how much a knob is moved to show what that does to the points.
+/// Factor by which a knob is moved to show its effect on the points.
 const NUDGE: f64 = 1.05;
 
-/// A try of another whole number that wins less of the squares is none.
+/// A step of a whole number must reduce the sum of squares by at least this share.
 const LEAST_GAIN: f64 = 1e-3;
 
 /// A profile whose knobs are fitted to points.
 pub(super) struct Fitting<'a> {
     pub(super) draft: &'a Draft,
     pub(super) knobs: &'a [FitKnob],
-    /// Those to be fitted to.
+    /// The points to fit to.
     pub(super) tasks: Vec<Task<'a>>,
     pub(super) bar: &'a mut Bar,
-    /// Points that were simulated up to now.
+    /// Points simulated so far.
     pub(super) simulations: u64,
 }
 
-/// What a left-out point is in a fit to the others.
+/// The prediction for a left-out point by a fit to the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LeftOut {
     pub(super) figure: f64,
-    /// Whether its size lies outside of those of the others.
+    /// Whether its size is outside the sizes of the others.
     pub(super) is_beyond: bool,
 }
 
-/// Values of all knobs, and how far all points are off there.
+/// Values of all knobs, and the errors of all points with them.
 #[derive(Clone, Debug)]
 struct Fit {
     values: Vec<f64>,
@@ -42,7 +42,8 @@ struct Fit {
 }
 
 impl Fitting<'_> {
-    /// The figures of `tasks` with the knobs at `values`; nothing where they cannot be.
+    /// Returns the figures of `tasks` with the knobs at `values`, or nothing if the profile refuses
+    /// them.
     pub(super) fn figures(
         &mut self,
         values: &[f64],
@@ -54,7 +55,8 @@ impl Fitting<'_> {
         Ok(Some(figures))
     }
 
-    /// The figures of its points with the knobs at `values`, where they can be.
+    /// Returns the figures of the fit's points with the knobs at `values`, unless the profile
+    /// refuses them.
     pub(super) fn figures_here(&mut self, values: &[f64]) -> Result<Vec<f64>, Failure> {
         let tasks = self.tasks.clone();
         let figures = self.figures(values, &tasks)?;
@@ -66,8 +68,8 @@ impl Fitting<'_> {
         self.bar.set(self.simulations, 0);
     }
 
-    /// Chooses how many operations each point has with the knobs at `values`: never fewer than
-    /// before. Tells whether any has more.
+    /// Chooses the number of operations of each point with the knobs at `values`, never fewer than
+    /// before. Returns true if a point got more.
     pub(super) fn choose(&mut self, values: &[f64]) -> Result<bool, Failure> {
         let profile = profile_with(self.draft, self.knobs, values);
         let profile = profile.expect("a search begins and ends where a profile can be");
@@ -82,7 +84,7 @@ impl Fitting<'_> {
         Ok(has_more)
     }
 
-    /// The values of the knobs, from `start` on, at which `tasks` are least off.
+    /// Returns the knob values, found from `start`, at which the errors of `tasks` are smallest.
     pub(super) fn fit(&mut self, start: &[f64], tasks: &[Task<'_>]) -> Result<Vec<f64>, Failure> {
         let mut best = self
             .fit_fractions(start, tasks)?
@@ -93,7 +95,7 @@ impl Fitting<'_> {
         Ok(best.values)
     }
 
-    /// The fit with one whole number one more or one less that is better than `best`.
+    /// Returns a fit that is better than `best` and has one whole number one higher or lower.
     fn neighbour(&mut self, best: &Fit, tasks: &[Task<'_>]) -> Result<Option<Fit>, Failure> {
         let knobs = self.knobs;
         for (index, _) in knobs.iter().enumerate().filter(|(_, knob)| knob.is_whole) {
@@ -110,7 +112,8 @@ impl Fitting<'_> {
         Ok(None)
     }
 
-    /// The best fit with the whole numbers of `values`; nothing where these cannot be.
+    /// Returns the best fit with the whole numbers of `values`, or nothing if the profile refuses
+    /// them.
     fn fit_fractions(
         &mut self,
         values: &[f64],
@@ -137,8 +140,8 @@ impl Fitting<'_> {
         Ok(Some(Fit { values: with(&found.at), cost: found.cost() }))
     }
 
-    /// Of each knob at `values`, the most that any point moves by when it is 1.05 times as much, as
-    /// a share; nothing where it cannot be. `figures` are those of the points.
+    /// Returns for each knob at `values` the largest relative change of a point when the knob is
+    /// 1.05 times as large; nothing if the profile refuses that. `figures` are those of the points.
     pub(super) fn moves(
         &mut self,
         values: &[f64],
@@ -158,9 +161,9 @@ impl Fitting<'_> {
         Ok(moves)
     }
 
-    /// Each point as it is in a fit, from `start` on, to the points of the other sizes of values;
-    /// where there is only one size, to the other points. Nothing where too few are left. Whole
-    /// numbers stay as they are in `start`.
+    /// Predicts each point, from `start`, by a fit to the points of the other sizes of values; if
+    /// there is only one size, to the other points. Returns nothing if too few points are left.
+    /// Whole numbers stay as they are in `start`.
     pub(super) fn left_out(&mut self, start: &[f64]) -> Result<Vec<Option<LeftOut>>, Failure> {
         let tasks = self.tasks.clone();
         let size = |task: &Task<'_>| task.point.load.value_bytes;

@@ -1,11 +1,11 @@
-//! The numbers of a profile that are fitted.
+//! The numbers of a profile to fit.
 
 use crate::output::Failure;
 use node::profile::Draft;
 use node::{Profile, ProfileError};
 use serde::Serialize;
 
-/// No number ends further from where it began, as a factor; what a profile may say bounds it too.
+/// Largest factor between start and result of a number. The profile's own limits hold too.
 const FACTOR_MAX: f64 = 1_000.0;
 
 /// Digits of a fitted number.
@@ -14,18 +14,18 @@ const DIGITS: i32 = 4;
 /// A number of a profile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct FitKnob {
-    /// As `firmware.t_read_us`.
+    /// Its key, such as `firmware.t_read_us`.
     pub(super) key: String,
-    /// As it was written, if it was.
+    /// Its value in the profile, if the profile has one.
     pub(super) before: Option<String>,
-    /// Where the search begins.
+    /// Start of the search.
     pub(super) start: f64,
-    /// Whether it has no fraction.
+    /// Whether it is a whole number.
     pub(super) is_whole: bool,
 }
 
 impl FitKnob {
-    /// The knob that `text` names: a key, or `KEY=START`.
+    /// Returns the knob that `text` names: a key, or `KEY=START`.
     pub(super) fn parse(text: &str, draft: &Draft) -> Result<Self, Failure> {
         let (key, start) = match text.split_once('=') {
             Some((key, start)) => (key.trim(), Some(start.trim())),
@@ -64,7 +64,7 @@ impl FitKnob {
         Ok(knob)
     }
 
-    /// `value` as a profile has it.
+    /// Returns `value` in the profile's notation.
     pub(super) fn rounded(&self, value: f64) -> f64 {
         if self.is_whole {
             return value.round();
@@ -76,7 +76,7 @@ impl FitKnob {
         (value * unit).round() / unit
     }
 
-    /// Whether the search may go to `value`.
+    /// True if the search may use `value`.
     fn allows(&self, value: f64) -> bool {
         let factor = value / self.start;
         (1.0 / FACTOR_MAX..=FACTOR_MAX).contains(&factor)
@@ -85,7 +85,7 @@ impl FitKnob {
 
 /// Refuses a key that no profile has.
 fn check_known(key: &str, draft: &Draft) -> Result<(), Failure> {
-    // Those of a namespace have its number between.
+    // Keys of a namespace contain its number.
     let kinds =
         if key.starts_with("namespace.") { &["namespace", "block", "zoned"][..] } else { &[] };
     let name = key.rsplit('.').next().unwrap_or(key);
@@ -102,7 +102,7 @@ fn check_known(key: &str, draft: &Draft) -> Result<(), Failure> {
     Err(Failure::Refused(format!("there is no knob {key}{why}")))
 }
 
-/// `draft` with each of `knobs` at its value.
+/// Returns `draft` with each of `knobs` at its value.
 pub(super) fn with_values(draft: &Draft, knobs: &[FitKnob], values: &[f64]) -> Draft {
     let pairs = knobs.iter().zip(values);
     pairs.fold(draft.clone(), |draft, (knob, value)| {
@@ -110,8 +110,8 @@ pub(super) fn with_values(draft: &Draft, knobs: &[FitKnob], values: &[f64]) -> D
     })
 }
 
-/// What `draft` is with each of `knobs` at its value; nothing where the search may not go, or the
-/// profile would be refused.
+/// Returns the profile of `draft` with each of `knobs` at its value, or nothing if the search may
+/// not use a value or the profile refuses it.
 pub(super) fn profile_with(draft: &Draft, knobs: &[FitKnob], values: &[f64]) -> Option<Profile> {
     if !knobs.iter().zip(values).all(|(knob, value)| knob.allows(*value)) {
         return None;

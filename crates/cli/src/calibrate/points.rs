@@ -1,4 +1,4 @@
-//! Measured points, as a CSV file has them.
+//! Reads measured points from a CSV file.
 
 use crate::output::Failure;
 use crate::path::shown;
@@ -10,19 +10,19 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use workload::{Operation, Ycsb};
 
-/// What was measured once.
+/// One measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
-    /// The file and the line, as `points.csv:2`.
+    /// File and line, such as `points.csv:2`.
     pub(super) place: String,
     pub(super) load: PointLoad,
     pub(super) figure: Figure,
     pub(super) measured: f64,
-    /// Whether numbers are fitted to it, and not only held against it.
+    /// True for a point to fit to, false for a point that only checks the fit.
     pub(super) is_fit: bool,
 }
 
-/// Under which load.
+/// The load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct PointLoad {
     pub(super) workload: Workload,
@@ -31,7 +31,7 @@ pub(super) struct PointLoad {
     pub(super) queue_depth: u32,
 }
 
-/// A name for what hosts do.
+/// Name of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(into = "&'static str")]
 pub(super) struct Workload {
@@ -39,18 +39,18 @@ pub(super) struct Workload {
     pub(super) operation: Operation,
 }
 
-/// What was measured of it.
+/// The measured figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Figure {
     OpsPerSecond,
-    /// On average.
+    /// Mean.
     LatencyNs,
 }
 
 const UPDATE: Operation = Operation::Mixed { read_percent: 0 };
 
-/// The first name of an operation is the one that is shown.
+/// The first name of an operation is the one to print.
 const WORKLOADS: [(&str, Operation); 16] = [
     ("insert", Operation::Store),
     ("store", Operation::Store),
@@ -73,7 +73,7 @@ const WORKLOADS: [(&str, Operation); 16] = [
 const COLUMNS: [&str; 7] =
     ["workload", "value_bytes", "key_bytes", "queue_depth", "ops_per_second", "latency_ns", "use"];
 
-/// A file of more points is another kind of file.
+/// Most bytes: a longer file is probably of another kind.
 const BYTES_MAX: usize = 1 << 20;
 
 impl From<Workload> for &'static str {
@@ -94,7 +94,7 @@ impl Workload {
     }
 }
 
-/// What a load does, in the names of points.
+/// Returns the load's name in points.
 pub(crate) fn names(operation: Operation, overwrites: bool) -> Vec<&'static str> {
     match operation {
         Operation::Store if overwrites => vec!["insert", "update"],
@@ -111,7 +111,7 @@ impl Figure {
     }
 }
 
-/// The points of the file at `path`, at least one.
+/// Returns the points of the file at `path`, at least one.
 pub(super) fn read(path: &Path) -> Result<Vec<Point>, Failure> {
     let name = shown(path);
     let unreadable = |reason: String| Failure::Refused(format!("{name} cannot be read: {reason}"));
@@ -120,13 +120,13 @@ pub(super) fn read(path: &Path) -> Result<Vec<Point>, Failure> {
         return Err(unreadable(format!("points have at most {BYTES_MAX} bytes")));
     }
     let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8".to_owned()))?;
-    // As spreadsheets begin a file.
+    // Spreadsheets write this mark at the start of a file.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     parse(&name, text)
         .map_err(|(line, problem)| Failure::Refused(format!("{name}:{line}: {problem}")))
 }
 
-/// The number of a line, and what is wrong with it.
+/// Number of a line, and the error in it.
 type Problem = (usize, String);
 
 fn parse(name: &str, text: &str) -> Result<Vec<Point>, Problem> {
@@ -146,7 +146,7 @@ fn parse(name: &str, text: &str) -> Result<Vec<Point>, Problem> {
     if points.is_empty() { Err((number, "there is no point below".to_owned())) } else { Ok(points) }
 }
 
-/// The columns that `header` names, in its order.
+/// Returns the columns that `header` names, in its order.
 fn columns(header: &str) -> Result<Vec<&'static str>, String> {
     let mut columns = Vec::new();
     for name in header.split(',').map(str::trim) {
@@ -222,7 +222,7 @@ fn number(name: &str, text: &str, most: u64) -> Result<u64, String> {
     number.ok_or_else(|| format!("{name} is {text:?}, but must be a whole number from 1 to {most}"))
 }
 
-/// The one of both that is given.
+/// Returns whichever of the two is given.
 fn figure(rate: &str, latency: &str) -> Result<(Figure, f64), String> {
     let (figure, text) = match (rate, latency) {
         ("", "") => return Err("neither ops_per_second nor latency_ns is given".to_owned()),

@@ -7,28 +7,28 @@ use base::human_bytes;
 use node::profile::Fitted;
 use serde::Serialize;
 
-/// What came of a calibration.
+/// The result of a calibration.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) device: String,
     pub(super) file: String,
     pub(super) points: Vec<PointReport>,
-    /// Of the points that were fitted to, or of all where nothing was fitted.
+    /// Errors of the points that were fitted to, or of all points if nothing was fitted.
     pub(super) error: Errors,
-    /// Of those that the fit did not see.
+    /// Errors of the points that the fit did not use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error_out_of_sample: Option<Errors>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) knobs: Vec<KnobReport>,
-    /// What the points span.
+    /// Ranges of the points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fitted: Option<Fitted>,
-    /// Points that were simulated, and operations of those of one round.
+    /// Simulated points, and operations of one round of all points.
     pub(super) simulations: u64,
     pub(super) operations: u64,
 }
 
-/// A point and what it is in simulation.
+/// A point and its simulation.
 #[derive(Debug, Serialize)]
 pub(super) struct PointReport {
     #[serde(flatten)]
@@ -36,10 +36,10 @@ pub(super) struct PointReport {
     pub(super) figure: Figure,
     pub(super) measured: f64,
     pub(super) ours: f64,
-    /// As a share of what was measured.
+    /// Relative to the measured figure.
     pub(super) error: f64,
     pub(super) role: Role,
-    /// The error of a fit without it and the others of its size.
+    /// Error in a fit without this point and the others of its size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error_out_of_sample: Option<f64>,
     /// Whether that fit had only smaller or only larger values.
@@ -47,15 +47,15 @@ pub(super) struct PointReport {
     pub(super) is_beyond: bool,
 }
 
-/// What a point is for.
+/// Use of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Role {
-    /// Numbers were fitted to it.
+    /// The fit used it.
     Fitted,
-    /// It is only held against.
+    /// It only checks the fit.
     Checked,
-    /// The same, beyond what was fitted to.
+    /// It only checks the fit, outside the fitted range.
     Extrapolated,
 }
 
@@ -65,13 +65,13 @@ pub(super) struct Errors {
     pub(super) mean: f64,
 }
 
-/// A knob before and after.
+/// A knob before and after the fit.
 #[derive(Debug, Serialize)]
 pub(super) struct KnobReport {
     pub(super) key: String,
     pub(super) before: Option<String>,
     pub(super) after: f64,
-    /// The most that a point moves by when it is 5 % more, or one for a whole number.
+    /// Largest change of a point when the knob is 5 % larger, or one larger for a whole number.
     pub(super) moves: Option<f64>,
 }
 
@@ -80,14 +80,14 @@ fn is_false(truth: &bool) -> bool {
     !truth
 }
 
-/// Of the points that were fitted to, or of all where nothing was fitted.
+/// Errors of the points that were fitted to, or of all points if nothing was fitted.
 pub(super) fn error(points: &[PointReport]) -> Option<Errors> {
     let of =
         |role: Role| Errors::of(points.iter().filter(move |at| at.role == role).map(|at| at.error));
     of(Role::Fitted).or_else(|| Errors::of(points.iter().map(|point| point.error)))
 }
 
-/// Of those that a fit did not see: the checked ones, or those that were left out in turn.
+/// Errors of points that a fit did not use: the checking points, or those left out in turn.
 pub(super) fn error_out_of_sample(points: &[PointReport]) -> Option<Errors> {
     if !points.iter().any(|point| point.role == Role::Fitted) {
         return None;
@@ -98,7 +98,7 @@ pub(super) fn error_out_of_sample(points: &[PointReport]) -> Option<Errors> {
 }
 
 impl Errors {
-    /// Of `errors`, if there are any.
+    /// Summarises `errors`, if there are any.
     fn of(errors: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let sizes = errors.map(f64::abs);
         let largest = sizes.clone().reduce(f64::max)?;
@@ -186,12 +186,12 @@ fn signed(share: f64) -> String {
 }
 
 impl Report {
-    /// How it was calibrated, in one line.
+    /// Returns how the profile was calibrated, in one line.
     pub(super) fn title(&self) -> String {
         format!("{} and the points of {}", self.device, self.file)
     }
 
-    /// For a terminal.
+    /// Returns the report as text.
     pub(super) fn table(&self) -> String {
         let last = if self.knobs.is_empty() { "" } else { "left out" };
         let header = ["point", "values", "keys", "QD", "measured", "ours", "error", last];

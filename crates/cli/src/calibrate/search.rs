@@ -1,38 +1,38 @@
-//! The numbers at which several residuals are smallest, in the sense of least squares.
+//! Finds the numbers at which the sum of squared residuals is smallest.
 
-/// Largest step of a number at once, in its logarithm: twice or half of it.
+/// Largest change of a number in one step, in its logarithm: a factor of two.
 const STEP_MAX: f64 = std::f64::consts::LN_2;
 
-/// How far a number is moved to see what it does, in its logarithm: far enough to be seen among the
-/// chances of short runs.
+/// Change of a number in a probe, in its logarithm: large enough to stand out from the noise of
+/// short runs.
 const PROBE: f64 = 0.03;
 
-/// Rounds of probes; a search needs two or three.
+/// Most rounds of probes; a search needs two or three.
 const ROUNDS_MAX: usize = 10;
 
-/// Steps that are damped more win nothing.
+/// More damping than this does not improve a step.
 const DAMPING_MAX: f64 = 1e2;
 
-/// A step or a round that wins less of the squares is the last.
+/// The search ends at a step or a round that reduces the sum of squares by less than this share.
 const LEAST_GAIN: f64 = 0.01;
 
-/// Where all residuals are smaller, a search ends.
+/// The search ends when all residuals are smaller.
 const CLOSE: f64 = 1e-4;
 
-/// A number whose squared slopes add up to less says nothing of itself: a residual moves by less
-/// than 1 % where it moves by a factor of e.
+/// A number with a smaller sum of squared slopes has no measurable effect: a residual changes by
+/// less than 1 % when the number changes by a factor of e.
 const LEAST_SLOPE: f64 = 1e-4;
 
-/// Where a search ended.
+/// The end of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found {
-    /// Of each number its logarithm.
+    /// Logarithm of each number.
     pub(super) at: Vec<f64>,
     pub(super) residuals: Vec<f64>,
 }
 
 impl Found {
-    /// The sum of the squares.
+    /// Returns the sum of squares.
     pub(super) fn cost(&self) -> f64 {
         cost(&self.residuals)
     }
@@ -46,13 +46,13 @@ fn cost(residuals: &[f64]) -> f64 {
     residuals.iter().map(|one| one * one).sum()
 }
 
-/// From `start` on, where there are residuals, the logarithms of numbers at which the squares of
-/// `residuals` are smallest. Where those are `None` no number may be.
+/// Returns the logarithms of the numbers at which the squares of `residuals` are smallest, found
+/// from `start`. Numbers for which `residuals` returns `None` are not allowed.
 ///
-/// No derivative is known. Every number is moved alone to see what it does, then all together to
-/// where the squares would be smallest if residuals went on in lines (Levenberg and Marquardt).
-/// What each step finds corrects what the numbers are thought to do (Broyden), until steps win
-/// nothing more; then each is moved alone again.
+/// No derivative is known. The search moves every number alone to measure its slopes. Then it moves
+/// all together to where the squares would be smallest if the residuals were linear (Levenberg and
+/// Marquardt). Each step corrects the slopes (Broyden). When steps no longer improve the result,
+/// the search measures the slopes again.
 pub(super) fn least_squares<E>(
     start: Found,
     mut residuals: impl FnMut(&[f64]) -> Result<Option<Vec<f64>>, E>,
@@ -69,7 +69,7 @@ pub(super) fn least_squares<E>(
     Ok(found)
 }
 
-/// Steps from `found` on until they win nothing more.
+/// Steps from `found` until steps no longer improve it.
 fn descend<E>(
     found: &mut Found,
     slopes: &mut [Vec<f64>],
@@ -97,7 +97,7 @@ fn descend<E>(
     Ok(())
 }
 
-/// Makes `slopes` say of the step from `found` to `at` what it did.
+/// Corrects `slopes` by the change that the step from `found` to `at` made.
 fn correct(slopes: &mut [Vec<f64>], found: &Found, at: &[f64], reached: &[f64]) {
     let step: Vec<f64> = at.iter().zip(&found.at).map(|(to, from)| to - from).collect();
     let length: f64 = step.iter().map(|part| part * part).sum();
@@ -113,7 +113,7 @@ fn correct(slopes: &mut [Vec<f64>], found: &Found, at: &[f64], reached: &[f64]) 
     }
 }
 
-/// Of each number, what each residual grows by for each step of one.
+/// Returns for each number the change of each residual per unit step.
 fn slopes<E>(
     found: &Found,
     residuals: &mut impl FnMut(&[f64]) -> Result<Option<Vec<f64>>, E>,
@@ -135,7 +135,7 @@ fn slopes<E>(
     Ok(slopes)
 }
 
-/// The end of the step from `found`: shorter, and steeper down, the more it is damped.
+/// Returns the end of the step from `found`. More damping makes it shorter and steeper.
 fn stepped(found: &Found, slopes: &[Vec<f64>], damping: f64) -> Vec<f64> {
     let product =
         |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(a, b)| a * b).sum::<f64>();
@@ -144,7 +144,7 @@ fn stepped(found: &Found, slopes: &[Vec<f64>], damping: f64) -> Vec<f64> {
         .map(|slope| slopes.iter().map(|other| product(slope, other)).collect())
         .collect();
     for (number, row) in equations.iter_mut().enumerate() {
-        // What moves next to nothing stays where it is.
+        // A number with almost no effect stays unchanged.
         row[number] = row[number] * (1.0 + damping) + LEAST_SLOPE;
         row.push(-product(&slopes[number], &found.residuals));
     }
@@ -153,7 +153,7 @@ fn stepped(found: &Found, slopes: &[Vec<f64>], damping: f64) -> Vec<f64> {
     pairs.map(|(at, step)| at + step.clamp(-STEP_MAX, STEP_MAX)).collect()
 }
 
-/// The solution of linear `equations`, each with its right side last: Gauss with pivots.
+/// Solves linear `equations`, each with its right side last, by Gauss elimination with pivots.
 fn solved(mut equations: Vec<Vec<f64>>) -> Vec<f64> {
     let count = equations.len();
     for column in 0..count {
@@ -204,7 +204,8 @@ mod tests {
         }
     }
 
-    /// The smaller of two bounds is seen, as of a drive: one is found, the other stays above it.
+    /// Only the smaller of two limits has an effect, as in a drive: the search finds it, and the
+    /// other stays above it.
     #[test]
     fn a_bound_that_is_not_reached_stays() {
         let (found, _) = search(&[3.0, 40.0], |at| Some(vec![at[0].min(at[1]) - 5_f64.ln()]));
@@ -219,7 +220,7 @@ mod tests {
         assert!((3.9..=4.0).contains(&found[0]), "{found:?}");
     }
 
-    /// The mean of two logarithms is where their squares are smallest.
+    /// The sum of squares is smallest at the mean of two logarithms.
     #[test]
     fn what_cannot_be_met_is_met_halfway() {
         let (found, _) = search(&[1.0], |at| Some(vec![at[0] - 4_f64.ln(), at[0] - 9_f64.ln()]));

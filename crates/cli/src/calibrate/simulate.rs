@@ -1,4 +1,4 @@
-//! A point, simulated.
+//! Simulates a point.
 
 use super::points::{Figure, Point};
 use crate::args::Clock;
@@ -17,40 +17,40 @@ use workload::{
     Distribution, Kind, Load, Operation, Payload, Plan, Space, Tally, Until, ValueSizes,
 };
 
-/// Names the device and its loads.
+/// Random seed of the device and its loads.
 const SEED: u64 = 1;
 
-/// The fewest operations of a point, for each that is outstanding: what begins and ends with all
-/// of them is little then.
+/// Fewest operations of a point for each outstanding one, so that start and end of a run have
+/// little weight.
 const OPERATIONS_FOR_EACH: u64 = 32;
 
-/// The fewest and the most operations of a point.
+/// Fewest and most operations of a point.
 const OPERATIONS: (u64, u64) = (1 << 10, 1 << 20);
 
-/// Keys of what does not store each once.
+/// Keys of a load that does not store each key once.
 const KEYS_MAX: u64 = 1 << 15;
 
-/// A figure is stable when twice as many operations change it by less.
+/// A figure is stable when twice as many operations change it by less than this share.
 const STABLE: f64 = 0.01;
 
-/// Of the space for values, how much is used at most: cleaning would be another load.
+/// Largest used share of the space for values: above it the cleaner would change the load.
 const FILL: f64 = 0.5;
 
-/// A point with as many operations as make it stable.
+/// A point with enough operations for a stable figure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task<'a> {
     pub(super) point: &'a Point,
     pub(super) operations: u64,
 }
 
-/// The figures of `tasks` on `profile`, side by side on the machine's cores.
+/// Returns the figures of `tasks` on `profile`, in parallel on the machine's cores.
 pub(super) fn all(profile: &Profile, tasks: &[Task<'_>]) -> Result<Vec<f64>, Failure> {
     each(tasks, |task| run(profile, task.point, task.operations))
 }
 
-/// Each of `points` with as many operations as make its figure stable on `profile`.
+/// Returns each of `points` with enough operations for a stable figure on `profile`.
 ///
-/// Operations are doubled until that changes the figure by less than a hundredth.
+/// Doubles the operations until that changes the figure by less than a hundredth.
 pub(super) fn tasks<'a>(
     profile: &Profile,
     points: &[&'a Point],
@@ -75,19 +75,19 @@ pub(super) fn tasks<'a>(
     Ok((chosen.into_iter().map(|(task, _)| task).collect(), count))
 }
 
-/// The most operations of a point that are simulated: pairs must not fill the device.
+/// Returns the most operations to simulate for a point: pairs must not fill the device.
 fn operations_max(profile: &Profile, point: &Point) -> Result<u64, Failure> {
     let (nsid, space) = place(profile, point).map_err(|failure| failure.of(&point.place))?;
     let size = profile.namespaces[nsid as usize - 1].size_bytes;
     let bytes = match space {
-        // A header for each, twice.
+        // Two headers for each pair.
         Space::Pairs => u64::from(point.load.value_bytes + point.load.key_bytes) + 64,
         _ => return Ok(OPERATIONS.1),
     };
     Ok(to_u64(FILL * float(size) / float(bytes)).min(OPERATIONS.1))
 }
 
-/// What `of` makes of each of `items`, in their order.
+/// Maps `items` by `of`, in their order.
 fn each<T: Sync, R: Send>(
     items: &[T],
     of: impl Fn(&T) -> Result<R, Failure> + Sync,
@@ -113,7 +113,7 @@ fn each<T: Sync, R: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// The namespace that `point` is of.
+/// Returns the namespace of `point`.
 fn place(profile: &Profile, point: &Point) -> Result<(u32, Space), Failure> {
     let workload = point.load.workload;
     let takes = |kind: &NamespaceKind| match kind {
@@ -154,11 +154,10 @@ fn plan(profile: &Profile, point: &Point, operations: u64) -> Result<Plan, Failu
     Ok(plan)
 }
 
-/// The figure of `point` on a fresh device of `profile`.
+/// Returns the figure of `point` on a fresh device of `profile`.
 ///
-/// Stores that are answered from a buffer are faster until it is full. So that a rate is one that
-/// lasts, the time in which what was answered gets to flash counts, but for the one program that
-/// the last of any load takes.
+/// Stores that a buffer answers are faster until it is full. For a sustained rate, the time counts
+/// until all answered data is on flash, except for the one program with which every load ends.
 fn run(profile: &Profile, point: &Point, operations: u64) -> Result<f64, Failure> {
     simulate(profile, point, operations).map_err(|failure| failure.of(&point.place))
 }
@@ -172,7 +171,7 @@ fn simulate(profile: &Profile, point: &Point, operations: u64) -> Result<f64, Fa
         faults: None,
         clock: Clock::Virtual,
         timeline: None,
-        // How many points are done is what is shown.
+        // The progress shows the number of finished points.
         progress: Progress::new(true),
     })?;
     check_values(&rig, point)?;
@@ -204,14 +203,14 @@ fn simulate(profile: &Profile, point: &Point, operations: u64) -> Result<f64, Fa
     })
 }
 
-/// The time of a page from the controller to the cells, at the slowest.
+/// Returns the longest time of a page from the controller to the cells.
 fn one_program(profile: &Profile) -> Nanos {
     let nand = &profile.nand;
     let program = nand.levels.program.iter().copied().max().unwrap_or(Nanos::ZERO);
     program + Nanos::for_bytes(nand.page_bytes.into(), nand.channel_bytes_per_second)
 }
 
-/// Whether blocks are overwritten that were never written.
+/// True if the load overwrites blocks that were never written.
 fn is_overwritten(plan: &Plan) -> bool {
     plan.operation == Operation::RandWrite
 }

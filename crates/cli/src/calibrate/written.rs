@@ -1,4 +1,4 @@
-//! The profile with its fitted numbers.
+//! Writes the profile with its fitted numbers.
 
 use super::knobs::{FitKnob, with_values};
 use crate::path::shown;
@@ -10,8 +10,8 @@ use std::path::Path;
 /// Columns of a comment.
 const COLUMNS: usize = 96;
 
-/// Writes `draft` with `knobs` at their `values`, a comment for each, into the file `path`.
-/// Returns why it cannot be written, as a sentence.
+/// Writes `draft` with `knobs` at their `values`, a comment for each, into the file `path`. Returns
+/// an error sentence if the file cannot be written.
 pub(super) fn write(
     path: &Path,
     draft: &Draft,
@@ -38,7 +38,7 @@ fn text(draft: &Draft, knobs: &[FitKnob], values: &[f64], fitted: &Fitted) -> St
     text
 }
 
-/// `text` without the section of an earlier fit and the comment above it.
+/// Returns `text` without the section of an earlier fit and the comment above it.
 fn without_fitted(text: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut is_kept = true;
@@ -84,7 +84,7 @@ fn section(knobs: &[FitKnob], fitted: &Fitted) -> String {
     )
 }
 
-/// `text` in lines that fit a comment.
+/// Wraps `text` into lines that fit a comment.
 fn wrapped(text: &str) -> String {
     let mut lines = String::new();
     let mut columns = 0;

@@ -3,19 +3,19 @@ use crate::path::shown;
 use serde::Serialize;
 use std::path::Path;
 
-/// A pair that is not as it should be.
+/// A missing or wrong pair.
 #[derive(Debug, Serialize)]
 pub(super) struct Fault {
     path: String,
-    /// Which part of a long file.
+    /// Index of the chunk in a long file.
     chunk: Option<u32>,
     problem: String,
 }
 
-/// Faults that are listed; the others are counted.
+/// Most faults in the list; all are counted.
 const LISTED_MAX: usize = 100;
 
-/// What went wrong with pairs.
+/// Faults of pairs.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     pub(super) count: u64,
@@ -23,7 +23,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Adds what is wrong with `pair`, of the file at `path`.
+    /// Adds the fault of `pair`, of the file at `path`.
     pub(super) fn add(&mut self, path: &Path, pair: &Pair, problem: String) {
         self.count += 1;
         if self.listed.len() < LISTED_MAX {
@@ -33,7 +33,7 @@ impl Faults {
 }
 
 impl Fault {
-    /// In one line.
+    /// Returns the fault in one line.
     pub(super) fn line(&self) -> String {
         let Self { path, chunk, problem } = self;
         let chunk = chunk.map_or_else(String::new, |chunk| format!(" chunk {chunk}"));

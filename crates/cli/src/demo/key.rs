@@ -11,12 +11,12 @@ const TAIL_BYTES: usize = 1 + 32;
 #[derive(Debug)]
 pub(super) struct PairKey {
     pub(super) key: Key,
-    /// Whether it was too long and is cut, with a checksum of the whole in place of the rest.
+    /// Whether the key was too long: then it is cut and ends in a checksum of the whole key.
     pub(super) is_shortened: bool,
 }
 
-/// The key of a file that is one pair: its path; of a chunk of a longer one: the path, a zero byte,
-/// which no path has, and the chunk's number in four bytes, the highest first.
+/// Returns the key of a pair. For a file of one pair it is the path. For a chunk it is the path, a
+/// zero byte, which no path contains, and the chunk's number in four bytes, big-endian.
 pub(super) fn pair_key(path: &Path, chunk: Option<u32>) -> PairKey {
     let mut bytes = path.as_os_str().as_bytes().to_vec();
     if let Some(chunk) = chunk {
@@ -56,7 +56,7 @@ mod tests {
         let long = "x".repeat(256);
         let PairKey { key, is_shortened } = pair_key(Path::new(&long), None);
         assert!(is_shortened);
-        // XXH3 with 128 bits, of the whole, by the library itself.
+        // XXH3 with 128 bits of the whole key, computed by the library itself.
         let expected = format!("{}~{:032x}", "x".repeat(222), hash128(long.as_bytes()));
         assert_eq!(key.as_bytes(), expected.as_bytes());
         assert_ne!(key, pair_key(Path::new(&"x".repeat(257)), None).key);

@@ -14,38 +14,38 @@ use spec::{Command, Status, StoreOptions};
 use std::collections::BTreeMap;
 use std::io;
 
-/// Longest value: 1 MiB. A longer file is several.
+/// Longest value: 1 MiB. A longer file is split.
 const CHUNK_BYTES: u32 = 1 << 20;
 
-/// Memory that a pair takes beside its value, measured: what the allocator adds to align a buffer,
-/// and its place here, in the index and on the emulated flash.
+/// Memory of a pair beside its value, measured: alignment of the buffer, and its entries here, in
+/// the index and on the emulated flash.
 const PAIR_MEMORY_BYTES: u64 = 4_096 + 500;
 
-/// A pair that was stored, and what to expect when it is read back.
+/// A stored pair, and the expected result of reading it back.
 #[derive(Debug)]
 pub(super) struct Pair {
-    /// Among the files that were found.
+    /// Index of the file in the list.
     pub(super) file: usize,
-    /// Which part of the file, if that is long.
+    /// Index of the chunk in a long file.
     pub(super) chunk: Option<u32>,
     /// Length of the value.
     pub(super) bytes: u32,
-    /// Of the value, before it was stored.
+    /// Checksum of the value, computed before the store.
     pub(super) checksum: u128,
     is_stored: bool,
 }
 
 impl Pair {
-    /// One that is still to be stored, of `value`.
+    /// Returns the pair of `value`, before it is stored.
     pub(super) fn new(file: usize, chunk: Option<u32>, value: &[u8]) -> Self {
         let bytes = u32::try_from(value.len()).expect("a chunk is shorter than 4 GiB");
         Self { file, chunk, bytes, checksum: hash128(value), is_stored: false }
     }
 }
 
-/// What is on the device after loading.
+/// Contents of the device after loading.
 pub(super) struct Loaded {
-    /// The namespace that the pairs are in.
+    /// Namespace of the pairs.
     pub(super) nsid: u32,
     pub(super) files: Vec<Found>,
     pub(super) pairs: Vec<Pair>,
@@ -56,7 +56,7 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// Files that are on the device.
+    /// Files on the device.
     pub(super) fn file_count(&self) -> u64 {
         self.pairs.iter().filter(|pair| pair.chunk.is_none_or(|chunk| chunk == 0)).count() as u64
     }
@@ -82,17 +82,17 @@ pub(super) struct Loader<'a> {
     chunk_bytes: u32,
     memory_left: u64,
     loaded: Loaded,
-    /// Files that are not to stay, and why, with a reason.
+    /// Files to delete again, each with a treatment and a reason.
     spoiled: BTreeMap<usize, (Treatment, String)>,
-    /// What is special about files that are stored.
+    /// Treatments of files that are stored.
     notes: Vec<(usize, Treatment)>,
-    /// Why no more is stored.
+    /// Why loading stopped early.
     stopped: Option<Treatment>,
 }
 
 impl<'a> Loader<'a> {
-    /// Is to store what was found below `root` in namespace `nsid` of `device`, in no more memory
-    /// than `memory_bytes`.
+    /// Prepares to store the files found below `root` in namespace `nsid` of `device`, with values
+    /// in at most `memory_bytes` of memory.
     pub(super) fn new(
         device: &'a Device,
         nsid: u32,
@@ -123,7 +123,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Stores all that fits.
+    /// Stores all files that fit.
     pub(super) async fn load(mut self, progress: Progress) -> Loaded {
         let mut bar = progress.bar("storing", Unit::Bytes);
         let total = self.loaded.files.iter().map(|file| file.bytes).sum();
@@ -170,7 +170,7 @@ impl<'a> Loader<'a> {
             while self.outstanding >= QUEUE_DEPTH {
                 self.complete().await;
             }
-            // How much there is of it turns out only now.
+            // The size of such a file is known only after reading it.
             if source.announced_bytes() == 0 && !self.takes(value.len().into()) {
                 self.stopped = Some(Treatment::MemoryFull);
             }
@@ -187,7 +187,7 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Whether memory is left for a file of `bytes`, which it then takes.
+    /// Reserves memory for a file of `bytes`; returns false if there is too little.
     fn takes(&mut self, bytes: u64) -> bool {
         let pairs = bytes.div_ceil(self.chunk_bytes.into()).max(1);
         let memory = bytes.next_multiple_of(BUF_ALIGN as u64) + pairs * PAIR_MEMORY_BYTES;
@@ -209,14 +209,14 @@ impl<'a> Loader<'a> {
         self.notes.extend(kinds.map(|(_, treatment)| (file, treatment)));
     }
 
-    /// `file` is not to stay on the device; the first reason counts.
+    /// Marks `file` for deletion; only its first reason counts.
     fn spoil(&mut self, file: usize, treatment: Treatment, reason: &str) {
         self.spoiled.entry(file).or_insert_with(|| (treatment, reason.to_owned()));
     }
 
     fn submit(&mut self, file: usize, chunk: Option<u32>, value: Buf) {
         let key = pair_key(&self.loaded.files[file].path, chunk).key;
-        // So that no key that is shortened, or looks so, can take the place of another.
+        // Otherwise a key that is shortened, or looks shortened, could replace another.
         let options = StoreOptions::MUST_NOT_EXIST;
         let command = Command::store(self.loaded.nsid, key.as_bytes(), value.len(), options);
         let bytes = value.bytes().expect("what was read from a file is no phantom");
@@ -251,7 +251,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Deletes what was stored of files that are not to stay.
+    /// Deletes the stored pairs of files that are marked for deletion.
     async fn remove_spoiled(&mut self) {
         let Loaded { nsid, files, pairs, faults, digest, .. } = &mut self.loaded;
         let is_doomed = |pair: &&Pair| pair.is_stored && self.spoiled.contains_key(&pair.file);

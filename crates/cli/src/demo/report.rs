@@ -16,27 +16,27 @@ use std::path::absolute;
 use std::time::Duration;
 use workload::{Kind, LatencyNanos, stages_ns};
 
-/// What `kvasir demo` prints.
+/// Output of `kvasir demo`.
 #[derive(Debug, Serialize)]
 pub(super) struct DemoReport {
     path: String,
     device: String,
     description: String,
     seed: u64,
-    /// Files that are on the device, whole.
+    /// Complete files on the device.
     files: u64,
     pairs: u64,
     key_bytes: u64,
     value_bytes: u64,
-    /// Pairs that are not on the device, or not as they were stored.
+    /// Pairs that are missing or wrong.
     errors: u64,
-    /// The first of them.
+    /// The first of these pairs.
     faults: Vec<Fault>,
     queue_depth: usize,
-    /// The clock that the device kept.
+    /// The device's clock.
     clock: &'static str,
     simulated_seconds: Seconds,
-    /// In real time: how late the device's events were.
+    /// Lateness of the device's events, in real time.
     #[serde(skip_serializing_if = "Option::is_none")]
     event_lateness_ns: Option<LatenessReport>,
     wall_seconds: f64,
@@ -46,7 +46,7 @@ pub(super) struct DemoReport {
     flash_reads_per_retrieve: Option<f64>,
     #[serde(flatten)]
     flash: Flash,
-    /// Most memory that values could take, if there was a limit.
+    /// Memory limit for values, if there was one.
     memory_limit_bytes: Option<u64>,
     treatments: BTreeMap<&'static str, TreatmentReport>,
     digest: String,
@@ -54,14 +54,14 @@ pub(super) struct DemoReport {
     treatment_table: String,
 }
 
-/// How long each part took in the device's clock.
+/// Time of each phase on the device's clock.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Seconds {
     store: f64,
     retrieve: f64,
 }
 
-/// Faults in the table.
+/// Most faults in the table.
 const FAULTS_SHOWN: usize = 10;
 
 impl DemoReport {
@@ -114,13 +114,13 @@ impl DemoReport {
         }
     }
 
-    /// What went wrong, if anything did.
+    /// Returns the errors, if there are any.
     pub(super) fn errors(&self) -> Option<String> {
         let first = self.faults.first()?.line();
         Some(format!("{} went wrong, the first is {first}", counted(self.errors, "pair")))
     }
 
-    /// As a person reads it.
+    /// Returns the report as text.
     pub(super) fn table(&self) -> String {
         let mut sections = vec![
             format!("{} on {}\n{}\n", shortened(&self.path, 60), self.device, self.description),

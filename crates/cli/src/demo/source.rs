@@ -4,34 +4,33 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// A regular file being read.
+/// A regular file that is being read.
 #[derive(Debug)]
 pub(super) struct Source {
     file: File,
-    /// As it was opened.
+    /// Metadata at the time of opening.
     metadata: Metadata,
     /// Longest chunk.
     chunk_bytes: u32,
     /// Bytes still expected.
     left: u64,
-    /// Read, but in no chunk yet: of a file that says it has no bytes, one more than a chunk while
-    /// there are as many.
+    /// Bytes that are read ahead. For a file that reports a length of zero, up to one byte more
+    /// than a chunk.
     ahead: Vec<u8>,
     is_started: bool,
-    /// Whether it had fewer bytes than it said, or some though it said none.
+    /// Whether the file was shorter than its reported length, or reported zero and had bytes.
     is_misleading: bool,
 }
 
-/// Room for what is read ahead at once: a page of the system's memory, in which it makes most of
-/// what it makes up.
+/// Bytes per read-ahead: a memory page, in which the kernel generates most of its files.
 const AHEAD_BYTES: usize = 4_096;
 
 impl Source {
-    /// Opens the file at `path`, to be read in chunks of `chunk_bytes`; `None` when it is no
-    /// regular one.
+    /// Opens the file at `path`, to be read in chunks of `chunk_bytes`. Returns `None` for a file
+    /// that is not regular.
     ///
-    /// Never waits, as for somebody at the other end of a pipe, and follows no link: both may have
-    /// taken a file's place since it was listed.
+    /// Does not wait for the other end of a pipe and does not follow a link: either may have
+    /// replaced the file since it was listed.
     pub(super) fn open(path: &Path, chunk_bytes: u32) -> io::Result<Option<Self>> {
         let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -55,28 +54,28 @@ impl Source {
         Ok(Some(source))
     }
 
-    /// Length in bytes, as the file said when it was opened. What the system makes up as it is
-    /// read, as in /proc, says 0.
+    /// Returns the length in bytes at the time of opening. It is 0 for a file that the kernel
+    /// generates while it is read, such as those of /proc.
     pub(super) fn announced_bytes(&self) -> u64 {
         self.metadata.len()
     }
 
-    /// Whether it is more than one chunk.
+    /// True if the file needs more than one chunk.
     pub(super) fn is_long(&self) -> bool {
         self.announced_bytes().max(self.ahead.len() as u64) > self.chunk_bytes.into()
     }
 
-    /// Whether it says that it has no bytes, and had none.
+    /// True if the file reports a length of zero and had no bytes.
     pub(super) fn is_empty(&self) -> bool {
         self.announced_bytes() == 0 && !self.is_misleading
     }
 
-    /// How many names it has.
+    /// Returns the number of hard links.
     pub(super) fn names(&self) -> u64 {
         self.metadata.nlink()
     }
 
-    /// The next chunk, shorter at the end, then `None`. An empty file has one empty chunk.
+    /// Returns the next chunk, shorter at the end, then `None`. An empty file has one empty chunk.
     pub(super) fn next_chunk(&mut self) -> io::Result<Option<Buf>> {
         if !self.ahead.is_empty() {
             return self.next_ahead().map(Some);
@@ -99,7 +98,7 @@ impl Source {
         Ok(Some(buffer.freeze().slice(0..count)))
     }
 
-    /// The next chunk of what is read ahead.
+    /// Returns the next chunk of the bytes read ahead.
     fn next_ahead(&mut self) -> io::Result<Buf> {
         let count = self.ahead.len().min(self.chunk_bytes as usize);
         let chunk = Buf::copy_from(&self.ahead[..count]);
@@ -109,19 +108,19 @@ impl Source {
         Ok(chunk)
     }
 
-    /// Reads until a chunk and one byte more are ahead, or the file ends.
+    /// Reads until a chunk and one more byte are read ahead, or the file ends.
     fn read_ahead(&mut self) -> io::Result<()> {
         let missing = u64::from(self.chunk_bytes) + 1 - self.ahead.len() as u64;
-        // With room given, nothing is read in small pieces: some files of /proc end after the
-        // first piece.
+        // With reserved capacity, reads are not small: some files of /proc end after the first
+        // small read.
         self.ahead.reserve(AHEAD_BYTES);
         (&self.file).take(missing).read_to_end(&mut self.ahead)?;
         self.is_misleading |= !self.ahead.is_empty();
         Ok(())
     }
 
-    /// Whether what was read may not be what was there at any one time: another number of bytes
-    /// came than the file said, or more are there, or its length or time of change is another.
+    /// True if the file may have changed while it was read: its number of bytes differs from its
+    /// reported length, or its length or modification time changed.
     pub(super) fn has_changed(mut self) -> io::Result<bool> {
         let now = self.file.metadata()?;
         let is_same = now.len() == self.metadata.len()
@@ -131,7 +130,7 @@ impl Source {
     }
 }
 
-/// Fills `bytes` as far as `file` has any; how far.
+/// Fills `bytes` as far as `file` has bytes. Returns the number of bytes read.
 fn read_full(file: &mut File, bytes: &mut [u8]) -> io::Result<u32> {
     let mut filled = 0;
     while filled < bytes.len() {
@@ -178,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Opened while it is empty, as a file of /proc is for good, and then written.
+    /// Opens an empty file, as those of /proc look, and writes to it afterwards.
     #[test]
     fn a_file_that_says_it_is_empty_is_read_to_its_end() {
         let folder = tempdir().unwrap();

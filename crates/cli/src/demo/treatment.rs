@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What is special about a file or folder, and with that what becomes of it.
+/// A property of a file or folder that changes how `demo` handles it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Treatment {
@@ -25,14 +25,14 @@ pub(super) enum Treatment {
     Failed,
 }
 
-/// How one treatment is told.
+/// Texts of one treatment.
 struct Words {
     treatment: Treatment,
-    /// In JSON.
+    /// Name in JSON.
     name: &'static str,
-    /// What is counted.
+    /// What the number counts.
     what: &'static str,
-    /// What becomes of it.
+    /// What `demo` does with it.
     how: &'static str,
 }
 
@@ -87,10 +87,10 @@ const ALL: [Words; COUNT] = [
     Words::new(Treatment::Failed, "failed", "refused by the device", "left out, an error"),
 ];
 
-/// Paths kept as examples of each treatment.
+/// Example paths kept for each treatment.
 const EXAMPLES_MAX: usize = 3;
 
-/// How often each treatment was given.
+/// Counts of each treatment.
 #[derive(Debug, Default)]
 pub(super) struct Treatments([Tally; COUNT]);
 
@@ -125,12 +125,12 @@ impl Treatments {
         }
     }
 
-    /// How often `treatment` was given.
+    /// Returns the count of `treatment`.
     pub(super) fn count(&self, treatment: Treatment) -> u64 {
         self.0[treatment as usize].count
     }
 
-    /// All by name, those that were never given too.
+    /// Returns all treatments by name, including those with a count of zero.
     pub(super) fn report(&self) -> BTreeMap<&'static str, TreatmentReport> {
         let report = |words: &Words| {
             let Tally { count, examples } = &self.0[words.treatment as usize];
@@ -141,7 +141,7 @@ impl Treatments {
         ALL.iter().map(report).collect()
     }
 
-    /// Those that were given, with examples.
+    /// Returns the treatments with a count above zero, with examples.
     pub(super) fn table(&self) -> String {
         let mut text = String::from("treated specially\n");
         for words in ALL.iter().filter(|words| self.count(words.treatment) > 0) {

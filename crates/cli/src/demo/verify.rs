@@ -8,8 +8,8 @@ use node::Device;
 use spec::Command;
 use workload::Permutation;
 
-/// Retrieves all pairs from `device`, in the order that `seed` names, and compares. What differs is
-/// added to the faults.
+/// Retrieves all pairs from `device`, in an order that depends on `seed`, and compares. Adds
+/// differences to the faults.
 pub(super) async fn verify(
     device: &Device,
     loaded: &mut Loaded,
@@ -49,7 +49,7 @@ pub(super) async fn verify(
     phase
 }
 
-/// What is wrong with the value that `completion` brings of `pair`, if anything is.
+/// Returns the difference between the value in `completion` and `pair`, if there is one.
 fn difference(pair: &Pair, completion: &Completion) -> Option<String> {
     if !completion.status.is_success() {
         return Some(format!("the retrieve ended with {}", completion.status));

@@ -6,37 +6,37 @@ use std::fs::{self, DirEntry, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is walked: a folder, or a single file.
+/// The root of a walk: a folder, or a single file.
 #[derive(Debug)]
 pub(super) struct Root {
     path: PathBuf,
-    /// The file's name, if it is one.
+    /// The file's name, if the root is a file.
     name: Option<PathBuf>,
 }
 
-/// A regular file, as it was listed.
+/// A listed regular file.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// From the root.
+    /// Path from the root.
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
 }
 
-/// What a walk found.
+/// Result of a walk.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     /// Sorted by path, folder by folder.
     pub(super) files: Vec<Found>,
-    /// What was not taken.
+    /// Counts of paths that were left out or are special.
     pub(super) treatments: Treatments,
 }
 
-/// Files between two looks at the progress.
+/// Files between two updates of the progress.
 const PROGRESS_STEP: usize = 512;
 
 impl Root {
-    /// What is at `path`, wherever links lead from there. An error unless it can be listed, or is a
-    /// regular file that can be read.
+    /// Follows links to the folder or file at `path`. Fails unless `path` is a folder that can be
+    /// listed, or a regular file that can be read.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let metadata = fs::metadata(path)?;
         if metadata.is_dir() {
@@ -51,13 +51,13 @@ impl Root {
         Ok(Self { path: file, name: path.file_name().map(PathBuf::from) })
     }
 
-    /// Where the file is that was found at `path`.
+    /// Returns the path of the file that was listed as `path`.
     pub(super) fn join(&self, path: &Path) -> PathBuf {
         if self.name.is_some() { self.path.clone() } else { self.path.join(path) }
     }
 }
 
-/// All regular files below `root`; `is_all` takes those of folders that can be made again too.
+/// Lists all regular files below `root`. `is_all` includes folders that tools can regenerate.
 pub(super) fn walk(root: &Root, is_all: bool, progress: Progress) -> Walked {
     let bar = progress.bar("files found", Unit::Count);
     let mut walk = Walk { root, is_all, walked: Walked::default(), next: Vec::new(), bar };
@@ -81,8 +81,8 @@ struct Walk<'a> {
     root: &'a Root,
     is_all: bool,
     walked: Walked,
-    /// What is still to come, the next last. A list of its own and no recursion: folders may be
-    /// nested deeper than the stack.
+    /// Pending folders, the next one last. A list instead of recursion: folders may be nested
+    /// deeper than the stack allows.
     next: Vec<Next>,
     bar: Bar,
 }
@@ -152,7 +152,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a tool made `folder` and can make it again: what git keeps, what cargo builds.
+/// True if a tool made `folder` and can regenerate it: git's folder, or cargo's build output.
 fn is_made(folder: &Path) -> bool {
     let is_named = |name: &str| folder.file_name() == Some(OsStr::new(name));
     is_named(".git") || is_named("target") && folder.join("CACHEDIR.TAG").is_file()
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use tempfile::{TempDir, tempdir};
 
-    /// A folder with these files, each of which holds its own path.
+    /// Makes a folder with these files, each of which contains its own path.
     fn tree(files: &[&str]) -> TempDir {
         let folder = tempdir().unwrap();
         for file in files {
