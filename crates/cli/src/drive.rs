@@ -1,4 +1,5 @@
-//! A drive on a file or a block device: made and looked at here, used by `bench` and `serve`.
+//! `kvasir drive`: makes, shows and checks a drive on a file or a block device, which `bench` and
+//! `serve` use.
 
 mod check;
 mod content;
@@ -23,17 +24,17 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The file or block device at `path`, which is a drive, to use it.
+/// Opens the file or block device at `path`, which contains a drive, for use.
 pub(crate) fn open(path: &Path) -> Result<Arc<File>, Failure> {
     File::open_drive(path, Access::Write).map(Arc::new).map_err(Failure::refused)
 }
 
-/// Does `act` in a reactor of its own, in real time.
+/// Runs `act` in a reactor of its own, in real time.
 pub(crate) fn serve<T>(act: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     serve_among(1, async |_| act.await)
 }
 
-/// The same, with the places of others, so that there can be so many `reactors`.
+/// The same, with the remote ends of other reactors, for this many `reactors`.
 pub(crate) fn serve_among<T>(
     reactors: u8,
     act: impl AsyncFnOnce(Vec<(Peer, Remote)>) -> Result<T, Failure>,
@@ -51,7 +52,7 @@ pub(crate) fn serve_among<T>(
     done
 }
 
-/// What is wrong with the drive on `file`, with what the disk said if it failed.
+/// Returns the failure of the drive on `file`, with the disk's error if the disk failed.
 pub(crate) fn failure(path: &Path, file: &File, error: &dyn Display) -> Failure {
     let of = path.display();
     match file.failure() {
@@ -60,7 +61,7 @@ pub(crate) fn failure(path: &Path, file: &File, error: &dyn Display) -> Failure 
     }
 }
 
-/// The durability of this name.
+/// Returns the durability of this name.
 pub(crate) fn durability(name: &str) -> Result<Durability, Failure> {
     node::durability(name).ok_or_else(|| Failure::Refused(node::no_durability(name)))
 }

@@ -1,4 +1,4 @@
-//! What the flash did for what hosts asked, and what it holds.
+//! Work of the flash for the requests of hosts, and its contents.
 
 use crate::number::{counted, quotient, ratio};
 use crate::table;
@@ -6,7 +6,7 @@ use base::human_bytes;
 use node::{Device, Figures};
 use serde::Serialize;
 
-/// A device's figures before and after what was measured.
+/// A device's counters before and after the measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     /// Before.
@@ -15,7 +15,7 @@ pub(crate) struct Window {
     pub(crate) after: Figures,
 }
 
-/// The flash in a report, by what lies on the namespace that was loaded.
+/// The flash in a report, by the kind of the measured namespace.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum LoadedFlash {
@@ -26,26 +26,26 @@ pub(crate) enum LoadedFlash {
 /// The flash in a report on pairs.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Flash {
-    /// Memory of the index for each pair that the device holds; nothing if it holds none.
+    /// Memory of the index for each pair on the device; nothing if the device has no pair.
     index_bytes_per_pair: Option<f64>,
     space: Space,
     gc: Gc,
 }
 
-/// What the device holds.
+/// Contents of the device.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Space {
-    /// What hosts see.
+    /// Capacity that hosts see.
     capacity_bytes: u64,
-    /// Of it, the footprints of the live pairs: their share of full pages and extents.
+    /// Part of it that live pairs use, as their share of full pages and extents.
     used_bytes: u64,
-    /// Keys and values.
+    /// Bytes of keys and values.
     stored_bytes: u64,
-    /// Pairs.
+    /// Number of pairs.
     pairs: u64,
 }
 
-/// Garbage collection while it was measured.
+/// Garbage collection during the measurement.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Gc {
     /// Extents cleaned.
@@ -61,22 +61,22 @@ pub(crate) struct BlockFlash {
     gc: BlockGc,
 }
 
-/// Garbage collection below blocks while they were measured.
+/// Garbage collection below a namespace of blocks, during the measurement.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct BlockGc {
-    /// Blocks of the flash that were cleaned.
+    /// Flash blocks cleaned.
     victims: u64,
-    /// Logical blocks that were moved out of them.
+    /// Logical blocks moved out of them.
     blocks_moved: u64,
     /// Pages moved within their plane, without the channel.
     copybacks: u64,
     block_erases: u64,
-    /// Blocks of the flash that were cleaned for their wear alone.
+    /// Flash blocks cleaned only for wear levelling.
     wear_moves: u64,
 }
 
 impl Window {
-    /// Data bytes programmed. Every program, and every page copied within its plane, is of a page.
+    /// Returns the data bytes programmed. Every program and every copy within a plane is one page.
     fn programmed(&self) -> u64 {
         let (before, after) = (&self.before.nand, &self.after.nand);
         let page_bytes = after.bytes_programmed.checked_div(after.programs).unwrap_or(0);
@@ -84,18 +84,19 @@ impl Window {
         after.bytes_programmed - before.bytes_programmed + copied
     }
 
-    /// Data bytes programmed for each of `host_bytes` that hosts wrote, if they wrote any.
+    /// Returns the data bytes programmed for each of `host_bytes` that hosts wrote, if they wrote
+    /// any.
     pub(crate) fn amplification_of(&self, host_bytes: u64) -> Option<f64> {
         quotient(self.programmed(), host_bytes)
     }
 
-    /// Data bytes programmed for each byte of keys and values that hosts stored, if they stored
-    /// any.
+    /// Returns the data bytes programmed for each byte of keys and values that hosts stored, if
+    /// they stored any.
     pub(crate) fn write_amplification(&self) -> Option<f64> {
         self.amplification_of(self.after.store.host_bytes - self.before.store.host_bytes)
     }
 
-    /// Pages sensed for each of `retrieves`, if there were any.
+    /// Returns the pages sensed for each of `retrieves`, if there were any.
     pub(crate) fn flash_reads_per_retrieve(&self, retrieves: u64) -> Option<f64> {
         let before = self.before.store.retrieve_page_reads;
         quotient(self.after.store.retrieve_page_reads - before, retrieves)
@@ -103,7 +104,8 @@ impl Window {
 }
 
 impl Flash {
-    /// That of `device` at the end of `window`, with `pairs` of `stored_bytes` on it.
+    /// Returns the figures of `device` at the end of `window`, with `pairs` of `stored_bytes` on
+    /// it.
     pub(crate) fn new(device: &Device, window: &Window, pairs: u64, stored_bytes: u64) -> Self {
         let usage = device.store().usage();
         let (before, after) = (&window.before, &window.after);
@@ -124,7 +126,7 @@ impl Flash {
         }
     }
 
-    /// As a section of a report.
+    /// Returns the section of a report.
     pub(crate) fn table(
         &self,
         write_amplification: Option<f64>,
@@ -159,7 +161,7 @@ impl Flash {
 }
 
 impl BlockFlash {
-    /// That at the end of `window`.
+    /// Returns the figures at the end of `window`.
     pub(crate) fn new(window: &Window) -> Self {
         let (before, after) = (&window.before, &window.after);
         Self {
@@ -173,7 +175,7 @@ impl BlockFlash {
         }
     }
 
-    /// As a section of a report.
+    /// Returns the section of a report.
     pub(crate) fn table(&self, write_amplification: Option<f64>) -> String {
         let BlockGc { victims, blocks_moved, copybacks, block_erases, wear_moves } = self.gc;
         let gc = format!(

@@ -1,11 +1,11 @@
-//! `kvasir kv`: pairs of a namespace, wherever it is.
+//! `kvasir kv`: accesses the pairs of a namespace, over NVMe/TCP or through the kernel.
 //!
-//! 1. [`key`] reads keys, [`value`] values: what cannot be is refused before anything is sent.
+//! 1. [`key`] parses keys, [`value`] reads values: wrong input is refused before anything is sent.
 //! 2. [`place`] opens the namespace that a target names, over NVMe/TCP or through the kernel.
-//! 3. [`pairs`] does what is asked with its pairs, [`info`] says what it is.
-//! 4. [`export`] reads a database of a Redis server by [`source`] into an [`archive`]; [`import`]
-//!    stores one by [`destination`], keeps a [`journal`] of how far it came, and has [`verify`]
-//!    compare. [`moved`] says how much that was.
+//! 3. [`pairs`] runs a command on its pairs, [`info`] describes the namespace.
+//! 4. [`export`] copies a database of a Redis server by [`source`] into an [`archive`]. [`import`]
+//!    stores an archive by [`destination`], keeps its progress in a [`journal`], and compares by
+//!    [`verify`]. [`moved`] counts the pairs.
 
 mod archive;
 mod destination;
@@ -32,7 +32,7 @@ use place::Place;
 use resp_client::Uri;
 use spec::StoreOptions;
 
-/// Does what `command` asks.
+/// Runs `command`.
 pub(crate) fn run(command: &KvCommand) -> Result<Output, Failure> {
     match command {
         KvCommand::Store(args) => store(args),
@@ -50,7 +50,7 @@ pub(crate) fn run(command: &KvCommand) -> Result<Output, Failure> {
         KvCommand::Exist(args) => {
             let key = Spelling::of(args.pair.hex).parse(&args.key)?;
             let found = Place::parse(&args.pair.target)?.act(&Action::Exist { key });
-            // Status 1 says that the key is not there.
+            // Status 1: the key does not exist.
             found.map_err(|failure| match failure {
                 Failure::Broken(sentence) => Failure::Refused(sentence),
                 refused @ Failure::Refused(_) => refused,
@@ -82,7 +82,7 @@ fn store(args: &StoreArgs) -> Result<Output, Failure> {
     place.act(&Action::Store { key, value, options })
 }
 
-/// The database that the target of an export or an import names.
+/// Returns the database that the target of an export or an import names.
 fn database(target: &str) -> Result<Uri, Failure> {
     if !Uri::is_meant(target) {
         return Err(Failure::Refused(format!(

@@ -3,12 +3,12 @@ use base::Nanos;
 use reactor::{LATE, Lateness};
 use serde::Serialize;
 
-/// How far behind the wall the events of a device in real time were.
+/// How late the events of a device in real time were.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct LatenessReport {
-    /// Events that had a time to keep.
+    /// Events with a due time.
     events: u64,
-    /// Of these, those that were 20 us late or more.
+    /// Of these, events that were at least 20 us late.
     late_events: u64,
     p50: u64,
     p99: u64,
@@ -28,7 +28,7 @@ impl LatenessReport {
         }
     }
 
-    /// As lines of a table.
+    /// Returns the lines of a table.
     pub(crate) fn facts(&self) -> [(&'static str, String); 2] {
         let Self { events, late_events, p50, p999, .. } = *self;
         let (late, all) = (grouped(late_events), grouped(events));

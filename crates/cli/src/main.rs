@@ -1,9 +1,9 @@
-//! `kvasir`, the program: reads the command line, runs the device in this process, prints what came
-//! of it.
+//! `kvasir`, the program: parses the command line, runs the command in this process, prints the
+//! result.
 //!
-//! Each noun of the command line has a file: [`demo`], [`bench`], [`reproduce`], [`device`]; what
-//! they share is named after what it makes. Bad input ends with status 2, a run that found errors
-//! with status 1, each with one sentence on standard error.
+//! Each command has a file: [`demo`], [`bench`], [`reproduce`], [`device`]; shared modules are
+//! named after what they make. Bad input ends with status 2, a run that found errors with status 1,
+//! each with one sentence on standard error.
 
 mod args;
 mod bench;

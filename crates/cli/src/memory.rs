@@ -1,9 +1,9 @@
-//! How much memory there is.
+//! The memory of the machine.
 
 use std::fs::read_to_string;
 
-/// Memory that this process can have in bytes: the machine's, or less if its control group is
-/// limited. `None` where the system does not say.
+/// Returns the memory in bytes that this process can use: the machine's, or less if its control
+/// group has a limit. Returns `None` if the kernel does not report it.
 pub(crate) fn total_bytes() -> Option<u64> {
     let machine = read_to_string("/proc/meminfo").ok().and_then(|text| mem_total(&text))?;
     let group = read_to_string("/sys/fs/cgroup/memory.max").ok();

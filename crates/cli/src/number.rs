@@ -1,8 +1,8 @@
-//! Numbers as people read and write them.
+//! Formats and parses numbers.
 
 use base::Nanos;
 
-/// `count` with a comma after each three digits.
+/// Formats `count` with a comma after each three digits.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -15,44 +15,44 @@ pub(crate) fn grouped(count: u64) -> String {
     text
 }
 
-/// `value`, not negative, without its fraction, as [`grouped`].
+/// Formats `value`, which is not negative, without its fraction, as [`grouped`].
 pub(crate) fn rounded(value: f64) -> String {
     grouped(to_u64(value))
 }
 
-/// A mean in nanoseconds, in the unit that a person would choose.
+/// Formats a mean in nanoseconds, in a suitable unit.
 pub(crate) fn duration(nanos: f64) -> String {
     Nanos(to_u64(nanos)).to_string()
 }
 
-/// Seconds in the unit that a person would choose.
+/// Formats seconds in a suitable unit.
 pub(crate) fn seconds(seconds: f64) -> String {
     duration(seconds * 1e9)
 }
 
-/// The share of `part` in `whole`, in percent; nothing of nothing has none.
+/// Formats the share of `part` in `whole`, in percent, or a dash if `whole` is zero.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.1} %", part / whole * 100.0) } else { "-".to_owned() }
 }
 
-/// `value` to two digits, or a dash.
+/// Formats `value` with two digits, or a dash.
 pub(crate) fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
 }
 
-/// `part` over `whole`, unless that is nothing.
+/// Returns `part` over `whole`, unless `whole` is zero.
 #[expect(clippy::cast_precision_loss, reason = "for reports, where 53 bits are plenty")]
 pub(crate) fn quotient(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// `count` of `singular`, or of that with an s.
+/// Formats `count` and its noun: `singular`, or with an s.
 pub(crate) fn counted(count: u64, singular: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {singular}{plural}", grouped(count))
 }
 
-/// `value`, not negative, rounded.
+/// Rounds `value`, which is not negative.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -62,12 +62,12 @@ pub(crate) fn to_u64(value: f64) -> u64 {
     value.round() as u64
 }
 
-/// The number that `text` writes.
+/// Parses a number.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "must be a whole number, as 100000".to_owned())
 }
 
-/// The time that `text` writes: seconds, with a fraction if need be.
+/// Parses a time in seconds, with an optional fraction.
 pub(crate) fn parse_seconds(text: &str) -> Result<Nanos, String> {
     const SECONDS: &str = "a time must be seconds from 0.000000001 to 1000000000, as 5 or 0.25";
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -81,7 +81,7 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Nanos, String> {
     in_range.then(|| Nanos::from_secs(whole) + Nanos(fraction)).ok_or_else(|| SECONDS.to_owned())
 }
 
-/// The time that `text` writes: with a unit, as 20ms, 1.5s or 250us, or in seconds.
+/// Parses a time with a unit, such as 20ms, 1.5s or 250us, or in seconds.
 pub(crate) fn parse_time(text: &str) -> Result<Nanos, String> {
     const TIME: &str =
         "a time must be like 20ms, 1.5s or 250us, or 2 for seconds, from 1ns to 1000000000s";
@@ -91,7 +91,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Nanos, String> {
         .find_map(|(unit, places)| Some((text.strip_suffix(unit)?, *places)))
         .unwrap_or((text, 0));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    // So many places to the left, in digits, so that nothing is rounded.
+    // Decimal places by which the point moves, so that nothing is rounded.
     let digits = format!("{whole:0>width$}", width = places + 1);
     let (seconds, shifted) = digits.split_at_checked(digits.len() - places).ok_or(TIME)?;
     let seconds = format!("{seconds}.{shifted}{fraction}");

@@ -3,56 +3,56 @@ use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-/// What a command that ran to its end has to say.
+/// Output of a command that ran to its end.
 #[derive(Debug)]
 pub(crate) struct Output {
     text: String,
-    /// Whether a part of `text` is of no use, as of JSON.
+    /// Whether a part of `text` is useless, as of JSON.
     is_document: bool,
-    /// What the run found to be wrong, as a sentence.
+    /// Errors that the run found, as a sentence.
     errors: Option<String>,
-    /// What is known to fail and did, as a sentence.
+    /// Known failures that happened, as a sentence.
     known_failures: Option<String>,
 }
 
-/// The exit status of a run in which nothing failed but what is known to.
+/// Exit status of a run with known failures only.
 const KNOWN_FAILURES: u8 = 3;
 
 /// Why a command did not run to its end, as a sentence.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It was asked for something that cannot be.
+    /// The input cannot be used.
     Refused(String),
-    /// It went wrong.
+    /// The run failed.
     Broken(String),
 }
 
 impl Output {
-    /// `text`, which ends with a new line, for standard output.
+    /// Returns `text`, which ends with a newline, for standard output.
     pub(crate) fn new(text: String) -> Self {
         Self { text, is_document: false, errors: None, known_failures: None }
     }
 
-    /// `value` as JSON.
+    /// Returns `value` as JSON.
     pub(crate) fn json(value: &impl Serialize) -> Self {
         let text = serde_json::to_string_pretty(value).expect("reports have only names as keys");
         Self { is_document: true, ..Self::new(text + "\n") }
     }
 
-    /// `value` as JSON on one line, for a command that prints several objects.
+    /// Returns `value` as JSON on one line, for a command that prints several objects.
     pub(crate) fn json_line(value: &impl Serialize) -> Self {
         let text = serde_json::to_string(value).expect("reports have only names as keys");
         Self::new(text + "\n")
     }
 
-    /// The same of a run that found something wrong, if `errors` says what, beside what else is.
+    /// Adds the errors that the run found, if `errors` has any.
     pub(crate) fn with_errors(self, errors: Option<String>) -> Self {
         let all: Vec<String> = self.errors.into_iter().chain(errors).collect();
         Self { errors: (!all.is_empty()).then(|| all.join("; ")), ..self }
     }
 
-    /// The same of a run in which something failed that is known to, if `known_failures` says what.
-    /// It ends with status 3 if nothing else is wrong.
+    /// Adds the known failures, if `known_failures` has any. The command ends with status 3 if
+    /// nothing else fails.
     pub(crate) fn with_known_failures(self, known_failures: Option<String>) -> Self {
         Self { known_failures, ..self }
     }
@@ -61,7 +61,7 @@ impl Output {
         let mut stdout = io::stdout().lock();
         let printed = stdout.write_all(self.text.as_bytes()).and_then(|()| stdout.flush());
         let is_lost = |error: &io::Error| {
-            // A reader of text, as `head`, may have seen enough.
+            // A closed pipe is not an error: a reader such as `head` may stop early.
             self.is_document || error.kind() != ErrorKind::BrokenPipe
         };
         let lost = printed.err().filter(is_lost);
@@ -86,12 +86,12 @@ impl Display for Failure {
 }
 
 impl Failure {
-    /// Of input that cannot be used.
+    /// A failure for unusable input.
     pub(crate) fn refused(reason: impl Display) -> Self {
         Self::Refused(reason.to_string())
     }
 
-    /// The same, said of `place`.
+    /// The same, prefixed with `place`.
     pub(crate) fn of(self, place: &str) -> Self {
         let say = |sentence| format!("{place}: {sentence}");
         match self {
@@ -110,13 +110,13 @@ impl Failure {
     }
 }
 
-/// Says `sentence` on standard error.
+/// Prints `sentence` on standard error.
 pub(crate) fn say_aside(sentence: &str) {
-    // Nobody is left to tell when this fails.
+    // If standard error is closed, there is no other place to report it.
     let _ = writeln!(io::stderr(), "kvasir: {}", in_one_line(sentence));
 }
 
-/// `sentence` without what would move a terminal's cursor.
+/// Returns `sentence` without characters that move a terminal's cursor.
 pub(crate) fn in_one_line(sentence: &str) -> String {
     let mut line = String::with_capacity(sentence.len());
     for character in sentence.chars() {

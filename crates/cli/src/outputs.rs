@@ -1,4 +1,4 @@
-//! Files that a command writes beside what it prints, checked before long work.
+//! Checks the files that a command writes beside its output, before the command's long work.
 
 use crate::output::Failure;
 use crate::path::shown;
@@ -8,8 +8,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Refuses files that could not be written, and any that is another of them, one of `inputs`, or
-/// what is printed to. What is in a file stays, and none is left behind.
+/// Refuses output files that cannot be written, or that are the same as another output, one of
+/// `inputs`, or standard output. Leaves existing contents unchanged and creates no file.
 pub(crate) fn check(outputs: &[&Path], inputs: &[&Path]) -> Result<(), Failure> {
     let mut taken: Vec<Identity> = inputs.iter().filter_map(|path| Identity::of(path)).collect();
     taken.extend(Identity::of_stdout());
@@ -17,7 +17,7 @@ pub(crate) fn check(outputs: &[&Path], inputs: &[&Path]) -> Result<(), Failure> 
         check_writable(path).map_err(|error| {
             Failure::Refused(format!("{} cannot be written: {error}", shown(path)))
         })?;
-        // What is thrown away is nobody else's.
+        // Several outputs may go to /dev/null.
         let Some(identity) = Identity::of(path).filter(|_| *path != Path::new("/dev/null")) else {
             continue;
         };
@@ -36,7 +36,7 @@ fn check_writable(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_file() => File::options().append(true).open(path).map(drop),
         Ok(found) if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        // Whoever reads a pipe would see it closed.
+        // Opening and closing a pipe here would end its reader's input.
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             File::options().write(true).create_new(true).open(path)?;
@@ -46,7 +46,7 @@ fn check_writable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What makes two paths one file.
+/// Identifies a file independently of its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Identity {
     Existing { device: u64, inode: u64 },

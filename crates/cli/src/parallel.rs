@@ -1,17 +1,17 @@
-//! Work on all cores of which each piece has a result that no other piece changes.
+//! Runs independent work on all cores.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// Threads that this process can run at a time.
+/// Returns the number of threads that this process can run at a time.
 pub(crate) fn cores() -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// What `make` makes of each of `items`, in their order, on so many `threads`. `done` is called on
-/// this thread with how many are made, after each.
+/// Maps `items` by `make`, in their order, on `threads` threads. Calls `done` on this thread with
+/// the number of finished items, after each.
 pub(crate) fn map<T: Sync, R: Send>(
     items: &[T],
     threads: NonZeroUsize,
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn so_many_are_made_at_a_time() {
         let together = Barrier::new(4);
-        // One thread alone would wait for ever.
+        // One thread alone would wait forever.
         let made = map(&[0; 8], NonZeroUsize::new(4).unwrap(), |_| together.wait(), |_| ());
         assert_eq!(made.iter().filter(|result| result.is_leader()).count(), 2);
     }

@@ -1,9 +1,9 @@
-//! Paths as text, whatever bytes they are made of.
+//! Formats paths as text; paths may be any bytes.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// `path` in one line: characters that are not printed as themselves are escaped.
+/// Returns `path` in one line, with characters escaped that are not printable.
 pub(crate) fn shown(path: &Path) -> String {
     match path.to_str() {
         None => path.as_os_str().as_bytes().escape_ascii().to_string(),
@@ -11,7 +11,7 @@ pub(crate) fn shown(path: &Path) -> String {
     }
 }
 
-/// [`shown`], cut at the front to `columns`.
+/// Returns [`shown`], cut at the front to `columns`.
 pub(crate) fn shortened(text: &str, columns: usize) -> String {
     let count = text.chars().count();
     if count <= columns {

@@ -1,9 +1,10 @@
-//! A timeline of a device's parts, in the JSON of Chrome's trace events, which Perfetto
+//! Writes a timeline of a device's parts as JSON of Chrome's trace events, which Perfetto
 //! (<https://ui.perfetto.dev>) opens.
 //!
-//! Each die, channel, direction of the link, handler and core is a track; those of one kind are a
-//! process of the viewer, so that they fold together. A span is named after what was done, has the
-//! class of the work as its category and, if a command did it itself, the command's number.
+//! Each die, channel, direction of the link, handler and core is a track. The tracks of one kind
+//! are one process of the viewer, so that they can be collapsed together. A span has the name of
+//! its work, the class of the work as its category and, if a command did the work itself, the
+//! command's number.
 
 use base::Nanos;
 use clock::{Class, Rank, ResourceInfo, Span, TraceSink};
@@ -15,37 +16,38 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::rc::Rc;
 
-/// A timeline being written.
+/// A timeline that is being written.
 #[derive(Debug)]
 pub(crate) struct Timeline(Rc<RefCell<Writer>>);
 
 #[derive(Debug)]
 struct Writer {
     file: BufWriter<File>,
-    /// By resource; those that are on no track are left out.
+    /// By resource; resources without a track are absent.
     tracks: Vec<Option<Track>>,
-    /// Tracks that were named.
+    /// Tracks that have a name already.
     named: BTreeSet<(u32, u32)>,
     start: Nanos,
     is_empty: bool,
-    /// What went wrong first; nothing is written after that.
+    /// The first error; nothing is written after it.
     error: Option<io::Error>,
 }
 
-/// Where a resource's units are drawn.
+/// Where the viewer shows a resource's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Track {
     /// The group of tracks.
     group: u32,
     group_name: &'static str,
-    /// What one of them is called, before its number.
+    /// Name of a unit, before its number.
     name: &'static str,
-    /// That of the resource's first unit.
+    /// Track of the resource's first unit.
     number: u32,
 }
 
 impl Track {
-    /// For whom a span was. Handlers take commands as they come and give all of them one class.
+    /// Class of the work in a span. Handlers serve commands in order and give all of them one
+    /// class.
     fn class_of(self, span: &Span) -> Class {
         match (self.group, span.work) {
             (HANDLERS, "store" | "delete") => Class::HostWrite,
@@ -58,7 +60,7 @@ impl Track {
 const HANDLERS: u32 = 2;
 
 impl Timeline {
-    /// A timeline in a new file at `path` of `resources`, which begins at `start`.
+    /// Creates a timeline in a new file at `path` for `resources`, starting at `start`.
     pub(crate) fn create(
         path: &Path,
         resources: &[ResourceInfo],
@@ -71,7 +73,7 @@ impl Timeline {
         Ok(Self(Rc::new(RefCell::new(writer))))
     }
 
-    /// What writes each span.
+    /// Returns the function that writes each span.
     pub(crate) fn sink(&self) -> TraceSink {
         let writer = self.0.clone();
         Box::new(move |span| writer.borrow_mut().write(span))
@@ -143,7 +145,7 @@ impl Writer {
     }
 }
 
-/// The track of each resource, numbered within its kind in the order in which they were made.
+/// Returns the track of each resource, numbered within its kind in the order of creation.
 fn tracks(resources: &[ResourceInfo]) -> Vec<Option<Track>> {
     let mut counts = [0; 6];
     let mut track = |resource: &ResourceInfo| {
@@ -153,7 +155,7 @@ fn tracks(resources: &[ResourceInfo]) -> Vec<Option<Track>> {
             Rank::Core => (3, "cores", "core "),
             Rank::Channel => (4, "channels", "channel "),
             Rank::Array => (5, "dies", "die "),
-            // A register is held for as long as its die or channel works.
+            // A register is busy whenever its die or channel works, so it has no track.
             _ => return None,
         };
         let count: &mut u32 = &mut counts[group as usize];
@@ -163,7 +165,7 @@ fn tracks(resources: &[ResourceInfo]) -> Vec<Option<Track>> {
     resources.iter().map(&mut track).collect()
 }
 
-/// Trace events are in microseconds, with a fraction.
+/// Trace events have microseconds with a fraction.
 fn micros(nanos: Nanos) -> String {
     format!("{}.{:03}", nanos.0 / 1_000, nanos.0 % 1_000)
 }

@@ -16,10 +16,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-/// Findings that are printed.
+/// Most findings to print.
 const PRINTED: usize = 100;
 
-/// What there is to say of a drive that was checked.
+/// The result of a check.
 #[derive(Debug, Serialize)]
 struct Report {
     path: String,
@@ -31,28 +31,28 @@ struct Report {
     /// Bytes of keys and values of all records.
     bytes: u64,
     time_ns: Nanos,
-    /// What is wrong, as far as it is listed.
+    /// Listed errors.
     findings: Vec<Place>,
-    /// How much that is in all.
+    /// Number of all errors.
     found: u64,
-    /// What is damaged and needed by nobody, in the same way.
+    /// Damage in data that is no longer needed: the list, and the number of all.
     harmless: Vec<Place>,
     found_harmless: u64,
 }
 
-/// Something wrong, and where.
+/// An error and its place.
 #[derive(Debug, Serialize)]
 struct Place {
     #[serde(skip_serializing_if = "Option::is_none")]
     extent: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<u32>,
-    /// On the disk or in the file.
+    /// Offset on the disk or in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     byte: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    /// Hexadecimal.
+    /// In hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     key_hex: Option<String>,
     wrong: String,

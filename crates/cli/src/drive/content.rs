@@ -9,11 +9,11 @@ use node::DiskLook;
 use serde::Serialize;
 use std::fmt::Write;
 
-/// What lies in an extent.
+/// Contents of an extent.
 #[derive(Debug, Serialize)]
 pub(super) struct Content {
     extent: u32,
-    /// On the disk or in the file: where its first page begins.
+    /// Offset of the first page on the disk or in the file.
     byte: u64,
     stream: &'static str,
     has_summary: bool,
@@ -27,7 +27,7 @@ pub(super) struct Content {
 struct Page {
     #[serde(rename = "page")]
     number: u32,
-    /// On the disk or in the file.
+    /// Offset on the disk or in the file.
     byte: u64,
     /// `records`, `summary`, or `unreadable`.
     content: &'static str,
@@ -38,17 +38,17 @@ struct Page {
 #[derive(Debug, Serialize)]
 struct Record {
     key: String,
-    /// Hexadecimal.
+    /// In hexadecimal.
     key_hex: String,
-    /// The namespace; 0 is the drive's own.
+    /// The namespace; 0 holds the drive's own records.
     space: u16,
     kind: &'static str,
-    /// Mount and number in it.
+    /// Number of the mount, and of the record within it.
     sequence: (u64, u64),
     value_bytes: u32,
-    /// Where the value begins on the disk or in the file.
+    /// Offset of the value on the disk or in the file.
     value_byte: Option<u64>,
-    /// In milliseconds since the beginning of 1970, UTC.
+    /// Milliseconds since the beginning of 1970, UTC.
     expires_ms: Option<u64>,
     is_live: bool,
 }

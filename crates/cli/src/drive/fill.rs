@@ -5,14 +5,15 @@ use media::{Blocks, Error};
 use smallvec::smallvec;
 use std::sync::Arc;
 
-/// Bytes of each write, and writes outstanding at a time: what keeps any flash drive busy.
+/// Bytes of each write, and writes in flight: enough to keep any flash drive busy.
 const PART_BYTES: u32 = 1 << 20;
 const WRITERS: u64 = 8;
 
-/// Writes all of `file` once, with zeros, and has `tell` know how many bytes of how many that were.
+/// Writes zeros once to all of `file`. Calls `tell` with the bytes written so far and the bytes of
+/// the file.
 ///
-/// A file system has a note of what of a file was never written, which the first write there
-/// changes; a flash drive first maps it. Either takes longer than a write over what was there.
+/// The first write to a block is slower than an overwrite: a file system must mark the block as
+/// written, and a flash drive must map it.
 pub(super) async fn fill(file: &Arc<File>, mut tell: impl FnMut(u64, u64)) -> Result<(), Error> {
     let shape = file.shape();
     let block_bytes = u64::from(shape.block_bytes);

@@ -15,7 +15,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where Linux has random bytes.
+/// Random bytes of Linux.
 const RANDOM: &str = "/dev/urandom";
 
 /// Makes the drive that `args` describe.
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &FormatArgs) -> Result<Output, Failure> {
     prepare(args, &found)?;
     let made = make(args);
     if made.is_err() && matches!(found, Found::Absent) {
-        // It is ours, and no drive.
+        // This call created the file, and it is not a drive.
         let _ = fs::remove_file(path);
     }
     made
@@ -50,7 +50,7 @@ fn make(args: &FormatArgs) -> Result<Output, Failure> {
     Ok(if args.json { Output::json(&report) } else { Output::new(report.formatted()) })
 }
 
-/// Makes the file, or sees to it that what is there may be overwritten and has its size.
+/// Creates the file, or checks that an existing file may be overwritten and has its size.
 fn prepare(args: &FormatArgs, found: &Found) -> Result<(), Failure> {
     let path = &args.path;
     match (found, args.size) {
@@ -79,7 +79,7 @@ fn is_empty_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() == 0)
 }
 
-/// Gives the file at `path` the size that is asked for. A block device keeps its own.
+/// Gives the file at `path` the requested size. A block device keeps its own size.
 fn fit(path: &Path, size: Option<u64>) -> Result<(), Failure> {
     let Some(bytes) = size else { return Ok(()) };
     let file = fs::File::open(path).map_err(|error| unread(path, &error))?;
@@ -99,10 +99,10 @@ fn fit(path: &Path, size: Option<u64>) -> Result<(), Failure> {
     )))
 }
 
-/// Blocks of a size, 4 GiB, that is not too small for a drive.
+/// Blocks of 4 GiB, which is large enough for a drive.
 const LARGE_BLOCKS: u64 = 1 << 20;
 
-/// Refuses a size that is too small for a drive, before a file loses what it holds.
+/// Refuses a size that is too small for a drive, before the file's data are deleted.
 fn check_size(path: &Path, bytes: u64) -> Result<(), Failure> {
     let blocks = (bytes / u64::from(BLOCK_BYTES)).min(LARGE_BLOCKS);
     let shape = BlocksShape { block_bytes: BLOCK_BYTES, blocks, parallelism: 1 };

@@ -15,26 +15,26 @@ use node::DiskLook;
 use serde::Serialize;
 use std::path::Path;
 
-/// A drive and what lies on it.
+/// A drive and its contents.
 #[derive(Debug, Serialize)]
 struct Report {
     #[serde(flatten)]
     drive: DriveReport,
-    /// How it would be opened now: by a checkpoint, or by a scan of all of its log.
+    /// How the drive would be opened now: from a checkpoint, or by a scan of its whole log.
     opens_by: &'static str,
-    /// Extents of log that are read for it, and records in them.
+    /// Extents of the log that opening reads, and the records in them.
     log_extents: u64,
     log_records: u64,
     /// Keys of hosts and Redis clients.
     pairs: u64,
-    /// Live records that no host or client names: those that keep the namespaces, notes of the
+    /// Live records that hosts and clients cannot name: those of the namespaces, notes of the
     /// server, and the nodes of hashes and sorted sets.
     internal_records: u64,
     /// Bytes of live pairs, headers and padding included.
     live_bytes: u64,
     tombstones: u64,
-    /// What hosts stored and retrieved, keys and values, and what the disk wrote and read for it or
-    /// else, since the drive was formatted, as the last checkpoint knew; none without one.
+    /// Bytes of keys and values that hosts stored and retrieved since the format, and bytes that
+    /// the disk wrote and read in that time. From the last checkpoint; none without one.
     stored_bytes: Option<u64>,
     written_bytes: Option<u64>,
     write_amplification: Option<f64>,
@@ -60,11 +60,11 @@ struct Extent {
     live_records: u64,
     live_bytes: u64,
     tombstones: u64,
-    /// False where all of it is about to be erased.
+    /// False if the whole extent is about to be erased.
     is_needed: bool,
 }
 
-/// Says what lies where on the drive that `args` name.
+/// Shows the extents and records of the drive that `args` name.
 pub(crate) fn run(args: &InspectArgs) -> Result<Output, Failure> {
     let path = &args.path;
     look(path, async |file, drive| match args.extent {
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Output, Failure> {
     })
 }
 
-/// The extent of this number, if there is something in it.
+/// Returns the facts of the extent `number`, if it is in use.
 fn extent(path: &Path, drive: &DiskLook, number: u32) -> Result<ExtentFacts, Failure> {
     let extents = drive.info().extents;
     if number >= extents {
@@ -134,8 +134,8 @@ impl Report {
         }
     }
 
-    /// An amplification and what it is of, if that is known. For less than an extent it says more
-    /// of the drive's own records than of the pairs.
+    /// Formats an amplification and its base, if they are known. Below the bytes of one extent the
+    /// ratio is left out: the drive's own records would dominate it.
     fn amplif(&self, amplification: Option<f64>, of: Option<u64>, what: &str) -> String {
         let Some(bytes) = of else { return "not known without a checkpoint".to_owned() };
         let telling = amplification.filter(|_| bytes >= self.drive.extent_bytes());

@@ -8,10 +8,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What the program is called in the table of processes.
+/// The program's name in the process table.
 const PROGRAM: &str = "kvasir";
 
-/// Does `act` with the drive at `path`, of which nothing is written, in a reactor.
+/// Opens the drive at `path` read-only and runs `act` with it, in a reactor.
 pub(super) fn look<T, F>(
     path: &Path,
     act: impl FnOnce(Arc<File>, DiskLook) -> F,
@@ -19,7 +19,7 @@ pub(super) fn look<T, F>(
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    // What is there, before it is locked here.
+    // Probe the file before this process locks it.
     let found = probe(path).map_err(Failure::refused)?;
     let file = match File::open_drive(path, Access::Read) {
         Ok(file) => Arc::new(file),
@@ -54,7 +54,7 @@ fn not_opened(path: &Path, error: &OpenError) -> Failure {
 fn not_a_drive(path: &Path, found: &Found) -> Failure {
     let path = shown(path);
     Failure::Refused(match found {
-        // Its first superblock says so, and neither is one.
+        // The file has a superblock, and neither copy is readable.
         Found::Kvasir | Found::Used(_) | Found::Absent | Found::NotADisk => {
             format!("{path} holds no readable Kvasir drive")
         }
@@ -62,7 +62,7 @@ fn not_a_drive(path: &Path, found: &Found) -> Failure {
     })
 }
 
-/// `key` as people read it: text if it is, else two digits for each byte.
+/// Returns `key` as text if it is text, otherwise in hexadecimal.
 pub(super) fn readable(key: &Key) -> String {
     let bytes = key.as_bytes();
     if bytes.iter().all(|byte| byte.is_ascii_graphic() && !b"\"\\".contains(byte)) {
@@ -72,7 +72,7 @@ pub(super) fn readable(key: &Key) -> String {
     }
 }
 
-/// Two digits for each byte.
+/// Returns two digits for each byte.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("a string takes any text");

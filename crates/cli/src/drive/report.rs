@@ -11,15 +11,15 @@ use std::path::Path;
 #[derive(Debug, Serialize)]
 pub(crate) struct DriveReport {
     path: String,
-    /// As hosts know it, hexadecimal.
+    /// The id that hosts see, in hexadecimal.
     id: String,
     size_bytes: u64,
-    /// Bytes of pairs that it takes, headers and padding included.
+    /// Most bytes of pairs, headers and padding included.
     capacity_bytes: u64,
     unit_bytes: u32,
     extent_bytes: u64,
     extents: u32,
-    /// How often it was opened for writing.
+    /// Number of times it was opened for writing.
     mounts: u32,
 }
 
@@ -45,12 +45,12 @@ impl DriveReport {
         self.extent_bytes
     }
 
-    /// What is said when it has been made.
+    /// Returns the text after a format.
     pub(crate) fn formatted(&self) -> String {
         format!("{} is an empty drive\n\n{}", self.path, self.facts())
     }
 
-    /// What is said of one that is looked at.
+    /// Returns the text for an existing drive.
     pub(crate) fn described(&self) -> String {
         let mounts = table::facts(&[("opened", counted(self.mounts.into(), "time"))]);
         format!("{} is a Kvasir drive\n\n{}{mounts}", self.path, self.facts())

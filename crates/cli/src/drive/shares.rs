@@ -4,7 +4,7 @@ use engine::ExtentFacts;
 use media::{DriveInfo, Stream};
 use serde::Serialize;
 
-/// Steps of the shares of extents that live, in percent.
+/// Percent per row of the table of live shares.
 const STEP: u64 = 10;
 
 /// How extents are used.
@@ -12,12 +12,12 @@ const STEP: u64 = 10;
 pub(super) struct Shares {
     free_extents: u64,
     streams: Vec<OfStream>,
-    /// Extents of records by the share of them that lives: up to 10 %, up to 20 % and so on.
+    /// Extents of records by their live share: up to 10 %, up to 20 % and so on.
     #[serde(rename = "extents_by_live_share")]
     by_live: Vec<u64>,
 }
 
-/// Those of a stream.
+/// Extents of a stream.
 #[derive(Debug, Serialize)]
 struct OfStream {
     stream: &'static str,
@@ -30,7 +30,7 @@ struct OfStream {
     all_bytes: u64,
 }
 
-/// What a stream is called.
+/// Returns the name of a stream.
 pub(super) const fn name(stream: Stream) -> &'static str {
     match stream {
         Stream::Host => "hosts",

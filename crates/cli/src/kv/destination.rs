@@ -1,4 +1,4 @@
-//! A database of a Redis server that is given what an archive has.
+//! The database of a Redis server that an import writes.
 
 use super::archive::{Bytes, Content, Entry};
 use super::key::shown;
@@ -11,22 +11,22 @@ use resp_client::{Arg, Connection, Reply, Uri};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Bytes of fields or members that go in one command; one field can be longer.
+/// Bytes of fields or members in one command; one field can be longer.
 const COMMAND_BYTES: usize = 256 << 10;
 
-/// What an error begins with if the server never does what it is asked. Other words are of its
-/// state, which passes.
+/// Start of an error that a retry does not remove. Other errors come from the server's state, which
+/// may change.
 pub(super) const REFUSAL: &str = "ERR ";
 
-/// A database that is written.
+/// The database to write.
 pub(super) struct Destination<'a> {
     uri: &'a Uri,
     server: &'a Connection<Line>,
-    /// Whether what the server refuses is left out, instead of being an error.
+    /// Whether entries that the server refuses are skipped instead of being an error.
     skips: bool,
     pub(super) expired: u64,
     pub(super) left_out: LeftOut,
-    /// Hashes of the keys that were left out, which may be many and long.
+    /// Hashes of the skipped keys; the keys themselves may be many and long.
     pub(super) refused: BTreeSet<u64>,
 }
 
@@ -36,14 +36,14 @@ impl<'a> Destination<'a> {
         Self { uri, server, skips, expired: 0, left_out, refused: BTreeSet::new() }
     }
 
-    /// Stores all of `entries`, and replaces what their keys hold. Of one that has expired nothing
-    /// is to be there.
+    /// Stores all of `entries`, and replaces the values of their keys. Deletes keys whose entry has
+    /// expired.
     pub(super) async fn store(&mut self, entries: &[&Entry<'_>]) -> Result<(), Failure> {
         let mut requests = Vec::new();
         for entry in entries {
             if has_expired(entry) {
                 self.expired += u64::from(entry.is_last);
-                // Also of the parts that were stored before it did.
+                // Also deletes parts that were stored before it expired.
                 requests.push(deletion(entry.key.0));
             } else if entry.is_first || !self.lacks(entry.key.0) {
                 requests.extend(commands(entry));
@@ -52,7 +52,7 @@ impl<'a> Destination<'a> {
         let mut parts = Vec::new();
         for (words, said) in self.errors(&requests).await? {
             self.refuse(&words[1], &said)?;
-            // What else of it was stored is not to stay. Of a string nothing was.
+            // The server refused a part: delete the stored parts of the key. A string has no parts.
             if *words[0] != *b"SET" {
                 parts.push(deletion(&words[1]));
             }
@@ -63,14 +63,14 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Those of `requests` that are answered with an error, and what that says.
+    /// Returns the requests that the server answered with an error, and the error.
     async fn errors<'r, 'b>(
         &self,
         requests: &'r [Words<'b>],
     ) -> Result<Vec<(&'r Words<'b>, String)>, Failure> {
         let replies = self.ask_all(requests).await?;
         let said = requests.iter().zip(replies).filter_map(|(words, reply)| match reply {
-            // A key that cannot be there is deleted, and what would store it is refused too.
+            // For a key that the server cannot hold, both the delete and the store are refused.
             Reply::Error(said) if *words[0] == *b"DEL" && said.starts_with(REFUSAL) => None,
             Reply::Error(said) => Some((words, said)),
             _ => None,
@@ -78,7 +78,7 @@ impl<'a> Destination<'a> {
         Ok(said.collect())
     }
 
-    /// The server does not store something of `key`.
+    /// Records that the server refuses a part of `key`.
     fn refuse(&mut self, key: &[u8], said: &str) -> Result<(), Failure> {
         if !self.skips || !said.starts_with(REFUSAL) {
             return Err(Failure::Broken(format!(
@@ -94,12 +94,12 @@ impl<'a> Destination<'a> {
         Ok(())
     }
 
-    /// Whether `key` was left out.
+    /// True if `key` was skipped.
     pub(super) fn lacks(&self, key: &[u8]) -> bool {
         self.refused.contains(&hash64(key))
     }
 
-    /// Whether all of `keys` are there.
+    /// True if all of `keys` exist.
     pub(super) async fn has_all(&self, keys: &[Vec<u8>]) -> Result<bool, Failure> {
         let exists = |key| vec![Cow::Borrowed(&b"EXISTS"[..]), Cow::Borrowed(key)];
         let requests: Vec<_> = keys.iter().map(|key| exists(&key[..])).collect();
@@ -107,7 +107,7 @@ impl<'a> Destination<'a> {
         Ok(replies.iter().all(|reply| reply.integer() == Some(1)))
     }
 
-    /// The answers to `requests`.
+    /// Returns the answers to `requests`.
     pub(super) async fn ask_all(&self, requests: &[Words<'_>]) -> Result<Vec<Reply>, Failure> {
         let requests: Vec<Vec<Arg<'_>>> = requests
             .iter()
@@ -118,7 +118,7 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// Whether nobody would find it any more.
+/// True if the entry has expired.
 pub(super) fn has_expired(entry: &Entry<'_>) -> bool {
     let UnixMillis(now) = unix_now();
     entry.expires.is_some_and(|expires| expires <= now)
@@ -127,12 +127,12 @@ pub(super) fn has_expired(entry: &Entry<'_>) -> bool {
 /// The words of a command; the second is its key.
 pub(super) type Words<'b> = Vec<Cow<'b, [u8]>>;
 
-/// What deletes `key`.
+/// Returns the command that deletes `key`.
 fn deletion(key: &[u8]) -> Words<'_> {
     vec![Cow::Borrowed(b"DEL"), Cow::Borrowed(key)]
 }
 
-/// What stores `entry`. Done twice it has done the same.
+/// Returns the commands that store `entry`. Running them twice has the same effect.
 fn commands<'b>(entry: &Entry<'b>) -> Vec<Words<'b>> {
     let Bytes(key) = entry.key;
     let command = |name: &'static str| vec![Cow::Borrowed(name.as_bytes()), Cow::Borrowed(key)];
@@ -152,7 +152,7 @@ fn commands<'b>(entry: &Entry<'b>) -> Vec<Words<'b>> {
         }
         Content::SortedSet(members) => {
             let pairs = members.iter().map(|(member, score)| {
-                // The shortest text that is this very number.
+                // The shortest text that parses to this exact number.
                 [Cow::Owned(format!("{score:e}").into_bytes()), member.0.into()]
             });
             commands.extend(in_parts(&command("ZADD"), pairs));
@@ -166,7 +166,7 @@ fn commands<'b>(entry: &Entry<'b>) -> Vec<Words<'b>> {
     commands
 }
 
-/// Commands that begin with `head` and have `pairs` among them, not too many each.
+/// Returns commands that start with `head` and together contain `pairs`, a limited number each.
 fn in_parts<'b>(
     head: &[Cow<'b, [u8]>],
     pairs: impl Iterator<Item = [Cow<'b, [u8]>; 2]>,

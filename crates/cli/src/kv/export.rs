@@ -1,4 +1,4 @@
-//! `kvasir kv export`: what a database of a Redis server holds, into a file.
+//! `kvasir kv export`: copies a database of a Redis server into a file.
 
 use super::archive::{ArchiveError, Reader, Record, Totals, Writer};
 use super::moved::Moved;
@@ -14,13 +14,13 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::path::Path;
 
-/// Does what `args` ask.
+/// Runs the export that `args` describe.
 pub(super) fn run(args: &ExportArgs) -> Result<Output, Failure> {
     let uri = super::database(&args.target)?;
     let was_there = args.file.exists();
     let moved = export(args, &uri);
     if moved.is_err() && !was_there && args.file.metadata().is_ok_and(|found| found.len() == 0) {
-        // It is ours, and nothing in it can be gone on with.
+        // This call created the file, and it has no cursor at which to continue.
         let _ = std::fs::remove_file(&args.file);
     }
     moved
@@ -52,7 +52,7 @@ fn export(args: &ExportArgs, uri: &Uri) -> Result<Output, Failure> {
     Ok(moved.output("exported from", args.json, facts))
 }
 
-/// The file, which is empty or has what an export left that did not come to its end.
+/// Opens the file, which is empty or from an interrupted export.
 fn open(path: &Path) -> Result<File, Failure> {
     let failure =
         |error: io::Error| Failure::Refused(format!("{} cannot be written: {error}", shown(path)));
@@ -67,7 +67,7 @@ fn open(path: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
-/// An archive that is begun, and where the listing goes on.
+/// An open archive, and the cursor at which the listing continues.
 struct Started {
     writer: Writer,
     cursor: Option<u64>,
@@ -76,7 +76,7 @@ struct Started {
 impl Started {
     fn of(uri: &Uri, info: &str, mut file: File, path: &Path) -> Result<Self, Failure> {
         let target = Uri { connections: 1, ..uri.clone() }.to_string();
-        // Cursors of this program's server are places in an order that is always the same.
+        // Cursors of a Kvasir server are positions in a fixed order, so they stay valid.
         let is_ours = redis::fact(info, "kvasir_version:").is_some();
         let run = redis::fact(info, "run_id:").filter(|_| !is_ours).unwrap_or_default();
         let refused = |why: String| {
@@ -97,7 +97,7 @@ impl Started {
                 ),
             })? {
                 Ok(started) => return Ok(started),
-                // Nothing that it lists was written.
+                // The file has no cursor: start again.
                 Err(empty) => file = empty,
             }
         }
@@ -109,10 +109,10 @@ impl Started {
     }
 }
 
-/// What an export left that did not come to its end.
+/// The state of an interrupted export.
 struct Left;
 
-/// Why an export cannot go on in a file.
+/// Why an export cannot continue in a file.
 enum NotLeft {
     Archive(ArchiveError),
     Whole,
@@ -127,11 +127,11 @@ impl From<ArchiveError> for NotLeft {
 }
 
 impl Left {
-    /// Reads `file` up to the last place where the listing can be gone on with, and makes an end
-    /// there. The file again: there is no such place.
+    /// Reads `file` up to the last cursor at which the listing can be continued, and truncates it
+    /// there. Returns the file if there is no such cursor.
     fn read(file: File, target: &str, run: &str) -> Result<Result<Started, File>, NotLeft> {
         let mut reader = Reader::open(file.try_clone().map_err(ArchiveError::Read)?)?;
-        // A whole one with some damage is not to be overwritten.
+        // A complete archive with damage must not be overwritten.
         if reader.has_footer() {
             reader.totals()?;
             return Err(NotLeft::Whole);
@@ -141,7 +141,7 @@ impl Left {
             let records = match reader.next() {
                 Ok(Some(records)) => records,
                 Ok(None) => return Err(NotLeft::Whole),
-                // Whatever was being written when the export was ended.
+                // The export was interrupted while it wrote this block.
                 Err(ArchiveError::Unfinished | ArchiveError::Damaged { .. }) => break,
                 Err(error) => return Err(error.into()),
             };
@@ -177,7 +177,7 @@ async fn copy(
     let Started { mut writer, cursor } = started;
     let size = source.size().await?;
     let mut at = cursor.unwrap_or(0);
-    // A listing that came to its end lacks nothing but the end of the file.
+    // The listing was complete, only the footer is missing.
     let mut is_over = cursor == Some(0);
     while !is_over {
         at = source.step(at, &mut writer).await?;
@@ -188,13 +188,13 @@ async fn copy(
     writer.end().map_err(|error| unwritable(path, &error))
 }
 
-/// What is to be said if the server has another number of keys.
+/// Returns the fact to print if the server has another number of keys.
 fn difference(moved: &Moved, skips: bool, size: u64) -> Option<(&'static str, String)> {
     let found = moved.totals.keys() + moved.left_out;
-    // What is more may be what an earlier run left out, of which the file does not tell.
+    // The difference may be keys that an earlier run skipped; the file does not record them.
     let may_be_left_out = moved.is_resumed && skips && size > found;
     (found != size && !may_be_left_out).then(|| {
-        ("changed meanwhile", format!("the server has {size} keys now, and {found} were listed"))
+        ("server changed", format!("the server has {size} keys now, and {found} were listed"))
     })
 }
 

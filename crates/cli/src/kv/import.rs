@@ -1,4 +1,4 @@
-//! `kvasir kv import`: the pairs of a file, into a database of a Redis server.
+//! `kvasir kv import`: stores the pairs of a file in a database of a Redis server.
 
 use super::archive::{ArchiveError, Reader, Record};
 use super::destination::Destination;
@@ -13,7 +13,7 @@ use crate::redis;
 use std::fs::File;
 use std::path::Path;
 
-/// Does what `args` ask.
+/// Runs the import that `args` describe.
 pub(super) fn run(args: &ImportArgs) -> Result<Output, Failure> {
     let uri = super::database(&args.target)?;
     let path = &args.file;
@@ -29,8 +29,8 @@ pub(super) fn run(args: &ImportArgs) -> Result<Output, Failure> {
     let mut bar = progress.bar("importing", Unit::Bytes);
     let ((expired, left_out), differing) = redis::with(&uri, async |connections| {
         let mut destination = Destination::new(&uri, &connections[0], args.skip);
-        // What was left out before, if that is not known, would seem to be missing; and of a hash
-        // of which a part was left out, later parts would be stored.
+        // Start again if the skipped keys are unknown. Otherwise the comparison would report them
+        // as missing, and later parts of a skipped hash would be stored.
         if !journal.knows_left_out() || !destination.has_all(journal.sample()).await? {
             journal.forget();
         }
@@ -63,7 +63,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<Output, Failure> {
     Ok(moved.output("imported into", args.json, facts).with_errors(errors))
 }
 
-/// Stores what `reader` has from here on.
+/// Stores all entries that `reader` has left.
 async fn copy(
     reader: &mut Reader,
     destination: &mut Destination<'_>,
@@ -89,7 +89,7 @@ async fn copy(
     }
 }
 
-/// Compares what is there with all that `reader` has.
+/// Compares the database with all entries of `reader`.
 async fn compare(
     reader: &mut Reader,
     destination: &Destination<'_>,

@@ -7,20 +7,20 @@ use reactor::TcpStream;
 use serde::Serialize;
 use spec::{IdentifyController, KvNamespace, QualifiedName, Text, Version};
 
-/// Bytes of the smallest memory page, unless a controller says otherwise.
+/// Bytes of the smallest memory page, unless a controller reports another.
 const PAGE_BYTES: u64 = 4096;
 
-/// What a namespace takes.
+/// Limits of a namespace.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[expect(clippy::struct_field_names, reason = "the keys of the JSON that is printed")]
 pub(crate) struct Limits {
     pub(crate) key_bytes_max: u16,
     pub(crate) value_bytes_max: u32,
-    /// `None`: as many as fit.
+    /// `None`: no limit on the number of keys.
     pub(crate) keys_max: Option<u32>,
 }
 
-/// What a namespace is.
+/// A namespace's description.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Info {
     target: String,
@@ -35,13 +35,13 @@ pub(super) struct Info {
     used_bytes: u64,
     #[serde(flatten)]
     limits: Limits,
-    /// `None`: as much as there is.
+    /// `None`: no limit.
     transfer_bytes_max: Option<u64>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     tcp: Option<Tcp>,
 }
 
-/// What there is over NVMe/TCP alone.
+/// Facts that only NVMe/TCP reports.
 #[derive(Clone, Debug, Serialize)]
 struct Tcp {
     digests: &'static str,
@@ -50,7 +50,7 @@ struct Tcp {
 }
 
 impl Limits {
-    /// Those of the first format, in which a namespace is unless it was formatted otherwise.
+    /// Limits of the first format. A namespace has it unless it was formatted with another.
     pub(crate) fn of(namespace: &KvNamespace) -> Self {
         let format = &namespace.formats[0];
         let or_all = |max: u32, all: u32| if max == 0 { all } else { max };
@@ -154,7 +154,7 @@ fn name(name: &QualifiedName) -> String {
     shown(name.as_str())
 }
 
-/// What another machine says, in one line.
+/// Returns text from another machine, in one line.
 fn shown(text: Option<&str>) -> String {
     let Some(text) = text else { return "?".to_owned() };
     text.chars().map(|character| if character.is_control() { '?' } else { character }).collect()

@@ -6,41 +6,40 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How far an import has come, in a file beside the archive, so that one that was ended goes on
-/// where it stopped.
+/// Progress of an import, in a file beside the archive. An interrupted import continues from there.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
     kept: Kept,
-    /// Why it cannot be kept.
+    /// Why the journal cannot be saved.
     problem: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
-    /// Of the archive, and where it goes.
+    /// Identity of the archive and the target.
     checksum: String,
     target: String,
-    /// The next block and where it begins, once there is one.
+    /// Number and offset of the next block, after the first block.
     place: Option<(u64, u64)>,
     expired: u64,
     left_out: u64,
-    /// Hashes of the keys that were left out, unless they are too many.
+    /// Hashes of the skipped keys, unless they are too many.
     #[serde(default)]
     refused: BTreeSet<u64>,
-    /// Some keys that were stored, which tell whether the target still has them.
+    /// Some stored keys, to check whether the target still has them.
     sample: Vec<Vec<u8>>,
 }
 
-/// Keys of the sample that are from the beginning; as many are the latest.
+/// Keys of the sample from the start of the import; as many again are the latest.
 const SAMPLE_HALF: usize = 16;
 
-/// Hashes of keys that were left out that are kept at most: all of it is written for each block.
+/// Most hashes of skipped keys to save: the whole journal is written after each block.
 const REFUSED_MAX: usize = 1024;
 
 impl Journal {
-    /// That of the archive at `archive`. What was kept of another archive or for another target is
-    /// forgotten.
+    /// Returns the journal of the archive at `archive`. Ignores a journal of another archive or
+    /// another target.
     pub(super) fn open(archive: &Path, target: &str, totals: &Totals) -> Self {
         let mut path = archive.as_os_str().to_owned();
         path.push(".progress");
@@ -60,29 +59,29 @@ impl Journal {
         Self { path, kept: kept.unwrap_or_else(new), problem: None }
     }
 
-    /// Where the import goes on, if it was begun.
+    /// Returns the block at which the import continues, if it was started.
     pub(super) fn place(&self) -> Option<(u64, u64)> {
         self.kept.place
     }
 
-    /// Tells `destination` what was not stored before that.
+    /// Tells `destination` which keys were skipped before.
     pub(super) fn tell(&self, destination: &mut Destination<'_>) {
         destination.expired = self.kept.expired;
         destination.left_out.count = self.kept.left_out;
         destination.refused.clone_from(&self.kept.refused);
     }
 
-    /// Whether it is known which keys were left out before that.
+    /// True if it is known which keys were skipped before.
     pub(super) fn knows_left_out(&self) -> bool {
         self.kept.left_out == self.kept.refused.len() as u64
     }
 
-    /// Some keys that were stored.
+    /// Returns some keys that were stored.
     pub(super) fn sample(&self) -> &[Vec<u8>] {
         &self.kept.sample
     }
 
-    /// Nothing is stored any more of what was.
+    /// Forgets all progress: the target no longer has the stored keys.
     pub(super) fn forget(&mut self) {
         self.kept.place = None;
         self.kept.sample.clear();
@@ -90,8 +89,8 @@ impl Journal {
         (self.kept.expired, self.kept.left_out) = (0, 0);
     }
 
-    /// All before `place` is stored, but for what `destination` says, also `key`, if there is one
-    /// that does not expire.
+    /// Records that all blocks before `place` are stored, except what `destination` skipped; and
+    /// `key`, a stored key without an expiry, if there is one.
     pub(super) fn keep(
         &mut self,
         place: (u64, u64),
@@ -121,14 +120,14 @@ impl Journal {
         }
     }
 
-    /// Why it could not be kept, if so.
+    /// Returns why the journal could not be saved, if that failed.
     pub(super) fn problem(&self) -> Option<String> {
         self.problem.clone()
     }
 
-    /// The import has come to its end.
+    /// Deletes the journal at the end of the import.
     pub(super) fn remove(&self) {
-        // It may not be there.
+        // The file may not exist.
         let _ = fs::remove_file(&self.path);
     }
 }

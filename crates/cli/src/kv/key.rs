@@ -4,10 +4,10 @@ use base::limits::KEY_BYTES_INLINE;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// How keys are written.
+/// Notation of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {
-    /// As they are; what is not printed as itself is escaped.
+    /// As text; characters that are not printable are escaped.
     Text,
     /// Two digits for each byte.
     Hex,
@@ -18,7 +18,7 @@ impl Spelling {
         if is_hex { Self::Hex } else { Self::Text }
     }
 
-    /// The key that `text` is.
+    /// Parses a key.
     pub(super) fn parse(self, text: &OsStr) -> Result<Key, Failure> {
         let bytes = match self {
             Self::Text => text.as_bytes().to_vec(),
@@ -37,7 +37,7 @@ impl Spelling {
         })
     }
 
-    /// `key` in a line of its own.
+    /// Returns `key` for a line of its own.
     pub(super) fn line(self, key: &Key) -> String {
         let bytes = key.as_bytes();
         let text = match self {
@@ -55,7 +55,8 @@ fn bytes(digits: &[u8]) -> Option<Vec<u8>> {
     if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
 }
 
-/// `bytes` as text, so that different ones are different: a character that is printed is itself.
+/// Returns `bytes` as text; different bytes give different text. A printable character stands for
+/// itself.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
@@ -84,7 +85,7 @@ fn hex(byte: u8) -> String {
     format!("{byte:02x}")
 }
 
-/// `key` in a sentence.
+/// Returns `key` for use in a sentence.
 pub(super) fn quoted(key: &Key) -> String {
     format!("\"{}\"", shown(key.as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! What moving pairs between a server and a file has come to.
+//! Counts of an export or an import.
 
 use super::archive::Totals;
 use super::key::shown;
@@ -7,21 +7,21 @@ use crate::output::Output;
 use crate::table;
 use serde::{Serialize, Serializer};
 
-/// What was left out.
+/// Skipped keys.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     pub(super) count: u64,
-    /// Some of the keys, and why.
+    /// Some of the keys, and the reasons.
     names: Vec<String>,
-    /// The key that was added last: more may be said of it.
+    /// Hash of the last added key: it may be added again.
     last: Option<Vec<u8>>,
 }
 
-/// Names of what was left out that are kept.
+/// Most skipped keys that are listed.
 const NAMES_MAX: usize = 5;
 
 impl LeftOut {
-    /// Adds a key. What is said of one again, right after the first time, is not counted.
+    /// Adds a key. Repeated calls with the same key count once.
     pub(super) fn add(&mut self, key: &[u8], why: &str) {
         if self.last.as_deref() == Some(key) {
             return;
@@ -33,35 +33,35 @@ impl LeftOut {
         }
     }
 
-    /// In words, for a table.
+    /// Returns the count and the list, for a table.
     pub(super) fn fact(&self) -> Option<(&'static str, String)> {
         let fact = ("left out", format!("{}: {}", grouped(self.count), self.listed()));
         (self.count > 0).then_some(fact)
     }
 
-    /// The names that are kept.
+    /// Returns the listed keys.
     pub(super) fn listed(&self) -> String {
         let more = if self.count > self.names.len() as u64 { ", ..." } else { "" };
         self.names.join(", ") + more
     }
 }
 
-/// How much was moved, and what was not.
+/// Counts of moved and skipped pairs.
 #[derive(Debug, Serialize)]
 pub(super) struct Moved {
     pub(super) target: String,
     pub(super) file: String,
     #[serde(serialize_with = "as_numbers", flatten)]
     pub(super) totals: Totals,
-    /// Keys that cannot be where they should go.
+    /// Keys that the server refused.
     pub(super) left_out: u64,
-    /// Keys that have expired during the transfer.
+    /// Keys that expired during the transfer.
     pub(super) expired: u64,
-    /// Whether an earlier run had begun it.
+    /// Whether this run continued an earlier one.
     pub(super) is_resumed: bool,
 }
 
-/// The same with the checksum as text, since no number of JSON is as long.
+/// The same with the checksum as text, since a JSON number cannot hold it.
 fn as_numbers<S: Serializer>(totals: &Totals, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Numbers {
@@ -84,7 +84,7 @@ fn as_numbers<S: Serializer>(totals: &Totals, serializer: S) -> Result<S::Ok, S:
 }
 
 impl Moved {
-    /// What is printed, under a title that says what was `done`.
+    /// Returns the output, under a title that contains the verb `done`.
     pub(super) fn output(
         &self,
         done: &str,

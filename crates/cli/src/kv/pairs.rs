@@ -8,7 +8,7 @@ use controller::Queue;
 use spec::{Status, StoreOptions};
 use std::path::PathBuf;
 
-/// What is asked of a namespace.
+/// Commands on the pairs of a namespace.
 #[derive(Clone, Debug)]
 pub(super) enum Action<'a> {
     Store { key: Key, value: Buf, options: StoreOptions },
@@ -19,7 +19,7 @@ pub(super) enum Action<'a> {
 }
 
 impl Action<'_> {
-    /// Refuses what the namespace does not take.
+    /// Refuses keys and values that the namespace does not accept.
     pub(super) fn check(&self, limits: &Limits) -> Result<(), Failure> {
         let (key, value) = match self {
             Self::Store { key, value, .. } => (key, value.len()),
@@ -42,7 +42,7 @@ impl Action<'_> {
     }
 }
 
-/// Pairs, and why they cannot be reached any more if a command says so.
+/// Pairs, and `why`, which returns the error of a lost connection.
 pub(super) struct Doing<'a, Q> {
     pub(super) pairs: &'a Pairs<Q>,
     pub(super) why: &'a dyn Fn() -> Option<Failure>,
@@ -80,7 +80,7 @@ impl<Q: Queue> Doing<'_, Q> {
         Ok(output)
     }
 
-    /// Prints keys as they come.
+    /// Prints keys as they arrive.
     async fn list(&self, prefix: Option<&Key>, spelling: Spelling) -> Result<(), Failure> {
         let prefix = prefix.map_or(&[][..], Key::as_bytes);
         let mut after: Option<Key> = None;
@@ -90,7 +90,7 @@ impl<Q: Queue> Doing<'_, Q> {
                     Failure::Broken(format!("the keys cannot be listed: {error}"))
                 })
             })?;
-            // The order is the device's own, so that any of them may begin with the prefix.
+            // Keys come in the device's own order, so all of them must be compared with the prefix.
             let wanted = keys.iter().filter(|key| key.as_bytes().starts_with(prefix));
             let lines: String = wanted.map(|key| spelling.line(key)).collect();
             let is_read = value::print(lines.as_bytes())?;
@@ -120,7 +120,7 @@ impl<Q: Queue> Doing<'_, Q> {
         })
     }
 
-    /// Why the namespace is not reached any more, if that is the error.
+    /// Returns the error of a lost connection, if `error` is one.
     fn lost(&self, error: PairsError) -> Option<Failure> {
         (error == PairsError::Status(Status::HOST_PATHING_ERROR)).then(self.why)?
     }

@@ -10,10 +10,10 @@ use spec::{Cns, Command, CommandSet, IDENTIFY_BYTES, IdentifyController, KvNames
 use std::path::{Path, PathBuf};
 use zerocopy::FromBytes;
 
-/// Entries of an I/O queue on which one command is outstanding at a time.
+/// Entries of an I/O queue with one command at a time.
 const QUEUE_ENTRIES: u16 = 16;
 
-/// Where a namespace is.
+/// The target of a namespace.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
     Tcp(Uri),
@@ -34,7 +34,7 @@ impl Place {
         )))
     }
 
-    /// Does `action`, if the namespace can take it.
+    /// Runs `action`, if the namespace accepts it.
     pub(super) fn act(&self, action: &Action<'_>) -> Result<Output, Failure> {
         match self {
             Self::Tcp(uri) => {
@@ -64,7 +64,7 @@ impl Place {
         }
     }
 
-    /// What the namespace is.
+    /// Describes the namespace.
     pub(super) fn info(&self) -> Result<Info, Failure> {
         match self {
             Self::Tcp(uri) => {

@@ -1,4 +1,4 @@
-//! What a database of a Redis server holds, read as an archive wants it.
+//! Reads a database of a Redis server for an archive.
 
 use super::archive::{Bytes, Content, Entry, Writer};
 use super::key::shown;
@@ -9,37 +9,37 @@ use clock::{UnixMillis, unix_now};
 use resp_client::{Arg, Connection, Reply, Uri};
 use std::io;
 
-/// Keys that a listing is asked for at a time.
+/// Keys per SCAN request.
 const KEYS: &str = "256";
-/// Fields or members that are asked for at a time.
+/// Fields or members per request.
 const PARTS: &str = "128";
-/// Collections of which the beginning is asked for at a time.
+/// Collections whose first page is requested at once.
 const COLLECTIONS: usize = 16;
-/// Bytes of fields or members that one entry has; one more of them can be longer.
+/// Bytes of fields or members in one entry; one more of them can be longer.
 const ENTRY_BYTES: usize = 1 << 20;
-/// Bytes of strings that are asked for at a time; one string can be longer.
+/// Bytes of strings requested at once; one string can be longer.
 const STRING_BYTES: u64 = 4 << 20;
 
-/// Types that an archive takes, beside strings.
+/// Types that an archive supports besides strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Hash,
     SortedSet,
 }
 
-/// A key whose value is to be read.
+/// A key whose value is still to be read.
 struct Found {
     key: Vec<u8>,
     expires: Option<u64>,
 }
 
-/// A database that is read.
+/// The database to read.
 pub(super) struct Source<'a> {
     uri: &'a Uri,
     server: &'a Connection<Line>,
-    /// Whether keys of types that an archive does not take are left out, instead of being an error.
+    /// Whether keys of unsupported types are skipped instead of being an error.
     skips: bool,
-    /// Whether the server knows PEXPIRETIME, which came with Redis 7.0.
+    /// Whether the server supports PEXPIRETIME, which is new in Redis 7.0.
     knows_dates: bool,
     pub(super) left_out: LeftOut,
 }
@@ -49,15 +49,15 @@ impl<'a> Source<'a> {
         Self { uri, server, skips, knows_dates: true, left_out: LeftOut::default() }
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub(super) async fn size(&self) -> Result<u64, Failure> {
         let size = self.ask(&["DBSIZE".into()]).await?.integer();
         let size = size.and_then(|size| u64::try_from(size).ok());
         size.ok_or_else(|| self.strange("DBSIZE"))
     }
 
-    /// Writes what the keys hold that a listing returns at `cursor`, and returns where it goes on:
-    /// 0 is the end.
+    /// Writes the values of the keys that a listing returns at `cursor`. Returns the next cursor,
+    /// or 0 at the end.
     pub(super) async fn step(&mut self, cursor: u64, into: &mut Writer) -> Result<u64, Failure> {
         let at = cursor.to_string();
         let args = ["SCAN", &at, "COUNT", KEYS].map(Arg::from);
@@ -69,7 +69,7 @@ impl<'a> Source<'a> {
         Ok(next)
     }
 
-    /// Writes what `keys` hold, and returns those that became of another type meanwhile.
+    /// Writes the values of `keys`. Returns the keys whose type changed during the read.
     async fn read(
         &mut self,
         keys: Vec<Vec<u8>>,
@@ -83,7 +83,7 @@ impl<'a> Source<'a> {
                 "string" => strings.push((found, len)),
                 "hash" => collections.push((found, Kind::Hash)),
                 "zset" => collections.push((found, Kind::SortedSet)),
-                // It is gone.
+                // The key no longer exists.
                 "none" => {}
                 other if self.skips => self.left_out.add(&found.key, &format!("is a {other}")),
                 other => {
@@ -113,7 +113,7 @@ impl<'a> Source<'a> {
         Ok(again)
     }
 
-    /// Of each key its type, when it expires, and how long it is if it is a string.
+    /// Returns for each key its type, its expiry, and its length if it is a string.
     async fn facts(
         &mut self,
         keys: &[Vec<u8>],
@@ -143,7 +143,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// When a key expires, as the server has answered. Negative: never, or it is gone.
+    /// Parses the expiry of a key from the server's answer. A negative number: no expiry, or no
+    /// key.
     fn date(&self, answer: i64) -> Option<u64> {
         let millis = u64::try_from(answer).ok()?;
         let UnixMillis(now) = unix_now();
@@ -191,7 +192,7 @@ impl<'a> Source<'a> {
             let (mut next, mut parts) = self.page(reply)?;
             let mut is_first = true;
             loop {
-                // What is gone has no parts.
+                // A key that no longer exists has no parts.
                 if parts.is_empty() && is_first && next == 0 {
                     break;
                 }
@@ -213,7 +214,7 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// A cursor and what was found.
+    /// Parses a cursor and the elements found.
     fn page(&self, reply: Reply) -> Result<(u64, Vec<Reply>), Failure> {
         if let Reply::Error(_) = reply {
             return Err(self.refused(&[reply]));
@@ -240,7 +241,7 @@ impl<'a> Source<'a> {
         self.server.ask_all(requests).await.map_err(|error| redis::broken(self.uri, &error))
     }
 
-    /// One of `replies` is an error, or none that there can be.
+    /// Returns the failure for `replies` with an error or an impossible reply.
     fn refused(&self, replies: &[Reply]) -> Failure {
         match replies.iter().find_map(Reply::error) {
             Some(said) => Failure::Broken(format!("{}: {said}", self.uri.place)),
@@ -274,7 +275,7 @@ impl Kind {
         [self.name().into(), key.into(), cursor.into(), "COUNT".into(), PARTS.into()]
     }
 
-    /// What `parts` are: names and what belongs to each.
+    /// Splits `parts` into names and their values.
     fn content(self, parts: &[Reply]) -> Option<Content<'_>> {
         let (pairs, rest) = parts.as_chunks::<2>();
         if !rest.is_empty() {
@@ -297,7 +298,7 @@ impl Kind {
     }
 }
 
-/// `parts`, so many pairs at a time as an entry has.
+/// Splits `parts` into groups of pairs, each for one entry.
 fn pieces(mut parts: &[Reply]) -> Vec<&[Reply]> {
     let mut pieces = Vec::new();
     loop {

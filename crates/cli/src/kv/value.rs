@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
-/// The bytes of the file `path`, or of standard input for -, which make a value.
+/// Reads a value from the file `path`, or from standard input for -.
 pub(super) fn read(path: &Path) -> Result<Buf, Failure> {
     if path == Path::new("-") {
         return whole(io::stdin().lock(), "standard input");
@@ -19,7 +19,7 @@ pub(super) fn read(path: &Path) -> Result<Buf, Failure> {
 
 fn whole(source: impl Read, name: &str) -> Result<Buf, Failure> {
     let mut bytes = Vec::new();
-    // One byte more than fits tells that there is more, however much.
+    // One byte more than the limit shows that the value is too long.
     let read = source.take(u64::from(VALUE_BYTES_MAX) + 1).read_to_end(&mut bytes);
     read.map_err(|error| Failure::Refused(format!("{name} cannot be read: {error}")))?;
     if bytes.len() > VALUE_BYTES_MAX as usize {
@@ -31,7 +31,7 @@ fn whole(source: impl Read, name: &str) -> Result<Buf, Failure> {
     Ok(Buf::copy_from(&bytes))
 }
 
-/// Writes `value` into the file `path`, or to standard output.
+/// Writes `value` to the file `path`, or to standard output.
 pub(super) fn write(value: &Buf, path: Option<&Path>) -> Result<(), Failure> {
     let bytes = value.bytes().unwrap_or_default();
     match path {
@@ -42,7 +42,7 @@ pub(super) fn write(value: &Buf, path: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
-/// Prints `bytes`, and says whether somebody still reads what is printed.
+/// Prints `bytes`. Returns false if standard output is a closed pipe.
 pub(super) fn print(bytes: &[u8]) -> Result<bool, Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {

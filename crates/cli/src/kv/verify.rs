@@ -1,4 +1,4 @@
-//! Whether a database has what an archive has.
+//! Compares a database with an archive.
 
 use super::archive::{Bytes, Content, Entry};
 use super::destination::{Destination, REFUSAL, Words, has_expired};
@@ -7,11 +7,11 @@ use crate::output::Failure;
 use resp_client::Reply;
 use std::borrow::Cow;
 
-/// What PEXPIRETIME says of a key that is not there.
+/// Answer of PEXPIRETIME for a key that does not exist.
 const ABSENT: i64 = -2;
 
-/// Adds the keys of `entries` that are not as they are there to `differing`; those that were left
-/// out are not compared.
+/// Adds the keys of `entries` that differ from the database to `differing`; skipped keys are not
+/// compared.
 pub(super) async fn compare(
     destination: &Destination<'_>,
     entries: &[&Entry<'_>],
@@ -29,7 +29,7 @@ pub(super) async fn compare(
     Ok(())
 }
 
-/// How what is there is another thing than the entry says.
+/// Returns the difference between the answers and the entry.
 fn difference(
     entry: &Entry<'_>,
     content: &Reply,
@@ -37,7 +37,7 @@ fn difference(
 ) -> Result<Option<&'static str>, Failure> {
     let has_expired = has_expired(entry);
     if let Some(said) = date.error() {
-        // Such a key cannot be there.
+        // The server cannot hold such a key.
         if has_expired && content.error().is_some_and(|said| said.starts_with(REFUSAL)) {
             return Ok(None);
         }
@@ -45,7 +45,7 @@ fn difference(
     }
     let expected = entry.expires.map_or(Some(-1), |millis| i64::try_from(millis).ok());
     Ok(match date.integer() {
-        // With this date it is gone as soon as the server's clock is as far as the one here.
+        // A key with this expiry disappears as soon as the server's clock reaches this machine's.
         date if has_expired && (date == Some(ABSENT) || date == expected) => None,
         _ if has_expired => Some("still exists, though it has expired"),
         Some(ABSENT) => Some("is not there"),
@@ -55,7 +55,7 @@ fn difference(
     })
 }
 
-/// Asks for what the entry says.
+/// Returns the requests for the entry's value.
 fn content_of<'b>(entry: &Entry<'b>) -> Words<'b> {
     let command = |name: &'static str| vec![Cow::Borrowed(name.as_bytes()), entry.key.0.into()];
     match &entry.content {
@@ -81,7 +81,7 @@ fn date_of<'b>(entry: &Entry<'b>) -> Words<'b> {
     vec![Cow::Borrowed(b"PEXPIRETIME"), entry.key.0.into()]
 }
 
-/// Whether the answer is what the entry says.
+/// True if the answer equals the entry's value.
 fn has(entry: &Entry<'_>, reply: &Reply) -> bool {
     let members = reply.members().unwrap_or_default();
     match &entry.content {

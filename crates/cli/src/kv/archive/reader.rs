@@ -8,58 +8,58 @@ use base::checksum::crc32c;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Why there is no reading on in an archive.
+/// Why the reader stops in an archive.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::kv) enum ArchiveError {
-    /// It is none.
+    /// The file is not an archive.
     #[error("it is not an archive of kvasir kv export")]
     Foreign,
-    /// Its version is not known.
+    /// The version is unknown.
     #[error("it is an archive of version {0}, and this program knows version {VERSION}")]
     Newer(u32),
-    /// It ends in the middle.
+    /// The file ends in the middle of a block.
     #[error("it ends in the middle: its export was interrupted")]
     Unfinished,
-    /// A block is not what was written.
+    /// A block differs from the written one.
     #[error("it is damaged at byte {at}")]
     Damaged {
-        /// Where the block begins.
+        /// Offset of the block.
         at: u64,
     },
-    /// All that was exported is there, and what is behind it is not what was written.
+    /// All blocks are intact, and the footer is damaged.
     #[error("its end, at byte {at}, is damaged")]
     DamagedEnd {
-        /// Where the footer begins.
+        /// Offset of the footer.
         at: u64,
     },
-    /// Something was put behind its end.
+    /// Bytes follow the footer.
     #[error("it is whole up to byte {len}, and more follows")]
     Longer {
-        /// Its bytes.
+        /// Bytes of the archive without them.
         len: u64,
     },
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{0}")]
     Read(#[from] io::Error),
 }
 
-/// The reading end of an archive: its blocks, one after the other.
+/// Reads the blocks of an archive in order.
 #[derive(Debug)]
 pub(in crate::kv) struct Reader {
     file: File,
-    /// The next block.
+    /// Number of the next block.
     number: u64,
-    /// Where that begins.
+    /// Offset of the next block.
     at: u64,
     records: Vec<u8>,
-    /// Whether the file ends with a footer, so that nothing before it is still to be written.
+    /// Whether the file ends with a footer, so that no export still writes to it.
     has_footer: bool,
-    /// Whether the block before was the last one.
+    /// Whether the previous block was the last.
     is_over: bool,
 }
 
 impl Reader {
-    /// An archive, whether it is whole or not.
+    /// Opens an archive, complete or not.
     pub(in crate::kv) fn open(mut file: File) -> Result<Self, ArchiveError> {
         file.rewind()?;
         let mut header = [0; HEADER_BYTES];
@@ -89,7 +89,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// The same at block `number`, which begins at byte `at`.
+    /// The same at block `number`, at byte offset `at`.
     pub(in crate::kv) fn go_on(&mut self, number: u64, at: u64) -> Result<(), ArchiveError> {
         self.file.seek(SeekFrom::Start(at))?;
         (self.number, self.at, self.is_over) = (number, at, false);
@@ -101,17 +101,17 @@ impl Reader {
         self.go_on(0, HEADER_BYTES as u64)
     }
 
-    /// The number of the next block, and where it begins.
+    /// Returns the number and the offset of the next block.
     pub(in crate::kv) fn place(&self) -> (u64, u64) {
         (self.number, self.at)
     }
 
-    /// Whether the file ends as a whole archive does, though there may be damage before.
+    /// True if the file ends with a footer; blocks before it may be damaged.
     pub(in crate::kv) fn has_footer(&self) -> bool {
         self.has_footer
     }
 
-    /// What a whole archive ends with. The next block is the first one then.
+    /// Returns the totals of a complete archive. Then the next block is the first one.
     pub(in crate::kv) fn totals(&mut self) -> Result<Totals, ArchiveError> {
         if let Some((number, at)) = self.footer()? {
             self.go_on(number, at)?;
@@ -123,7 +123,7 @@ impl Reader {
         Err(self.why_not_whole()?)
     }
 
-    /// The number of the last block and where it begins, if the file ends with that.
+    /// Returns number and offset of the last block, if the file ends with a footer.
     fn footer(&mut self) -> Result<Option<(u64, u64)>, ArchiveError> {
         let len = self.file.metadata()?.len();
         match len.checked_sub(FOOTER_BYTES as u64) {
@@ -132,7 +132,7 @@ impl Reader {
         }
     }
 
-    /// The same if a footer begins at byte `at`.
+    /// The same for a footer at byte offset `at`.
     fn footer_at(&mut self, at: u64) -> Result<Option<(u64, u64)>, ArchiveError> {
         self.file.seek(SeekFrom::Start(at))?;
         let mut footer = [0; FOOTER_BYTES];
@@ -142,7 +142,7 @@ impl Reader {
         Ok(is_footer.then(|| (long(&footer[8..16]), long(&footer[16..24]))))
     }
 
-    /// The totals, if the next block is the last one and the file ends behind it.
+    /// Returns the totals, if the next block is the last one and the footer follows it.
     fn last(&mut self) -> Result<Option<Totals>, ArchiveError> {
         let totals = match self.next()?.as_deref() {
             Some([Record::End(totals)]) => *totals,
@@ -151,16 +151,16 @@ impl Reader {
         Ok(self.next()?.is_none().then_some(totals))
     }
 
-    /// What is wrong with the file, which is read from its beginning.
+    /// Returns the error in the file, which this reads from the start.
     fn why_not_whole(&mut self) -> Result<ArchiveError, ArchiveError> {
         self.restart()?;
         let has_footer = self.has_footer;
         loop {
             match self.next() {
                 Ok(Some(_)) => {}
-                // Its footer tells of another place than that of its last block.
+                // The footer names another offset than that of its last block.
                 Ok(None) => return Ok(ArchiveError::DamagedEnd { at: self.place().1 }),
-                // Whatever was being written when the export was ended.
+                // The export was interrupted while it wrote this block.
                 Err(ArchiveError::Damaged { .. }) if !has_footer => {
                     return Ok(ArchiveError::Unfinished);
                 }
@@ -169,7 +169,7 @@ impl Reader {
         }
     }
 
-    /// The records of the next block; none at the end of a whole archive.
+    /// Returns the records of the next block, or none at the end of a complete archive.
     pub(in crate::kv) fn next(&mut self) -> Result<Option<Vec<Record<'_>>>, ArchiveError> {
         let at = self.at;
         if self.is_over {
@@ -188,7 +188,7 @@ impl Reader {
         }
         let mut records = std::mem::take(&mut self.records);
         records.clear();
-        // As much as is there, and not as much as a damaged length says.
+        // Reads only the bytes that exist: a damaged length may be larger.
         (&self.file).take(len.into()).read_to_end(&mut records)?;
         self.records = records;
         if self.records.len() < len as usize {
@@ -210,7 +210,7 @@ impl Reader {
         Ok(Some(records))
     }
 
-    /// What is behind the last block has to be a footer and nothing else.
+    /// Only a footer may follow the last block.
     fn end(&mut self) -> Result<(), ArchiveError> {
         let at = self.at;
         let (len, whole) = (self.file.metadata()?.len(), at + FOOTER_BYTES as u64);
@@ -223,7 +223,7 @@ impl Reader {
         if len > whole { Err(ArchiveError::Longer { len: whole }) } else { Ok(()) }
     }
 
-    /// The file has fewer bytes than its next block.
+    /// The file is shorter than its next block.
     fn short(&self) -> ArchiveError {
         if self.has_footer {
             ArchiveError::Damaged { at: self.at }
@@ -232,7 +232,7 @@ impl Reader {
         }
     }
 
-    /// Reads as many bytes as `into` has; false: so many are not there.
+    /// Fills `into`. Returns false if the file has too few bytes.
     fn fill(&mut self, into: &mut [u8]) -> Result<bool, ArchiveError> {
         match self.file.read_exact(into) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),

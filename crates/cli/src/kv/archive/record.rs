@@ -4,29 +4,29 @@ use std::fmt;
 
 use super::totals::Totals;
 
-/// What an archive is made of.
+/// A record of an archive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::kv) enum Record<'a> {
-    /// Where the pairs are from: the first record.
+    /// The source of the pairs: the first record.
     Source {
         /// The server and its database, as a target.
         #[serde(borrow)]
         target: &'a str,
-        /// What names this run of the server, if its cursors mean nothing to the next one.
+        /// The server's run id, if its cursors are valid for this run only.
         #[serde(borrow)]
         run: &'a str,
     },
-    /// What a key holds, or some of it.
+    /// The value of a key, or a part of it.
     #[serde(borrow)]
     Entry(Entry<'a>),
-    /// All that a listing returned up to this cursor stands before.
+    /// All keys that the listing returned before this cursor precede this record.
     Cursor(u64),
-    /// The sum of it all: the last record.
+    /// The totals: the last record.
     End(Totals),
 }
 
 impl<'a> Record<'a> {
-    /// What a key holds, if it is that.
+    /// Returns the entry, if the record is one.
     pub(in crate::kv) fn entry(&self) -> Option<&Entry<'a>> {
         match self {
             Self::Entry(entry) => Some(entry),
@@ -35,22 +35,22 @@ impl<'a> Record<'a> {
     }
 }
 
-/// What a key holds, or some of it.
+/// The value of a key, or a part of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::kv) struct Entry<'a> {
     #[serde(borrow)]
     pub(in crate::kv) key: Bytes<'a>,
-    /// Milliseconds since 1970 at which the key expires.
+    /// Expiry of the key, in milliseconds since 1970.
     pub(in crate::kv) expires: Option<u64>,
-    /// Whether nothing of the key stands before.
+    /// Whether this is the first part of the key.
     pub(in crate::kv) is_first: bool,
-    /// Whether nothing of the key follows.
+    /// Whether this is the last part of the key.
     pub(in crate::kv) is_last: bool,
     #[serde(borrow)]
     pub(in crate::kv) content: Content<'a>,
 }
 
-/// What a key holds, by its type.
+/// The value of a key, by its type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::kv) enum Content<'a> {
     #[serde(borrow)]
@@ -63,7 +63,7 @@ pub(in crate::kv) enum Content<'a> {
     SortedSet(Vec<(Bytes<'a>, f64)>),
 }
 
-/// Bytes that are taken from where they lie.
+/// Bytes that are borrowed from the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::kv) struct Bytes<'a>(pub(in crate::kv) &'a [u8]);
 

@@ -9,7 +9,7 @@ fn string<'a>(key: &'a [u8], value: &'a [u8], expires: Option<u64>) -> Entry<'a>
     Entry { key: Bytes(key), expires, is_first: true, is_last: true, content }
 }
 
-/// Fields of a hash: whether they are its first, and its last ones.
+/// Fields of a hash: whether they are its first part, and its last one.
 fn fields<'a>(key: &'a [u8], (is_first, is_last): (bool, bool), names: &[&'a [u8]]) -> Entry<'a> {
     let fields = names.iter().map(|name| (Bytes(name), Bytes(b"of a field"))).collect();
     let content = Content::Hash(fields);
@@ -22,7 +22,7 @@ fn members<'a>(key: &'a [u8], scores: &[(&'a [u8], f64)]) -> Entry<'a> {
     Entry { key: Bytes(key), expires: None, is_first: true, is_last: true, content }
 }
 
-/// The bytes of an archive of `entries`, which is ended if it is to be whole.
+/// Returns the bytes of an archive of `entries`, with a footer if it is complete.
 fn archive(entries: &[Entry<'_>], is_whole: bool) -> Vec<u8> {
     let mut file = tempfile::tempfile().unwrap();
     let mut writer = Writer::begin(file.try_clone().unwrap(), &SOURCE).unwrap();
@@ -45,7 +45,7 @@ fn file(bytes: &[u8]) -> File {
     file
 }
 
-/// How many entries an archive has, if nothing is wrong with it.
+/// Returns the number of entries of an archive, if it has no error.
 fn read(bytes: &[u8]) -> Result<(usize, Totals), ArchiveError> {
     let mut reader = Reader::open(file(bytes))?;
     let totals = reader.totals()?;
@@ -119,7 +119,7 @@ fn whatever_bit_turns_over_or_byte_is_missing_is_found() {
             other => panic!("{len} bytes: {other:?}"),
         }
     }
-    // Blocks in each other's place are no blocks.
+    // Swapped blocks have wrong checksums.
     let entries = [b"a", b"b", b"c"].map(|key| string(key, b"1", None));
     let mut swapped = archive(&entries, true);
     let len_at = |at: usize| 8 + usize::from(swapped[at]);
@@ -142,7 +142,7 @@ fn what_follows_a_whole_archive_is_found() {
             result => panic!("{result:?}"),
         }
     }
-    // Another's end is at another place.
+    // The footer of another archive has another offset.
     let end = other.len() - 28;
     let mixed = [&bytes[..bytes.len() - 28], &other[end..]].concat();
     assert!(matches!(read(&mixed), Err(ArchiveError::DamagedEnd { .. })));

@@ -3,8 +3,8 @@ use crate::number::grouped;
 use base::human_bytes;
 use serde::{Deserialize, Serialize};
 
-/// How much there is, and a checksum: two archives of the same keys, values and dates have the
-/// same totals, in whatever order and parts they stand there.
+/// Counts and a checksum. Two archives of the same keys, values and expiry times have the same
+/// totals, in any order and any parts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::kv) struct Totals {
     pub(in crate::kv) strings: u64,
@@ -14,7 +14,7 @@ pub(in crate::kv) struct Totals {
     pub(in crate::kv) sorted_sets: u64,
     /// Members of all sorted sets.
     pub(in crate::kv) members: u64,
-    /// Keys that expire.
+    /// Keys with an expiry.
     pub(in crate::kv) expiring: u64,
     /// Bytes of strings, and of fields and members with their values.
     pub(in crate::kv) bytes: u64,
@@ -22,7 +22,7 @@ pub(in crate::kv) struct Totals {
     pub(in crate::kv) checksum: u128,
 }
 
-/// What is hashed, as its first byte tells.
+/// First byte of the hashed data, by kind.
 #[derive(Clone, Copy)]
 enum Item {
     String = 0,
@@ -32,12 +32,12 @@ enum Item {
 }
 
 impl Totals {
-    /// Keys of all types.
+    /// Returns the keys of all types.
     pub(in crate::kv) fn keys(&self) -> u64 {
         self.strings + self.hashes + self.sorted_sets
     }
 
-    /// Adds what `entry` has.
+    /// Adds the counts of `entry`.
     pub(in crate::kv) fn add(&mut self, entry: &Entry<'_>) {
         let key = entry.key.0;
         match &entry.content {
@@ -56,7 +56,7 @@ impl Totals {
                 self.sorted_sets += u64::from(entry.is_first);
                 self.members += members.len() as u64;
                 for (member, score) in members {
-                    // Both zeros are one score.
+                    // Both zeros are the same score.
                     let score = score + 0.0;
                     self.add_item(Item::Member, key, member.0, &score.to_le_bytes());
                 }
@@ -74,7 +74,7 @@ impl Totals {
         self.checksum = self.checksum.wrapping_add(hash(item, key, part, value));
     }
 
-    /// In words, for a table.
+    /// Returns the counts in words, for a table.
     pub(in crate::kv) fn facts(&self) -> Vec<(&'static str, String)> {
         let of = |count, parts, what| format!("{}, with {} {what}", grouped(count), grouped(parts));
         let mut facts = vec![("keys", grouped(self.keys())), ("strings", grouped(self.strings))];
@@ -91,7 +91,7 @@ impl Totals {
     }
 }
 
-/// XXH3-128 of the item, the lengths of key and part ahead of them.
+/// Returns the XXH3-128 of the item, preceded by the lengths of key and part.
 fn hash(item: Item, key: &[u8], part: &[u8], value: &[u8]) -> u128 {
     let len = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes();
     let (key_len, part_len) = (len(key), len(part));

@@ -4,21 +4,21 @@ use super::{BLOCK_BYTES, END_MAGIC, HEADER_BYTES, MAGIC, VERSION, checksum};
 use std::fs::File;
 use std::io::{self, Write};
 
-/// The writing end of an archive.
+/// Writes an archive.
 #[derive(Debug)]
 pub(in crate::kv) struct Writer {
     file: File,
-    /// Records of the block that is open.
+    /// Records of the open block.
     records: Vec<u8>,
-    /// The next block.
+    /// Number of the next block.
     number: u64,
-    /// Where that begins.
+    /// Offset of the next block.
     at: u64,
     totals: Totals,
 }
 
 impl Writer {
-    /// Begins an archive in `file`, which is empty.
+    /// Starts an archive in `file`, which is empty.
     pub(in crate::kv) fn begin(mut file: File, source: &Record<'_>) -> io::Result<Self> {
         let mut header = [&MAGIC[..], &VERSION.to_le_bytes()].concat();
         header.extend(base::checksum::crc32c(&header).to_le_bytes());
@@ -28,30 +28,30 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Goes on in `file`, whose end is where block `number` is to begin.
+    /// Continues an archive in `file`, at whose end block `number` begins.
     pub(in crate::kv) fn go_on(file: File, number: u64, at: u64, totals: Totals) -> Self {
         Self { file, records: Vec::new(), number, at, totals }
     }
 
-    /// What has been written.
+    /// Returns the totals of all entries written.
     pub(in crate::kv) fn totals(&self) -> &Totals {
         &self.totals
     }
 
-    /// Writes what a key holds, or some of it.
+    /// Writes the value of a key, or a part of it.
     pub(in crate::kv) fn entry(&mut self, entry: Entry<'_>) -> io::Result<()> {
         self.totals.add(&entry);
         self.push(&Record::Entry(entry))?;
         if self.records.len() >= BLOCK_BYTES { self.close_block() } else { Ok(()) }
     }
 
-    /// All up to here is there even if this process is killed.
+    /// Passes all records so far to the kernel, so that they survive the end of this process.
     pub(in crate::kv) fn cursor(&mut self, cursor: u64) -> io::Result<()> {
         self.push(&Record::Cursor(cursor))?;
         self.close_block()
     }
 
-    /// Ends the archive, and returns when it is on the disk.
+    /// Ends the archive. Returns when it is on the disk.
     pub(in crate::kv) fn end(mut self) -> io::Result<Totals> {
         self.close_block()?;
         let (number, at) = (self.number, self.at);
