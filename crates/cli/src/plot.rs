@@ -1,4 +1,4 @@
-//! Figures for a paper, as SVG: what was measured, against what, in one column of a page.
+//! Figures for a paper, as SVG, in one column of a page.
 //!
 //! A [`Figure`] is data; [`svg`] alone decides how it looks. Equal figures give equal bytes.
 //!
@@ -25,16 +25,16 @@ use std::fs;
 use std::path::Path;
 use style::Styles;
 
-/// What is drawn into one file.
+/// The content of one file.
 pub(crate) struct Figure {
     pub(crate) title: String,
-    /// What was run, in small type below the panels.
+    /// The setup, in small type below the panels.
     pub(crate) caption: String,
-    /// Below each other, in this order.
+    /// From top to bottom.
     pub(crate) panels: Vec<Panel>,
 }
 
-/// One pair of axes and what is drawn between them.
+/// One pair of axes and the data between them.
 pub(crate) struct Panel {
     pub(crate) title: String,
     pub(crate) x: Axis,
@@ -42,35 +42,35 @@ pub(crate) struct Panel {
     pub(crate) series: Vec<Series>,
 }
 
-/// What one direction of a panel measures.
+/// One axis of a panel.
 pub(crate) struct Axis {
-    /// What is measured; with the unit, where the labels of the ticks do not name it.
+    /// The measure; with its unit, if the labels of the ticks do not show it.
     pub(crate) label: String,
     pub(crate) scale: Scale,
     pub(crate) unit: Unit,
 }
 
-/// Where a value stands on an axis. Values that have no place there are left out of the panel,
-/// which says how many.
+/// Maps values to positions on an axis. A panel leaves out values without a position and states
+/// their number.
 pub(crate) enum Scale {
-    /// In proportion, from zero; only values not below zero have a place.
+    /// Linear from zero; only values of at least zero have a position.
     Linear,
-    /// By its decimal logarithm; only values above zero have a place.
+    /// By decimal logarithm; only values above zero have a position.
     Log10,
-    /// By its binary logarithm; only values above zero have a place.
+    /// By binary logarithm; only values above zero have a position.
     Log2,
-    /// A share q of all, from 0 to below 1, by its nines: -log10(1 - q), so that 99 % and 99.9 %
-    /// are as far apart as 90 % and 99 %. The largest of n values belongs at 1 - 1/n, as 1 has no
-    /// place.
+    /// A share q, from 0 to below 1, by its nines: -log10(1 - q), so that 99 % and 99.9 % are as
+    /// far apart as 90 % and 99 %. Draw the largest of n values at 1 - 1/n, since 1 has no
+    /// position.
     Nines,
-    /// The value i stands at the i-th name, from 0.
+    /// The value i is at the i-th name, from 0.
     Categories(Vec<String>),
 }
 
-/// How the values of an axis are written.
+/// Format of the values of an axis.
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
-    /// As they are: 1024.
+    /// Plain: 1024.
     Plain,
     /// With k, M, G or T: 20 k.
     Count,
@@ -80,7 +80,7 @@ pub(crate) enum Unit {
     Bytes,
 }
 
-/// Values of one kind. In all panels of a figure, equal names look equal.
+/// Values of one kind. In all panels of a figure, series with equal names look equal.
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) mark: Mark,
@@ -88,26 +88,26 @@ pub(crate) struct Series {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// How the points of a series are shown.
+/// Form of a series.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// Joined; a few points also have markers.
+    /// A line; a few points also have markers.
     Line,
-    /// Markers alone.
+    /// Markers only.
     Points,
     /// Each y holds until the x of the next point; the last point ends the last step.
     Steps,
-    /// From zero up, on an x axis of names; side by side where series share a name.
+    /// Bars from zero, on an x axis of names; side by side if series share a name.
     Bars,
 }
 
-/// Draws `figure` into the file `path`. Returns why it cannot be written, as a sentence.
+/// Draws `figure` into the file `path`. Returns an error sentence if the file cannot be written.
 pub(crate) fn write(path: &Path, figure: &Figure) -> Option<String> {
     let error = fs::write(path, svg(figure)).err()?;
     Some(format!("the figure {} cannot be written: {error}", shown(path)))
 }
 
-/// `figure` as the text of an SVG file, as wide as a column of a paper.
+/// Returns `figure` as the text of an SVG file, as wide as a column of a paper.
 fn svg(figure: &Figure) -> String {
     let styles = Styles::of(figure);
     let sheets: Vec<Sheet> = figure.panels.iter().map(Sheet::new).collect();
@@ -122,7 +122,7 @@ fn svg(figure: &Figure) -> String {
     canvas.finish(top + MARGIN)
 }
 
-/// `count` for arithmetic with lengths and ranks.
+/// Converts `count` for arithmetic with lengths and ranks.
 #[expect(clippy::cast_precision_loss, reason = "counts of points, ticks and series are small")]
 const fn float(count: usize) -> f64 {
     count as f64

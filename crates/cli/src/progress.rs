@@ -4,13 +4,13 @@ use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 use workload::{Plan, Until};
 
-/// Whether and where the progress of long work is shown.
+/// Shows the progress of long work, if and where it is visible.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     is_shown: bool,
 }
 
-/// What is counted.
+/// Unit of the count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Unit {
     Count,
@@ -20,7 +20,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// What `workload::run` counts while it carries out `plan`.
+    /// Unit of `workload::run` while it runs `plan`.
     pub(crate) const fn of(plan: &Plan) -> Self {
         match plan.until {
             Until::Operations(_) => Self::Count,
@@ -29,7 +29,7 @@ impl Unit {
     }
 }
 
-/// The progress of one piece of work. Its line goes when this drops.
+/// The progress of one piece of work. Dropping it removes its line.
 #[derive(Debug)]
 pub(crate) struct Bar {
     is_shown: bool,
@@ -39,23 +39,23 @@ pub(crate) struct Bar {
     drawn: Option<ProgressBar>,
 }
 
-/// Work that is done sooner needs no bar.
+/// Shorter work needs no bar.
 const TIMEOUT: Duration = Duration::from_millis(400);
 
 impl Progress {
-    /// On a terminal, unless the output is for a program.
+    /// Shows progress on a terminal, unless the output is JSON.
     pub(crate) fn new(is_json: bool) -> Self {
         Self { is_shown: !is_json && stderr().is_terminal() }
     }
 
-    /// Work that `title` names.
+    /// Starts the bar of work named `title`.
     pub(crate) fn bar(self, title: &'static str, unit: Unit) -> Bar {
         Bar { is_shown: self.is_shown, title, unit, started: Instant::now(), drawn: None }
     }
 }
 
 impl Bar {
-    /// `done` of `total` is done; a `total` of 0 is not known.
+    /// Sets the bar to `done` of `total`; a `total` of 0 is unknown.
     pub(crate) fn set(&mut self, done: u64, total: u64) {
         if self.drawn.is_none() && self.is_shown && self.started.elapsed() >= TIMEOUT {
             let (title, unit) = (self.title, self.unit);
@@ -96,7 +96,7 @@ fn draw(title: &'static str, unit: Unit, total: u64) -> ProgressBar {
         .with_message(title)
 }
 
-/// `nanos` as seconds with one digit behind the point.
+/// Formats `nanos` as seconds with one decimal.
 fn in_seconds(nanos: u64) -> String {
     let tenths = nanos / 100_000_000;
     format!("{}.{} s", tenths / 10, tenths % 10)
@@ -109,7 +109,7 @@ mod tests {
     use std::io;
     use std::sync::{Arc, Mutex};
 
-    /// A terminal that keeps what is written to it.
+    /// A terminal that keeps its output.
     #[derive(Clone, Debug, Default)]
     struct Screen(Arc<Mutex<String>>);
 

@@ -1,4 +1,4 @@
-//! A database of a Redis server, as commands use it: found, connected to, asked and let go.
+//! Finds, connects to and uses a database of a Redis server.
 
 mod line;
 
@@ -12,16 +12,17 @@ use std::env;
 use std::rc::Rc;
 use tls::{BadFile, Client, ClientFiles, TlsStream};
 
-/// How long a server may take for its handshake of TLS.
+/// Timeout of a TLS handshake.
 const HANDSHAKE_LIMIT: Nanos = Nanos::from_secs(10);
 
-/// Where redis-cli too finds the password that nobody is to read on a command line.
+/// Environment variable for the password, which redis-cli reads too. It keeps the password off the
+/// command line.
 const PASSWORD: &str = "REDISCLI_AUTH";
 
-/// The lines of INFO that say what a server is.
+/// Lines of INFO with the server's name and version.
 const SOFTWARE: [(&str, &str); 2] = [("kvasir_version:", "Kvasir"), ("redis_version:", "Redis")];
 
-/// Does `act` over as many connections as `uri` asks for.
+/// Runs `act` over as many connections as `uri` says.
 pub(crate) fn with<T>(
     uri: &Uri,
     act: impl AsyncFnOnce(&[Connection<Line>]) -> Result<T, Failure>,
@@ -44,13 +45,13 @@ pub(crate) fn with<T>(
     done.map(|(done, _)| done)
 }
 
-/// What the files of a target over TLS have.
+/// Reads the files that a TLS target names.
 fn trusted(Tls { ca, own }: &Tls) -> Result<Client, BadFile> {
     let own = own.as_ref().map(|(certificate, key)| (certificate.into(), key.into()));
     Client::load(&ClientFiles { ca: ca.into(), own })
 }
 
-/// Makes connections of sockets.
+/// Turns sockets into connections.
 struct Opener<'a> {
     uri: &'a Uri,
     settings: Settings,
@@ -70,12 +71,12 @@ impl Opener<'_> {
         let made = stream.handshake(HANDSHAKE_LIMIT).await;
         made.map_err(|error| failure(error.to_string()))?;
         let opened = Connection::open(Line::Tls(stream.clone()), &self.settings).await;
-        // A server that does not like the certificate says so only after that.
+        // With TLS 1.3 a server rejects a client certificate only after the handshake.
         opened.map_err(|error| stream.failure().map_or_else(|| broken(self.uri, &error), failure))
     }
 }
 
-/// What an error of a connection is to a user.
+/// Turns an error of a connection into a user's error.
 pub(crate) fn broken(uri: &Uri, error: &Error) -> Failure {
     let asks_who = matches!(error, Error::Refused { said, .. } if said.starts_with("NOAUTH"));
     let hint = if asks_who {
@@ -86,20 +87,20 @@ pub(crate) fn broken(uri: &Uri, error: &Error) -> Failure {
     Failure::Broken(format!("{}: {error}{hint}", uri.place))
 }
 
-/// The value of a line of `info`, as INFO answers it.
+/// Returns the value of a line of `info`, an INFO reply.
 pub(crate) fn fact<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
-/// What the server says of itself.
+/// Returns the server's description of itself.
 pub(crate) async fn info(uri: &Uri, server: &Connection<Line>) -> Result<String, Failure> {
     let reply = server.ask(&["INFO".into(), "server".into()]).await;
     let reply = reply.map_err(|error| broken(uri, &error))?;
-    // A user may lack the right to ask.
+    // The user may lack permission for INFO.
     Ok(String::from_utf8_lossy(reply.bytes().unwrap_or_default()).into_owned())
 }
 
-/// The name and the version of the server that says `info` of itself.
+/// Returns name and version of the server from its `info`.
 pub(crate) fn software(info: &str) -> String {
     let found = SOFTWARE.iter().find_map(|(line, name)| {
         let version = fact(info, line).filter(|version| !version.contains(char::is_control))?;

@@ -1,4 +1,4 @@
-//! A namespace over NVMe/TCP, as commands use it: found, connected to, used and let go.
+//! Finds, connects to and uses a namespace over NVMe/TCP.
 
 use crate::dial::{self, dial, dial_any, resolve};
 use crate::output::Failure;
@@ -8,13 +8,13 @@ use spec::{KvNamespace, QualifiedName, SubsystemType};
 use std::fs;
 use std::net::SocketAddr;
 
-/// Names that fit a sentence.
+/// Most subsystem names in an error sentence.
 const NAMES_MAX: usize = 5;
 
-/// Where Linux has a new random UUID for each who reads it.
+/// Each read of this Linux file returns a new random UUID.
 const UUIDS: &str = "/proc/sys/kernel/random/uuid";
 
-/// A namespace that is connected to.
+/// A connected namespace.
 #[derive(Debug)]
 pub(crate) struct Connected {
     pub(crate) association: Association<TcpStream>,
@@ -23,7 +23,7 @@ pub(crate) struct Connected {
 }
 
 impl Connected {
-    /// The namespace, which `uri` names, if it is of pairs.
+    /// Returns the namespace, which `uri` names, if it has pairs.
     pub(crate) fn pairs(&self, uri: &Uri) -> Result<&KvNamespace, Failure> {
         match &self.namespace {
             Namespace::Pairs(namespace) => Ok(namespace),
@@ -35,7 +35,7 @@ impl Connected {
     }
 }
 
-/// Does `act` with the namespace that `uri` names, over I/O queues of `entries` entries.
+/// Runs `act` with the namespace that `uri` names, over I/O queues of `entries` entries.
 pub(crate) fn with<T>(
     uri: &Uri,
     entries: u16,
@@ -53,7 +53,7 @@ pub(crate) fn with<T>(
         let done = act(&connected).await;
         let Connected { association, queue, .. } = connected;
         queue.close();
-        // What was to be done is done, or has failed for a reason of its own.
+        // The result of `act` matters more than an error while disconnecting.
         let _ = association.shut_down().await;
         done
     })
@@ -81,7 +81,7 @@ async fn connect(
     Ok(Connected { association, queue, namespace })
 }
 
-/// Says that the subsystem is not there, and which ones are, if the target tells that.
+/// Returns an error with the names of the existing subsystems, if the target lists them.
 async fn unknown(uri: &Uri, address: SocketAddr, host: Host) -> Failure {
     let names = subsystems(address, host).await.unwrap_or_default();
     let others = match &names[..] {
@@ -92,7 +92,7 @@ async fn unknown(uri: &Uri, address: SocketAddr, host: Host) -> Failure {
     Failure::Broken(format!("{address}: the target has no subsystem {name}; {others}"))
 }
 
-/// The names that the discovery subsystem at `address` tells.
+/// Returns the names that the discovery subsystem at `address` lists.
 async fn subsystems(address: SocketAddr, host: Host) -> Option<Vec<String>> {
     let stream = dial(address).await.ok()?;
     let settings = Settings::new(host, QualifiedName::DISCOVERY);
@@ -103,13 +103,13 @@ async fn subsystems(address: SocketAddr, host: Host) -> Option<Vec<String>> {
     Some(names.map(str::to_owned).collect())
 }
 
-/// What an error of a connection is to a user.
+/// Turns an error of a connection into a user's error.
 pub(crate) fn broken(uri: &Uri, error: &Error) -> Failure {
     Failure::Broken(format!("{}: {error}", uri.place))
 }
 
-/// The host that `uri` names. Without one, another each time: what one leaves behind is not the
-/// next one's.
+/// Returns the host that `uri` names. Otherwise a random host: reservations and associations of one
+/// run must not affect the next.
 fn host(uri: &Uri) -> Result<Host, Failure> {
     if let Some(name) = &uri.host_name {
         return Ok(Host::of_name(name));

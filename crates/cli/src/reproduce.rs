@@ -1,12 +1,12 @@
-//! `kvasir reproduce`: experiments of the published systems, their figures beside ours.
+//! `kvasir reproduce`: reruns experiments of published systems and prints both figures.
 //!
 //! 1. [`catalogue`] lists the experiments of all papers, and which can be rerun.
-//! 2. Each experiment that can is a function in a file of its own; [`moke`] is what those of MoKE
-//!    share, and [`open_channel`] those of FEMU: the device of the paper and its hosts. Those in
-//!    real time share [`polled_drive`] and [`read_threads`].
-//! 3. [`criteria`] are the bounds that an experiment has to keep. They stand in a file that was
-//!    written before the experiment first ran.
-//! 4. [`report`] says what came of it.
+//! 2. Each experiment that can be rerun is a function in its own file. [`moke`] has the device and
+//!    load of the MoKE experiments, [`open_channel`] those of FEMU. Experiments in real time share
+//!    [`polled_drive`] and [`read_threads`].
+//! 3. [`criteria`] has the bounds that an experiment must meet. Their file was written before the
+//!    experiment first ran.
+//! 4. [`report`] formats the result.
 
 mod catalogue;
 mod core_pair;
@@ -44,39 +44,39 @@ use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
 
-/// How an experiment is run.
+/// How to run an experiment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    /// Whether what the paper credits is switched off.
+    /// Whether the mechanism that the paper credits is switched off.
     is_control: bool,
     progress: Progress,
 }
 
-/// What came of an experiment.
+/// Result of an experiment.
 #[derive(Default, Serialize)]
 pub(super) struct Finding {
     setup: String,
-    /// What the device and the load rest on that the paper does not state.
+    /// Assumptions about the device and the load that the paper does not state.
     assumptions: Vec<String>,
     rows: Vec<Row>,
     criterion: String,
-    /// Whether the criterion is met.
+    /// Whether the criterion holds.
     holds: bool,
-    /// A criterion that stands beside one that is known not to hold.
+    /// A second criterion beside one that is known not to hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     beside: Option<Verdict>,
     #[serde(skip)]
     panels: Vec<Panel>,
 }
 
-/// A criterion, and whether it is met.
+/// A criterion, and whether it holds.
 #[derive(Serialize)]
 pub(super) struct Verdict {
     criterion: String,
     holds: bool,
 }
 
-/// Reruns what `args` ask for.
+/// Reruns the experiments that `args` name.
 pub(crate) fn run(args: &ReproduceArgs) -> Result<Output, Failure> {
     if args.list {
         return Ok(catalogue::list(args.json));
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Output, Failure> {
         let mut report = match rerun(entry, experiment, run) {
             Ok(report) => report,
             Err(failure) if reports.is_empty() => return Err(failure),
-            // What the others found would be lost.
+            // Stop, but print the experiments that have finished.
             Err(failure) => {
                 broken.push(failure.of(entry.id).to_string());
                 break;
@@ -113,17 +113,17 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Output, Failure> {
     Ok(output.with_known_failures(known))
 }
 
-/// Runs `experiment`, which is that of `entry`.
+/// Runs `experiment` of the catalogue's `entry`.
 fn rerun(entry: &Entry, experiment: &Experiment, run: Run) -> Result<Report, Failure> {
     let &Entry { id, what, .. } = entry;
     let finding = (experiment.run)(run)?;
-    // A control has to fail for its own reason.
+    // A control must fail because of its control: a known failure does not excuse it.
     let is_known = !finding.holds && !run.is_control;
     let known_failure = if is_known { criteria::known_failure(id) } else { None };
     Ok(Report { id, what, source: experiment.source, finding, known_failure })
 }
 
-/// The experiments that `ids` name, in this order; all that can be rerun where there are none.
+/// Returns the experiments that `ids` name, in this order; without ids all that can be rerun.
 fn chosen(ids: &[String]) -> Result<Vec<(&'static Entry, &'static Experiment)>, Failure> {
     if ids.is_empty() {
         let done = |entry: &'static Entry| Some((entry, entry.experiment.as_ref()?));
@@ -146,7 +146,7 @@ fn named(id: &str) -> Result<(&'static Entry, &'static Experiment), Failure> {
     Ok((entry, experiment))
 }
 
-/// Makes sure that the figures of what was `chosen` can be written into `folder`.
+/// Checks that the figures of the `chosen` experiments can be written into `folder`.
 fn prepare(folder: &Path, chosen: &[(&Entry, &Experiment)]) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| {
         Failure::Refused(format!("{} cannot be a folder: {error}", path::shown(folder)))
@@ -159,7 +159,8 @@ fn svg_path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.svg"))
 }
 
-/// Draws the panels of `report`, which it takes, into `file`. Returns why it cannot be written.
+/// Draws the panels of `report`, which it takes, into `file`. Returns an error sentence if the file
+/// cannot be written.
 fn draw(file: &Path, report: &mut Report) -> Option<String> {
     let Report { id, what, finding, .. } = report;
     let figure = Figure {
@@ -182,8 +183,8 @@ fn output(reports: &[(Report, Option<PathBuf>)], is_json: bool) -> Output {
     }
 }
 
-/// Which of `reports` do not hold although they should, and which are known not to hold: each as a
-/// sentence, if there are any.
+/// Returns a sentence on the `reports` that fail unexpectedly, and one on the known failures, if
+/// there are any.
 fn failures(reports: &[&Report], is_control: bool) -> (Option<String>, Option<String>) {
     let ids = |fails: fn(&Report) -> bool| -> Vec<&str> {
         reports.iter().filter(|report| fails(report)).map(|report| report.id).collect()
@@ -197,7 +198,7 @@ fn failures(reports: &[&Report], is_control: bool) -> (Option<String>, Option<St
     )
 }
 
-/// That the experiments `failed` do not hold, if there are any.
+/// Returns a sentence that the experiments `failed` do not hold, if there are any.
 fn not_holding(failed: &[&str]) -> Option<String> {
     let (last, before) = failed.split_last()?;
     Some(match before {
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_failure_is_no_error_and_what_stands_beside_it_has_to_hold() {
+    fn a_known_failure_is_no_error_and_its_second_criterion_must_hold() {
         let known = "a does not hold, which is known: experiments/criteria.toml has the reason";
         let told = |reports: &[Report], is_control| {
             failures(&reports.iter().collect::<Vec<_>>(), is_control)

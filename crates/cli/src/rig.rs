@@ -1,4 +1,4 @@
-//! A device and what drives it: put together, filled or aged, measured.
+//! Builds a device, fills or ages it, and measures it.
 
 mod cut;
 mod precondition;
@@ -25,19 +25,19 @@ use std::path::Path;
 use std::time::Instant;
 use workload::{Fill, FillError, Outcome, Plan, Space};
 
-/// What a device is made of, and how it is watched.
+/// Description of a device, and of what is recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup<'a> {
     pub(crate) profile: &'a Profile,
-    /// The device's own.
+    /// The device's seed.
     pub(crate) seed: u64,
-    /// Whether the seed orders timers that are due at one instant.
+    /// Whether the seed orders timers that are due at the same instant.
     pub(crate) shuffle: bool,
-    /// What goes wrong in the flash.
+    /// Plan of flash faults.
     pub(crate) faults: Option<&'a FaultPlan>,
-    /// The clock that is kept while it is measured. All else happens in virtual time.
+    /// Clock of the measurement. All other work runs in virtual time.
     pub(crate) clock: Clock,
-    /// Where a timeline of what is measured is written.
+    /// File for a timeline of the measurement.
     pub(crate) timeline: Option<&'a Path>,
     pub(crate) progress: Progress,
 }
@@ -53,36 +53,36 @@ pub(crate) struct Rig<'a> {
     setup: Setup<'a>,
     reactor: Reactor,
     device: Device,
-    /// With nothing on it but the store's own records.
+    /// Empty except for the store's own records.
     empty: Empty,
-    /// Whether something goes wrong in its flash.
+    /// Whether its flash has faults.
     has_faults: bool,
 }
 
-/// What is on an empty device.
+/// Contents of an empty device.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Empty {
     figures: Figures,
     records: u64,
 }
 
-/// How a load went.
+/// Result of a load.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) outcome: Outcome,
     pub(crate) window: Window,
     pub(crate) flash: LoadedFlash,
     pub(crate) wall_seconds: f64,
-    /// In real time: how late the device's events were.
+    /// Lateness of the device's events, in real time.
     pub(crate) lateness: Option<Lateness>,
-    /// Faults of the flash so far, if there is a plan of them.
+    /// Flash faults so far, if there is a plan of them.
     pub(crate) faults: Option<FaultReport>,
-    /// Why the timeline cannot be written, as a sentence, if one was to be and it cannot.
+    /// Why the timeline could not be written, if that failed.
     pub(crate) untraced: Option<String>,
 }
 
 impl<'a> Rig<'a> {
-    /// A fresh device.
+    /// Returns a new device.
     pub(crate) fn new(setup: Setup<'a>) -> Result<Self, Failure> {
         let Setup { profile, seed, .. } = setup;
         if setup.timeline.is_some() && profile.nand.model == Model::Scalar {
@@ -107,7 +107,7 @@ impl<'a> Rig<'a> {
         &self.device
     }
 
-    /// The namespace of this id, which the profile has.
+    /// Returns the namespace of this id, which the profile must have.
     pub(crate) fn namespace(&self, nsid: u32) -> &Namespace {
         &self.setup.profile.namespaces[nsid as usize - 1]
     }
@@ -127,7 +127,7 @@ impl<'a> Rig<'a> {
         })
     }
 
-    /// Measures `plan`, for which the device was filled. May be done again after a plan that only
+    /// Measures `plan`, for which the device was filled. Can be repeated after a plan that only
     /// reads, or that stores each key once.
     pub(crate) fn measure(&mut self, plan: &Plan) -> Result<Measured, Failure> {
         self.measure_in(plan.space, Unit::of(plan), async |queue, bar| {
@@ -135,7 +135,7 @@ impl<'a> Rig<'a> {
         })
     }
 
-    /// Stores keys as `fill` does it, in virtual time.
+    /// Stores keys by `fill`, in virtual time.
     pub(crate) fn fill_by(
         &mut self,
         fill: impl AsyncFnOnce(&QueuePair, &mut Bar) -> Result<Fill, FillError>,
@@ -146,7 +146,7 @@ impl<'a> Rig<'a> {
         filled.map_err(|error| Failure::Broken(error.to_string()))
     }
 
-    /// Measures what `load` does with pairs, in the time that the setup names.
+    /// Measures `load` on pairs, on the clock of the setup.
     pub(crate) fn measure_by(
         &mut self,
         load: impl AsyncFnOnce(&QueuePair, &mut Bar) -> Outcome,
@@ -160,7 +160,7 @@ impl<'a> Rig<'a> {
         unit: Unit,
         load: impl AsyncFnOnce(&QueuePair, &mut Bar) -> Outcome,
     ) -> Result<Measured, Failure> {
-        // What is only buffered would be programmed, and read from memory, in the window.
+        // Otherwise buffered data would be programmed, and read from memory, in the window.
         self.flush()?;
         let before = self.device.figures();
         self.measure_since(before, space, unit, load)
@@ -186,7 +186,7 @@ impl<'a> Rig<'a> {
         };
         let wall_seconds = started.elapsed().as_secs_f64();
         let untraced = self.finish_timeline(timeline);
-        // What the window's stores have to program counts as theirs, whenever they were answered.
+        // Programs caused by the window's stores count, even if the stores were answered earlier.
         self.flush()?;
         let window = Window { before, after: self.device.figures() };
         let flash = self.loaded_flash(space, &window);
@@ -221,7 +221,7 @@ impl<'a> Rig<'a> {
         Ok(Some(timeline))
     }
 
-    /// Ends `timeline`. Returns why it cannot be written, as a sentence.
+    /// Ends `timeline`. Returns an error sentence if it could not be written.
     fn finish_timeline(&mut self, timeline: Option<Timeline>) -> Option<String> {
         self.reactor.set_trace(None);
         let error = timeline?.finish().err()?;
@@ -238,13 +238,13 @@ fn has_faults(plan: &FaultPlan) -> bool {
     !plan.rules.is_empty()
 }
 
-/// Has everything on the flash that was answered.
+/// Flushes all acknowledged data to flash.
 pub(crate) async fn flush(device: &Device) -> Result<(), Failure> {
     let flushed = device.flush().await;
     flushed.map_err(|error| Failure::Broken(format!("the device cannot be flushed: {error}")))
 }
 
-/// What a device that cannot be built means for whoever asked for it.
+/// Turns the error of a device that cannot be built into a user's error.
 pub(crate) fn device_failure(error: DeviceError) -> Failure {
     match error {
         DeviceError::Store(_) => Failure::Broken(error.to_string()),

@@ -1,4 +1,4 @@
-//! The range of an axis, where values stand in it, and its ticks.
+//! The range of an axis, the positions of values on it, and its ticks.
 
 use super::canvas::{line_height, text_width};
 use super::{Axis, Scale, Unit, float, label};
@@ -6,16 +6,16 @@ use super::{Axis, Scale, Unit, float, label};
 /// The size of the labels of ticks.
 pub(super) const SIZE: f64 = 7.0;
 
-/// The least room between the labels of two ticks.
+/// Smallest gap between the labels of two ticks.
 const GAP: f64 = 3.0;
 
-/// Beyond it, sums and powers of values may overflow.
+/// Above this, sums and powers of values may overflow.
 const LARGEST: f64 = 1e150;
 
-/// Room beyond the first and the last value of a logarithmic axis, in parts of its length.
+/// Margin beyond the first and the last value of a logarithmic axis, in parts of its length.
 const ROOM: f64 = 0.04;
 
-/// The most steps of a linear axis.
+/// Most steps of a linear axis.
 const STEPS: f64 = 6.0;
 
 /// Which axis of a panel.
@@ -25,7 +25,7 @@ pub(super) enum Side {
     Left,
 }
 
-/// A tick and its label; its place is from 0, the start of the axis, to 1.
+/// A tick and its label; its position is from 0, the start of the axis, to 1.
 pub(super) struct Tick {
     pub(super) at: f64,
     pub(super) label: String,
@@ -37,12 +37,12 @@ pub(super) struct Ruler<'a> {
     low: f64,
     high: f64,
     pub(super) ticks: Vec<Tick>,
-    /// Places of the ticks that have no label.
+    /// Positions of ticks without a label.
     pub(super) minor: Vec<f64>,
 }
 
 impl Scale {
-    /// The coordinate of `value`, unless it has no place on this scale.
+    /// Returns the coordinate of `value`, unless it has no position on this scale.
     pub(super) fn coordinate(&self, value: f64) -> Option<f64> {
         if value.is_nan() || value > LARGEST {
             return None;
@@ -62,8 +62,9 @@ impl Scale {
 }
 
 impl<'a> Ruler<'a> {
-    /// The ruler of `axis` for `values`, which have a place on it: none without any. It is `length`
-    /// long, and the labels of its ticks may reach beyond its end by `overhang`.
+    /// Returns the ruler of `axis` for `values`, which all have a position, or nothing for no
+    /// values. It is `length` long, and the labels of its ticks may extend beyond its end by
+    /// `overhang`.
     pub(super) fn new(
         axis: &'a Axis,
         values: impl Iterator<Item = f64>,
@@ -86,12 +87,12 @@ impl<'a> Ruler<'a> {
         Some(ruler)
     }
 
-    /// The place of `value`, from 0 to 1.
+    /// Returns the position of `value`, from 0 to 1.
     pub(super) fn place(&self, value: f64) -> f64 {
         self.scale.coordinate(value).map_or(0.0, |coordinate| self.part(coordinate))
     }
 
-    /// Whether names stand on it.
+    /// True for an axis of names.
     pub(super) const fn is_of_names(&self) -> bool {
         matches!(self.scale, Scale::Categories(_))
     }
@@ -100,7 +101,7 @@ impl<'a> Ruler<'a> {
         (coordinate - self.low) / (self.high - self.low)
     }
 
-    /// Ticks that would do, the densest first; never none.
+    /// Returns suitable sets of ticks, the densest first, at least one.
     fn choices(&self, unit: Unit) -> Vec<Vec<Tick>> {
         let tick = |(at, label)| Tick { at: self.part(at), label };
         let powers = |stride: f64, base: f64| {
@@ -141,14 +142,14 @@ impl<'a> Ruler<'a> {
         }
     }
 
-    /// Equal steps on a logarithmic axis, for one that is shorter than its 1, 2 and 5.
+    /// Equal steps on a logarithmic axis that is too short for steps of 1, 2 and 5.
     fn even(&self, unit: Unit, count: f64) -> Vec<(f64, String)> {
         let range = (10_f64.powf(self.low), 10_f64.powf(self.high));
         let ticks = linear(unit, range, count).into_iter();
         ticks.map(|(value, label)| (value.log10(), label)).collect()
     }
 
-    /// `factors` of the powers of ten.
+    /// Returns `factors` of the powers of ten.
     fn in_decades(&self, factors: &[f64], unit: Unit) -> Vec<(f64, String)> {
         let values =
             self.decades().into_iter().flat_map(|ten| factors.iter().map(move |of| of * ten));
@@ -156,14 +157,14 @@ impl<'a> Ruler<'a> {
         ticks.filter(|(at, _)| (self.low..=self.high).contains(at)).collect()
     }
 
-    /// The powers of ten from below the axis to its end.
+    /// Returns the powers of ten from below the axis to its end.
     fn decades(&self) -> Vec<f64> {
         let exponents =
             std::iter::successors(Some(self.low.floor()), |exponent| Some(exponent + 1.0));
         exponents.take_while(|&exponent| exponent <= self.high).map(|at| 10_f64.powf(at)).collect()
     }
 
-    /// The multiples of `stride` on the axis.
+    /// Returns the multiples of `stride` on the axis.
     fn multiples(&self, stride: f64) -> Vec<f64> {
         let first = (self.low / stride).ceil();
         std::iter::successors(Some(first), |index| Some(index + 1.0))
@@ -187,7 +188,7 @@ impl<'a> Ruler<'a> {
     }
 }
 
-/// The coordinates at which an axis starts and ends that shows `low` to `high`.
+/// Returns the coordinates of the start and the end of an axis for `low` to `high`.
 fn range(axis: &Axis, side: Side, low: f64, high: f64) -> (f64, f64) {
     let around = |least: f64, equal: f64| {
         let middle = f64::midpoint(low, high);
@@ -203,7 +204,7 @@ fn range(axis: &Axis, side: Side, low: f64, high: f64) -> (f64, f64) {
             let step = step((0.0, high), axis.unit, STEPS);
             (0.0, (high / step - 1e-6).ceil() * step)
         }
-        // The least spans keep the labels of neighbouring ticks different.
+        // Minimum spans keep the labels of neighbouring ticks different.
         Scale::Log10 => around(0.02, 1.0),
         Scale::Log2 => around(2.0, 2.0),
         Scale::Nines => (0.0, high.max(1.0)),
@@ -211,7 +212,7 @@ fn range(axis: &Axis, side: Side, low: f64, high: f64) -> (f64, f64) {
     }
 }
 
-/// Equal steps on a linear axis from `range.0` to `range.1`, about `count` of them.
+/// Returns about `count` equal steps on a linear axis from `range.0` to `range.1`.
 fn linear(unit: Unit, range: (f64, f64), count: f64) -> Vec<(f64, String)> {
     let step = step(range, unit, count);
     let first = (range.0 / step - 1e-6).ceil();
@@ -223,7 +224,7 @@ fn linear(unit: Unit, range: (f64, f64), count: f64) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// The step of 1, 2 or 5 that divides `range` into at most `count`.
+/// Returns the step of 1, 2 or 5 that divides `range` into at most `count`.
 fn step(range: (f64, f64), unit: Unit, count: f64) -> f64 {
     let (size, _) = unit.multiple(range.1);
     let least = (range.1 - range.0) / size / count * (1.0 - 1e-9);
@@ -232,7 +233,7 @@ fn step(range: (f64, f64), unit: Unit, count: f64) -> f64 {
     of * ten * size
 }
 
-/// Whether no two labels of `ticks` touch.
+/// True if no two labels of `ticks` touch.
 fn ticks_fit(ticks: &[Tick], side: Side, length: f64, overhang: f64) -> bool {
     ticks.windows(2).all(|pair| match side {
         Side::Left => (pair[1].at - pair[0].at) * length >= line_height(SIZE),

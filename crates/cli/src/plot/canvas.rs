@@ -1,30 +1,30 @@
-//! The text of an SVG file, and how much room words take in it.
+//! Writes the text of an SVG file, and estimates the width of text in it.
 
 use std::fmt::Write;
 
 /// The width of a figure in points of 1/72 inch: a column of 85 mm. All lengths are points.
 pub(super) const WIDTH: f64 = 241.0;
 
-/// Around the figure.
+/// Margin of the figure.
 pub(super) const MARGIN: f64 = 4.0;
 
 pub(super) const BOLD: &str = r#"font-weight="bold""#;
 pub(super) const GREY: &str = r##"fill="#555""##;
 
-/// From one line of text to the next, in sizes of its letters.
+/// Line height, as a multiple of the font size.
 const LEADING: f64 = 1.25;
 
-/// Where a text stands at its point.
+/// Alignment of a text at its point.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
     Middle,
     End,
-    /// Turned to read upwards, its middle at the point.
+    /// Rotated to read upwards, centred at the point.
     Upwards,
 }
 
-/// Collects elements in the order in which they cover each other.
+/// Collects elements; later ones cover earlier ones.
 pub(super) struct Canvas {
     body: String,
     patterns: Vec<&'static str>,
@@ -35,12 +35,12 @@ impl Canvas {
         Self { body: String::new(), patterns: Vec::new() }
     }
 
-    /// A path along `data`; `look` are its attributes.
+    /// Adds a path along `data`; `look` has its attributes.
     pub(super) fn path(&mut self, data: &str, look: &str) {
         let _ = writeln!(self.body, r#"<path d="{data}" {look}/>"#);
     }
 
-    /// One line of `text`, on the baseline `at`.
+    /// Adds one line of `text`, on the baseline `at`.
     pub(super) fn text(
         &mut self,
         at: (f64, f64),
@@ -66,7 +66,8 @@ impl Canvas {
         );
     }
 
-    /// `text` in lines of at most `width`, from the upper left corner `at`; gives where it ends.
+    /// Adds `text` in lines of at most `width`, from the upper left corner `at`. Returns the lower
+    /// end.
     pub(super) fn paragraph(
         &mut self,
         at: (f64, f64),
@@ -84,7 +85,7 @@ impl Canvas {
         bottom
     }
 
-    /// The paint that hatches in `colour`.
+    /// Returns the paint that hatches in `colour`.
     pub(super) fn hatching(&mut self, colour: &'static str) -> String {
         if !self.patterns.contains(&colour) {
             self.patterns.push(colour);
@@ -92,7 +93,7 @@ impl Canvas {
         format!("url(#{})", pattern_id(colour))
     }
 
-    /// The whole file, `height` high.
+    /// Returns the whole file, `height` high.
     pub(super) fn finish(self, height: f64) -> String {
         let (wide, high) = (number(WIDTH), number(height));
         let millimetres = number(height / 72.0 * 25.4);
@@ -119,19 +120,19 @@ fn pattern_id(colour: &str) -> String {
     format!("hatching-{}", colour.trim_start_matches('#'))
 }
 
-/// The height of a line of letters of `size`.
+/// Returns the height of a line of letters of `size`.
 pub(super) fn line_height(size: f64) -> f64 {
     size * LEADING
 }
 
-/// A length to a hundredth of a point.
+/// Rounds a length to a hundredth of a point.
 pub(super) fn number(length: f64) -> String {
     let text = format!("{length:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// A width that `text` does not exceed in the widest font of [`FONT`].
+/// Returns an upper bound of the width of `text` in the widest font of [`FONT`].
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(letter_width).sum::<f64>() * size
 }
@@ -149,7 +150,7 @@ fn letter_width(letter: char) -> f64 {
     }
 }
 
-/// `text` in lines of at most `width`, broken at blanks, and inside a word where it must be.
+/// Splits `text` into lines of at most `width`, at blanks, and inside a word if necessary.
 pub(super) fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -174,7 +175,7 @@ pub(super) fn wrapped(text: &str, size: f64, width: f64) -> Vec<String> {
     lines
 }
 
-/// `text` inside an element: no markup, and no character that XML forbids.
+/// Escapes `text` for an element: no markup, and no character that XML forbids.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {

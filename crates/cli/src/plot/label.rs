@@ -1,9 +1,9 @@
-//! The labels of ticks: numbers as people read them.
+//! Formats the labels of ticks.
 
 use super::Unit;
 
 impl Unit {
-    /// `value`, in the multiple of the unit in which one would say `reference`.
+    /// Formats `value`, in the multiple of the unit that suits `reference`.
     pub(super) fn label(self, value: f64, reference: f64) -> String {
         if value == 0.0 {
             return "0".to_owned();
@@ -13,7 +13,7 @@ impl Unit {
         if name.is_empty() { digits } else { format!("{digits} {name}") }
     }
 
-    /// The largest multiple of the unit that `reference` reaches, and its name.
+    /// Returns the largest multiple of the unit that `reference` reaches, and its name.
     pub(super) fn multiple(self, reference: f64) -> (f64, &'static str) {
         let multiples: &[(f64, &str)] = match self {
             Self::Plain => &[(1.0, "")],
@@ -21,20 +21,20 @@ impl Unit {
             Self::Nanos => &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
             Self::Bytes => &[(1.0, "B")],
         };
-        // A power of ten may come out of the math library a bit too small.
+        // The math library may return a slightly too small power of ten.
         let reference = reference * (1.0 + 1e-9);
         let smallest = multiples[multiples.len() - 1];
         multiples.iter().copied().find(|(size, _)| *size <= reference).unwrap_or(smallest)
     }
 }
 
-/// `value` to six significant digits, without those that say nothing.
+/// Formats `value` with six significant digits, without trailing zeros.
 fn digits(value: f64) -> String {
     let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
     if (1e-4..1e6).contains(&rounded) { rounded.to_string() } else { format!("{rounded:e}") }
 }
 
-/// The share with `nines` nines, in percent.
+/// Formats the share with `nines` nines, in percent.
 pub(super) fn nines(nines: usize) -> String {
     match nines {
         0 => "0%".to_owned(),

@@ -1,4 +1,4 @@
-//! The names of the series of a panel, above its data, each beside what it looks like.
+//! Draws the legend of a panel: the names of its series, each beside a sample of its look.
 
 use super::canvas::{Anchor, Canvas, MARGIN, WIDTH, line_height, number, text_width};
 use super::style::{Style, Styles};
@@ -9,10 +9,10 @@ const SAMPLE: f64 = 17.0;
 const GAP: f64 = 3.0;
 const ROOM: f64 = WIDTH - 2.0 * MARGIN;
 
-/// Entries start at multiples of it, so that those of many rows line up.
+/// Entries start at multiples of this width, so that the entries of all rows line up.
 const TAB: f64 = ROOM / 9.0;
 
-/// Draws the legend of `panel` below `top`, in rows as wide as the figure; gives where it ends.
+/// Draws the legend of `panel` below `top`, in rows as wide as the figure. Returns the lower end.
 pub(super) fn draw(canvas: &mut Canvas, panel: &Panel, styles: &Styles, top: f64) -> f64 {
     let (mut left, mut top, mut bottom) = (0.0, top, top);
     for series in &panel.series {
@@ -29,7 +29,7 @@ pub(super) fn draw(canvas: &mut Canvas, panel: &Panel, styles: &Styles, top: f64
     bottom
 }
 
-/// What `series` looks like, from the middle of the left edge.
+/// Draws a sample of `series`, from the middle of the left edge.
 fn sample(canvas: &mut Canvas, series: &Series, style: Style, (left, middle): (f64, f64)) {
     if series.mark == Mark::Bars {
         let corners = (left + 4.0, middle - 3.0, left + SAMPLE, middle + 3.0);

@@ -1,4 +1,4 @@
-//! One panel: its grid, marks, axes and their labels.
+//! Draws one panel: its grid, marks, axes and their labels.
 
 use super::axis::{self, Ruler, Side};
 use super::canvas::{
@@ -8,20 +8,20 @@ use super::style::{Style, Styles};
 use super::{Mark, Panel, Scale, Series, float, legend};
 use std::fmt::Write;
 
-/// Between the axes.
+/// Height between the axes.
 const HEIGHT: f64 = 112.0;
 
-/// The same for each name on a y axis of names.
+/// Height for each name on a y axis of names.
 const NAME_HEIGHT: f64 = 9.0;
 
-/// Right of the x axis, for the half of the last label that reaches beyond it.
+/// Margin right of the x axis, for the half of the last label that extends beyond it.
 const RIGHT: f64 = 12.0;
 
 const TITLE: f64 = 7.5;
 const LABEL: f64 = 7.5;
 const TICK: f64 = 2.5;
 
-/// The size of values above bars.
+/// Font size of values above bars.
 const VALUE: f64 = 6.0;
 
 /// Lines with more points have no markers.
@@ -29,17 +29,17 @@ const MARKERS_MAX: usize = 16;
 
 const EMPTY: &str = "no points";
 
-/// A panel with the points that its axes can show.
+/// A panel with those points that its axes can show.
 pub(super) struct Sheet<'a> {
     panel: &'a Panel,
     shown: Vec<Vec<(f64, f64)>>,
     left_out: usize,
-    /// Between the axes.
+    /// Height between the axes.
     height: f64,
     y: Option<Ruler<'a>>,
 }
 
-/// Where the axes of a panel meet on the canvas, and how long they are.
+/// Origin and length of the axes on the canvas.
 struct Area<'a> {
     left: f64,
     bottom: f64,
@@ -69,7 +69,7 @@ impl<'a> Sheet<'a> {
         Self { panel, shown, left_out, height, y }
     }
 
-    /// Room left of the y axis.
+    /// Margin left of the y axis.
     pub(super) fn left_needed(&self) -> f64 {
         let ticks = self.y.iter().flat_map(|ruler| &ruler.ticks);
         let widest = ticks.map(|tick| text_width(&tick.label, axis::SIZE)).fold(0.0, f64::max);
@@ -80,7 +80,7 @@ impl<'a> Sheet<'a> {
         wrapped(&self.panel.y.label, LABEL, self.height + 10.0)
     }
 
-    /// Draws the panel below `top`, its y axis at `left`; gives where it ends.
+    /// Draws the panel below `top`, its y axis at `left`. Returns the lower end.
     pub(super) fn draw(&self, canvas: &mut Canvas, styles: &Styles, left: f64, top: f64) -> f64 {
         let width = WIDTH - RIGHT - left;
         let room = WIDTH - 2.0 * MARGIN;
@@ -145,20 +145,21 @@ impl<'a> Sheet<'a> {
         }
     }
 
-    /// How wide one bar is on an axis of `length`; wide without bound where there are no names.
+    /// Returns the width of one bar on an axis of `length`; infinite if the axis has no names.
     fn bar_width(&self, length: f64) -> f64 {
         let Scale::Categories(names) = &self.panel.x.scale else { return f64::INFINITY };
         length / float(names.len()) * 0.8 / float(self.shown.len())
     }
 
-    /// Whether values stand upwards above bars on an axis of `length`: where they would touch.
+    /// True if the values above bars must be rotated on an axis of `length`, since they would
+    /// touch.
     fn has_upright_values(&self, length: f64) -> bool {
         let width = self.bar_width(length);
         let is_wider = |point: &(f64, f64)| text_width(&self.value(point.1), VALUE) > width;
         self.shown.iter().flatten().any(is_wider)
     }
 
-    /// Room above the axes for values that stand upwards on bars.
+    /// Returns the margin above the axes for rotated values.
     fn bars_headroom(&self, length: f64) -> f64 {
         let Some(y) = &self.y else { return 0.0 };
         if !self.has_upright_values(length) {
@@ -170,13 +171,14 @@ impl<'a> Sheet<'a> {
         self.shown.iter().flatten().map(needed).fold(0.0, f64::max)
     }
 
-    /// `value` to three digits, for the top of a bar.
+    /// Formats `value` with three digits, for the top of a bar.
     fn value(&self, value: f64) -> String {
         let rounded = format!("{value:.2e}").parse().unwrap_or(value);
         self.panel.y.unit.label(rounded, rounded)
     }
 
-    /// The labels of both axes, and how many points are missing; gives where the panel ends.
+    /// Draws the labels of both axes, and the number of missing points. Returns the panel's lower
+    /// end.
     fn labels(&self, canvas: &mut Canvas, left: f64, width: f64, bottom: f64, below: f64) -> f64 {
         for (index, line) in self.y_label().iter().enumerate() {
             let x = MARGIN + LABEL + line_height(LABEL) * float(index);
@@ -195,7 +197,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// The points of `series` that have a place in `panel`.
+/// Returns the points of `series` that have a position in `panel`.
 fn shown(panel: &Panel, series: &Series) -> Vec<(f64, f64)> {
     let has_place = |&&(x, y): &&(f64, f64)| {
         panel.x.scale.coordinate(x).is_some() && panel.y.scale.coordinate(y).is_some()
@@ -203,7 +205,7 @@ fn shown(panel: &Panel, series: &Series) -> Vec<(f64, f64)> {
     series.points.iter().filter(has_place).copied().collect()
 }
 
-/// Whether the points of `series` have markers.
+/// True if the points of `series` have markers.
 pub(super) fn has_markers(series: &Series) -> bool {
     match series.mark {
         Mark::Points => true,
@@ -252,7 +254,7 @@ fn grid(canvas: &mut Canvas, area: &Area) {
     canvas.path(&data, r##"fill="none" stroke="#ddd" stroke-width="0.4""##);
 }
 
-/// Both axes and their ticks.
+/// Draws both axes and their ticks.
 fn axes(canvas: &mut Canvas, area: &Area) {
     lines(canvas, (area.left, area.bottom), (area.width, area.height));
     let mut data = String::new();
@@ -285,7 +287,7 @@ fn y_ticks(canvas: &mut Canvas, area: &Area) {
     }
 }
 
-/// The labels of the x axis; gives where they end.
+/// Draws the labels of the x axis. Returns the lower end.
 fn x_ticks(canvas: &mut Canvas, area: &Area) -> f64 {
     let top = area.bottom + TICK + 1.0;
     if area.x.is_of_names() {
@@ -299,7 +301,7 @@ fn x_ticks(canvas: &mut Canvas, area: &Area) -> f64 {
     top + line_height(axis::SIZE)
 }
 
-/// Names below their bars; gives where they end.
+/// Draws names below their bars. Returns the lower end.
 fn names(canvas: &mut Canvas, area: &Area, top: f64) -> f64 {
     let room = area.width / float(area.x.ticks.len()) - 2.0;
     let height = line_height(axis::SIZE);

@@ -1,10 +1,10 @@
-//! What tells series apart: colours that colour-blind readers can tell apart, and for grey paper
-//! dashes, markers and hatching.
+//! Looks of series: colours that colour-blind readers can distinguish; and dashes, markers and
+//! hatching for print in grey.
 
 use super::canvas::{Canvas, number};
 use super::{Figure, Panel, Series};
 
-/// The palette of Okabe and Ito, without its yellow, which white paper swallows.
+/// The palette of Okabe and Ito, without its yellow, which is invisible on white paper.
 const COLOURS: [&str; 7] =
     ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9"];
 
@@ -13,17 +13,17 @@ const DASHES: [&str; 6] = ["", "4 1.5", "1.2 1.2", "6 1.5 1.2 1.5", "2.5 1", "8 
 /// A marker has about the area of a circle of this radius.
 const MARKER: f64 = 1.9;
 
-/// How the marks of a series look.
+/// Look of the marks of a series.
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     colour: &'static str,
     dash: &'static str,
-    /// The rank of its colour among those of the figure.
+    /// Rank of its colour among those of the figure.
     rank: usize,
 }
 
 impl Style {
-    /// The attributes of its lines.
+    /// Returns the attributes of its lines.
     pub(super) fn stroke(&self) -> String {
         let dash = if self.dash.is_empty() {
             String::new()
@@ -33,7 +33,7 @@ impl Style {
         format!(r#"fill="none" stroke="{}" stroke-width="1.1"{dash}"#, self.colour)
     }
 
-    /// The attributes of its bars.
+    /// Returns the attributes of its bars.
     pub(super) fn bar(&self, canvas: &mut Canvas) -> String {
         let colour = self.colour;
         let fill = match self.rank % 3 {
@@ -53,7 +53,7 @@ impl Style {
         canvas.path(&data, &format!(r#"fill="{colour}" stroke="{colour}" stroke-width="0.8""#));
     }
 
-    /// The outline of its marker around a point.
+    /// Returns the outline of its marker around a point.
     fn outline(&self) -> String {
         let corners: &[(f64, f64)] = match self.rank % 5 {
             0 => {
@@ -71,9 +71,9 @@ impl Style {
     }
 }
 
-/// The looks of all series of a figure.
+/// Looks of all series of a figure.
 pub(super) struct Styles<'a> {
-    /// The names of the series, in the order of their first use.
+    /// Names of the series, in the order of their first use.
     names: Vec<&'a str>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Styles<'a> {
         Self { names }
     }
 
-    /// How `series` looks in `panel`, where a line that is alone needs no dashes.
+    /// Returns the look of `series` in `panel`; a single line needs no dashes.
     pub(super) fn style(&self, panel: &Panel, series: &Series) -> Style {
         let rank = self.names.iter().position(|&name| name == series.name).unwrap_or(0);
         let dash = if panel.series.len() == 1 { "" } else { DASHES[rank % DASHES.len()] };

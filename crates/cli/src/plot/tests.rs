@@ -1,4 +1,4 @@
-//! What a figure must show, found in the SVG as a reader's program would find it.
+//! Parses SVG figures as a viewer does, and checks what they show.
 
 use super::axis::{Ruler, Side};
 use super::canvas::{text_width, wrapped};
@@ -38,7 +38,7 @@ fn names(names: &[&str]) -> Scale {
     Scale::Categories(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
-/// The commands and numbers of the paths that `is_wanted`.
+/// Returns the commands and numbers of the paths that `is_wanted` selects.
 fn paths(file: &str, is_wanted: impl Fn(&Node) -> bool) -> Vec<Vec<(char, Vec<f64>)>> {
     let document = Document::parse(file).unwrap();
     let paths = document.descendants().filter(|node| node.has_tag_name("path"));
@@ -59,7 +59,7 @@ fn commands(data: &str) -> Vec<(char, Vec<f64>)> {
     commands
 }
 
-/// The corners of the longest line of `colour`.
+/// Returns the corners of the longest line of `colour`.
 fn corners(file: &str, colour: &str) -> Vec<(f64, f64)> {
     let is_line = |node: &Node| {
         node.attribute("stroke") == Some(colour) && node.attribute("fill") == Some("none")
@@ -79,7 +79,7 @@ fn corners(file: &str, colour: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Where the only text that reads `text` stands.
+/// Returns the position of the only text that reads `text`.
 fn place(file: &str, text: &str) -> (f64, f64) {
     let document = Document::parse(file).unwrap();
     let found: Vec<_> = document.descendants().filter(|node| node.text() == Some(text)).collect();
@@ -88,7 +88,7 @@ fn place(file: &str, text: &str) -> (f64, f64) {
     (number("x"), number("y"))
 }
 
-/// Whether the steps between `places` are to each other as `parts`, as far as the file says.
+/// True if the steps between `places` have the ratios of `parts`, within the precision of the file.
 fn are_as(places: &[f64], parts: &[f64]) -> bool {
     let whole = (places[places.len() - 1] - places[0]) / parts.iter().sum::<f64>();
     let steps = places.windows(2).map(|pair| pair[1] - pair[0]);
@@ -175,7 +175,7 @@ fn the_label_of_a_tick_stands_at_its_value() {
     for (label, corner) in ["1", "8", "64"].iter().zip(&corners) {
         assert!((place(&file, label).0 - corner.0).abs() < 0.02, "{label}");
     }
-    // A line of text stands on its baseline, so the same distance below each tick.
+    // A line of text is placed by its baseline, so the same distance below each tick.
     let below = place(&file, "10 us").1 - corners[0].1;
     assert!(below > 0.0 && below < 4.0, "{below}");
     for (label, corner) in ["100 us", "1 s"].iter().zip(&corners[1..]) {
@@ -250,7 +250,7 @@ fn a_step_holds_until_the_next_point() {
     let same = corners(&line(Scale::Linear, Scale::Linear, &points), BLUE);
     let steps = vec![series("line", Mark::Steps, &points)];
     let stairs = corners(&svg(&figure(plain(Scale::Linear), plain(Scale::Linear), steps)), BLUE);
-    // Each corner of the way: along at the old height, then up.
+    // Each corner of the step: horizontally at the old height, then vertically.
     let way = [same[0], (same[1].0, same[0].1), same[1], (same[2].0, same[1].1), same[2]];
     assert!(way.iter().all(|corner| stairs.contains(corner)), "{stairs:?}");
     assert!(!stairs.contains(&(same[0].0, same[1].1)), "{stairs:?}");

@@ -4,7 +4,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::rc::Rc;
 use tls::TlsStream;
 
-/// A connection to a server, as its target says: plain, or over TLS.
+/// A connection to a server, plain or over TLS.
 pub(crate) enum Line {
     Plain(TcpStream),
     Tls(Rc<TlsStream<TcpStream>>),

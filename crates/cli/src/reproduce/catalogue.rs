@@ -1,4 +1,4 @@
-//! Which experiments there are in the papers, and which can be rerun.
+//! Lists the experiments of the papers, and which of them can be rerun.
 
 use super::{
     Finding, Run, flash_delay, gc_blocking, grid, handlers, index_cost, key_size, models,
@@ -16,14 +16,14 @@ pub(super) struct Entry {
     system: &'static str,
     /// What it shows.
     pub(super) what: &'static str,
-    /// How it is rerun, if it can be.
+    /// How to rerun it, if that is possible.
     pub(super) experiment: Option<Experiment>,
 }
 
-/// How an experiment is rerun.
+/// How to rerun an experiment.
 #[derive(Debug)]
 pub(super) struct Experiment {
-    /// Where in the paper it is.
+    /// Its place in the paper.
     pub(super) source: &'static str,
     pub(super) run: fn(Run) -> Result<Finding, Failure>,
 }
@@ -193,7 +193,7 @@ struct Listed {
     done: bool,
 }
 
-/// All experiments.
+/// Returns all experiments.
 pub(super) fn list(is_json: bool) -> Output {
     let listed = ENTRIES.iter().map(|entry| {
         let &Entry { id, system, what, ref experiment } = entry;

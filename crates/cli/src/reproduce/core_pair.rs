@@ -1,17 +1,17 @@
-//! Two cores of this machine: one for a host, one for the target that it asks.
+//! Two cores of this machine: one for a host, one for its target.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Cores of which threads are kept apart, so that one that waits is not in the way of the other:
-/// both look for news without sleeping. Where this thread was before it is again when this drops.
+/// Pins host and target threads to different cores, since both poll without sleeping. Dropping this
+/// restores the cores of this thread.
 pub(super) struct CorePair {
     before: CpuSet,
-    /// None where the system gives only one.
+    /// None if the kernel allows only one core.
     pair: Option<[usize; 2]>,
 }
 
 impl CorePair {
-    /// Of the cores on which this thread may be.
+    /// Chooses among the cores that this thread may use.
     pub(super) fn new() -> Self {
         let before = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
         let mut cores = (0..CpuSet::MAX_CPU).filter(|core| before.is_set(*core));
@@ -19,17 +19,17 @@ impl CorePair {
         Self { before, pair }
     }
 
-    /// Whether there are two.
+    /// True if there are two cores.
     pub(super) fn is_there(&self) -> bool {
         self.pair.is_some()
     }
 
-    /// From here on this thread is on the core of the host.
+    /// Pins this thread to the host's core.
     pub(super) fn be_host(&self) {
         self.be(0);
     }
 
-    /// Does `act` on the core of the target: threads that begin there stay on it.
+    /// Runs `act` on the target's core: threads that start there stay on it.
     pub(super) fn as_target<T>(&self, act: impl FnOnce() -> T) -> T {
         self.be(1);
         let done = act();
@@ -54,7 +54,8 @@ impl Drop for CorePair {
     }
 }
 
-/// A core that has gone meanwhile leaves the thread where it is, which figures show.
+/// Ignores errors: if the core has gone offline, the thread stays on its core, and the figures show
+/// it.
 fn set(cores: &CpuSet) {
     let _ = sched_setaffinity(None, cores);
 }

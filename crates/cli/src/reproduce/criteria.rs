@@ -1,4 +1,4 @@
-//! What must be true for an experiment to hold, as `experiments/criteria.toml` has it.
+//! Criteria of experiments, from `experiments/criteria.toml`.
 
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -7,27 +7,27 @@ use toml::Table;
 /// The file.
 const TEXT: &str = include_str!("../../../../experiments/criteria.toml");
 
-/// What the experiment `id` has to keep: the criterion's sentence and the bounds it speaks of.
+/// Returns the criterion of the experiment `id`: its sentence and its bounds.
 pub(super) fn bounds<T: DeserializeOwned>(id: &str) -> T {
     read(TEXT, id)
 }
 
-/// Why the criterion of the experiment `id` is known not to hold, if it is.
+/// Returns the reason why the criterion of the experiment `id` is known not to hold, if it is.
 pub(super) fn known_failure(id: &str) -> Option<String> {
     read::<BTreeMap<String, String>>(TEXT, KNOWN_FAILURES).remove(id)
 }
 
-/// The table of the file that has the reason for each criterion that is known not to hold.
+/// The file's table of reasons for criteria that are known not to hold.
 const KNOWN_FAILURES: &str = "known-failures";
 
-/// The same of the criteria that are written in `text`.
+/// The same for the criteria in `text`.
 fn read<T: DeserializeOwned>(text: &str, id: &str) -> T {
     let mut criteria: Table = text.parse().expect("the criteria of the program are TOML");
     let criterion = criteria.remove(id).expect("each experiment has a criterion");
     criterion.try_into().expect("a criterion has a sentence and the bounds that are compared")
 }
 
-/// The criterion of `id` with `to` in place of `from`, which the file has.
+/// Returns the criterion of `id` with `from`, which must occur, replaced by `to`.
 #[cfg(test)]
 pub(super) fn changed<T: DeserializeOwned>(id: &str, from: &str, to: &str) -> T {
     let (before, section) = TEXT.split_once(&format!("[{id}]")).unwrap();

@@ -1,50 +1,50 @@
-//! Six personalities of Filebench, as what their threads ask of a block device.
+//! Six personalities of Filebench, as block requests of their threads.
 //!
-//! The facts are from the workload definitions that Filebench comes with, the files `workloads/*.f`
-//! of github.com/filebench/filebench: what a thread does in turn, how large files and operations
-//! are, and how often which of them is done. Of these, data moved is what a block device sees.
+//! Source: the workload definitions of Filebench, the files `workloads/*.f` of
+//! github.com/filebench/filebench. They define the steps of a thread, the sizes of files and
+//! operations, and their frequencies. This module keeps the steps that move data, since a block
+//! device sees only those.
 
 use super::open_channel::{COMMAND_BLOCKS_MAX, Direction, Io, SEED};
 use Direction::{Read, Write};
 use base::Rng;
 use base::limits::BLOCK_BYTES;
 
-/// Sizes in KiB: how often one from the range that follows is taken, of all; each of a range is as
-/// likely.
+/// Sizes in KiB: the weight of a range, and the range; all sizes of a range are equally likely.
 type Sizes = &'static [(u64, u64, u64)];
 
 /// A workload of Filebench.
 pub(super) struct Personality {
     pub(super) name: &'static str,
-    /// What its threads do, for people.
+    /// Description of its threads.
     pub(super) does: &'static str,
-    /// Of its files; none if all that it does is anywhere in the space.
+    /// Sizes of its files; none if all operations are anywhere in the space.
     files: Sizes,
-    /// What the first thread does, and what all others do.
+    /// Steps of the first thread, and of all others.
     scripts: [Script; 2],
-    /// Whether each write is followed by `fsync`, or is of a file with `dsync`.
+    /// Whether `fsync` follows each write, or the file is opened with `dsync`.
     pub(super) flushes: bool,
 }
 
-/// What a thread does.
+/// The steps of a thread.
 #[derive(Clone, Copy)]
 enum Script {
-    /// One after the other, and then again from the first.
+    /// In order, repeated.
     InTurn(&'static [Flowop]),
-    /// Any, each as often as its number says.
+    /// At random, with these weights.
     Drawn(&'static [(u64, Flowop)]),
 }
 
-/// A step of a thread that moves data.
+/// A step that moves data.
 #[derive(Clone, Copy)]
 enum Flowop {
-    /// A file from its start to its end, in operations of a size that is drawn for the file.
+    /// A file from its start to its end, in operations of a size that is drawn per file.
     Whole(Direction, Sizes),
-    /// Up to a size that is drawn, behind a file's end.
+    /// An append of up to a size that is drawn.
     Append(Sizes),
-    /// So many KiB, at any multiple of them.
+    /// This many KiB, at any multiple of them.
     Anywhere(Direction, u64),
-    /// So many KiB, behind those of the time before: of videos that are read, or of others that are
+    /// This many KiB, after those of the step before: of a video that is read, or of one that is
     /// written.
     Onward(Direction, u64),
 }
@@ -153,11 +153,11 @@ const WEB_PROXY: Script = InTurn(&[
     Whole(Read, MEBIBYTE),
 ]);
 
-/// `numactivevids` and `numpassivevids` of videoserver.f: videos that are read, and others, of
-/// which one is written.
+/// `numactivevids` and `numpassivevids` of videoserver.f: videos that are read, and others, one of
+/// which is written at a time.
 const VIDEOS: (u64, u64) = (32, 194);
 
-/// Those of FEMU, figure 5a.
+/// The personalities of FEMU, figure 5a.
 pub(super) static PERSONALITIES: [Personality; 6] = [
     Personality {
         name: "fileserver",
@@ -216,7 +216,7 @@ pub(super) struct Host {
     blocks: u64,
 }
 
-/// A file, with room behind it for what is appended.
+/// A file, with space after it for appends.
 #[derive(Clone, Copy)]
 struct File {
     first: u64,
@@ -225,16 +225,16 @@ struct File {
 
 struct Thread {
     script: Script,
-    /// Flowops begun.
+    /// Flowops started.
     begun: usize,
     rng: Rng,
-    /// What is left of the flowop that is under way.
+    /// Remaining blocks of the current flowop.
     left: Span,
-    /// Where the next [`Onward`] begins.
+    /// Start of the next [`Onward`] step.
     onward: u64,
 }
 
-/// Blocks to be moved, so many with each operation.
+/// Blocks to move, and the blocks of each operation.
 #[derive(Clone, Copy)]
 struct Span {
     direction: Direction,
@@ -244,7 +244,7 @@ struct Span {
 }
 
 impl Host {
-    /// `threads` threads of `personality`, which have `blocks` logical blocks.
+    /// Returns `threads` threads of `personality` on `blocks` logical blocks.
     pub(super) fn new(personality: &Personality, threads: usize, blocks: u64) -> Self {
         let [first, others] = personality.scripts;
         let thread = |at: usize| {
@@ -257,7 +257,7 @@ impl Host {
         Self { threads: (0..threads).map(thread).collect(), files, blocks }
     }
 
-    /// What `thread` asks for next.
+    /// Returns the next operation of `thread`.
     pub(super) fn next(&mut self, thread: usize) -> Io {
         let thread = &mut self.threads[thread];
         while thread.left.blocks == 0 {
@@ -267,7 +267,7 @@ impl Host {
     }
 }
 
-/// Files of the sizes of `personality` one behind the other, until `blocks` are full.
+/// Returns files with the sizes of `personality`, one after the other, until `blocks` are full.
 fn lay_out(personality: &Personality, blocks: u64) -> Vec<File> {
     let Some(&(_, _, largest)) = personality.files.last() else { return Vec::new() };
     let appends = personality.scripts.iter().flat_map(|script| match script {
@@ -290,7 +290,7 @@ fn lay_out(personality: &Personality, blocks: u64) -> Vec<File> {
 }
 
 impl Thread {
-    /// What the next flowop moves.
+    /// Draws the blocks of the next flowop.
     fn begin(&mut self, files: &[File], blocks: u64) -> Span {
         let flowop = match self.script {
             InTurn(flowops) => flowops[self.begun % flowops.len()],
@@ -330,7 +330,7 @@ impl Thread {
 }
 
 impl Span {
-    /// The next operation of it, which a command has room for.
+    /// Returns its next operation, small enough for a command.
     fn take(&mut self) -> Io {
         let blocks = self.blocks.min(self.step).min(COMMAND_BLOCKS_MAX.into());
         let Self { direction, first, .. } = *self;
@@ -340,7 +340,7 @@ impl Span {
     }
 }
 
-/// The first block and the blocks of the videos that are read or written, of `blocks` in all.
+/// Returns the first block and the number of blocks of the videos to read or write, of `blocks`.
 fn videos(direction: Direction, blocks: u64) -> (u64, u64) {
     let (read, written) = VIDEOS;
     let end = blocks * read / (read + written);
@@ -359,7 +359,7 @@ fn drawn(flowops: &[(u64, Flowop)], rng: &mut Rng) -> Flowop {
     weighted(flowops, |&(weight, _)| weight, rng).1
 }
 
-/// One of `choices`, each as often as its weight says.
+/// Returns one of `choices`, drawn by weight.
 fn weighted<'c, T>(choices: &'c [T], weight: impl Fn(&T) -> u64, rng: &mut Rng) -> &'c T {
     let mut left = rng.below(choices.iter().map(&weight).sum());
     let found = choices.iter().find(|choice| match left.checked_sub(weight(choice)) {
@@ -372,7 +372,7 @@ fn weighted<'c, T>(choices: &'c [T], weight: impl Fn(&T) -> u64, rng: &mut Rng) 
     found.expect("what is drawn is below the sum")
 }
 
-/// Logical blocks of `kib` KiB, the last one whole.
+/// Returns the logical blocks of `kib` KiB, rounded up.
 fn in_blocks(kib: u64) -> u64 {
     (kib * 1_024).div_ceil(u64::from(BLOCK_BYTES))
 }
@@ -388,13 +388,13 @@ mod tests {
         PERSONALITIES.iter().find(|personality| personality.name == name).unwrap()
     }
 
-    /// Operations of 16 threads in turn.
+    /// Returns the operations of 16 threads in turn.
     fn operations(name: &str) -> Vec<Io> {
         let mut host = Host::new(personality(name), 16, BLOCKS);
         (0..OPERATIONS).map(|at| host.next(at % 16)).collect()
     }
 
-    /// Share of writes, of all operations, and mean blocks of a read and of a write.
+    /// Returns the share of writes among operations, and the mean blocks of a read and of a write.
     fn mix(ios: &[Io]) -> (f64, f64, f64) {
         let of = |direction| {
             let blocks: Vec<u32> =

@@ -1,5 +1,4 @@
-//! MoKE-1b and MoKE-1c: what the flash adds to an operation is what its timing says, no more and no
-//! less.
+//! MoKE-1b and MoKE-1c: the flash adds exactly its timing to the latency of an operation.
 
 use super::moke::{self, OPERATIONS, PAIRS, VALUE_BYTES};
 use super::report::Row;
@@ -20,19 +19,19 @@ struct Bounds {
     error_max_ns: f64,
 }
 
-/// What one of the two experiments is about.
+/// One of the two experiments.
 struct Subject {
     id: &'static str,
     operation: Operation,
     kind: Kind,
     /// The paper's mean without flash delays.
     paper_ns: f64,
-    /// What the flash adds.
+    /// Time that the flash adds.
     added: fn(&Nand) -> Nanos,
     /// The same in words.
     formula: &'static str,
     load: &'static str,
-    /// What matters of the profile that the paper does not state.
+    /// Keys of the profile that matter and that the paper does not state.
     assumed: &'static [&'static str],
 }
 
@@ -73,7 +72,7 @@ pub(super) fn run_stores(run: Run) -> Result<Finding, Failure> {
     subject.run(run)
 }
 
-/// What `bytes` take on a channel.
+/// Returns the time of `bytes` on a channel.
 fn transfer(nand: &Nand, bytes: u32) -> Nanos {
     Nanos::for_bytes(bytes.into(), nand.channel_bytes_per_second)
 }
@@ -104,7 +103,7 @@ impl Subject {
         })
     }
 
-    /// The mean latency of one operation at a time, in nanoseconds.
+    /// Returns the mean latency in nanoseconds of one operation at a time.
     fn measure(&self, profile: &Profile, run: Run) -> Result<f64, Failure> {
         let mut rig = moke::rig(profile, run)?;
         let plan = moke::plan(self.operation, 1);
@@ -169,7 +168,7 @@ impl Bounds {
     }
 }
 
-/// `profile` with flash that takes no time.
+/// Returns `profile` with flash that takes no time.
 fn without_delays(profile: &Profile) -> Profile {
     let mut profile = profile.clone();
     let nand = &mut profile.nand;

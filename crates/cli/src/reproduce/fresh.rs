@@ -1,11 +1,11 @@
-//! A device that an experiment starts from.
+//! A new device at the start of an experiment.
 
 use crate::output::Failure;
 use crate::rig::device_failure;
 use node::{Device, FaultPlan, Profile};
 use reactor::Reactor;
 
-/// A new device as `profile` describes it, with nothing on it, and the reactor that it lives on.
+/// Returns a new, empty device of `profile`, and its reactor.
 pub(super) fn fresh(profile: &Profile, seed: u64) -> Result<(Reactor, Device), Failure> {
     let mut reactor = Reactor::new(None);
     let cells = Device::manufacture(profile, seed);

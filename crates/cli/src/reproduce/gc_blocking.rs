@@ -1,5 +1,4 @@
-//! FEMU-6a: how long reads take while garbage collection blocks the controller, a channel or a
-//! plane.
+//! FEMU-6a: latency of reads while garbage collection blocks the controller, a channel or a plane.
 
 mod black_box;
 
@@ -20,7 +19,7 @@ const SCHEMES: [(&str, GcBlocking); 3] = [
     ("plane", GcBlocking::Plane),
 ];
 
-/// The quantiles of the rows, the last two of which the criterion is about.
+/// Quantiles of the rows; the criterion is about the last two.
 const QUANTILES: [(f64, &str); 3] = [(0.5, "median"), (0.99, "p99"), (0.999, "p99.9")];
 
 #[derive(Debug, Deserialize)]
@@ -30,7 +29,7 @@ struct Bounds {
     apart_min: f64,
 }
 
-/// What came of one scheme.
+/// Result of one scheme.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Figures {
     /// Latencies in nanoseconds at [`QUANTILES`].
@@ -87,7 +86,7 @@ impl Bounds {
     }
 }
 
-/// Controller over channel and channel over plane at one of [`QUANTILES`].
+/// Ratios of controller to channel and of channel to plane at one of [`QUANTILES`].
 fn ratios([controller, channel, plane]: &[Figures; 3], quantile: usize) -> [f64; 2] {
     let ratio =
         |above: &Figures, below: &Figures| above.latencies[quantile] / below.latencies[quantile];
@@ -199,7 +198,7 @@ mod tests {
 
     const BOUNDS: Bounds = Bounds { criterion: String::new(), apart_min: 0.25 };
 
-    /// At the bounds: each a quarter above the next.
+    /// Exactly at the bounds: each a quarter above the next.
     const AT: [Figures; 3] = {
         const fn figures(latency: f64) -> Figures {
             Figures { latencies: [1.0, latency, latency], host_writes: 5, moved_pages: 7 }

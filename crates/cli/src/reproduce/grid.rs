@@ -1,4 +1,4 @@
-//! FEMU-4: reads get faster with every channel and every plane that they spread over.
+//! FEMU-4: reads get faster with every channel and every plane.
 
 use super::open_channel::{self, Direction, Drive, Io};
 use super::report::Row;
@@ -11,13 +11,13 @@ use base::limits::BLOCK_BYTES;
 use node::Profile;
 use serde::Deserialize;
 
-/// Channels, and planes of each, go from 1 to this.
+/// Channels, and planes of each, range from 1 to this.
 const SIDE: usize = 16;
 
 /// FEMU, section 3.2.3, result 1: "16 IO threads".
 const THREADS: usize = 16;
 
-/// Reads that a mean is of.
+/// Reads of a mean.
 const READS: u64 = 20_000;
 
 #[derive(Debug, Deserialize)]
@@ -28,7 +28,7 @@ struct Bounds {
     ratio_min: f64,
 }
 
-/// Mean latencies in nanoseconds, by channels and then by planes of each, both less 1.
+/// Mean latencies in nanoseconds, by channels minus 1, then by planes of each minus 1.
 type Grid = [[f64; SIDE]; SIDE];
 
 pub(super) fn run(run: Run) -> Result<Finding, Failure> {
@@ -66,12 +66,11 @@ fn measure(channels: u32, planes: u32, threads: usize) -> Result<f64, Failure> {
     drive.mean_ns(threads, READS, |_| choice.read())
 }
 
-/// Uniform choice of a logical block.
+/// Draws a logical block uniformly.
 ///
-/// Blocks are taken page by page, then plane by plane, then channel by channel, as the drive lays
-/// them out when they are written in order. A block is as likely as any other wherever it lies; but
-/// so one number means the same place, or the one beside it, in drives that are neighbours in the
-/// grid, and their difference is not noise.
+/// A drawn number is read as a page, a plane and a channel, in the order in which the drive lays
+/// out sequential writes. Every block is equally likely. The same number then means the same or a
+/// neighbouring place in drives that are neighbours in the grid, so their difference is not noise.
 struct Choice {
     rng: Rng,
     channels: u64,
@@ -106,7 +105,7 @@ impl Bounds {
     }
 }
 
-/// By which share a step to one more channel or one more plane raises the mean, at most.
+/// Returns the largest relative rise of the mean by a step to one more channel or one more plane.
 fn largest_rise(grid: &Grid) -> f64 {
     let steps = (0..SIDE).flat_map(|a| (1..SIDE).map(move |b| (a, b)));
     let rises = steps
@@ -114,7 +113,7 @@ fn largest_rise(grid: &Grid) -> f64 {
     rises.fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// 1x1 over 16x1.
+/// Returns 1x1 over 16x1.
 fn ratio(grid: &Grid) -> f64 {
     grid[0][0] / grid[SIDE - 1][0]
 }
@@ -183,7 +182,7 @@ mod tests {
 
     const BOUNDS: Bounds = Bounds { criterion: String::new(), rise_max: 0.25, ratio_min: 4.0 };
 
-    /// Flat but for 1x1, which takes four times as long: at the bound.
+    /// Flat except for 1x1, which takes four times as long: exactly at the bound.
     fn grid() -> Grid {
         let mut grid = [[64.0; SIDE]; SIDE];
         grid[0][0] = 256.0;

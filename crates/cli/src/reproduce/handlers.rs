@@ -1,4 +1,4 @@
-//! MoKE-1d: reads keep their latency while there are request handlers for them.
+//! MoKE-1d: reads keep their latency as long as enough request handlers are free.
 
 use super::moke::{self, OPERATIONS, PAIRS};
 use super::report::Row;
@@ -78,7 +78,7 @@ impl Bounds {
     }
 }
 
-/// By which share `latencies` are above `others` at queue depth `depth`.
+/// Returns the relative excess of `latencies` over `others` at queue depth `depth`.
 fn above(latencies: &Means, others: &Means, depth: u32) -> f64 {
     at(latencies, depth) / at(others, depth) - 1.0
 }
@@ -87,7 +87,7 @@ fn deep_ratio(latencies: &Means) -> f64 {
     at(latencies, 64) / at(latencies, 1)
 }
 
-/// Which of `latencies` is at queue depth `depth`.
+/// Returns the element of `latencies` for queue depth `depth`.
 fn at(latencies: &Means, depth: u32) -> f64 {
     let index = QUEUE_DEPTHS.iter().position(|&known| known == depth);
     latencies[index.expect("the criterion is about depths that are measured")]
@@ -137,7 +137,7 @@ fn rows(latencies: &Latencies) -> Vec<Row> {
     of_handlers.chain(compared(latencies)).collect()
 }
 
-/// What the criterion compares.
+/// Returns the values that the criterion compares.
 fn compared(latencies: &Latencies) -> [Row; 5] {
     let Latencies { one, two, unlimited } = latencies;
     let row = |label: &str, ours, unit| Row { label: label.to_owned(), paper: None, ours, unit };
@@ -178,7 +178,7 @@ fn panel(latencies: &Latencies) -> Panel {
 mod tests {
     use super::*;
 
-    /// Bounds that have exact quotients.
+    /// Bounds with exact quotients.
     const BOUNDS: Bounds = Bounds {
         criterion: String::new(),
         sustained_max: 0.125,
@@ -186,7 +186,7 @@ mod tests {
         deep_ratio_min: 2.0,
     };
 
-    /// All at the bounds. Depths are 1, 2, 4, 8, 16, 32, 64.
+    /// All values at the bounds. Depths are 1, 2, 4, 8, 16, 32, 64.
     const AT: Latencies = Latencies {
         one: [64.0, 64.0, 64.0, 64.0, 72.0, 80.0, 128.0],
         two: [64.0, 64.0, 64.0, 64.0, 64.0, 72.0, 90.0],

@@ -1,5 +1,5 @@
-//! MoKE-idx: what the index takes on this machine, and that the four settings for it are what each
-//! kind of request costs.
+//! MoKE-idx: measures the CPU time of the index on this machine, and checks that its four cost
+//! settings move the latency of each kind of request by exactly their value.
 
 use super::index_time::{self, Cost, IndexCosts};
 use super::moke::{self, KEY_BYTES, PAIRS};
@@ -20,7 +20,7 @@ struct Bounds {
     shift_error_max_ns: f64,
 }
 
-/// The index that the criterion is on.
+/// The index of the criterion.
 const JUDGED: &str = "hash";
 
 /// MoKE, section II.B, in nanoseconds: without the tail and with it.
@@ -34,7 +34,7 @@ struct Setting {
     name: &'static str,
     operation: Operation,
     kind: Kind,
-    /// What it is set to: no two alike, so that none is taken for another.
+    /// Its value; all four differ, so that a mix-up shows.
     cost: Nanos,
 }
 
@@ -60,14 +60,15 @@ const SETTINGS: [Setting; 4] = [
     },
 ];
 
-/// Pairs of the four latencies: one operation at a time takes as long with more of them.
+/// Pairs of the four latency measurements: the latency of one operation at a time does not depend
+/// on them.
 const SHIFT_PAIRS: u64 = 10_000;
 
-/// What was found.
+/// Result of the experiment.
 struct Found {
     indexes: Vec<(&'static str, IndexCosts)>,
     timer: Cost,
-    /// By how much the latency of each of [`SETTINGS`] moved, in nanoseconds.
+    /// Change of the latency by each of [`SETTINGS`], in nanoseconds.
     shifts: [f64; SETTINGS.len()],
 }
 
@@ -94,7 +95,7 @@ pub(super) fn run(run: Run) -> Result<Finding, Failure> {
     })
 }
 
-/// By how much the settings move the latencies.
+/// Measures by how much the settings move the latencies.
 fn shifts(run: Run) -> Result<[f64; SETTINGS.len()], Failure> {
     let free = with_costs([Nanos::ZERO; SETTINGS.len()])?;
     let set = if run.is_control {
@@ -109,7 +110,7 @@ fn shifts(run: Run) -> Result<[f64; SETTINGS.len()], Failure> {
     Ok(shifts)
 }
 
-/// The paper's device with these costs, in the order of [`SETTINGS`].
+/// Returns the paper's device with these costs, in the order of [`SETTINGS`].
 fn with_costs([read, write, delete, exist]: [Nanos; SETTINGS.len()]) -> Result<Profile, Failure> {
     let mut profile = moke::profile()?;
     let firmware = &mut profile.firmware;
@@ -119,7 +120,7 @@ fn with_costs([read, write, delete, exist]: [Nanos; SETTINGS.len()]) -> Result<P
 }
 
 impl Setting {
-    /// Mean latency of its operation on a fresh device, one at a time.
+    /// Returns the mean latency of the setting's operation on a fresh device, one at a time.
     fn latency_ns(&self, profile: &Profile, run: Run) -> Result<f64, Failure> {
         let until = Until::Operations(SHIFT_PAIRS);
         let plan = Plan { keys: SHIFT_PAIRS, until, ..moke::plan(self.operation, 1) };
@@ -172,7 +173,7 @@ const OWN_ASSUMPTIONS: [&str; 5] = [
     "the criterion is on the index hash, others are shown for comparison",
 ];
 
-/// Said where it is so: without optimisation times are not worth comparing.
+/// Printed for builds without optimisation: their times are not comparable.
 const UNOPTIMISED: &str = "this program was built without optimisation, which makes it slow";
 
 fn assumptions() -> Result<Vec<String>, Failure> {
@@ -209,7 +210,7 @@ fn rows(found: &Found) -> Vec<Row> {
 }
 
 impl IndexCosts {
-    /// The operations, each with the paper's figure.
+    /// Returns the operations, each with the paper's figure.
     fn named(&self) -> [(&'static str, Cost, Cost); 3] {
         [
             ("read", self.read, PAPER_READ),
@@ -258,7 +259,7 @@ fn panel(title: &str, indexes: &[(&'static str, IndexCosts)], of: fn(Cost) -> f6
 mod tests {
     use super::*;
 
-    /// At the bounds.
+    /// Exactly at the bounds.
     const AT: IndexCosts =
         IndexCosts { read: PAPER_READ, insert: PAPER_WRITE, overwrite: PAPER_WRITE };
 

@@ -1,4 +1,4 @@
-//! What an index takes of this machine's time.
+//! Measures the CPU time of an index on this machine.
 
 use crate::output::Failure;
 use crate::progress::{Bar, Progress, Unit};
@@ -11,26 +11,26 @@ use std::sync::Arc;
 use std::time::Instant;
 use workload::Keys;
 
-/// What one kind of operation takes, in nanoseconds.
+/// Latencies of one kind of operation, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cost {
     pub(super) mean: f64,
-    /// What 99 of 100 operations did not exceed.
+    /// 99th percentile.
     pub(super) p99: f64,
 }
 
-/// What the operations of an index take, hashing of the key included.
+/// Latencies of an index's operations, including the hash of the key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IndexCosts {
-    /// A lookup of a key that has an entry.
+    /// A lookup of a key with an entry.
     pub(super) read: Cost,
-    /// A lookup that finds none, then a new entry.
+    /// A lookup without a result, then a new entry.
     pub(super) insert: Cost,
     /// A lookup, then another address in the entry.
     pub(super) overwrite: Cost,
 }
 
-/// An index under measurement, and what it is to hold.
+/// An index under measurement, and its keys.
 struct Bench {
     index: Box<dyn Index>,
     entries: Vec<(Key, Address)>,
@@ -40,13 +40,13 @@ struct Bench {
 
 const TABLE: TableId = TableId { space: KeySpaceId(1), generation: 0 };
 
-/// Operations between two steps of progress: some milliseconds.
+/// Operations between two updates of the progress: some milliseconds.
 const PROGRESS_STEP: usize = 1 << 14;
 
-/// Names the order of keys.
+/// Random seed of the order of keys.
 const SEED: u64 = 1;
 
-/// What the operations of an index that `make` makes take, with `count` keys of `key_bytes`.
+/// Measures the index that `make` returns, with `count` keys of `key_bytes`.
 pub(super) fn measure(
     make: MakeIndex,
     key_bytes: usize,
@@ -56,7 +56,7 @@ pub(super) fn measure(
     let keys = Keys::new(key_bytes, count).map_err(Failure::refused)?;
     let entries = (0..count).map(|number| (keys.key(number), Address::from_bits(number)));
     let bar = progress.bar("timing index", Unit::Count);
-    // With a budget, one that holds all: what is on flash is no matter of this machine's time.
+    // A memory limit is large enough for the whole index: this measures no flash.
     let config = IndexConfig { dram_bytes: 64 * count, keys_max: count };
     let index = make(&config);
     let mut bench = Bench { index, entries: entries.collect(), rng: Rng::new(SEED), bar };
@@ -64,7 +64,7 @@ pub(super) fn measure(
     costs.ok_or_else(|| Failure::Broken("an index does not find what it was given".to_owned()))
 }
 
-/// What asking for the time twice takes, which each cost contains once.
+/// Returns the time between two clock reads, which each figure includes once.
 pub(super) fn of_timer() -> Cost {
     let mut times: Vec<u32> =
         (0..100_000).map(|_| nanos_since(black_box(Instant::now()))).collect();
@@ -72,7 +72,7 @@ pub(super) fn of_timer() -> Cost {
 }
 
 impl Bench {
-    /// `None` if the index is wrong.
+    /// Returns `None` if the index is wrong.
     async fn run(&mut self) -> Option<IndexCosts> {
         let shape = Shape {
             page_bytes: 16_384,
@@ -99,7 +99,7 @@ impl Bench {
             let found = self.index.lookup(TABLE, key).await;
             self.index.insert(TABLE, key, *address).await;
             times[at] = nanos_since(started);
-            // Another key's entry may come up, but not this address.
+            // The entry of another key may match too, but not this address.
             if found.contains(address) {
                 return None;
             }
@@ -142,8 +142,8 @@ impl Bench {
         Some(Cost::of(&mut times))
     }
 
-    /// Brings the entries into another order, so that which comes next cannot be known. They are
-    /// read one after the other, as a command brings its key along.
+    /// Shuffles the entries, so that the next one is unpredictable. They are read in order, as a
+    /// command brings its key along.
     fn shuffle(&mut self) {
         for last in (1..self.entries.len()).rev() {
             let other = self.rng.below(last as u64 + 1);
@@ -158,13 +158,13 @@ fn progress(bar: &mut Bar, done: usize, total: usize) {
     }
 }
 
-/// Nanoseconds since `started`, at most 4 s.
+/// Returns nanoseconds since `started`, at most 4 s.
 fn nanos_since(started: Instant) -> u32 {
     u32::try_from(started.elapsed().as_nanos()).unwrap_or(u32::MAX)
 }
 
 impl Cost {
-    /// That of operations which took `times`, at least one.
+    /// Summarises `times` of operations, at least one.
     fn of(times: &mut [u32]) -> Self {
         times.sort_unstable();
         let sum: u64 = times.iter().copied().map(u64::from).sum();
@@ -193,7 +193,7 @@ mod tests {
         let progress = Progress::new(true);
         let costs = measure(|_| Box::new(HashIndex::default()), 16, 10_000, progress).unwrap();
         for cost in [costs.read, costs.insert, costs.overwrite] {
-            // A hash of 16 bytes and a look into a table take some nanoseconds, and no second.
+            // Hashing 16 bytes and reading a table takes nanoseconds, well below a second.
             assert!(cost.mean > 1.0 && cost.mean < 1e9 && cost.p99 > 0.0, "{cost:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! MoKE-1a: keys that do not fit a command are fetched by a transfer of their own.
+//! MoKE-1a: keys that do not fit a command need a transfer of their own.
 
 use super::moke::{self, OPERATIONS, PAIRS};
 use super::report::Row;
@@ -12,7 +12,7 @@ use node::Profile;
 use serde::Deserialize;
 use workload::{Operation, Plan, Until};
 
-/// Around the 16 bytes that fit a command, and up to the longest key.
+/// Around the 16 bytes that fit a command, up to the longest key.
 const KEY_BYTES: [u8; 6] = [16, 17, 32, 64, 128, 255];
 
 /// MoKE, section III: 64 for measurements of throughput.
@@ -26,7 +26,7 @@ struct Bounds {
     spread_max: f64,
 }
 
-/// Operations a second with keys of one size.
+/// Operations per second with keys of one size.
 #[derive(Clone, Copy, Debug)]
 struct Rates {
     key_bytes: u8,
@@ -58,7 +58,7 @@ fn measure(profile: &Profile, key_bytes: u8, run: Run) -> Result<Rates, Failure>
     let mut rig = moke::rig(profile, run)?;
     let key_bytes_of = |plan| Plan { key_bytes: key_bytes.into(), ..plan };
     let stores = key_bytes_of(moke::plan(Operation::Store, QUEUE_DEPTH));
-    // Each pair once, so that retrieves find them all.
+    // Each pair once, so that retrieves find all keys.
     let stores = Plan { until: Until::Operations(PAIRS), ..stores };
     let stores = moke::measure(&mut rig, &stores)?;
     let retrieves = key_bytes_of(moke::plan(Operation::Retrieve, QUEUE_DEPTH));
@@ -72,25 +72,25 @@ fn per_second(measured: &Measured) -> f64 {
 }
 
 impl Bounds {
-    /// Of the rates with keys of 16 bytes, and then with longer ones.
+    /// Returns the rates with keys of 16 bytes, and then with longer ones.
     fn holds(&self, rates: &[f64]) -> bool {
         drop_of(rates) >= self.drop_min && spread(&rates[1..]) <= self.spread_max
     }
 }
 
-/// By which share the second of `rates` is below the first.
+/// Returns the relative drop from the first of `rates` to the second.
 fn drop_of(rates: &[f64]) -> f64 {
     1.0 - rates[1] / rates[0]
 }
 
-/// By which share the highest of `rates` is above the lowest.
+/// Returns the relative difference of the highest and the lowest of `rates`.
 fn spread(rates: &[f64]) -> f64 {
     let lowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
     rates.iter().copied().fold(0.0, f64::max) / lowest - 1.0
 }
 
-/// By which share a handler, which is what retrieves wait for here, would be faster with the
-/// shortest of the long keys than with the longest if the link charged their bytes.
+/// Returns the relative gain of a handler, for which retrieves wait here, from the longest to the
+/// shortest of the long keys, if the link charged the bytes of keys.
 fn spread_by_the_byte(profile: &Profile) -> f64 {
     let busy = |key_bytes: u8| {
         let bytes = Nanos::for_bytes(key_bytes.into(), profile.link.bytes_per_second);
@@ -102,8 +102,9 @@ fn spread_by_the_byte(profile: &Profile) -> f64 {
 const ASSUMED: [&str; 3] = ["link.mb_per_s", "link.transfer_us", "firmware.handlers"];
 
 const OWN_ASSUMPTIONS: [&str; 4] = [
-    "a handler fetches a long key before it works on the index, and is held meanwhile; MoKE adds \
-     no delay for that, since its clock is the wall, which the transfer takes of itself",
+    "a handler fetches a long key before it works on the index, and is busy during the transfer; \
+     MoKE adds no delay for that, since it runs on the wall clock, where the transfer itself takes \
+     time",
     "a long key costs a transfer over the link and its bytes cost nothing, as those of commands; \
      with its bytes charged the criterion would not be met: see the row of it \
      (docs/decisions/0016-a-key-costs-a-transfer.md)",
@@ -167,7 +168,7 @@ fn panel(rates: &[Rates]) -> Panel {
 mod tests {
     use super::*;
 
-    /// Bounds that have exact quotients.
+    /// Bounds with exact quotients.
     const BOUNDS: Bounds = Bounds { criterion: String::new(), drop_min: 0.25, spread_max: 0.125 };
 
     #[test]

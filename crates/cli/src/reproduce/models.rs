@@ -1,4 +1,4 @@
-//! FEMU-5 and FEMU-5b: what a model with one register and one latency for all pages gets wrong.
+//! FEMU-5 and FEMU-5b: errors of a model with one register and one latency for all pages.
 
 use super::filebench::{Host, PERSONALITIES, Personality};
 use super::open_channel::{self, Drive};
@@ -12,7 +12,7 @@ use node::Profile;
 use node::profile::{Levels, Model};
 use serde::Deserialize;
 
-/// Operations that a mean is of.
+/// Operations of a mean.
 const OPERATIONS: u64 = 20_000;
 
 /// FEMU, section 3.2.3, result 2: "16 IO threads of concurrent reads/writes on 16 planes across 4
@@ -29,16 +29,16 @@ const SIZES: [Size; 6] = [
     FULL,
 ];
 
-/// How many threads work on how large a drive.
+/// Number of threads, and size of the drive.
 #[derive(Clone, Copy)]
 struct Size {
     threads: usize,
     channels: u32,
-    /// Of each channel.
+    /// Planes of each channel.
     planes: u32,
 }
 
-/// What is compared, and on what.
+/// Workload and drive of a comparison.
 struct Case {
     name: String,
     size: Size,
@@ -50,7 +50,7 @@ struct Case {
 struct Means {
     stand_in: f64,
     basic: f64,
-    /// Of the basic model if its stages are waited for, and not computed ahead.
+    /// Mean latency of the basic model if its stages wait and time is not computed ahead.
     waited: f64,
 }
 
@@ -63,7 +63,7 @@ struct Bounds {
     personalities_min: usize,
 }
 
-/// A criterion that has no bounds: it compares figures with each other.
+/// A criterion without bounds: it compares figures with each other.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Comparison {
@@ -167,7 +167,7 @@ impl Case {
     }
 }
 
-/// The basic model of FEMU, section 3.2.2, of what `stand_in` is: one register, one latency for all
+/// Returns FEMU's basic model, section 3.2.2, of `stand_in`: one register, one latency for all
 /// pages, and time computed ahead.
 fn basic(stand_in: &Profile) -> Profile {
     let mut profile = stand_in.clone();
@@ -184,18 +184,18 @@ fn mean(times: &[Nanos]) -> Nanos {
 }
 
 impl Means {
-    /// By which share the basic model is above the stand-in.
+    /// Returns the relative excess of the basic model over the stand-in.
     fn gap(&self) -> f64 {
         self.gap_of(self.basic)
     }
 
-    /// Whether computing ahead is what tells the basic model from the stand-in.
+    /// True if computing ahead causes the difference between the basic model and the stand-in.
     fn pays_for_ahead(&self) -> bool {
         let Self { stand_in, basic, waited } = *self;
         stand_in < basic && (waited - stand_in).abs() < (basic - stand_in).abs()
     }
 
-    /// By which share `mean` is above that of the stand-in.
+    /// Returns the relative excess of `mean` over the stand-in's.
     fn gap_of(&self, mean: f64) -> f64 {
         (mean - self.stand_in) / self.stand_in
     }
@@ -206,13 +206,13 @@ impl Bounds {
         self.within(means) >= self.personalities_min
     }
 
-    /// How many are as far away as the paper's.
+    /// Returns the number of gaps within the paper's range.
     fn within(&self, means: &[Means]) -> usize {
         let range = self.gap_min..=self.gap_max;
         means.iter().filter(|means| range.contains(&means.gap().abs())).count()
     }
 
-    /// What the criterion speaks of.
+    /// Returns the values of the criterion.
     #[expect(clippy::cast_precision_loss, reason = "there are six")]
     fn rows(&self, means: &[Means]) -> [Row; 3] {
         let gaps = || means.iter().map(|means| means.gap().abs() * 100.0);
@@ -230,7 +230,7 @@ impl Bounds {
     }
 }
 
-/// Whether the gap of the last is larger than that of the first.
+/// True if the last gap is larger than the first.
 fn grows(means: &[Means]) -> bool {
     let gap = |means: Option<&Means>| means.map_or(0.0, |means| means.gap().abs());
     gap(means.last()) > gap(means.first())
@@ -250,7 +250,7 @@ const OF_FIGURE_B: [&str; 2] = [
 ];
 
 const OWN_ASSUMPTIONS: [&str; 6] = [
-    "stands in for the drive, which nobody can buy: the staged model with two registers and the \
+    "stands in for the drive, which is no longer sold: the staged model with two registers and the \
      page map",
     "the basic model: time computed ahead (model = \"scalar\"), one register, for each page the \
      mean of the levels, the same transfer",
@@ -340,7 +340,7 @@ mod tests {
             // Computing ahead makes no difference.
             (90.0, 90.0, false),
             (90.0, 38.0, false),
-            // The stand-in is the slower one.
+            // The stand-in is slower.
             (60.0, 64.0, false),
         ] {
             let means = Means { stand_in: 64.0, basic, waited };

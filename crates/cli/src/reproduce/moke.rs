@@ -18,18 +18,17 @@ pub(super) const KEY_BYTES: usize = 16;
 /// See [`PAIRS`].
 pub(super) const VALUE_BYTES: u32 = 4_096;
 
-/// Operations that a figure is of: enough for means to settle. In virtual time nothing else
-/// disturbs them.
+/// Operations of a figure: enough for means to settle. In virtual time nothing else disturbs them.
 pub(super) const OPERATIONS: u64 = 260_000;
 
 const SEED: u64 = 1;
 
-/// The device of the paper.
+/// Returns the device of the paper.
 pub(super) fn profile() -> Result<Profile, Failure> {
     device::load("moke")
 }
 
-/// A fresh device.
+/// Returns a new device.
 pub(super) fn rig(profile: &Profile, run: Run) -> Result<Rig<'_>, Failure> {
     Rig::new(Setup {
         profile,
@@ -42,7 +41,7 @@ pub(super) fn rig(profile: &Profile, run: Run) -> Result<Rig<'_>, Failure> {
     })
 }
 
-/// Random operations on the pairs of the paper, `queue_depth` outstanding.
+/// Runs random operations on the pairs of the paper, `queue_depth` in flight.
 pub(super) fn plan(operation: Operation, queue_depth: u32) -> Plan {
     Plan {
         operation,
@@ -60,7 +59,7 @@ pub(super) fn plan(operation: Operation, queue_depth: u32) -> Plan {
     }
 }
 
-/// Carries out `plan`. An operation that fails makes all figures worthless.
+/// Runs `plan`. Fails if an operation fails: all figures would be worthless.
 pub(super) fn measure(rig: &mut Rig<'_>, plan: &Plan) -> Result<Measured, Failure> {
     let measured = rig.measure(plan)?;
     match measured.outcome.errors() {
@@ -72,12 +71,12 @@ pub(super) fn measure(rig: &mut Rig<'_>, plan: &Plan) -> Result<Measured, Failur
     }
 }
 
-/// Mean latency of `kind`, of which there were operations, in nanoseconds.
+/// Returns the mean latency of `kind` in nanoseconds; there must be such operations.
 pub(super) fn mean_ns(measured: &Measured, kind: Kind) -> f64 {
     measured.outcome.tally(kind).expect("operations of this kind succeeded").mean_ns()
 }
 
-/// What the experiment runs on, and `load`.
+/// Describes the device of the experiment, and `load`.
 pub(super) fn setup(profile: &Profile, load: &str) -> String {
     let nand = &profile.nand;
     format!(
@@ -92,7 +91,7 @@ pub(super) fn setup(profile: &Profile, load: &str) -> String {
     )
 }
 
-/// Those assumptions of `profile` that are about `keys`, and after them `own`.
+/// Returns the assumptions of `profile` about `keys`, followed by `own`.
 pub(super) fn assumptions(profile: &Profile, keys: &[&str], own: &[&str]) -> Vec<String> {
     let of_profile = keys.iter().map(|&key| {
         let found = profile.assumptions().iter().find(|assumption| assumption.key == key);
@@ -102,7 +101,7 @@ pub(super) fn assumptions(profile: &Profile, keys: &[&str], own: &[&str]) -> Vec
     of_profile.chain(own.iter().map(|&own| own.to_owned())).collect()
 }
 
-/// A time for arithmetic with means.
+/// Converts a time for arithmetic with means.
 #[expect(clippy::cast_precision_loss, reason = "times of stages are far below 2^53")]
 pub(super) const fn nanos(time: Nanos) -> f64 {
     time.0 as f64

@@ -3,9 +3,9 @@
 //!
 //! The translation layer is pblk, of Linux's `LightNVM` (`drivers/lightnvm` of Linux 4.12 to 5.14;
 //! M. Bjorling, J. Gonzalez, P. Bonnet, "`LightNVM`: The Linux Open-Channel SSD Subsystem", FAST
-//! 2017). It keeps what is written in a ring buffer in the host's memory. A write is answered from
-//! there (pblk-cache.c), and one with `REQ_PREFLUSH` when all that was written before is on the
-//! flash (`pblk_rb_may_write_flush`), for which the last page is padded (`pblk_rb_read_to_bio`).
+//! 2017). pblk keeps written data in a ring buffer in the host's memory and answers writes from
+//! there (pblk-cache.c). It answers a write with `REQ_PREFLUSH` when all earlier writes are on the
+//! flash (`pblk_rb_may_write_flush`); for that it pads the last page (`pblk_rb_read_to_bio`).
 
 use super::fresh::fresh;
 use crate::device;
@@ -21,31 +21,31 @@ use spec::{Command, Status};
 /// The profile's name.
 const NAME: &str = "cnex-oc";
 
-/// Blocks of each plane. Hosts see one of them: what they overwrite goes to the others, so that
-/// nothing has to be cleaned while an experiment runs.
+/// Blocks of each plane. Hosts see one of them; overwrites go to the others, so that no cleaning
+/// runs during an experiment.
 const BLOCKS_PER_PLANE: u32 = 32;
 
 /// Most logical blocks of a command: 64 sectors, as `NVM_MAX_VLBA` of Linux's lightnvm.h.
 pub(super) const COMMAND_BLOCKS_MAX: u32 = 64;
 
-/// Pages of each plane that pblk's buffer has room for: `NVM_MEM_PAGE_WRITE` of pblk.h.
+/// Pages of each plane for which pblk's buffer has room: `NVM_MEM_PAGE_WRITE` of pblk.h.
 const BUFFER_PAGES: u64 = 8;
 
-/// Logical blocks that pblk's buffer has room for at least: `pblk_rb_calculate_size`.
+/// Fewest logical blocks of pblk's buffer: `pblk_rb_calculate_size`.
 const BUFFER_BLOCKS_MIN: u64 = 128;
 
-/// One operation in this many comes before the figures are taken.
+/// Warm-up operations: one for this many measured operations.
 const WARM_UP: u64 = 10;
 
 pub(super) const SEED: u64 = 1;
 
-/// What a thread of the host asks for.
+/// A request of a host thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Io {
     pub(super) direction: Direction,
     /// The first logical block.
     pub(super) first: u64,
-    /// How many, at most [`COMMAND_BLOCKS_MAX`].
+    /// Number of blocks, at most [`COMMAND_BLOCKS_MAX`].
     pub(super) blocks: u32,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Drive {
     flushes: bool,
 }
 
-/// The drive of the paper with so many channels and planes on each.
+/// Returns the drive of the paper with this many channels, and planes on each.
 pub(super) fn profile(channels: u32, planes: u32) -> Result<Profile, Failure> {
     let mut profile = device::load(NAME)?;
     let nand = &mut profile.nand;
@@ -88,7 +88,7 @@ pub(super) fn profile(channels: u32, planes: u32) -> Result<Profile, Failure> {
     Ok(profile)
 }
 
-/// The size of pblk's buffer: entries for the pages of all planes, a power of two.
+/// Returns the size of pblk's buffer: entries for the pages of all planes, a power of two.
 fn buffer_bytes(profile: &Profile) -> u64 {
     let nand = &profile.nand;
     let page_blocks = u64::from(nand.page_bytes / BLOCK_BYTES);
@@ -96,13 +96,13 @@ fn buffer_bytes(profile: &Profile) -> u64 {
     blocks.next_power_of_two().max(BUFFER_BLOCKS_MIN) * u64::from(BLOCK_BYTES)
 }
 
-/// How long a page of `profile` is on a channel.
+/// Returns the time of a page of `profile` on a channel.
 pub(super) fn transfer(profile: &Profile) -> Nanos {
     let nand = &profile.nand;
     Nanos::for_bytes(nand.page_bytes.into(), nand.channel_bytes_per_second)
 }
 
-/// What the experiment runs on.
+/// Describes the drive of the experiment.
 pub(super) fn setup(profile: &Profile) -> String {
     let nand = &profile.nand;
     let times = |times: &[Nanos]| {
@@ -120,8 +120,8 @@ pub(super) fn setup(profile: &Profile) -> String {
     )
 }
 
-/// Those assumptions of `profile` that are about `keys`, and after them those of all experiments on
-/// this drive and `own`.
+/// Returns the assumptions of `profile` about `keys`, followed by those of all experiments on this
+/// drive, and `own`.
 pub(super) fn assumptions(profile: &Profile, keys: &[&str], own: &[&str]) -> Vec<String> {
     let of_profile = keys.iter().map(|&key| {
         let found = profile.assumptions().iter().find(|assumption| assumption.key == key);
@@ -148,7 +148,7 @@ const SHARED_ASSUMPTIONS: [&str; 5] = [
 ];
 
 impl Drive {
-    /// A drive as `profile` describes it.
+    /// Returns a drive of `profile`.
     pub(super) fn new(profile: &Profile) -> Result<Self, Failure> {
         let (reactor, device) = fresh(profile, SEED)?;
         let blocks = profile.namespaces[0].size_bytes / u64::from(BLOCK_BYTES);
@@ -157,18 +157,17 @@ impl Drive {
         Ok(drive)
     }
 
-    /// The same, with threads that wait for a flush of what they wrote if `flushes`.
+    /// The same; if `flushes`, threads wait for a flush after each write.
     pub(super) fn with_flushes(self, flushes: bool) -> Self {
         Self { flushes, ..self }
     }
 
-    /// Logical blocks that hosts see.
+    /// Returns the logical blocks that hosts see.
     pub(super) const fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Writes all blocks in order, one command at a time, so that each page is of blocks that
-    /// follow each other.
+    /// Writes all blocks in order, one command at a time, so that each page has consecutive blocks.
     fn fill(&mut self) -> Result<(), Failure> {
         let queue = self.device.controller().queue_pair();
         let blocks = self.blocks;
@@ -184,7 +183,7 @@ impl Drive {
         })
     }
 
-    /// Latencies of `ios`, which arrive together, in the order in which they end.
+    /// Returns the latencies of `ios`, which arrive together, in the order of completion.
     pub(super) fn together(&mut self, ios: &[Io]) -> Result<Vec<Nanos>, Failure> {
         let queue = self.device.controller().queue_pair();
         self.reactor.run(async move {
@@ -199,8 +198,8 @@ impl Drive {
         })
     }
 
-    /// Mean latency in nanoseconds of `operations` operations of `threads` threads, each of which
-    /// does what `next` has for it, one at a time.
+    /// Returns the mean latency in nanoseconds of `operations` operations by `threads` threads.
+    /// Each thread has one operation in flight, which `next` chooses.
     pub(super) fn mean_ns(
         &mut self,
         threads: usize,
@@ -221,14 +220,14 @@ impl Drive {
 /// A command that a thread waits for.
 struct Wait {
     id: u64,
-    /// Whether a flush follows, which the thread waits for too.
+    /// Whether a flush follows, for which the thread waits too.
     flushes: bool,
-    /// Since when it waits, if this is that flush.
+    /// Start of the write, if this command is its flush.
     since: Option<Nanos>,
 }
 
-/// The sum of latencies in nanoseconds of `operations` operations, after as many as it takes to
-/// warm up. That of a write with a flush is until the flush is done.
+/// Returns the sum of latencies in nanoseconds of `operations` operations, after the warm-up. A
+/// write with a flush ends when the flush ends.
 async fn total(
     queue: &QueuePair,
     threads: usize,
@@ -279,13 +278,13 @@ impl Io {
     }
 }
 
-/// `fsync`, and what follows a write with `O_DSYNC`.
+/// Flush: `fsync`, or the end of a write with `O_DSYNC`.
 fn flush() -> Submission {
     let command = Command::flush(Device::NAMESPACE);
     Submission { command, long_key: None, data: Buf::phantom(0, 0) }
 }
 
-/// How long the operation took. One that fails makes all figures worthless.
+/// Returns the latency of the operation. Panics if it failed: all figures would be worthless.
 fn latency(completion: &Completion) -> Result<Nanos, Failure> {
     match completion.status {
         Status::SUCCESS => Ok(completion.completed - completion.submitted),
@@ -295,7 +294,7 @@ fn latency(completion: &Completion) -> Result<Nanos, Failure> {
     }
 }
 
-/// A time for arithmetic with means.
+/// Converts a time for arithmetic with means.
 #[expect(clippy::cast_precision_loss, reason = "sums of latencies are far below 2^53")]
 pub(super) const fn nanos(time: Nanos) -> f64 {
     time.0 as f64
@@ -316,7 +315,7 @@ mod tests {
         assert_eq!([kib(4, 4), kib(3, 3), kib(1, 4), kib(1, 1)], [2_048, 2_048, 512, 512]);
     }
 
-    /// One thread writes one block at a time, as if to a drive of one plane.
+    /// One thread writes one block at a time, as on a drive of one plane.
     fn mean_of_writes(operations: u64, flushes: bool) -> f64 {
         let mut drive = Drive::new(&profile(1, 1).unwrap()).unwrap().with_flushes(flushes);
         let io = |first| Io { direction: Direction::Write, first, blocks: 1 };
@@ -331,7 +330,7 @@ mod tests {
     #[test]
     fn a_write_takes_no_time_and_with_a_flush_that_of_a_page() {
         assert!(mean_of_writes(100, false) < 1.0);
-        // Each page of a block once, 260 of which are lower ones.
+        // Each page of a block once; 260 of them are lower pages.
         let program = (260.0 * 900_000.0 + 252.0 * 2_400_000.0) / 512.0;
         let expected = program + 52_433.0;
         let mean = mean_of_writes(512, true);

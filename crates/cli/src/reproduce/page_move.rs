@@ -1,5 +1,5 @@
-//! FEMU-g: what it costs a host to clean zones, and what is left of that when the drive itself
-//! moves the pages.
+//! FEMU-g: the cost of cleaning zones by the host, and how much is saved when the drive moves the
+//! pages itself.
 
 mod drive;
 mod host_ftl;
@@ -15,8 +15,8 @@ use host_ftl::{HostFtl, Shape};
 use node::Profile;
 use serde::Deserialize;
 
-/// A lane of PCIe 3.0, and what a transfer costs besides its bytes: a quarter of the link of the
-/// profile `moke`, which has four.
+/// A lane of PCIe 3.0, and the fixed cost of a transfer: a quarter of the link of the profile
+/// `moke`, which has four lanes.
 const LANE: Link = Link { bytes_per_second: 800_000_000, transfer: Nanos(1_000) };
 
 /// Lanes of the links. The criterion is about the first.
@@ -29,11 +29,11 @@ const OVER_PROVISIONING: f64 = 0.37;
 
 const LOAD: Load = Load { operations: 100_000, depth: 1_024 };
 
-/// Change of write amplification, from one time that all pages were overwritten to the next, below
-/// which it is steady.
+/// Write amplification is steady when it changes by less than this share from one overwrite of all
+/// pages to the next.
 const STEADY: f64 = 0.01;
 
-/// Times that all pages are overwritten until it must be.
+/// Most overwrites of all pages until it must be steady.
 const ROUNDS_MAX: u32 = 20;
 
 #[derive(Debug, Deserialize)]
@@ -56,7 +56,8 @@ struct Three {
 struct Figures {
     /// Behind links of [`LANES`].
     links: [Three; LANES.len()],
-    /// What the flash takes of the load, with moves inside the device and no link.
+    /// Bytes per second of the load that the flash can serve, with moves inside the device and no
+    /// link.
     flash: Went,
 }
 
@@ -94,7 +95,7 @@ pub(super) fn run(run: Run) -> Result<Finding, Failure> {
     })
 }
 
-/// A translation layer after overwrites at random until its write amplification is steady.
+/// Returns a translation layer after random overwrites until its write amplification is steady.
 fn aged(shape: Shape) -> Result<HostFtl, Failure> {
     let mut ftl = HostFtl::new(shape);
     (0..shape.pages).for_each(|page| _ = ftl.write(page));
@@ -127,8 +128,8 @@ impl Bounds {
 }
 
 impl Three {
-    /// The shares of the throughput without cleaning that are lost: with moves through the host,
-    /// and inside the device.
+    /// Returns the lost shares of the throughput without cleaning: with moves through the host, and
+    /// inside the device.
     fn losses(&self) -> (f64, f64) {
         let Self { none, through_host, in_device } = self;
         let loss = |with: &Went| 1.0 - with.bytes_per_second / none.bytes_per_second;

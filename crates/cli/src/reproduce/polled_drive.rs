@@ -1,4 +1,4 @@
-//! A drive of blocks that is read in real time: in this process, and over TCP from a reactor of its
+//! A drive of blocks that is read in real time: in this process, or over TCP from a reactor of its
 //! own.
 
 use super::core_pair::CorePair;
@@ -18,10 +18,10 @@ use rustix::time::{ClockId, clock_gettime};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZero;
 
-/// What FEMU, section 3.2.1, adds to each read.
+/// Time that FEMU, section 3.2.1, adds to each read.
 pub(super) const DELAY: Nanos = Nanos::from_micros(50);
 
-/// Of [`DELAY`], what a page is on its channel in the staged model.
+/// Part of [`DELAY`] that a page spends on its channel in the staged model.
 const TRANSFER: Nanos = Nanos::from_micros(10);
 
 /// Channels of the drive, with one plane each.
@@ -29,23 +29,23 @@ pub(super) const PLANES: u32 = 64;
 
 const SEED: u64 = 1;
 
-/// The name by which the host of an experiment asks for its drive.
+/// Name of the subsystem that the experiment's host connects to.
 const NQN: &str = "nqn.2026-11.com.example:experiment";
 
 /// Entries of the I/O queue: more than there are threads.
 const QUEUE_ENTRIES: u16 = 128;
 
-/// Of each read, how its time passes.
+/// Model of a read's latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Delay {
     None,
-    /// It is over [`DELAY`] after the read has come.
+    /// A fixed [`DELAY`] after the read arrives.
     Fixed,
-    /// It is what a register, a plane and a channel take, each of which is waited for.
+    /// Register, plane and channel, each with a queue.
     Staged,
 }
 
-/// The drive, whose reads take what `delay` says, with so many planes.
+/// Returns the drive, with the latency of `delay` and this many planes.
 pub(super) fn profile(delay: Delay, planes: u32) -> Result<Profile, Failure> {
     let mut profile = open_channel::profile(planes, 1)?.without_delays();
     let nand = &mut profile.nand;
@@ -77,7 +77,7 @@ pub(super) struct Inside {
 }
 
 impl Inside {
-    /// Filled, in virtual time.
+    /// Returns the drive, filled in virtual time.
     pub(super) fn new(profile: &Profile) -> Result<Self, Failure> {
         let (mut reactor, device) = fresh(profile, SEED)?;
         let queue = device.controller().queue_pair();
@@ -97,7 +97,7 @@ impl Inside {
         self.reactor.run(reads.measure(&queue))
     }
 
-    /// CPU time in nanoseconds that a read takes of this thread, host included.
+    /// Returns the CPU time in nanoseconds of a read on this thread, host included.
     pub(super) fn code_ns(&mut self, reads: Reads, count: u32) -> Result<f64, Failure> {
         let queue = self.device.controller().queue_pair();
         let started = thread_time();
@@ -106,21 +106,21 @@ impl Inside {
     }
 }
 
-/// CPU time of this thread, in seconds.
+/// Returns the CPU time of this thread, in seconds.
 #[expect(clippy::cast_precision_loss, reason = "a run takes some minutes")]
 fn thread_time() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// A drive behind a target, which has a thread to itself.
+/// A drive behind a target with its own thread.
 pub(super) struct Outside {
     server: Server,
     uri: Uri,
 }
 
 impl Outside {
-    /// Filled, over the network.
+    /// Returns the drive, filled over the network.
     pub(super) fn start(profile: &Profile, cores: &CorePair) -> Result<Self, Failure> {
         let served = Served::Emulated(Box::new(profile.clone()));
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -170,7 +170,7 @@ mod tests {
         latency.mean.to_string()
     }
 
-    /// In virtual time, where code takes none: no thread is in the way of another.
+    /// Runs in virtual time, where code takes no time and threads do not delay each other.
     #[test]
     fn each_model_takes_its_delay_with_any_number_of_threads() {
         for threads in [1, 2, 32, 64] {
@@ -180,11 +180,11 @@ mod tests {
         }
     }
 
-    /// With two registers a sense goes on while the page before is on the channel.
+    /// With two registers a plane senses a page while the previous page is on the channel.
     #[test]
     fn threads_on_one_plane_wait_for_each_other() {
         assert_eq!(mean_of(Delay::Staged, 1, 1), "50000");
         assert_eq!(mean_of(Delay::Staged, 1, 64), "2560000");
-        assert_eq!(mean_of(Delay::Fixed, 1, 64), "50000", "it is in nobody's way");
+        assert_eq!(mean_of(Delay::Fixed, 1, 64), "50000", "a fixed delay has no queue");
     }
 }

@@ -1,8 +1,8 @@
-//! Which processor this is.
+//! The name of the processor.
 
 use std::fs::read_to_string;
 
-/// Its name, where the system says it.
+/// Returns its name, if the kernel reports it.
 pub(super) fn name() -> Option<String> {
     named_in(&read_to_string("/proc/cpuinfo").ok()?)
 }

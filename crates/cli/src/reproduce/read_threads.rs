@@ -1,4 +1,4 @@
-//! Threads that read blocks, each from a plane of its own, and how long they wait.
+//! Threads that read blocks, each from its own plane, and their latencies.
 
 use super::open_channel::{COMMAND_BLOCKS_MAX, nanos};
 use crate::output::Failure;
@@ -10,49 +10,49 @@ use spec::{Command, Status};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Pages of each plane that are written before, and read.
+/// Pages of each plane that are written first, and then read.
 pub(super) const PAGES: u64 = 16;
 
-/// Latencies of a measurement at most. They are kept one by one.
+/// Most latencies of a measurement. Each is kept.
 const LATENCIES_MAX: usize = 400_000;
 
-/// Reads that come before the figures are taken, for each thread.
+/// Warm-up reads of each thread.
 const WARM_UP: usize = 64;
 
-/// How long a host sleeps that does not poll.
+/// Sleep of a host that does not poll.
 const TICK: Duration = Duration::from_micros(100);
 
 const SEED: u64 = 1;
 
-/// How blocks lie on the planes of a drive that was written in order: page by page in turn.
+/// Placement of blocks on the planes of a drive that was written in order: page by page in turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) planes: u64,
     pub(super) blocks_per_page: u64,
 }
 
-/// Reads of several threads at once, each with one under way.
+/// A measurement with several threads, each with one read in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reads {
     pub(super) layout: Layout,
     pub(super) threads: usize,
-    /// For how long figures are taken, on the host's clock.
+    /// Duration of the measurement on the host's clock.
     pub(super) time: Nanos,
-    /// Whether the host sleeps before it looks for completions, and does not poll.
+    /// Whether the host sleeps before it looks for completions, instead of polling.
     pub(super) sleeps: bool,
 }
 
-/// What the reads of one measurement took.
+/// Latencies of one measurement.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     reads: usize,
     mean: f64,
     p99: f64,
-    /// The longest first, one of a hundred, in nanoseconds.
+    /// The longest hundredth of the latencies in nanoseconds, descending.
     longest: Vec<u64>,
 }
 
-/// What reads took, in nanoseconds.
+/// Summary of latencies in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Latency {
     pub(super) mean: f64,
@@ -61,12 +61,12 @@ pub(super) struct Latency {
 }
 
 impl Layout {
-    /// Blocks that are written, from the first on.
+    /// Blocks to write, from the first on.
     pub(super) const fn blocks(self) -> u64 {
         PAGES * self.planes * self.blocks_per_page
     }
 
-    /// A block of the plane of `thread`.
+    /// Returns a block of the plane of `thread`.
     fn draw(self, thread: usize, rng: &mut Rng) -> u64 {
         let plane = thread as u64 % self.planes;
         let page = rng.below(PAGES) * self.planes + plane;
@@ -93,7 +93,7 @@ pub(super) async fn fill(queue: &impl Queue, layout: Layout) -> Result<(), Failu
 }
 
 impl Reads {
-    /// Latencies as the host sees them, from submission until it takes the completion.
+    /// Returns latencies as the host sees them, from submission until it takes the completion.
     pub(super) async fn measure(self, queue: &impl Queue) -> Result<Sample, Failure> {
         let mut latencies = Vec::with_capacity(LATENCIES_MAX);
         let (mut warming, mut end) = (WARM_UP * self.threads, Nanos::ZERO);
@@ -111,7 +111,7 @@ impl Reads {
         Ok(Sample::of(latencies))
     }
 
-    /// Reads so often, and takes no figures.
+    /// Reads this many times without recording latencies.
     pub(super) async fn carry_out(self, queue: &impl Queue, mut count: u32) -> Result<(), Failure> {
         self.go_on_while(queue, |_| {
             count -= 1;
@@ -120,7 +120,7 @@ impl Reads {
         .await
     }
 
-    /// Reads until `take` says of a completion that it is the last that counts.
+    /// Reads until `take` returns true for a completion.
     async fn go_on_while(
         self,
         queue: &impl Queue,
@@ -136,7 +136,7 @@ impl Reads {
         for thread in 1..self.threads {
             submit(thread);
         }
-        // By the number of the command, from the first one on.
+        // By command number, from the first one on.
         let mut threads: Vec<usize> = (0..self.threads).collect();
         loop {
             if self.sleeps {
@@ -172,16 +172,16 @@ impl Sample {
     }
 }
 
-/// Of so many, how many are above what all but one `part` do not exceed.
+/// Returns how many of this many values exceed the quantile that leaves out one in `part`.
 const fn above(reads: usize, part: usize) -> usize {
     (reads - 1) / part
 }
 
 impl Latency {
-    /// Of `samples`, an odd number of them up to 99: the middle of their means and of their 99th
+    /// Returns for `samples`, an odd number up to 99, the medians of their means and of their 99th
     /// percentiles, and the 99.99th percentile of all reads.
     pub(super) fn of(samples: &[Sample]) -> Self {
-        // Were all that are above it of one sample, they would be less than its hundredth part.
+        // Even if one sample had all reads above it, they would be less than its hundredth part.
         assert!(samples.len() < 100, "what is kept of samples is enough for 99");
         let middle = |figure: fn(&Sample) -> f64| median(samples.iter().map(figure).collect());
         let mut longest: Vec<u64> =
@@ -193,13 +193,13 @@ impl Latency {
     }
 }
 
-/// The middle one of an odd number.
+/// Returns the median of an odd number of values.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// A read that fails makes all figures worthless, as one that brings nothing.
+/// Panics if a read fails or returns no data: all figures would be worthless.
 fn check(completion: &Completion) -> Result<(), Failure> {
     let is_whole = completion.opcode != spec::Opcode::READ || completion.data.len() == BLOCK_BYTES;
     match completion.status {

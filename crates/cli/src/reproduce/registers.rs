@@ -28,7 +28,7 @@ const PAIRS: [Pair; 2] = [
     Pair { name: "upper", level: 1, pages: [13, 14] },
 ];
 
-/// When two reads end, in nanoseconds.
+/// End times of two reads, in nanoseconds.
 type Ends = [f64; 2];
 
 /// Both reads of a pair of one level.
@@ -37,7 +37,7 @@ struct Reads {
     level: &'static str,
     single: Ends,
     double: Ends,
-    /// What the second read has to gain by two registers.
+    /// The gain of the second read that the criterion demands.
     formula: f64,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn run(run: Run) -> Result<Finding, Failure> {
     })
 }
 
-/// When the reads of each of [`PAIRS`] end on a drive with so many registers.
+/// Returns the end times of each of [`PAIRS`] on a drive with this many registers.
 fn measure(profile: &Profile, registers: u32) -> Result<[Ends; 2], Failure> {
     let mut profile = profile.clone();
     profile.nand.registers = registers;
@@ -82,7 +82,7 @@ fn measure(profile: &Profile, registers: u32) -> Result<[Ends; 2], Failure> {
 }
 
 impl Reads {
-    /// How much earlier the second read ends with two registers.
+    /// Returns how much earlier the second read ends with two registers.
     fn gain(&self) -> f64 {
         self.single[1] - self.double[1]
     }
@@ -155,7 +155,7 @@ fn panel(reads: &[Reads]) -> Panel {
 mod tests {
     use super::*;
 
-    /// Of both levels, whose second reads gain as much; 48 and 52 are right.
+    /// Reads of both levels gain equally; 48 and 52 are right.
     fn reads(lower: f64, upper: f64) -> [Reads; 2] {
         let ends = |gain| ([100.0, 200.0], [100.0, 200.0 - gain]);
         let of = |level, formula, (single, double)| Reads { level, single, double, formula };

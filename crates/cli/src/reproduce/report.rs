@@ -1,4 +1,4 @@
-//! What came of an experiment, for people and for programs.
+//! The report of an experiment, as text and JSON.
 
 use super::{Finding, Verdict};
 use crate::number::rounded;
@@ -6,18 +6,18 @@ use crate::{path, table};
 use serde::Serialize;
 use std::path::Path;
 
-/// What came of an experiment, and of which one.
+/// The result of an experiment, and the experiment.
 #[derive(Serialize)]
 pub(super) struct Report {
     pub(super) id: &'static str,
     /// What it shows.
     #[serde(skip)]
     pub(super) what: &'static str,
-    /// Where in the paper it is.
+    /// Place in the paper.
     pub(super) source: &'static str,
     #[serde(flatten)]
     pub(super) finding: Finding,
-    /// Why the criterion is known not to hold, if it does not and that is known.
+    /// Why the criterion is known not to hold, if it is known and does not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) known_failure: Option<String>,
 }
@@ -26,7 +26,7 @@ pub(super) struct Report {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Row {
     pub(super) label: String,
-    /// The paper's, where it gives a number.
+    /// The paper's figure, if it gives a number.
     pub(super) paper: Option<f64>,
     pub(super) ours: f64,
     pub(super) unit: &'static str,
@@ -39,14 +39,14 @@ const COLUMNS: usize = 80;
 const NAME_COLUMNS: usize = 13;
 
 impl Report {
-    /// Whether a criterion that is not known to fail does.
+    /// True if a criterion fails that is not a known failure.
     pub(super) fn fails_unexpectedly(&self) -> bool {
         let Finding { holds, beside, .. } = &self.finding;
         let is_unexpected = !holds && self.known_failure.is_none();
         is_unexpected || beside.as_ref().is_some_and(|beside| !beside.holds)
     }
 
-    /// As text for a terminal; `plot` is the file of its figure, if it was drawn.
+    /// Returns text for a terminal; `plot` is the file of its figure, if it was drawn.
     pub(super) fn table(&self, plot: Option<&Path>) -> String {
         let plot = plot.map(|plot| fact("figure", &path::shown(plot))).unwrap_or_default();
         let Self { id, what, source, finding, .. } = self;
@@ -66,7 +66,7 @@ impl Report {
         text
     }
 
-    /// Each criterion and, below it, whether it is met.
+    /// Returns each criterion and, below it, whether it holds.
     fn verdicts(&self) -> String {
         let Finding { criterion, holds, beside, .. } = &self.finding;
         let verdict = |holds: bool| if holds { "holds" } else { "does not hold" };
@@ -93,7 +93,7 @@ impl Report {
     }
 }
 
-/// `value` as people read it: large ones in whole numbers.
+/// Formats `value`; large values as whole numbers.
 fn figure(value: f64) -> String {
     if value >= 1_000.0 {
         return rounded(value);
@@ -102,12 +102,12 @@ fn figure(value: f64) -> String {
     if text == "-0.000" { text[1..].to_owned() } else { text }
 }
 
-/// What is called `name`.
+/// Returns the row named `name`.
 fn fact(name: &str, text: &str) -> String {
     hanging(&format!("  {name:<NAME_COLUMNS$}"), text)
 }
 
-/// `text` in lines that fit a terminal, the first behind `lead`, the others below it.
+/// Wraps `text` for a terminal: the first line after `lead`, the others aligned below it.
 fn hanging(lead: &str, text: &str) -> String {
     let mut lines = vec![lead.to_owned()];
     for word in text.split(' ') {
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(of_columns(39).lines().map(str::len).collect::<Vec<_>>(), [41, 43]);
         let words = ["word"; 40].join(" ");
         let text = hanging("  - ", &words);
-        // 15 words of 5 columns, the last blank left out, behind 4 columns.
+        // 15 words of 5 columns without the last blank, after 4 columns.
         let lengths: Vec<usize> = text.lines().map(str::len).collect();
         assert_eq!(lengths, [78, 78, 53]);
         assert!(text.lines().skip(1).all(|line| line.starts_with("    word")));

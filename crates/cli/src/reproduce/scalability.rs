@@ -1,4 +1,4 @@
-//! FEMU-2a, 2b and 2c: reads of more and more threads, on the wall clock.
+//! FEMU-2a, 2b and 2c: reads by an increasing number of threads, in real time.
 
 use super::core_pair::CorePair;
 use super::polled_drive::{self, Delay, Inside, Outside, PLANES};
@@ -15,23 +15,23 @@ use serde::Deserialize;
 /// FEMU, figure 2: "the number of concurrent IO threads running at the user level".
 const THREADS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// How often each figure is taken.
+/// Rounds of each figure.
 const ROUNDS: usize = 41;
 
-/// For how long each figure is taken. What else the machine does takes a core for some milliseconds
-/// now and then, and so disturbs less than half of rounds that are as short.
+/// Duration of each round. Other programs occupy a core for some milliseconds now and then; with
+/// rounds this short, that disturbs less than half of them.
 const TIME: Nanos = Nanos::from_millis(20);
 
-/// How often the CPU time of a read is taken.
+/// Measurements of the CPU time of a read.
 const CODE_ROUNDS: usize = 5;
 
-/// Reads by which the CPU time of one is known.
+/// Reads per measurement of CPU time.
 const CODE_READS: u32 = 100_000;
 
 /// Figures of one drive by [`THREADS`].
 type Curve = [Latency; THREADS.len()];
 
-/// What a host sees of a drive, by the way to it.
+/// Figures of a drive, in process and over TCP.
 #[derive(Clone, Copy, Debug)]
 struct Curves {
     inside: Curve,
@@ -65,7 +65,7 @@ struct Staged {
 /// A drive under measurement.
 struct Subject {
     profile: Profile,
-    /// Whether its host sleeps, and does not poll.
+    /// Whether its host sleeps instead of polling.
     sleeps: bool,
 }
 
@@ -141,9 +141,9 @@ impl Subject {
     }
 }
 
-/// The curves of `subjects`: medians of rounds, in each of which all take turns.
+/// Returns the curves of `subjects`: medians of rounds. In each round all subjects take turns.
 fn measure<const N: usize>(subjects: [Subject; N], run: Run) -> Result<[Curves; N], Failure> {
-    // Without what is credited the bounds are missed by far, whatever else the machine does.
+    // The control misses its bounds by far under any load of the machine.
     let rounds = if run.is_control { 1 } else { ROUNDS };
     let cores = CorePair::new();
     cores.be_host();
@@ -165,7 +165,7 @@ fn measure<const N: usize>(subjects: [Subject; N], run: Run) -> Result<[Curves; 
     Ok(curves?.try_into().expect("there is a curve for each subject"))
 }
 
-/// A drive under measurement, here and behind a target.
+/// A drive under measurement, in this process and behind a target.
 struct Drive {
     subject: Subject,
     inside: Inside,
@@ -173,7 +173,7 @@ struct Drive {
     samples: [Samples; THREADS.len()],
 }
 
-/// What each round has found.
+/// Figures of each round.
 #[derive(Default)]
 struct Samples {
     inside: Vec<Sample>,
@@ -187,7 +187,7 @@ impl Drive {
         Ok(Self { subject, inside, outside, samples: Default::default() })
     }
 
-    /// Takes the figures of one number of threads, by its place.
+    /// Measures one number of threads, given by its index.
     fn measure(&mut self, place: usize) -> Result<(), Failure> {
         let reads = self.subject.reads(THREADS[place]);
         let samples = &mut self.samples[place];
@@ -205,7 +205,7 @@ impl Drive {
     }
 }
 
-/// CPU time in nanoseconds of a read by [`THREADS`], on the drive of `profile`.
+/// Returns the CPU time in nanoseconds of a read by [`THREADS`], on the drive of `profile`.
 fn code(profile: &Profile) -> Result<[f64; THREADS.len()], Failure> {
     let mut drive = Inside::new(profile)?;
     let subject = Subject { profile: profile.clone(), sleeps: false };
@@ -223,7 +223,7 @@ impl Curves {
         [&self.inside, &self.outside]
     }
 
-    /// Whether `holds` of each number of threads, and of what is seen of both drives with as many.
+    /// True if `holds` is true for each number of threads and the figures of both drives.
     fn all(&self, other: &Self, holds: impl Fn(usize, &Latency, &Latency) -> bool) -> bool {
         self.each().into_iter().zip(other.each()).all(|(curve, other)| {
             let pairs = curve.iter().zip(other).zip(THREADS);
@@ -261,7 +261,7 @@ impl Staged {
     }
 }
 
-/// The paper's figures in microseconds, where it gives any.
+/// The paper's figures in microseconds, where it gives them.
 #[derive(Clone, Copy, Default)]
 struct Papers {
     mean: Option<f64>,
@@ -290,7 +290,7 @@ fn rows(of: &str, curves: &Curves, papers: impl Fn(usize) -> Papers) -> Vec<Row>
     rows
 }
 
-/// What code takes of a core, and what of that is the staged model's.
+/// Returns the CPU time of a core, and the part of the staged model.
 fn code_rows([fixed, staged]: &[[f64; THREADS.len()]; 2]) -> Vec<Row> {
     let row = |label, ours, unit| Row { label, paper: None, ours, unit };
     let costs = fixed.iter().zip(staged).zip(THREADS);
@@ -397,12 +397,12 @@ mod tests {
         [Latency { mean, p99: mean, p9999: mean }; THREADS.len()]
     }
 
-    /// As long with any number of threads either way.
+    /// The same latency for any number of threads and both ways.
     fn flat(mean: f64) -> Curves {
         Curves { inside: curve(mean), outside: curve(mean) }
     }
 
-    /// Whether `hold` still does, with one figure changed.
+    /// Returns whether `hold` is still true with one figure changed.
     fn changed(
         curves: &Curves,
         (is_inside, place): (bool, usize),
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn the_models_own_code_is_what_it_takes_more_and_a_core_has_room_for_so_many_threads() {
+    fn the_models_code_is_the_difference_and_a_core_serves_a_limited_number_of_threads() {
         let rows = code_rows(&[[400.0; THREADS.len()], [1_000.0; THREADS.len()]]);
         let of = |label: &str| rows.iter().find(|row| row.label == label).unwrap().ours.to_string();
         assert_eq!(of("CPU,  1 threads: the model's own"), "0.6");

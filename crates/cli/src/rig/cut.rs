@@ -8,26 +8,26 @@ use reactor::Reactor;
 use std::time::Instant;
 use workload::{Findings, Plan};
 
-/// What became of a device that lost its power under a load, and of what it had acknowledged.
+/// A device after a power loss under a load, and its acknowledged data.
 #[derive(Debug)]
 pub(crate) struct Cut {
-    /// When it was, counted from the start of what was measured.
+    /// Time of the power loss, from the start of the measurement.
     pub(crate) at: Nanos,
-    /// What the device still did.
+    /// Work of the device after the power loss.
     pub(crate) loss: PowerLoss,
-    /// What opening it again took.
+    /// Work of reopening the device.
     pub(crate) opened: Opened,
-    /// The same here.
+    /// Wall time of reopening it.
     pub(crate) opening_wall_seconds: f64,
-    /// What was found then.
+    /// Result of the check.
     pub(crate) findings: Findings,
-    /// Faults since the device was opened again.
+    /// Faults since the device was reopened.
     pub(crate) faults: FaultReport,
 }
 
 impl Rig<'_> {
-    /// Measures `plan`, for which the device was filled, until its power goes after `time`. Then
-    /// opens what is left and checks all that it holds.
+    /// Measures `plan`, for which the device was filled, until a power loss after `time`. Then
+    /// reopens the device and checks all its data.
     pub(crate) fn measure_until_cut(
         mut self,
         plan: &Plan,

@@ -11,37 +11,37 @@ use std::str::FromStr;
 use std::time::Instant;
 use workload::{FillError, Plan, Space};
 
-/// How full a device is made before it is measured, as a share of its capacity.
+/// Fill level of a device before the measurement, as a share of its capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FillLevel(f64);
 
-/// What a device was made into before it was measured.
+/// State of a device before the measurement.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Precondition {
     /// Keys, or blocks, that it holds.
     pub(crate) keys: u64,
     /// Their share of the capacity: footprints of pairs, or blocks.
     pub(crate) fill: f64,
-    /// How much was overwritten, in capacities; nothing where nothing can be.
+    /// Bytes overwritten, in capacities; 0 if nothing can be overwritten.
     pub(crate) capacities_overwritten: u32,
-    /// That of the last capacity.
+    /// Write amplification of the last capacity.
     pub(crate) write_amplification: Option<f64>,
-    /// By which share it differs from that of the capacity before.
+    /// Relative difference from that of the capacity before.
     pub(crate) change: Option<f64>,
-    /// Whether that is little enough.
+    /// Whether that difference is small enough.
     pub(crate) is_steady: bool,
-    /// How long it took in the target's clock.
+    /// Duration on the target's clock.
     pub(crate) elapsed: Nanos,
-    /// How long it took here.
+    /// Wall time.
     pub(crate) wall_seconds: f64,
 }
 
-/// Capacities that are overwritten at most. A device with the least over-provisioning that a
-/// profile may have is steady after a few, and the most takes 11 to be written once.
+/// Most capacities to overwrite. A device with the smallest over-provisioning that a profile may
+/// have is steady after a few; one with the largest takes 11 to be written once.
 pub(crate) const CAPACITIES_MAX: u32 = 16;
 
-/// A device is steady when the write amplification of one capacity and that of the next differ by
-/// less than this share.
+/// A device is steady when the write amplification of one capacity and of the next differ by less
+/// than this share.
 const STEADY: f64 = 0.01;
 
 impl FromStr for FillLevel {
@@ -62,18 +62,17 @@ impl FromStr for FillLevel {
 }
 
 impl FillLevel {
-    /// As many of `whole` as this share.
+    /// Returns this share of `whole`.
     pub(crate) fn of(self, whole: u64) -> u64 {
         to_u64((self.0 * float(whole)).floor())
     }
 }
 
 impl Rig<'_> {
-    /// Fills the device to `level` with the keys, or blocks, of `plan`, whatever their number there
-    /// is. Then overwrites them at random until it is steady, in virtual time.
+    /// Fills the device to `level` with the keys, or blocks, of `plan`, whose own number of keys is
+    /// ignored. Then overwrites them at random until the device is steady, in virtual time.
     ///
-    /// All that is stored is of version 0, so that the plan may then be run as if the device had
-    /// just been filled.
+    /// All data has version 0, so that the plan can run as if the device had just been filled.
     pub(crate) fn precondition(
         &mut self,
         plan: &Plan,
@@ -114,7 +113,7 @@ impl Rig<'_> {
         Ok((keys, float(keys) / float(capacity)))
     }
 
-    /// How large a pair is on the flash is known only when some are there.
+    /// The size of a pair on flash is known only after some stores.
     fn fill_pairs(&mut self, plan: &Plan, level: FillLevel) -> Result<(u64, f64), Failure> {
         let capacity = self.namespace(plan.nsid).size_bytes;
         let wanted = level.of(capacity);
@@ -131,14 +130,14 @@ impl Rig<'_> {
             if missing == 0 {
                 return Ok((keys, float(used(self)) / float(capacity)));
             }
-            // Sizes may be drawn, so that the last ones are counted anew.
+            // Sizes may be random, so the last pairs are counted again.
             let more = (missing - missing / FEW).max(missing.min(FEW));
             self.store(&Plan { keys: keys + more, ..*plan }, keys, &mut show)?;
             keys += more;
         }
     }
 
-    /// Stores the keys of `plan` from number `first` on, and tells `show` how many there are.
+    /// Stores the keys of `plan` from number `first`, and calls `show` with the number stored.
     fn store(&mut self, plan: &Plan, first: u64, mut show: impl FnMut(u64)) -> Result<(), Failure> {
         if plan.keys > plan.keys_max() {
             let keys = plan.keys_max();
@@ -186,7 +185,7 @@ impl Rig<'_> {
         Ok(steadying)
     }
 
-    /// Blocks of `plan` that its namespace has room for.
+    /// Returns the number of blocks of `plan` for which its namespace has room.
     pub(crate) fn blocks_of(&self, plan: &Plan) -> u64 {
         let blocks = plan.values.max() / BLOCK_BYTES;
         match (plan.space, self.device.zones(plan.nsid)) {
@@ -197,8 +196,8 @@ impl Rig<'_> {
         }
     }
 
-    /// The flash that the namespace of `plan` has, in capacities of it. That of pairs is shared by
-    /// all that hold pairs.
+    /// Returns the flash of the namespace of `plan`, in its capacities. All namespaces of pairs
+    /// share their flash.
     fn flash_of(&self, plan: &Plan) -> f64 {
         let own = self.namespace(plan.nsid);
         let flash = |namespace: &Namespace| {
@@ -213,28 +212,28 @@ impl Rig<'_> {
     }
 }
 
-/// The first pairs, from whose size that of the others is known, are one in so many.
+/// One in this many pairs is stored first, to learn the size of the others.
 const SAMPLES: f64 = 100.0;
 
-/// Of what is missing all but one in so many are stored before it is counted anew.
+/// All but one in this many of the missing pairs are stored before they are counted again.
 const FEW: u64 = 50;
 
-/// How close a device is to being steady.
+/// Progress of a device towards being steady.
 #[derive(Clone, Copy, Debug, Default)]
 struct Steadying {
-    /// Overwritten so far.
+    /// Capacities overwritten so far.
     capacities: u32,
-    /// The write amplification of the last capacity.
+    /// Write amplification of the last capacity.
     last: Option<f64>,
-    /// That of the one before.
+    /// Write amplification of the one before.
     before: Option<f64>,
-    /// Whether the whole flash had been written when the last but one ended: before that there is
-    /// nothing to clean, and any device looks steady.
+    /// Whether the whole flash had been written before the last capacity. Until then no cleaning
+    /// runs, and any device looks steady.
     is_broken_in: bool,
 }
 
 impl Steadying {
-    /// A capacity was overwritten with this amplification.
+    /// Records the amplification of an overwritten capacity.
     fn add(&mut self, amplification: Option<f64>, is_broken_in: bool) {
         self.before = self.last;
         self.last = amplification;
@@ -280,7 +279,7 @@ mod tests {
         assert_eq!(FillLevel(0.9).of(101), 90);
     }
 
-    /// After which capacity a device is taken to be steady whose write amplifications these are.
+    /// Returns the capacity after which a device with these write amplifications counts as steady.
     fn over_after(amplifications: &[f64], broken_in_after: u32) -> (u32, bool) {
         let mut steadying = Steadying::default();
         let mut amplifications = amplifications.iter().cycle();

@@ -1,4 +1,4 @@
-//! A rig that stops in the middle, in this process or for good.
+//! Pauses a rig, and saves or restores its device.
 
 use super::{Empty, Measured, Rig, Setup, flush, has_faults};
 use crate::output::Failure;
@@ -12,13 +12,13 @@ use std::path::Path;
 use std::time::Instant;
 use workload::{Contents, Paused, Plan};
 
-/// A run that has paused, on a device at which nothing is under way.
+/// A paused run, on a device without work in flight.
 #[derive(Debug)]
 pub(crate) struct PausedRun {
     pub(crate) run: Paused,
-    /// What the device had done before.
+    /// Figures of the device before the pause.
     pub(crate) before: Figures,
-    /// How long it took here.
+    /// Wall time so far.
     pub(crate) wall_seconds: f64,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Setup<'a> {
 }
 
 impl<'a> Rig<'a> {
-    /// The device that was `saved`, which had nothing on it once but what is in `empty`.
+    /// Returns the device of `saved`; when new it contained only `empty`.
     pub(crate) fn restored(
         setup: Setup<'a>,
         saved: SavedDevice,
@@ -46,19 +46,19 @@ impl<'a> Rig<'a> {
         Ok(Self { setup, reactor, device, empty, has_faults })
     }
 
-    /// What was on the device when it was new.
+    /// Returns the contents of the device when it was new.
     pub(crate) const fn empty(&self) -> Empty {
         self.empty
     }
 
-    /// Waits until nothing is under way at the device, nor goes on in it.
+    /// Waits until the device has no command and no background work in flight.
     fn settle(&mut self) -> Result<(), Failure> {
         self.reactor.run(flush(&self.device))?;
         self.reactor.settle();
         Ok(())
     }
 
-    /// Measures the first `operations` of `plan`, on keys that have `contents`, and pauses.
+    /// Measures the first `operations` of `plan`, on keys with `contents`, and pauses.
     pub(crate) fn measure_to_pause(
         &mut self,
         plan: &Plan,
@@ -98,7 +98,7 @@ impl<'a> Rig<'a> {
         Ok((Measured { wall_seconds, ..measured }, contents))
     }
 
-    /// Measures `plan` on keys that have `contents`, or for which the device was filled.
+    /// Measures `plan` on keys with `contents`, or on keys that a fill stored.
     pub(crate) fn measure_on(
         &mut self,
         plan: &Plan,
@@ -114,7 +114,7 @@ impl<'a> Rig<'a> {
         Ok((measured, left.expect("the run was carried out")))
     }
 
-    /// Saves the device, and `load`, which is known of it, in `file`.
+    /// Saves the device, and `load`, which describes its run, in `file`.
     pub(crate) fn save(&mut self, file: StateFile, load: &[u8]) -> Result<(), Problem> {
         let mut bar = self.setup.progress.bar("saving", Unit::Bytes);
         file.replace(|inner| {
@@ -140,12 +140,12 @@ pub(crate) fn check_savable(path: &Path, setup: Setup<'_>) -> Result<(), Failure
     saved.map_err(|problem| Failure::Refused(sentence(path, &problem)))
 }
 
-/// What is read or written, with a bar that shows how much.
+/// A reader or writer with a progress bar.
 struct Watched<'a, T> {
     inner: T,
     bar: &'a mut Bar,
     done: u64,
-    /// Or 0 where it is not known.
+    /// Bytes of the file, or 0 if unknown.
     total: u64,
 }
 
@@ -175,7 +175,7 @@ impl<T: Write> Write for Watched<'_, T> {
     }
 }
 
-/// What is wrong with the state at `path`.
+/// Returns the error of the state file at `path`.
 pub(crate) fn sentence(path: &Path, problem: &dyn std::fmt::Display) -> String {
     format!("the state {} {problem}", shown(path))
 }
@@ -185,7 +185,7 @@ pub(crate) fn open(path: &Path) -> Result<StateFile, Failure> {
     StateFile::open(path).map_err(|problem| Failure::Refused(sentence(path, &problem)))
 }
 
-/// Reads the device saved in `file`, which is at `path`, if one is.
+/// Reads the device saved in `file`, which is at `path`, if it has one.
 pub(crate) fn load(
     path: &Path,
     file: &StateFile,

@@ -94,7 +94,7 @@ fn the_basic_model_is_seldom_as_far_from_the_stand_in_as_the_paper_says() {
     }
     assert_figure(&report, "personalities 12 to 57 % away", within, 0.0);
     let notes = notes(&report);
-    assert!(notes.contains("stands in for the drive, which nobody can buy"), "{notes}");
+    assert!(notes.contains("stands in for the drive, which is no longer sold"), "{notes}");
     assert!(notes.contains("0.5 to 38 % away from that drive: not reproducible"), "{notes}");
     assert!(notes.contains("though the paper does not name the target"), "{notes}");
     for (name, writes, read, written) in [

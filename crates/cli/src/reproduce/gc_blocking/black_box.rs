@@ -1,4 +1,4 @@
-//! FEMU's black box, worn in, and hosts that read while others write.
+//! FEMU's black-box device after long use, and hosts that read while others write.
 
 use crate::output::Failure;
 use crate::rig::device_failure;
@@ -15,47 +15,47 @@ const TEXT: &str = include_str!("black_box.toml");
 
 pub(super) const SEED: u64 = 1;
 
-/// Overwrites that come together: 4 for each plane.
+/// Overwrites of a burst: 4 for each plane.
 pub(super) const BURST_WRITES: u64 = 256;
 
-/// From one burst to the next.
+/// Time from one burst to the next.
 pub(super) const PERIOD: Nanos = Nanos::from_millis(700);
 
 pub(super) const BURSTS: u64 = 128;
 
-/// A tenth of what the planes could sense, so that reads seldom wait for each other.
+/// Reads per second: a tenth of the planes' maximum, so that reads seldom wait for each other.
 pub(super) const READS_PER_SECOND: u64 = 10_000;
 
-/// Commands outstanding while the device is worn in.
+/// Commands in flight during the overwrites before the measurement.
 const WEAR_DEPTH: usize = 256;
 
-/// Change of write amplification, from one time that the whole space was overwritten to the next,
-/// below which it is steady.
+/// Write amplification is steady when it changes by less than this share from one overwrite of the
+/// whole space to the next.
 const STEADY: f64 = 0.01;
 
-/// Times that the whole space is overwritten until it must be.
+/// Most overwrites of the whole space until it must be steady.
 const ROUNDS_MAX: u32 = 10;
 
-/// How much of the device is used.
+/// Use of the device before the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
-    /// All, for long enough that write amplification is steady.
+    /// The whole space, until write amplification is steady.
     Steady,
-    /// A quarter, once.
+    /// A quarter of the space, once.
     Little,
 }
 
-/// How it went.
+/// Result of the measurement.
 #[derive(Clone, Debug)]
 pub(super) struct Went {
-    /// Latencies of reads in nanoseconds, in rising order.
+    /// Latencies of reads in nanoseconds, ascending.
     latencies: Vec<u64>,
     pub(super) host_writes: u64,
     pub(super) moved_pages: u64,
 }
 
 impl Went {
-    /// The latency in nanoseconds that the share `quantile` of the reads did not exceed.
+    /// Returns the latency in nanoseconds that the share `quantile` of the reads did not exceed.
     pub(super) fn latency_ns(&self, quantile: f64) -> f64 {
         #[expect(clippy::cast_possible_truncation, reason = "less than the reads")]
         #[expect(clippy::cast_sign_loss, reason = "quantiles are not below zero")]
@@ -65,7 +65,7 @@ impl Went {
     }
 }
 
-/// The device, which blocks as much as `blocking` says while it cleans.
+/// Returns the device, whose cleaning blocks as much as `blocking` says.
 pub(super) fn profile(blocking: GcBlocking) -> Profile {
     let mut profile =
         Profile::parse("femu-black-box", TEXT).expect("the profile of the experiment is one");
@@ -77,7 +77,7 @@ pub(super) fn profile(blocking: GcBlocking) -> Profile {
     profile
 }
 
-/// Latencies of reads beside overwrites on a device that was used as `used` says.
+/// Measures reads beside overwrites on a device after use as `used` says.
 pub(super) fn measure(blocking: GcBlocking, used: Use) -> Result<Went, Failure> {
     let worn_in = profile(GcBlocking::Nothing);
     let cells = Device::manufacture(&worn_in, SEED);
@@ -90,7 +90,7 @@ pub(super) fn measure(blocking: GcBlocking, used: Use) -> Result<Went, Failure> 
             .map_err(device_failure)?;
         wear_in(&device, blocks, used).await?;
         device.flush().await.map_err(|error| broken(&error.to_string()))?;
-        // Cleaning that is under way ends.
+        // Waits until cleaning has ended.
         clock::sleep(PERIOD, Stage::Queue).await;
         Ok::<(), Failure>(())
     })?;
@@ -114,7 +114,8 @@ pub(super) fn measure(blocking: GcBlocking, used: Use) -> Result<Went, Failure> 
     })
 }
 
-/// Writes `blocks` logical blocks in order, and overwrites them at random until that is steady.
+/// Writes `blocks` logical blocks in order, and overwrites them at random until write amplification
+/// is steady.
 async fn wear_in(device: &Device, blocks: u64, used: Use) -> Result<(), Failure> {
     let queue = device.controller().queue_pair();
     write_all(&queue, blocks, |at| at).await?;
@@ -136,7 +137,7 @@ async fn wear_in(device: &Device, blocks: u64, used: Use) -> Result<(), Failure>
     Err(broken("write amplification does not get steady"))
 }
 
-/// Writes as many times as there are `blocks`, each time the block that `choose` names.
+/// Writes `blocks` times, each time the block that `choose` returns.
 async fn write_all(
     queue: &QueuePair,
     blocks: u64,
@@ -157,8 +158,8 @@ async fn write_all(
     Ok(())
 }
 
-/// Reads, evenly but each at a random moment, and bursts of overwrites. Both come whatever is
-/// outstanding. Gives the latencies of the reads in nanoseconds.
+/// Issues reads evenly, each at a random moment, and bursts of overwrites, independently of the
+/// commands in flight. Returns the latencies of the reads in nanoseconds.
 async fn drive(queue: &QueuePair, blocks: u64) -> Result<Vec<u64>, Failure> {
     let start = clock::now();
     let (mut reads, mut writes) = (Rng::fork(SEED, 1), Rng::fork(SEED, 2));
@@ -195,7 +196,7 @@ fn write(block: u64) -> Submission {
     Submission { command, long_key: None, data: Buf::phantom(BLOCK_BYTES, block) }
 }
 
-/// Notes the latency of a read.
+/// Records the latency of a read.
 fn take(completion: Completion, latencies: &mut Vec<u64>) -> Result<(), Failure> {
     let completion = checked(completion)?;
     if completion.opcode == Opcode::READ {
@@ -204,7 +205,7 @@ fn take(completion: Completion, latencies: &mut Vec<u64>) -> Result<(), Failure>
     Ok(())
 }
 
-/// An operation that fails makes all figures worthless.
+/// Panics if an operation fails: all figures would be worthless.
 fn checked(completion: Completion) -> Result<Completion, Failure> {
     match completion.status {
         Status::SUCCESS => Ok(completion),

@@ -1,4 +1,4 @@
-//! The zoned drive, and a host that keeps it busy through a translation layer of its own.
+//! The zoned drive, and a host that runs its own translation layer on it.
 
 use super::host_ftl::{Batch, Cleaning, HostFtl, Place, Shape};
 use crate::device;
@@ -19,16 +19,16 @@ pub(super) const NAME: &str = "cnex-oc";
 
 pub(super) const SEED: u64 = 1;
 
-/// Blocks of each plane, so that filling the drive is quick.
+/// Blocks of each plane: few, so that filling the drive is quick.
 const BLOCKS_PER_PLANE: u32 = 32;
 
-/// Pages of a block, likewise.
+/// Pages of a block: few for the same reason.
 const PAGES_PER_BLOCK: u32 = 128;
 
-/// Bytes that a command moves at most, as the device has it.
+/// Most bytes of a command, the device's limit.
 const COMMAND_BYTES_MAX: u32 = 2 << 20;
 
-/// Pages that are on their way to a zone together when the drive is filled.
+/// Pages in flight to a zone while the drive is filled.
 const FILL_DEPTH: usize = 8;
 
 /// The link between host and drive.
@@ -40,41 +40,41 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// As many side by side.
+    /// Returns a link with `lanes` times the bandwidth.
     pub(super) const fn times(self, lanes: u64) -> Self {
         Self { bytes_per_second: self.bytes_per_second * lanes, ..self }
     }
 }
 
-/// How the host gets what lives out of a zone.
+/// How the host moves live pages out of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moves {
-    /// Not at all: there are free zones for a while.
+    /// No moves: the free zones suffice for the measurement.
     None,
-    /// It reads pages and writes them back.
+    /// The host reads pages and writes them back.
     ThroughHost,
-    /// It has the drive copy them.
+    /// The host has the drive copy pages.
     InDevice,
 }
 
-/// What the host's applications do.
+/// The load of the host's applications.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
-    /// Operations on a page each: half of them reads, half overwrites.
+    /// Operations of one page each: half of them reads, half overwrites.
     pub(super) operations: u64,
-    /// Outstanding at a time.
+    /// Operations in flight.
     pub(super) depth: u32,
 }
 
-/// How it went.
+/// Result of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Went {
-    /// Bytes a second that the applications read and wrote.
+    /// Bytes per second that the applications read and wrote.
     pub(super) bytes_per_second: f64,
     pub(super) moved_pages: u64,
 }
 
-/// The drive of the profile behind `link`.
+/// Returns the drive of the profile behind `link`.
 pub(super) fn profile(link: Link) -> Result<Profile, Failure> {
     let mut profile = device::load(NAME)?;
     let nand = &mut profile.nand;
@@ -96,14 +96,14 @@ pub(super) fn profile(link: Link) -> Result<Profile, Failure> {
     Ok(profile)
 }
 
-/// What the host's translation layer has to work on, with `over_provisioning` beside what is kept
-/// free and what open zones lack on average.
+/// Returns the space of the host's translation layer, with `over_provisioning` beside the free
+/// zones and the average unwritten part of open zones.
 pub(super) fn shape(profile: &Profile, over_provisioning: f64) -> Shape {
     let nand = &profile.nand;
     let planes = nand.channels * nand.dies_per_channel * nand.planes_per_die;
     let pages_per_zone = planes * nand.pages_per_block;
     let (zones, lanes) = (BLOCKS_PER_PLANE, 3);
-    // Each open zone may want another one at the same time.
+    // Each open zone may need a new zone at the same time.
     let free_min = lanes + 1;
     let open = f64::from(lanes + 1);
     let full = (f64::from(zones - free_min) - open / 2.0) * f64::from(pages_per_zone);
@@ -114,7 +114,7 @@ pub(super) fn shape(profile: &Profile, over_provisioning: f64) -> Shape {
     Shape { zones, pages_per_zone, pages, lanes, free_min, batch }
 }
 
-/// Carries out `load` on a fresh drive that holds what `ftl` has written.
+/// Runs `load` on a new drive that holds the data of `ftl`.
 pub(super) fn measure(
     profile: &Profile,
     ftl: &HostFtl,
@@ -127,34 +127,34 @@ pub(super) fn measure(
     let mut host = Host::new(queue, ftl.clone(), moves, zone_blocks, profile.nand.page_bytes);
     reactor.run(async {
         host.fill().await?;
-        // What is only buffered would be programmed in the window.
+        // Otherwise buffered data would be programmed during the measurement.
         device.flush().await.map_err(|error| broken(&error.to_string()))?;
         host.run(load).await
     })
 }
 
-/// What a command is for.
+/// The purpose of a command.
 #[derive(Debug)]
 enum Step {
     Fill,
     Read(Place),
     Write(Place),
-    /// A page of the batch of this lane is read, at this place among its sources.
+    /// Reads a page of this lane's batch, at this index of its sources.
     Gather(u32, usize),
-    /// A page of it is written back.
+    /// Writes back a page of the batch.
     Put(u32),
     Copy(u32),
     Reset,
 }
 
-/// Where moved pages go, one batch at a time.
+/// Moves pages, one batch at a time.
 #[derive(Debug, Default)]
 struct Lane {
     waiting: VecDeque<Batch>,
     present: Option<Batch>,
-    /// What was read of the present one.
+    /// Pages read of the current batch.
     read: Vec<Option<Buf>>,
-    /// Commands of it that have not ended.
+    /// Commands in flight of the current batch.
     left: usize,
 }
 
@@ -165,18 +165,18 @@ struct Host {
     zone_blocks: u64,
     page_bytes: u32,
     rng: Rng,
-    /// By the number of the command, less that of the first that has not ended.
+    /// By command number, minus that of the oldest command in flight.
     steps: VecDeque<Option<Step>>,
     first_step: u64,
     lanes: Vec<Lane>,
-    /// What was last written to each place.
+    /// Latest data of each place.
     stamps: Vec<u64>,
     stamp: u64,
-    /// Written places whose command has not ended, which the host has in memory.
+    /// Places whose write is in flight: the host has their data in memory.
     in_memory: HashSet<Place>,
-    /// Where the pages of batches that have not ended can still be read.
+    /// Old places of pages in batches in flight, where the pages can still be read.
     sources: HashMap<Place, Place>,
-    /// Commands that read from each zone, and pages to be moved out of it.
+    /// Per zone: reads in flight from it, and pages still to be moved out of it.
     readers: Vec<u32>,
     /// Whether each zone is to be reset.
     is_cleaned: Vec<bool>,
@@ -212,7 +212,7 @@ impl Host {
         }
     }
 
-    /// Writes what the translation layer has written, as fast as the drive takes it.
+    /// Writes the data of the translation layer, as fast as the drive accepts it.
     async fn fill(&mut self) -> Result<(), Failure> {
         let &Shape { zones, pages_per_zone, batch, .. } = self.ftl.shape();
         for zone in 0..zones {
@@ -254,12 +254,12 @@ impl Host {
         Ok(Went { bytes_per_second: float(bytes) / seconds, moved_pages })
     }
 
-    /// Whether moves are not too far behind the writes that they go with.
+    /// True if moves are not too far behind the writes that caused them.
     const fn keeps_step(&self) -> bool {
         self.batches <= 2 * self.lanes.len()
     }
 
-    /// Starts an operation of an application. False if that is its end, too.
+    /// Starts an operation of an application. Returns false if the load ends here.
     fn issue(&mut self) -> bool {
         let is_write = self.rng.below(2) == 1;
         let page = self.rng.below(self.ftl.shape().pages.into());
@@ -300,8 +300,8 @@ impl Host {
         true
     }
 
-    /// Has a batch moved after those before it in its lane. Until then its pages are read where
-    /// they were.
+    /// Queues a batch behind the earlier ones of its lane. Until it moves, its pages are read from
+    /// their old places.
     fn enqueue(&mut self, batch: Batch) {
         self.batches += 1;
         for (&source, to) in batch.sources.iter().zip(batch.to..) {
@@ -344,7 +344,7 @@ impl Host {
         self.submit(command, data.freeze(), Step::Copy(lane));
     }
 
-    /// Waits for a command's end and does what follows. True if it was one of an application.
+    /// Waits for a completion and handles it. Returns true if it was an application's.
     async fn next(&mut self) -> Result<bool, Failure> {
         let completion = self.queue.next().await;
         if completion.status != Status::SUCCESS {
@@ -386,7 +386,7 @@ impl Host {
         Ok(true)
     }
 
-    /// A page of a batch was read. When all were, they are written back, in order.
+    /// Handles the read of a page of a batch. After the last read, writes all pages back, in order.
     fn gathered(&mut self, number: u32, at: usize, data: &Buf) -> Result<(), Failure> {
         let lane = &mut self.lanes[number as usize];
         let batch = lane.present.as_ref().expect("its batch is present");
@@ -406,8 +406,8 @@ impl Host {
         Ok(())
     }
 
-    /// A command of the batch of a lane has ended. After the last one its pages are read where they
-    /// are now.
+    /// Handles a completion of a lane's batch. After the last one, its pages are read from their
+    /// new places.
     fn one_less(&mut self, number: u32) {
         let lane = &mut self.lanes[number as usize];
         lane.left -= 1;
@@ -456,7 +456,7 @@ impl Host {
         self.steps.push_back(Some(step));
     }
 
-    /// That `data` is what was last written to `place`.
+    /// Checks that `data` is the latest data of `place`.
     fn check(&self, place: Place, data: &Buf) -> Result<(), Failure> {
         let is_right = data.checksum() == self.stamps[place as usize];
         if is_right { Ok(()) } else { Err(broken("a page has another page's data")) }

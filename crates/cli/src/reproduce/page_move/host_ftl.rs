@@ -2,62 +2,62 @@
 
 use std::collections::VecDeque;
 
-/// A page of a zone: the zone times its pages, plus the page.
+/// A page of a zone: zone number times pages per zone, plus the page's number.
 pub(super) type Place = u32;
 
 /// No page, or no place.
 const NONE: u32 = u32::MAX;
 
-/// What a host's translation layer works on.
+/// Space and parameters of a host's translation layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) zones: u32,
     pub(super) pages_per_zone: u32,
     /// Pages of the host's data.
     pub(super) pages: u32,
-    /// Zones that moved pages go to, side by side.
+    /// Zones for moved pages, filled in parallel.
     pub(super) lanes: u32,
-    /// Free zones at which cleaning starts, above which it ends.
+    /// Cleaning starts at this many free zones, and ends above it.
     pub(super) free_min: u32,
-    /// Pages that are moved together: from one victim to neighbours in one zone.
+    /// Pages of a batch: moved from one victim to consecutive pages in one zone.
     pub(super) batch: u32,
 }
 
 /// Pages that are moved together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Batch {
-    /// Which of the zones for moved pages they go to.
+    /// Index of the zone for moved pages that they go to.
     pub(super) lane: u32,
     pub(super) sources: Vec<Place>,
-    /// Where the first goes; the others follow.
+    /// Place of the first; the others follow it.
     pub(super) to: Place,
 }
 
-/// What a write comes with.
+/// Cleaning that a write causes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cleaning {
     pub(super) batch: Option<Batch>,
-    /// A zone in which nothing lives any more, to be reset.
+    /// A zone without live pages, to be reset.
     pub(super) cleaned: Option<u32>,
 }
 
-/// A page map. The host's pages lie on pages of zones; the zone with the least that lives is
-/// cleaned when free ones run low, in step with the writes that use them up.
+/// A page map. The host's pages are stored in zones. When free zones run low, the layer cleans the
+/// zone with the fewest live pages, in proportion to the writes.
 ///
-/// All is decided in the order of the host's requests and at once, whatever the device has carried
-/// out by then. So equal requests mean equal moves, however long they take.
+/// The layer decides at once and in the order of the host's requests, independently of the device's
+/// progress. So equal requests cause equal moves at any speed.
 #[derive(Clone, Debug)]
 pub(super) struct HostFtl {
     shape: Shape,
-    /// Where each page lies.
+    /// Place of each page.
     map: Vec<Place>,
-    /// Which page lives at each place.
+    /// Live page at each place.
     owners: Vec<u32>,
     zones: Vec<Zone>,
     free: VecDeque<u32>,
-    /// The zone that the host's pages go to.
+    /// Current zone for the host's pages.
     host: u32,
-    /// The zones that moved pages go to.
+    /// Current zones for moved pages.
     lanes: Vec<u32>,
     next_lane: u32,
     victim: Option<Victim>,
@@ -74,17 +74,17 @@ struct Zone {
 #[derive(Clone, Copy, Debug)]
 struct Victim {
     zone: u32,
-    /// Its pages before this one have been moved, or were dead.
+    /// Pages before this one have been moved, or were dead.
     next: u32,
-    /// What lived in it at the start: `living` pages are moved for each `pages_per_zone - living`
-    /// that the host writes.
+    /// Live pages at the start: `living` pages are moved for each `pages_per_zone - living` that
+    /// the host writes.
     living: u32,
-    /// How many are due, times those that the host writes for them.
+    /// Moves that are due, times the pages that the host writes for them.
     due: i64,
 }
 
 impl HostFtl {
-    /// A layer with nothing on it, on zones that are all empty.
+    /// Returns a layer on empty zones.
     pub(super) fn new(shape: Shape) -> Self {
         let mut free: VecDeque<u32> = (0..shape.zones).collect();
         let mut take = || free.pop_front().expect("there are more zones than open ones");
@@ -109,12 +109,12 @@ impl HostFtl {
         &self.shape
     }
 
-    /// Where `page` lies, which was written.
+    /// Returns the place of `page`, which was written.
     pub(super) fn place(&self, page: u32) -> Place {
         self.map[page as usize]
     }
 
-    /// Pages of `zone` that are taken.
+    /// Returns the number of used pages of `zone`.
     pub(super) fn written(&self, zone: u32) -> u32 {
         self.zones[zone as usize].written
     }
@@ -128,7 +128,7 @@ impl HostFtl {
         place / self.shape.pages_per_zone
     }
 
-    /// Gives `page` a new place: the next one of the host's zone.
+    /// Assigns `page` a new place: the next one of the host's zone.
     pub(super) fn write(&mut self, page: u32) -> Place {
         if self.is_full(self.host) {
             self.host = self.take_free();
@@ -140,7 +140,7 @@ impl HostFtl {
         self.put(self.host, page)
     }
 
-    /// What is to be cleaned on behalf of a write.
+    /// Returns the cleaning that a write causes.
     pub(super) fn clean(&mut self) -> Cleaning {
         if self.victim.is_none() && self.free.len() <= self.shape.free_min as usize {
             self.victim = Some(self.choose());
@@ -148,7 +148,7 @@ impl HostFtl {
         let Some(victim) = &mut self.victim else { return Cleaning::default() };
         victim.due += i64::from(victim.living);
         let Victim { zone, living, due, .. } = *victim;
-        // Moves go ahead of the writes that they are for: zones are free before they are needed.
+        // Moves run ahead of their writes: zones are free before they are needed.
         let is_due = due > 0 && self.zones[zone as usize].living > 0;
         let batch = is_due.then(|| self.next_batch());
         if let (Some(victim), Some(batch)) = (&mut self.victim, &batch) {
@@ -165,7 +165,7 @@ impl HostFtl {
         Cleaning { batch, cleaned: is_clean.then_some(zone) }
     }
 
-    /// The full zone with the least that lives.
+    /// Returns the full zone with the fewest live pages.
     fn choose(&self) -> Victim {
         let full = (0..self.shape.zones).filter(|zone| self.is_full(*zone));
         let least = full.min_by_key(|zone| self.zones[*zone as usize].living);
@@ -175,7 +175,8 @@ impl HostFtl {
         Victim { zone, next: 0, living, due: 0 }
     }
 
-    /// The next living pages of the victim, as many as are moved together and fit the lane's zone.
+    /// Returns the victim's next live pages, as many as a batch has and the lane's zone has room
+    /// for.
     fn next_batch(&mut self) -> Batch {
         let lane = self.next_lane;
         self.next_lane = (lane + 1) % self.shape.lanes;
@@ -196,7 +197,7 @@ impl HostFtl {
         Batch { lane, sources, to }
     }
 
-    /// The next page of the victim that lives.
+    /// Returns the victim's next live page.
     fn next_living(&mut self) -> Option<Place> {
         let victim = self.victim.as_mut().expect("a zone is being cleaned");
         let first = victim.zone * self.shape.pages_per_zone;
@@ -242,7 +243,7 @@ mod tests {
     const SHAPE: Shape =
         Shape { zones: 14, pages_per_zone: 32, pages: 200, lanes: 2, free_min: 3, batch: 4 };
 
-    /// Data as a model has it: which page's which version is at each place.
+    /// A model of the data: page and version at each place.
     struct Model {
         content: Vec<Option<(u32, u32)>>,
         versions: Vec<u32>,
@@ -290,7 +291,7 @@ mod tests {
     fn the_victim_is_the_full_zone_with_the_least_that_lives() {
         let mut ftl = HostFtl::new(SHAPE);
         (0..200).for_each(|page| _ = ftl.write(page));
-        // The zones 0 and 3 to 7 have them, the last of them 8. Zone 4 loses most.
+        // Zones 0 and 3 to 7 have them, the last zone 8. Zone 4 loses most.
         (30..70).for_each(|page| _ = ftl.write(page));
         let living = |zone: usize| ftl.zones[zone].living;
         assert_eq!([living(0), living(3), living(4), living(5)], [30, 0, 26, 32]);
