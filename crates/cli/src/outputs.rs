@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_refused() {
+    fn unwritable_outputs_are_refused() {
         let folder = tempdir().unwrap();
         for path in [folder.path().to_owned(), folder.path().join("none/file")] {
             assert!(refusal(&[&path], &[]).unwrap().contains("cannot be written"));

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_hold_is_one_sentence() {
+    fn failed_criteria_are_one_sentence() {
         assert_eq!(not_holding(&[]), None);
         assert_eq!(not_holding(&["b"]).unwrap(), "b does not hold");
         assert_eq!(not_holding(&["a", "b"]).unwrap(), "a and b do not hold");

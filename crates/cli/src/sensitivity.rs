@@ -1,10 +1,10 @@
-//! `kvasir device sensitivity`: what each number and word of a profile moves.
+//! `kvasir device sensitivity`: measures the effect of each number and word of a profile.
 //!
-//! 1. [`flash`] cuts the profile's flash so that it is aged within a second.
+//! 1. [`flash`] shrinks the profile's flash so that it is aged within a second.
 //! 2. Each of the profile's knobs is changed, one at a time (`node::profile::Draft`).
 //! 3. [`load`] measures the profile and each change of it under the same loads.
-//! 4. [`spread`] tells what moves from what another seed moves as far.
-//! 5. [`report`] says what moved most, [`figure`] draws it.
+//! 4. [`spread`] separates effects of a knob from differences between seeds.
+//! 5. [`report`] prints the largest effects, [`figure`] draws them.
 
 mod figure;
 mod flash;
@@ -24,13 +24,13 @@ use report::{Base, Changed, Report, Row};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// Names the device and its loads.
+/// Random seed of the device and its loads.
 const SEED: u64 = 1;
 
-/// Seeds with which the profile is measured unchanged, from [`SEED`] on, to see what chance moves.
+/// Seeds, from [`SEED`] on, with which the unchanged profile is measured to learn the noise.
 const SEEDS: u64 = 8;
 
-/// Measures what `args` ask for.
+/// Runs the measurement that `args` describe.
 pub(crate) fn run(args: &SensitivityArgs) -> Result<Output, Failure> {
     let text = Profile::text(&args.profile).map_err(Failure::refused)?;
     let given = Draft::new(&args.profile, &text).map_err(Failure::refused)?;
@@ -47,26 +47,26 @@ pub(crate) fn run(args: &SensitivityArgs) -> Result<Output, Failure> {
     Ok(output.with_errors(undrawn))
 }
 
-/// A profile, and what of it is measured.
+/// A profile, and its measured version.
 struct Given<'a> {
     name: &'a str,
-    /// As it is.
+    /// Unchanged.
     whole: &'a Draft,
-    /// With its flash cut.
+    /// With smaller flash.
     draft: &'a Draft,
-    /// What was cut, if anything was.
+    /// What was made smaller, if anything.
     cut: Option<String>,
 }
 
-/// A device that is measured.
+/// A device to measure.
 enum Job<'a> {
-    /// As it is, with this seed.
+    /// Unchanged, with this seed.
     Unchanged(u64),
     Changed(&'a Knob, Change),
 }
 
-/// Measures the draft of `given`, and every change of `knobs`, on so many `threads`. The report is
-/// the same on any number of them.
+/// Measures the draft of `given`, and every change of `knobs`, on this many `threads`. The report
+/// does not depend on the number of threads.
 fn measure(
     given: &Given<'_>,
     knobs: &[Knob],
@@ -106,7 +106,7 @@ fn measure(
     Ok(Report::new(given.name, given.cut.clone(), base, rows))
 }
 
-/// What `draft` does with `knob` changed; why it cannot be, if it cannot.
+/// Returns `draft` with `knob` changed, or why the change is impossible.
 fn try_change(
     draft: &Draft,
     knob: &Knob,

@@ -1,9 +1,9 @@
-//! `kvasir serve`: devices that NVMe hosts on a network can use.
+//! `kvasir serve`: serves devices to NVMe hosts and Redis clients.
 //!
-//! 1. The command line says what to serve, or a file does: [`config`] makes the same of both.
-//! 2. `node::server` serves it on threads of its own, and one more waits for [`signals`], which
-//!    have the file read again or end it all.
-//! 3. [`report`] says what it is, and how it was.
+//! 1. The command line or a file says what to serve: [`config`] parses both into the same form.
+//! 2. `node::server` serves it on its own threads. Another thread waits for [`signals`], which
+//!    reload the file or stop the server.
+//! 3. [`report`] prints what is served, and counters at the end.
 
 mod config;
 mod files;
@@ -20,7 +20,7 @@ use signals::Waiting;
 use std::io::{self, Write};
 use std::thread;
 
-/// Serves what `args` name until a signal ends it.
+/// Serves the devices that `args` name until a signal stops it.
 pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
     let config = config::of(args)?;
     if args.check {
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
             Output::new(listening.checked())
         });
     }
-    // Before the threads start, so that all leave signals to one.
+    // Catch signals before the threads start.
     let signals = signals::catch()?;
     if let Some(warning) = files::raise_limit(config.connections.most) {
         say_aside(&warning);
@@ -76,7 +76,7 @@ fn failure(error: ServerError) -> Failure {
     }
 }
 
-/// Prints at once what others wait for.
+/// Prints and flushes: other programs wait for this output.
 fn say(listening: &Listening, is_json: bool) -> Result<(), Failure> {
     let text = if is_json {
         serde_json::to_string(listening).expect("it has only names as keys") + "\n"

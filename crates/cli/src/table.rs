@@ -1,25 +1,26 @@
-//! Text in columns, for a terminal of 80.
+//! Formats text in columns, for a terminal of 80 columns.
 
 use comfy_table::{CellAlignment, Table, presets};
 
-/// `rows` below `header`: the first column to the left and indented, the others to the right.
+/// Formats `rows` below `header`: the first column left-aligned and indented, the others
+/// right-aligned.
 pub(crate) fn numbers(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     aligned(header, rows, CellAlignment::Right)
 }
 
-/// `rows` below `header`: all columns to the left.
+/// Formats `rows` below `header`: all columns left-aligned.
 pub(crate) fn list(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     aligned(header, rows, CellAlignment::Left)
 }
 
-/// What is called what.
+/// Formats names and their values.
 pub(crate) fn facts(rows: &[(&str, String)]) -> String {
     let rows =
         rows.iter().map(|(name, value)| vec![format!("{name:<FACT_COLUMNS$}"), value.clone()]);
     aligned(&[], rows, CellAlignment::Left)
 }
 
-/// Columns of the names of facts, so that those of all sections line up.
+/// Columns of the names of facts, so that the values of all sections line up.
 const FACT_COLUMNS: usize = 19;
 
 /// Blanks between columns.

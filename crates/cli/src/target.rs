@@ -7,7 +7,7 @@ use node::Profile;
 use node::profile::Index;
 use workload::Payload;
 
-/// The largest budget of an index, as profiles have it.
+/// Largest budget of an index, as in profiles.
 const DRAM_MAX: u64 = 1_024 * GIB;
 
 /// A device under load, as a target's URI names it.
@@ -15,22 +15,22 @@ const DRAM_MAX: u64 = 1_024 * GIB;
 pub(crate) struct Target {
     /// The URI.
     pub(crate) uri: String,
-    /// The clock that the device keeps.
+    /// The device's clock.
     pub(crate) clock: Clock,
     /// The device.
     pub(crate) profile: Profile,
-    /// What is kept of values.
+    /// Whether the flash keeps the bytes of values.
     pub(crate) payload: Payload,
-    /// Of the device, if it has one of its own.
+    /// The device's seed, if it has its own.
     pub(crate) seed: Option<u64>,
-    /// Whether the seed orders timers that are due at one instant.
+    /// Whether the seed orders timers that are due at the same instant.
     pub(crate) shuffle: bool,
-    /// The id of the namespace, if one is named.
+    /// The namespace's id, if the URI names one.
     pub(crate) nsid: Option<u32>,
 }
 
 impl Target {
-    /// The target that `uri` names: `sim:PROFILE` or `emu:PROFILE`, and options after a `?`.
+    /// Parses a target: `sim:PROFILE` or `emu:PROFILE`, and options after a `?`.
     pub(crate) fn parse(uri: &str) -> Result<Self, Failure> {
         let (clock, rest) = match uri.split_once(':') {
             Some(("sim", rest)) => (Clock::Virtual, rest),
@@ -59,7 +59,7 @@ impl Target {
         let mut seen = Vec::new();
         let mut options: Vec<&str> =
             options.into_iter().flat_map(|options| options.split('&')).collect();
-        // What is said of an index is of the one that the target names.
+        // Options of an index apply to the index that the target names.
         options.sort_by_key(|option| !option.starts_with("index="));
         for option in options {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
@@ -143,7 +143,7 @@ impl Target {
         Ok(())
     }
 
-    /// The index, which the option `key` is about.
+    /// Returns the index to which the option `key` applies.
     fn budgeted_index(&mut self, key: &str) -> Result<&mut Index, Failure> {
         let index = self.profile.index.as_mut().filter(|index| index.has_budget());
         index.ok_or_else(|| {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_target_is_refused_with_what_would_be() {
+    fn a_wrong_target_is_refused_with_an_example() {
         for (uri, words) in [
             ("nvme:moke", "use sim:PROFILE"),
             ("emu:", "there is no profile \"\""),

@@ -1,9 +1,9 @@
-//! `kvasir top`: what a server is doing, again and again.
+//! `kvasir top`: shows the counters of a server at intervals.
 //!
-//! 1. `node::server::Inquirer` asks the server for its counters.
-//! 2. [`sample`] makes rates of two answers, by the server's own clock.
-//! 3. [`screen`] shows them on a terminal as [`view`] draws them; elsewhere [`text`] or JSON is
-//!    printed. Both have the same [`columns`].
+//! 1. `node::server::Inquirer` requests the server's counters.
+//! 2. [`sample`] computes rates from two answers, by the server's own clock.
+//! 3. [`screen`] shows them on a terminal, drawn by [`view`]. Otherwise [`text`] or JSON is
+//!    printed. All of them use the same [`columns`].
 
 mod columns;
 mod redis;
@@ -22,7 +22,7 @@ use std::net::SocketAddr;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Shows what the server that `args` name is doing, until it is told to stop.
+/// Shows the work of the server that `args` name, until a key or a signal ends it.
 pub(crate) fn run(args: &TopArgs) -> Result<Output, Failure> {
     let address = parse_http_address(&args.address).map_err(Failure::Refused)?;
     let inquirer = Inquirer::new(address)
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<Output, Failure> {
     if is_shown && !args.once && !args.json { screen::show(watch) } else { print(watch, args) }
 }
 
-/// Asks a server at intervals.
+/// Requests a server's counters at intervals.
 struct Watch {
     address: SocketAddr,
     inquirer: Inquirer,
@@ -42,7 +42,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// What it has done in the next interval.
+    /// Returns the server's work in the next interval.
     fn next(&mut self) -> Result<Sample, NoStatus> {
         sleep(Duration::from_nanos(self.interval.0));
         let new = self.inquirer.ask()?;
@@ -51,7 +51,7 @@ impl Watch {
     }
 }
 
-/// Prints each interval until nobody reads any more, or the server is gone.
+/// Prints each interval until the reader closes the pipe or the server stops.
 fn print(mut watch: Watch, args: &TopArgs) -> Result<Output, Failure> {
     let mut stdout = io::stdout().lock();
     loop {

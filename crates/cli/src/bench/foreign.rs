@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_and_what_is_between_are_looked_at() {
+    fn the_sample_has_both_ends_and_the_middle() {
         let large = looked_at(1 << 40);
         assert_eq!(large.len(), 128);
         assert_eq!((large[31], large[127]), (31, (1 << 40) - 1));

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn an_error_names_its_line() {
         for (row, words) in [
             ("", "no point below"),
             ("insert,64,16,64,1", "there are 5 cells below 7 columns"),

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_not_waited_for() {
+    fn opening_a_pipe_does_not_wait() {
         let folder = tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_of_a_namespace_is_refused() {
+    fn wrong_keys_are_refused() {
         assert!(refusal(Spelling::Text, b"").contains("1 to 16 bytes, not 0"));
         assert!(refusal(Spelling::Text, &[b'k'; 17]).contains("1 to 16 bytes, not 17"));
         assert!(refusal(Spelling::Text, &[b'k'; 300]).contains("1 to 16 bytes, not 300"));

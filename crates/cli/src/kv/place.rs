@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_place_of_a_namespace_is_refused() {
+    fn wrong_targets_are_refused() {
         for (target, words) in [
             ("", "use nvme-tcp://HOST:PORT/NQN"),
             ("sim:moke", "use nvme-tcp://HOST:PORT/NQN"),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_failure_is_told_with_its_reason_and_what_holds_beside_it() {
+    fn a_known_failure_is_printed_with_its_reason_and_second_criterion() {
         let finding = Finding {
             criterion: "an old one".to_owned(),
             beside: Some(Verdict { criterion: "a new one".to_owned(), holds: true }),

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_become_steady_ends_at_the_bound() {
+    fn an_unsteady_device_ends_at_the_limit() {
         assert_eq!(over_after(&[1.0, 2.0], 0), (CAPACITIES_MAX, false));
         assert_eq!(over_after(&[1.0], 99), (CAPACITIES_MAX, false));
     }

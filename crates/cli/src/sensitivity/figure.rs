@@ -1,5 +1,4 @@
-//! What moved most as a figure: a row for each knob, in which a point for each of its
-//! changes.
+//! The figure of the largest effects: a row for each knob, with a point for each of its changes.
 
 use super::report::{Changed, Report, Row};
 use crate::plot::{self, Axis, Figure, Mark, Panel, Scale, Series, Unit};
@@ -15,7 +14,7 @@ pub(super) fn draw(path: &Path, report: &Report) -> Option<String> {
     plot::write(path, &figure)
 }
 
-/// The first knob is at the top; one that could not be changed has no row.
+/// The first knob is at the top; a knob that could not be changed has no row.
 fn panel(report: &Report) -> Panel {
     let rows = report.knobs.iter().rev().map(|row| (row, row.ratios(&report.base)));
     let rows: Vec<(&Row, Vec<(&Changed, f64)>)> =

@@ -3,21 +3,21 @@ use base::human_bytes;
 use node::Profile;
 use node::profile::{Draft, NamespaceKind};
 
-/// Blocks of a plane that are tried, fewest first.
+/// Candidates for the blocks of a plane, ascending.
 const BLOCKS: [u32; 12] = [8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512];
 
-/// Pages of a block that are tried, fewest first.
+/// Candidates for the pages of a block, ascending.
 const PAGES: [u32; 6] = [16, 24, 32, 48, 64, 128];
 
-/// Flash of as many bytes is aged within a second.
+/// Flash of this many bytes is aged within a second.
 const ENOUGH: u64 = 128 << 20;
 
-/// Free blocks of a plane that are worked with, beside those that cleaning keeps: with fewer it
-/// would not matter which block is cleaned.
+/// Free blocks of a plane for the load, besides those that cleaning reserves. With fewer, the
+/// choice of the victim would not matter.
 const SPARE_BLOCKS: f64 = 4.0;
 
-/// The profile on the smallest flash on which it works as it does on its own: with its
-/// over-provisioning, and enough blocks to choose from. Beside it a sentence on what was cut.
+/// Returns the profile on the smallest flash that behaves like its own: with its over-provisioning,
+/// and enough blocks to choose from. Also returns a sentence on what was made smaller.
 pub(super) fn cut(draft: &Draft) -> Result<(Draft, Option<String>), Failure> {
     let profile = draft.profile().map_err(Failure::refused)?;
     let nand = &profile.nand;
@@ -30,7 +30,7 @@ pub(super) fn cut(draft: &Draft) -> Result<(Draft, Option<String>), Failure> {
     let mut choices: Vec<(u32, u32)> = sizes(&BLOCKS, nand.blocks_per_plane)
         .flat_map(|blocks| sizes(&PAGES, nand.pages_per_block).map(move |pages| (blocks, pages)))
         .collect();
-    // Of equal sizes that with more blocks, of which there are more in the profile's own.
+    // Of equal sizes, the one with more blocks is closer to the profile's own.
     choices.sort_by_key(|&(blocks, pages)| (u64::from(blocks) * u64::from(pages), pages));
     let found = choices.into_iter().find_map(|(blocks, pages)| {
         let small = with_flash(draft, &profile, blocks, pages);
@@ -54,8 +54,8 @@ pub(super) fn cut(draft: &Draft) -> Result<(Draft, Option<String>), Failure> {
     Ok((small, Some(sentence)))
 }
 
-/// `draft` with so many blocks of a plane and pages of a block. An erase takes its share of the
-/// time of a page.
+/// Returns `draft` with this many blocks of a plane and pages of a block. The time of an erase is
+/// scaled to the pages of a block.
 fn with_flash(draft: &Draft, profile: &Profile, blocks: u32, pages: u32) -> Draft {
     let nand = &profile.nand;
     let share = f64::from(pages) / f64::from(nand.pages_per_block);
@@ -77,7 +77,7 @@ fn with_flash(draft: &Draft, profile: &Profile, blocks: u32, pages: u32) -> Draf
     })
 }
 
-/// Whether cleaning has blocks to choose from, and there are zones to spread over.
+/// True if cleaning has blocks to choose from, and zones can spread.
 fn works(profile: &Profile) -> bool {
     let regions = profile.regions();
     profile.namespaces.iter().zip(regions).all(|(namespace, region)| {

@@ -15,25 +15,25 @@ use workload::{
     Zoning,
 };
 
-/// What was measured, by load, in an order that is that of all profiles with the same namespaces.
+/// Measurements by load, in the same order for all profiles with the same namespaces.
 pub(super) type Loads = Vec<Measurement>;
 
-/// A load and how it went.
+/// A load and its result.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Measurement {
-    /// What of which namespace at which depth.
+    /// Workload, namespace and depth.
     pub(super) load: String,
     pub(super) figures: Figures,
 }
 
-/// How a load went.
+/// Result of a load.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Figures {
     pub(super) mean_ns: f64,
     pub(super) p99_ns: f64,
     pub(super) per_second: f64,
-    /// Data bytes programmed for each that hosts wrote, if they wrote any, and on an aged device as
-    /// much as it holds.
+    /// Data bytes programmed for each byte that hosts wrote. None if they wrote nothing, or
+    /// overwrote less than an aged device holds.
     pub(super) write_amplification: Option<f64>,
 }
 
@@ -43,25 +43,25 @@ const MANY: u64 = 4_000;
 
 const DEPTH: u32 = 64;
 
-/// The most pairs or blocks that a device is aged with: they are as much larger.
+/// Most pairs or blocks that age a device; larger devices get larger ones.
 const AGED_MAX: u64 = 1 << 17;
 
-/// Of the capacity of a store, how much its values are at most; their keys and headers come to it.
+/// Largest share of values in a store's capacity; keys and headers come on top.
 const STORE_FILL: f64 = 0.9;
 
-/// How much is asked of a profile and of all changes of it, so that their figures can be compared.
+/// Sizes of the loads, equal for a profile and all its changes, so that their figures compare.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Amounts {
     /// Pairs that are stored on an empty device.
     stored: u64,
-    /// The bytes of the values that age a store.
+    /// Bytes of the values that age a store.
     value_bytes: u64,
-    /// The bytes of the blocks that age a namespace of blocks.
+    /// Bytes of the blocks that age a namespace of blocks.
     block_bytes: u64,
 }
 
 impl Amounts {
-    /// Those that suit `profile`.
+    /// Returns the sizes for `profile`.
     pub(super) fn of(profile: &Profile) -> Self {
         let capacity = profile.kv_bytes();
         let buffered = match profile.log.as_ref().map(|log| &log.ack) {
@@ -72,7 +72,7 @@ impl Amounts {
         let blocks = profile.namespaces.iter().filter(|namespace| is_block(&namespace.kind));
         let page = u64::from(profile.nand.page_bytes);
         Self {
-            // Several times what is only buffered.
+            // Several times the bytes of the buffers.
             stored: (4 * buffered / u64::from(BLOCK_BYTES)).clamp(MANY, most.max(MANY)),
             value_bytes: aged_bytes(capacity),
             block_bytes: blocks.map(|one| aged_bytes(one.size_bytes).min(page)).next().unwrap_or(0),
@@ -84,11 +84,11 @@ fn is_block(kind: &NamespaceKind) -> bool {
     matches!(kind, NamespaceKind::Block(_))
 }
 
-/// Longer than a device that nobody asks for anything cleans.
+/// Longer than an idle device continues to clean.
 const SETTLED: Nanos = Nanos::from_secs(10);
 
-/// Measures `profile` under the loads of each kind of namespace that it has, in the first of each.
-/// `seed` names the device and its loads.
+/// Measures `profile` under the loads of each kind of namespace that it has, in the first of each
+/// kind. `seed` is the random seed of the device and its loads.
 pub(super) fn run(profile: &Profile, amounts: &Amounts, seed: u64) -> Result<Loads, Failure> {
     let mut loads = Vec::new();
     let first = |is_kind: fn(&NamespaceKind) -> bool| {
@@ -107,7 +107,7 @@ pub(super) fn run(profile: &Profile, amounts: &Amounts, seed: u64) -> Result<Loa
     Ok(loads)
 }
 
-/// What is measured on one namespace.
+/// The measurements of one namespace.
 struct Bench<'a> {
     profile: &'a Profile,
     nsid: u32,
@@ -128,12 +128,12 @@ impl<'a> Bench<'a> {
             faults: None,
             clock: Clock::Virtual,
             timeline: None,
-            // The steps between two knobs are what is shown.
+            // The figure shows the steps between knobs.
             progress: Progress::new(true),
         })
     }
 
-    /// As many operations, at most as many as `depth` ones, on all of `keys`.
+    /// Returns a plan of [`FEW`] retrieves at depth 1, on all of `keys`.
     fn plan(&self, space: Space, keys: u64, bytes: u64) -> Plan {
         Plan {
             operation: Operation::Retrieve,
@@ -151,7 +151,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Measures one load; `kind` of operation is what counts.
+    /// Measures one load; only operations of `kind` count.
     fn load(
         &mut self,
         rig: &mut Rig<'a>,
@@ -171,7 +171,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Namespaces are told apart where there are several.
+    /// Names the namespace if there are several.
     fn prefix(&self) -> String {
         if self.profile.namespaces.len() > 1 { format!("{}:", self.nsid) } else { String::new() }
     }
@@ -192,7 +192,7 @@ impl<'a> Bench<'a> {
         self.cleaning(value_bytes)
     }
 
-    /// Overwrites of a store that is as good as full.
+    /// Overwrites of a store that is almost full.
     fn cleaning(&mut self, bytes: u64) -> Result<(), Failure> {
         let mut rig = self.rig()?;
         let capacity = self.profile.kv_bytes();
@@ -232,7 +232,7 @@ impl<'a> Bench<'a> {
         self.load(&mut rig, "read QD64", Kind::Read, deep(of(Operation::RandRead), MANY))?;
         let write = Plan { is_filled: false, ..of(Operation::Write) };
         self.load(&mut self.rig()?, "write QD1", Kind::Write, write)?;
-        // Once around and on, so that zones are reset.
+        // More than once around, so that zones are reset.
         self.load(&mut self.rig()?, "write QD64", Kind::Write, deep(write, keys + keys / 4))
     }
 }
@@ -242,23 +242,24 @@ fn deep(plan: Plan, operations: u64) -> Plan {
     Plan { load: Load::QueueDepth(DEPTH), until: Until::Operations(operations), ..plan }
 }
 
-/// The bytes of each pair or block of a capacity that is filled with them.
+/// Returns the bytes of each pair or block that fill a capacity.
 fn aged_bytes(capacity: u64) -> u64 {
     (capacity / AGED_MAX).next_power_of_two().clamp(BLOCK_BYTES.into(), 64 << 10)
 }
 
-/// Capacities that are overwritten at random, beside the spare part of the flash. `bench
-/// --precondition` finds that write amplification is steady after as many.
+/// Capacities to overwrite at random, besides the spare part of the flash. `bench --precondition`
+/// finds write amplification steady after as many.
 const AGED_CAPACITIES: f64 = 2.0;
 
-/// Stores the keys of `plan`, and then overwrites them at random until the device is steady.
+/// Stores the keys of `plan`, and overwrites them at random until the device is steady.
 fn age(rig: &mut Rig<'_>, plan: &Plan, keys: u64) -> Result<(), Failure> {
     rig.fill_by(async |queue, _| workload::fill(queue, plan, |_, _| ()).await)?;
     let over_provisioning = rig.namespace(plan.nsid).over_provisioning;
     let operations = to_u64(float(keys) * (over_provisioning + AGED_CAPACITIES));
     rig.fill_by(async |queue, _| {
         let aged = workload::overwrite(queue, plan, 0, operations, |_, _| ()).await;
-        // Cleaning goes on for a while, and is no part of what is measured next.
+        // Cleaning continues after the last overwrite. Its work must not count in the next
+        // measurement.
         sleep(SETTLED, Stage::Queue).await;
         aged
     })?;
@@ -270,7 +271,7 @@ impl Figures {
         let count = |kind| measured.outcome.tally(kind).map_or(0, Tally::count);
         let written = count(Kind::Write) * u64::from(plan.values.max());
         let window: &Window = &measured.window;
-        // A part of a capacity is a matter of which blocks are cleaned in it.
+        // With less than a capacity, the result would depend on which blocks are cleaned.
         let stored = written_units(&measured.outcome);
         let is_part = plan.is_filled && stored < plan.keys;
         let write_amplification = match plan.space {
@@ -289,7 +290,7 @@ impl Figures {
     }
 }
 
-/// Pairs or blocks that were written.
+/// Returns the number of pairs or blocks written.
 fn written_units(outcome: &Outcome) -> u64 {
     let count = |kind| outcome.tally(kind).map_or(0, Tally::count);
     count(Kind::Store) + count(Kind::Write)

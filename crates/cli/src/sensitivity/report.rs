@@ -5,32 +5,32 @@ use node::ProfileError;
 use node::profile::Change;
 use serde::Serialize;
 
-/// What moves by less than this share did not move.
+/// A smaller relative change counts as none.
 const MOVED: f64 = 0.005;
 
-/// Columns of a value; a longer one is cut.
+/// Columns of a value; a longer value is cut.
 const VALUE_COLUMNS: usize = 11;
 
 /// Columns of a terminal.
 const COLUMNS: usize = 80;
 
-/// What each knob of a profile moves.
+/// Effects of all knobs of a profile.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) profile: String,
-    /// What of its flash was left out.
+    /// What was made smaller in its flash.
     cut: Option<String>,
     #[serde(flatten)]
     pub(super) base: Base,
     pub(super) knobs: Vec<Row>,
 }
 
-/// The profile as it is.
+/// Figures of the unchanged profile.
 #[derive(Debug, Serialize)]
 pub(super) struct Base {
     #[serde(rename = "base")]
     loads: Loads,
-    /// What of it other seeds move.
+    /// Differences between seeds.
     spread: Vec<LoadSpread>,
 }
 
@@ -38,28 +38,28 @@ pub(super) struct Base {
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     pub(super) key: String,
-    /// As the profile has it.
+    /// Its value in the profile.
     pub(super) value: String,
-    /// None for a zero.
+    /// None for a value of zero.
     pub(super) changes: Vec<Changed>,
 }
 
-/// A knob changed.
+/// A changed knob.
 #[derive(Debug, Serialize)]
 pub(super) struct Changed {
-    /// Halved, doubled, or the word in its place.
+    /// Half, double, or the other word.
     pub(super) change: &'static str,
     is_scaled: bool,
-    /// Why there is no such profile.
+    /// Why this profile is impossible.
     refused: Option<String>,
-    /// What moved most, of what moved farther than with another seed.
+    /// Largest effect beyond the differences between seeds.
     moved: Option<Moved>,
-    /// What moved most, of what another seed may move as far.
+    /// Largest effect within the differences between seeds.
     within_spread: Option<Moved>,
     figures: Option<Loads>,
 }
 
-/// A measure of a load, changed over unchanged.
+/// A measure of a load: changed over unchanged.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Moved {
     load: String,
@@ -68,19 +68,19 @@ pub(super) struct Moved {
 }
 
 impl Base {
-    /// What was measured with several seeds, of which the first is what changes are compared to.
+    /// Measurements with several seeds; changes are compared with the first.
     pub(super) fn new(runs: Vec<Loads>) -> Self {
         let spread = spread::all(&runs);
         Self { loads: runs.into_iter().next().unwrap_or_default(), spread }
     }
 
-    /// That of a measure of a load.
+    /// Returns the spread of a measure of a load.
     fn spread(&self, load: &str, measure: Measure) -> Option<Spread> {
         let found = self.spread.iter().find(|one| one.load == load && one.measure == measure);
         found.map(|found| found.spread)
     }
 
-    /// Whether another seed may move it as far.
+    /// True if the effect is within the differences between seeds.
     fn may_be_chance(&self, moved: &Moved) -> bool {
         let spread = self.spread(&moved.load, moved.measure);
         spread.is_some_and(|spread| spread.contains(moved.ratio))
@@ -88,7 +88,7 @@ impl Base {
 }
 
 impl Changed {
-    /// What `change` did, measured, beside `base`.
+    /// Returns the result of `change`, compared with `base`.
     pub(super) fn new(change: Change, measured: Result<Loads, String>, base: &Base) -> Self {
         let (name, is_scaled) = match change {
             Change::Halved => ("halved", true),
@@ -105,7 +105,7 @@ impl Changed {
         Self { change: name, is_scaled, refused, moved, within_spread, figures }
     }
 
-    /// In a cell of a table.
+    /// Formats a table cell.
     fn cell(&self) -> String {
         match (&self.refused, &self.moved, &self.within_spread) {
             (Some(_), ..) => "cannot be".to_owned(),
@@ -117,8 +117,8 @@ impl Changed {
 }
 
 impl Row {
-    /// What moved most by any of its changes, and the ratio of just that for each change that there
-    /// can be, 1 where nothing moved.
+    /// Returns the measure with the largest effect of any change, and its ratio for each possible
+    /// change, 1 where nothing moved.
     pub(super) fn ratios(&self, base: &Base) -> Vec<(&Changed, f64)> {
         let most = self.changes.iter().filter_map(|changed| changed.moved.as_ref());
         let most = most.max_by(|one, other| one.weight().total_cmp(&other.weight()));
@@ -143,15 +143,16 @@ impl Moved {
         format!("{load} {measure} {:+.0}%", (ratio - 1.0) * 100.0)
     }
 
-    /// By how much it moved. Of equal moves that of a mean is shown.
+    /// Returns the size of the effect. Of equal effects, that of a mean is shown.
     fn weight(&self) -> f64 {
         let of_measure = if self.measure == Measure::Mean { 1.01 } else { 1.0 };
         self.ratio.ln().abs() * of_measure
     }
 }
 
-/// The measure that moved by the largest factor, up or down, of those that another seed may move as
-/// far if `is_chance`, and of the others if not. Percentiles are left out: they are steps.
+/// Returns the measure that changed by the largest factor, up or down: among those within the
+/// differences between seeds if `is_chance`, otherwise among the others. Percentiles are left out,
+/// since they change in steps.
 fn most_moved(base: &Base, changed: &Loads, is_chance: bool) -> Option<Moved> {
     let moved = all_moves(&base.loads, changed)
         .filter(|moved| moved.measure != Measure::P99 && (moved.ratio - 1.0).abs() >= MOVED)
@@ -159,7 +160,7 @@ fn most_moved(base: &Base, changed: &Loads, is_chance: bool) -> Option<Moved> {
     moved.max_by(|one, other| one.weight().total_cmp(&other.weight()))
 }
 
-/// Every measure of every load, changed over unchanged.
+/// Returns every measure of every load, changed over unchanged.
 fn all_moves(base: &Loads, changed: &Loads) -> impl Iterator<Item = Moved> {
     base.iter().flat_map(|before| {
         let after = changed.iter().filter(|after| after.load == before.load);
@@ -175,7 +176,7 @@ fn moves(load: &str, before: &Figures, after: &Figures) -> Vec<Moved> {
     Measure::ALL.into_iter().filter_map(moved).collect()
 }
 
-/// What is wrong with a profile, without where.
+/// Returns the error in a profile, without its place.
 pub(super) fn problem(error: ProfileError) -> String {
     match error {
         ProfileError::Invalid { problem, .. } => problem,
@@ -188,13 +189,13 @@ impl Report {
         Self { profile: profile.to_owned(), cut, base, knobs }
     }
 
-    /// What was run, in a sentence or two.
+    /// Describes the setup in one or two sentences.
     pub(super) fn setup(&self) -> String {
         let cut = self.cut.as_ref().map(|cut| format!("; {cut}")).unwrap_or_default();
         format!("profile {}, virtual time{cut}", self.profile)
     }
 
-    /// For a terminal.
+    /// Returns text for a terminal.
     pub(super) fn table(&self) -> String {
         let setup = self.setup();
         let heading = format!("device {setup}; +- is how far another seed may move a figure");
@@ -230,7 +231,7 @@ impl Report {
         table::numbers(&header, rows)
     }
 
-    /// A line for each number.
+    /// Returns a line for each number.
     fn numbers(&self) -> String {
         let is_number = |row: &&Row| row.changes.iter().all(|changed| changed.is_scaled);
         let rows = sections(self.knobs.iter().filter(is_number), |row| {
@@ -241,7 +242,7 @@ impl Report {
         table::list(&["number", "value", "halved", "doubled"], rows)
     }
 
-    /// A line for each word that could be instead.
+    /// Returns a line for each alternative word.
     fn words(&self) -> String {
         let is_word = |row: &&Row| row.changes.iter().any(|changed| !changed.is_scaled);
         let rows = sections(self.knobs.iter().filter(is_word), |row| {
@@ -255,7 +256,7 @@ impl Report {
         format!("\n{}", table::list(&["word", "value", "instead", "moves"], rows))
     }
 
-    /// Why some changes cannot be.
+    /// Returns why some changes are impossible.
     fn refusals(&self) -> String {
         let mut text = String::new();
         for row in &self.knobs {
@@ -270,7 +271,7 @@ impl Report {
     }
 }
 
-/// The lines of all `rows`, each section below its name.
+/// Returns the lines of all `rows`, each section below its name.
 fn sections<'a>(
     rows: impl Iterator<Item = &'a Row>,
     lines: impl Fn(&Row) -> Vec<Vec<String>>,
@@ -301,7 +302,7 @@ fn shortened(value: &str) -> String {
     }
 }
 
-/// `text` in lines that fit, all but the first with `indent` and two blanks more.
+/// Wraps `text`; all lines but the first start with `indent` and two more blanks.
 fn wrapped(text: &str, indent: &str) -> String {
     let mut lines = String::new();
     let mut line = indent.to_owned();

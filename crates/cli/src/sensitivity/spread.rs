@@ -1,9 +1,9 @@
-//! How far the figures of one profile are apart by chance.
+//! Random differences between figures of the same profile.
 
 use super::load::{Figures, Loads};
 use serde::Serialize;
 
-/// The figures that a change is compared by.
+/// The figures by which changes are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Measure {
@@ -17,7 +17,7 @@ pub(super) enum Measure {
 impl Measure {
     pub(super) const ALL: [Self; 4] = [Self::Mean, Self::P99, Self::Rate, Self::WriteAmplification];
 
-    /// In a cell of a table.
+    /// Formats a table cell.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Mean => "mean",
@@ -27,7 +27,7 @@ impl Measure {
         }
     }
 
-    /// What `figures` have of it, unless that is nothing.
+    /// Returns this measure of `figures`, unless it is zero.
     pub(super) fn of(self, figures: &Figures) -> Option<f64> {
         let value = match self {
             Self::Mean => figures.mean_ns,
@@ -39,8 +39,8 @@ impl Measure {
     }
 }
 
-/// Where the same measure of the same profile may be with another seed, as ratios to what it is
-/// with the first one. A ratio between the two says nothing.
+/// Range of a measure of the unchanged profile with other seeds, as ratios to its value with the
+/// first seed. A ratio within the range shows no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Spread {
     pub(super) low: f64,
@@ -56,8 +56,8 @@ pub(super) struct LoadSpread {
     pub(super) spread: Spread,
 }
 
-/// Of each measure of each load that was measured with several seeds, the first of which is what
-/// others are compared to.
+/// Returns the spread of each measure of each load. Several seeds were measured; the first is the
+/// reference.
 pub(super) fn all(runs: &[Loads]) -> Vec<LoadSpread> {
     let Some((base, _)) = runs.split_first() else { return Vec::new() };
     let spread = |load: &str, measure: Measure| {
@@ -76,9 +76,10 @@ pub(super) fn all(runs: &[Loads]) -> Vec<LoadSpread> {
 }
 
 impl Spread {
-    /// That of `values`, of which the first is compared to: their range, and twice as much again on
-    /// both sides. A draw from the same normal distribution is outside the range of eight others in
-    /// two cases of nine, and outside of this in less than one of a thousand: a table has hundreds.
+    /// Returns the spread of `values`, the first of which is the reference: their range, extended
+    /// by twice its width on both sides. A draw from the same normal distribution is outside the
+    /// range of eight others in two cases of nine. It is outside the extended range in fewer than
+    /// one of a thousand; a table has hundreds of measures.
     fn of(values: &[f64]) -> Option<Self> {
         let first = values.first()?;
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -91,7 +92,7 @@ impl Spread {
         (self.low..=self.high).contains(&ratio)
     }
 
-    /// The farthest that a ratio in it is from 1.
+    /// Returns the largest distance of a ratio in it from 1.
     pub(super) fn reach(self) -> f64 {
         (self.high - 1.0).max(1.0 - self.low)
     }
@@ -113,7 +114,7 @@ mod tests {
         assert_eq!(Spread::of(&[]), None);
     }
 
-    /// The sum of twelve uniform numbers is normal for this purpose.
+    /// The sum of twelve uniform numbers is close enough to normal here.
     #[test]
     fn chance_leaves_the_spread_of_eight_seldom() {
         let mut rng = Rng::new(1);

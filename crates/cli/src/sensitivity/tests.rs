@@ -1,4 +1,4 @@
-//! Every key of a profile moves what it should, by as much as it should.
+//! Checks that every key of a profile has the expected effect.
 
 mod bases;
 mod cases;
@@ -10,34 +10,34 @@ use cases::CASES;
 use node::Profile;
 use node::profile::{Draft, keys};
 
-/// Changes of a profile's text: each a key and its value; without a value the key goes.
+/// Changes of a profile's text: each a key and its value; without a value the key is removed.
 type Edits = &'static [(&'static str, &'static str)];
 
-/// A key held to what it does.
+/// A key and its expected effect.
 struct Case {
-    /// As [`keys`] names it.
+    /// The key, in the notation of [`keys`].
     key: &'static str,
     base: &'static str,
-    /// What of the base makes the key matter.
+    /// Other changes of the base, without which the key has no effect.
     with: Edits,
-    /// The key at another value, and what it needs beside it.
+    /// The key at another value, and other changes that this value needs.
     change: Edits,
     measure: fn(&Profile) -> f64,
     expected: Expected,
 }
 
-/// What is measured after the change, by what it was before.
+/// Expected figure after the change, relative to the figure before.
 #[derive(Clone, Copy, Debug)]
 enum Expected {
-    /// A factor, and the share by which it may be off.
+    /// A factor, and its relative tolerance.
     Times(f64, f64),
     /// A sum, to a millionth.
     Plus(f64),
     /// A factor at least.
     Above(f64),
-    /// The factor between two values of a formula, and the share by which it may be off.
+    /// The ratio of two values of a formula, and its relative tolerance.
     Formula(fn() -> f64, f64),
-    /// From nothing to at least as much.
+    /// From zero to at least this value.
     FromNothing(f64),
     /// A factor at most.
     Below(f64),
@@ -58,7 +58,7 @@ impl Case {
         draft.profile().unwrap_or_else(|error| panic!("{}: {error}", self.key))
     }
 
-    /// Why the key does not do what it should, if so.
+    /// Returns why the key does not have its expected effect, if so.
     fn failure(&self) -> Option<String> {
         let before = (self.measure)(&self.profile(&[self.with]));
         let after = (self.measure)(&self.profile(&[self.with, self.change]));
@@ -83,13 +83,13 @@ impl Expected {
         }
     }
 
-    /// Whether a key that moves nothing would be found out.
+    /// Checks that a key without its effect is found.
     fn excludes_no_effect(self) -> bool {
         [1e-3, 1.0, 1e6].iter().all(|&same| !self.holds(same, same))
     }
 }
 
-/// The keys that start with one of `sections`, each held by all of its cases.
+/// Checks all cases of each key that starts with one of `sections`.
 fn assert_held(sections: &[&str]) {
     let is_of = |key: &str| sections.iter().any(|section| key.starts_with(section));
     let failures: String =

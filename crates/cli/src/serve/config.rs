@@ -10,7 +10,7 @@ use node::server::{
 use std::path::{Path, PathBuf};
 use tls::ServerFiles;
 
-/// What `args` ask for, in a file or themselves.
+/// Returns the configuration in the file that `args` name, or in `args` themselves.
 pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
     if let Some(path) = &args.config {
         return Config::load(path).map_err(Failure::refused);
@@ -51,13 +51,13 @@ pub(super) fn of(args: &ServeArgs) -> Result<Config, Failure> {
     })
 }
 
-/// As many as usual, or as clients of the Redis protocol that may be there.
+/// Returns the default number of connections, or more for Redis clients.
 fn connections(args: &ServeArgs) -> ConnectionLimits {
     let usual = ConnectionLimits::default();
     ConnectionLimits { most: usual.most.max(args.resp_clients.unwrap_or(0)), ..usual }
 }
 
-/// Where clients of the Redis protocol are to connect.
+/// Returns the listeners for Redis clients.
 fn resp(args: &ServeArgs) -> Result<Option<ServedResp>, String> {
     if args.resp.is_none() && args.resp_tls.is_none() {
         return Ok(None);
@@ -79,7 +79,7 @@ fn resp(args: &ServeArgs) -> Result<Option<ServedResp>, String> {
     Ok(Some(served))
 }
 
-/// What clients of the Redis protocol may have.
+/// Returns the limits of Redis clients.
 fn set_limits(served: &mut ServedResp, args: &ServeArgs) {
     let limits = &mut served.limits;
     limits.clients = args.resp_clients.unwrap_or(limits.clients);
@@ -88,7 +88,7 @@ fn set_limits(served: &mut ServedResp, args: &ServeArgs) {
     limits.timeout_seconds = args.resp_timeout.unwrap_or(limits.timeout_seconds);
 }
 
-/// How a drive on a disk is to be used.
+/// Returns the options of a drive on a disk.
 fn options(args: &ServeArgs) -> Result<DiskOptions, Failure> {
     let mut options = DiskOptions::of_server();
     if let Some(name) = &args.durability {

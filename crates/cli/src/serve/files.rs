@@ -1,10 +1,10 @@
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Open files that a server has beside a socket for each connection: listeners, rings, a disk.
+/// Open files besides the sockets of connections: listeners, rings, a disk.
 const OTHERS: u64 = 64;
 
-/// Has the system let this process have as many open files as it may, each connection being one.
-/// A sentence, if these are too few for so many `connections`.
+/// Raises the limit of open files as far as allowed: each connection needs one. Returns a sentence
+/// if the limit is too small for this many `connections`.
 pub(super) fn raise_limit(connections: u32) -> Option<String> {
     let mut limit = getrlimit(Resource::Nofile);
     let needed = u64::from(connections) + OTHERS;
@@ -12,7 +12,7 @@ pub(super) fn raise_limit(connections: u32) -> Option<String> {
         return None;
     }
     limit.current = limit.maximum;
-    // What is not granted shows in what there is then.
+    // An error shows in the limit that is read next.
     let _granted = setrlimit(Resource::Nofile, limit);
     let files = getrlimit(Resource::Nofile).current.filter(|&files| files < needed)?;
     Some(format!(

@@ -1,4 +1,5 @@
-//! The address by which hosts reach a listener that is bound to every address of this machine.
+//! Chooses the address by which hosts reach a listener that is bound to all addresses of this
+//! machine.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -7,8 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 const FAR_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 const FAR_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 
-/// Returns the address that hosts can use for a listener at `bound`: for 0.0.0.0 or [::] one of
-/// this machine's. The one towards its default route comes first, then any other, then loopback.
+/// Returns the address that hosts can use for a listener at `bound`. For 0.0.0.0 or [::] it is one
+/// of this machine's: first the one towards its default route, then any other, then loopback.
 pub(super) fn reachable(bound: SocketAddr) -> SocketAddr {
     let ip = match bound.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => own_v4().unwrap_or(Ipv4Addr::LOCALHOST.into()),
@@ -31,19 +32,20 @@ fn own_v6() -> Option<IpAddr> {
     towards(FAR_V6).or_else(any)
 }
 
-/// Whether a listener at [::] takes hosts that come by IPv4.
+/// True if a listener at [::] also accepts IPv4.
 fn takes_both() -> bool {
     fs::read_to_string("/proc/sys/net/ipv6/bindv6only").is_ok_and(|text| text.trim() == "0")
 }
 
-/// The address from which this machine sends to `far`, if it has a route. Nothing is sent.
+/// Returns the address from which this machine would send to `far`, if it has a route. Sends
+/// nothing.
 fn towards(far: IpAddr) -> Option<IpAddr> {
     let any: IpAddr = match far {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = UdpSocket::bind((any, 0)).ok()?;
-    // Port 9 is that of the discard protocol.
+    // Port 9 is the discard protocol's.
     socket.connect((far, 9)).ok()?;
     socket.local_addr().ok().map(|address| address.ip()).filter(is_for_others)
 }
@@ -52,7 +54,8 @@ fn is_for_others(address: &IpAddr) -> bool {
     !address.is_loopback() && !address.is_unspecified()
 }
 
-/// The addresses of this machine in `/proc/net/fib_trie`: each is a leaf with a line that says so.
+/// Returns the addresses of this machine in `/proc/net/fib_trie`: each is a leaf with a line that
+/// says so.
 fn v4_addresses(text: &str) -> impl Iterator<Item = IpAddr> {
     let lines = text.lines().map(str::trim);
     let pairs = lines.clone().zip(lines.skip(1));
@@ -60,7 +63,7 @@ fn v4_addresses(text: &str) -> impl Iterator<Item = IpAddr> {
     own.filter_map(|(leaf, _)| leaf.strip_prefix("|-- ")?.parse().ok()).filter(is_for_others)
 }
 
-/// The addresses in `/proc/net/if_inet6` that are valid beyond their link (scope 0).
+/// Returns the addresses in `/proc/net/if_inet6` that are valid beyond their link (scope 0).
 fn v6_addresses(text: &str) -> impl Iterator<Item = IpAddr> {
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let global = lines.filter(|fields| fields.get(3) == Some(&"00"));
@@ -81,14 +84,14 @@ mod tests {
         for text in ["0.0.0.0:4420", "[::]:4420"] {
             let reached = reachable(text.parse().unwrap());
             assert!(!reached.ip().is_unspecified() && reached.port() == 4420, "{reached}");
-            // It is this machine's: a socket can be bound to it.
+            // The address is this machine's: a socket can be bound to it.
             UdpSocket::bind((reached.ip(), 0)).unwrap();
         }
     }
 
     #[test]
     fn own_ipv4_addresses_are_the_local_leaves() {
-        // As Linux 6.12 prints it, of two interfaces.
+        // Printed by Linux 6.12 for two interfaces.
         let text = "Local:
   +-- 0.0.0.0/0 3 0 5
      +-- 10.0.2.0/24 2 0 2
@@ -111,7 +114,7 @@ mod tests {
 
     #[test]
     fn own_ipv6_addresses_are_those_of_global_scope() {
-        // Address, interface, length of the prefix, scope, flags, name.
+        // Address, interface, prefix length, scope, flags, name.
         let text = "\
 00000000000000000000000000000001 01 80 10 80       lo
 fe80000000000000505400fffe123456 02 40 20 80     eth0

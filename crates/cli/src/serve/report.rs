@@ -14,18 +14,18 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::SocketAddr;
 
-/// What hosts need to know.
+/// Facts for hosts.
 #[derive(Debug, Serialize)]
 pub(super) struct Listening {
-    /// Of a device that the command line names.
+    /// Device of the command line.
     #[serde(flatten)]
     only: Option<Only>,
     cores: u16,
     listeners: Vec<Listener>,
-    /// How hosts reach them.
+    /// Addresses of NVMe hosts.
     #[serde(skip)]
     reached: Vec<Listener>,
-    /// Where it says what it is doing.
+    /// HTTP address of the server's status.
     http: Option<String>,
     /// The same for `kvasir top`.
     #[serde(skip)]
@@ -34,7 +34,7 @@ pub(super) struct Listening {
     devices: Vec<Drive>,
     subsystems: Vec<Subsystem>,
     referrals: Vec<Listener>,
-    /// The file that says all this.
+    /// The configuration file.
     #[serde(skip)]
     file: Option<String>,
     #[serde(skip)]
@@ -73,13 +73,13 @@ struct Drive {
     device: String,
     description: String,
     seed: u64,
-    /// Of one that is kept in a file.
+    /// The file in which an emulated device is kept.
     state: Option<State>,
-    /// Where clients of the Redis protocol connect.
+    /// Addresses of Redis clients.
     resp: Option<String>,
-    /// Where they do so over TLS.
+    /// Addresses of Redis clients over TLS.
     resp_tls: Option<String>,
-    /// What its speed and its content depend on.
+    /// Profile, clock and seed of the device.
     #[serde(skip)]
     nature: String,
 }
@@ -87,9 +87,9 @@ struct Drive {
 #[derive(Debug, Serialize)]
 struct State {
     file: String,
-    /// None: it is not known yet.
+    /// None: not known yet.
     began: Option<&'static str>,
-    /// What is to be said of it.
+    /// Text about the device.
     warning: Option<String>,
 }
 
@@ -106,7 +106,8 @@ struct Subsystem {
 }
 
 impl Listening {
-    /// Of what `config` says, at `addresses` for hosts, and at another one for whoever serves it.
+    /// Returns the report of `config`, with its bound addresses for hosts and the HTTP address for
+    /// the administrator.
     pub(super) fn new(
         args: &ServeArgs,
         config: &Config,
@@ -144,7 +145,7 @@ impl Listening {
         }
     }
 
-    /// With what `server` found in the files of devices, and where their clients connect.
+    /// Adds what `server` found in the files of devices, and its listeners for Redis clients.
     pub(super) fn of_server(mut self, server: &Server) -> Self {
         for (place, device) in self.devices.iter_mut().enumerate() {
             device.resp = server.resp_address(place).map(resp_uri);
@@ -167,7 +168,7 @@ impl Listening {
         self
     }
 
-    /// Says what users would not expect.
+    /// Prints warnings that users may not expect.
     pub(super) fn warn(&self) {
         let states = self.devices.iter().filter_map(|device| device.state.as_ref());
         for warning in states.filter_map(|state| state.warning.as_ref()) {
@@ -175,7 +176,7 @@ impl Listening {
         }
     }
 
-    /// The lines in which a server says that it is ready.
+    /// Returns the lines of a server that is ready.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         self.describe_devices(&mut text);
@@ -187,7 +188,7 @@ impl Listening {
         text
     }
 
-    /// What there is, and where hosts and clients find it.
+    /// Returns what is served, and the addresses for hosts and clients.
     fn describe_devices(&self, text: &mut String) {
         for subsystem in &self.subsystems {
             subsystem.describe(text, &self.devices, self.reached.first());
@@ -232,7 +233,7 @@ impl Listening {
         }
     }
 
-    /// The lines in which a file is said to be right.
+    /// Returns the lines for a valid configuration file.
     pub(super) fn checked(&self) -> String {
         let Limits { connections, associations, io_queues, queue_entries, .. } = self.limits;
         let mut text = format!(
@@ -298,7 +299,7 @@ impl Drive {
         }
     }
 
-    /// What is served.
+    /// Describes what is served.
     fn line(&self) -> String {
         let Self { name, description, nature, state, .. } = self;
         let state = match state {
@@ -310,7 +311,7 @@ impl Drive {
     }
 }
 
-/// Only an emulated device has latencies of its own.
+/// Only an emulated device has its own latencies.
 fn nature(served: &Served, pace: Pace) -> String {
     match served {
         Served::Emulated(_) if pace == Pace::Real => "latencies in real time".to_owned(),
@@ -360,23 +361,23 @@ impl Subsystem {
     }
 }
 
-/// How it was.
+/// Counters at the end.
 #[derive(Debug, Serialize)]
 pub(super) struct Stopped {
     connections: u64,
     connections_refused: u64,
     bytes_received: u64,
     bytes_sent: u64,
-    /// Of emulated devices; none without one.
+    /// Counters of emulated devices; none without one.
     late_events: Option<u64>,
     latest_ns: Option<u64>,
-    /// Of clients of the Redis protocol; none without a door for them.
+    /// Counters of Redis clients; none without a listener for them.
     redis: Option<Redis>,
     #[serde(skip)]
     is_in_real_time: bool,
 }
 
-/// What clients of the Redis protocol did.
+/// Counters of Redis clients.
 #[derive(Debug, Serialize)]
 struct Redis {
     connections: u64,

@@ -6,7 +6,7 @@ use signal_hook::iterator::{Handle, Signals};
 use std::path::{Path, PathBuf};
 use std::thread::{JoinHandle, spawn};
 
-/// From here on signals end nothing by themselves.
+/// Catches signals, so that they no longer end the process.
 pub(super) fn catch() -> Result<Signals, Failure> {
     Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|error| Failure::Broken(format!("cannot wait for signals: {error}")))
@@ -19,8 +19,8 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Has `server` stop at a signal. With the file that it was told by, SIGHUP has that read
-    /// again; without one it is the end of the terminal, and of the server.
+    /// Stops `server` at a signal. SIGHUP reloads the server's configuration file. Without a file
+    /// SIGHUP means that the terminal was closed, and stops the server.
     pub(super) fn begin(
         mut signals: Signals,
         server: &Server,
@@ -40,16 +40,15 @@ impl Waiting {
         Self { thread, handle }
     }
 
-    /// The server is over.
+    /// Ends the thread after the server has stopped.
     pub(super) fn end(self) {
         self.handle.close();
-        // It has nothing left to wait for, and nothing that can fail.
+        // The closed handle ends the thread, which cannot fail.
         let _ = self.thread.join();
     }
 }
 
-/// Has the server do what the file at `path` says now, and says what came of it. As a whole, or
-/// not at all.
+/// Applies the file at `path`, either completely or not at all. Returns the message to print.
 fn read_again(path: &Path, config: &mut Config, ruler: &Ruler) -> String {
     let new = match Config::load(path) {
         Ok(new) => new,

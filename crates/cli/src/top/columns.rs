@@ -1,4 +1,4 @@
-//! What tables of hosts, clients, devices and reactors have in their columns.
+//! Columns of the tables of hosts, clients, devices and reactors.
 
 use super::redis::{ClientSample, RedisSample};
 use super::sample::{DeviceSample, HostSample, Rates, ReactorSample, Sample};
@@ -6,8 +6,8 @@ use crate::number::{grouped, ratio, rounded};
 use crate::output::in_one_line;
 use base::human_bytes;
 
-/// A column: its name, the columns of a terminal that it takes, how important it is, and what it
-/// has of a row.
+/// A column: its name, its width in terminal columns, its rank, and the function that formats its
+/// cell.
 pub(super) struct Column<T> {
     pub(super) name: &'static str,
     pub(super) width: u16,
@@ -22,11 +22,11 @@ const fn column<T>(name: &'static str, width: u16, rank: u8, text: fn(&T) -> Str
 /// The rank of a table's first column, which is always shown.
 const NAME: u8 = u8::MAX;
 
-/// Of names the end is shown, where they differ.
+/// Names are cut at the front: their ends differ.
 const HOST_WIDTH: u16 = 21;
 const SUBSYSTEM_WIDTH: u16 = 18;
 
-/// Drops the least important of `columns`, until all fit `width` with a blank between two.
+/// Drops the lowest-ranked of `columns`, until all fit `width` with a blank between two.
 fn fitting<T>(mut columns: Vec<Column<T>>, width: u16) -> Vec<Column<T>> {
     let needs = |columns: &[Column<T>]| -> u16 {
         columns.iter().map(|column| column.width + 1).sum::<u16>() - 1
@@ -39,7 +39,7 @@ fn fitting<T>(mut columns: Vec<Column<T>>, width: u16) -> Vec<Column<T>> {
     columns
 }
 
-/// Those of hosts in a table of this width.
+/// Returns the columns of hosts in a table of this width.
 pub(super) fn of_hosts(width: u16) -> Vec<Column<HostSample>> {
     let columns = vec![
         column("host", HOST_WIDTH, NAME, |it: &HostSample| end(&it.host, HOST_WIDTH)),
@@ -55,7 +55,7 @@ pub(super) fn of_hosts(width: u16) -> Vec<Column<HostSample>> {
     fitting(columns, width)
 }
 
-/// Those of clients of the Redis protocol in a table of this width.
+/// Returns the columns of Redis clients in a table of this width.
 pub(super) fn of_clients(width: u16) -> Vec<Column<ClientSample>> {
     let columns = vec![
         column("Redis client", HOST_WIDTH, NAME, |it: &ClientSample| end(&it.address, HOST_WIDTH)),
@@ -71,7 +71,7 @@ pub(super) fn of_clients(width: u16) -> Vec<Column<ClientSample>> {
     fitting(columns, width)
 }
 
-/// What each device's clients of the Redis protocol do together.
+/// The combined work of each device's Redis clients.
 pub(super) fn of_redis(width: u16) -> Vec<Column<RedisSample>> {
     let columns = vec![
         column("Redis, by device", HOST_WIDTH, NAME, |it: &RedisSample| {
@@ -88,7 +88,7 @@ pub(super) fn of_redis(width: u16) -> Vec<Column<RedisSample>> {
     fitting(columns, width)
 }
 
-/// Those of devices that have a door for such clients.
+/// Returns the columns of devices with a listener for Redis clients.
 pub(super) fn redis_of(sample: &Sample) -> Vec<RedisSample> {
     sample.devices.iter().filter_map(|device| device.redis.clone()).collect()
 }
@@ -107,7 +107,7 @@ pub(super) fn of_devices(width: u16) -> Vec<Column<DeviceSample>> {
     fitting(columns, width)
 }
 
-/// With the place of each.
+/// With the place of each device.
 pub(super) fn of_reactors(width: u16) -> Vec<Column<(usize, ReactorSample)>> {
     let columns = vec![
         column("reactor", HOST_WIDTH, NAME, |(place, _): &(usize, ReactorSample)| {
@@ -119,7 +119,7 @@ pub(super) fn of_reactors(width: u16) -> Vec<Column<(usize, ReactorSample)>> {
     fitting(columns, width)
 }
 
-/// The server in a line, and all that it does in another.
+/// Returns one line on the server, and one on its total work.
 pub(super) fn head(sample: &Sample) -> [String; 2] {
     let Sample { server, version, connections, rates, .. } = sample;
     let refused = match sample.connections_refused {
@@ -154,8 +154,8 @@ fn tenths(value: f64) -> String {
     format!("{value:.1}")
 }
 
-/// The last `width` columns of `name`, which says so if that is not all. A host gives itself a name
-/// of any characters, and is not to move the cursor of whoever looks.
+/// Returns the last `width` columns of `name`, with a mark if it was cut. A host chooses its name
+/// freely, so characters that move the terminal's cursor are removed.
 fn end(name: &str, width: u16) -> String {
     let name = in_one_line(name);
     let (count, width) = (name.chars().count(), usize::from(width));
@@ -165,7 +165,7 @@ fn end(name: &str, width: u16) -> String {
     ["..", &name.chars().skip(count - width + 2).collect::<String>()].concat()
 }
 
-/// Days, hours, minutes and seconds.
+/// Formats days, hours, minutes and seconds.
 fn uptime(seconds: f64) -> String {
     let seconds = crate::number::to_u64(seconds.floor());
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_say_of_themselves_moves_no_cursor() {
+    fn names_of_hosts_move_no_cursor() {
         assert_eq!(end("nqn.x:\u{1b}[2J\nrow", 40), "nqn.x:\\u{1b}[2J\\nrow");
         assert_eq!(end("nqn.x:\u{1b}[2J\nrow", 9), "..2J\\nrow");
     }

@@ -3,7 +3,7 @@ use crate::number::quotient;
 use node::server::{ClientStatus, DeviceStatus, RedisStatus};
 use serde::Serialize;
 
-/// What all clients of the Redis protocol have a device do.
+/// The combined work of all Redis clients of a device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct RedisSample {
     #[serde(skip)]
@@ -12,12 +12,11 @@ pub(super) struct RedisSample {
     pub(super) commands_per_second: f64,
     pub(super) bytes_received_per_second: f64,
     pub(super) bytes_sent_per_second: f64,
-    /// Of the values that were asked for, by whomever, those that were in memory; none where there
-    /// is no such memory, or nobody has asked.
+    /// Share of requested values that were in memory; none without a cache or without requests.
     pub(super) cache_hit_percent: Option<f64>,
 }
 
-/// A client of the Redis protocol.
+/// A Redis client.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct ClientSample {
     pub(super) device: String,
@@ -26,7 +25,7 @@ pub(super) struct ClientSample {
     pub(super) user: String,
     pub(super) database: u16,
     pub(super) connected_seconds: f64,
-    /// None when the server has not told of it before, though it was there.
+    /// None if the client is older than the interval and was not in the server's previous answer.
     pub(super) commands_per_second: Option<f64>,
     pub(super) buffered_bytes: u64,
 }
@@ -60,7 +59,7 @@ impl RedisSample {
 }
 
 impl ClientSample {
-    /// Those of a device of which the server tells.
+    /// Returns the clients of a device that the server lists.
     pub(super) fn all_of(
         before: Option<&DeviceStatus>,
         after: &DeviceStatus,
@@ -75,7 +74,7 @@ impl ClientSample {
     fn of(known: &[ClientStatus], client: &ClientStatus, device: &str, interval: f64) -> Self {
         let connected = seconds(client.connected_ns);
         let before = known.iter().find(|it| it.id == client.id).map(|it| it.commands);
-        // Who came in this interval began with nothing.
+        // A client that connected in this interval started at zero.
         let before = before.or((connected <= interval).then_some(0));
         Self {
             device: device.to_owned(),

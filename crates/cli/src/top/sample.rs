@@ -3,33 +3,32 @@ use node::server::{AssociationStatus, DeviceStatus, ReactorStatus, Status, WorkS
 use serde::Serialize;
 use std::net::SocketAddr;
 
-/// What a server did between two of its answers.
+/// A server's work between two of its answers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Sample {
-    /// Where it answered.
+    /// Address of the server.
     pub(super) server: String,
     pub(super) version: String,
     pub(super) uptime_seconds: f64,
-    /// Between the answers, by its clock.
+    /// Time between the answers, by the server's clock.
     pub(super) interval_seconds: f64,
     pub(super) connections: u64,
     pub(super) connections_refused: u64,
-    /// Pages that were found damaged in the background since the server started.
+    /// Damaged pages that the scrubber has found since the server started.
     pub(super) damaged_pages: u64,
-    /// Of all devices, by NVMe hosts and Redis clients.
+    /// Total of all devices, NVMe hosts and Redis clients included.
     #[serde(flatten)]
     pub(super) rates: Rates,
     /// The busiest first.
     pub(super) hosts: Vec<HostSample>,
     pub(super) devices: Vec<DeviceSample>,
-    /// Some clients of the Redis protocol, the busiest first.
+    /// Some Redis clients, the busiest first.
     pub(super) redis_clients: Vec<ClientSample>,
     pub(super) reactors: Vec<ReactorSample>,
 }
 
-/// Commands and their bytes in a second. Of a host, I/O commands of NVMe. Of a device, also the
-/// commands of Redis clients, with the bytes of their replies as read and of their requests as
-/// written.
+/// Commands and their bytes per second. Of a host: NVMe I/O commands. Of a device: also the
+/// commands of Redis clients, with the bytes of replies as read and of requests as written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Rates {
     #[serde(rename = "operations_per_second")]
@@ -67,20 +66,20 @@ pub(super) struct DeviceSample {
     pub(super) write_amplification: Option<f64>,
     pub(super) read_amplification: Option<f64>,
     pub(super) space_amplification: Option<f64>,
-    /// None where they have no door.
+    /// None without a listener for Redis clients.
     pub(super) redis: Option<RedisSample>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct ReactorSample {
-    /// The share of the interval in which it had something to do.
+    /// Busy share of the interval.
     pub(super) busy_percent: f64,
     pub(super) connections: u64,
 }
 
 impl Sample {
-    /// Of the server at `address`. What was not there before began with nothing; so did a server
-    /// that was started anew.
+    /// Computes the sample of the server at `address`. Counters that are new, or whose server was
+    /// restarted, started at zero.
     pub(super) fn of(address: SocketAddr, before: &Status, after: &Status) -> Self {
         let is_same = before.server.uptime_ns <= after.server.uptime_ns;
         let before = is_same.then_some(before);
@@ -100,7 +99,7 @@ impl Sample {
             HostSample::of(known.find(|it| is_one(it, host)), host, interval)
         });
         let mut hosts: Vec<_> = hosts.collect();
-        // Those that do nothing stay in the order in which they came.
+        // Idle hosts stay in the order of their connection.
         hosts.sort_by(|a, b| b.rates.operations.total_cmp(&a.rates.operations));
         let reactors = after.reactors.iter().enumerate().map(|(place, reactor)| {
             let before = before.and_then(|before| before.reactors.get(place));
@@ -128,12 +127,12 @@ impl Sample {
     }
 }
 
-/// The same device at an earlier time.
+/// Returns the same device in the earlier answer.
 fn known<'a>(before: Option<&'a Status>, device: &DeviceStatus) -> Option<&'a DeviceStatus> {
     before?.devices.iter().find(|it| it.name == device.name)
 }
 
-/// Whether these are one association at two times.
+/// True if both are the same association.
 fn is_one(before: &AssociationStatus, after: &AssociationStatus) -> bool {
     let name = |it: &AssociationStatus| (it.controller, it.subsystem.clone(), it.host.clone());
     name(before) == name(after) && before.connected_ns <= after.connected_ns
@@ -182,7 +181,7 @@ impl HostSample {
             controller: after.controller,
             connected_seconds: seconds(after.connected_ns),
             queues: after.queues.len() as u64,
-            // Requests for events wait on the admin queue for as long as nothing happens.
+            // Event requests (AER) wait on the admin queue until an event happens.
             in_flight: after.queues.iter().filter(|it| it.id > 0).map(|it| it.in_flight).sum(),
             rates: Rates::of(before.map(|it| it.work), after.work, interval),
             memory_bytes: after.memory_bytes,

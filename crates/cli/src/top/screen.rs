@@ -11,12 +11,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::spawn;
 use std::time::Duration;
 
-/// How often it is looked for what has come: keys are answered at once as people see it.
+/// Interval between checks for keys and samples: short enough to feel immediate.
 const LOOK: Duration = Duration::from_millis(50);
 
 type News = Result<super::Sample, Failure>;
 
-/// Shows on the terminal what `watch` finds, until somebody ends it.
+/// Shows samples of `watch` on the terminal, until a key or a signal ends it.
 pub(super) fn show(mut watch: Watch) -> Result<Output, Failure> {
     let is_ended = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM] {
@@ -24,10 +24,10 @@ pub(super) fn show(mut watch: Watch) -> Result<Output, Failure> {
         signal_hook::flag::register(signal, flag).map_err(|error| unusable(&error))?;
     }
     let (say, news) = channel();
-    // A server that does not answer is waited for beside the keys. The thread ends when nobody
-    // listens any more, with the program at the latest.
+    // A thread waits for the server, so that a slow server does not delay keys. It ends when the
+    // receiver is dropped, at the latest with the program.
     spawn(move || while say.send(watch.next().map_err(|error| broken(&error))).is_ok() {});
-    // This also has a panic give the terminal back before it is reported.
+    // Also restores the terminal before a panic is reported.
     let terminal = ratatui::try_init().map_err(|error| unusable(&error))?;
     let shown = go_on(terminal, &news, &is_ended);
     ratatui::restore();
@@ -64,7 +64,7 @@ fn go_on(
     Ok(())
 }
 
-/// In this mode the terminal sends Ctrl-C as a key.
+/// In raw mode the terminal sends Ctrl-C as a key.
 fn quits(key: KeyEvent) -> bool {
     let is_interrupt =
         key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);

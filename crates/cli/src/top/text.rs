@@ -4,7 +4,7 @@ use super::columns::{
 use super::sample::Sample;
 use crate::table::numbers;
 
-/// A sample in lines, with all columns.
+/// Formats a sample in lines, with all columns.
 pub(super) fn of(sample: &Sample) -> String {
     let head = head(sample).map(|line| line + "\n").concat();
     let reactors: Vec<_> = sample.reactors.iter().copied().enumerate().collect();

@@ -8,15 +8,15 @@ use ratatui::style::Stylize;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Paragraph, Row, Table, Wrap};
 
-/// Lines that a table of devices or reactors takes at most, so that hosts have room.
+/// Most lines of a table of devices or reactors, so that hosts have room.
 const ROWS_MAX: u16 = 8;
 
-/// What is on the screen.
+/// The state of the screen.
 #[derive(Default)]
 pub(super) struct View {
-    /// `None` while the first interval lasts.
+    /// `None` during the first interval.
     pub(super) sample: Option<Sample>,
-    /// What is wrong, as a sentence: what is shown is older then.
+    /// The latest error, as a sentence: the sample is older then.
     pub(super) trouble: Option<String>,
 }
 
@@ -67,15 +67,15 @@ impl View {
     }
 }
 
-/// Lines of `rest` for a table of `some` when there is another one of `others`, which gets what is
-/// left: half of them, or what one of the two does not need.
+/// Returns the lines of `rest` for a table of `some` rows, beside one of `others` rows that gets
+/// the remainder: half each, or what the other does not need.
 fn share<T, U>(rest: u16, some: &[T], others: &[U]) -> u16 {
     let wants = |count: usize| u16::try_from(count + 2).unwrap_or(u16::MAX);
     let left = rest.saturating_sub(wants(others.len()));
     wants(some.len()).min(left.max(rest / 2))
 }
 
-/// A table whose first column is left, and whose others are right.
+/// A table with its first column left-aligned and the others right-aligned.
 fn draw_table<T>(frame: &mut Frame<'_>, area: Rect, columns: &[Column<T>], rows: &[T]) {
     let cell = |(place, text): (usize, String)| {
         let is_first = place == 0;

@@ -110,7 +110,7 @@ fn a_point_beyond_those_that_are_fitted_to_is_refused_or_marked() {
 }
 
 #[test]
-fn what_cannot_be_fitted_is_refused_with_a_sentence() {
+fn impossible_fits_are_refused_with_a_sentence() {
     let folder = tempdir().unwrap();
     let points = written(folder.path(), "points.csv", "insert,512,16,1,10000,,\n");
     let blocks = written(folder.path(), "blocks.csv", "randread,4096,16,1,10000,,\n");

@@ -34,7 +34,7 @@ fn shown(path: &Path) -> &str {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_after_a_loss_of_power() {
+fn acknowledged_writes_survive_a_power_loss() {
     for (workload, options, items) in [
         ("store", "--keys 4000", 4_000),
         ("mixed", "--keys 4000 --seed 3", 4_000),
@@ -122,7 +122,7 @@ fn programs_and_erases_may_fail_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_a_sentence() {
+fn wrong_plans_and_cuts_are_refused_in_a_sentence() {
     let (_folder, plan) =
         file("plan.toml", "seed = 1\n[[fault]]\nkind = \"uncorrectable\"\nppm = 1\n");
     let plan = shown(&plan);

@@ -99,7 +99,7 @@ fn every_special_file_is_treated_and_counted() {
 }
 
 #[test]
-fn all_takes_what_is_left_out_otherwise() {
+fn all_includes_regenerable_files() {
     let folder = special_tree();
     let report = demo(folder.path(), &["--all"]);
     assert_eq!(report["treatments"]["skipped_folders"]["count"], 0);
@@ -160,7 +160,7 @@ fn a_report_has_the_keys_that_are_promised() {
 }
 
 #[test]
-fn what_the_device_cannot_hold_is_left_out_whole() {
+fn files_beyond_the_device_are_left_out_whole() {
     let folder = tempdir().unwrap();
     for (name, len) in [("a", 10 * MIB), ("b", 10 * MIB), ("c", 20 * MIB), ("d", 10), ("e", 10)] {
         write(folder.path(), name, &noise(len, len as u64));
@@ -177,7 +177,7 @@ fn what_the_device_cannot_hold_is_left_out_whole() {
 }
 
 #[test]
-fn what_memory_cannot_hold_is_left_out() {
+fn files_beyond_the_memory_limit_are_left_out() {
     let folder = tempdir().unwrap();
     for name in ["a", "b", "c"] {
         write(folder.path(), name, &noise(MIB, 1));
@@ -201,7 +201,7 @@ fn a_key_that_is_taken_is_never_overwritten() {
 
 /// Paths of more than 4096 bytes cannot be opened, by root neither.
 #[test]
-fn what_cannot_be_read_is_counted_with_its_reason() {
+fn unreadable_files_are_counted_with_a_reason() {
     let folder = tempdir().unwrap();
     let name = "n".repeat(200);
     let mut deep = folder.path().join("root");

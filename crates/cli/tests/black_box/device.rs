@@ -48,7 +48,7 @@ fn a_profile_has_its_values_and_assumptions_in_json() {
 }
 
 #[test]
-fn output_that_nobody_can_take_is_an_error_and_a_closed_pipe_is_none() {
+fn a_full_output_is_an_error_and_a_closed_pipe_is_none() {
     let full = File::options().write(true).open("/dev/full").unwrap();
     let ran = kvasir_into(["device", "show", "moke"], full.into());
     assert_eq!(ran.code, Some(1));

@@ -156,7 +156,7 @@ fn a_drive_in_use_is_neither_formatted_nor_looked_at() {
 }
 
 #[test]
-fn looking_writes_nothing_and_says_what_is_there() {
+fn inspect_and_check_write_nothing_and_print_the_contents() {
     let (_folder, path) = formatted();
     let device = path.to_str().unwrap();
     let served = Serving::start(["--device", device, "--nvme-tcp", ":0"]);
@@ -232,7 +232,7 @@ fn an_empty_drive_has_no_pairs() {
 }
 
 #[test]
-fn what_was_moved_is_counted_from_the_format_on_whoever_opened_it() {
+fn byte_counters_survive_restarts_since_the_format() {
     let (_folder, path) = formatted();
     let device = path.to_str().unwrap();
     let value = fs::metadata("Cargo.toml").unwrap().len();
@@ -286,7 +286,7 @@ fn reactors_on_threads_of_their_own_use_one_drive() {
 
 /// 1,000 values of 16 KiB in extents of 8 MiB, of which each is read twice.
 #[test]
-fn a_server_says_what_its_disk_does_for_a_byte_of_hosts() {
+fn a_server_reports_the_amplification_of_its_disk() {
     let (_folder, path) = formatted();
     let words = ["--device", shown(&path), "--nvme-tcp", ":0", "--http", ":0", "--scrub", "off"];
     let served = Serving::start(words.into_iter().chain(["--cache", "off"]));
@@ -296,7 +296,7 @@ fn a_server_says_what_its_disk_does_for_a_byte_of_hosts() {
         ["write", "read", "space"].map(|of| device[format!("{of}_amplification")].as_f64())
     };
     let [write, read, space] = factors();
-    assert_eq!((write, read, space), (None, None, None), "nobody wrote or read");
+    assert_eq!((write, read, space), (None, None, None), "no client has written or read");
     for (load, ops) in [("store", "1000"), ("retrieve", "2000")] {
         let size = ["--keys", "1000", "--value-size", "16384", "--ops", ops];
         let bench = ["bench", load, "--json", "--target", &served.uri(0)];
@@ -343,7 +343,7 @@ fn a_served_drive_is_whole_also_when_it_was_stopped_amid_the_work_of_all_reactor
     assert_eq!(json(["check", device, "--json"])["is_whole"], true);
 }
 
-/// What lies before the cut can still be read; nothing more is stored.
+/// Pairs before the cut can still be read; the server stores no more pairs.
 #[test]
 fn a_shortened_file_ends_its_server_with_status_1() {
     let (_folder, path) = formatted();
@@ -422,7 +422,7 @@ fn a_removed_file_ends_its_server_with_status_1() {
 }
 
 #[test]
-fn what_is_no_drive_is_named() {
+fn a_file_without_a_drive_is_refused_by_its_kind() {
     let (_folder, path) = formatted();
     let device = path.to_str().unwrap();
     let file = fs::File::options().read(true).write(true).open(&path).unwrap();

@@ -1,5 +1,5 @@
-//! Bits of a drive that are turned over, extents that are swapped: `check` names the place, and
-//! whoever asks for the pair gets an error or what was stored.
+//! Damages a drive: flips bits and swaps extents. `check` must name the place, and a read must
+//! return an error or the stored value.
 
 use crate::drive::{formatted, shown};
 use crate::program::{json, kvasir};
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 const EXTENT_BYTES: u64 = 4 << 20;
 
-/// A drive that was written to for a while, and where everything lies on it.
+/// A drive with many writes, and the place of everything on it.
 struct Used {
     folder: TempDir,
     path: PathBuf,
@@ -210,7 +210,7 @@ fn damage_is_named_with_its_place_and_never_returned() {
     let dead = records.iter().find(|record| !record.is_live && record.kind == "value").unwrap();
     let (wrong, harmless) = Used::check(&used.flipped(dead.value_byte + 100));
     assert_eq!(wrong, [] as [Value; 0]);
-    assert_names(&harmless, dead, "not needed any more");
+    assert_names(&harmless, dead, "no longer needed");
 
     let (byte, extent, page) = used.page("summary");
     let copy = used.flipped(byte + 5_000);
@@ -230,7 +230,7 @@ fn damage_is_named_with_its_place_and_never_returned() {
 /// Of what was written since the last checkpoint nothing else tells: without a record its key has
 /// the one before again.
 #[test]
-fn a_flipped_bit_of_what_was_written_before_a_crash_brings_nothing_older_back() {
+fn a_flipped_bit_does_not_restore_an_older_value() {
     let used = Used::killed();
     let records = used.records();
     let live = live(&records);
@@ -252,7 +252,7 @@ fn a_flipped_bit_of_what_was_written_before_a_crash_brings_nothing_older_back() 
 }
 
 #[test]
-fn damage_beside_pages_harms_nobody_and_is_named() {
+fn damage_outside_pages_is_named_and_loses_no_pair() {
     let used = Used::new();
     let pairs: Vec<Record> = live(&used.records()).into_iter().step_by(400).collect();
     let extent = 8_192 + pairs[0].extent * EXTENT_BYTES;
@@ -273,7 +273,7 @@ fn damage_beside_pages_harms_nobody_and_is_named() {
         assert!(wrong[0]["wrong"].as_str().unwrap().starts_with(words), "{wrong:?}");
         assert_eq!(used.refused(&copy, &pairs), 0, "{words}");
     }
-    // Nobody reads what nobody has written.
+    // No reader needs bytes that were never written.
     let copy = used.flipped(extent + EXTENT_BYTES - 4_096 - 4_096 + 3_000);
     assert_eq!(Used::check(&copy), (vec![], vec![]));
 }

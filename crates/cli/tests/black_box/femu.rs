@@ -268,7 +268,7 @@ impl Queues {
         }
     }
 
-    /// The array is done: it goes on to the next read, this one to its channel.
+    /// The array has sensed: it starts the next read, and this read goes to its channel.
     fn sensed(&mut self, reads: &[Read], thread: usize) {
         let plane = reads[thread].plane;
         if let Some(next) = self.planes[plane].array.next() {
@@ -303,7 +303,7 @@ impl Line {
         !std::mem::replace(&mut self.is_busy, true)
     }
 
-    /// Ends what is served, and gives who is next.
+    /// Ends the current read, and returns the next one in the queue.
     fn next(&mut self) -> Option<usize> {
         let next = self.waiting.pop_front();
         self.is_busy = next.is_some();
@@ -334,9 +334,10 @@ fn reads_in_real_time_are_judged_by_their_figures_and_never_hold_without_polling
         holds &= mean < bound;
     }
     assert_eq!(report["holds"], holds);
-    // Asleep for 100 us before each completion; all threads on one plane, which takes 40 us each.
-    // If the machine stood still before the figures were taken, all 64 were then sent at once, and
-    // in a short time their waits, 40 us to 64 times that, weigh as much as what comes after.
+    // The control host sleeps for 100 us before each completion, or all threads share one plane,
+    // which takes 40 us for each. If the machine stood still before the measurement, all 64 reads
+    // were then sent at once. In a short measurement their latencies, 40 us to 64 times that, weigh
+    // as much as the later ones.
     for (id, least) in
         [("FEMU-2a", [100.0, 100.0]), ("FEMU-2b", [100.0, 100.0]), ("FEMU-2c", [50.0, 1_280.0])]
     {
@@ -372,7 +373,7 @@ mod long {
         }
         let slowest = 16.0 * saturated_plane();
         assert_figure(&report, corners[0].0, slowest, slowest / 100.0);
-        // One thread waits for nobody.
+        // One thread has no queue.
         let alone = LOWER_SHARE * LOWER + (1.0 - LOWER_SHARE) * UPPER + TRANSFER;
         for (label, ..) in corners {
             assert_figure(&control, label, alone, alone / 100.0);

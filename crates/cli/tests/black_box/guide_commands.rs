@@ -204,7 +204,7 @@ fn commands(text: &str) -> Vec<String> {
                 let mut command = line.to_owned();
                 while command.ends_with('\\') {
                     command += "\n";
-                    command += lines.next().expect("a line goes on");
+                    command += lines.next().expect("a line continues");
                 }
                 commands.push(command);
             }

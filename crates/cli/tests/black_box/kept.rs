@@ -27,7 +27,7 @@ fn began(served: &Serving) -> &Value {
 }
 
 #[test]
-fn what_was_stored_is_there_after_a_stop() {
+fn stored_pairs_survive_a_stop() {
     // In real time on one reactor, and on reactors of their own without latencies.
     for more in [&[][..], &["--cores", "2", "--clock", "none"]] {
         let (_folder, state) = place();

@@ -40,7 +40,7 @@ fn number(name: &str, usual: u64) -> u64 {
 }
 
 #[test]
-fn what_was_acknowledged_outlives_every_kill() {
+fn acknowledged_writes_survive_every_kill() {
     let (kills, seed) = (number("KVASIR_KILLS", KILLS), number("KVASIR_KILL_SEED", 1));
     let folder = tempdir().unwrap();
     let path = folder.path().join("drive.kv");

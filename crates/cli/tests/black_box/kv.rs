@@ -183,8 +183,8 @@ fn refused(arguments: &str, words: &str) {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_anything_is_sent() {
-    // Nobody is there: who would try to connect would fail otherwise.
+fn impossible_input_is_refused_before_connecting() {
+    // No server listens here, so a connection attempt would fail.
     let target = "--target nvme-tcp://127.0.0.1:9/nqn.2026-11.com.example:kv";
     for (arguments, words) in [
         ("kv", "see kvasir kv --help"),

@@ -30,13 +30,13 @@ pub(crate) fn totals(moved: &Value) -> Value {
     names.iter().map(|name| ((*name).to_owned(), moved[name].clone())).collect()
 }
 
-/// Lets the program run until `has_come_far`, and kills it. Whether it was killed in time.
+/// Kills the program when `has_come_far` is true. Returns whether it was killed before it ended.
 fn killed(words: &[&str], has_come_far: impl Fn() -> bool) -> bool {
     let mut program = Command::new(env!("CARGO_BIN_EXE_kvasir"));
     let mut running = program.args(words).stdout(Stdio::null()).spawn().expect("it starts");
     let started = Instant::now();
     while !has_come_far() {
-        assert!(started.elapsed() < Duration::from_mins(1), "it goes on");
+        assert!(started.elapsed() < Duration::from_mins(1), "it makes progress");
         if running.try_wait().expect("it is there").is_some() {
             return false;
         }
@@ -67,7 +67,7 @@ fn fill(served: &Serving, uri: &str) {
 }
 
 #[test]
-fn what_a_server_holds_comes_whole_to_another_whoever_is_killed_on_the_way() {
+fn a_database_is_copied_completely_even_if_export_and_import_are_killed() {
     let folder = tempfile::tempdir().expect("a folder");
     let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
     let (from, to) = (served(), served());
@@ -180,7 +180,7 @@ impl Drop for Redis {
 }
 
 #[test]
-fn what_cannot_go_from_redis_to_a_drive_is_named_and_left_out_only_if_asked() {
+fn unsupported_redis_keys_are_named_and_skipped_only_with_an_option() {
     let Some(redis) = Redis::start() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let [file, other] = ["file", "other"].map(|name| folder.path().join(name));
@@ -263,7 +263,7 @@ fn fill_with_too_much(client: &mut Client) {
 }
 
 #[test]
-fn what_was_left_out_is_not_compared() {
+fn skipped_keys_are_not_compared() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     if exported_from_redis(&file, fill_with_too_much).is_none() {
@@ -279,7 +279,7 @@ fn what_was_left_out_is_not_compared() {
 }
 
 #[test]
-fn what_an_earlier_run_left_out_is_not_compared() {
+fn keys_that_an_earlier_run_skipped_are_not_compared() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     let redis = exported_from_redis(&file, |client| {
@@ -309,7 +309,7 @@ fn what_an_earlier_run_left_out_is_not_compared() {
     let first = verified();
     assert_eq!((&first["is_resumed"], &first["left_out"]), (&true.into(), &500.into()));
 
-    // It begins again if nobody knows which keys those were.
+    // The import starts again if the journal does not have the skipped keys.
     has_all_of(&file, &first, target(&to));
     let kept = fs::read_to_string(&journal).expect("it is there");
     fs::write(&journal, kept.replace("\"left_out\":0", "\"left_out\":1")).expect("it is ours");
@@ -319,7 +319,7 @@ fn what_an_earlier_run_left_out_is_not_compared() {
 }
 
 #[test]
-fn what_is_not_there_is_not_said_to_be_something_else() {
+fn a_missing_key_is_reported_as_missing() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     let (from, to) = (served(), served());
@@ -355,7 +355,7 @@ fn has_all_of(file: &Path, moved: &Value, target: &str) {
 }
 
 #[test]
-fn what_expires_on_the_way_is_gone_where_it_goes_to() {
+fn keys_that_expire_during_the_transfer_are_absent() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     let (from, to) = (served(), served());
@@ -386,7 +386,7 @@ fn what_expires_on_the_way_is_gone_where_it_goes_to() {
 }
 
 #[test]
-fn a_damaged_archive_is_called_the_same_by_both() {
+fn export_and_import_name_damage_alike() {
     let folder = tempfile::tempdir().expect("a folder");
     let [whole, file] = ["whole", "file"].map(|name| folder.path().join(name));
     let served = served();
@@ -409,7 +409,7 @@ fn a_damaged_archive_is_called_the_same_by_both() {
         for (verb, target) in [("import", &to), ("export", &from)] {
             let ran = kvasir(words(verb, &file, target));
             assert!(ran.code == Some(2) && ran.stderr.contains(&why), "{}", ran.stderr);
-            assert!(!ran.stderr.contains("goes on"), "{}", ran.stderr);
+            assert!(!ran.stderr.contains("to complete it"), "{}", ran.stderr);
         }
         assert_eq!(&fs::read(&file).expect("it is there"), bytes);
     }
@@ -427,7 +427,7 @@ fn a_damaged_archive_is_called_the_same_by_both() {
 }
 
 #[test]
-fn an_export_that_went_on_says_too_that_keys_have_changed() {
+fn a_continued_export_reports_changed_keys() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     let from = served();
@@ -456,7 +456,7 @@ fn an_export_that_went_on_says_too_that_keys_have_changed() {
 }
 
 #[test]
-fn of_what_is_left_out_no_part_is_there() {
+fn a_skipped_key_leaves_no_part() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     let redis = exported_from_redis(&file, |client| {

@@ -79,7 +79,7 @@ fn pairs_are_filled_to_the_share_that_was_asked_for() {
 
 /// Whatever is done to the keys that a precondition stored, they are there.
 #[test]
-fn every_workload_finds_what_a_precondition_stored() {
+fn every_workload_finds_the_pairs_of_a_precondition() {
     for workload in ["store", "mixed", "delete", "exist", "ycsb-a", "ycsb-d", "ycsb-e", "ycsb-f"] {
         let report =
             bench(SMALL, &format!("{workload} ?payload=full --precondition 40% --ops 500"));
@@ -140,7 +140,7 @@ fn a_device_can_be_full_of_blocks() {
 
 /// Sixteen extents are too few for their cleaning to be even.
 #[test]
-fn what_does_not_become_steady_is_measured_after_the_bound_and_says_so() {
+fn an_unsteady_device_is_measured_at_the_limit_with_a_note() {
     let report = bench(SMALL, "retrieve ?seed=1 --precondition 100% --ops 500");
     let precondition = &report["precondition"];
     assert_eq!(precondition["is_steady"], false, "{precondition}");

@@ -21,7 +21,7 @@ fn a_device_in_real_time_takes_no_less_than_its_profile_says() {
 }
 
 #[test]
-fn what_is_late_is_a_stage_and_the_others_are_the_profiles() {
+fn lateness_is_its_own_stage() {
     let report = bench("retrieve --target emu:moke --queue-depth 1 --ops 200 --keys 200");
     let stages = report["stages_ns"]["retrieve"].as_object().unwrap();
     for (stage, nanos) in

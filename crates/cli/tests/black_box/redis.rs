@@ -31,10 +31,10 @@ impl Client {
             }
             sleep(Duration::from_millis(10));
         }
-        panic!("nobody listens at {address}");
+        panic!("no server listens at {address}");
     }
 
-    /// Sends bytes, for which nothing is awaited.
+    /// Sends bytes without waiting for a reply.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.0.get_mut().write_all(bytes).expect("it is there");
     }
@@ -89,7 +89,7 @@ fn assert_shared(device: &str, cores: &str) {
     assert_eq!(kv("delete by-resp", &uri).code, Some(0));
     assert_eq!(client.ask(&["get", "by-resp"]), None);
     client.says("dbsize", ":0");
-    // A client that says nothing keeps nobody from stopping.
+    // A silent client does not delay the stop.
     served.stop();
 }
 
@@ -103,7 +103,7 @@ fn hosts_of_nvme_and_clients_of_redis_use_one_key_space() {
 }
 
 #[test]
-fn what_a_client_of_redis_was_told_of_outlives_a_kill() {
+fn acknowledged_redis_writes_survive_a_kill() {
     let (_folder, path) = formatted();
     let words = ["--device", shown(&path), "--resp", ":0"];
     let served = Serving::start(words);
@@ -126,9 +126,9 @@ fn what_a_client_of_redis_was_told_of_outlives_a_kill() {
     assert_eq!((checked.code, &checked.stderr[..]), (Some(0), ""), "{}", checked.stdout);
 }
 
-/// Dates are those of the machine, so that time goes on while nobody serves.
+/// An expiry is a date of the machine's clock, so pairs also expire while no server runs.
 #[test]
-fn what_has_expired_is_not_there_again_after_a_restart() {
+fn an_expired_pair_stays_absent_after_a_restart() {
     let (_folder, path) = formatted();
     let words = ["--device", shown(&path), "--resp", ":0"];
     let today = || SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later").as_secs();
@@ -285,7 +285,7 @@ fn page(url: &str, path: &str) -> String {
 }
 
 #[test]
-fn prometheus_is_told_what_clients_have_done() {
+fn prometheus_has_the_counters_of_redis_clients() {
     let (_folder, path) = formatted();
     let words = ["--device", shown(&path), "--resp", ":0", "--http", ":0"];
     let served = Serving::start(words);
@@ -309,7 +309,7 @@ fn prometheus_is_told_what_clients_have_done() {
     ] {
         assert!((of_device(name) - value).abs() < 0.5, "{name}: {}", of_device(name));
     }
-    // What was stored is at hand, and on the disk too.
+    // Stored values are in the cache and on the disk.
     assert!(of_device("kvasir_cache_hits_total{") > 0.0);
     assert!(of_device("kvasir_flash_programmed_bytes_total{") > 4_096.0);
     let status: serde_json::Value = serde_json::from_str(&page(&url, "/status")).expect("JSON");
@@ -329,7 +329,7 @@ fn prometheus_is_told_what_clients_have_done() {
 }
 
 #[test]
-fn clients_of_other_machines_say_who_they_are() {
+fn clients_of_other_machines_must_log_in() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("users.acl");
     std::fs::write(&path, "user ann on >secret ~a:* +@all -@dangerous\n").expect("it is written");
@@ -378,7 +378,7 @@ fn a_load_is_measured_over_the_redis_protocol() {
 }
 
 #[test]
-fn clients_have_what_the_command_line_says() {
+fn clients_have_the_limits_of_the_command_line() {
     let words =
         ["--device", "mem:64MiB", "--resp", ":0", "--resp-clients", "2", "--resp-query", "2MiB"];
     let more = ["--resp-output", "1MiB", "--resp-timeout", "3s"];
@@ -432,7 +432,7 @@ fn a_command_line_for_many_clients_is_for_as_many_connections() {
 
 /// What the help of a command names is known to it.
 #[test]
-fn help_names_what_there_is() {
+fn help_lists_the_subcommands() {
     let served = Serving::start(["--device", "mem:64MiB", "--resp", ":0"]);
     let mut client = Client::of(&served);
     let commands = [
@@ -497,7 +497,7 @@ fn clients_that_rest_hold_a_few_kibibytes_each() {
             ["exists"].into_iter().chain(keys.iter().map(|it| &it[..])).collect();
         assert_eq!(client.ask(&words).as_deref(), Some(&b":0"[..]));
     };
-    // What is there once, whoever comes.
+    // Memory that the server allocates once, for any number of clients.
     for _ in 0..20 {
         work(&mut Client::of(&served));
     }

@@ -12,7 +12,7 @@ const PYTHON: &str = "/usr/bin/python3";
 const SCRIPT: &str = include_str!("redis_py.py");
 
 #[test]
-fn a_program_in_python_finds_what_it_expects_of_redis() {
+fn redis_py_works_as_with_redis() {
     let imported = Command::new(PYTHON).args(["-c", "import redis"]).output();
     if !imported.is_ok_and(|imported| imported.status.success()) {
         let is_required = env::var("REQUIRE_REDIS").is_ok_and(|value| value == "1");

@@ -23,7 +23,7 @@ fn refused(arguments: &str, target: &str, words: &str) {
 }
 
 #[test]
-fn blocks_are_written_and_read_and_what_comes_back_is_checked() {
+fn blocks_are_written_and_read_and_checked() {
     let served = serve(BLOCKS);
     let target = format!("{}?ns=2", served.uri(0));
     for (workload, reads) in
@@ -83,7 +83,7 @@ fn blocks_that_another_host_writes_are_errors() {
 }
 
 #[test]
-fn what_a_namespace_does_not_take_is_refused_with_what_it_does() {
+fn an_unsupported_load_is_refused_with_the_supported_ones() {
     let served = serve(BLOCKS);
     let of = |nsid: u32| format!("{}?ns={nsid}", served.uri(0));
     refused("randread", &of(1), "randread is not for namespace 1, which has pairs, for store,");

@@ -120,7 +120,7 @@ fn flash_adds_a_program_and_the_pages_transfer_to_a_store() {
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
-fn the_index_is_as_fast_as_the_papers_and_costs_what_it_is_set_to() {
+fn the_index_is_as_fast_as_the_papers_and_its_costs_apply() {
     let (report, _) = assert_holds_for_its_reason("MoKE-idx");
     for (label, paper) in [
         ("hash: read, mean", 4.2),
@@ -175,7 +175,7 @@ fn the_table_fits_a_terminal_and_says_whether_it_holds() {
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
-fn the_experiment_of_the_guide_prints_what_it_shows() {
+fn the_experiment_prints_the_output_of_the_guide() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/reproduce.md");
     let shown = read_to_string(page).unwrap();
     assert!(shown.contains(&format!("```text\n{}```", kvasir(["reproduce", "MoKE-1c"]).stdout)));
@@ -230,7 +230,7 @@ fn a_report_is_printed_although_its_figure_cannot_be_written() {
 }
 
 #[test]
-fn what_cannot_be_rerun_is_refused() {
+fn unknown_experiments_are_refused() {
     for (arguments, words) in [
         ("reproduce MoKE-1e", "there is no experiment \"MoKE-1e\"; kvasir reproduce --list"),
         ("reproduce MoKE-1a nothing", "there is no experiment \"nothing\""),

@@ -28,7 +28,7 @@ fn blocks() -> Vec<String> {
 }
 
 #[test]
-fn the_sensitivity_of_the_guide_prints_and_draws_what_it_shows() {
+fn the_sensitivity_prints_and_draws_the_output_of_the_guide() {
     let [command, profile, shown, ..] = &blocks()[..] else { panic!("three blocks") };
     let folder = tempdir().unwrap();
     write(folder.path().join("mine.toml"), profile).unwrap();
@@ -79,7 +79,7 @@ fn each_change_is_measured_or_refused_in_json() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_a_sentence_before_anything_is_measured() {
+fn impossible_input_is_refused_before_measuring() {
     for (arguments, reason) in [
         (&["nosuch"][..], "there is no profile \"nosuch\""),
         (&["moke", "--plot", "/nosuch/file.svg"][..], "cannot be written"),

@@ -258,7 +258,7 @@ fn read_again(served: &Serving) -> String {
 }
 
 #[test]
-fn a_file_that_is_read_again_changes_who_may_connect_and_ends_no_connection() {
+fn a_reload_changes_the_allowed_hosts_and_ends_no_connection() {
     for cores in [1, 3] {
         let folder = tempdir().unwrap();
         let served = Serving::with_file(folder.path(), &file(cores));

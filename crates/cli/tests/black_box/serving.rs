@@ -11,13 +11,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Many times what the program takes for anything on a busy machine.
+/// Timeout: many times the program's longest step on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long somebody who fails may take from one word to the next.
+/// Timeout for the next line of a program that has failed.
 const SAYING: Duration = Duration::from_secs(2);
 
-/// It is gone when this is dropped.
+/// A running server; dropping this kills it.
 pub(crate) struct Serving {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -26,13 +26,13 @@ pub(crate) struct Serving {
     pub(crate) ready: Value,
 }
 
-/// What it left.
+/// Output of a server that has ended.
 pub(crate) struct Left {
     pub(crate) code: Option<i32>,
     pub(crate) stopped: Value,
-    /// All that it wrote to standard output after it was ready.
+    /// Rest of its standard output after the line that it was ready.
     pub(crate) stdout: String,
-    /// All that it wrote to standard error and that nobody has taken.
+    /// Lines of its standard error that no test has taken.
     pub(crate) stderr: Vec<String>,
 }
 

@@ -73,7 +73,7 @@ fn a_run_saved_in_the_middle_and_finished_by_another_process_is_the_unbroken_run
     }
 }
 
-/// Errors that a plan of faults asks for change no exit status, whoever gave the plan, and when.
+/// Errors of a plan of faults do not change the exit status, in the first run and in later ones.
 #[test]
 fn a_device_keeps_its_plan_of_faults() {
     let (folder, state) = place();
@@ -95,7 +95,7 @@ fn a_device_keeps_its_plan_of_faults() {
 
 /// The file may have one block only, which no device fits.
 #[test]
-fn what_was_measured_is_said_even_if_the_device_cannot_be_saved() {
+fn results_are_printed_even_if_the_device_cannot_be_saved() {
     let (folder, state) = place();
     let load = words(&format!("store --target sim:{SMALL} --keys 500 --ops 500"), Some(&state));
     let limited = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
@@ -191,7 +191,7 @@ fn a_file_that_is_no_whole_state_of_the_device_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_paused_or_saved_is_refused() {
+fn loads_that_cannot_be_paused_or_saved_are_refused() {
     for (load, sentence) in [
         ("mixed --ops 100 --pause-after 100", "the run ends after 100 operations"),
         ("mixed --target emu:moke --state x", "--state and --pause-after are for virtual time"),

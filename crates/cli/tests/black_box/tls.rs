@@ -128,7 +128,7 @@ fn redis_cli_comes_in_over_tls_with_a_certificate_and_not_without() {
 }
 
 #[test]
-fn what_a_server_holds_is_moved_and_measured_over_tls() {
+fn export_import_and_bench_work_over_tls() {
     let authority = Authority::new();
     let ca = authority.path("ca.crt");
     let from = served(&authority, &["--resp-tls-clients", &ca]);
@@ -241,7 +241,7 @@ fn the_certificates_of_the_guide_are_taken() {
 }
 
 #[test]
-fn who_has_not_finished_a_handshake_has_a_place_and_keeps_nobody_from_stopping() {
+fn an_unfinished_handshake_uses_a_connection_and_does_not_delay_the_stop() {
     let authority = Authority::new();
     let file = format!("{FILE}[limits]\nconnections = 1\n");
     let served = Serving::with_file(authority.folder.path(), &file);
@@ -259,11 +259,11 @@ fn who_has_not_finished_a_handshake_has_a_place_and_keeps_nobody_from_stopping()
         assert!(started.elapsed() < Duration::from_mins(1), "its place is free again");
     }
     let _silent = TcpStream::connect(address(&served)).expect("it listens");
-    // It is let in meanwhile.
+    // Give the server time to accept it.
     sleep(Duration::from_millis(100));
     let started = Instant::now();
     let stopped = served.stop();
-    assert!(started.elapsed() < Duration::from_secs(5), "nobody waits for a handshake");
+    assert!(started.elapsed() < Duration::from_secs(5), "the stop does not wait for a handshake");
     assert!(stopped["connections_refused"].as_u64() > Some(0), "{stopped}");
 }
 

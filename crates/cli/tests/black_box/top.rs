@@ -52,7 +52,7 @@ fn a_sample_has_the_rates_of_a_load() {
     assert_eq!(host["writes_per_second"], 0.0);
     assert_eq!((&host["queues"], &host["subsystem"]), (&2.into(), &served.ready["nqn"]));
     assert!(host["address"].as_str().unwrap().starts_with("127.0.0.1:"));
-    // Nobody else reads; the host's rate is the device's, asked for a moment later or earlier.
+    // This host alone reads. Its rate is the device's, sampled a moment later or earlier.
     let device = number(&sample["devices"][0]["reads_per_second"]);
     assert!((device / reads - 1.0).abs() < 0.5, "{device} and {reads}");
     assert_eq!(sample["operations_per_second"], sample["devices"][0]["operations_per_second"]);
@@ -98,7 +98,7 @@ fn clients_of_redis_are_shown_together_and_each() {
     for word in ["Redis client ", "Redis, by device", "commands/s", "buffered"] {
         assert!(text.contains(word), "{text}");
     }
-    // Who has it counted anew does not change what the server has seen.
+    // Resetting a client's own statistics does not change the server's counters.
     busy.says("config resetstat", "+OK");
     drop((busy, idle));
     let stopped = served.stop();
@@ -107,7 +107,7 @@ fn clients_of_redis_are_shown_together_and_each() {
 }
 
 #[test]
-fn without_a_terminal_it_goes_on_in_lines_until_the_server_is_gone() {
+fn without_a_terminal_it_prints_lines_until_the_server_stops() {
     let served = Serving::start(SERVER);
     for (options, first) in [(&[][..], "kvasir "), (&["--json"][..], "{\"server\":\"127.0.0.1:")] {
         let mut top = top_of(&served, options);
@@ -115,7 +115,7 @@ fn without_a_terminal_it_goes_on_in_lines_until_the_server_is_gone() {
         for _ in 0..2 {
             assert!(lines.any(|line| line.starts_with(first)), "{options:?}");
         }
-        // Whoever reads has seen enough.
+        // The reader closes the pipe.
         drop(lines);
         assert_eq!(top.wait().unwrap().code(), Some(0), "{options:?}");
     }
@@ -144,11 +144,11 @@ fn top_of(served: &Serving, options: &[&str]) -> Child {
 }
 
 #[test]
-fn what_is_no_server_is_said_in_a_sentence() {
+fn a_wrong_address_gives_a_sentence() {
     let served = Serving::start(SERVER);
     let hosts = served.address().to_string();
     for (arguments, code, words) in [
-        // Where hosts connect nobody speaks HTTP.
+        // The port for NVMe hosts does not speak HTTP.
         (["top", &hosts, "--once"], 1, "is not kvasir serve of this version"),
         (["top", "127.0.0.1:1", "--once"], 1, "start kvasir serve with --http"),
         (["top", "nowhere:x", "--once"], 2, "use HOST:PORT, HOST or :PORT"),
@@ -162,7 +162,7 @@ fn what_is_no_server_is_said_in_a_sentence() {
 }
 
 #[test]
-fn a_server_says_what_it_is_doing_only_if_it_is_told_to() {
+fn a_server_opens_its_http_listener_only_when_told_to() {
     let served = Serving::start(&SERVER[..6]);
     assert_eq!(served.ready["http"], Value::Null);
     served.stop();
@@ -184,7 +184,7 @@ fn a_server_says_what_it_is_doing_only_if_it_is_told_to() {
     let served = Serving::with_file(folder.path(), &text);
     let port = http(&served).rsplit(':').next().unwrap().replace("/status", "");
     json(["top", &format!("127.0.0.1:{port}"), "--once", "--json"]);
-    // Whoever else is to be there has another port.
+    // A second server needs another port.
     let taken = ["--device", "ideal", "--nvme-tcp", ":0", "--http", &format!("127.0.0.1:{port}")];
     let refused = kvasir(["serve"].iter().chain(&taken));
     assert_eq!(refused.code, Some(2));
@@ -261,7 +261,7 @@ impl Screen {
 }
 
 #[test]
-fn a_terminal_is_given_back_whoever_ends_it() {
+fn a_terminal_is_restored_after_a_key_and_after_a_signal() {
     let served = Serving::start(SERVER);
     for how in ["q", "Ctrl-C", "SIGTERM"] {
         let mut screen = Screen::of(&served);

@@ -87,7 +87,7 @@ fn sizes_of_values_are_as_asked_for() {
 }
 
 #[test]
-fn what_is_stored_counts_what_overwrites_and_deletes_left() {
+fn stored_pairs_count_after_overwrites_and_deletes() {
     let report = bench("delete --keys 300 --ops 100 --value-size 1KiB");
     assert_eq!(report["space"]["stored_bytes"], 200 * (16 + 1_024));
     let report = bench("mixed --keys 300 --ops 2000 --value-size 1KiB");

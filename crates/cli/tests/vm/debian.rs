@@ -30,9 +30,9 @@ impl Debian {
         self.suites[self.suites.len() - 1]
     }
 
-    /// Runs `check` on the guest and a target of its own. The guest is booted first if there is
-    /// none, unless there cannot be one. It is nobody else's meanwhile, and goes down with a check
-    /// that panics.
+    /// Runs `check` on the guest and a new target. Boots the guest first if it is not running,
+    /// unless it cannot be booted. The guest is locked for the check, and is shut down if the check
+    /// panics.
     pub(crate) fn lend(&self, check: fn(&mut Guest, &mut Target)) {
         let mut place = self.guest.lock().unwrap_or_else(PoisonError::into_inner);
         let mut guest = match place.take() {

@@ -6,10 +6,10 @@ on_each_kernel! {
     a_discovery_names_the_subsystem_and_its_port
     a_subsystem_that_is_not_there_is_refused
     a_referral_is_told
-    a_host_that_is_struck_off_the_list_goes_on_and_connects_no_more
+    a_host_that_is_removed_from_the_list_stays_connected_and_cannot_reconnect
 }
 
-/// A host that says who it is.
+/// A host with a fixed NQN and id.
 const HOST: &str = "nqn.2014-08.org.nvmexpress:uuid:8d1b2c3e-0000-4000-8000-000000000001";
 const HOST_ID: &str = "8d1b2c3e-0000-4000-8000-000000000001";
 
@@ -61,7 +61,7 @@ fn a_referral_is_told(guest: &mut Guest, target: &mut Target) {
     assert!(referral.contains("8010") && referral.contains("discovery"), "{referral}");
 }
 
-fn a_host_that_is_struck_off_the_list_goes_on_and_connects_no_more(
+fn a_host_that_is_removed_from_the_list_stays_connected_and_cannot_reconnect(
     guest: &mut Guest,
     target: &mut Target,
 ) {
@@ -70,7 +70,7 @@ fn a_host_that_is_struck_off_the_list_goes_on_and_connects_no_more(
     guest.wait_for("[ -b /dev/nvme*n1 ]");
     target.change(&configuration("nqn.2026-11.com.example:another"));
     guest.succeed("dmesg -c");
-    // As nvme-cli 2.3 does not: for it who is connected is, and it asks no kernel.
+    // nvme-cli 2.3 does not ask the kernel for a second connection of a connected host.
     let again = format!(
         "echo transport=tcp,traddr=10.0.2.2,trsvcid={},nqn={},hostnqn={HOST},hostid={HOST_ID},\
          duplicate_connect > /dev/nvme-fabrics",

@@ -71,7 +71,7 @@ fn a_silent_host_is_let_go_and_comes_back(guest: &mut Guest, target: &mut Target
     find_the_value(guest);
 }
 
-/// The host goes on with the device that it has. What the target had in memory is gone.
+/// The host keeps its device. Data in the target's memory is gone.
 fn a_host_comes_back_to_a_target_that_was_killed(guest: &mut Guest, target: &mut Target) {
     target.connect(guest, "--reconnect-delay=1 --ctrl-loss-tmo=60");
     keep_a_value(guest);

@@ -20,8 +20,8 @@ const PACKAGES: [&str; 7] = [
     "util-linux",
 ];
 
-/// The packages of a release, the last of whose suites is preferred. What was once unpacked here is
-/// used from then on; one process at a time fetches a release. An error is a sentence.
+/// Unpacks the packages of a release; the last of its suites is preferred. Later calls use the
+/// cached result; one process at a time fetches a release. An error is a sentence.
 pub(crate) fn unpacked(suites: &[&str]) -> Result<Unpacked, String> {
     let cache = cache()?;
     let unusable = |error: io::Error| format!("{} cannot be used: {error}", cache.display());

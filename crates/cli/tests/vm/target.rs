@@ -33,12 +33,12 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// On a port that nobody has.
+    /// Starts a target on a free port.
     pub(crate) fn start() -> Self {
         Self::start_on(0, "ideal")
     }
 
-    /// One with a namespace of each kind, in its place.
+    /// Restarts with one namespace of each kind.
     pub(crate) fn become_drive(&mut self) {
         *self = Self::start_on(0, DRIVE);
     }
@@ -151,7 +151,7 @@ impl Target {
     }
 }
 
-/// The lines of what the program goes on printing, which is read to its end.
+/// Returns the lines of a running program's output, which this reads to its end.
 fn lines(
     output: impl Read + Send + 'static,
     show: impl Fn(&str) + Send + 'static,

@@ -106,5 +106,5 @@ fn errors_reach_the_host_with_their_status(guest: &mut Guest, target: &mut Targe
         let refused = kv::store_new(guest, "here", "/tmp/in", size);
         assert_eq!(refused, Err(KEY_EXISTS), "{size} bytes");
     }
-    assert_eq!(kv::retrieve(guest, "here", "/tmp/out", 4_096), Ok(100), "the queue goes on");
+    assert_eq!(kv::retrieve(guest, "here", "/tmp/out", 4_096), Ok(100), "the queue still works");
 }

@@ -132,7 +132,7 @@ fn whatever_bit_turns_over_or_byte_is_missing_is_found() {
 }
 
 #[test]
-fn what_follows_a_whole_archive_is_found() {
+fn bytes_after_a_complete_archive_are_found() {
     let bytes = archive(&[string(b"k", b"value", None)], true);
     let other =
         archive(&[string(b"another", b"with more bytes", None), string(b"l", b"", None)], true);
@@ -168,7 +168,7 @@ fn a_length_that_cannot_be_takes_no_memory() {
 }
 
 #[test]
-fn totals_depend_on_what_there_is_and_not_on_its_order_or_parts() {
+fn totals_do_not_depend_on_order_or_parts() {
     let sum = |entries: &[Entry<'_>]| {
         let mut totals = Totals::default();
         for entry in entries {

@@ -1,8 +1,8 @@
-//! The profiles that the cases start from.
+//! Profiles on which the cases are based.
 
 use super::Edits;
 
-/// One die, no link and no firmware: an operation takes what the flash takes.
+/// One die, no link and no firmware: only the flash takes time.
 pub(super) const BLOCK: &str = r#"
 description = "one die of blocks"
 [nand]
@@ -104,7 +104,7 @@ kind = "kv"
 over_provisioning = 0.5
 "#;
 
-/// A long buffer, and energy for 20 pages of it.
+/// A long buffer, and energy for 20 of its pages.
 pub(super) const CAPACITORS: Edits = &[
     ("log.ack", r#""buffer""#),
     ("log.buffer_kib", "4096"),
@@ -120,18 +120,18 @@ pub(super) const CACHED: Edits = &[
     ("index.dram_kib", "128"),
 ];
 
-/// A page crosses a channel in 500 us, and meanwhile another is sensed.
+/// A page crosses a channel in 500 us, during which the plane senses another page.
 pub(super) const CHANNEL_BOUND: Edits =
     &[("nand.channel_mb_per_s", "8.192"), ("nand.registers", "2")];
 
-/// Many blocks of one plane, cleaned where there is least to move.
+/// Many blocks of one plane; cleaning takes the block with the fewest live pages.
 pub(super) const GREEDY: Edits = &[
     ("nand.blocks_per_plane", "128"),
     ("namespace.1.over_provisioning", "0.2"),
     ("namespace.1.gc_free_blocks", "1"),
 ];
 
-/// The same, cleaned in the order in which they were written.
+/// The same; cleaning takes the oldest block.
 pub(super) const FIFO: Edits = &[
     ("nand.blocks_per_plane", "128"),
     ("namespace.1.over_provisioning", "0.2"),
@@ -140,7 +140,7 @@ pub(super) const FIFO: Edits = &[
     ("namespace.1.gc_frontier", "\"shared\""),
 ];
 
-/// Four dies on two slow channels, which cleaning holds too.
+/// Four dies on two slow channels, which cleaning occupies too.
 pub(super) const CLEANED: Edits = &[
     ("nand.channels", "2"),
     ("nand.dies_per_channel", "2"),

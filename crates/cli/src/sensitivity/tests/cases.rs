@@ -1,4 +1,4 @@
-//! What each key does: one case or more for each.
+//! The effect of each key: one case or more for each.
 
 use super::Case;
 use super::Expected::{Above, Below, Formula, FromNothing, Plus, Times};
@@ -48,7 +48,7 @@ pub(super) const CASES: &[Case] = &[
         measure: zones,
         expected: Times(2.0, 0.0),
     },
-    // An erase is shared by the pages of its block.
+    // The pages of a block share its erase.
     Case {
         key: "nand.pages_per_block",
         base: BLOCK,
@@ -65,7 +65,7 @@ pub(super) const CASES: &[Case] = &[
         measure: write_rate,
         expected: Times(2.0, 0.01),
     },
-    // Keys and headers no longer fit beside the page.
+    // Keys and headers no longer fit into the page.
     Case {
         key: "nand.spare_bytes",
         base: PAIRS,
@@ -98,7 +98,7 @@ pub(super) const CASES: &[Case] = &[
         measure: write_rate,
         expected: Times((500.0 + 2_000.0 / 32.0) / (500.0 + 4_000.0 / 32.0), 0.01),
     },
-    // A page crosses the channel while the next is sensed.
+    // A page crosses the channel while the plane senses the next.
     Case {
         key: "nand.registers",
         base: BLOCK,
@@ -107,7 +107,7 @@ pub(super) const CASES: &[Case] = &[
         measure: read_rate,
         expected: Times(2.0, 0.01),
     },
-    // The rest of one program, or of four: the scalar model knows no priority.
+    // The rest of one program, or of four: the scalar model has no priorities.
     Case {
         key: "nand.model",
         base: BLOCK,
@@ -132,7 +132,7 @@ pub(super) const CASES: &[Case] = &[
         measure: amplification,
         expected: Above(1.1),
     },
-    // A quarter of the pages is slow instead of a half.
+    // A quarter of the pages is slow instead of half.
     Case {
         key: "nand.page_map",
         base: BLOCK,
@@ -243,7 +243,7 @@ pub(super) const CASES: &[Case] = &[
         measure: read_spread,
         expected: Times(2.0, 0.02),
     },
-    // One sense and so many more.
+    // One sense and this many more.
     Case {
         key: "nand.read_retries",
         base: BLOCK,
@@ -252,7 +252,7 @@ pub(super) const CASES: &[Case] = &[
         measure: read_often_mean,
         expected: Times(3.0 / 2.0, 0.03),
     },
-    // Worn half, a block needs half of the further senses.
+    // At half of its life, a block needs half of the extra senses.
     Case {
         key: "nand.endurance_cycles",
         base: BLOCK,
@@ -334,7 +334,7 @@ pub(super) const CASES: &[Case] = &[
         measure: store_twice_mean,
         expected: Plus(5.0),
     },
-    // Of values of 4 KiB.
+    // For values of 4 KiB.
     Case {
         key: "firmware.t_write_kib_us",
         base: PAIRS,
@@ -426,7 +426,7 @@ pub(super) const CASES: &[Case] = &[
         measure: stores_answered,
         expected: Times(2.0, 0.02),
     },
-    // Tables are written beside the records.
+    // Tables are written besides the records.
     Case {
         key: "log.checkpoint_mib",
         base: PAIRS,
@@ -459,7 +459,7 @@ pub(super) const CASES: &[Case] = &[
         measure: store_amplification,
         expected: Above(1.005),
     },
-    // Old extents go before those that are about to die anyway.
+    // Old extents are cleaned before those whose pairs will expire or be overwritten soon.
     Case {
         key: "log.gc_victims",
         base: PAIRS,
@@ -468,7 +468,7 @@ pub(super) const CASES: &[Case] = &[
         measure: store_amplification,
         expected: Below(0.996),
     },
-    // Beside each page of records lies a block that says what it is.
+    // Each page of records is followed by a block that describes it.
     Case {
         key: "log.ftl",
         base: PAIRS,
@@ -601,7 +601,7 @@ pub(super) const CASES: &[Case] = &[
         measure: copybacks,
         expected: FromNothing(1_000.0),
     },
-    // What was moved is colder than what hosts write, and better kept apart.
+    // Moved data is colder than new data, so separate blocks are better.
     Case {
         key: "block.gc_frontier",
         base: BLOCK,
@@ -610,7 +610,7 @@ pub(super) const CASES: &[Case] = &[
         measure: skewed_amplification,
         expected: Above(1.02),
     },
-    // Free blocks hold nothing.
+    // Free blocks contain no data.
     Case {
         key: "block.gc_free_blocks",
         base: BLOCK,
@@ -630,7 +630,7 @@ pub(super) const CASES: &[Case] = &[
         measure: erase_spread,
         expected: Below(0.3),
     },
-    // Four dies for one, but for the ends of zones, where the next one begins meanwhile.
+    // Four dies instead of one, except at the ends of zones, where writes to the next zone overlap.
     Case {
         key: "zoned.stripe",
         base: ZONED,

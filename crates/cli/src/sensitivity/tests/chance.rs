@@ -1,4 +1,5 @@
-//! What a report says of knobs that do not move write amplification, and of one that does.
+//! Checks the report for knobs without an effect on write amplification, and for one with an
+//! effect.
 
 use super::bases::BLOCK;
 use crate::progress::{Progress, Unit};
@@ -7,11 +8,11 @@ use node::profile::Draft;
 use serde_json::Value;
 use std::num::NonZeroUsize;
 
-/// Write amplification of a device that is steady does not depend on them: they are times alone.
+/// Write amplification of a steady device does not depend on these keys: they are times.
 const TIMES: [&str; 5] =
     ["nand.read_us", "nand.program_us", "nand.erase_us", "link.mb_per_s", "firmware.t_write_us"];
 
-/// It depends on how much of the flash is spare: (1 + OP) / OP bounds it.
+/// It depends on the spare part of the flash: (1 + OP) / OP is its bound.
 const SPARE: &str = "namespace.1.over_provisioning";
 
 fn report(threads: usize) -> Value {
@@ -34,8 +35,8 @@ fn report(threads: usize) -> Value {
     serde_json::to_value(measure(&given, &knobs, threads, &mut bar).unwrap()).unwrap()
 }
 
-/// What `change` has of write amplification for each load that has it, by what it was, and whether
-/// that is within the spread.
+/// Returns for each load with a write amplification the ratio after `change`, and whether the ratio
+/// is within the spread.
 fn amplifications(report: &Value, change: &Value) -> Vec<(f64, bool)> {
     let number = |value: &Value| value.as_f64();
     let spread = |load: &Value, end: &str| {

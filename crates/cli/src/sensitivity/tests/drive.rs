@@ -10,7 +10,7 @@ use spec::{Command, Status, StoreOptions, ZoneSendAction};
 
 const NSID: u32 = Device::NAMESPACE;
 
-/// A device whose commands are given one by one.
+/// A device to which a test submits commands one by one.
 pub(super) struct Drive {
     reactor: Reactor,
     device: Device,
@@ -30,18 +30,19 @@ impl Drive {
         &self.device
     }
 
-    /// How `commands` ended, in the order in which they came; each comes at its time from now on.
+    /// Returns the completions of `commands` in the order of completion; each is submitted at its
+    /// time.
     pub(super) fn run(&mut self, commands: &[(Nanos, Submission)]) -> Vec<Completion> {
         let queue = self.device.controller().queue_pair();
         self.reactor.run(submit_all(&queue, commands))
     }
 
-    /// Takes the power away.
+    /// Cuts the power.
     pub(super) fn lose_power(&mut self) -> PowerLoss {
         self.reactor.run(self.device.lose_power())
     }
 
-    /// The same of commands that come one after the other; each must succeed.
+    /// The same for commands one after the other; each must succeed.
     pub(super) fn prepare(&mut self, commands: &[Submission]) {
         for command in commands {
             let ended = self.run(&[(Nanos::ZERO, command.clone())]);
@@ -76,7 +77,7 @@ pub(super) fn write(lba: u64) -> Submission {
     submission(Command::write(NSID, lba, 1), 1)
 }
 
-/// Of a pair whose key is `number`.
+/// The pair with key `number`.
 pub(super) fn store(number: u64) -> Submission {
     let key = number.to_be_bytes();
     submission(Command::store(NSID, &key, BLOCK_BYTES, StoreOptions::NONE), 1)

@@ -1,4 +1,4 @@
-//! What the cases measure: times in microseconds, rates in operations a second.
+//! Measurements of the cases: times in microseconds, rates in operations per second.
 
 use super::drive::{Drive, read, store, write, zone};
 use crate::args::Clock;
@@ -14,7 +14,7 @@ use workload::{
     Distribution, Kind, Load, Operation, Payload, Plan, Space, Tally, Until, ValueSizes, Zoning,
 };
 
-/// Logical blocks, or pairs, that are worked on: whole blocks of the flash, and less than all.
+/// Logical blocks, or pairs, of a load: whole flash blocks, and fewer than the namespace has.
 const USED: u64 = 640;
 
 const PROGRAM_US: u64 = 500;
@@ -34,7 +34,7 @@ fn rig(profile: &Profile) -> Rig<'_> {
     rig.unwrap()
 }
 
-/// One operation at a time on what the namespace is of.
+/// One operation at a time on the namespace's pairs or blocks.
 fn plan(rig: &Rig<'_>, operation: Operation, operations: u64) -> Plan {
     let space = match (rig.device().kv(), rig.device().zones(1)) {
         (Some(_), _) => Space::Pairs,
@@ -61,7 +61,7 @@ fn plan(rig: &Rig<'_>, operation: Operation, operations: u64) -> Plan {
     }
 }
 
-/// Fills, if need be, and measures.
+/// Fills, if necessary, and measures.
 fn went(rig: &mut Rig<'_>, plan: &Plan) -> Measured {
     plan.validate().unwrap();
     if plan.needs_fill() {
@@ -87,14 +87,14 @@ pub(super) fn read_mean(profile: &Profile) -> f64 {
     mean(profile, Operation::Read)
 }
 
-/// The same often enough for a mean of chances.
+/// The same, often enough for a stable mean of random events.
 pub(super) fn read_often_mean(profile: &Profile) -> f64 {
     let mut rig = rig(profile);
     let plan = plan(&rig, Operation::Read, 20 * USED);
     tally(&went(&mut rig, &plan)).mean_ns() / 1e3
 }
 
-/// From the shortest to the longest read.
+/// Difference between the shortest and the longest read.
 pub(super) fn read_spread(profile: &Profile) -> f64 {
     let mut rig = rig(profile);
     let plan = plan(&rig, Operation::Read, USED);
@@ -113,7 +113,7 @@ pub(super) fn store_mean(profile: &Profile) -> f64 {
     mean(profile, Operation::Store)
 }
 
-/// Of keys that are stored twice.
+/// Keys that are stored twice.
 pub(super) fn store_twice_mean(profile: &Profile) -> f64 {
     let mut rig = rig(profile);
     let plan = plan(&rig, Operation::Store, 2 * USED);
@@ -139,12 +139,12 @@ fn rate(profile: &Profile, operation: Operation, keys: u64, operations: u64) -> 
     float(operations) / elapsed.as_secs_f64()
 }
 
-/// Reads of one block after the other, 64 at a time.
+/// Sequential reads of blocks, 64 in flight.
 pub(super) fn read_rate(profile: &Profile) -> f64 {
     rate(profile, Operation::Read, USED, 10 * USED)
 }
 
-/// Writes of one block after the other, many times around: nothing lives in what is erased. All
+/// Sequential writes of blocks, many times around, so that erased blocks have no live data. All
 /// flash was written before.
 pub(super) fn write_rate(profile: &Profile) -> f64 {
     let mut rig = rig(profile);
@@ -161,7 +161,7 @@ pub(super) fn zone_write_rate(profile: &Profile) -> f64 {
     rate(profile, Operation::Write, 2_048, 2_048)
 }
 
-/// Of values as long as a page, as many at a time as there are dies.
+/// Values as long as a page, as many in flight as there are dies.
 pub(super) fn store_rate(profile: &Profile) -> f64 {
     let mut rig = rig(profile);
     let (keys, load) = (4_096, Load::QueueDepth(profile.nand.dies()));
@@ -170,13 +170,13 @@ pub(super) fn store_rate(profile: &Profile) -> f64 {
     float(keys) / went(&mut rig, &plan).outcome.elapsed().as_secs_f64()
 }
 
-/// Blocks or pairs programmed for each that was written, after as many as make it steady.
+/// Blocks or pairs programmed for each one written, after enough writes to be steady.
 fn steady(profile: &Profile, distribution: Distribution, load: Load) -> Measured {
     let mut rig = rig(profile);
     let is_pairs = rig.device().kv().is_some();
     let size = rig.namespace(1).size_bytes / 4_096;
     let operation = if is_pairs { Operation::Store } else { Operation::RandWrite };
-    // Keys and headers take room too.
+    // Keys and headers need space too.
     let keys = if is_pairs { size * 95 / 100 } else { size };
     let plan = Plan { keys, distribution, load, ..plan(&rig, operation, 1) };
     rig.fill_by(async |queue, _| workload::fill(queue, &plan, |_, _| ()).await).unwrap();
@@ -196,12 +196,12 @@ fn amplified(measured: &Measured) -> f64 {
     measured.window.amplification_of(written).expect("something was written")
 }
 
-/// Of blocks that are overwritten at random, all of them.
+/// Blocks that are overwritten at random, all of them.
 pub(super) fn amplification(profile: &Profile) -> f64 {
     amplified(&steady(profile, Distribution::Uniform, ONE))
 }
 
-/// The same with pauses in which cleaning gets as far as it is to.
+/// The same with pauses in which background cleaning reaches its goal.
 pub(super) fn paced_amplification(profile: &Profile) -> f64 {
     amplified(&steady(
         profile,
@@ -210,17 +210,17 @@ pub(super) fn paced_amplification(profile: &Profile) -> f64 {
     ))
 }
 
-/// The same where some are overwritten much more often.
+/// The same with some blocks overwritten much more often.
 pub(super) fn skewed_amplification(profile: &Profile) -> f64 {
     amplified(&steady(profile, Distribution::Zipfian, ONE))
 }
 
-/// The same of a store, as full as it gets with headers and keys.
+/// The same for a store, filled up to its limit with headers and keys.
 pub(super) fn store_amplification(profile: &Profile) -> f64 {
     amplified(&steady(profile, Distribution::Zipfian, Load::QueueDepth(64)))
 }
 
-/// Of small pairs that are stored once.
+/// Small pairs that are stored once.
 pub(super) fn fresh_amplification(profile: &Profile) -> f64 {
     let mut rig = rig(profile);
     let values = ValueSizes::Fixed(1_000);
@@ -229,8 +229,8 @@ pub(super) fn fresh_amplification(profile: &Profile) -> f64 {
     went(&mut rig, &plan).window.write_amplification().expect("something was stored")
 }
 
-/// First in, first out, of `blocks` blocks of 32 pages of which `free` are free: the share `u` of a
-/// block lives when it comes up, where `fill = (1 - u) / -ln(u)` (Desnoyers, 2012).
+/// First in, first out, of `blocks` blocks of 32 pages of which `free` are free: when a block is
+/// cleaned its share `u` is live, where `fill = (1 - u) / -ln(u)` (Desnoyers, 2012).
 pub(super) fn fifo(pages: f64, blocks: f64, free: f64) -> f64 {
     let fill = pages / ((blocks - free) * 32.0);
     let (mut low, mut high) = (1e-9_f64, 1.0 - 1e-9);
@@ -241,8 +241,8 @@ pub(super) fn fifo(pages: f64, blocks: f64, free: f64) -> f64 {
     1.0 / (1.0 - low)
 }
 
-/// How far the most and the least worn block are apart after only an eighth of what was written is
-/// overwritten.
+/// Difference in erases between the most and the least worn block, when only an eighth of the
+/// written blocks is overwritten.
 pub(super) fn erase_spread(profile: &Profile) -> f64 {
     let mut rig = rig(profile);
     let size = rig.namespace(1).size_bytes / 4_096;
@@ -259,7 +259,7 @@ pub(super) fn erase_spread(profile: &Profile) -> f64 {
     f64::from(most - least)
 }
 
-/// The 99th percentile of reads among as many writes.
+/// The 99th percentile of reads, mixed with as many writes.
 pub(super) fn mixed_p99(profile: &Profile) -> f64 {
     let mut rig = rig(profile);
     let keys = rig.namespace(1).size_bytes / 4_096;
@@ -273,7 +273,7 @@ pub(super) fn mixed_p99(profile: &Profile) -> f64 {
     micros(measured.outcome.tally(Kind::Read).expect("there are reads").latency(0.99))
 }
 
-/// Pages that were moved within their plane.
+/// Pages moved within their plane.
 pub(super) fn copybacks(profile: &Profile) -> f64 {
     let measured = steady(profile, Distribution::Uniform, ONE);
     float(measured.window.after.nand.copybacks)
@@ -286,7 +286,7 @@ pub(super) fn index_bytes(profile: &Profile) -> f64 {
     float(rig.device().store().usage().index_bytes)
 }
 
-/// Pages of the index's table that are read for retrieves of many pairs.
+/// Pages of the index's table that retrieves of many pairs read.
 pub(super) fn index_reads(profile: &Profile) -> f64 {
     let mut rig = rig(profile);
     let plan = Plan { keys: 24_000, ..plan(&rig, Operation::Retrieve, 24_000) };
@@ -294,19 +294,19 @@ pub(super) fn index_reads(profile: &Profile) -> f64 {
     float(window.after.index.page_reads - window.before.index.page_reads)
 }
 
-/// Pairs that a device takes before it says that it is full.
+/// Pairs that a device stores before it reports that it is full.
 pub(super) fn pairs_taken(profile: &Profile) -> f64 {
     let commands: Vec<_> = (0..4_096).map(|number| (Nanos::ZERO, store(number))).collect();
     let ended = Drive::new(profile).run(&commands);
     float(ended.iter().filter(|completion| completion.status == Status::SUCCESS).count() as u64)
 }
 
-/// Stores that are answered before anything is programmed, of many that come at once.
+/// Stores answered before the first program, of many submitted at once.
 pub(super) fn stores_answered(profile: &Profile) -> f64 {
     answered(profile, (0..4_096).map(store))
 }
 
-/// Writes that are answered before anything is programmed, of many that come at once.
+/// Writes answered before the first program, of many submitted at once.
 pub(super) fn writes_answered(profile: &Profile) -> f64 {
     answered(profile, (0..512).map(write))
 }
@@ -319,7 +319,7 @@ fn answered(profile: &Profile, commands: impl Iterator<Item = Submission>) -> f6
     float(ended.iter().filter(is_early).count() as u64)
 }
 
-/// Pages that are saved from memory when power is lost, of many.
+/// Pages saved from memory after a power loss, of many.
 pub(super) fn pages_saved(profile: &Profile) -> f64 {
     let mut drive = Drive::new(profile);
     let stores: Vec<_> = (0..800).map(|number| (Nanos::ZERO, store(number))).collect();
@@ -329,7 +329,7 @@ pub(super) fn pages_saved(profile: &Profile) -> f64 {
     float(loss.saved_pages)
 }
 
-/// A write, and 100 us later a read of what was written long ago: how long each took.
+/// A write, and 100 us later a read of an old block: the latency of each.
 fn read_and_program(profile: &Profile) -> [f64; 2] {
     let mut drive = Drive::new(profile);
     drive.prepare(&[write(0), write(1)]);
@@ -345,7 +345,7 @@ pub(super) fn program_amid_read(profile: &Profile) -> f64 {
     read_and_program(profile)[1]
 }
 
-/// A read that comes 100 us after four writes.
+/// A read that is submitted 100 us after four writes.
 pub(super) fn read_behind_writes(profile: &Profile) -> f64 {
     let mut drive = Drive::new(profile);
     drive.prepare(&[write(0), write(1)]);
@@ -354,7 +354,7 @@ pub(super) fn read_behind_writes(profile: &Profile) -> f64 {
     micros(drive.run(&commands)[4].latency())
 }
 
-/// A read that comes 100 us after a zone on its die is reset.
+/// A read that is submitted 100 us after the reset of a zone on its die.
 pub(super) fn read_amid_erase(profile: &Profile) -> f64 {
     let mut drive = Drive::new(profile);
     let shape = drive.device().zones(1).expect("the device is of zones").shape();

@@ -30,7 +30,7 @@ fn association(host: &str, controller: u16, seconds: u64, work: WorkStatus) -> A
     }
 }
 
-/// A client that came so many seconds ago.
+/// A client that connected this many seconds ago.
 pub(in super::super) fn client(id: u64, name: &str, seconds: u64, commands: u64) -> ClientStatus {
     ClientStatus {
         id,
@@ -58,7 +58,7 @@ fn redis(commands: u64, busiest: Vec<ClientStatus>) -> RedisStatus {
     }
 }
 
-/// Two servers with a door for clients of Redis, half a second of each other.
+/// Two answers, half a second apart, of a server with a Redis listener.
 fn with_clients(before: Vec<ClientStatus>, after: Vec<ClientStatus>) -> Sample {
     let mut then = status(60_000, work(5, 5, 5), Vec::new());
     let mut now = status(60_500, work(5, 5, 5), Vec::new());
@@ -69,7 +69,7 @@ fn with_clients(before: Vec<ClientStatus>, after: Vec<ClientStatus>) -> Sample {
     sample(&then, &now)
 }
 
-/// What [`super::super::view`] is shown by where there are clients of Redis.
+/// The sample that [`super::super::view`] shows for Redis clients.
 pub(in super::super) fn with_redis() -> Sample {
     let before = vec![client(1, "quiet", 9, 7), client(2, "app", 9, 100)];
     let after = vec![
@@ -81,7 +81,7 @@ pub(in super::super) fn with_redis() -> Sample {
     with_clients(before, after)
 }
 
-/// A server that has been up for so long, with a device that did `work`.
+/// A server with this uptime, and a device that did `work`.
 fn status(uptime_ms: u64, work: WorkStatus, associations: Vec<AssociationStatus>) -> Status {
     Status {
         server: ServerStatus {
@@ -120,12 +120,12 @@ fn sample(before: &Status, after: &Status) -> Sample {
     Sample::of(([192, 0, 2, 1], 8_420).into(), before, after)
 }
 
-/// Of the first host, in a second.
+/// Reads of the first host per second.
 fn reads(before: &Status, after: &Status) -> u64 {
     crate::number::to_u64(sample(before, after).hosts[0].rates.reads)
 }
 
-/// What [`super::super::view`] is shown by: an interval of half a second.
+/// The sample that [`super::super::view`] shows: an interval of half a second.
 pub(in super::super) fn busy() -> Sample {
     let host = "nqn.2014-08.org.nvmexpress:uuid:8d1b2c3e-0000-4000-8000-000000000001";
     let before = vec![association("nqn.quiet", 1, 9, work(5, 5, 5))];
@@ -149,16 +149,16 @@ fn rates_are_differences_over_the_servers_own_time() {
         bytes_written: 100_000.0,
     };
     assert_eq!((busy.rates, busy.devices[0].rates), (rates, rates));
-    // It came in this interval, and is the busiest.
+    // It connected in this interval, and is the busiest.
     assert_eq!((busy.hosts[0].controller, busy.hosts[0].rates), (2, rates));
     assert_eq!((&busy.hosts[1].host[..], busy.hosts[1].rates), ("nqn.quiet", Rates::default()));
-    // Requests for events do not count.
+    // Event requests (AER) do not count.
     assert_eq!((busy.hosts[0].queues, busy.hosts[0].in_flight), (3, 12));
     assert!((busy.reactors[0].busy_percent - 25.0).abs() < 1e-9);
 }
 
 #[test]
-fn who_comes_again_by_the_id_of_another_begins_with_nothing() {
+fn an_association_that_reuses_an_id_starts_at_zero() {
     let before = status(1_000, work(0, 0, 0), vec![association("nqn.a", 1, 100, work(90, 0, 0))]);
     for (host, seconds) in [("nqn.a", 1), ("nqn.b", 200)] {
         let again = association(host, 1, seconds, work(100, 0, 0));
@@ -197,11 +197,11 @@ fn clients_of_redis_are_counted_by_device_and_each_the_busiest_first() {
     let rates =
         Rates { operations: 2_000.0, bytes_read: 2e7, bytes_written: 2e6, ..Rates::default() };
     assert_eq!((sample.rates, sample.devices[0].rates), (rates, rates));
-    // 600 of 800 that were asked for meanwhile.
+    // 600 of 800 values requested in the interval.
     assert_eq!(redis.cache_hit_percent, Some(75.0));
     let rates = sample.redis_clients.iter();
     let rates: Vec<_> = rates.map(|it| (&it.address[..], it.commands_per_second)).collect();
-    // The third came in this interval; of the fourth nothing was known before.
+    // The third connected in this interval; the earlier counters of the fourth are unknown.
     let expected = [
         ("192.0.2.8:40002", Some(1_900.0)),
         ("192.0.2.8:40003", Some(100.0)),

@@ -3,7 +3,7 @@ use crate::top::sample::tests::{busy, with_redis};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-/// The lines of a terminal of this size, without the blanks at their ends.
+/// Returns the lines of a terminal of this size, without trailing blanks.
 fn lines(view: &View, width: u16, height: u16) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| view.draw(frame)).unwrap();
@@ -41,7 +41,7 @@ q quits";
     );
 }
 
-/// Lines with one blank between words: where columns begin is left to the terminal's width.
+/// Returns lines with one blank between words: column positions depend on the terminal's width.
 fn squeezed(lines: &[String]) -> Vec<String> {
     let words = |line: &String| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let lines = lines.iter().map(words);
@@ -57,7 +57,7 @@ fn a_wide_terminal_has_subsystems_and_addresses_too() {
 }
 
 #[test]
-fn trouble_is_said_and_what_was_known_stays() {
+fn an_error_is_shown_above_the_last_sample() {
     let shown = squeezed(&lines(&showing(Some("no server answers at 192.0.2.1:8420")), 80, 20));
     assert_eq!(shown[2], "no server answers at 192.0.2.1:8420; retrying");
     assert!(shown[4].ends_with("2,000 1,000 8.3 3.0 MiB"));
@@ -86,7 +86,7 @@ fn any_size_can_be_drawn() {
     }
 }
 
-/// The second line of the table is of a client whose name is to clear the screen.
+/// The second line of the table is of a client whose name contains codes to clear the screen.
 #[test]
 fn clients_of_redis_have_their_tables_on_80_columns() {
     let expected = "\
@@ -112,12 +112,12 @@ q quits";
         squeezed(&expected.lines().map(str::to_owned).collect::<Vec<_>>())
     );
     assert!(shown.iter().all(|line| !line.contains('\u{1b}')));
-    // With little room the busiest are shown.
+    // On a small terminal the busiest are shown.
     let shown = squeezed(&lines(&view, 80, 20));
     assert!(shown.iter().any(|line| line.starts_with("192.0.2.8:40002")), "{shown:?}");
 }
 
-/// Where each word of `names` begins and ends in a line that has all of them, in their order.
+/// Returns the start and end of each of `names` in a line that has all of them, in their order.
 fn places(line: &str, names: &[&str]) -> Vec<(usize, usize)> {
     let mut from = 0;
     let place = |name: &&str| {
@@ -128,7 +128,7 @@ fn places(line: &str, names: &[&str]) -> Vec<(usize, usize)> {
     names.iter().map(place).collect()
 }
 
-/// Each heading is whole, and the figures below it end in the column in which it ends.
+/// Each heading is complete, and the figures below it are aligned with its end.
 #[test]
 fn headings_are_whole_and_above_their_figures_at_any_width() {
     fn check<T>(lines: &[String], columns: &[Column<T>], rows: &[T], width: u16) {
@@ -164,7 +164,7 @@ fn headings_are_whole_and_above_their_figures_at_any_width() {
 }
 
 #[test]
-fn each_of_two_tables_has_half_or_what_the_other_does_not_need() {
+fn two_tables_share_the_lines() {
     let of = |rest, some: usize, others: usize| share(rest, &vec![(); some], &vec![(); others]);
     assert_eq!((of(20, 100, 100), of(20, 100, 0), of(20, 100, 3)), (10, 18, 15));
     assert_eq!((of(20, 1, 100), of(20, 0, 0), of(0, 9, 9)), (3, 2, 0));

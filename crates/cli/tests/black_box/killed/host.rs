@@ -102,7 +102,7 @@ fn found(key: usize, completion: &Completion) -> Tag {
     }
 }
 
-/// Reads every key. What is there is known from here on.
+/// Reads every key, and records its value in the oracle.
 pub(crate) fn check(uri: &str, oracle: &mut Oracle, figures: &mut Figures) {
     with(uri, async |queue| {
         let (mut next, mut under_way) = (0, HashMap::new());

@@ -51,12 +51,12 @@ impl Oracle {
         write.expect("it is under way").ended = Some(now);
     }
 
-    /// It is refused, and has changed nothing.
+    /// The write was refused, and has changed nothing.
     pub(crate) fn refuse(&mut self, key: usize, began: u64) {
         self.keys[key].retain(|write| write.began != began);
     }
 
-    /// Whether `key` may hold `found`; it does from here on.
+    /// Checks that `key` may hold `found`, and records it as the key's value.
     #[track_caller]
     pub(crate) fn settle(&mut self, key: usize, found: Tag) {
         let writes = &self.keys[key];
@@ -87,7 +87,7 @@ pub(crate) fn tag_of(key: usize, bytes: &[u8]) -> Option<u64> {
 }
 
 #[test]
-fn what_was_acknowledged_before_a_later_one_began_is_no_more() {
+fn an_acknowledged_write_replaces_earlier_ones() {
     let fails = |oracle: Oracle, found: Tag| {
         let mut oracle = std::panic::AssertUnwindSafe(oracle);
         std::panic::catch_unwind(move || oracle.settle(0, found)).is_err()
