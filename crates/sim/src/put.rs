@@ -2,8 +2,8 @@ use base::{Buf, Key};
 use engine::{Condition, Error, KeySpaceId, Store, Stored, Write};
 use std::sync::Arc;
 
-/// Stores a value, at hand where that is possible ([`Store::put_at_hand`]), and says whether it
-/// was.
+/// Stores a value, without waiting if the store can ([`Store::put_at_hand`]). The second result is
+/// true if it did not wait.
 pub async fn put(
     store: &Arc<Store>,
     space: KeySpaceId,

@@ -19,10 +19,10 @@ pub struct Tally {
     pub checkpoints: u64,
     /// Faults of the flash, or the disk.
     pub faults: u64,
-    /// Values that were asked for and needed no wait.
-    pub at_hand: u64,
-    /// The same of those that were stored.
-    pub put_at_hand: u64,
+    /// Values that were read without waiting.
+    pub immediate_gets: u64,
+    /// Values that were stored without waiting.
+    pub immediate_puts: u64,
     /// Bytes of keys and values that were stored.
     pub stored_bytes: u64,
     /// Times that a host connected again.
@@ -42,8 +42,8 @@ impl AddAssign for Tally {
         self.scans += other.scans;
         self.checkpoints += other.checkpoints;
         self.faults += other.faults;
-        self.at_hand += other.at_hand;
-        self.put_at_hand += other.put_at_hand;
+        self.immediate_gets += other.immediate_gets;
+        self.immediate_puts += other.immediate_puts;
         self.stored_bytes += other.stored_bytes;
         self.reconnections += other.reconnections;
         self.unanswered += other.unanswered;

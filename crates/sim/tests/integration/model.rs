@@ -313,12 +313,12 @@ impl Run {
         let value = self.value(store.value_bytes_max());
         let usage = store.usage().values;
         let id = KeySpaceId(space);
-        let (put, was_at_hand) = match self.below(2) {
+        let (put, was_immediate) = match self.below(2) {
             0 => put(store, id, &key, &value, write).await,
             _ => (store.put(id, &key, &value, write, store.announce()).await, false),
         };
         let put = put.map(drop);
-        self.tally.put_at_hand += u64::from(was_at_hand);
+        self.tally.immediate_puts += u64::from(was_immediate);
         let keys = self.model.spaces.get_mut(&space);
         let exists = keys.as_ref().is_some_and(|keys| there(keys, &key).is_some());
         let expected = match (keys, refusal(write.condition, exists)) {
@@ -483,16 +483,16 @@ impl Run {
 
     async fn get(&mut self, store: &Arc<Store>) {
         let (space, key) = self.target();
-        let at_hand = store.get_at_hand(KeySpaceId(space), &key);
+        let immediate = store.get_at_hand(KeySpaceId(space), &key);
         let got = store.get(KeySpaceId(space), &key).await;
         let expected = match self.model.spaces.get(&space) {
             None => Err(Error::NoKeySpace),
             Some(keys) => there(keys, &key).ok_or(Error::KeyNotFound),
         };
         assert_eq!(got.map(|value| content(&value)), expected, "getting {key:?}");
-        if let Some(value) = at_hand {
-            assert_eq!(Ok(content(&value)), expected, "{key:?} at hand");
-            self.tally.at_hand += 1;
+        if let Some(value) = immediate {
+            assert_eq!(Ok(content(&value)), expected, "{key:?} without waiting");
+            self.tally.immediate_gets += 1;
         }
     }
 
@@ -743,8 +743,8 @@ fn check(remains: impl Fn() -> Remains) {
     // A single seed may be one that does not.
     let cleans = sum.victims > sum.reopenings() || sum.reopenings() < 20;
     assert!(cleans, "hardly anything was cleaned: {sum}");
-    let finds = sum.at_hand > 0 && sum.put_at_hand > 0 || sum.reopenings() < 20;
-    assert!(finds, "no value was at hand, or could be stored at hand: {sum}");
+    let finds = sum.immediate_gets > 0 && sum.immediate_puts > 0 || sum.reopenings() < 20;
+    assert!(finds, "no value was read, or none stored, without waiting: {sum}");
 }
 
 #[test]
