@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_goes_on_with_the_clock_and_not_back() {
+    fn a_date_advances_with_the_clock_and_never_goes_back() {
         let date = UnixMillis(UnixMillis::START.0 + 10_000);
         let set = move || {
             set_unix_now(date);
