@@ -1,11 +1,11 @@
 //! Cleans a block of flash: moves its live data to another block of its unit, then erases it.
 //!
-//! 1. A unit's task begins when its free blocks run low and goes on until there are enough of them,
-//!    or nothing is worth cleaning.
-//! 2. Pages that hold something live are read and what lives joins the collector's open page; or
-//!    whole pages are copied within the plane.
-//! 3. When the copies have landed, and what hosts wrote in place of the rest has too, and the last
-//!    reader has left, the block is erased; or marked as bad, if it has failed.
+//! 1. A unit's task starts when its free blocks run low. It runs until there are enough of them, or
+//!    no block is worth cleaning.
+//! 2. It reads pages with live data and adds the live data to the collector's open page; or it
+//!    copies whole pages within the plane.
+//! 3. It waits until the copies and the hosts' overwrites of the other data have landed, and the
+//!    last reader has left. Then it erases the block, or marks it as bad if it has failed.
 //! 4. What can no longer be read is copied as lost.
 
 use crate::page_ftl::block::{Block, Phase};
