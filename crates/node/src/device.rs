@@ -152,8 +152,8 @@ impl Device {
         Reactor::new(None).run(format).map(drop)
     }
 
-    /// A device on blank `cells`, whose flash has the faults of a plan from here on, with all
-    /// namespaces empty. Runs inside a reactor.
+    /// Returns a device on blank `cells` with empty namespaces. Its flash has the faults of the
+    /// plan, starting now. Runs inside a reactor.
     pub async fn format(
         profile: &Profile,
         cells: Arc<Cells>,
