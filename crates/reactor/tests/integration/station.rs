@@ -102,12 +102,12 @@ fn work_of_one_kind_goes_together_with_one_of_each_seat() {
         idle_until(1_000).await;
         assert_eq!(die.busy(), Nanos(100 + 70 + 20 + 20 + 5), "until the last of each");
     });
-    // Also: who is done before the last of its party goes on at once.
+    // Also: work that ends before the last of its plane group frees its client at once.
     assert_eq!(ends(&log), [(0, 100), (1, 150), (4, 170), (2, 190), (3, 210), (5, 215)]);
 }
 
 #[test]
-fn what_comes_at_the_instant_at_which_a_party_begins_joins_it() {
+fn work_that_arrives_when_a_plane_group_starts_joins_it() {
     let log = Log::default();
     Reactor::new(None).run(async {
         let die = station();
@@ -122,7 +122,7 @@ fn what_comes_at_the_instant_at_which_a_party_begins_joins_it() {
 }
 
 #[test]
-fn work_waits_for_what_was_announced_and_leaves_the_station_to_others() {
+fn work_waits_for_announced_work_and_leaves_the_station_to_others() {
     let log = Log::default();
     Reactor::new(None).run(async {
         let die = station();
@@ -131,7 +131,7 @@ fn work_waits_for_what_was_announced_and_leaves_the_station_to_others() {
         client(&log, 0, 10, of(Class::Gc, 0));
         client(&log, 1, 15, work(die, Class::Gc, 30));
         client(&log, 2, 70, of(Class::Gc, 1));
-        // Announced work of its own seat is waited for by nobody, nor is less urgent work.
+        // Work does not wait for announced work of its own plane, or for less urgent work.
         clock::spawn(async move {
             idle_until(200).await;
             (0..2).for_each(|_| die.announce(Class::Gc, 1, 0));
