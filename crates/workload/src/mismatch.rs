@@ -7,9 +7,9 @@ use std::fmt::{self, Write};
 pub struct Mismatch {
     /// `key` and its bytes in hexadecimal, or `block` and the number of its first logical block.
     pub place: String,
-    /// What the run stored there.
+    /// Value that the run stored there.
     pub expected: String,
-    /// What came back.
+    /// Value that was read.
     pub found: String,
 }
 
