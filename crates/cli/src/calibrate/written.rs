@@ -65,21 +65,21 @@ fn section(knobs: &[FitKnob], fitted: &Fitted) -> String {
     let Fitted { file, workloads, value_bytes, key_bytes, queue_depth } = fitted;
     let keys: Vec<&str> = knobs.iter().map(|knob| knob.key.as_str()).collect();
     let sentence = format!(
-        "What these were fitted to together, and what they can be trusted for: {}.",
+        "These numbers were fitted together, and are valid within the ranges below: {}.",
         keys.join(", ")
     );
     let above = wrapped(&sentence).replace('\n', "\n# ");
     format!(
         "\n# {above}\n[fitted]\n\
-         # The points. Source: this file.\n\
+         # CSV file of the points. Source: this file.\n\
          file = {file:?}\n\
-         # What was measured. Source: the points.\n\
+         # Loads of the points. Source: the points.\n\
          workloads = {workloads:?}\n\
-         # Bytes of the shortest and of the longest value. Source: the points.\n\
+         # Shortest and longest value, in bytes. Source: the points.\n\
          value_bytes = {value_bytes:?}\n\
-         # Bytes of the shortest and of the longest key. Source: the points.\n\
+         # Shortest and longest key, in bytes. Source: the points.\n\
          key_bytes = {key_bytes:?}\n\
-         # The fewest and the most operations outstanding. Source: the points.\n\
+         # Fewest and most operations in flight. Source: the points.\n\
          queue_depth = {queue_depth:?}\n"
     )
 }
