@@ -72,10 +72,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Output, Failure> {
         Ok(Report::new(path, &drive, &damage, &verified))
     })?;
     report.time_ns = Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
-    let wrong = (!report.is_whole).then(|| {
-        let things = if report.found == 1 { "thing is" } else { "things are" };
-        format!("{} {things} wrong with {}", grouped(report.found), report.path)
-    });
+    let wrong = (!report.is_whole)
+        .then(|| format!("{}: found {}", report.path, counted(report.found, "error")));
     let output = if args.json { Output::json(&report) } else { Output::new(report.text()) };
     Ok(output.with_errors(wrong))
 }

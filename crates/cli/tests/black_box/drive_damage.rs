@@ -210,7 +210,7 @@ fn damage_is_named_with_its_place_and_never_returned() {
     let dead = records.iter().find(|record| !record.is_live && record.kind == "value").unwrap();
     let (wrong, harmless) = Used::check(&used.flipped(dead.value_byte + 100));
     assert_eq!(wrong, [] as [Value; 0]);
-    assert_names(&harmless, dead, "no longer needed");
+    assert_names(&harmless, dead, "needed");
 
     let (byte, extent, page) = used.page("summary");
     let copy = used.flipped(byte + 5_000);

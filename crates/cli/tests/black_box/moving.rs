@@ -399,7 +399,7 @@ fn export_and_import_name_damage_alike() {
     let mut flipped = bytes.clone();
     flipped[len - 20] ^= 1;
     let junk = [&bytes[..], b"junk"].concat();
-    let longer = format!("it is whole up to byte {len}, and more follows");
+    let longer = format!("it is complete up to byte {len}, but more bytes follow");
     for (bytes, why) in [
         (&flipped, format!("its end, at byte {}, is damaged", len - 28)),
         (&junk, longer.clone()),

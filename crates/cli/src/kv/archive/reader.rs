@@ -15,7 +15,7 @@ pub(in crate::kv) enum ArchiveError {
     #[error("it is not an archive of kvasir kv export")]
     Foreign,
     /// The version is unknown.
-    #[error("it is an archive of version {0}, and this program knows version {VERSION}")]
+    #[error("it is an archive of version {0}, but this program reads version {VERSION}")]
     Newer(u32),
     /// The file ends in the middle of a block.
     #[error("it ends in the middle: its export was interrupted")]
@@ -33,7 +33,7 @@ pub(in crate::kv) enum ArchiveError {
         at: u64,
     },
     /// Bytes follow the footer.
-    #[error("it is whole up to byte {len}, and more follows")]
+    #[error("it is complete up to byte {len}, but more bytes follow")]
     Longer {
         /// Bytes of the archive without them.
         len: u64,
