@@ -5,23 +5,36 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 const SERVE_HELP: &str = "\
-Prints each target's URI on a line of its own when the server is ready. SIGTERM
-or Ctrl-C stops it. A drive on a disk keeps its data, and so does an emulated
-device with --state. Other devices are in memory and lose it.
+When the server is ready, it prints the URIs for NVMe/TCP hosts and Redis
+clients, one URI a line. SIGTERM or Ctrl-C stops the server. A drive keeps its
+data when the server stops. An emulated device keeps its data if --state names a
+file. All other devices lose their data.
 
 Devices:
-  PROFILE    Name from kvasir device list
-  FILE.toml  Path of a profile
-  PATH       Drive on a file or block device from kvasir format, as ./drive.kv
-  mem:SIZE   Keys and values in memory, without flash, as mem:1GiB;
-             mem:SIZE?kind=block for blocks
+  PROFILE    Emulated device: a name that kvasir device list prints
+  FILE.toml  Emulated device: the path of a TOML file that describes it
+  PATH       Drive: a file or block device that kvasir format prepared, for
+             example ./drive.kv
+  mem:SIZE   Key-value device in memory, without emulated flash
+  mem:SIZE?kind=block
+             Block device in memory
 
-Durability of a drive on a disk, when a store is answered:
-  group      After a flush, which all waiting stores share
-  everysec   After the write; the drive flushes each second
-  capacitor  After the write, for a disk that keeps it without power
+Addresses: ADDR is HOST:PORT. :PORT means 127.0.0.1:PORT.
 
-A configuration file describes several devices, listeners, hosts and limits:
+Threads: with --cores 1, one thread does everything. With --cores N, one thread
+runs the device and serves Redis clients. N-1 threads serve NVMe/TCP hosts.
+
+Redis replies: the server stops reading requests from a client that has 16 MiB
+of unread replies. With --resp-output SIZE, it instead disconnects a client that
+has more than SIZE of unread replies.
+
+Durability: a drive acknowledges a store at one of these times:
+  group      After a flush of the disk. All waiting stores share one flush
+  everysec   After the write to the disk. The drive flushes once a second
+  capacitor  After the write to the disk. Use this mode only if the disk keeps
+             all written data through a power loss
+
+The file of --config describes devices, listeners, hosts and limits. Example:
   [server]
   nvme_tcp = [\"127.0.0.1:4420\"]
   [[device]]
@@ -56,73 +69,73 @@ const FRONT_ENDS: [&str; 4] = ["nvme_tcp", "resp", "resp_tls", "config"];
 #[command(group = ArgGroup::new("redis").args(["resp", "resp_tls"]).multiple(true))]
 #[command(group = ArgGroup::new("front_ends").args(FRONT_ENDS).multiple(true).required(true))]
 pub(crate) struct ServeArgs {
-    /// Device, as below
+    /// Device to serve: see Devices below
     #[arg(long, value_name = "DEVICE", required_unless_present = "config")]
     pub(crate) device: Option<String>,
-    /// NVMe/TCP address: HOST:PORT, or :PORT for 127.0.0.1
+    /// Listen for NVMe/TCP hosts on this address
     #[arg(long, value_name = "ADDR")]
     pub(crate) nvme_tcp: Option<String>,
-    /// Redis address: HOST:PORT, or :PORT for 127.0.0.1
+    /// Listen for Redis clients on this address
     #[arg(long, value_name = "ADDR")]
     pub(crate) resp: Option<String>,
-    /// Redis ACL file of users [default: any client may do anything]
+    /// Redis ACL file: users and their rights [default: no access control]
     #[arg(long, value_name = "FILE", requires = "redis")]
     pub(crate) resp_users: Option<PathBuf>,
-    /// Redis address over TLS 1.2 or 1.3, as for --resp
+    /// Listen for Redis clients with TLS 1.2 or 1.3 on this address
     #[arg(long, value_name = "ADDR", requires_all = ["resp_tls_cert", "resp_tls_key"])]
     pub(crate) resp_tls: Option<String>,
-    /// PEM file of the server's certificate and its chain
+    /// PEM file with the server's certificate chain
     #[arg(long, value_name = "FILE", requires = "resp_tls")]
     pub(crate) resp_tls_cert: Option<PathBuf>,
-    /// PEM file of the certificate's key, without a password
+    /// PEM file with the server's private key, unencrypted
     #[arg(long, value_name = "FILE", requires = "resp_tls")]
     pub(crate) resp_tls_key: Option<PathBuf>,
-    /// CAs of client certificates, which clients must then have
+    /// Require client certificates from a CA in this PEM file
     #[arg(long, value_name = "CA-FILE", requires = "resp_tls")]
     pub(crate) resp_tls_clients: Option<PathBuf>,
-    /// Maximum number of Redis clients [default: 1024]
+    /// Maximum number of Redis clients at a time [default: 1024]
     #[arg(long, value_name = "N", requires = "redis", value_parser = node::server::resp_clients)]
     pub(crate) resp_clients: Option<u32>,
-    /// Longest Redis request; a longer one disconnects [default: 64MiB]
+    /// Disconnect a Redis client whose request is over SIZE [default: 64MiB]
     #[arg(long, value_name = "SIZE", requires = "redis", value_parser = node::server::resp_query)]
     pub(crate) resp_query: Option<u64>,
-    /// Disconnect a Redis client with more than SIZE unread [default: off, stop reading at 16MiB]
+    /// Disconnect a Redis client with over SIZE of unread replies [default: off]
     #[arg(long, value_name = "SIZE", requires = "redis", value_parser = node::server::resp_output)]
     pub(crate) resp_output: Option<u64>,
-    /// Disconnect a Redis client idle this long, as 300s [default: off]
+    /// Disconnect a Redis client that is idle for TIME, e.g. 300s [default: off]
     #[arg(long, value_name = "TIME", requires = "redis", value_parser = node::server::resp_timeout)]
     pub(crate) resp_timeout: Option<u32>,
-    /// HTTP address for kvasir top, Prometheus [default: 127.0.0.1:8420]
+    /// Serve status over HTTP, for kvasir top [default: off; without ADDR: 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1")]
     pub(crate) http: Option<String>,
-    /// Whether an emulated device has its profile's latencies
+    /// Latencies of an emulated device: the profile's, or none
     #[arg(long, value_name = "CLOCK", default_value = "real")]
     pub(crate) clock: ServeClock,
-    /// Threads: with N > 1 one for the device, N-1 for connections
+    /// Number of threads: see Threads below
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_cores)]
     pub(crate) cores: NonZero<u16>,
-    /// NQN of the subsystem [default: from device and seed]
+    /// NQN of the subsystem [default: derived from device and seed]
     #[arg(long, value_name = "NQN")]
     pub(crate) nqn: Option<String>,
     /// Random seed; also determines serial number and identifiers
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count)]
     pub(crate) seed: u64,
-    /// Keep an emulated device in this file between runs
+    /// Load an emulated device from FILE at start; save it at stop
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,
-    /// When a disk drive answers: group, everysec or capacitor [default: group, after a flush]
+    /// When a drive acknowledges a store: see Durability below [default: group]
     #[arg(long, value_name = "MODE")]
     pub(crate) durability: Option<String>,
-    /// Log between checkpoints of a disk drive; 0 for none [default: 10GB]
+    /// Drive: maximum size of log between checkpoints; 0: no limit [default: 10GB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) checkpoint: Option<u64>,
-    /// Read a disk drive at RATE a second to find damage, or off [default: 32MiB]
+    /// Drive: verify data in the background at RATE/s, or off [default: 32MiB]
     #[arg(long, value_name = "RATE", value_parser = node::scrub_rate)]
     pub(crate) scrub: Option<u64>,
-    /// Memory for recent values of a disk drive, or off [default: 256MiB]
+    /// Drive: memory that caches recently used values, or off [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = node::cache_size)]
     pub(crate) cache: Option<u64>,
-    /// Read all of this from a TOML file
+    /// Read devices, listeners and limits from a TOML file
     #[arg(
         long,
         value_name = "FILE",
@@ -134,10 +147,10 @@ pub(crate) struct ServeArgs {
         ]
     )]
     pub(crate) config: Option<PathBuf>,
-    /// Check the file and print what it means; serve nothing
+    /// Check the --config file, print its settings, and exit
     #[arg(long, requires = "config", conflicts_with_all = ["device", "nvme_tcp"])]
     pub(crate) check: bool,
-    /// Print JSON: a line when ready, and a line when stopped
+    /// Print JSON: one line when ready, one line when stopped
     #[arg(long)]
     pub(crate) json: bool,
 }
