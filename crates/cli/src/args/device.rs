@@ -14,6 +14,19 @@ pub(crate) struct DeviceArgs {
     pub(crate) command: DeviceCommand,
 }
 
+const SHOW_HELP: &str = "\
+A profile is a TOML file that describes an emulated device: its flash, firmware
+and link to the host. Kvasir checks the keys and values of the profile. If all
+are valid, Kvasir prints the TOML text with its comments. Otherwise it prints an
+error and ends with status 2.
+
+With --json, \"assumptions\" lists the values that have no published source. The
+profile marks such a value by a comment that begins with \"assumption:\".
+
+Examples:
+  kvasir device show moke
+  kvasir device show mine.toml --json";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeviceCommand {
     /// List the built-in devices
@@ -23,12 +36,12 @@ pub(crate) enum DeviceCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check a device's profile and print it
-    #[command(after_help = "Example:\n  kvasir device show mine.toml --json")]
+    /// Check the profile of an emulated device and print it
+    #[command(after_help = SHOW_HELP)]
     Show {
         /// Name from `kvasir device list`, or path of a profile
         profile: String,
-        /// Print JSON, which marks assumed values
+        /// Print JSON instead of TOML
         #[arg(long)]
         json: bool,
     },
