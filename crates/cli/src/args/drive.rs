@@ -34,20 +34,28 @@ pub(crate) struct FormatArgs {
 }
 
 const INSPECT_HELP: &str = "\
-Kvasir only reads the drive, and locks it against writers. It refuses a drive
-that a server uses: kvasir top shows what the server does.
+A drive is a file or block device that kvasir format prepared. It is divided
+into extents, numbered from 0. Kvasir fills an extent page by page, and frees it
+as a whole. A record is one stored value or one deletion, with its key.
+
+Without --extent, inspect prints the size of the drive, the number of keys, the
+amplification factors and the use of the extents.
+
+inspect does not change the drive. While inspect runs, no other process can
+open the drive for writing. If a server uses the drive, inspect ends with an
+error. Use kvasir top to see what that server does.
 
 Examples:
   kvasir inspect drive.kv
   kvasir inspect drive.kv --extent 12";
 
-/// Show the extents and records of a drive, read-only
+/// Show how much a drive stores and how its space is used
 #[derive(Debug, clap::Args)]
 #[command(after_help = INSPECT_HELP)]
 pub(crate) struct InspectArgs {
     /// File or block device
     pub(crate) path: PathBuf,
-    /// List the records of this extent, page by page
+    /// List the records of extent N, page by page
     #[arg(long, value_name = "N")]
     pub(crate) extent: Option<u32>,
     /// Print JSON
