@@ -6,41 +6,48 @@ use clap::{Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 const BENCH_HELP: &str = "\
-A workload that reads has its keys or blocks written first, unmeasured. Each
-value or block that is read is compared: a wrong or missing one is an error.
-read, write, randread and randwrite need a namespace of blocks. mixed takes
-blocks or pairs. All others need pairs. Zones take read, randread and write.
+Before the measurement, bench writes the keys or blocks that the workload
+expects to exist. It compares each value or block that it reads. A wrong or
+missing one counts as an error.
+
+read, write and randread use a namespace of blocks or zones. randwrite uses one
+of blocks, and mixed one of blocks or pairs. All other workloads use pairs.
 
 Targets:
-  sim:PROFILE  An emulated device in virtual time: the same result each run
-  emu:PROFILE  The same device in real time, in this process
+  sim:PROFILE  An emulated device in virtual time: each run has the same result.
+               PROFILE is a name from kvasir device list, or a path
+  emu:PROFILE  The same device in real time
   nvme-tcp://HOST:PORT/NQN
-               A namespace over NVMe/TCP; options as in kvasir kv --help
+               A namespace over NVMe/TCP; kvasir kv --help lists the options
   resp://HOST:PORT/DATABASE
-               A database of a Redis server.
-               ?connections=N, 1 to 1024 [default: 1]. Log in by
-               USER:PASSWORD@HOST or the environment variable REDISCLI_AUTH.
-               TLS: rediss://HOST:PORT/DATABASE?ca=FILE, as in kvasir kv --help
-  file:PATH    A drive that kvasir format made, opened in this process.
-               ?durability=group|everysec|capacitor,
-               &reactors=N threads, 1 to 64 [default: 1], &cache=SIZE memory for
-               values [default: off]
-  bench refuses one of the last three if a sample of it holds data that bench
-  did not write; --overwrite writes to it all the same.
+               A database of a Redis server. Option, after a ?:
+               connections=N  TCP connections, 1 to 1024 [default: 1]
+               Give a password as USER:PASSWORD@HOST, or in the environment
+               variable REDISCLI_AUTH. For TLS, see kvasir kv --help
+  file:PATH    A drive that kvasir format created. bench opens it by itself.
+               Options, after a ? and joined by &:
+               durability=MODE  group, everysec or capacitor [default: group]
+               reactors=N       Threads, 1 to 64 [default: 1]
+               cache=SIZE       Memory for values [default: off]
+  bench reads a sample of an nvme-tcp, resp or file target. It refuses a target
+  with data that it did not write, unless --overwrite is given.
 
 Options of sim: and emu:, after a ? and joined by &:
-  payload=full|checksum|none  What the device keeps of values [default: none]
-  seed=N                      Seed of the device [default: that of --seed]
-  shuffle=0|1                 Order timers of one instant by seed [default: 0]
-  index=NAME                  Index of the store [default: that of the profile]
-  dram=SIZE                   Memory of an index with a budget, as cached-hash
-                              [default: 1/1024 of the namespaces]
-  keys=N                      Keys that such an index holds [default: one for
-                              each 4KiB of the namespaces]
-  ns=N                        Namespace [default: the first that fits]
+  payload=full|checksum|none  What the emulation keeps of a value: all bytes, a
+                              checksum, or a number that generates the bytes
+                              [default: none]
+  seed=N                      Random seed of the device [default: as --seed]
+  shuffle=0|1                 1: timers due at one instant run in an order that
+                              depends on the seed [default: 0]
+  index=NAME                  hash, cached-hash or btree [default: of PROFILE]
+  dram=SIZE                   Memory of cached-hash
+                              [default: 1/1024 of the key-value namespaces]
+  keys=N                      Maximum number of keys of cached-hash
+                              [default: one per 4KiB of these namespaces]
+  ns=N                        Namespace id [default: first suitable namespace]
 
-Sizes of values, where SIZE is 100, 4KiB or 1MiB:
-  SIZE                        All values have this size
+SIZES of values, where SIZE is for example 100, 4KiB or 1MiB:
+  SIZE                        Each value has this size
   uniform:SIZE-SIZE           Each size in this range is equally likely
   zipfian:SIZE-SIZE           Small sizes are frequent, large ones rare
   mix:SIZE=WEIGHT,...         Each size in proportion to its weight
@@ -63,9 +70,9 @@ kvasir bench [OPTIONS] <WORKLOAD>
 
 const REPLAY_HELP: &str = "\
 A trace is CSV with time in seconds, operation (store, retrieve, delete, exist),
-key and bytes of the value, or a Twitter cache trace. Keys that the trace reads
-before it stores them are stored first, unmeasured. kvasir bench --help lists
-targets and their options.
+key and bytes of the value, or a Twitter cache trace. Before the measurement,
+bench stores the keys that the trace reads before it stores them.
+kvasir bench --help lists targets and their options.
 
 Examples:
   kvasir bench replay examples/traces/sample.csv --pace 10x
@@ -90,16 +97,16 @@ pub(crate) struct BenchArgs {
     pub(crate) workload: Option<Workload>,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
-    /// Write to a target that holds other data
+    /// Overwrite data on the target that bench did not write
     #[arg(long)]
     pub(crate) overwrite: bool,
     /// Operations to measure [default: 100000]
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = parse_count)]
     pub(crate) ops: Option<u64>,
-    /// Seconds to measure, on the target's clock
+    /// Seconds to measure; simulated seconds for sim: targets
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub(crate) seconds: Option<base::Nanos>,
-    /// Operations in flight, 1 to 65535 [default: 64; any with --rate]
+    /// Operations in flight, 1 to 65535 [default: 64; with --rate: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub(crate) queue_depth: Option<u32>,
     /// Operations due per second; latency counts from the due time
@@ -108,22 +115,22 @@ pub(crate) struct BenchArgs {
     /// Bytes of a key, 1 to 255 [default: 16]
     #[arg(long, value_name = "SIZE", value_parser = parse_length)]
     pub(crate) key_size: Option<u64>,
-    /// Bytes of a value, up to 2MiB, or sizes as below [default: 4KiB]
+    /// Size of a value, up to 2MiB, or SIZES as below [default: 4KiB]
     #[arg(long, value_name = "SIZES")]
     pub(crate) value_size: Option<String>,
-    /// Number of keys [default: 100000; for store and delete as --ops]
+    /// Number of keys [default: 100000; for store and delete: --ops]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(crate) keys: Option<u64>,
-    /// Bytes of a block: n times 4KiB, up to 2MiB [default: 4KiB]
+    /// Size of a block: a multiple of 4KiB, up to 2MiB [default: 4KiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_length)]
     pub(crate) block_size: Option<u64>,
-    /// Part of a namespace of blocks or zones to use [default: 100000 blocks, or all]
+    /// Bytes of the namespace to use, from its start [default: 100000 blocks, or all]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) span: Option<u64>,
-    /// Fill to FILL (90%), overwrite until amplification is steady
+    /// Age first: fill to FILL (90%), overwrite until steady
     #[arg(long, value_name = "FILL", conflicts_with_all = ["keys", "span"])]
     pub(crate) precondition: Option<FillLevel>,
-    /// Cut power at T (5ms, 1.5s), reopen, check acknowledged data
+    /// Cut power after T (5ms), reopen, verify acknowledged data
     #[arg(
         long,
         value_name = "T",
@@ -132,10 +139,10 @@ pub(crate) struct BenchArgs {
         value_parser = parse_time
     )]
     pub(crate) cut_at: Option<base::Nanos>,
-    /// Restore the device from this file, and save it at the end
+    /// Restore the device from FILE; save it there at the end
     #[arg(long, value_name = "FILE", conflicts_with = "cut_at")]
     pub(crate) state: Option<PathBuf>,
-    /// Pause after N operations; with --state save, and stop there
+    /// Drain after N operations; with --state, save and exit
     #[arg(
         long,
         value_name = "N",
@@ -143,7 +150,7 @@ pub(crate) struct BenchArgs {
         value_parser = parse_count
     )]
     pub(crate) pause_after: Option<u64>,
-    /// Distribution of keys or blocks [default: uniform; for ycsb-* that of YCSB]
+    /// Distribution of keys or blocks [default: uniform; for ycsb-*: as in YCSB]
     #[arg(long, value_name = "LAW")]
     pub(crate) distribution: Option<Distribution>,
     /// Percentage of reads in mixed [default: 50]
@@ -165,7 +172,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
-    /// recorded, a multiple such as 10x, or full for no delays
+    /// Speed: recorded, a multiple such as 10x, or full (no delays)
     #[arg(long, value_name = "PACE", default_value = "recorded")]
     pub(crate) pace: String,
     /// Operations in flight with --pace full, 1 to 65535 [default: 64]
@@ -182,16 +189,16 @@ pub(crate) struct MeasureArgs {
     /// Device or server to measure, with options, as below
     #[arg(long, value_name = "URI", default_value = "sim:moke")]
     pub(crate) target: String,
-    /// Random seed of the order of operations and of values
+    /// Random seed for operations and values
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_count)]
     pub(crate) seed: u64,
     /// Draw latencies and throughput as an SVG file
     #[arg(long, value_name = "FILE.svg", value_parser = figure_path())]
     pub(crate) plot: Option<PathBuf>,
-    /// Write a timeline for ui.perfetto.dev, 500 bytes an operation
+    /// Write a timeline for ui.perfetto.dev, 500 B per operation
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Plan of flash faults, as in docs/guide/faults.md
+    /// Inject the flash faults of FILE; see docs/guide/faults.md
     #[arg(long, value_name = "FILE")]
     pub(crate) faults: Option<PathBuf>,
     /// Print JSON
