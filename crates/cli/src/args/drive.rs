@@ -2,9 +2,10 @@ use base::parse_size;
 use std::path::PathBuf;
 
 const FORMAT_HELP: &str = "\
-A drive is a file, or all of a raw block device. format makes the file if it
-does not exist. --force overwrites what a file or device holds, and gives a file
-the --size. A path that is mounted or in use is refused, also with --force.
+A drive is a file or a whole block device. format creates the file if it does
+not exist. It refuses a path that holds data, unless --force is given. With
+--force, --size also resizes an existing file. format always refuses a path that
+is mounted or in use.
 
 Examples:
   kvasir format drive.kv --size 10GiB
@@ -13,19 +14,19 @@ Examples:
   kvasir format /dev/nvme1n1
   kvasir serve --device ./drive.kv --nvme-tcp :4420";
 
-/// Make a key-value drive on a file or raw block device
+/// Create a key-value drive on a file or block device
 #[derive(Debug, clap::Args)]
 #[command(after_help = FORMAT_HELP)]
 pub(crate) struct FormatArgs {
     /// File or block device
     pub(crate) path: PathBuf,
-    /// Size of the file, as 10GiB; a block device has its own
+    /// Size of the file, as 10GiB; not for a block device
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// Overwrite what the file or device holds
+    /// Overwrite existing data of the file or device
     #[arg(long)]
     pub(crate) force: bool,
-    /// Write zeros once, so that first stores are not slower
+    /// Write the whole drive once; first stores are then faster
     #[arg(long)]
     pub(crate) fill: bool,
     /// Print JSON
@@ -64,9 +65,10 @@ pub(crate) struct InspectArgs {
 }
 
 const CHECK_HELP: &str = "\
-Reads the whole drive: every record and value, every index entry, all counts,
-the checkpoint and the superblocks. Reports each error with its place, and ends
-with status 1 if there is one. Writes and repairs nothing.
+Reads and verifies the whole drive: records, values, index entries, counters,
+checkpoint and superblocks. Prints each error with its position in the drive. If
+there are errors, check ends with status 1. It never writes to the drive, and
+repairs nothing. Stop a server that uses the drive first.
 
 Example:
   kvasir check drive.kv";
