@@ -6,24 +6,26 @@ const KV_HELP: &str = "\
 Targets of export and import are databases of Kvasir or another Redis server:
   resp://HOST:PORT/DATABASE
   rediss://HOST:PORT/DATABASE?ca=FILE
-                            Over TLS; FILE: CA of the server's certificate.
-                            &cert=FILE&key=FILE: client certificate and key
+                            Over TLS. ca: CA of the server's certificate.
+                            &cert=FILE&key=FILE adds a client certificate
+                            and its private key
 
 Targets of the other commands:
-  nvme-tcp://HOST:PORT/NQN  A subsystem over NVMe/TCP, as kvasir serve prints it
-  /dev/ngXnY                A namespace of this machine's kernel; needs root
+  nvme-tcp://HOST:PORT/NQN  A subsystem over NVMe/TCP; kvasir serve prints this
+  /dev/ngXnY                A namespace that this Linux kernel has connected;
+                            needs root
 
 Options of a target over NVMe/TCP, after a ? and joined by &:
-  ns=N                      The namespace [default: 1]
-  digests=header,data       Checksums of headers and data [default: none]
-                            padded-data for data: pads to 4 bytes, as SPDK
-  queues=N                  I/O queues, each a connection [default: 1]
-  as=NQN                    NQN of this host [default: a new one each time]
+  ns=N                      Namespace id [default: 1]
+  digests=header,data       Digests of headers and data [default: none].
+                            For SPDK targets, write padded-data for data
+  queues=N                  I/O queues, each with a connection [default: 1]
+  as=NQN                    NQN of this host [default: new for each command]
 
 Example:
   kvasir kv store name value.txt --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv";
 
-/// Access pairs of a namespace; export and import Redis data
+/// Access key-value pairs; export and import Redis data
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = false, disable_help_subcommand = true, after_help = KV_HELP)]
 pub(crate) struct KvArgs {
@@ -49,7 +51,7 @@ pub(crate) struct PairArgs {
     /// nvme-tcp://HOST:PORT/NQN, or /dev/ngXnY
     #[arg(long, value_name = "URI")]
     pub(crate) target: String,
-    /// Read and print keys in hexadecimal, such as 6b6579
+    /// Parse and print keys in hexadecimal, such as 6b6579
     #[arg(long)]
     pub(crate) hex: bool,
 }
@@ -93,7 +95,7 @@ pub(crate) struct RetrieveArgs {
 /// Delete a key and its value
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The namespace decides whether deleting a missing key is an error.
+Whether deleting a missing key is an error depends on the namespace.
 
 Example:
   kvasir kv delete greeting --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv")]
@@ -104,7 +106,7 @@ pub(crate) struct DeleteArgs {
     pub(crate) pair: PairArgs,
 }
 
-/// Tell whether a key exists
+/// Test whether a key exists
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Ends with status 0 if the key exists, 1 if not, 2 on an error.
@@ -127,7 +129,7 @@ Programs should use --hex.
 Example:
   kvasir kv list user --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv")]
 pub(crate) struct ListArgs {
-    /// List only keys that start with this
+    /// List only keys that start with PREFIX
     pub(crate) prefix: Option<OsString>,
     #[command(flatten)]
     pub(crate) pair: PairArgs,
@@ -151,9 +153,10 @@ pub(crate) struct InfoArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exports the strings, hashes and sorted sets of one database [default: 0], and
-their expiry times. Clients may use the server during the export, which takes
-each key as it is when read. After an interruption, run the same command again
-to continue. The printed counts and checksum do not depend on the order of keys.
+their expiry times. Other clients may use the server during the export. Each key
+is exported as it is when it is read. After an interruption, run the same
+command again to continue. The printed counts and checksum do not depend on the
+order of keys.
 
 The target is resp://USER:PASSWORD@HOST:PORT/DATABASE; only HOST is required.
 The password may also be in the environment variable REDISCLI_AUTH.
@@ -166,7 +169,7 @@ pub(crate) struct ExportArgs {
     /// resp:// or rediss:// URI of server and database
     #[arg(long, value_name = "URI")]
     pub(crate) target: String,
-    /// Skip and count keys of other types
+    /// Skip keys of other types, and count them
     #[arg(long)]
     pub(crate) skip: bool,
     /// Print JSON
@@ -177,9 +180,9 @@ pub(crate) struct ExportArgs {
 /// Store an exported file in a Redis database
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Replaces the keys that are in the file, and keeps all others. After an
-interruption, run the same command again to continue: FILE.progress records how
-far the import came.
+Replaces keys that are in the file, and keeps all other keys. After an
+interruption, run the same command again to continue. FILE.progress records the
+progress.
 
 The target is resp://USER:PASSWORD@HOST:PORT/DATABASE; only HOST is required.
 The password may also be in the environment variable REDISCLI_AUTH.
@@ -192,7 +195,7 @@ pub(crate) struct ImportArgs {
     /// resp:// or rediss:// URI of server and database
     #[arg(long, value_name = "URI")]
     pub(crate) target: String,
-    /// Skip and count keys that the server refuses
+    /// Skip keys that the server refuses, and count them
     #[arg(long)]
     pub(crate) skip: bool,
     /// Read all keys back and compare them with the file
