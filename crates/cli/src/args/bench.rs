@@ -14,7 +14,7 @@ read, write and randread use a namespace of blocks or zones. randwrite uses one
 of blocks, and mixed one of blocks or pairs. All other workloads use pairs.
 
 Targets:
-  sim:PROFILE  An emulated device in virtual time: each run has the same result.
+  sim:PROFILE  An emulated device in virtual time; equal seeds, equal results.
                PROFILE is a name from kvasir device list, or a path
   emu:PROFILE  The same device in real time
   nvme-tcp://HOST:PORT/NQN
@@ -24,7 +24,7 @@ Targets:
                connections=N  TCP connections, 1 to 1024 [default: 1]
                Give a password as USER:PASSWORD@HOST, or in the environment
                variable REDISCLI_AUTH. For TLS, see kvasir kv --help
-  file:PATH    A drive that kvasir format created. bench opens it by itself.
+  file:PATH    A drive that kvasir format created. bench opens it directly.
                Options, after a ? and joined by &:
                durability=MODE  group, everysec or capacitor [default: group]
                reactors=N       Threads, 1 to 64 [default: 1]
@@ -39,7 +39,7 @@ Options of sim: and emu:, after a ? and joined by &:
   seed=N                      Random seed of the device [default: as --seed]
   shuffle=0|1                 1: timers due at one instant run in an order that
                               depends on the seed [default: 0]
-  index=NAME                  hash, cached-hash or btree [default: of PROFILE]
+  index=NAME                  hash, cached-hash or btree [default: from PROFILE]
   dram=SIZE                   Memory of cached-hash
                               [default: 1/1024 of the key-value namespaces]
   keys=N                      Maximum number of keys of cached-hash
@@ -92,7 +92,7 @@ Examples:
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
     pub(crate) command: Option<BenchCommand>,
-    /// Kind of load
+    /// Workload to run
     #[arg(required = true)]
     pub(crate) workload: Option<Workload>,
     #[command(flatten)]

@@ -20,7 +20,7 @@ Examples:
 pub(crate) struct FormatArgs {
     /// File or block device
     pub(crate) path: PathBuf,
-    /// Size of the file, as 10GiB; not for a block device
+    /// Size of the file, as 10GiB; leave out for a block device
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     /// Overwrite existing data of the file or device

@@ -11,7 +11,8 @@ Targets of export and import are databases of Kvasir or another Redis server:
                             and its private key
 
 Targets of the other commands:
-  nvme-tcp://HOST:PORT/NQN  A subsystem over NVMe/TCP; kvasir serve prints this
+  nvme-tcp://HOST:PORT/NQN  A subsystem over NVMe/TCP. kvasir serve prints its
+                            URI
   /dev/ngXnY                A namespace that this Linux kernel has connected;
                             needs root
 
@@ -87,7 +88,7 @@ pub(crate) struct RetrieveArgs {
     pub(crate) key: OsString,
     #[command(flatten)]
     pub(crate) pair: PairArgs,
-    /// Write the value to this file instead
+    /// Write the value to FILE, not to standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
