@@ -14,8 +14,9 @@ read, write and randread use a namespace of blocks or zones. randwrite uses one
 of blocks, and mixed one of blocks or pairs. All other workloads use pairs.
 
 Targets:
-  sim:PROFILE  An emulated device in virtual time; equal seeds, equal results.
-               PROFILE is a name from kvasir device list, or a path
+  sim:PROFILE  An emulated device in virtual time. Runs with equal seeds have
+               equal results. PROFILE is a name from kvasir device list, or a
+               path
   emu:PROFILE  The same device in real time
   nvme-tcp://HOST:PORT/NQN
                A namespace over NVMe/TCP; kvasir kv --help lists the options
@@ -142,7 +143,7 @@ pub(crate) struct BenchArgs {
     /// Restore the device from FILE; save it there at the end
     #[arg(long, value_name = "FILE", conflicts_with = "cut_at")]
     pub(crate) state: Option<PathBuf>,
-    /// Drain after N operations; with --state, save and exit
+    /// Go idle after N operations; with --state, save and exit
     #[arg(
         long,
         value_name = "N",

@@ -96,7 +96,7 @@ pub(crate) struct RetrieveArgs {
 /// Delete a key and its value
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Whether deleting a missing key is an error depends on the namespace.
+Deleting a missing key is an error only if feature 20h (EDNEK) is set.
 
 Example:
   kvasir kv delete greeting --target nvme-tcp://127.0.0.1:4420/nqn.2026-11.com.example:kv")]
