@@ -20,8 +20,8 @@
 //!    operation at a time; `tests/integration/determinism.rs` compares digests of runs.
 //! 6. [`SimDisk`] is a disk whose cache forgets what was not flushed, or writes it in any order,
 //!    and that fails. In [`Scenario::Disk`] and [`Scenario::DiskBatches`] the store lives on it;
-//!    [`cut_at_change`] cuts it at each write and flush. `tests/integration/drive` does that with the
-//!    drive alone.
+//!    [`cut_at_change`] cuts it at each write and flush. `tests/integration/drive` does so with
+//!    the drive alone.
 //!
 //! # Guarantees
 //! - Equal seeds are equal runs, and a failure is one command away.

@@ -1,5 +1,6 @@
 //! What Linux or SPDK takes for granted in PDUs, and does not check or says nothing of. What they
-//! take for granted in commands' answers has tests in `crates/controller/tests/integration/fabrics`.
+//! take for granted in answers of commands has tests in
+//! `crates/controller/tests/integration/fabrics`.
 
 use crate::hosts::attach::connect_data;
 use crate::hosts::entry::{CC, Entry};
