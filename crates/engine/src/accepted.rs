@@ -1,4 +1,5 @@
 use crate::error::Error;
+use crate::expiring::Expiring;
 use crate::index::HashedKey;
 use crate::key_space::TableId;
 use crate::log::{Appended, NewRecord, NoRoom};
@@ -131,7 +132,12 @@ impl Store {
         };
         let extent = self.log.page_id(appended.address).extent;
         state.count_value(extent, record.table, record.key.len(), bytes);
-        state.count_expiring(extent, appended.address, record.table, record.expires);
+        state.count_expiring(
+            Expiring::add,
+            (extent, appended.address),
+            record.table,
+            record.expires,
+        );
         let revocable = self.revocable(&mut state, &appended, found);
         Ok(Ok((appended, revocable)))
     }
@@ -157,7 +163,12 @@ impl Store {
                     let bytes = self.log.layout.footprint(found.header.len(), value_len);
                     let mut state = self.log.state();
                     state.uncount_value(extent, table, key_len, bytes);
-                    state.uncount_expiring(extent, found.address, table, found.header.expires);
+                    state.count_expiring(
+                        Expiring::remove,
+                        (extent, found.address),
+                        table,
+                        found.header.expires,
+                    );
                     if self.config.ack != Ack::Program && self.config.saves_buffer {
                         self.log.release(&mut state, found);
                     }

@@ -16,6 +16,7 @@ mod torn;
 use crate::address::Address;
 use crate::announced::Announced;
 use crate::error::Error;
+use crate::expiring::Expiring;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::layout::Layout;
@@ -483,7 +484,12 @@ impl Store {
             let bytes = layout.footprint(header_len, record.value.len());
             if record.kind == Kind::Value {
                 state.count_value(extent, record.table, record.key.len(), bytes);
-                state.count_expiring(extent, appended.address, record.table, record.expires);
+                state.count_expiring(
+                    Expiring::add,
+                    (extent, appended.address),
+                    record.table,
+                    record.expires,
+                );
             } else {
                 state.count_tombstone(extent, bytes);
             }

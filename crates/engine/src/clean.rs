@@ -9,6 +9,7 @@
 //!    extent is reset.
 
 use crate::address::{Address, PageNumber};
+use crate::expiring::Expiring;
 use crate::expiry::has_expired;
 use crate::index::HashedKey;
 use crate::log::{Appended, Log, NewRecord, NoRoom, OwnedHeader};
@@ -491,7 +492,12 @@ impl Store {
             let key_len = header.key.as_bytes().len();
             let mut state = self.log.state();
             state.uncount_value(extent, header.table, key_len, record.footprint);
-            state.uncount_expiring(extent, record.address, header.table, header.expires);
+            state.count_expiring(
+                Expiring::remove,
+                (extent, record.address),
+                header.table,
+                header.expires,
+            );
             drop(state);
             let dropped = key_len as u64 + u64::from(header.value_len);
             self.counters.count_dropped_bytes(dropped);
@@ -525,8 +531,13 @@ impl Store {
             let key_len = header.key.as_bytes().len();
             state.uncount_value(victim, header.table, key_len, record.footprint);
             state.count_value(to, header.table, key_len, footprint);
-            state.uncount_expiring(victim, record.address, header.table, header.expires);
-            state.count_expiring(to, copy.address, header.table, header.expires);
+            state.count_expiring(
+                Expiring::remove,
+                (victim, record.address),
+                header.table,
+                header.expires,
+            );
+            state.count_expiring(Expiring::add, (to, copy.address), header.table, header.expires);
         } else {
             // If the store that was here before it fails, the original is the newest again.
             self.note_left_out(copy.address);

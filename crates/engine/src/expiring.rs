@@ -66,7 +66,8 @@ impl Expiring {
         of_table
     }
 
-    fn add(&mut self, table: TableId, date: UnixMillis) {
+    /// Counts a value.
+    pub(crate) fn add(&mut self, table: TableId, date: UnixMillis) {
         let (of_table, tick) = (self.table(table), date.0.div_ceil(TICK_MS));
         if tick <= of_table.until {
             of_table.expired += 1;
@@ -78,7 +79,7 @@ impl Expiring {
 
     /// Takes a value off. A value on a page that [`Store::count_expiring`] could not read was not
     /// counted.
-    fn remove(&mut self, table: TableId, date: UnixMillis) {
+    pub(crate) fn remove(&mut self, table: TableId, date: UnixMillis) {
         let (of_table, tick) = (self.table(table), date.0.div_ceil(TICK_MS));
         if tick <= of_table.until {
             of_table.expired = of_table.expired.saturating_sub(1);
@@ -100,33 +101,19 @@ impl Expiring {
 }
 
 impl State {
-    /// A value that is counted at `at` in `extent` expires, if it has a date.
+    /// Changes the counts by a value at `at` in `extent`, if it has a date and those of its extent
+    /// are counted that far: `change` is [`Expiring::add`] or [`Expiring::remove`].
     pub(crate) fn count_expiring(
         &mut self,
-        extent: ExtentId,
-        at: Address,
+        change: fn(&mut Expiring, TableId, UnixMillis),
+        (extent, at): (ExtentId, Address),
         table: TableId,
         date: Option<UnixMillis>,
     ) {
         if let Some(date) = date
             && self.extents.get(extent).expiring_until >= Some(at)
         {
-            self.expiring.add(table, date);
-        }
-    }
-
-    /// The same of a value that is counted no more.
-    pub(crate) fn uncount_expiring(
-        &mut self,
-        extent: ExtentId,
-        at: Address,
-        table: TableId,
-        date: Option<UnixMillis>,
-    ) {
-        if let Some(date) = date
-            && self.extents.get(extent).expiring_until >= Some(at)
-        {
-            self.expiring.remove(table, date);
+            change(&mut self.expiring, table, date);
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::checkpoint::Image;
 use crate::clean::Record;
 use crate::cleaner::Begins;
 use crate::error::Error;
+use crate::expiring::Expiring;
 use crate::extent::{Extent, Extents};
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
@@ -461,7 +462,7 @@ impl Store {
             let footprint = self.log.layout.footprint(known.len(), known.value_len);
             let key_len = known.key.as_bytes().len();
             state.uncount_value(from, header.table, key_len, footprint);
-            state.uncount_expiring(from, at, header.table, known.expires);
+            state.count_expiring(Expiring::remove, (from, at), header.table, known.expires);
         }
         drop(state);
         self.count_entry(record);
@@ -482,7 +483,12 @@ impl Store {
         if header.kind.is_value() {
             let key_len = header.key.as_bytes().len();
             state.count_value(extent, header.table, key_len, record.footprint);
-            state.count_expiring(extent, record.address, header.table, header.expires);
+            state.count_expiring(
+                Expiring::add,
+                (extent, record.address),
+                header.table,
+                header.expires,
+            );
         }
         if header.kind == Kind::Tombstone {
             state.deleting.insert(record.address, (header.table, header.key.clone()));

@@ -9,6 +9,7 @@
 //!    Waiting has an end, for each only waits for later ones.
 
 use crate::address::Address;
+use crate::expiring::Expiring;
 use crate::index::HashedKey;
 use crate::key_space::TableId;
 use crate::log::{Appended, Log, State};
@@ -120,13 +121,18 @@ impl Store {
             let bytes = layout.footprint(header_len(key_len, expires), len);
             let extent = self.log.page_id(at).extent;
             state.uncount_value(extent, table, key_len, bytes);
-            state.uncount_expiring(extent, at, table, expires);
+            state.count_expiring(Expiring::remove, (extent, at), table, expires);
         }
         if let Some(found) = before.filter(|found| found.is_value()) {
             let bytes = layout.footprint(found.header.len(), found.header.value_len);
             let extent = self.log.page_id(found.address).extent;
             state.count_value(extent, table, key_len, bytes);
-            state.count_expiring(extent, found.address, table, found.header.expires);
+            state.count_expiring(
+                Expiring::add,
+                (extent, found.address),
+                table,
+                found.header.expires,
+            );
         }
     }
 
