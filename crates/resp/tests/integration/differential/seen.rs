@@ -537,3 +537,27 @@ fn the_time_of_a_command_is_also_that_of_the_disk() {
         assert!(least("exec") > least("incr"), "{told}");
     });
 }
+
+/// Writes of one key that a client pipelines execute as one step. Each command gets its share of
+/// the time, so all of them together take no longer than the client waited.
+#[test]
+fn pipelined_writes_share_the_time_of_their_step() {
+    Reactor::new(None).run(async {
+        let door = slow_door(3).await;
+        let mut client = ours::Client::connect(&door, 1);
+        client.ask(&line("config set slowlog-log-slower-than 0"), 1).await;
+        client.ask(&line("slowlog reset"), 1).await;
+        let began = clock::host_now();
+        client.ask(&line("append a x").repeat(16), 16).await;
+        let waited = (clock::host_now() - began).0 / 1_000;
+        let log = client.ask(&line("slowlog get -1"), 1).await.remove(0);
+        let appends = members(&log)
+            .iter()
+            .map(members)
+            .filter(|one| members(&one[3])[0].to_string() == "\"append\"");
+        let times: Vec<u64> = appends.map(|one| one[2].to_string()[1..].parse().unwrap()).collect();
+        assert_eq!(times.len(), 16);
+        let total: u64 = times.iter().sum();
+        assert!((1..=waited).contains(&total), "{times:?} of {waited} microseconds");
+    });
+}
