@@ -133,11 +133,9 @@ impl Queue {
         capsule: &Capsule,
     ) -> Option<Outcome> {
         let Some(bound) = bound else {
-            let is_connect = is_fabrics(capsule)
-                && capsule.command.fabrics_type() == FabricsType::CONNECT
-                && !self.pair.is_over();
+            let may_bind = ticket.is_connect && !self.pair.is_over();
             let early = Outcome::of(Status::COMMAND_SEQUENCE_ERROR);
-            return Some(if is_connect { connect(self, capsule) } else { early });
+            return Some(if may_bind { connect(self, capsule) } else { early });
         };
         bound.association.state.hear();
         if !is_fabrics(capsule) {

@@ -1,4 +1,4 @@
-use spec::{Command, Opcode};
+use spec::{AdminOpcode, Command, FabricsType, Opcode};
 
 /// A command of a queue between its arrival and its response.
 #[derive(Clone, Copy, Debug)]
@@ -7,6 +7,7 @@ pub(crate) struct Ticket {
     pub(crate) command_id: u16,
     pub(crate) nsid: u32,
     pub(crate) opcode: Opcode,
+    pub(crate) is_connect: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +54,7 @@ impl Slots {
             command_id: command.command_id(),
             nsid: command.nsid(),
             opcode: command.opcode(),
+            is_connect: is_connect(command),
         };
         let state = if command.is_fused() { State::Fused } else { State::Awaited };
         let taken = Slot { ticket, state };
@@ -98,6 +100,11 @@ impl Slots {
     fn awaited(&self) -> usize {
         self.taken() - usize::from(self.detached)
     }
+}
+
+#[inline]
+fn is_connect(command: &Command) -> bool {
+    command.admin_opcode() == AdminOpcode::FABRICS && command.fabrics_type() == FabricsType::CONNECT
 }
 
 #[cfg(test)]

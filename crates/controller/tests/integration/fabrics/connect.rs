@@ -5,7 +5,7 @@ use base::Nanos;
 use controller::Rules;
 use spec::{
     Cns, Command, Configuration, ConnectAttributes, ConnectData, DataPointer, Feature,
-    FeatureSelect, Property, QualifiedName, Status, Transfer,
+    FeatureSelect, LogPage, Property, QualifiedName, SmartLog, Status, Transfer,
 };
 use std::cell::Cell;
 use std::rc::Rc;
@@ -241,6 +241,20 @@ fn a_queue_takes_one_connect() {
         let io = world.io(id, 1).await;
         let again = io.connect(id, 2, 31).await.expect_err("it is connected");
         assert_eq!(again.status(), SEQUENCE);
+    });
+}
+
+/// Base 2.1, Connect command: a Connect that fails adds no entry to the Error Information log.
+#[test]
+fn a_failed_connect_adds_no_entry_to_the_error_log() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let io = world.io(id, 1).await;
+        admin.connect(ANY, 0, 31).await.expect_err("it is connected");
+        io.connect(id, 2, 31).await.expect_err("it is connected");
+        failure(&world, connect(1, 127), &data(NQN, id)).await;
+        let smart: SmartLog = admin.structure(Command::get_log_page(LogPage::SMART, 0, 512)).await;
+        assert_eq!(smart.error_entries.get(), 0);
     });
 }
 
