@@ -344,6 +344,14 @@ fn the_format_and_the_data_are_as_specified() {
             let response = line.answer(command, &data(NQN, ANY).as_bytes()[..len], 0).await;
             assert_eq!(response.entry.status(), status, "{pointer:?}");
         }
+        // PSDT in bits 7:6 of byte 1: 00b is PRP entries, which no fabric has, and 11b is reserved.
+        for psdt in [0b00, 0b11] {
+            let mut bytes: [u8; 64] = zerocopy::transmute!(connect(0, 31));
+            bytes[1] = psdt << 6;
+            line.send_bytes(&bytes, data(NQN, ANY).as_bytes());
+            let entry = line.next().await.unwrap().entry;
+            assert_eq!((entry.status(), entry.do_not_retry()), (Status::INVALID_FIELD, true));
+        }
     });
 }
 
