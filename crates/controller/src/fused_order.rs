@@ -28,6 +28,11 @@ impl<T> FusedOrder<T> {
         self.first.is_some()
     }
 
+    /// Takes back the first command that is held, if there is one and `is_it` says so.
+    pub fn withdraw(&mut self, is_it: impl FnOnce(&T) -> bool) -> Option<T> {
+        self.first.take_if(|first| is_it(first))
+    }
+
     /// Takes the next command of the queue, as `it`. Returns a first command that is missing its
     /// second, if one was held, and what to do with `it`.
     pub fn take(&mut self, command: &Command, it: T) -> (Option<T>, Ordered<T>) {
@@ -97,6 +102,16 @@ mod tests {
         assert_eq!(found, expected);
         assert_eq!(order(&[compare(Reserved)]), [(None, Ordered::Alone(0))]);
         assert_eq!(order(&[write(First), write(Second)])[0], (None, Ordered::Alone(0)));
+    }
+
+    #[test]
+    fn a_withdrawn_first_command_leaves_its_second_alone() {
+        let mut order = FusedOrder::default();
+        assert_eq!(order.withdraw(|_: &u8| true), None);
+        order.take(&compare(First), 1);
+        assert_eq!(order.withdraw(|it| *it == 2), None);
+        assert_eq!(order.withdraw(|it| *it == 1), Some(1));
+        assert_eq!(order.take(&write(Second), 2), (None, Ordered::Alone(2)));
     }
 
     #[test]

@@ -51,6 +51,10 @@ pub trait Responses {
 
     /// Ends the connection on behalf of the controller, after earlier responses are sent.
     fn end(&self);
+
+    /// Takes back the first command of a fused operation with this id that the transport holds
+    /// until the second one comes, if there is one. The queue responds to it.
+    fn withdraw(&self, command_id: u16) -> Option<Command>;
 }
 
 /// A queue pair between a host and a controller, as a transport's connection carries it. It is

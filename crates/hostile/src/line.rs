@@ -21,30 +21,32 @@ pub(crate) struct Line {
     queue: Rc<dyn HostQueue>,
     door: Rc<Door>,
     next_id: Cell<u16>,
-    order: RefCell<FusedOrder<Capsule>>,
 }
 
 #[derive(Default)]
-struct Door(RefCell<Option<Response>>);
+struct Door {
+    last: RefCell<Option<Response>>,
+    order: RefCell<FusedOrder<Capsule>>,
+}
 
 impl Responses for Door {
     fn respond(&self, response: Response) {
-        *self.0.borrow_mut() = Some(response);
+        *self.last.borrow_mut() = Some(response);
     }
 
     fn end(&self) {}
+
+    fn withdraw(&self, command_id: u16) -> Option<Command> {
+        let mut order = self.order.borrow_mut();
+        order.withdraw(|held| held.command.command_id() == command_id).map(|held| held.command)
+    }
 }
 
 impl Line {
     /// Returns a queue that belongs to no controller.
     pub(crate) fn new(world: &World) -> Self {
         let door = Rc::<Door>::default();
-        Self {
-            queue: world.entrance.queue(door.clone()),
-            door,
-            next_id: Cell::new(0),
-            order: RefCell::default(),
-        }
+        Self { queue: world.entrance.queue(door.clone()), door, next_id: Cell::new(0) }
     }
 
     /// Returns the admin queue of an enabled controller, and the controller's id.
@@ -70,7 +72,7 @@ impl Line {
     /// Sends a command unchanged.
     pub(crate) fn send(&self, command: Command, data: &[u8]) {
         let capsule = Capsule::new(command, Buf::copy_from(data));
-        let (missed, ordered) = self.order.borrow_mut().take(&command, capsule);
+        let (missed, ordered) = self.door.order.borrow_mut().take(&command, capsule);
         let ready = match ordered {
             Ordered::Waits => None,
             Ordered::Alone(capsule) => Some(capsule),
@@ -90,7 +92,7 @@ impl Line {
     async fn result(&self, command: Command, data: &[u8]) -> u64 {
         self.send(command, data);
         pass(Nanos(1)).await;
-        let response = self.door.0.take().expect("what takes no time is answered at once");
+        let response = self.door.last.take().expect("what takes no time is answered at once");
         assert_eq!(response.entry.status(), Status::SUCCESS, "{command:?}");
         response.entry.result()
     }

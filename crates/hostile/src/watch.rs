@@ -222,4 +222,12 @@ impl Responses for Answers {
         assert!(!self.ledger.is_ended.replace(true), "a queue ends once");
         self.responses.end();
     }
+
+    fn withdraw(&self, command_id: u16) -> Option<Command> {
+        let held = self.responses.withdraw(command_id);
+        if let Some(held) = &held {
+            self.ledger.ask(held);
+        }
+        held
+    }
 }

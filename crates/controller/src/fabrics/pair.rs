@@ -154,9 +154,23 @@ impl Pair {
     /// outstanding.
     pub(crate) fn abort(&self, command_id: u16) -> bool {
         let Some(binding) = self.binding.get() else { return false };
-        let aborted = self.slots.borrow_mut().detach(command_id, binding.terms.entries);
-        let Some(aborted) = aborted else { return false };
+        let entries = binding.terms.entries;
+        let aborted = self.slots.borrow_mut().detach(command_id, entries);
+        let Some(aborted) = aborted else { return self.abort_held(command_id, entries) };
         self.respond(aborted, Outcome::of(Status::ABORT_REQUESTED));
+        true
+    }
+
+    /// Aborts the first command of a fused operation whose second has not come. It would wait for
+    /// the next command of the host without end.
+    fn abort_held(&self, command_id: u16, entries: u16) -> bool {
+        // The next command of a host without free entries ends the queue.
+        if !self.slots.borrow().has_room(entries) {
+            return false;
+        }
+        let Some(held) = self.responses.withdraw(command_id) else { return false };
+        let ticket = self.admit(&held).expect("the queue has a free entry");
+        self.answer(ticket, Outcome::of(Status::ABORT_REQUESTED));
         true
     }
 

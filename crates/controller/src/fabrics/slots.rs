@@ -42,7 +42,7 @@ impl Slots {
     /// Takes a slot for a command. Returns `None` if `most` commands are outstanding.
     #[inline]
     pub(crate) fn take(&mut self, command: &Command, most: u16) -> Option<Ticket> {
-        if self.awaited() >= usize::from(most) {
+        if !self.has_room(most) {
             return None;
         }
         let slot = match self.free.pop() {
@@ -97,8 +97,9 @@ impl Slots {
         self.all.len() - self.free.len()
     }
 
-    fn awaited(&self) -> usize {
-        self.taken() - usize::from(self.detached)
+    /// Returns whether fewer than `most` commands are outstanding.
+    pub(crate) fn has_room(&self, most: u16) -> bool {
+        self.taken() - usize::from(self.detached) < usize::from(most)
     }
 }
 

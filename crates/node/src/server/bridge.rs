@@ -18,6 +18,7 @@ use controller::{
     Responses, Tenant,
 };
 use reactor::{Inbox, Outbox};
+use spec::Command;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -291,6 +292,12 @@ impl Responses for FarConnection {
 
     fn end(&self) {
         self.queues.responses.send(FromDevice::End(self.id));
+    }
+
+    /// Returns `None`: the other reactor would have to be asked. Base 2.1, Abort command: a
+    /// controller need not abort.
+    fn withdraw(&self, _: u16) -> Option<Command> {
+        None
     }
 }
 

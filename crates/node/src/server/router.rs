@@ -7,7 +7,7 @@
 use super::bridge::FarDevice;
 use super::connections::ConnectionInfo;
 use controller::{Capsule, HostQueue, Port, Response, Responses};
-use spec::{AdminOpcode, ConnectData, FabricsType};
+use spec::{AdminOpcode, Command, ConnectData, FabricsType};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -149,5 +149,9 @@ impl Responses for Answers {
 
     fn end(&self) {
         self.to.end();
+    }
+
+    fn withdraw(&self, command_id: u16) -> Option<Command> {
+        self.to.withdraw(command_id)
     }
 }

@@ -396,4 +396,9 @@ impl<S: Stream> Responses for ConnectionHandle<S> {
     fn end(&self) {
         self.0.wind_up(Course::Ending, Ended::ByController);
     }
+
+    fn withdraw(&self, command_id: u16) -> Option<Command> {
+        let order = &mut self.0.state.borrow_mut().fused.order;
+        order.withdraw(|held| held.command.command_id() == command_id).map(|held| held.command)
+    }
 }

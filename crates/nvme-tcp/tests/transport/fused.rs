@@ -2,8 +2,9 @@
 //! Fused Operations).
 
 use crate::host::{Came, Host, QUICK, exist, rough, run, value};
-use base::Buf;
 use base::limits::VALUE_BYTES_MAX;
+use base::{Buf, Nanos};
+use clock::Stage;
 use nvme_tcp::pdu::{CapsuleCmd, Digests};
 use nvme_tcp::target::Budget;
 use spec::{Command, DataPointer, Fuse, Status};
@@ -126,6 +127,28 @@ fn a_part_whose_other_one_is_missing_is_submitted_alone_and_its_data_not_asked_f
         host.collect(6, &BTreeMap::new()).await;
         assert_eq!(*host.shelf.came.borrow(), [1, 2, 3, 4, 5, 6]);
         assert_eq!(host.fused(), [(5, 6)]);
+    });
+}
+
+#[test]
+fn a_held_first_command_is_withdrawn_by_its_id() {
+    run(async {
+        let mut host = Host::open(1, QUICK, Digests::NONE, 4).await;
+        host.part_outside(Fuse::First, 1, 20_000);
+        host.flush().await;
+        host.outbox.push(&CapsuleCmd::new(exist(2)));
+        host.flush().await;
+        host.part_outside(Fuse::First, 3, 20_000);
+        host.flush().await;
+        clock::sleep(Nanos::from_millis(1), Stage::Queue).await;
+        let responses = host.shelf.responses.borrow().clone().expect("the queue is open");
+        assert!(responses.withdraw(1).is_none(), "it is submitted");
+        assert_eq!(responses.withdraw(3), Some(part(Fuse::First, 3, 20_000)));
+        assert!(responses.withdraw(3).is_none());
+        host.part_inside(Fuse::Second, 4, &value(100, 2));
+        host.flush().await;
+        host.collect(3, &BTreeMap::new()).await;
+        assert_eq!((host.fused(), host.shelf.came.borrow().clone()), (vec![], vec![1, 2, 4]));
     });
 }
 

@@ -172,6 +172,44 @@ fn an_abort_does_not_end_a_part_of_an_operation() {
     }
 }
 
+/// The transport holds a first command until the second one comes, which may be never (Base 2.1,
+/// Abort command: bit 0 of the result is cleared for an aborted command).
+#[test]
+fn a_first_command_whose_second_has_not_come_is_aborted() {
+    run(async |world| {
+        let (admin, io) = connected(&world).await;
+        let [compare, _] = commands();
+        let head = io.answer(Command::flush(BLOCK), &[], 0).await.entry.queue_head();
+        let held = io.send_first(compare);
+        assert_eq!(admin.result(Command::abort(1, held + 1)).await, 1, "another id");
+        assert_eq!(admin.result(Command::abort(1, held)).await, 0);
+        let aborted = io.next().await.unwrap().entry;
+        assert_eq!((aborted.command_id(), aborted.status()), (held, Status::ABORT_REQUESTED));
+        assert_eq!((aborted.queue_head(), aborted.do_not_retry()), (head + 1, false));
+        assert_eq!(admin.result(Command::abort(1, held)).await, 1, "it is aborted");
+        assert_eq!(exchange(&io, commands(), [&OLD, &NEW]).await, DONE, "the queue still works");
+        assert_eq!(io.waiting(), 0);
+    });
+}
+
+#[test]
+fn a_first_command_is_not_aborted_while_its_queue_is_full() {
+    run(async |world| {
+        let (admin, id) = world.admin().await;
+        let io = world.line();
+        io.connect(id, 1, 1).await.unwrap();
+        let closed = world.gate.close();
+        let flushes = [(); 2].map(|()| io.send(Command::flush(BLOCK), &[], 0));
+        let held = io.send_first(commands()[0]);
+        assert_eq!(admin.result(Command::abort(1, held)).await, 1);
+        drop(closed);
+        for _ in flushes {
+            assert_eq!(io.next().await.unwrap().entry.status(), Status::SUCCESS);
+        }
+        assert_eq!(admin.result(Command::abort(1, held)).await, 0);
+    });
+}
+
 #[test]
 fn an_operation_runs_to_its_end_when_its_controller_is_reset() {
     run(async |world| {

@@ -226,6 +226,8 @@ pub(crate) struct Door {
     responses: RefCell<VecDeque<Response>>,
     is_ended: Cell<bool>,
     waiter: Cell<Option<TaskId>>,
+    /// The first command of a fused operation whose second has not come.
+    held: Cell<Option<Command>>,
 }
 
 impl Door {
@@ -246,6 +248,12 @@ impl Responses for Door {
     fn end(&self) {
         assert!(!self.is_ended.replace(true), "a connection is ended once");
         self.wake();
+    }
+
+    fn withdraw(&self, command_id: u16) -> Option<Command> {
+        let held = self.held.get().filter(|held| held.command_id() == command_id)?;
+        self.held.take();
+        Some(held)
     }
 }
 
@@ -275,6 +283,13 @@ impl Line {
     /// Sends a command as it is.
     pub(crate) fn send_capsule(&self, command: Command, data: &[u8]) {
         self.queue.submit(Capsule::new(command, Buf::copy_from(data)));
+    }
+
+    /// Sends the first command of a fused operation, which the transport holds. Returns its id.
+    pub(crate) fn send_first(&self, command: Command) -> u16 {
+        let id = self.next_id.replace(self.next_id.get() + 1);
+        self.door.held.set(Some(command.with_fuse(Fuse::First).with_command_id(id)));
+        id
     }
 
     /// Sends two commands side by side, and returns their ids.

@@ -6,6 +6,7 @@ use controller::{
     Capsule, Controller, Entrance, FabricQueue, HostQueue, Lease, LeasedQueue, Response, Responses,
     Tenant,
 };
+use spec::Command;
 use std::cell::OnceCell;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -95,6 +96,11 @@ impl Responses for End {
             Some(leased) => leased.end(),
             None => leasing.responses.end(),
         });
+    }
+
+    /// The other reactor has what the transport holds.
+    fn withdraw(&self, _: u16) -> Option<Command> {
+        None
     }
 }
 
