@@ -59,14 +59,13 @@ pub(super) struct LoadSpread {
 /// Returns the spread of each measure of each load. Several seeds were measured; the first is the
 /// reference.
 pub(super) fn all(runs: &[Loads]) -> Vec<LoadSpread> {
-    let Some((base, _)) = runs.split_first() else { return Vec::new() };
+    let Some((base, others)) = runs.split_first() else { return Vec::new() };
     let spread = |load: &str, measure: Measure| {
         let of_load = |loads: &Loads| {
             let measurement = loads.iter().find(|measurement| measurement.load == load)?;
             measure.of(&measurement.figures)
         };
-        let values: Vec<f64> = runs.iter().filter_map(of_load).collect();
-        let spread = Spread::of(&values)?;
+        let spread = Spread::of(of_load(base)?, others.iter().filter_map(of_load));
         Some(LoadSpread { load: load.to_owned(), measure, spread })
     };
     let each = base.iter().flat_map(|measurement| {
@@ -76,16 +75,15 @@ pub(super) fn all(runs: &[Loads]) -> Vec<LoadSpread> {
 }
 
 impl Spread {
-    /// Returns the spread of `values`, the first of which is the reference: their range, extended
-    /// by twice its width on both sides. A draw from the same normal distribution is outside the
-    /// range of eight others in two cases of nine. It is outside the extended range in fewer than
-    /// one of a thousand; a table has hundreds of measures.
-    fn of(values: &[f64]) -> Option<Self> {
-        let first = values.first()?;
-        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    /// Returns the spread of `base`, the reference, and `others`: their range, extended by twice its
+    /// width on both sides. A draw from the same normal distribution is outside the range of eight
+    /// others in two cases of nine. It is outside the extended range in fewer than one of a
+    /// thousand; a table has hundreds of measures.
+    fn of(base: f64, others: impl Iterator<Item = f64>) -> Self {
+        let (least, most) =
+            others.fold((base, base), |(least, most), other| (least.min(other), most.max(other)));
         let margin = 2.0 * (most - least);
-        Some(Self { low: (least - margin) / first, high: (most + margin) / first })
+        Self { low: (least - margin) / base, high: (most + margin) / base }
     }
 
     pub(super) fn contains(self, ratio: f64) -> bool {
@@ -100,18 +98,39 @@ impl Spread {
 
 #[cfg(test)]
 mod tests {
+    use super::super::load::Measurement;
     use super::*;
     use base::Rng;
 
     #[test]
     fn a_spread_is_five_times_the_range() {
-        let spread = Spread::of(&[8.0, 9.0, 7.0]).unwrap();
+        let spread = Spread::of(8.0, [9.0, 7.0].into_iter());
         assert_eq!(spread, Spread { low: 0.375, high: 1.625 });
         assert!(spread.contains(1.625) && spread.contains(0.375));
         assert!(!spread.contains(1.626) && !spread.contains(0.374));
         assert!((spread.reach() - 0.625).abs() < 1e-12);
-        assert_eq!(Spread::of(&[2.0, 2.0]), Some(Spread { low: 1.0, high: 1.0 }));
-        assert_eq!(Spread::of(&[]), None);
+        let alone = Spread { low: 1.0, high: 1.0 };
+        assert_eq!(Spread::of(2.0, [2.0].into_iter()), alone);
+        assert_eq!(Spread::of(2.0, [].into_iter()), alone);
+    }
+
+    /// Changes are compared to the run with the first seed. A run with another seed does not take
+    /// its place where the first one has no value.
+    #[test]
+    fn a_measure_that_the_first_seed_lacks_has_no_spread() {
+        let run = |write_amplification: Option<f64>| {
+            let figures =
+                Figures { mean_ns: 1.0, p99_ns: 1.0, per_second: 1.0, write_amplification };
+            vec![Measurement { load: "store".to_owned(), figures }]
+        };
+        let found = |runs: &[Loads]| {
+            let spreads = all(runs);
+            let of_writes = |one: &&LoadSpread| one.measure == Measure::WriteAmplification;
+            spreads.iter().find(of_writes).map(|one| one.spread)
+        };
+        assert_eq!(found(&[run(None), run(Some(2.0)), run(Some(4.0))]), None);
+        let expected = Some(Spread { low: 1.0, high: 1.0 });
+        assert_eq!(found(&[run(Some(2.0)), run(None), run(Some(2.0))]), expected);
     }
 
     /// The sum of twelve uniform numbers is close enough to normal here.
@@ -126,7 +145,8 @@ mod tests {
         for _ in 0..draws {
             let values: Vec<f64> = (0..8).map(|_| draw()).collect();
             let ratio = draw() / values[0];
-            outside += u32::from(!Spread::of(&values).unwrap().contains(ratio));
+            let spread = Spread::of(values[0], values[1..].iter().copied());
+            outside += u32::from(!spread.contains(ratio));
         }
         assert!(outside * 1_000 < draws, "{outside} of {draws}");
     }
