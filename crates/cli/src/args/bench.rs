@@ -30,8 +30,9 @@ Targets:
                durability=MODE  group, everysec or capacitor [default: group]
                reactors=N       Threads, 1 to 64 [default: 1]
                cache=SIZE       Memory for values [default: off]
-  bench reads a sample of an nvme-tcp, resp or file target. It refuses a target
-  with data that it did not write, unless --overwrite is given.
+  bench reads a sample of 64 keys or 128 blocks of an nvme-tcp, resp or file
+  target. It refuses the target if it did not write one of them, unless
+  --overwrite is given. It can overwrite other data outside the sample.
 
 Options of sim: and emu:, after a ? and joined by &:
   payload=full|checksum|none  What the emulation keeps of a value: all bytes, a
