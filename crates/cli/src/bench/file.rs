@@ -77,7 +77,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
     let plan = plan::of(args, operation, place, Payload::Full)?;
     check_keys(&plan)?;
     let file = drive::open(&path)?;
-    let (measured, device, figures) = drive::serve_among(reactors, async |others| {
+    let (measured, device, figures, unclosed) = drive::serve_among(reactors, async |others| {
         let said = |error| drive::failure(&path, &file, &error);
         let opened = DiskDrive::open(file.clone(), options).await.map_err(said)?;
         check_room(&plan, &opened)?;
@@ -100,12 +100,14 @@ pub(super) fn run(args: &BenchArgs) -> Result<Output, Failure> {
         };
         let before = before.take().expect("it has begun");
         let figures = Figures::new(options, &before, &Usage::of(&file, &opened), &opened);
-        opened.close().await.map_err(said)?;
-        crew.map_or(Ok(()), Crew::end)?;
-        Ok((measured, describe(&path, &opened), figures))
+        // What was measured is reported even if the drive cannot be closed.
+        let closed = opened.close().await.map_err(said);
+        let unclosed = closed.and(crew.map_or(Ok(()), Crew::end)).err();
+        Ok((measured, describe(&path, &opened), figures, unclosed))
     })?;
     let asked = Asked { args, plan: &plan, target: &args.measure.target, device };
-    Ok(outside::report(asked, &measured, &figures.of_report(&measured.outcome), figures))
+    let output = outside::report(asked, &measured, &figures.of_report(&measured.outcome), figures);
+    Ok(output.with_errors(unclosed.map(|failure| failure.to_string())))
 }
 
 /// Parses the number of reactors.

@@ -1,10 +1,14 @@
 //! Files that `bench` writes for people to look at.
 
 use crate::drive::formatted;
-use crate::program::{json, kvasir};
+use crate::program::{Ran, finished, json, kvasir};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::read_to_string;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 use tempfile::tempdir;
 
 #[test]
@@ -69,6 +73,34 @@ fn a_full_disk_loses_no_report() {
     let (_folder, path) = formatted();
     let drive = format!("{load} --target file:{}", path.display());
     assert_reported(&format!("{drive} --plot /dev/full"), "the figure /dev/full");
+}
+
+/// Runs `bench retrieve` on a new drive, which may write no file after half of `seconds`.
+fn ran_on_a_drive_that_cannot_be_closed(seconds: u64) -> Ran {
+    let (_folder, path) = formatted();
+    let load = format!("bench retrieve --keys 200 --json --seconds {seconds} --target file:");
+    let child = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_kvasir")])
+        .args(format!("{load}{}", path.display()).split(' '))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    sleep(Duration::from_millis(seconds * 500));
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    prlimit(Some(Pid::from_child(&child)), Resource::Fsize, none).unwrap();
+    finished(child)
+}
+
+/// The close writes a checkpoint. On a busy machine, the first seconds are too few to store the
+/// pairs before the limit.
+#[test]
+fn a_drive_that_cannot_be_closed_loses_no_report() {
+    let mut runs = [2, 8, 32].into_iter().map(ran_on_a_drive_that_cannot_be_closed);
+    let ran = runs.find(|ran| !ran.stdout.is_empty()).expect("a run that reports");
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.json()["ops"].as_u64() > Some(0), "{}", ran.stdout);
+    assert!(ran.stderr.contains("could not be written: File too large"), "{}", ran.stderr);
 }
 
 /// Spans by track, each as (start, end) in nanoseconds.
