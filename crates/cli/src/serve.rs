@@ -51,8 +51,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Output, Failure> {
     let waiting = Waiting::begin(signals, &server, args.config.clone().zip(Some(config)));
     let served = server.join();
     waiting.end();
-    let stopped = Stopped::new(pace, &served.map_err(failure)?);
-    Ok(if args.json { Output::json_line(&stopped) } else { Output::new(stopped.text()) })
+    let mut report = served.map_err(failure)?;
+    let unsaved = report.failure.take().map(|error| failure(error).to_string());
+    let stopped = Stopped::new(pace, &report);
+    let output = if args.json { Output::json_line(&stopped) } else { Output::new(stopped.text()) };
+    Ok(output.with_errors(unsaved))
 }
 
 fn failure(error: ServerError) -> Failure {

@@ -295,10 +295,12 @@ impl Server {
     /// and returns the report.
     pub fn stop(self) -> Result<ServerReport, ServerError> {
         self.stopper().stop();
-        self.join()
+        let mut report = self.join()?;
+        report.failure.take().map_or(Ok(report), Err)
     }
 
-    /// Waits until the server has been stopped, or has failed.
+    /// Waits until the server has been stopped, or has failed. [`ServerReport::failure`] says
+    /// whether it could not close or save a device at the stop.
     pub fn join(self) -> Result<ServerReport, ServerError> {
         let mut reports = Vec::with_capacity(self.handles.threads.len());
         let mut failure = None;
@@ -309,8 +311,12 @@ impl Server {
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        let refused = self.places.refused();
-        failure.map_or(Ok(ServerReport { reactors: reports, refused }), Err)
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        let failure =
+            reports.iter_mut().find_map(|report: &mut ReactorReport| report.failure.take());
+        Ok(ServerReport { reactors: reports, refused: self.places.refused(), failure })
     }
 }
 

@@ -1,7 +1,7 @@
 //! A device that `kvasir serve` keeps in a file.
 
 use crate::program::{SMALL, kvasir};
-use crate::serving::{Serving, keys, kv, store};
+use crate::serving::{Left, Serving, keys, kv, store};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -131,6 +131,21 @@ fn a_stop_amid_commands_is_one_that_saves() {
         let served = Serving::start(words(&state, &["--cores", cores]));
         assert_eq!((began(&served), keys(&served.uri(0)).len()), (&"resumed".into(), 500));
         served.stop();
+    }
+}
+
+#[test]
+fn a_server_that_cannot_save_still_reports_what_it_served() {
+    for cores in ["1", "2"] {
+        let (folder, state) = place();
+        let served = Serving::start(words(&state, &["--cores", cores]));
+        store("key", &served.uri(0));
+        folder.close().unwrap();
+        let Left { code, stopped, stderr, .. } = served.end(Signal::TERM);
+        assert_eq!((code, stderr.len()), (Some(1), 1), "{stderr:?}");
+        assert!(stopped["connections"].as_u64() > Some(0), "{stopped}");
+        let sentence = format!("kvasir: the state {} cannot be written: ", state.display());
+        assert!(stderr[0].starts_with(&sentence), "{stderr:?}");
     }
 }
 

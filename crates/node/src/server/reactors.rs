@@ -273,9 +273,13 @@ fn run(
         moved: connections.moved(),
         tasks: reactor.tasks(),
         redis: None,
+        failure: None,
     };
     Ok((report, lateness))
 }
+
+/// How closing the devices of a reactor ended.
+type Closed = Result<(), ServerError>;
 
 /// Runs a reactor with devices, from building to closing them.
 fn live<W>(
@@ -285,11 +289,11 @@ fn live<W>(
     work: impl FnOnce(Rc<DeviceSet>) -> W,
 ) -> Result<ReactorReport, ServerError>
 where
-    W: Future<Output = Result<Connections, ServerError>>,
+    W: Future<Output = Result<(Connections, Closed), ServerError>>,
 {
     let mut reactor = slot.reactor();
     let (shell, mut state_files) = DeviceSetBuilder::build(&mut reactor, plan)?;
-    let mut built = None;
+    let (mut built, mut closed) = (None, Ok(()));
     let working = async {
         let device_set = Rc::new(shell.finish().await?);
         built = Some(device_set.clone());
@@ -300,21 +304,21 @@ where
                 subsystems.set_rules(rules.read().await);
             }
         });
-        work(device_set).await
+        let connections;
+        (connections, closed) = work(device_set).await?;
+        Ok(connections)
     };
     let ran = run(remote, &mut reactor, working);
-    let report = ran.map(|(report, lateness)| match &built {
-        Some(device_set) => ReactorReport {
-            redis: device_set.redis(),
-            // Timers of a disk, such as those of its scrubber, emulate no latency.
-            lateness: device_set.is_emulated().then_some(lateness),
-            ..report
-        },
-        None => report,
-    });
+    let Some(device_set) = built else { return ran.map(|(report, _)| report) };
     // Also after a failure: otherwise the file stays marked as in use.
-    let saved = built.map_or(Ok(()), |device_set| state_files.save(&mut reactor, &device_set));
-    report.and_then(|report| saved.map(|()| report))
+    let saved = state_files.save(&mut reactor, &device_set);
+    ran.map(|(report, lateness)| ReactorReport {
+        redis: device_set.redis(),
+        // Timers of a disk, such as those of its scrubber, emulate no latency.
+        lateness: device_set.is_emulated().then_some(lateness),
+        failure: closed.and(saved).err(),
+        ..report
+    })
 }
 
 /// Reports that a thread is ready. The receiver is dropped if another thread has failed.
@@ -328,7 +332,7 @@ async fn alone(
     listeners: Listeners,
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
-) -> Result<Connections, ServerError> {
+) -> Result<(Connections, Closed), ServerError> {
     let connections = Connections::new();
     let (serving, inside) = (connections.clone(), device_set.clone());
     let (addresses, listeners) = listeners.open(move |arrival| {
@@ -344,8 +348,8 @@ async fn alone(
         listener.close();
     }
     connections.end().await;
-    device_set.close().await?;
-    Ok(connections)
+    let closed = device_set.close().await;
+    Ok((connections, closed))
 }
 
 /// Runs devices whose commands come from other reactors.
@@ -354,7 +358,7 @@ async fn device_side(
     connection_links: Vec<ConnectionLink>,
     questions: NoticeEnd<Question>,
     ready: &Sender<Ready>,
-) -> Result<Connections, ServerError> {
+) -> Result<(Connections, Closed), ServerError> {
     let mut bridges = Vec::new();
     for ConnectionLink { reactor, commands, responses } in connection_links {
         let queues = FarQueues::new(device_set.clone(), reactor, responses.open());
@@ -370,8 +374,9 @@ async fn device_side(
     for queues in &bridges {
         queues.left().await;
     }
-    device_set.close().await?;
-    Ok(Connections::new())
+    // The bridges stay until then: without them, the other reactors end.
+    let closed = device_set.close().await;
+    Ok((Connections::new(), closed))
 }
 
 /// Runs connections whose commands go to the reactors of devices.

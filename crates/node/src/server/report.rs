@@ -1,3 +1,4 @@
+use super::ServerError;
 use base::Nanos;
 use nvme_tcp::framing::Counters;
 use reactor::{Lateness, Load};
@@ -10,6 +11,8 @@ pub struct ServerReport {
     pub reactors: Vec<ReactorReport>,
     /// Connections closed at once because no slot was free.
     pub refused: u64,
+    /// Why a device could not be closed or saved at the stop, if one could not.
+    pub failure: Option<ServerError>,
 }
 
 /// The report of a reactor.
@@ -28,6 +31,8 @@ pub struct ReactorReport {
     pub tasks: usize,
     /// Work of the Redis clients of its devices; `None` without a Redis service.
     pub redis: Option<RedisReport>,
+    /// Why one of its devices could not be closed or saved at the stop, if one could not.
+    pub(super) failure: Option<ServerError>,
 }
 
 /// Bytes that connections moved.
