@@ -1,8 +1,9 @@
 //! Detects data on a target that no run of `bench` wrote. `bench` overwrites it only when told to.
 //!
 //! [`check_drive`], [`check_pairs`], [`check_database`] and [`check_blocks`] each sample a few keys
-//! or blocks, so that they are quick. They do not find data outside the sample. `workload::Keys::may_be_of_a_run` and
-//! `workload::is_generated` recognise keys, values and blocks of a run.
+//! or blocks, so that they are quick. They do not find data outside the sample.
+//! `workload::Keys::may_be_of_a_run` and `workload::is_generated` recognise keys, values and blocks
+//! of a run.
 
 use crate::kv::shown_key;
 use crate::output::Failure;

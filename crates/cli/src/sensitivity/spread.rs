@@ -75,9 +75,9 @@ pub(super) fn all(runs: &[Loads]) -> Vec<LoadSpread> {
 }
 
 impl Spread {
-    /// Returns the spread of `base`, the reference, and `others`: their range, extended by twice its
-    /// width on both sides. A draw from the same normal distribution is outside the range of eight
-    /// others in two cases of nine. It is outside the extended range in fewer than one of a
+    /// Returns the spread of `base`, the reference, and `others`: their range, extended by twice
+    /// its width on both sides. A draw from the same normal distribution is outside the range of
+    /// eight others in two cases of nine. It is outside the extended range in fewer than one of a
     /// thousand; a table has hundreds of measures.
     fn of(base: f64, others: impl Iterator<Item = f64>) -> Self {
         let (least, most) =
