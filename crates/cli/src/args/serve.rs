@@ -21,8 +21,11 @@ Devices:
 
 Addresses: ADDR is HOST:PORT. :PORT means 127.0.0.1:PORT.
 
-Threads: with --cores 1, one thread does everything. With --cores N, one thread
-runs the device and serves Redis clients. N-1 threads serve NVMe/TCP hosts.
+Threads: with --cores 1, one thread does everything. With a larger N, one thread
+serves Redis clients, and the other N-1 threads serve NVMe/TCP hosts. Each
+thread executes the drive commands of its own connections. The Redis thread also
+cleans the drive and executes admin commands. For emulated devices and mem:SIZE,
+it executes all commands of the device.
 
 Redis replies: the server stops reading requests from a client that has 16 MiB
 of unread replies. With --resp-output SIZE, it instead disconnects a client that
@@ -108,7 +111,7 @@ pub(crate) struct ServeArgs {
     /// Serve status over HTTP, for kvasir top [default: off; without ADDR: 127.0.0.1:8420]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1")]
     pub(crate) http: Option<String>,
-    /// Latencies of an emulated device: the profile's, or none
+    /// real: latencies of the device's profile; none: no latencies
     #[arg(long, value_name = "CLOCK", default_value = "real")]
     pub(crate) clock: ServeClock,
     /// Number of threads: see Threads below
