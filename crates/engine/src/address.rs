@@ -32,7 +32,7 @@ impl Address {
 
     #[inline]
     pub(crate) fn new(page: PageNumber, offset: usize) -> Self {
-        debug_assert!(offset.is_multiple_of(HEADER_ALIGN), "headers are aligned");
+        assert!(offset.is_multiple_of(HEADER_ALIGN), "headers are aligned");
         let unit = u16::try_from(offset / HEADER_ALIGN);
         Self::with_unit(page, unit.expect("the headers of a page take less than 512 KiB"))
     }

@@ -101,7 +101,7 @@ impl Store {
         Ok(Walked { keys: next.into_iter().map(|(_, key)| key).collect(), last })
     }
 
-    /// Live values of a key space. One that has expired counts for up to 0.1 seconds; see
+    /// Live values of a key space. Expired values are subtracted by ticks; see
     /// [`Self::expiring_in`].
     pub fn key_count(&self, space: KeySpaceId) -> Result<u64, Error> {
         let (live, expiring) = (self.live_in(space)?, self.expiring_in(space)?);
