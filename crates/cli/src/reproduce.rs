@@ -23,6 +23,7 @@ mod key_size;
 mod models;
 mod moke;
 mod open_channel;
+mod optimisation;
 mod page_move;
 mod polled_drive;
 mod processor;

@@ -78,8 +78,8 @@ fn transfer(nand: &Nand, bytes: u32) -> Nanos {
 }
 
 const OWN_ASSUMPTIONS: [&str; 2] = [
-    "the paper's figure without delays contains the host's driver, API and benchmark, and the \
-     emulator's own code; ours is the device alone, so the two are printed, not compared",
+    "the paper's time without delays includes the host's driver, API and benchmark, and the \
+     emulator's own code; Kvasir's is the device alone, so the two are printed, not compared",
     "the paper shows the latency with delays in a plot only",
 ];
 

@@ -4,7 +4,7 @@
 use super::index_time::{self, Cost, IndexCosts};
 use super::moke::{self, KEY_BYTES, PAIRS};
 use super::report::Row;
-use super::{Finding, Run, criteria, processor};
+use super::{Finding, Run, criteria, optimisation, processor};
 use crate::number::grouped;
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};
@@ -173,15 +173,10 @@ const OWN_ASSUMPTIONS: [&str; 5] = [
     "the criterion is on the index hash, others are shown for comparison",
 ];
 
-/// Printed for builds without optimisation: their times are not comparable.
-const UNOPTIMISED: &str = "this program was built without optimisation, which makes it slow";
-
 fn assumptions() -> Result<Vec<String>, Failure> {
     let profile = moke::profile()?;
     let mut assumptions = moke::assumptions(&profile, &["index.kind"], &OWN_ASSUMPTIONS);
-    if cfg!(debug_assertions) {
-        assumptions.push(UNOPTIMISED.to_owned());
-    }
+    assumptions.extend(optimisation::note());
     Ok(assumptions)
 }
 

@@ -4,7 +4,7 @@ use super::core_pair::CorePair;
 use super::polled_drive::{self, Delay, Inside, Outside, PLANES};
 use super::read_threads::{Latency, Reads, Sample, median};
 use super::report::Row;
-use super::{Finding, Run, criteria, open_channel, processor};
+use super::{Finding, Run, criteria, open_channel, optimisation, processor};
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};
 use crate::progress::Unit as ProgressUnit;
@@ -365,7 +365,8 @@ const OF_STAGED: [&str; 3] = [
 ];
 
 fn assumptions(own: &[&str]) -> Vec<String> {
-    SHARED_ASSUMPTIONS.iter().chain(own).map(|&text| text.to_owned()).collect()
+    let listed = SHARED_ASSUMPTIONS.iter().chain(own).map(|&text| text.to_owned());
+    listed.chain(optimisation::note()).collect()
 }
 
 fn panel(drives: &[(&str, &Curves)]) -> Panel {
