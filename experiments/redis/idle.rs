@@ -154,15 +154,9 @@ impl Client {
     }
 }
 
-/// Returns a file of the server's process in `/proc`.
-fn told(server: &Server, file: &str) -> Result<String, String> {
-    let path = format!("/proc/{}/{file}", server.process());
-    std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))
-}
-
 /// Returns the server's resident memory.
 fn resident_bytes(server: &Server) -> Result<f64, String> {
-    let status = told(server, "status")?;
+    let status = server.told("status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB"));
     let kilobytes = kilobytes.and_then(|number| number.trim().parse::<f64>().ok());
@@ -171,7 +165,7 @@ fn resident_bytes(server: &Server) -> Result<f64, String> {
 
 /// Returns the processor time of the server so far, in ticks of `/proc`.
 fn busy_ticks(server: &Server) -> Result<f64, String> {
-    let stat = told(server, "stat")?;
+    let stat = server.told("stat")?;
     // The name may have blanks and ends with the last bracket; utime is the 12th field after it.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let times = fields.skip(11).take(2).map(str::parse::<f64>);

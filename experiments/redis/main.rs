@@ -4,11 +4,12 @@
 //! `cargo run --profile dist -p experiments --bin redis -- [ROUNDS [FOLDER]]`, on an idle machine
 //! with the Debian package redis-server. The folder is on the disk in question.
 //!
-//! With `idle [CLIENTS]`: the cost of idle clients. With `cold [ROUNDS [FOLDER]]`: GETs that must
-//! read the disk, against fio.
+//! With `idle [CLIENTS]`: the cost of idle clients. With `keys [PAIRS [FOLDER]]`: KEYS and SCAN
+//! over many keys. With `cold [ROUNDS [FOLDER]]`: GETs that must read the disk, against fio.
 
 mod cold;
 mod idle;
+mod keys;
 mod servers;
 
 use crate::servers::{Mode, Server};
@@ -40,6 +41,11 @@ fn main() -> ExitCode {
     let what = arguments.next_if(|word| word == "idle" || word == "cold");
     if what.as_deref() == Some("idle") {
         return ended(in_a_folder(&std::env::temp_dir(), |folder| idle::run(arguments, folder)));
+    }
+    if arguments.next_if_eq("keys").is_some() {
+        let pairs = arguments.next();
+        let folder = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
+        return ended(in_a_folder(&folder, |folder| keys::run(pairs, folder)));
     }
     let rounds = arguments.next().map_or(Ok(ROUNDS), |text| text.parse());
     let folder = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);

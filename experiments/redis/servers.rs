@@ -1,3 +1,4 @@
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -60,15 +61,31 @@ impl Server {
         ready(command)
     }
 
+    /// Serves the drive at this path as users do.
+    pub(crate) fn of_drive(drive: &Path) -> Result<Self, String> {
+        let mut command = Command::new(Self::program()?);
+        command.args(["serve", "--json", "--resp", ":0", "--device"]).arg(drive);
+        ready(command)
+    }
+
+    /// Asks the server to stop, and waits until it has.
+    pub(crate) fn stop(mut self) -> Result<(), String> {
+        let process = Pid::from_child(&self.child);
+        kill_process(process, Signal::TERM).map_err(|error| error.to_string())?;
+        self.child.wait().map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
     /// Returns the path of Kvasir's program, which is in this one's folder.
     pub(crate) fn program() -> Result<PathBuf, String> {
         let here = std::env::current_exe().map_err(|error| error.to_string())?;
         Ok(here.with_file_name("kvasir"))
     }
 
-    /// Returns the id of its process.
-    pub(crate) fn process(&self) -> u32 {
-        self.child.id()
+    /// Returns a file of its process in `/proc`.
+    pub(crate) fn told(&self, file: &str) -> Result<String, String> {
+        let path = format!("/proc/{}/{file}", self.child.id());
+        std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))
     }
 }
 
