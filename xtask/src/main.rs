@@ -20,7 +20,7 @@ Usage: cargo xtask COMMAND
   test              everything that CI checks, cheap first, to the first failure
   tidy              the style guide, over every file that git does not ignore
   layers            the allowed arrows between crates, as docs/internals/layers.toml has them
-  soak [--seeds N]  the simulation sweep over N seeds (default 5000), in release
+  soak [--seeds N]  the simulation sweep over N seeds (default 5000), in dist
   fuzz [TARGET] [--seconds N]
                     looks for inputs that fail, N seconds for each target (default 60)
   --help            this list";

@@ -28,10 +28,10 @@ pub(crate) fn seeds(flags: &[&str]) -> Result<u64, String> {
 /// papers that are too long for every day.
 pub(crate) fn run(root: &Path, seeds: u64) -> Result<()> {
     let mut tally = Tally::default();
-    Cargo::new(root, "test --release -p kvasir-sim -- --nocapture")
+    Cargo::new(root, "test --profile dist -p kvasir-sim -- --nocapture")
         .env("KVASIR_SEEDS", &seeds.to_string())
         .test(&mut tally)?;
-    let long = format!("test --release -p kvasir-cli --test black_box -- {LONG}");
+    let long = format!("test --profile dist -p kvasir-cli --test black_box -- {LONG}");
     Cargo::new(root, &long).test(&mut tally)?;
     println!("{tally}");
     Ok(())

@@ -39,7 +39,7 @@ const CHECKS: [(&str, Step); 7] = [
 ];
 
 /// Steps that run while the guests boot and wait for timeouts of their kernels.
-const TESTS: [(&str, Step); 4] = [
+const TESTS: [(&str, Step); 3] = [
     ("tests", |root, tally| {
         Cargo::new(root, "test --release --workspace")
             .env("KVASIR_SWEEP_SECONDS", SWEEP_SECONDS)
@@ -50,30 +50,33 @@ const TESTS: [(&str, Step); 4] = [
         Cargo::new(root, &format!("{all} {LONG}")).test(tally)
     }),
     ("demo", |root, _| Cargo::new(root, "run --release -- demo").run_and_see_output()),
+];
+
+/// Steps that run beside [`TESTS`].
+const BESIDE: [(&str, Step); 2] = [
+    ("guests", |root, tally| {
+        Cargo::new(root, "test --release -p kvasir-cli --test vm").label("guests").test(tally)
+    }),
     // A build of its own: the program that users run has no deliberate mistakes.
     ("sabotage", |root, tally| {
         let test = "test --release --workspace --features kvasir-sim/sabotage --test sabotage";
-        Cargo::new(root, test).test(tally)
+        Cargo::new(root, test).label("sabotage").test(tally)
     }),
 ];
-
-const GUESTS: (&str, Step) = ("guests", |root, tally| {
-    Cargo::new(root, "test --release -p kvasir-cli --test vm").label("guests").test(tally)
-});
 
 /// Runs all steps until the first failure. The last line printed is the number of tests that ran.
 pub(crate) fn run(root: &Path) -> ExitCode {
     let mut tally = Tally::default();
     let outcome = run_all(&CHECKS, root, &mut tally).and_then(|()| {
         std::thread::scope(|scope| {
-            let guests = scope.spawn(|| {
+            let beside = scope.spawn(|| {
                 let mut tally = Tally::default();
-                (run_all(&[GUESTS], root, &mut tally), tally)
+                (run_all(&BESIDE, root, &mut tally), tally)
             });
             let tests = run_all(&TESTS, root, &mut tally);
-            let (guests, ran) = guests.join().expect("a step returns its error");
+            let (beside, ran) = beside.join().expect("a step returns its error");
             tally += ran;
-            tests.and(guests)
+            tests.and(beside)
         })
     });
     let code = crate::report(outcome);
