@@ -85,7 +85,8 @@ impl<Q: Queue> Pairs<Q> {
         }
     }
 
-    /// Deletes `key` and its value. The namespace decides whether a missing key is an error.
+    /// Deletes `key` and its value. Feature 20h of the device decides whether a missing key is an
+    /// error.
     pub async fn delete(&self, key: &Key) -> Result<(), PairsError> {
         let command = Command::delete(self.nsid, key.as_bytes());
         self.ask(Submission::new(command, key)).await.map(drop)

@@ -63,8 +63,8 @@ pub enum FaultKind {
     FailedProgram,
     /// An erase fails. Afterwards no page of the block can be read.
     FailedErase,
-    /// A program or an erase fails, and so do all later ones of its block. Pages programmed before
-    /// stay readable.
+    /// A program or an erase fails, and so do all later ones of its block. If it is a program,
+    /// pages programmed before stay readable.
     BadBlock,
     /// A step takes longer in the array.
     SlowDie {
