@@ -114,9 +114,7 @@ struct Client(TcpStream);
 
 impl Client {
     fn to(server: &Server) -> std::io::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", server.port))?;
-        stream.set_nodelay(true)?;
-        Ok(Self(stream))
+        server.connect().map(Self)
     }
 
     /// Sends a request, and reads a reply of `len` bytes.

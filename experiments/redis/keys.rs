@@ -92,9 +92,7 @@ struct Client(BufReader<TcpStream>);
 
 impl Client {
     fn to(server: &Server) -> Result<Self, Error> {
-        let stream = TcpStream::connect(("127.0.0.1", server.port))?;
-        stream.set_nodelay(true)?;
-        Ok(Self(BufReader::new(stream)))
+        server.connect().map(BufReader::new).map(Self)
     }
 
     fn store(&mut self, numbers: std::ops::Range<usize>) -> Result<(), Error> {

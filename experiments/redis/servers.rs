@@ -82,6 +82,13 @@ impl Server {
         Ok(here.with_file_name("kvasir"))
     }
 
+    /// Connects a client that sends each request at once.
+    pub(crate) fn connect(&self) -> std::io::Result<TcpStream> {
+        let stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
     /// Returns a file of its process in `/proc`.
     pub(crate) fn told(&self, file: &str) -> Result<String, String> {
         let path = format!("/proc/{}/{file}", self.child.id());
