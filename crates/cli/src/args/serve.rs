@@ -22,10 +22,10 @@ Devices:
 Addresses: ADDR is HOST:PORT. :PORT means 127.0.0.1:PORT.
 
 Threads: with --cores 1, one thread does everything. With a larger N, one thread
-serves Redis clients, and the other N-1 threads serve NVMe/TCP hosts. Each
-thread executes the drive commands of its own connections. The Redis thread also
-cleans the drive and executes admin commands. For emulated devices and mem:SIZE,
-it executes all commands of the device.
+serves Redis clients, and the other N-1 threads serve NVMe/TCP hosts. If the
+device is a drive, each thread executes the I/O commands of its own connections,
+and the Redis thread also executes all admin commands and cleans the drive. For
+emulated devices and mem:SIZE, the Redis thread executes all commands.
 
 Redis replies: the server stops reading requests from a client that has 16 MiB
 of unread replies. With --resp-output SIZE, it instead disconnects a client that

@@ -275,8 +275,9 @@ fn only_the_numbers_that_the_paper_lacks_are_assumptions_of_moke() {
     let transfer = moke.assumptions().iter().find(|one| one.key == "link.transfer_us").unwrap();
     assert_eq!(
         transfer.sentence,
-        "not in the paper; of the order of a DMA's round trip over PCIe. Each value is a \
-         transfer, and so is each key that does not fit into the command; queue entries are not."
+        "not in the paper; of the order of a DMA's round trip over PCIe. Each value takes \
+         one transfer, and so does each key that does not fit into the command. Queue entries cost \
+         nothing."
     );
 }
 
