@@ -178,3 +178,20 @@ fn planes_that_program_together_are_suspended_together() {
         assert_eq!(nand.counters().suspends, 3);
     });
 }
+
+#[test]
+fn data_of_a_plane_with_one_register_moves_after_a_suspended_program() {
+    let timing = Timing { planes: Planes::Together, registers: Registers::Single, ..SUSPENDS };
+    on(timing, async |nand| {
+        fill_planes(&nand).await;
+        let at = Nanos::from_micros(300);
+        let steps = [
+            program(&nand, Nanos::ZERO, ppa(4, 0), Class::HostWrite),
+            probe(&nand, at, ppa(0, 0), Class::HostRead),
+            program(&nand, at + ENTER + Nanos(1), ppa(5, 0), Class::HostWrite),
+        ];
+        let programmed = PAGE + PROGRAM + ENTER + READ + RESUME;
+        let sensed = at + ENTER + READ;
+        assert_eq!(ends(steps).await, [programmed, sensed, programmed + PAGE + PROGRAM]);
+    });
+}
