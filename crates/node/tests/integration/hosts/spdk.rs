@@ -234,6 +234,7 @@ async fn use_values(io: &mut Line, seed: u64) {
     }
     for (number, id) in ids.into_iter().enumerate() {
         let got = io.finish(id).await.ok();
+        assert_eq!(got.pieces, 1, "one C2HData");
         assert!(got.data == value(number), "a value of {} bytes", SIZES[number]);
         io.ask("delete of values", Entry::delete(&key(number))).await.ok();
     }
