@@ -505,6 +505,11 @@ fn an_error_of_one_of_several_namespaces_proposes_sizes_that_fit() {
         assert!(least > size, "{error}");
         with(least, spare).unwrap();
         with(least - STEP, spare).expect_err("it is the smallest");
+        if let Some(most) = proposed(&error, "size_gb of at most ") {
+            assert!(most < size, "{error}");
+            with(most, spare).unwrap();
+            with(most + STEP, spare).expect_err("it is the largest");
+        }
         // Nothing but its size makes a namespace as large as a zone.
         assert_eq!(error.contains("over_provisioning of "), at < 2, "{error}");
         if let Some(more) = proposed(&error, "over_provisioning of ") {
