@@ -1,10 +1,13 @@
 //! Pairs of a namespace over NVMe/TCP, served by the program itself.
 
 use crate::program::kvasir;
+use base::checksum::crc32c;
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::spawn;
 use tempfile::tempdir;
 
@@ -144,6 +147,50 @@ fn a_target_has_the_options_of_its_uri() {
     // What is not known is neither there nor missing.
     kv(&["exist", "key"], &format!("{address}/nqn.2026-11.com.example:other"), b"")
         .fails(2, "has no subsystem");
+}
+
+/// Forwards connections to `target`. Returns its own address and what hosts have sent.
+fn forward(target: String) -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let recorded = sent.clone();
+    spawn(move || {
+        for host in listener.incoming().map(Result::unwrap) {
+            let server = TcpStream::connect(&target).unwrap();
+            let (mut from_host, mut to_server) =
+                (host.try_clone().unwrap(), server.try_clone().unwrap());
+            let recorded = recorded.clone();
+            spawn(move || {
+                let mut bytes = [0; 4_096];
+                while let Ok(len @ 1..) = from_host.read(&mut bytes) {
+                    recorded.lock().unwrap().extend(&bytes[..len]);
+                    to_server.write_all(&bytes[..len]).unwrap();
+                }
+                let _ = to_server.shutdown(Shutdown::Write);
+            });
+            spawn(move || std::io::copy(&mut &server, &mut &host));
+        }
+    });
+    (address, sent)
+}
+
+#[test]
+fn data_digests_cover_the_bytes_that_the_uri_says() {
+    let served = Served::new();
+    let place = served.uri.trim_start_matches("nvme-tcp://").split('/').next().unwrap();
+    let (address, sent) = forward(place.to_owned());
+    let target = served.uri.replace(place, &address.to_string());
+    let value = *b"abc";
+    for (digests, covered) in
+        [("data", &value[..]), ("padded-data", b"abc\0"), ("header,padded-data", b"abc\0")]
+    {
+        sent.lock().unwrap().clear();
+        kv(&["store", "key", "-"], &format!("{target}?digests={digests}"), &value).stdout();
+        let expected = [&value[..], &crc32c(covered).to_le_bytes()].concat();
+        let sent = sent.lock().unwrap();
+        assert!(sent.windows(expected.len()).any(|bytes| bytes == expected), "{digests}");
+    }
 }
 
 #[test]
