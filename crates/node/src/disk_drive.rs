@@ -192,7 +192,7 @@ impl DiskDrive {
     }
 
     /// Returns the monitor that guards the store.
-    pub(crate) const fn monitor(&self) -> &Arc<Monitor> {
+    pub const fn monitor(&self) -> &Arc<Monitor> {
         &self.monitor
     }
 

@@ -1,0 +1,30 @@
+//! The drives under load.
+
+use crate::disk::Disk;
+use media::{Durability, Format};
+use node::{DiskDrive, DiskOptions, MemoryDrive, MemoryKind};
+use std::sync::Arc;
+
+/// Bytes of a disk: so many that no run writes all, and the cleaner rests.
+const DISK_BYTES: u64 = 1 << 30;
+
+const MEMORY_BYTES: u64 = 256 << 20;
+
+/// Opens a new drive on a disk.
+pub(crate) async fn on_a_disk(durability: Durability) -> DiskDrive {
+    let disk = Arc::new(Disk::new(DISK_BYTES));
+    let format = Format { id: [1; 16], secret: [2; 16], extent_bytes: None };
+    DiskDrive::format(disk.clone(), format).await.expect("the disk is large enough");
+    let options = match durability {
+        // As `serve`, the only program that uses it.
+        Durability::EverySecond => DiskOptions::of_server(),
+        _ => DiskOptions::default(),
+    };
+    let options = DiskOptions { durability, ..options };
+    DiskDrive::open(disk, options).await.expect("the drive is new")
+}
+
+/// Creates a drive in memory.
+pub(crate) async fn in_memory() -> MemoryDrive {
+    MemoryDrive::format(MemoryKind::Kv, MEMORY_BYTES, 1).await.expect("it has some extents")
+}

@@ -1,0 +1,83 @@
+//! The measured paths: what runs, and how often.
+
+use crate::{commands, fabric, redis};
+
+/// An operation, and where it is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// An overwrite of 8 KiB on a drive on a disk, 64 outstanding.
+    DiskStore,
+    /// A retrieve of 8 KiB from a drive on a disk, 64 outstanding.
+    DiskGet,
+    /// A store of 64 B over NVMe/TCP into a drive in memory, 32 outstanding.
+    TcpStore,
+    /// A retrieve of 64 B over NVMe/TCP from a drive in memory, 32 outstanding.
+    TcpGet,
+    /// A SET of 64 B in memory, 50 clients, 16 deep.
+    Set,
+    /// A GET of 64 B in memory, 50 clients, 16 deep.
+    Get,
+    /// A SET of 64 B on a drive on a disk that is flushed every second, 50 clients, 16 deep.
+    SetEverySecond,
+    /// A store of 4 KiB on the emulated device `moke`, 64 outstanding, without payload.
+    SimulatedStore,
+    /// A retrieve of 4 KiB on the same.
+    SimulatedRetrieve,
+}
+
+impl Path {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::DiskStore,
+        Self::DiskGet,
+        Self::TcpStore,
+        Self::TcpGet,
+        Self::Set,
+        Self::Get,
+        Self::SetEverySecond,
+        Self::SimulatedStore,
+        Self::SimulatedRetrieve,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::DiskStore => "disk-store",
+            Self::DiskGet => "disk-get",
+            Self::TcpStore => "tcp-store",
+            Self::TcpGet => "tcp-get",
+            Self::Set => "set",
+            Self::Get => "get",
+            Self::SetEverySecond => "set-everysec",
+            Self::SimulatedStore => "simulated-store",
+            Self::SimulatedRetrieve => "simulated-retrieve",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|path| path.name() == name)
+    }
+
+    /// Returns the number of operations that the difference of two runs has.
+    pub(crate) const fn operations(self) -> u64 {
+        match self {
+            Self::DiskStore | Self::DiskGet => 8_192,
+            Self::TcpStore | Self::TcpGet => 16_384,
+            Self::Set | Self::Get | Self::SetEverySecond => 16_000,
+            Self::SimulatedStore | Self::SimulatedRetrieve => 20_000,
+        }
+    }
+
+    /// Prepares what the path needs, and executes `operations` of it.
+    pub(crate) fn run(self, operations: u64) {
+        match self {
+            Self::DiskStore => commands::on_a_disk(commands::Kind::Store, operations),
+            Self::DiskGet => commands::on_a_disk(commands::Kind::Retrieve, operations),
+            Self::TcpStore => fabric::run(commands::Kind::Store, operations),
+            Self::TcpGet => fabric::run(commands::Kind::Retrieve, operations),
+            Self::Set => redis::in_memory(redis::Kind::Set, operations),
+            Self::Get => redis::in_memory(redis::Kind::Get, operations),
+            Self::SetEverySecond => redis::on_a_disk(operations),
+            Self::SimulatedStore => commands::simulated(commands::Kind::Store, operations),
+            Self::SimulatedRetrieve => commands::simulated(commands::Kind::Retrieve, operations),
+        }
+    }
+}
