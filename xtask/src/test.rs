@@ -1,7 +1,7 @@
 use crate::cargo::Cargo;
 use crate::soak::LONG;
 use crate::tally::Tally;
-use crate::tool::{DISSECTOR, LINKER, OPENSSL, REDIS, REDIS_PY};
+use crate::tool::{DISSECTOR, LINKER, OPENSSL, REDIS, REDIS_PY, VALGRIND};
 use crate::{layers, tidy};
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -26,6 +26,7 @@ const CHECKS: [(&str, Step); 7] = [
         Cargo::new(root, omitted).run()
     }),
     ("programs", |_, _| {
+        VALGRIND.ensure_present()?;
         DISSECTOR.ensure_present_if_possible();
         REDIS.ensure_present_if_possible();
         OPENSSL.ensure_present_if_possible();
@@ -53,7 +54,7 @@ const TESTS: [(&str, Step); 3] = [
 ];
 
 /// Steps that run beside [`TESTS`].
-const BESIDE: [(&str, Step); 2] = [
+const BESIDE: [(&str, Step); 3] = [
     ("guests", |root, tally| {
         Cargo::new(root, "test --release -p kvasir-cli --test vm").label("guests").test(tally)
     }),
@@ -61,6 +62,11 @@ const BESIDE: [(&str, Step); 2] = [
     ("sabotage", |root, tally| {
         let test = "test --release --workspace --features kvasir-sim/sabotage --test sabotage";
         Cargo::new(root, test).label("sabotage").test(tally)
+    }),
+    // In the profile of installed programs, whose counts the table has.
+    ("instructions", |root, _| {
+        let count = "run --profile dist -p experiments --bin instructions";
+        Cargo::new(root, count).label("instructions").run_and_see_output()
     }),
 ];
 

@@ -14,6 +14,10 @@ pub(crate) struct Tool {
 pub(crate) const LINKER: Tool =
     Tool { program: "cc", asked: "--version", packages: &["gcc", "libc6-dev"] };
 
+/// What counts instructions. The counts are part of what `test` checks.
+pub(crate) const VALGRIND: Tool =
+    Tool { program: "valgrind", asked: "--version", packages: &["valgrind", "binutils"] };
+
 /// The packet dissector. Without it `test` skips the tests that use it.
 pub(crate) const DISSECTOR: Tool =
     Tool { program: "tshark", asked: "--version", packages: &["tshark"] };
