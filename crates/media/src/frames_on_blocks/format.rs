@@ -168,13 +168,16 @@ pub(super) async fn probe(blocks: &dyn Blocks) -> Result<Superblock, OpenError> 
             Err(error) => unread = Some(error),
         }
     }
-    // One is enough: whoever writes a later format may have been cut off between them.
-    let newer = copies.iter().find_map(|copy| match copy {
-        Copy::Newer { format } => Some(*format),
+    // One is enough: a later version may have been interrupted between the two.
+    let unknown = copies.iter().find_map(|copy| match *copy {
+        Copy::Newer { format } => {
+            Some(OpenError::Newer { found: format, known: Superblock::FORMAT })
+        }
+        Copy::Unknown { features } => Some(OpenError::Unknown { features }),
         _ => None,
     });
-    if let Some(found) = newer {
-        return Err(OpenError::Newer { found, known: Superblock::FORMAT });
+    if let Some(refused) = unknown {
+        return Err(refused);
     }
     let whole = copies.iter().filter_map(|copy| match copy {
         Copy::Whole(superblock) => Some(*superblock),

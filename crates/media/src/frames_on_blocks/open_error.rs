@@ -16,6 +16,15 @@ pub enum OpenError {
         /// The last that is known here.
         known: u32,
     },
+    /// The drive uses features of a later version.
+    #[error(
+        "the drive uses features that this version does not know (bits {features:#010x}): use a \
+         version that knows them"
+    )]
+    Unknown {
+        /// The bits of these features.
+        features: u32,
+    },
     /// There are fewer blocks, or more, than when the drive was formatted.
     #[error(
         "the drive was formatted on {formatted} bytes and is on {found} now: {}",

@@ -16,9 +16,12 @@ use base::checksum::crc32c;
 /// | 64..68 | extents |
 /// | 68..72 | bytes of a unit |
 /// | 72..76 | mount: how often the drive was opened for writing |
-/// | 76..4096 | zero |
+/// | 76..80 | features in use that a reader must know: none yet |
+/// | 80..4096 | zero |
 ///
-/// Magic, format and checksum lie there in every format, so that a newer one is told from damage.
+/// Magic, format and checksum lie there in every format, so that a newer one is told from damage. A
+/// feature gets its bit when the drive first uses it. Until then, versions that do not know the
+/// feature can open the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Superblock {
     pub(super) id: [u8; 16],
@@ -34,7 +37,13 @@ pub(super) struct Superblock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copy {
     Whole(Superblock),
-    Newer { format: u32 },
+    Newer {
+        format: u32,
+    },
+    /// Bits of features that this version does not know.
+    Unknown {
+        features: u32,
+    },
     Damaged,
     None,
 }
@@ -45,6 +54,9 @@ const CRC: usize = 12;
 impl Superblock {
     /// The format of this version.
     pub(super) const FORMAT: u32 = 1;
+
+    /// The bits of the features that this version knows.
+    const FEATURES: u32 = 0;
 
     pub(super) fn encode(&self) -> [u8; NOTE_BYTES as usize] {
         let mut bytes = [0; NOTE_BYTES as usize];
@@ -77,7 +89,9 @@ impl Superblock {
         let mut without = *bytes;
         without[CRC..CRC + 4].fill(0);
         let is_whole = word(CRC) == crc32c(&without);
+        let features = word(76) & !Self::FEATURES;
         match word(8) {
+            Self::FORMAT if is_whole && features != 0 => Copy::Unknown { features },
             Self::FORMAT if is_whole => Copy::Whole(Self {
                 id: array(16),
                 secret: array(32),
@@ -133,14 +147,30 @@ mod tests {
         }
     }
 
+    fn with_checksum(mut bytes: [u8; 4_096]) -> [u8; 4_096] {
+        bytes[12..16].fill(0);
+        let crc = crc32c(&bytes);
+        bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn an_unknown_feature_is_told_from_damage() {
+        for bit in 0..32_usize {
+            let mut bytes = SUPERBLOCK.encode();
+            bytes[76 + bit / 8] = 1 << (bit % 8);
+            assert_eq!(Superblock::decode(&bytes), Copy::Damaged);
+            let copy = Superblock::decode(&with_checksum(bytes));
+            assert_eq!(copy, Copy::Unknown { features: 1 << bit });
+        }
+    }
+
     #[test]
     fn a_newer_format_is_told_from_damage() {
         let mut bytes = SUPERBLOCK.encode();
         bytes[8] = 2;
         assert_eq!(Superblock::decode(&bytes), Copy::Damaged);
-        bytes[12..16].fill(0);
-        let crc = crc32c(&bytes);
-        bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        let bytes = with_checksum(bytes);
         assert_eq!(Superblock::decode(&bytes), Copy::Newer { format: 2 });
         assert_eq!(Superblock::decode(&[0; 4_096]), Copy::None);
         assert_eq!(Superblock::decode(b"KVASIRD\0"), Copy::None);

@@ -97,7 +97,7 @@ fn each_reason_not_to_open_is_told() {
     change(&cut, 8, |bytes| bytes[100] ^= 1);
     assert_eq!(refused(&cut), OpenError::Damaged);
 
-    // A later format in one place, and another drive's superblock.
+    // A later format or an unknown feature in one place, and another drive's superblock.
     let superblock = |memory: &Arc<MemoryBlocks>| {
         let mut bytes = Vec::new();
         (8..16).for_each(|block| change(memory, block, |found| bytes.extend_from_slice(found)));
@@ -110,15 +110,21 @@ fn each_reason_not_to_open_is_told() {
         }
         copy
     };
-    let mut newer = superblock(&whole);
-    newer[8] += 1;
-    newer[12..16].fill(0);
-    let crc = crc32c(&newer);
-    newer[12..16].copy_from_slice(&crc.to_le_bytes());
+    let with = |at: usize, byte: u8| {
+        let mut bytes = superblock(&whole);
+        bytes[at] = byte;
+        bytes[12..16].fill(0);
+        let crc = crc32c(&bytes);
+        bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    };
+    let (newer, featured) = (with(8, 2), with(77, 0b100));
     let other = memory(512, 3);
     format(&other, Format { id: [9; 16], secret: [8; 16], ..FORMAT }).unwrap();
     for place in [8, blocks - 8] {
         assert!(matches!(refused(&put(place, &newer)), OpenError::Newer { .. }), "{place}");
+        let unknown = OpenError::Unknown { features: 0x400 };
+        assert_eq!(refused(&put(place, &featured)), unknown, "{place}");
         assert_eq!(refused(&put(place, &superblock(&other))), OpenError::TwoDrives, "{place}");
     }
 
