@@ -62,9 +62,13 @@ impl<'a> Walk<'a> {
             };
             page = head.page;
             let state = match (is_whole, is_thorough) {
-                (false, _) => State::Damaged,
-                (true, true) => self.data_of(&head).await,
                 (true, false) => State::Whole,
+                (false, false) => State::Damaged,
+                (_, true) => match self.data_of(&head).await {
+                    // All of it was written: reads correct the bit.
+                    State::Whole if !is_whole => State::Damaged,
+                    state => state,
+                },
             };
             walked.landed = walked.landed.max(head.landed);
             walked.label.get_or_insert(head.label);
@@ -176,7 +180,7 @@ impl<'a> Walk<'a> {
             pieces.iter().for_each(|piece| crc.add(piece));
             done += len;
         }
-        crc.judge(head.data_crc)
+        if crc.value() == head.data_crc { State::Whole } else { State::Torn }
     }
 
     /// `len` bytes from byte `start` of a unit on, in one piece; `None` where they cannot be read,

@@ -1,14 +1,16 @@
 //! Blocks that are lost, swapped or of another time.
 
 use crate::frames_on_blocks::drive::{
-    EXTENT_BYTES, EXTENTS, append, assert_holds, data, formatted, label, on, page, read, units,
+    EXTENT_BYTES, EXTENTS, UNIT, append, assert_holds, data, formatted, label, on, page, read,
+    units,
 };
 use base::{Buf, Rng};
 use clock::{Class, LocalFuture};
 use media::{
-    Blocks, BlocksShape, Durability, Error, ExtentId, FramesOnBlocks, Media, MemoryBlocks, PageId,
-    Segments,
+    Blocks, BlocksShape, Durability, Error, ExtentId, FramesOnBlocks, Media, MemoryBlocks, Page,
+    PageId, Segments,
 };
+use reactor::Reactor;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -127,7 +129,7 @@ fn what_is_spoiled_below_a_page_that_landed_later_stays_as_a_page_that_is_lost()
         for unit in 0..units[spoiled] {
             let memory = formatted(512, EXTENTS);
             let numbers = two_extents(&memory);
-            reactor::Reactor::new(None).run(async {
+            Reactor::new(None).run(async {
                 for extent in [0, 1].map(ExtentId) {
                     let at = PageId { extent, page: numbers[spoiled] + unit };
                     spoil(&memory, block(at), &mut rng).await;
@@ -152,7 +154,7 @@ fn a_block_that_cannot_be_read_loses_its_page_and_no_other() {
     for unreadable in 8..(8_192 + 2 * EXTENT_BYTES) / 512 + 16 {
         let worn =
             Worn { memory: memory.clone(), unreadable: BTreeSet::from([unreadable]), trims: true };
-        reactor::Reactor::new(None).run(async {
+        Reactor::new(None).run(async {
             let drive = FramesOnBlocks::look(Arc::new(worn)).await.unwrap();
             let found = Media::extents(&drive);
             assert_eq!(found.len(), 2, "block {unreadable}");
@@ -190,7 +192,7 @@ fn swapped_extents_are_told_of_and_not_used() {
         let memory = formatted(512, EXTENTS);
         two_extents(&memory);
         let [first, second] = [0, other].map(|extent| 8_192 / 512 + extent * blocks);
-        reactor::Reactor::new(None).run(async {
+        Reactor::new(None).run(async {
             let before = move_blocks(&memory, second, first, blocks).await;
             for (block, content) in (second..).zip(before) {
                 memory.write(block, content, Class::HostWrite).await.unwrap();
@@ -226,7 +228,7 @@ fn a_frame_of_another_place_is_no_page() {
     let count = u64::from(units(&page(CONTENTS[1], &shape), &shape));
     let [from, to] =
         [0, 1].map(|extent| block(PageId { extent: ExtentId(extent), page: numbers[1] }));
-    reactor::Reactor::new(None).run(async { move_blocks(&memory, from, to, count).await });
+    Reactor::new(None).run(async { move_blocks(&memory, from, to, count).await });
     on(memory, Durability::Group, async |drive| {
         assert_eq!(lost(&drive, ExtentId(1), &numbers).await, [numbers[1]]);
         assert_eq!(drive.pages(ExtentId(1)).await.unwrap(), numbers);
@@ -250,7 +252,7 @@ fn what_was_reset_is_not_found_again_by_either_mark_alone() {
             drive.reset(extent, Class::Gc).await.unwrap();
         });
         let mut rng = Rng::new(mark);
-        reactor::Reactor::new(None).run(spoil(&memory, mark, &mut rng));
+        Reactor::new(None).run(spoil(&memory, mark, &mut rng));
         on(memory, Durability::Group, async |drive| {
             assert!(Media::extents(&*drive).is_empty());
             let extent = Media::open(&*drive, label(2)).unwrap();
@@ -277,7 +279,7 @@ fn what_was_cut_off_is_not_taken_for_what_a_later_mount_appends() {
         let extent = Media::open(&*drive, label(1)).unwrap();
         append(&drive, extent, 0, &CONTENTS).await;
     });
-    reactor::Reactor::new(None).run(async {
+    Reactor::new(None).run(async {
         let zeros = Segments::from_iter([Buf::copy_from(&[0; 4_096])]);
         memory.write(first, zeros, Class::HostWrite).await.unwrap();
         forget(&memory).await;
@@ -303,7 +305,7 @@ fn what_was_cut_off_does_not_become_whole_later() {
         append(&drive, extent, 0, &CONTENTS[..1]).await;
     });
     let data = block(PageId { extent: ExtentId(0), page: 3 });
-    let before = reactor::Reactor::new(None).run(async {
+    let before = Reactor::new(None).run(async {
         let before = memory.read(data, 1, Class::HostRead).await.unwrap();
         spoil(&memory, data, &mut Rng::new(1)).await;
         forget(&memory).await;
@@ -311,8 +313,52 @@ fn what_was_cut_off_does_not_become_whole_later() {
     });
     let is_free = async |drive: Arc<FramesOnBlocks>| Media::extents(&*drive).is_empty();
     assert!(on(memory.clone(), Durability::Group, is_free));
-    reactor::Reactor::new(None).run(async {
+    Reactor::new(None).run(async {
         memory.write(data, before, Class::HostWrite).await.unwrap();
     });
     assert!(on(memory, Durability::Group, is_free));
+}
+
+/// The units that an interrupted write did not reach differ in one bit from the new content. If
+/// that counted as damage, the lost page would hide the values that it replaces.
+#[test]
+fn an_interrupted_page_of_which_one_bit_is_missing_ends_the_extent() {
+    let one_bit = |len: usize| {
+        let mut bytes = vec![0; len];
+        bytes[len - 1] = 2;
+        bytes
+    };
+    // The last unit of the data, that of the spare bytes, and both.
+    let spare = UNIT as usize - 64;
+    let torn = [
+        (Page::new(b"spare", [Buf::copy_from(&one_bit(1))]), vec![1]),
+        (Page::new(b"spare", [Buf::copy_from(&one_bit(UNIT as usize + 1))]), vec![2]),
+        (Page::new(&one_bit(spare + 1), [Buf::copy_from(&[7; 600])]), vec![1, 2, 3]),
+        (Page::new(&one_bit(spare + 1), [Buf::copy_from(&one_bit(1))]), vec![1, 2]),
+    ];
+    for (number, (page, missing)) in torn.into_iter().enumerate() {
+        let memory = formatted(512, EXTENTS);
+        let extent = ExtentId(0);
+        let end = on(memory.clone(), Durability::Group, async |drive| {
+            assert_eq!(Media::open(&*drive, label(1)), Ok(extent));
+            let (_, end) = append(&drive, extent, 0, &CONTENTS[..2]).await;
+            let at = PageId { extent, page: drive.place(PageId { extent, page: end }, false) };
+            drive.append(at, page, Class::HostWrite).await.expect("nothing fails");
+            assert_eq!(at.page, end);
+            end
+        });
+        Reactor::new(None).run(async {
+            for unit in missing {
+                let zeros = Segments::from_iter([Buf::copy_from(&[0; UNIT as usize])]);
+                let block = block(PageId { extent, page: end + unit });
+                memory.write(block, zeros, Class::HostWrite).await.expect("nothing fails");
+            }
+            forget(&memory).await;
+        });
+        on(memory, Durability::Group, async |drive| {
+            let found = Media::extents(&*drive);
+            assert_eq!((found.len(), found[0].pages), (1, end), "page {number}");
+            assert_eq!(drive.pages(extent).await.unwrap().len(), 2, "page {number}");
+        });
+    }
 }
