@@ -139,7 +139,8 @@ pub struct Saved {
 /// - Whoever is to change an entry takes a [`Permit`] before the key's latch, and has the entry's
 ///   page loaded under the latch. Until the permit drops, that page stays in memory.
 /// - Its pages lie in extents of their own ([`media::Stream::Index`]), of which
-///   [`Self::table_extents`] are kept for it alone: neither hosts nor the cleaner take them.
+///   [`Self::table_extents`] are kept for it alone: neither hosts nor the cleaner take them. A
+///   store that another index filled may have fewer at first.
 /// - An extent of table pages is reset by the store, after a checkpoint is complete, when neither
 ///   that checkpoint ([`Saved::extents`]) nor the index itself ([`Self::extents_in_use`]) names it.
 ///

@@ -70,6 +70,9 @@ pub(crate) struct State {
     pub(crate) padded_pages: u64,
     /// Extents that hold table pages.
     pub(crate) table_extents_used: u32,
+    /// Of the extents to be kept for table pages, those that hold records until the cleaner has
+    /// freed others: see [`Log::owe_extents`].
+    pub(crate) table_extents_owed: u32,
     /// Tombstones that the index holds, by their addresses.
     pub(crate) deleting: BTreeMap<Address, (TableId, Key)>,
     /// Tombstones that it held when the cleaner took its victim, or later, and does not hold now.
@@ -396,6 +399,7 @@ impl Log {
             buffer_waiters: Vec::new(),
             padded_pages: 0,
             table_extents_used,
+            table_extents_owed: 0,
             deleting: BTreeMap::new(),
             deleted: Vec::new(),
             copying: None,
@@ -425,9 +429,30 @@ impl Log {
         self.table_extents.store(extents, Ordering::Relaxed);
     }
 
-    /// Of the extents kept for table pages, those that are not used yet. One that is being erased
-    /// is not free yet either.
+    /// Leaves the cleaner an extent to copy to, where records take extents that are kept for table
+    /// pages: the store was filled by an index that keeps fewer. What the index is owed comes back
+    /// once the cleaner has its reserve, before hosts open an extent.
+    pub(crate) fn owe_extents(&self) {
+        let mut state = self.state();
+        let wanted = self.unused_table_extents(&state).saturating_add(1);
+        state.table_extents_owed = wanted.saturating_sub(self.media.free_extents());
+    }
+
+    fn pay_extents(&self, state: &mut State) {
+        if state.table_extents_owed > 0 {
+            let wanted = self.unused_table_extents(state).saturating_add(RESERVED_EXTENTS);
+            let lacking = wanted.saturating_sub(self.media.free_extents());
+            state.table_extents_owed = state.table_extents_owed.min(lacking);
+        }
+    }
+
+    /// Of the extents kept for table pages, those that are not used yet, without those owed.
     pub(crate) fn kept_extents(&self, state: &State) -> u32 {
+        self.unused_table_extents(state).saturating_sub(state.table_extents_owed)
+    }
+
+    /// The same with those owed. An extent that is being erased is not free yet either.
+    fn unused_table_extents(&self, state: &State) -> u32 {
         let of_tables = |(_, label): &&(ExtentId, Label)| label.stream == Stream::Index;
         let erasing = state.erasing.iter().filter(of_tables).count();
         let erasing = u32::try_from(erasing).expect("counted in 32 bits");
@@ -612,7 +637,9 @@ impl Log {
     /// extent less then.
     pub(crate) async fn erase(&self, extent: ExtentId, class: Class) {
         if self.media.reset(extent, class).await.is_ok() {
-            self.state().erasing.retain(|(id, _)| *id != extent);
+            let mut state = self.state();
+            state.erasing.retain(|(id, _)| *id != extent);
+            self.pay_extents(&mut state);
         }
     }
 

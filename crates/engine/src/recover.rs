@@ -171,6 +171,7 @@ impl Store {
             store.tables.while_opening(|entered| entered.keeps_all = by == By::Memory);
             if purpose == Purpose::Use {
                 store.reset_tables().await;
+                store.log.owe_extents();
             }
             let seen = match how {
                 How::Checkpoint => store.recall(&replays).await,

@@ -151,6 +151,7 @@ impl State {
             && self.host_pages_in_flight == 0
             && self.buffer_waiters.is_empty()
             && self.copying.is_none()
+            && self.table_extents_owed == 0
             && self.pending.len() == open.clone().count()
             && open.clone().all(|frontier| frontier.builder.is_empty())
             && self.extents.iter().all(|(_, extent)| extent.pins == 0)
