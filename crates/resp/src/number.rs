@@ -9,13 +9,20 @@ const UNIT_DIGITS: usize = 38;
 /// The number that `text` is, if it is written as this program would write it: no sign but a minus,
 /// no zero ahead, nothing around.
 pub(crate) fn integer(text: &[u8]) -> Option<i64> {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let is_plain = match digits {
-        [b'0'] => text.len() == 1,
-        [b'1'..=b'9', rest @ ..] => rest.len() < 19 && rest.iter().all(u8::is_ascii_digit),
-        _ => false,
+    let (sign, digits) = match text {
+        [b'-', digits @ ..] => (-1, digits),
+        digits => (1, digits),
     };
-    if is_plain { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
+    match digits {
+        [b'0'] if sign == 1 => Some(0),
+        // With the sign in each step, because i64::MIN has no positive counterpart.
+        [b'1'..=b'9', ..] => digits.iter().try_fold(0_i64, |number, byte| {
+            let digit = byte.wrapping_sub(b'0');
+            let more = (digit < 10).then(|| sign * i64::from(digit))?;
+            number.checked_mul(10)?.checked_add(more)
+        }),
+        _ => None,
+    }
 }
 
 /// The number that `text` is as the bound of a range of scores: decimal, or infinite.
