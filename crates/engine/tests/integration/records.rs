@@ -11,3 +11,4 @@ mod medium;
 mod refused;
 mod rig;
 mod versions;
+mod victims;
