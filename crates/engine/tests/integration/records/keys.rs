@@ -23,6 +23,8 @@ const HEADER_BYTES: u64 = 48;
 /// Headers that share a page, and what is read for them alone.
 const SHARED: u64 = 83;
 const HEAD_BYTES: u64 = 2 * BLOCK_BYTES;
+/// Memory that a key takes in a window: 22 bytes, and its own 16.
+const ENTRY_BYTES: u64 = 38;
 
 /// Blocks that count what is read. Each read takes some time.
 struct Counted {
@@ -213,9 +215,9 @@ fn a_walk_reads_the_summaries_once_for_each_window() {
             let keys = walk(&store, count, Nanos::ZERO).await;
             let read = blocks.read_bytes.load(Relaxed) - before;
             assert_eq!(sorted(keys), sorted((0..KEYS).map(key)));
-            // 22 bytes and the key for each. As much is read before the first window, and behind
-            // each a few keys are read one by one.
-            let windows = KEYS.div_ceil(WINDOW_BYTES / 38);
+            // As much is read before the first window, and behind each a few keys are read one by
+            // one.
+            let windows = KEYS.div_ceil(WINDOW_BYTES / ENTRY_BYTES);
             let most = (windows + 3) * pass_bytes();
             assert!(read <= most, "{read} bytes, {most} at most");
         }
@@ -237,6 +239,44 @@ fn short_walk_reads_a_page_for_each_key() {
         }
         let read = blocks.read_bytes.load(Relaxed) - before;
         assert!(read <= keys * HEAD_BYTES, "{read} bytes for {keys} keys");
+    });
+}
+
+/// Walks in steps of 10 keys, until reading key by key would take `bytes`. Returns all bytes that
+/// the walk read, and the most bytes beyond those of the keys at the end of a step.
+async fn walk_for(store: &Arc<Store>, blocks: &Counted, bytes: u64) -> (u64, u64) {
+    let before = blocks.read_bytes.load(Relaxed);
+    let (mut keys, mut after, mut read, mut beyond) = (0, None, 0, 0);
+    for step in 1.. {
+        let walked = store.walk(SPACES[0], after, 10).await.expect("all can be read");
+        keys += walked.keys.len() as u64;
+        after = walked.last;
+        read = blocks.read_bytes.load(Relaxed) - before;
+        // A step may scan the index twice, each time from the last key on.
+        let key_by_key = (keys + 2 * step) * BLOCK_BYTES;
+        beyond = beyond.max(read.saturating_sub(key_by_key));
+        if key_by_key >= bytes {
+            break;
+        }
+    }
+    (read, beyond)
+}
+
+/// A window is read only if its keys would take at least twice the bytes of all summaries one by
+/// one. Those of the first store would take 1.5 times as many, those of the second 3 times.
+#[test]
+fn windows_too_small_to_pay_are_not_read() {
+    let keys_of_a_pass = pass_bytes() / BLOCK_BYTES;
+    let blocks = Arc::new(Counted::new(Nanos::ZERO));
+    Reactor::new(None).run(async {
+        let store = opened(&blocks, keys_of_a_pass * 3 / 2 * ENTRY_BYTES).await;
+        let (_, beyond) = walk_for(&store, &blocks, 4 * pass_bytes()).await;
+        assert_eq!(beyond, 0, "bytes read for a window");
+        drop(store);
+        let store = opened(&blocks, keys_of_a_pass * 3 * ENTRY_BYTES).await;
+        let (read, _) = walk_for(&store, &blocks, 4 * pass_bytes()).await;
+        let most = 3 * pass_bytes();
+        assert!(read <= most, "{read} bytes, {most} at most with a window");
     });
 }
 
