@@ -7,6 +7,7 @@ mod answer;
 mod differences;
 mod generate;
 mod limits;
+mod listing;
 mod ours;
 mod racing;
 mod redis;

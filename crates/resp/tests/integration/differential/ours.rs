@@ -14,7 +14,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::rc::Rc;
 use std::sync::Arc;
 
-const SHAPE: Shape = Shape {
+pub(crate) const SHAPE: Shape = Shape {
     page_bytes: 16 << 10,
     spare_bytes: 1 << 10,
     pages_per_extent: 256,

@@ -1,26 +1,34 @@
 use base::{Nanos, Rng};
 use clock::{Class, LocalFuture, Stage};
 use media::{Error, ExtentId, ExtentInfo, Label, Media, Memory, Page, PageId, Select, Shape, Span};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// Memory that takes its time to write, so that commands meet on their way, and may fail to.
+/// Memory that takes its time to write, so that commands meet on their way, and may fail to. It
+/// counts the pages that are read.
 #[derive(Debug)]
 pub(crate) struct Slow {
     inner: Memory,
     rng: Mutex<Rng>,
     fails: AtomicBool,
+    read_pages: AtomicU64,
 }
 
 impl Slow {
     pub(crate) fn new(shape: Shape, seed: u64) -> Self {
         let rng = Mutex::new(Rng::new(seed));
-        Self { inner: Memory::new(shape), rng, fails: AtomicBool::new(false) }
+        let inner = Memory::new(shape);
+        Self { inner, rng, fails: AtomicBool::new(false), read_pages: AtomicU64::new(0) }
     }
 
     /// Whether what is written from here on has failed once it took its time.
     pub(crate) fn fail(&self, fails: bool) {
         self.fails.store(fails, Relaxed);
+    }
+
+    /// Pages that were read so far.
+    pub(crate) fn read_pages(&self) -> u64 {
+        self.read_pages.load(Relaxed)
     }
 }
 
@@ -52,6 +60,7 @@ impl Media for Slow {
         select: Select<'a>,
         class: Class,
     ) -> LocalFuture<'a, Result<Page, Error>> {
+        self.read_pages.fetch_add(span.units.into(), Relaxed);
         self.inner.read(span, select, class)
     }
 
