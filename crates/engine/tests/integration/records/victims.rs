@@ -69,7 +69,7 @@ async fn measured(keys: u64, victims: Victims) -> f64 {
 /// Each full extent is the victim with the same chance, so the live share of victims is that of all
 /// full extents. With an over-provisioning `o` the amplification is `(1 + o) / o` (Van Houdt,
 /// 2013). Seeds differ by 2 %. Victims drawn only from extents with enough dead bytes amplify less:
-/// by 31 and 47 %.
+/// by 31 and 49 %.
 #[test]
 fn random_victims_amplify_as_the_average_extent_has_it() {
     for percent in [75, 85] {
