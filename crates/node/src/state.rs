@@ -28,7 +28,8 @@ use std::path::{Path, PathBuf};
 const MAGIC: [u8; 8] = *b"KVSRSTAT";
 /// The whole content of the file of a device in use.
 const IN_USE: [u8; 8] = *b"KVSRUSED";
-/// Format version: raise it when the content of a section changes its format.
+/// Format version: raise it when a section changes its format, and keep reading this one. The test
+/// `black_box/old.rs` has files of it.
 const FORMAT: u32 = 5;
 const NAME_BYTES: usize = 16;
 const HEAD_BYTES: usize = NAME_BYTES + 16;

@@ -99,6 +99,7 @@ pub(super) async fn format(blocks: Arc<dyn Blocks>, format: Format) -> Result<()
         extents,
         unit_bytes: unit_bytes(size_bytes),
         mount: 0,
+        features: 0,
     };
     let drive = Arc::new(superblock.drive(blocks, Durability::Group)?);
     let nothing = Buf::copy_from(&vec![0; NOTE_BYTES as usize]);
@@ -168,7 +169,7 @@ pub(super) async fn probe(blocks: &dyn Blocks) -> Result<Superblock, OpenError> 
             Err(error) => unread = Some(error),
         }
     }
-    // One is enough: a later version may have been interrupted between the two.
+    // One such copy is enough to refuse: a later version may have been interrupted between the two.
     let unknown = copies.iter().find_map(|copy| match *copy {
         Copy::Newer { format } => {
             Some(OpenError::Newer { found: format, known: Superblock::FORMAT })

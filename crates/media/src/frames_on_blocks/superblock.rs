@@ -19,9 +19,9 @@ use base::checksum::crc32c;
 /// | 76..80 | features in use that a reader must know: none yet |
 /// | 80..4096 | zero |
 ///
-/// Magic, format and checksum lie there in every format, so that a newer one is told from damage. A
-/// feature gets its bit when the drive first uses it. Until then, versions that do not know the
-/// feature can open the drive.
+/// Magic, format and checksum have this place in every format, so that a newer format is not
+/// mistaken for damage. A feature gets its bit when the drive first uses it. Until then, versions
+/// that do not know the feature can open the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Superblock {
     pub(super) id: [u8; 16],
@@ -31,6 +31,8 @@ pub(super) struct Superblock {
     pub(super) extents: u32,
     pub(super) unit_bytes: u32,
     pub(super) mount: u32,
+    /// Bits of the features in use.
+    pub(super) features: u32,
 }
 
 /// What was found where a superblock should be.
@@ -69,6 +71,7 @@ impl Superblock {
         bytes[64..68].copy_from_slice(&self.extents.to_le_bytes());
         bytes[68..72].copy_from_slice(&self.unit_bytes.to_le_bytes());
         bytes[72..76].copy_from_slice(&self.mount.to_le_bytes());
+        bytes[76..80].copy_from_slice(&self.features.to_le_bytes());
         let crc = crc32c(&bytes);
         bytes[CRC..CRC + 4].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -89,9 +92,9 @@ impl Superblock {
         let mut without = *bytes;
         without[CRC..CRC + 4].fill(0);
         let is_whole = word(CRC) == crc32c(&without);
-        let features = word(76) & !Self::FEATURES;
+        let unknown = word(76) & !Self::FEATURES;
         match word(8) {
-            Self::FORMAT if is_whole && features != 0 => Copy::Unknown { features },
+            Self::FORMAT if is_whole && unknown != 0 => Copy::Unknown { features: unknown },
             Self::FORMAT if is_whole => Copy::Whole(Self {
                 id: array(16),
                 secret: array(32),
@@ -100,6 +103,7 @@ impl Superblock {
                 extents: word(64),
                 unit_bytes: word(68),
                 mount: word(72),
+                features: word(76),
             }),
             format if format > Self::FORMAT && is_whole => Copy::Newer { format },
             _ => Copy::Damaged,
@@ -119,6 +123,7 @@ mod tests {
         extents: 0x2122_2324,
         unit_bytes: 0x3132_3334,
         mount: 0x4142_4344,
+        features: 0,
     };
 
     #[test]
