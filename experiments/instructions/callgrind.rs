@@ -30,14 +30,14 @@ struct Place {
     function: String,
     called_object: Option<String>,
     called: String,
-    /// The next line has the cost of calls, which their own functions have too.
+    /// The next line has the inclusive cost of a call, which is left out.
     is_after_calls: bool,
 }
 
 impl Profile {
     /// Runs `operations` of `path` in a process of its own.
     pub(crate) fn of(path: Path, operations: u64, code: &Code) -> Result<Self, String> {
-        let program = env::current_exe().map_err(|error| error.to_string())?;
+        let program = env::current_exe().map_err(|error| error.to_string())?.display().to_string();
         let output = env::temp_dir().join(format!("kvasir-instructions-{}", process::id()));
         let failed = |error| format!("valgrind (Debian package valgrind) does not run: {error}");
         let ran = Command::new("valgrind")
@@ -47,40 +47,46 @@ impl Profile {
             .arg(format!("--callgrind-out-file={}", output.display()))
             .arg(&program)
             .args(["run", path.name(), &operations.to_string()])
-            // The same for all who run it.
+            // The same for all users, but for where they have installed Valgrind.
             .env_clear()
+            .envs(env::var_os("PATH").map(|path| ("PATH", path)))
             .stdout(Stdio::null())
             .output()
             .map_err(failed)?;
-        if !ran.status.success() {
-            return Err(format!("{}: {}", path.name(), String::from_utf8_lossy(&ran.stderr)));
-        }
-        let file = fs::File::open(&output).map_err(|error| error.to_string())?;
-        let program = program.display().to_string();
-        let profile = Self::read(BufReader::new(file), &program, code);
-        fs::remove_file(&output).map_err(|error| error.to_string())?;
-        Ok(profile)
+        let profile = if ran.status.success() {
+            let file = fs::File::open(&output).map_err(|error| error.to_string());
+            file.and_then(|file| Self::read(BufReader::new(file), &program, code))
+        } else {
+            Err(String::from_utf8_lossy(&ran.stderr).into_owned())
+        };
+        // It does not exist if Callgrind has failed.
+        let _ = fs::remove_file(&output);
+        profile.map_err(|error| format!("{}: {error}", path.name()))
     }
 
     /// Reads a profile with uncompressed names and positions of instructions and lines, by the
     /// manual of Valgrind, Callgrind format specification. Instructions of `program` are in `code`.
-    fn read(lines: impl BufRead, program: &str, code: &Code) -> Self {
+    fn read(lines: impl BufRead, program: &str, code: &Code) -> Result<Self, String> {
         let mut profile = Self::default();
         let mut place = Place::default();
-        for line in lines.lines().map_while(Result::ok) {
-            profile.add(&line, &mut place, program, code);
+        for line in lines.lines() {
+            let line = line.map_err(|error| error.to_string())?;
+            profile
+                .add(&line, &mut place, program, code)
+                .ok_or_else(|| format!("Callgrind has written {line:?}"))?;
         }
-        profile
+        Ok(profile)
     }
 
-    fn add(&mut self, line: &str, place: &mut Place, program: &str, code: &Code) {
+    /// Adds a line. `None`: it has another form.
+    fn add(&mut self, line: &str, place: &mut Place, program: &str, code: &Code) -> Option<()> {
         if line.starts_with("0x") {
-            if !std::mem::take(&mut place.is_after_calls) && !place.is_of_load() {
-                self.add_cost(line, place, program, code);
+            if std::mem::take(&mut place.is_after_calls) || place.is_of_load() {
+                return Some(());
             }
-            return;
+            return self.add_cost(line, place, program, code);
         }
-        let Some((key, value)) = line.split_once('=') else { return };
+        let Some((key, value)) = line.split_once('=') else { return Some(()) };
         match key {
             "ob" => value.clone_into(&mut place.object),
             "fl" | "fi" | "fe" => value.clone_into(&mut place.file),
@@ -88,21 +94,20 @@ impl Profile {
             "cob" => place.called_object = Some(value.to_owned()),
             "cfn" => value.clone_into(&mut place.called),
             "calls" => {
-                let count = value.split(' ').next().and_then(|count| count.parse().ok());
-                self.add_calls(count.unwrap_or(0), place);
+                self.add_calls(value.split(' ').next()?.parse().ok()?, place);
                 place.called_object = None;
                 place.is_after_calls = true;
             }
             _ => {}
         }
+        Some(())
     }
 
     /// Adds what one instruction cost: its address, its line and how often it was executed.
-    fn add_cost(&mut self, line: &str, place: &Place, program: &str, code: &Code) {
+    fn add_cost(&mut self, line: &str, place: &Place, program: &str, code: &Code) -> Option<()> {
         let mut words = line.split(' ');
-        let address = words.next().and_then(|word| u64::from_str_radix(&word[2..], 16).ok());
-        let executed: Option<i64> = words.nth(1).and_then(|word| word.parse().ok());
-        let (Some(address), Some(executed)) = (address, executed) else { return };
+        let address = u64::from_str_radix(&words.next()?[2..], 16).ok()?;
+        let executed: i64 = words.nth(1)?.parse().ok()?;
         self.counts.instructions += executed;
         *self.functions.entry(place.function.clone()).or_default() += executed;
         if place.object == program {
@@ -112,6 +117,7 @@ impl Profile {
                 None => {}
             }
         }
+        Some(())
     }
 
     fn add_calls(&mut self, count: i64, place: &Place) {
@@ -130,7 +136,7 @@ impl Profile {
         }
     }
 
-    /// Returns the costs of the operations that `self` has more than `fewer`.
+    /// Returns the difference to a run with fewer operations.
     pub(crate) fn without(mut self, fewer: &Self) -> Self {
         self.counts = self.counts - fewer.counts;
         for (function, executed) in &fewer.functions {
@@ -185,7 +191,7 @@ calls=2 0x4 0
     #[test]
     fn costs_of_the_load_and_of_calls_are_left_out() {
         let code: Code = [(0x20, Costly::Locked), (0x28, Costly::Division)].into_iter().collect();
-        let profile = Profile::read(PROFILE.as_bytes(), "/bin/program", &code);
+        let profile = Profile::read(PROFILE.as_bytes(), "/bin/program", &code).unwrap();
         let counts = Counts {
             instructions: 3 + 5 + 7 + 40,
             locked: 5,
@@ -198,5 +204,8 @@ calls=2 0x4 0
         let functions = [("engine::put", 15), ("malloc", 40)];
         let functions = functions.map(|(name, executed)| (name.to_owned(), executed));
         assert_eq!(profile.functions, functions.into());
+        for wrong in ["0x10 7", "0x10 7 x", "calls=x 0x1 0"] {
+            assert!(Profile::read(wrong.as_bytes(), "/bin/program", &code).is_err(), "{wrong}");
+        }
     }
 }

@@ -27,8 +27,8 @@ impl Code {
             .spawn()
             .map_err(failed)?;
         let output = BufReader::new(objdump.stdout.take().expect("it has a pipe"));
-        let lines = output.lines().map_while(Result::ok);
-        let code: Self = lines.filter_map(|line| costly(&line)).collect();
+        let lines: Vec<String> = output.lines().collect::<Result<_, _>>().map_err(failed)?;
+        let code: Self = lines.iter().filter_map(|line| costly(line)).collect();
         let status = objdump.wait().map_err(failed)?;
         if !status.success() || code.0.is_empty() {
             return Err(format!("objdump finds no code in {}: {status}", program.display()));

@@ -1,4 +1,5 @@
-//! SET and GET of Redis clients, as `redis-benchmark -c 50 -P 16 -d 64 -r 10000` sends them.
+//! SET and GET of Redis clients, as of `redis-benchmark -c 50 -P 16 -d 64 -r 10000`, but on keys in
+//! a fixed order.
 
 use crate::drives;
 use crate::tape::Tape;
@@ -93,7 +94,7 @@ async fn exchange(tape: &Tape, kind: Kind, client: u64, operations: u64) {
         let count = PIPELINE.min(operations - first);
         let send = |bytes: &mut Vec<u8>| {
             for number in first..first + count {
-                request(bytes, kind, (client * operations + number) * 7 % KEYS);
+                request(bytes, kind, (client * KEYS / CLIENTS + number) * 7 % KEYS);
             }
         };
         let expected = usize::try_from(count).expect("it is small") * reply.len();
