@@ -148,4 +148,5 @@ fn changed_values_of_old_drives_are_reported() {
     fs::write(&path, bytes).unwrap();
     let checked = kvasir(["check", shown(&path)]);
     assert_eq!(checked.code, Some(1), "{}", checked.stdout);
+    assert!(checked.stdout.contains("key \"pair\""), "{}", checked.stdout);
 }

@@ -88,7 +88,7 @@ gzip -9n < drive.kv > "$folder/stopped.kv.gz"
 serve drive.kv
 echo SET late acknowledged | redis
 kill -KILL "$server"
-wait "$server" || true
+if wait "$server"; then exit 1; fi
 server=
 gzip -9n < drive.kv > "$folder/killed.kv.gz"
 
