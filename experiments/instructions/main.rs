@@ -7,8 +7,8 @@
 //! and binutils, and a processor with AVX2.
 //!
 //! A path runs twice in virtual time, with N and 2N operations: the difference excludes the start
-//! and the end of a run. The load, the network and the disk are not counted. So equal
-//! sources and tools give equal counts on any machine.
+//! and the end of a run. The load, the network and the disk are not counted. So a build gives equal
+//! counts on any machine.
 
 mod aside;
 mod callgrind;
@@ -100,12 +100,12 @@ fn run(path: &str, operations: &str) -> Result<(), String> {
 fn write(paths: &[Path]) -> Result<bool, String> {
     let tools = table::tools()?;
     let mut table = match read_table() {
-        Ok(table) if table.tools == tools || paths.len() < Path::ALL.len() => table,
-        _ => Table { tools: tools.clone(), rows: BTreeMap::new() },
+        Ok(table) if table.tools == tools => table,
+        Ok(table) if paths.len() < Path::ALL.len() => {
+            return Err(format!("{}: write all paths", other_tools(&table, &tools)));
+        }
+        _ => Table { tools, rows: BTreeMap::new() },
     };
-    if table.tools != tools {
-        return Err(format!("{}: write all paths", other_tools(&table, &tools)));
-    }
     count(paths, |path, means| {
         table.rows.insert(path.name(), means);
     })?;
