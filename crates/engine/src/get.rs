@@ -5,6 +5,7 @@ use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::layout::Layout;
 use crate::log::{OnItsWay, OwnedHeader, Unlanded, Visit};
+use crate::look_up::{Known, Look, first_known};
 use crate::page_view::PageView;
 use crate::pending::durable;
 use crate::record::{Header, Kind, Sequence};
@@ -12,11 +13,10 @@ use crate::repair::repaired;
 use crate::sabotage::Sabotage;
 use crate::store::{Ack, Store};
 use crate::values::Cached;
-use crate::write::Version;
+use crate::write::condition::Version;
 use base::{Buf, Key, Nanos};
 use clock::{Class, Stage, UnixMillis};
 use media::{Page, PageId, Span};
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// How often a reader looks whether a record that did not land has been taken back.
@@ -45,11 +45,7 @@ pub struct KeyFacts {
 }
 
 /// What a record said of a key.
-pub(crate) enum Content {
-    Value(Retrieved),
-    Absent,
-    OtherKey,
-}
+type Content = Look<Retrieved>;
 
 /// What the page of a record's header says of a key.
 pub(crate) enum Seen<'p> {
@@ -109,23 +105,11 @@ impl Store {
 
     async fn retrieve_in(self: &Arc<Self>, table: TableId, key: &Key) -> Result<Retrieved, Error> {
         let key = HashedKey::new(key);
-        let mut is_undone = false;
-        loop {
-            let found = self.try_get(table, key).await;
-            if found.as_ref().is_err_and(Error::is_of_writing) {
-                clock::sleep(UNDOING, Stage::Latch).await;
-                continue;
-            }
-            if !matches!(found, Err(Error::Unrecovered)) || is_undone || !self.undoes() {
-                if let Ok(found) = &found
-                    && table != TableId::STORE
-                {
-                    self.counters.count_retrieved_bytes(found.value.len());
-                }
-                return found;
-            }
-            is_undone = Box::pin(self.is_undone(table, key)).await;
+        let found = self.once_undone(table, key, async || self.try_get(table, key).await).await?;
+        if table != TableId::STORE {
+            self.counters.count_retrieved_bytes(found.value.len());
         }
+        Ok(found)
     }
 
     async fn try_get(
@@ -133,21 +117,29 @@ impl Store {
         table: TableId,
         key: HashedKey<'_>,
     ) -> Result<Retrieved, Error> {
-        let candidates = self.index.lookup(table, key).await;
-        let mut visits: SmallVec<[_; 2]> =
-            candidates.iter().map(|at| self.log.visit(*at)).collect();
-        for visit in &mut visits {
-            let content = match self.content(visit, table, key.key).await {
-                Err(Error::Unrecovered) if Sabotage::LostIsAbsent.is_on() => Content::Absent,
-                content => content?,
-            };
-            match content {
-                Content::Value(value) => return Ok(value),
-                Content::Absent => break,
-                Content::OtherKey => {}
+        let now = |address| self.content_now(table, key.key, address);
+        let read = async |visit: &mut Visit<'_>| match self.content(visit, table, key.key).await {
+            Err(Error::Unrecovered) if Sabotage::LostIsAbsent.is_on() => Ok(Look::Absent),
+            content => content,
+        };
+        self.look_up(table, key, now, read).await?.ok_or(Error::KeyNotFound)
+    }
+
+    /// The value of `key`, if no wait is needed to tell: see [`Self::retrieve`].
+    pub fn begin_get(&self, space: KeySpaceId, key: &Key) -> Option<Result<Retrieved, Error>> {
+        let table = match self.table(space) {
+            Ok(table) => table,
+            Err(error) => return Some(Err(error)),
+        };
+        let candidates = self.index.lookup(table, HashedKey::new(key)).at_once()?;
+        match first_known(&candidates, |address| self.content_now(table, key, address)) {
+            Known::Is(None) => Some(Err(Error::KeyNotFound)),
+            Known::Is(Some(found)) => {
+                self.counters.count_retrieved_bytes(found.value.len());
+                Some(Ok(found))
             }
+            Known::From(_) => None,
         }
-        Err(Error::KeyNotFound)
     }
 
     /// True when `key` exists. Reads the record's header: the index alone cannot tell.
@@ -178,18 +170,7 @@ impl Store {
         key: &Key,
     ) -> Result<Option<KeyFacts>, Error> {
         let key = HashedKey::new(key);
-        let mut is_undone = false;
-        loop {
-            let facts = self.try_examine(table, key).await;
-            if facts.as_ref().is_err_and(Error::is_of_writing) {
-                clock::sleep(UNDOING, Stage::Latch).await;
-                continue;
-            }
-            if facts != Err(Error::Unrecovered) || is_undone || !self.undoes() {
-                return facts;
-            }
-            is_undone = Box::pin(self.is_undone(table, key)).await;
-        }
+        self.once_undone(table, key, async || self.try_examine(table, key).await).await
     }
 
     async fn try_examine(
@@ -201,6 +182,28 @@ impl Store {
         found.settled(&self.log, self.config.ack).await?;
         let (value_len, expires) = (found.header.value_len, found.header.expires);
         Ok(found.version().map(|version| KeyFacts { value_len, expires, version }))
+    }
+
+    /// What `attempt` finds of a key. If it meets a record that did not land, it is made again once
+    /// that has been taken back.
+    async fn once_undone<T>(
+        self: &Arc<Self>,
+        table: TableId,
+        key: HashedKey<'_>,
+        attempt: impl AsyncFn() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut is_undone = false;
+        loop {
+            match attempt().await {
+                Err(error) if error.is_of_writing() => {
+                    clock::sleep(UNDOING, Stage::Latch).await;
+                }
+                Err(Error::Unrecovered) if !is_undone && self.undoes() => {
+                    is_undone = Box::pin(self.is_undone(table, key)).await;
+                }
+                found => return found,
+            }
+        }
     }
 
     /// False, after some time, while the index has a record of the key that did not land, which is
@@ -246,6 +249,29 @@ impl Store {
         self.config.ack == Ack::Program && gave_up
     }
 
+    /// What the record at `address` says of `key`, if it has landed, or need not for hosts to be told
+    /// of it, and is in memory as a whole. Its extent is not reset meanwhile, since nothing is
+    /// awaited.
+    fn content_now(&self, table: TableId, key: &Key, address: Address) -> Option<Content> {
+        if self.log.is_on_its_way(address) {
+            return None;
+        }
+        if let Some(cached) = self.log.values.get_known(table, key, address) {
+            return Some(known_content(cached));
+        }
+        let layout = self.log.layout;
+        let page = self.log.media.at_hand(layout.span(address))?;
+        self.counters.count_retrieve_read();
+        match seen(layout, &page, layout.offset(address), key).ok()? {
+            Seen::OtherKey => Some(Look::OtherKey),
+            Seen::Begins(first, _) if first.part.len() == first.value_len => {
+                self.checked(first.part.clone(), &first).ok().map(Look::Is)
+            }
+            Seen::Absent if self.config.ack != Ack::Program => Some(Look::Absent),
+            Seen::Nothing | Seen::Absent | Seen::Begins(..) => None,
+        }
+    }
+
     /// What a record says of `key`.
     async fn content(
         self: &Arc<Self>,
@@ -283,13 +309,13 @@ impl Store {
         let page = self.noticed(read)?;
         match seen(layout, &page, offset, key)? {
             Seen::Nothing => Box::pin(self.damaged_content(address, key, &page)).await,
-            Seen::OtherKey => Ok(Content::OtherKey),
-            Seen::Absent => self.unless_failed(address, 0).map(|()| Content::Absent),
+            Seen::OtherKey => Ok(Look::OtherKey),
+            Seen::Absent => self.unless_failed(address, 0).map(|()| Look::Absent),
             Seen::Begins(first, header) => {
                 self.unless_failed(address, first.value_len - first.part.len())?;
                 let whole = self.whole(address.page(), first).await?;
                 self.log.values.note_read(address, &header, &whole.value);
-                Ok(Content::Value(whole))
+                Ok(Look::Is(whole))
             }
         }
     }
@@ -315,10 +341,10 @@ impl Store {
         let record = self.mended_record(address, Some(page)).await.ok_or(Error::Unrecovered)?;
         let header = &record.header;
         if header.key != *key {
-            return Ok(Content::OtherKey);
+            return Ok(Look::OtherKey);
         }
         if !is_there(header.kind, header.expires)? {
-            return Ok(Content::Absent);
+            return Ok(Look::Absent);
         }
         let part_len = record.part_len(self.log.layout.page_bytes);
         self.counters.count_retrieve_read();
@@ -328,7 +354,7 @@ impl Store {
         let part = self.noticed(read)?.data_at(record.value_start, part_len);
         let part = part.ok_or(Error::Unrecovered)?;
         let first = First::new(part, header);
-        self.whole(address.page(), first).await.map(Content::Value)
+        self.whole(address.page(), first).await.map(Look::Is)
     }
 
     /// As [`Self::content`], for a record whose first page has not landed: served from memory once
@@ -341,16 +367,16 @@ impl Store {
     ) -> Result<Content, Error> {
         let Unlanded { pages, header, part } = unlanded;
         if header.key != *key {
-            return Ok(Content::OtherKey);
+            return Ok(Look::OtherKey);
         }
         if self.config.ack == Ack::Program {
             durable(&[pages]).await?;
         }
         if !is_there(header.kind, header.expires)? {
-            return Ok(Content::Absent);
+            return Ok(Look::Absent);
         }
         let first = First::new(part, &header);
-        self.whole(address.page(), first).await.map(Content::Value)
+        self.whole(address.page(), first).await.map(Look::Is)
     }
 
     /// Reads what is left of a value, side by side, and checks the whole.
@@ -449,8 +475,8 @@ pub(crate) fn seen<'p>(
 pub(crate) fn known_content(cached: Cached) -> Content {
     let Cached { value, expires, sequence, .. } = cached;
     if has_expired(expires) {
-        return Content::Absent;
+        return Look::Absent;
     }
     let version = Version::of(sequence);
-    Content::Value(Retrieved { value, expires, version })
+    Look::Is(Retrieved { value, expires, version })
 }

@@ -3,9 +3,9 @@
 use crate::address::Address;
 use crate::error::Error;
 use crate::key_space::TableId;
-use crate::permit::Permit;
 use crate::survivors::Survivors;
 use crate::tables::Tables;
+use crate::write::permit::Permit;
 use base::Key;
 use clock::LocalFuture;
 use media::{ExtentId, Shape};

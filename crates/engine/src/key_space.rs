@@ -1,6 +1,7 @@
 use crate::error::Error;
 use crate::store::Store;
-use crate::write::Write;
+use crate::write::change::{Change, WriteSet};
+use crate::write::condition::Write;
 use base::{Buf, Key};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -193,7 +194,8 @@ impl Store {
             let key = Key::new(&key).expect("three bytes are a key");
             let value = Buf::copy_from(&value);
             let announced = self.announce();
-            self.put_in(KeySpaceId::STORE, &key, &value, &Write::default(), announced).await?;
+            let change = Change::put(KeySpaceId::STORE, &key, &value, Write::default());
+            self.write(WriteSet::one(&change), announced).await?;
         }
         Ok(())
     }

@@ -32,18 +32,16 @@
 //! # Not here
 //! Blocks, wear and bad blocks (`ftl`), command decoding and firmware costs (`controller`).
 
-mod accepted;
 mod address;
-mod announced;
+
 mod append;
-mod at_hand;
-mod batch;
+
 mod cached_hash;
 mod checkpoint;
 mod clean;
 mod cleaner;
 mod counters;
-mod entry;
+
 mod error;
 mod expiring;
 mod expiry;
@@ -56,17 +54,18 @@ mod inspect;
 mod key_pass;
 mod key_space;
 mod key_window;
-mod latch;
+
 mod layout;
 mod lifetime;
 mod list;
 mod log;
+mod look_up;
 mod page_builder;
 mod page_view;
 mod pending;
-mod permit;
+
 mod power;
-mod put;
+
 mod rebuild;
 mod recall;
 mod record;
@@ -80,16 +79,15 @@ mod store;
 mod summary;
 mod survivors;
 mod tables;
-mod undo;
+mod torn;
+
 mod values;
 mod verify;
 mod walk;
 mod write;
 
-pub use accepted::Accepted;
 pub use address::Address;
-pub use announced::Announced;
-pub use batch::{BatchOp, BatchWrite};
+
 pub use cached_hash::CachedHashIndex;
 pub use checkpoint::Checkpointed;
 pub use counters::{Counts, Usage};
@@ -106,7 +104,7 @@ pub use key_space::{KeySpaceId, TableId};
 pub use lifetime::Lifetime;
 pub use list::{Iteration, KeyFilter};
 pub use log::SPARE_EXTENTS_MIN;
-pub use permit::Permit;
+
 pub use power::buffered_pages_max;
 pub use recover::{How, Recovery};
 pub use sabotage::Sabotage;
@@ -118,4 +116,9 @@ pub use tables::{TableExtent, TablePageName, Tables};
 pub use values::CacheCounts;
 pub use verify::{Finding, Verified, Wrong};
 pub use walk::Walked;
-pub use write::{Condition, Stored, Version, Write};
+pub use write::Begun;
+pub use write::announced::Announced;
+pub use write::batch::{BatchOp, BatchWrite};
+pub use write::condition::{Condition, Stored, Version, Write};
+pub use write::landing::{Landing, Landing as Accepted};
+pub use write::permit::Permit;

@@ -51,7 +51,7 @@ pub(crate) struct State {
     pub(crate) programs: VecDeque<Program>,
     pub(crate) sequence: Sequence,
     /// Batches of which some page has not landed.
-    pub(crate) batches: Vec<crate::batch::Unlanded>,
+    pub(crate) batches: Vec<crate::write::batch::Unlanded>,
     /// When the cleaner took its last victim.
     pub(crate) cleaning_since: Sequence,
     /// Live values of all tables.

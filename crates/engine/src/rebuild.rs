@@ -105,7 +105,7 @@ impl Store {
             return Vec::new();
         }
         let mut extents = self.written();
-        self.landed().await;
+        self.all_landed().await;
         let mut newest: BTreeMap<Key, Record> = BTreeMap::new();
         for Written { extent, open, .. } in &mut extents {
             let extent = *extent;
@@ -159,7 +159,7 @@ impl Store {
     }
 
     /// Waits until every page that is on its way has landed, or is lost.
-    async fn landed(&self) {
+    async fn all_landed(&self) {
         let on_their_way = |pages: &&Arc<crate::pending::Pending>| pages.page().is_some();
         let mut waits_for: Vec<_> =
             self.log.state().pending.values().filter(on_their_way).cloned().collect();

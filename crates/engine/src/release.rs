@@ -2,8 +2,8 @@
 //! reset: what is stored next is in memory that the processor has at hand.
 
 use crate::log::{Log, State};
+use crate::look_up::Found;
 use crate::page_view::PageView;
-use crate::store::Found;
 
 /// Shorter ones are not worth the look at their pages.
 const VALUE_BYTES_MIN: u32 = 1 << 10;

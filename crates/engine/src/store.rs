@@ -1,29 +1,22 @@
-use crate::address::{Address, PageNumber};
 use crate::cleaner::{Begins, Cleaner};
 use crate::counters::{Counters, Usage};
 use crate::error::Error;
-use crate::expiry::has_expired;
 use crate::extent::{Extents, Live};
 use crate::headers::Headers;
 use crate::index::{HashedKey, Index, IndexConfig, IndexCounts, MakeIndex};
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::key_window::KeyWindows;
-use crate::latch::Latches;
 use crate::lifetime::Before;
-use crate::log::{Log, OnItsWay, OwnedHeader, SPARE_EXTENTS_MIN, Unlanded};
-use crate::page_view::PageView;
-use crate::pending::{Pending, durable};
+use crate::log::{Log, SPARE_EXTENTS_MIN};
+use crate::pending::durable;
 use crate::record::Sequence;
-use crate::sabotage::Sabotage;
 use crate::scrub::Scrubber;
 use crate::tables::Tables;
 use crate::values::{CacheCounts, Values};
-use crate::write::Version;
+use crate::write::latch::Latches;
 use base::Key;
 use base::limits::VALUE_BYTES_MAX;
-use media::{Media, PageId, Victims};
-use smallvec::SmallVec;
-use std::mem::take;
+use media::{Media, Victims};
 use std::sync::Arc;
 
 /// When a store is answered.
@@ -85,64 +78,6 @@ pub struct Store {
     pub(crate) before: Before,
     pub(crate) spaces: KeySpaces,
     pub(crate) scrubber: Scrubber,
-}
-
-/// A key's record, as found by way of the index.
-pub(crate) struct Found {
-    pub(crate) address: Address,
-    pub(crate) header: OwnedHeader,
-    /// The page it is on, unless that has landed.
-    pub(crate) pages: Option<Arc<Pending>>,
-    /// All pages of its batch, unless all have landed.
-    pub(crate) batch: Option<Arc<[Arc<Pending>]>>,
-}
-
-impl Found {
-    /// True when it counts as a live value.
-    pub(crate) fn is_value(&self) -> bool {
-        self.header.kind.is_value()
-    }
-
-    /// True when it makes its key exist.
-    pub(crate) fn exists(&self) -> bool {
-        self.is_value() && !has_expired(self.header.expires)
-    }
-
-    /// The version of its key, if it makes that exist.
-    pub(crate) fn version(&self) -> Option<Version> {
-        self.exists().then(|| Version::of(self.header.sequence))
-    }
-
-    /// Waits until whoever is told of this record may be: until its last page is durable, and its
-    /// batch's.
-    pub(crate) async fn settled(&self, log: &Log, ack: Ack) -> Result<(), Error> {
-        if ack != Ack::Program || Sabotage::IndexBeforeData.is_on() {
-            return Ok(());
-        }
-        if let Some(pages) = &self.batch {
-            return Ok(durable(pages).await?);
-        }
-        if let Some(pages) = &self.pages {
-            durable(std::slice::from_ref(pages)).await?;
-        }
-        let (header_len, value_len) = (self.header.len(), self.header.value_len);
-        let mut more_at_least = 0;
-        if !log.layout.fits_page(header_len, value_len) {
-            let room = log.layout.bare_room();
-            for more in 1..=value_len.div_ceil(room) {
-                let number = PageNumber(self.address.page().0 + more);
-                if let Some((pages, _)) = log.unlanded_continuation(number) {
-                    durable(&[pages]).await?;
-                }
-            }
-            more_at_least = value_len.saturating_sub(log.layout.page_bytes).div_ceil(room);
-        }
-        let PageId { extent, page } = log.page_id(self.address);
-        if log.has_failed(extent, page..=page + more_at_least) {
-            return Err(Error::Unrecovered);
-        }
-        Ok(())
-    }
 }
 
 impl Store {
@@ -299,63 +234,6 @@ impl Store {
         durable(&pages).await?;
         self.log.all_sealed().await;
         Ok(self.log.media.flush().await?)
-    }
-
-    /// The header of a record that is being visited.
-    pub(crate) async fn header(
-        self: &Arc<Self>,
-        address: Address,
-        on_its_way: OnItsWay,
-    ) -> Result<Found, Error> {
-        let OnItsWay { record, batch } = on_its_way;
-        if let Some(Unlanded { pages, header, .. }) = record {
-            return Ok(Found { address, header, pages: Some(pages), batch });
-        }
-        if let Some(header) = self.log.headers.get(address) {
-            return Ok(Found { address, header, pages: None, batch });
-        }
-        let layout = self.log.layout;
-        let offset = layout.offset(address);
-        let select = |page: &media::Page| {
-            PageView::new(layout, page).map_or(0, |view| view.front_wanted(offset))
-        };
-        self.counters.count_lookup_read();
-        let span = layout.header_span(address);
-        let read = self.log.media.read(span, &select, clock::Class::HostRead).await;
-        let page = match self.noticed(read) {
-            Err(media::Error::Unrecovered(_)) => None,
-            read => Some(read?),
-        };
-        let view = page.as_ref().and_then(|page| PageView::new(layout, page));
-        let header = match view.as_ref().and_then(|view| view.header(offset)) {
-            Some(header) => OwnedHeader::new(&header),
-            None => {
-                let record = Box::pin(self.mended_record(address, page.as_ref())).await;
-                record.ok_or(Error::Unrecovered)?.header
-            }
-        };
-        self.log.headers.note_found(address, &header.borrowed());
-        self.missed_header(address);
-        Ok(Found { address, header, pages: None, batch })
-    }
-
-    /// The record of `key`, a tombstone too, or nothing. The key's latch is held, so the record
-    /// stays the key's; only cleaning may move it.
-    pub(crate) async fn find(
-        self: &Arc<Self>,
-        table: TableId,
-        key: HashedKey<'_>,
-    ) -> Result<Option<Found>, Error> {
-        let candidates = self.index.lookup(table, key).await;
-        let mut visits: SmallVec<[_; 2]> =
-            candidates.iter().map(|at| self.log.visit(*at)).collect();
-        for visit in &mut visits {
-            let found = self.header(visit.address, take(&mut visit.on_its_way)).await?;
-            if found.header.key == *key.key {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
     }
 }
 

@@ -1,66 +1,216 @@
+//! Writes. A store, a delete, a conditional store and a batch are one thing: a set of changes that
+//! happen together or not at all.
+//!
+//! 1. [`Store::begin`] makes an [`attempt`] and does all of it that needs no wait.
+//! 2. [`Store::write`] is the same for a caller that waits: it awaits what the attempt needs, and
+//!    goes on with it.
+//! 3. The write is in the log and in the index then; its [`landing`] is what is left: until its
+//!    pages are durable, or it is taken back ([`undo`]).
+
+pub(crate) mod announced;
+pub(crate) mod attempt;
+pub(crate) mod batch;
+pub(crate) mod change;
+pub(crate) mod condition;
+pub(crate) mod entry;
+pub(crate) mod landing;
+pub(crate) mod latch;
+pub(crate) mod permit;
+pub(crate) mod size;
+pub(crate) mod undo;
+
 use crate::error::Error;
-use crate::record::Sequence;
-use clock::UnixMillis;
+use crate::index::HashedKey;
+use crate::key_space::{KeySpaceId, TableId};
+use crate::look_up::Found;
+use crate::store::{Ack, Store};
+use announced::Announced;
+use attempt::{Attempt, Need, Step};
+use base::{Buf, Key};
+use change::{Change, Effect, WriteSet};
+use condition::{Condition, Stored, Write};
+use landing::Landing;
+use std::sync::Arc;
 
-/// What a key holds at one instant: any later store of it has another version. Cleaning keeps it,
-/// and so does opening the store again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Version(u64);
+/// What came of a write that [`Store::begin_put`] began.
+#[expect(clippy::large_enum_variant, reason = "it is moved once, and lives on the stack")]
+pub enum Begun {
+    /// It is done, and durable in the mode that [`Ack`] names; an error has changed nothing.
+    Done(Result<Stored, Error>),
+    /// It is in the log: [`Store::landed`] waits until it is durable.
+    Landing(Landing),
+    /// It has to wait, and nothing has changed: it goes on by [`Store::put`].
+    Wait(Announced),
+}
 
-impl Version {
-    pub(crate) const fn of(sequence: Sequence) -> Self {
-        Self(sequence.0)
+impl Store {
+    /// Stores `value` under `key`, and says whether that took the place of another.
+    ///
+    /// Durable on return, in the mode that [`Ack`] names. An error has changed nothing.
+    pub async fn put(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        key: &Key,
+        value: &Buf,
+        write: Write,
+        announced: Announced,
+    ) -> Result<Stored, Error> {
+        self.check_put(space, value)?;
+        self.write(WriteSet::one(&Change::put(space, key, value, write)), announced).await
     }
-}
 
-/// What must be true of the key for a write to go through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Condition {
-    /// Nothing.
-    #[default]
-    Always,
-    /// The key exists.
-    MustExist,
-    /// The key does not exist.
-    MustNotExist,
-    /// The key exists, and nobody has written it since it had this version: so what was read is
-    /// still true when the write takes its place.
-    Unchanged(Version),
-}
+    /// As [`Self::put`], as far as that goes without a wait: there is room, no other task changes
+    /// the key, and the header of the record that it has is in memory.
+    pub fn begin_put(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        key: &Key,
+        value: &Buf,
+        write: Write,
+        announced: Announced,
+    ) -> Begun {
+        if let Err(error) = self.check_put(space, value) {
+            return Begun::Done(Err(error));
+        }
+        self.begin(WriteSet::one(&Change::put(space, key, value, write)), announced)
+    }
 
-impl Condition {
-    /// Whether it is met by a key of this version, or by none.
-    pub(crate) fn check(self, now: Option<Version>) -> Result<(), Error> {
-        match (self, now) {
-            (Self::MustExist, None) => Err(Error::KeyNotFound),
-            (Self::MustNotExist, Some(_)) => Err(Error::KeyExists),
-            (Self::Unchanged(version), now) if now != Some(version) => Err(Error::KeyChanged),
-            _ => Ok(()),
+    /// For callers of the old names.
+    pub fn put_at_hand(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        key: &Key,
+        value: &Buf,
+        announced: Announced,
+    ) -> Result<Landing, Announced> {
+        match self.begin_put(space, key, value, Write::default(), announced) {
+            Begun::Done(Ok(stored)) => Ok(Landing::new(stored)),
+            Begun::Landing(landing) => Ok(landing),
+            Begun::Done(Err(_)) => Err(self.announce()),
+            Begun::Wait(announced) => Err(announced),
         }
     }
-}
 
-/// How a value is to be stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Write {
-    /// What must be true of the key.
-    pub condition: Condition,
-    /// The date from which on the key does not exist, on the clock that [`clock::unix_now`] reads.
-    pub expires: Option<UnixMillis>,
-}
-
-impl From<Condition> for Write {
-    /// A value that stays.
-    fn from(condition: Condition) -> Self {
-        Self { condition, expires: None }
+    /// For callers of the old names.
+    pub async fn put_landed(self: &Arc<Self>, landing: Landing) -> Result<Stored, Error> {
+        self.landed(landing).await
     }
-}
 
-/// What a store that went through found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
-    /// The key had no value.
-    Anew,
-    /// The key had one, which is gone.
-    Overwrote,
+    /// For callers of the old names.
+    pub fn answers_from_memory(&self) -> bool {
+        self.config.ack != Ack::Program
+    }
+
+    /// For callers of the old names.
+    pub fn get_at_hand(&self, space: KeySpaceId, key: &Key) -> Option<Buf> {
+        Some(self.begin_get(space, key)?.ok()?.value)
+    }
+
+    fn check_put(&self, space: KeySpaceId, value: &Buf) -> Result<TableId, Error> {
+        let max = self.value_bytes_max();
+        if value.len() > max {
+            return Err(Error::ValueTooLong { max });
+        }
+        self.table(space)
+    }
+
+    /// Removes `key`. [`Error::KeyNotFound`] when it does not exist.
+    ///
+    /// Durable on return, in the mode that [`Ack`] names.
+    pub async fn delete(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        key: &Key,
+        announced: Announced,
+    ) -> Result<(), Error> {
+        self.table(space)?;
+        let change = Change::delete(space, key, Condition::MustExist);
+        self.write(WriteSet::one(&change), announced).await.map(drop)
+    }
+
+    fn begin(self: &Arc<Self>, set: WriteSet<'_>, announced: Announced) -> Begun {
+        let mut attempt = Attempt::new(self, set, announced);
+        match attempt.advance() {
+            Ok(Step::Written(written)) => match written.landing {
+                Some(landing) => Begun::Landing(landing),
+                None => Begun::Done(Ok(written.stored)),
+            },
+            Ok(Step::Refused(refused, None)) => Begun::Done(Err(refused)),
+            Ok(Step::Refused(refused, _)) if self.config.ack != Ack::Program => {
+                Begun::Done(Err(refused))
+            }
+            Ok(Step::Refused(..) | Step::Full(_) | Step::Wait(_)) => Begun::Wait(attempt.give_up()),
+            Err(error) => Begun::Done(Err(error)),
+        }
+    }
+
+    /// Does a write, durable on return in the mode that [`Ack`] names. An error has changed
+    /// nothing.
+    pub(crate) async fn write(
+        self: &Arc<Self>,
+        set: WriteSet<'_>,
+        announced: Announced,
+    ) -> Result<Stored, Error> {
+        let mut attempt = Attempt::new(self, set, announced);
+        let full = loop {
+            match attempt.advance()? {
+                Step::Written(written) => {
+                    drop(attempt);
+                    return match written.landing {
+                        Some(landing) => self.landed(landing).await,
+                        None => Ok(written.stored),
+                    };
+                }
+                Step::Refused(refused, found) => {
+                    drop(attempt);
+                    Box::pin(self.settle(found.as_ref())).await?;
+                    return Err(refused);
+                }
+                Step::Full(error) => break error,
+                Step::Wait(need @ Need::Room(_)) => {
+                    if let Err(full) = attempt.wait(need).await {
+                        break full;
+                    }
+                }
+                Step::Wait(need) => attempt.wait(need).await?,
+            }
+        };
+        drop(attempt);
+        Box::pin(self.without_room(set, full)).await
+    }
+
+    /// What comes of a write for which there is no room: a key that does not exist needs none to be
+    /// deleted.
+    async fn without_room(
+        self: &Arc<Self>,
+        set: WriteSet<'_>,
+        full: Error,
+    ) -> Result<Stored, Error> {
+        let [Change { space, key, condition, effect: Effect::Delete }] = set.changes else {
+            return Err(full);
+        };
+        if self.exist(*space, key.key).await? {
+            return Err(full);
+        }
+        condition.check(None)?;
+        Ok(Stored::Anew)
+    }
+
+    /// Waits until a host may be told of what was found: others may still be writing it.
+    async fn settle(&self, found: Option<&Found>) -> Result<(), Error> {
+        match found {
+            Some(found) => found.settled(&self.log, self.config.ack).await,
+            None => Ok(()),
+        }
+    }
+
+    /// False when the index cannot hold another key. The store's own records are few.
+    pub(crate) fn index_has_room(&self, table: TableId, key: HashedKey<'_>) -> bool {
+        table == TableId::STORE || self.index.has_room(table, key)
+    }
+
+    /// A key space may be deleted while one of its keys is being looked up.
+    pub(crate) fn still_there(&self, table: TableId) -> Result<(), Error> {
+        if self.spaces.table(table.space)? == table { Ok(()) } else { Err(Error::NoKeySpace) }
+    }
 }

@@ -28,7 +28,8 @@ async fn put_if(store: &Arc<Store>, number: u64, condition: Condition) -> Result
 }
 
 async fn delete_if(store: &Arc<Store>, number: u64, condition: Condition) -> Result<(), Error> {
-    store.delete_if(SPACES[0], &key(number), condition, store.announce()).await
+    let (space, key, op) = (SPACES[0], key(number), BatchOp::Delete { condition });
+    store.write_batch(vec![BatchWrite { space, key, op }], store.announce()).await
 }
 
 #[test]
@@ -52,8 +53,10 @@ fn a_version_is_that_of_one_store_until_the_next() {
         assert_eq!(delete_if(&store, 1, second).await, changed);
         assert_eq!(put_if(&store, 1, second).await, changed);
         let missing = Err(Error::KeyNotFound);
-        assert_eq!(delete_if(&store, 1, Condition::Always).await, missing);
-        assert_eq!(delete_if(&store, 1, Condition::MustNotExist).await, missing);
+        assert_eq!(delete_if(&store, 1, Condition::MustExist).await, missing);
+        assert_eq!(store.delete(SPACES[0], &key(1), store.announce()).await, missing);
+        assert_eq!(delete_if(&store, 1, Condition::Always).await, Ok(()));
+        assert_eq!(delete_if(&store, 1, Condition::MustNotExist).await, Ok(()));
         // The same value once more is not the same version.
         store_one(&store, SPACES[0], 1, &value(50, 1)).await;
         assert_eq!(put_if(&store, 1, second).await, changed);

@@ -1,5 +1,8 @@
+//! Latches of keys: at most one task at a time changes what a key holds.
+
 use base::limits::LANES;
 use clock::{Held, Rank, Stage, TaskId};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,20 +19,12 @@ struct Latched {
     waiters: VecDeque<TaskId>,
 }
 
-/// The latch of a key, held until this drops.
+/// The latches of one or several keys, held until this drops.
 #[derive(Debug)]
 pub(crate) struct Latch<'a> {
     latches: &'a Latches,
-    hash: u64,
-    _rank: Held,
-}
-
-/// The latches of several keys, held until this drops.
-#[derive(Debug)]
-pub(crate) struct LatchSet<'a> {
-    latches: &'a Latches,
     /// In rising order, each once.
-    hashes: Vec<u64>,
+    hashes: SmallVec<[u64; 1]>,
     _rank: Held,
 }
 
@@ -39,6 +34,16 @@ impl Default for Latches {
     }
 }
 
+/// The order in which latches are taken: rising, each once.
+fn in_order(hashes: impl Iterator<Item = u64>) -> SmallVec<[u64; 1]> {
+    let mut hashes: SmallVec<[u64; 1]> = hashes.collect();
+    if hashes.len() > 1 {
+        hashes.sort_unstable();
+        hashes.dedup();
+    }
+    hashes
+}
+
 impl Latches {
     #[inline]
     fn lane(&self, hash: u64) -> MutexGuard<'_, Vec<Latched>> {
@@ -46,38 +51,32 @@ impl Latches {
         self.lanes[lane].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the latch of the keys whose hash is `hash`, first come first served.
-    #[inline]
-    pub(crate) async fn latch(&self, hash: u64) -> Latch<'_> {
-        if !self.take(hash) {
-            clock::park(Rank::Latch, Stage::Latch).await;
+    /// The latches of all keys of these hashes, if they are free.
+    pub(crate) fn try_latch(&self, hashes: impl Iterator<Item = u64>) -> Option<Latch<'_>> {
+        let hashes = in_order(hashes);
+        for (at, hash) in hashes.iter().enumerate() {
+            let mut lane = self.lane(*hash);
+            if lane.iter().any(|latched| latched.hash == *hash) {
+                drop(lane);
+                hashes[..at].iter().for_each(|taken| self.release(*taken));
+                return None;
+            }
+            lane.push(Latched { hash: *hash, waiters: VecDeque::new() });
         }
-        Latch { latches: self, hash, _rank: Held::new(Rank::Latch) }
+        Some(Latch { latches: self, hashes, _rank: Held::new(Rank::Latch) })
     }
 
-    /// The same latch, if it is free.
-    pub(crate) fn try_latch(&self, hash: u64) -> Option<Latch<'_>> {
-        let mut lane = self.lane(hash);
-        if lane.iter().any(|latched| latched.hash == hash) {
-            return None;
-        }
-        lane.push(Latched { hash, waiters: VecDeque::new() });
-        drop(lane);
-        Some(Latch { latches: self, hash, _rank: Held::new(Rank::Latch) })
-    }
-
-    /// Waits for the latches of all `hashes`, one of which may be that of several keys. Whoever
-    /// holds one and waits for another waits for one of a greater hash, so no two wait for each
-    /// other; that is why these count as held only when all of them are.
-    pub(crate) async fn latch_all(&self, mut hashes: Vec<u64>) -> LatchSet<'_> {
-        hashes.sort_unstable();
-        hashes.dedup();
+    /// Waits for the same latches, for each first come first served. A task that holds one and
+    /// waits for another waits for one of a greater hash, so no two wait for each other; that is
+    /// why these count as held only when all of them are.
+    pub(crate) async fn latch(&self, hashes: impl Iterator<Item = u64>) -> Latch<'_> {
+        let hashes = in_order(hashes);
         for hash in &hashes {
             if !self.take(*hash) {
                 clock::park(Rank::Latch, Stage::Latch).await;
             }
         }
-        LatchSet { latches: self, hashes, _rank: Held::new(Rank::Latch) }
+        Latch { latches: self, hashes, _rank: Held::new(Rank::Latch) }
     }
 
     /// Takes the latch if it is free; else puts the current task into its queue.
@@ -92,7 +91,7 @@ impl Latches {
         true
     }
 
-    /// Hands the latch to whoever waits for it longest.
+    /// Hands the latch to the task that has waited for it longest.
     fn release(&self, hash: u64) {
         let mut lane = self.lane(hash);
         let at = lane.iter().position(|latched| latched.hash == hash);
@@ -105,12 +104,6 @@ impl Latches {
 }
 
 impl Drop for Latch<'_> {
-    fn drop(&mut self) {
-        self.latches.release(self.hash);
-    }
-}
-
-impl Drop for LatchSet<'_> {
     fn drop(&mut self) {
         self.hashes.iter().for_each(|hash| self.latches.release(*hash));
     }

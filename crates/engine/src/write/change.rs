@@ -1,0 +1,136 @@
+//! What a write asks for: changes of keys, which happen together or not at all.
+
+use crate::index::HashedKey;
+use crate::key_space::{KeySpaceId, TableId};
+use crate::log::NewRecord;
+use crate::record::{Header, InBatch, Kind, Sequence, header_len};
+use crate::write::condition::{Condition, Write};
+use crate::write::size::Size;
+use base::{Buf, Key};
+use clock::UnixMillis;
+
+/// What happens to one key, if its condition is met.
+#[derive(Clone, Copy)]
+pub(crate) struct Change<'a> {
+    pub(crate) space: KeySpaceId,
+    pub(crate) key: HashedKey<'a>,
+    pub(crate) condition: Condition,
+    pub(crate) effect: Effect<'a>,
+}
+
+/// The effect of a change.
+#[derive(Clone, Copy)]
+pub(crate) enum Effect<'a> {
+    /// The key gets a value.
+    Put { value: &'a Buf, expires: Option<UnixMillis> },
+    /// The key is removed. One that does not exist needs no record.
+    Delete,
+    /// The key stays as it is: only the condition counts.
+    Keep,
+}
+
+/// The changes of one write, and the space that they take.
+#[derive(Clone, Copy)]
+pub(crate) struct WriteSet<'a> {
+    pub(crate) changes: &'a [Change<'a>],
+    /// The kind of record that must leave the most space free.
+    pub(crate) kind: Kind,
+    /// Bytes that the write takes of a buffer that answers for the medium.
+    pub(crate) bytes: u32,
+    /// `None` for a single change, which may begin on any page of any extent.
+    pub(crate) size: Option<Size>,
+}
+
+impl<'a> WriteSet<'a> {
+    /// A write of a single key.
+    pub(crate) fn one(change: &'a Change<'a>) -> Self {
+        let (kind, bytes) = (change.kind(), change.value_len());
+        Self { changes: std::slice::from_ref(change), kind, bytes, size: None }
+    }
+
+    /// A write of several keys, no two of them equal.
+    pub(crate) fn together(changes: &'a [Change<'a>], size: Size) -> Self {
+        let bytes = u32::try_from(size.bytes()).expect("a batch fits an extent");
+        Self { changes, kind: size.kind, bytes, size: Some(size) }
+    }
+
+    /// False if nothing can be written, whatever the keys hold.
+    pub(crate) fn may_write(&self) -> bool {
+        self.changes.iter().any(|change| !matches!(change.effect, Effect::Keep))
+    }
+}
+
+impl<'a> Change<'a> {
+    /// Stores `value`.
+    pub(crate) fn put(space: KeySpaceId, key: &'a Key, value: &'a Buf, write: Write) -> Self {
+        let Write { condition, expires } = write;
+        Self { space, key: HashedKey::new(key), condition, effect: Effect::Put { value, expires } }
+    }
+
+    /// Removes a key.
+    pub(crate) fn delete(space: KeySpaceId, key: &'a Key, condition: Condition) -> Self {
+        Self { space, key: HashedKey::new(key), condition, effect: Effect::Delete }
+    }
+
+    /// The kind of record that it leaves.
+    pub(crate) fn kind(&self) -> Kind {
+        if matches!(self.effect, Effect::Put { .. }) { Kind::Value } else { Kind::Tombstone }
+    }
+
+    pub(crate) fn expires(&self) -> Option<UnixMillis> {
+        if let Effect::Put { expires, .. } = self.effect { expires } else { None }
+    }
+
+    pub(crate) fn value(&self) -> Option<&'a Buf> {
+        if let Effect::Put { value, .. } = self.effect { Some(value) } else { None }
+    }
+
+    pub(crate) fn value_len(&self) -> u32 {
+        self.value().map_or(0, Buf::len)
+    }
+
+    pub(crate) fn key_len(&self) -> usize {
+        self.key.key.as_bytes().len()
+    }
+
+    /// Bytes of the record's header, padding included.
+    pub(crate) fn header_len(&self) -> usize {
+        header_len(self.key_len(), self.expires())
+    }
+
+    /// Whether it leaves a record where the key `exists`, or does not.
+    pub(crate) fn has_record(&self, exists: bool) -> bool {
+        match self.effect {
+            Effect::Put { .. } => true,
+            Effect::Delete => exists,
+            Effect::Keep => false,
+        }
+    }
+
+    /// Its record; `value` is that of a put, or empty.
+    pub(crate) fn record(
+        &self,
+        table: TableId,
+        value: &'a Buf,
+        value_crc: u32,
+        batch: InBatch,
+    ) -> NewRecord<'a> {
+        let (kind, key, expires) = (self.kind(), self.key.key.as_bytes(), self.expires());
+        NewRecord { sequence: None, kind, table, key, value, value_crc, expires, batch }
+    }
+
+    /// A header that is as long as its record's.
+    pub(crate) fn header(&self) -> Header<'_> {
+        Header {
+            sequence: Sequence::default(),
+            kind: self.kind(),
+            table: TableId::STORE,
+            value_len: self.value_len(),
+            value_crc: 0,
+            value_offset: 0,
+            expires: self.expires(),
+            batch: InBatch::default(),
+            key: self.key.key.as_bytes(),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The space that a batch takes in an extent.
+
+use crate::layout::Layout;
+use crate::log::{Appended, Log, NewRecord, NoRoom, State, reserve};
+use crate::page_builder::PageBuilder;
+use crate::record::Kind;
+use crate::summary::{SUMMARY_ENTRY_BYTES, Summary, summary_numbers};
+use crate::write::change::{Change, Effect};
+use base::Buf;
+use media::Stream;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// What a batch takes, at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    /// The kind of record that must leave the most space free.
+    pub(crate) kind: Kind,
+    headers: usize,
+    values: u64,
+    /// The longest value.
+    longest: u32,
+    /// Page numbers after the page that is open.
+    pages: u32,
+}
+
+impl Size {
+    pub(crate) fn new(layout: Layout, changes: &[Change<'_>]) -> Self {
+        // Those already in the open page may take all of it, so the batch begins on the next.
+        let mut size = Self { kind: Kind::Tombstone, headers: 0, values: 0, longest: 0, pages: 0 };
+        let mut page = PageBuilder::new(layout);
+        // What joins the open page leaves others together than here, and so longer pages, where
+        // pages are frames: each may be as long as those that records share.
+        let shared = layout.frames.map_or(0, |_| layout.shared_numbers());
+        let most = |page: &PageBuilder| layout.aligned(page.numbers().max(shared));
+        for change in changes {
+            let (header_len, value_len) = (change.header_len(), change.value_len());
+            size.headers += header_len;
+            size.values += u64::from(value_len);
+            size.longest = size.longest.max(value_len);
+            if matches!(change.effect, Effect::Put { .. }) {
+                size.kind = Kind::Value;
+            }
+            let on_one_page = layout.fits_page(header_len, value_len);
+            let least = if on_one_page { value_len } else { 1 };
+            if page.room(header_len).is_none_or(|room| room < least) {
+                size.pages += most(&page);
+                page = PageBuilder::new(layout);
+            }
+            let room = page.room(header_len).expect("an empty page has room for a header");
+            let mut done = room.min(value_len);
+            page.push(change.header(), Buf::phantom(done, 0));
+            while done < value_len {
+                size.pages += most(&page);
+                let part = layout.bare_room().min(value_len - done);
+                done += part;
+                page = PageBuilder::continuing(layout, Buf::phantom(part, 0));
+            }
+        }
+        size.pages += most(&page);
+        size
+    }
+
+    /// Bytes of headers and values.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.headers as u64 + self.values
+    }
+
+    /// The same without the longest value.
+    pub(crate) fn bytes_but_longest(&self) -> u64 {
+        self.bytes() - u64::from(self.longest)
+    }
+}
+
+impl Log {
+    /// Appends records of hosts in one extent and with consecutive numbers. The caller has them
+    /// indexed before it awaits anything.
+    pub(crate) fn append_batch(
+        self: &Arc<Self>,
+        state: &mut State,
+        records: &[NewRecord<'_>],
+        size: Size,
+    ) -> Result<SmallVec<[Appended; 1]>, NoRoom> {
+        let mut appended = SmallVec::with_capacity(records.len());
+        if records.is_empty() {
+            return Ok(appended);
+        }
+        if state.frontiers[Stream::Host as usize].is_some() && !self.has_room_for(state, size) {
+            self.seal(state, Stream::Host);
+        }
+        if state.frontiers[Stream::Host as usize].is_none() {
+            self.open_extent(state, Stream::Host, reserve(Stream::Host, size.kind))?;
+        }
+        assert!(self.has_room_for(state, size), "an empty extent has room for any batch");
+        let before = state.sequence.0;
+        for record in records {
+            appended.push(self.append(state, Stream::Host, record)?);
+        }
+        let after = before + records.len() as u64;
+        assert_eq!(state.sequence.0, after, "no extent is opened within a batch");
+        Ok(appended)
+    }
+
+    /// True when the open extent of hosts takes the batch and then still its summary.
+    fn has_room_for(&self, state: &State, size: Size) -> bool {
+        let Some(frontier) = &state.frontiers[Stream::Host as usize] else { return false };
+        let open = frontier.builder.numbers().max(self.layout.shared_numbers());
+        let next = self.layout.aligned(self.layout.aligned(frontier.page) + open);
+        self.fits_from(next, frontier.summary.bytes(), size)
+    }
+
+    /// The same of an extent that nothing was appended to.
+    pub(crate) fn fits_empty_extent(&self, size: Size) -> bool {
+        let next = self.layout.aligned(self.layout.shared_numbers());
+        self.fits_from(next, Summary::default().bytes(), size)
+    }
+
+    /// True when the batch fits behind the page before `next`, with a summary of which the pages
+    /// before the open one have taken `summary_bytes`.
+    fn fits_from(&self, next: u32, summary_bytes: usize, size: Size) -> bool {
+        // The headers of the open page are not in the summary yet, and as for a long record two
+        // more pages are kept for what others add.
+        let page = SUMMARY_ENTRY_BYTES + self.layout.headers_max();
+        let entries = size.pages as usize * SUMMARY_ENTRY_BYTES;
+        let summary = summary_bytes + 3 * page + entries + size.headers;
+        let reserved = summary_numbers(self.layout, summary);
+        next + size.pages + reserved <= self.shape.pages_per_extent
+    }
+}
