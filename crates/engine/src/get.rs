@@ -14,13 +14,10 @@ use crate::sabotage::Sabotage;
 use crate::store::{Ack, Store};
 use crate::values::Cached;
 use crate::write::condition::Version;
-use base::{Buf, Key, Nanos};
-use clock::{Class, Stage, UnixMillis};
+use base::{Buf, Key};
+use clock::{Class, UnixMillis};
 use media::{Page, PageId, Span};
 use std::sync::Arc;
-
-/// How often a reader looks whether a record that did not land has been taken back.
-const UNDOING: Nanos = Nanos::from_micros(50);
 
 /// A value with what its record says of it.
 #[derive(Clone, Debug)]
@@ -195,8 +192,11 @@ impl Store {
         let mut is_undone = false;
         loop {
             match attempt().await {
+                // Its writer may have taken it back before this task went on.
                 Err(error) if error.is_of_writing() => {
-                    clock::sleep(UNDOING, Stage::Latch).await;
+                    if self.log.state().may_take_back() {
+                        self.log.decision().await;
+                    }
                 }
                 Err(Error::Unrecovered) if !is_undone && self.undoes() => {
                     is_undone = Box::pin(self.is_undone(table, key)).await;
@@ -206,20 +206,27 @@ impl Store {
         }
     }
 
-    /// False, after some time, while the index has a record of the key that did not land, which is
-    /// taken back by whoever wrote it: a reader looks again then, and once more after that.
+    /// False, after a wait, while the index has a record of the key that did not land, which its
+    /// writer takes back: a reader looks again then, and once more after that.
     pub(crate) async fn is_undone(&self, table: TableId, key: HashedKey<'_>) -> bool {
         let failed = self.failed_of(table, key).await;
         if failed.is_empty() {
             return true;
         }
-        clock::sleep(UNDOING, Stage::Latch).await;
-        // What one gives back another may have to take back.
-        let left = self.failed_of(table, key).await;
-        if left != failed {
-            return left.is_empty();
+        if !self.are_final(&failed) {
+            self.log.decision().await;
+            // What one gives back another may have to take back.
+            let left = self.failed_of(table, key).await;
+            if left != failed {
+                return left.is_empty();
+            }
         }
-        // With nothing left to take back it is lost, on a page before one that did not land.
+        self.are_final(&failed)
+    }
+
+    /// True when nothing is left to take back in the extents of these records: they are lost, on
+    /// pages before one that did not land.
+    fn are_final(&self, failed: &[Address]) -> bool {
         let state = self.log.state();
         let is_of = |id| failed.iter().any(|at| self.log.page_id(*at).extent == id);
         let mut extents = state.extents.iter().filter(|(id, _)| is_of(*id));

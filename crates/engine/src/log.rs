@@ -66,6 +66,8 @@ pub(crate) struct State {
     /// Pages of hosts that are being programmed, and who waits for one to land.
     pub(crate) host_pages_in_flight: u32,
     pub(crate) buffer_waiters: Vec<TaskId>,
+    /// Tasks that wait until it is known whether a record is to be taken back.
+    undecided: Vec<TaskId>,
     /// Pages that were programmed with room left, because nobody was about to join them.
     pub(crate) padded_pages: u64,
     /// Extents that hold table pages.
@@ -326,6 +328,16 @@ impl State {
         self.deleted.extend(ended.map(|(table, key)| (table, key, at)));
     }
 
+    /// Whether there are records that their writers may still take back.
+    pub(crate) fn may_take_back(&self) -> bool {
+        self.extents.iter().any(|(_, extent)| extent.revocable > 0)
+    }
+
+    /// Something was decided: a page has landed, or a record that did not was taken back.
+    pub(crate) fn wake_undecided(&mut self) {
+        self.undecided.drain(..).for_each(clock::wake);
+    }
+
     /// One who kept an extent from being reset does so no more.
     pub(crate) fn unpin(&mut self, id: ExtentId) {
         let extent = self.extents.get(id);
@@ -397,6 +409,7 @@ impl Log {
             joining: 0,
             host_pages_in_flight: 0,
             buffer_waiters: Vec::new(),
+            undecided: Vec::new(),
             padded_pages: 0,
             table_extents_used,
             table_extents_owed: 0,
@@ -590,6 +603,13 @@ impl Log {
         clock::park(Rank::Credit, Stage::Queue).await;
     }
 
+    /// Waits until a page has landed, or a record that did not was taken back. One of the two must
+    /// be to come.
+    pub(crate) async fn decision(&self) {
+        self.state().undecided.push(clock::current());
+        clock::park(Rank::Free, Stage::Latch).await;
+    }
+
     /// Announces a store that is about to join a page.
     pub(crate) fn announce(&self) {
         self.state().joining += 1;
@@ -672,6 +692,7 @@ impl Log {
         extent.in_flight -= 1;
         let cleans_soon = extent.has_lost && extent.in_flight == 0;
         state.cleans_soon |= cleans_soon;
+        state.wake_undecided();
         if stream == Stream::Host {
             state.host_pages_in_flight -= 1;
             state.buffer_waiters.drain(..).for_each(clock::wake);

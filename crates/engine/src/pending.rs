@@ -79,6 +79,15 @@ impl Pending {
         self.landed().is_some()
     }
 
+    /// Waits until its program is over. The task may hold a latch: programs wait for dies and
+    /// channels alone.
+    pub(crate) async fn over(&self) {
+        if !self.has_landed() {
+            self.state().waiters.push(clock::current());
+            clock::park(Rank::Array, Stage::Index).await;
+        }
+    }
+
     async fn wait(&self) -> Landed {
         if let Some(landed) = self.landed() {
             return landed;

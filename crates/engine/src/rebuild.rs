@@ -12,16 +12,12 @@ use crate::log::{OwnedHeader, Pin};
 use crate::record::Kind;
 use crate::recover::Replay;
 use crate::store::Store;
-use base::{Key, Nanos};
-use clock::{Class, Stage};
+use base::Key;
+use clock::Class;
 use media::{ExtentId, PageId, Stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-
-/// How often it is looked whether pages have landed. Whoever waits here may hold a latch, and so
-/// cannot wait for whoever writes them; but they wait for nobody.
-const LANDING: Nanos = Nanos::from_micros(50);
 
 /// The records of an extent that has no summary which can be read.
 #[derive(Clone, Debug, Default)]
@@ -161,11 +157,10 @@ impl Store {
     /// Waits until every page that is on its way has landed, or is lost.
     async fn all_landed(&self) {
         let on_their_way = |pages: &&Arc<crate::pending::Pending>| pages.page().is_some();
-        let mut waits_for: Vec<_> =
+        let closed: Vec<_> =
             self.log.state().pending.values().filter(on_their_way).cloned().collect();
-        while !waits_for.is_empty() {
-            clock::sleep(LANDING, Stage::Index).await;
-            waits_for.retain(|pages| !pages.has_landed());
+        for pages in closed {
+            pages.over().await;
         }
     }
 

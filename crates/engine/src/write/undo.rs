@@ -16,13 +16,9 @@ use crate::log::{Appended, Log, State};
 use crate::look_up::Found;
 use crate::record::header_len;
 use crate::store::{Ack, Store};
-use base::Nanos;
-use clock::{Class, Stage, UnixMillis};
+use clock::{Class, UnixMillis};
 use media::ExtentId;
 use std::sync::Arc;
-
-/// How often it is looked what became of a later store of the key.
-const LATER: Nanos = Nanos::from_micros(50);
 
 /// A record that did not land.
 #[derive(Clone, Copy)]
@@ -52,7 +48,10 @@ pub(crate) struct Revocable {
 impl Drop for Revocable {
     fn drop(&mut self) {
         let mut state = self.log.state();
-        state.extents.get(self.extent).revocable -= 1;
+        let extent = state.extents.get(self.extent);
+        assert!(extent.revocable > 0, "each record that may be taken back is counted");
+        extent.revocable -= 1;
+        state.wake_undecided();
         state.unpin(self.extent);
         if let Some(replaced) = self.replaced {
             state.unpin(replaced);
@@ -93,7 +92,7 @@ impl Store {
             if self.is_decided(table, key).await {
                 break;
             }
-            clock::sleep(LATER, Stage::Latch).await;
+            self.log.decision().await;
         }
         if failed.value.is_none() {
             let bytes = self.log.layout.footprint(header_len(key.key.as_bytes().len(), None), 0);
