@@ -13,7 +13,7 @@ use crate::summary::{SUMMARY_ENTRY_BYTES, Summary, summary_numbers};
 use base::{Buf, Key};
 use clock::{Rank, Stage};
 use media::{ExtentId, Label, Page, PageId, Stream};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 impl Log {
@@ -46,12 +46,14 @@ impl Log {
             key: record.key,
         };
         if on_one_page {
-            let (address, page) = self.push(state, stream, header, record.value.clone());
+            let mut pages = SmallVec::new();
+            self.note_page(state, stream, &mut pages);
+            let address = self.push(state, stream, header, record.value.clone());
             // None joins it. The cleaner's pages go out together, so it waits for the next one.
             if self.layout.is_alone(record.value.len()) && stream != Stream::Gc {
                 self.next_page(state, stream);
             }
-            return Ok(Appended { address, pages: smallvec![page] });
+            return Ok(Appended { address, pages });
         }
         Ok(self.append_long(state, stream, header, record.value))
     }
@@ -71,13 +73,7 @@ impl Log {
     }
 
     /// Adds a record, or its first part, to the stream's open page.
-    fn push(
-        &self,
-        state: &mut State,
-        stream: Stream,
-        header: Header<'_>,
-        part: Buf,
-    ) -> (Address, Arc<Pending>) {
+    fn push(&self, state: &mut State, stream: Stream, header: Header<'_>, part: Buf) -> Address {
         if frontier(state, stream).builder.is_empty() {
             self.place(state, stream, self.layout.is_alone(part.len()));
         }
@@ -94,12 +90,24 @@ impl Log {
         if stream == Stream::Host {
             self.values.note(address, &header, kept.as_ref());
         }
-        let pending = frontier.pending.clone();
         if stream == Stream::Host && header.kind == Kind::Tombstone {
             let key = Key::new(header.key).expect("it is that of a host's command");
             state.deleting.insert(address, (header.table, key));
         }
-        (address, pending)
+        address
+    }
+
+    /// Adds the stream's open page to those on which a record lies. A host that is answered before
+    /// they land is not told of them.
+    fn note_page(
+        &self,
+        state: &mut State,
+        stream: Stream,
+        pages: &mut SmallVec<[Arc<Pending>; 1]>,
+    ) {
+        if stream != Stream::Host || !self.answers_early {
+            pages.push(frontier(state, stream).pending.clone());
+        }
     }
 
     /// Fills this page with the first part of a value, and as many of the next as it takes.
@@ -112,15 +120,15 @@ impl Log {
     ) -> Appended {
         let room = frontier(state, stream).builder.room(header.len());
         let mut done = room.expect("room was made for the header").min(value.len());
-        let (address, page) = self.push(state, stream, header, value.slice(0..done));
-        let mut pages: SmallVec<[Arc<Pending>; 1]> = smallvec![page];
+        let mut pages = SmallVec::new();
+        self.note_page(state, stream, &mut pages);
+        let address = self.push(state, stream, header, value.slice(0..done));
         while done < value.len() {
             self.next_page(state, stream);
             let part = value.slice(done..value.len().min(done + self.layout.bare_room()));
             done += part.len();
-            let frontier = frontier(state, stream);
-            frontier.builder.continue_with(part);
-            pages.push(frontier.pending.clone());
+            frontier(state, stream).builder.continue_with(part);
+            self.note_page(state, stream, &mut pages);
         }
         Appended { address, pages }
     }
@@ -219,6 +227,7 @@ impl Log {
         let label = Label { stream, epoch: epoch.0 };
         let extent = self.media.open(label).map_err(|_| NoRoom)?;
         state.extents.insert(extent, Extent::new(label));
+        state.cleaning.may_be_low = true;
         self.values.begin_life(extent);
         self.windows.forget_extent(extent);
         state.table_extents_used += u32::from(stream == Stream::Index);

@@ -153,7 +153,8 @@ impl Store {
         self.tables.make_checkpoints();
         let mut rests = begins == Begins::Resting;
         loop {
-            while std::mem::take(&mut rests) || !self.tables.is_asked() && !self.checkpoint_is_due()
+            while std::mem::take(&mut rests)
+                || !self.tables.is_asked() && !self.checkpoint_is_due(&self.log.state())
             {
                 self.tables.rest();
                 clock::park(Rank::Free, Stage::Index).await;
@@ -164,10 +165,10 @@ impl Store {
     }
 
     /// True when enough has been written since the last checkpoint.
-    pub(crate) fn checkpoint_is_due(&self) -> bool {
+    pub(crate) fn checkpoint_is_due(&self, state: &State) -> bool {
         let interval = self.config.checkpoint_bytes;
-        let written = || self.log.state().numbers_since * u64::from(self.log.shape.number_bytes());
-        interval > 0 && written() >= interval
+        let written = state.numbers_since * u64::from(self.log.shape.number_bytes());
+        interval > 0 && written >= interval
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::expiry::has_expired;
 use crate::extent::Extent;
-use crate::log::RESERVED_EXTENTS;
+use crate::log::{self, RESERVED_EXTENTS};
 use crate::record::{Kind, Sequence};
 use crate::store::{Ack, Store};
 use base::Rng;
@@ -11,6 +11,7 @@ use clock::{Group, Promotion, Rank, Stage, TaskId};
 use media::{Candidate, ExtentId, Page, Victims};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An extent is cleaned ahead of need when an eighth of it is dead, as FEMU has it (its unforced
@@ -34,6 +35,8 @@ pub(crate) enum Begins {
 #[derive(Debug)]
 pub(crate) struct Cleaner {
     state: Mutex<State>,
+    /// Whether a store waits for space, for those that come: as the state has it.
+    has_waiters: AtomicBool,
     promotion: Promotion,
 }
 
@@ -91,7 +94,8 @@ impl Cleaner {
             is_ending: false,
             enders: Vec::new(),
         };
-        Self { state: Mutex::new(state), promotion: group.promotion() }
+        let has_waiters = AtomicBool::new(false);
+        Self { state: Mutex::new(state), has_waiters, promotion: group.promotion() }
     }
 
     /// `None` while it is at work, or somebody waits for it.
@@ -130,6 +134,7 @@ impl Cleaner {
         let mut state = self.state();
         let count = state.waiters.len().min(TURNS);
         state.waiters.drain(..count).for_each(clock::wake);
+        self.note_waiters(&state);
     }
 
     /// Everybody who waits for space looks again, and fails if there is none.
@@ -137,12 +142,44 @@ impl Cleaner {
         let mut state = self.state();
         state.refusals += 1;
         state.waiters.drain(..).for_each(clock::wake);
+        self.note_waiters(&state);
+    }
+
+    fn note_waiters(&self, state: &State) {
+        self.has_waiters.store(!state.waiters.is_empty(), Ordering::Relaxed);
+    }
+
+    /// The next store that waits for space looks again.
+    fn release_one(&self) {
+        let mut state = self.state();
+        let next = state.waiters.pop_front();
+        self.note_waiters(&state);
+        next.into_iter().for_each(clock::wake);
+    }
+
+    /// Puts the current task among the stores that wait for space. Returns how often there was none
+    /// to be won so far.
+    fn queue(&self, is_first: bool) -> u64 {
+        let mut state = self.state();
+        let place = if is_first { 0 } else { state.waiters.len() };
+        state.waiters.insert(place, clock::current());
+        self.note_waiters(&state);
+        state.refusals
     }
 
     /// A victim was cleaned, or there is none: who waits for values that have expired looks again.
     fn has_looked(&self) {
         self.state().expiry_waiters.drain(..).for_each(clock::wake);
     }
+}
+
+/// What a store leaves to be done in the background.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BackgroundWork {
+    /// Extents are few, or one is to be cleaned before others.
+    cleans: bool,
+    /// A checkpoint is due.
+    saves: bool,
 }
 
 /// The right to what space there is, of a store that may have waited for it: when it drops the next
@@ -153,8 +190,7 @@ pub(crate) struct Turn<'a>(&'a Store);
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if self.0.is_room_awaited() && self.0.log.shortage(Ack::Program, Kind::Value, 0).is_none() {
-            let next = self.0.cleaner.state().waiters.pop_front();
-            next.into_iter().for_each(clock::wake);
+            self.0.cleaner.release_one();
         }
     }
 }
@@ -172,14 +208,27 @@ impl Store {
 
     #[inline]
     pub(crate) fn wake_cleaner_when_low(&self) {
-        let (free, cleans_soon) = {
-            let mut state = self.log.state();
-            (self.log.free_extents(&state), std::mem::take(&mut state.cleans_soon))
-        };
-        if free <= self.extents_low() || cleans_soon {
+        let due = self.background_work(&mut self.log.state());
+        self.wake_background(due);
+    }
+
+    /// What there is to do in the background.
+    #[inline]
+    pub(crate) fn background_work(&self, state: &mut log::State) -> BackgroundWork {
+        // Extents become fewer by opening one alone.
+        if state.cleaning.may_be_low {
+            state.cleaning.may_be_low = self.log.free_extents(state) <= self.extents_low();
+        }
+        let cleans = std::mem::take(&mut state.cleaning.is_urgent) || state.cleaning.may_be_low;
+        BackgroundWork { cleans, saves: self.checkpoint_is_due(state) }
+    }
+
+    #[inline]
+    pub(crate) fn wake_background(&self, due: BackgroundWork) {
+        if due.cleans {
             self.cleaner.wake();
         }
-        if self.checkpoint_is_due() {
+        if due.saves {
             self.tables.wake_maker();
         }
     }
@@ -187,7 +236,7 @@ impl Store {
     /// Whether somebody waits for space.
     #[inline]
     pub(crate) fn is_room_awaited(&self) -> bool {
-        !self.cleaner.state().waiters.is_empty()
+        self.cleaner.has_waiters.load(Ordering::Relaxed)
     }
 
     /// What one of those has when there is some.
@@ -205,13 +254,7 @@ impl Store {
         was_there: bool,
     ) -> Result<(), Error> {
         self.cleaner.wake();
-        let refusals = {
-            let mut state = self.cleaner.state();
-            let (waiters, task) = (&mut state.waiters, clock::current());
-            let place = if was_there { 0 } else { waiters.len() };
-            waiters.insert(place, task);
-            state.refusals
-        };
+        let refusals = self.cleaner.queue(was_there);
         clock::park(Rank::Credit, Stage::Gc).await;
         let short = self.log.shortage(Ack::Program, kind, 0).is_some();
         if self.cleaner.state().refusals > refusals && short {

@@ -40,6 +40,12 @@ pub struct Counts {
     pub padded_pages: u64,
 }
 
+/// Adds to a counter of a store, of which one task runs at a time: others only read it.
+#[inline]
+fn add(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+}
+
 /// The counters behind [`Counts`].
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -56,37 +62,37 @@ pub(crate) struct Counters {
 impl Counters {
     #[inline]
     pub(crate) fn count_lookup_read(&self) {
-        self.lookup_page_reads.fetch_add(1, Ordering::Relaxed);
+        add(&self.lookup_page_reads, 1);
     }
 
     #[inline]
     pub(crate) fn count_retrieve_read(&self) {
-        self.retrieve_page_reads.fetch_add(1, Ordering::Relaxed);
+        add(&self.retrieve_page_reads, 1);
     }
 
     pub(crate) fn count_host_bytes(&self, bytes: u64) {
-        self.host_bytes.fetch_add(bytes, Ordering::Relaxed);
+        add(&self.host_bytes, bytes);
     }
 
     #[inline]
     pub(crate) fn count_retrieved_bytes(&self, bytes: u32) {
-        self.retrieved_bytes.fetch_add(bytes.into(), Ordering::Relaxed);
+        add(&self.retrieved_bytes, bytes.into());
     }
 
     pub(crate) fn count_dropped_bytes(&self, bytes: u64) {
-        self.dropped_bytes.fetch_add(bytes, Ordering::Relaxed);
+        add(&self.dropped_bytes, bytes);
     }
 
     pub(crate) fn count_gc_reads(&self, pages: u64) {
-        self.gc_page_reads.fetch_add(pages, Ordering::Relaxed);
+        add(&self.gc_page_reads, pages);
     }
 
     pub(crate) fn count_victim(&self) {
-        self.victims.fetch_add(1, Ordering::Relaxed);
+        add(&self.victims, 1);
     }
 
     pub(crate) fn count_moved(&self) {
-        self.records_moved.fetch_add(1, Ordering::Relaxed);
+        add(&self.records_moved, 1);
     }
 
     /// What hosts stored and retrieved.

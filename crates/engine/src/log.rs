@@ -91,12 +91,20 @@ pub(crate) struct State {
     /// Extents of which the headers are to be recalled, one after the other; there is a task for
     /// them as long as it is not `None`.
     pub(crate) recalls: Option<VecDeque<ExtentId>>,
-    /// An extent is to be cleaned before others, and its cleaner does not know yet.
-    pub(crate) cleans_soon: bool,
+    pub(crate) cleaning: CleaningDue,
     /// What the medium says of itself: see [`Media::shares_space`].
     shares_space: bool,
     /// Power is lost: what the capacitors have is for what is in the buffer.
     pub(crate) is_saving: bool,
+}
+
+/// What the cleaner has not been told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CleaningDue {
+    /// Free extents may be few: one was opened since they were last counted, or they are.
+    pub(crate) may_be_low: bool,
+    /// An extent is to be cleaned before others.
+    pub(crate) is_urgent: bool,
 }
 
 /// What lies in the cleaner's open extent, at the start of a page, when it begins to copy.
@@ -267,7 +275,7 @@ impl State {
     ) {
         let extent = self.extents.get(extent);
         extent.values_of(table).remove_value(key_len, bytes);
-        self.cleans_soon |= self.shares_space && extent.sealed && extent.is_dead();
+        self.cleaning.is_urgent |= self.shares_space && extent.sealed && extent.is_dead();
         self.values.remove_value(key_len, bytes);
     }
 
@@ -421,7 +429,7 @@ impl Log {
             sealing: 0,
             sealing_waiters: Vec::new(),
             recalls: None,
-            cleans_soon: false,
+            cleaning: CleaningDue { may_be_low: true, is_urgent: false },
             shares_space: media.shares_space(),
             is_saving: false,
         };
@@ -456,6 +464,7 @@ impl Log {
             let wanted = self.unused_table_extents(state).saturating_add(RESERVED_EXTENTS);
             let lacking = wanted.saturating_sub(self.media.free_extents());
             state.table_extents_owed = state.table_extents_owed.min(lacking);
+            state.cleaning.may_be_low = true;
         }
     }
 
@@ -617,10 +626,11 @@ impl Log {
 
     /// One announced store has joined, or never will. The last one out closes the page for those
     /// that wait in it.
-    pub(crate) fn retract(self: &Arc<Self>, pads: bool) {
+    pub(crate) fn retract(self: &Arc<Self>) {
         let mut state = self.state();
+        assert!(state.joining > 0, "what was announced is counted");
         state.joining -= 1;
-        if state.joining == 0 && pads {
+        if state.joining == 0 {
             self.pad(&mut state, Stream::Host);
         }
     }
@@ -690,8 +700,8 @@ impl Log {
         state.pending.remove(&self.number(at.extent, at.page));
         let extent = state.extents.get(at.extent);
         extent.in_flight -= 1;
-        let cleans_soon = extent.has_lost && extent.in_flight == 0;
-        state.cleans_soon |= cleans_soon;
+        let is_urgent = extent.has_lost && extent.in_flight == 0;
+        state.cleaning.is_urgent |= is_urgent;
         state.wake_undecided();
         if stream == Stream::Host {
             state.host_pages_in_flight -= 1;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 /// stay open for it until it has joined one or this drops.
 #[must_use = "pages stay open for it until it drops"]
 pub struct Announced {
-    store: Arc<Store>,
+    /// `None` where pages are not padded for those that wait: hosts are answered before.
+    store: Option<Arc<Store>>,
     counted: bool,
     /// It has waited for space, and had its turn.
     pub(crate) has_waited: bool,
@@ -14,14 +15,16 @@ pub struct Announced {
 impl Announced {
     /// While this one waits for space the others do not wait for it.
     pub(crate) fn pause(&mut self) {
-        if std::mem::take(&mut self.counted) {
-            self.store.log.retract(self.store.config.ack == Ack::Program);
+        if let Some(store) = self.store.as_ref().filter(|_| self.counted) {
+            self.counted = false;
+            store.log.retract();
         }
     }
 
     pub(crate) fn resume(&mut self) {
-        if !std::mem::replace(&mut self.counted, true) {
-            self.store.log.announce();
+        if let Some(store) = self.store.as_ref().filter(|_| !self.counted) {
+            self.counted = true;
+            store.log.announce();
         }
     }
 }
@@ -43,7 +46,9 @@ impl std::fmt::Debug for Announced {
 impl Store {
     /// Announces a store or delete: call it when the command is accepted, before any other wait.
     pub fn announce(self: &Arc<Self>) -> Announced {
-        self.log.announce();
-        Announced { store: self.clone(), counted: true, has_waited: false }
+        let store = (self.config.ack == Ack::Program).then(|| self.clone());
+        let mut announced = Announced { store, counted: false, has_waited: false };
+        announced.resume();
+        announced
     }
 }

@@ -111,7 +111,7 @@ impl<'a> Attempt<'a> {
         Self { entry: None, turn: None, announced, store, set, members, is_undone: false }
     }
 
-    /// Gives up, and returns what was announced.
+    /// Gives up where nothing was awaited, and returns what was announced.
     pub(crate) fn give_up(self) -> Announced {
         let Self { entry, turn, announced, .. } = self;
         drop((entry, turn));
@@ -161,6 +161,9 @@ impl<'a> Attempt<'a> {
 
     /// Waits for what [`Self::advance`] needs.
     pub(crate) async fn wait(&mut self, need: Need) -> Result<(), Error> {
+        if let Some(entry) = &mut self.entry {
+            entry.hold(&self.store.latches, self.set.changes.iter().map(|it| it.key.hash));
+        }
         match need {
             Need::Room(shortage) => Box::pin(self.wait_for_room(shortage)).await,
             Need::Entry => {
@@ -310,9 +313,12 @@ impl<'a> Attempt<'a> {
             count_in(self.store, &mut state, record, appended);
         }
         let revocables = self.count_out(&mut state, &appended);
+        let due = self.store.background_work(&mut state);
         drop(state);
         self.point(&appended);
-        Ok(Ok(self.finish(appended, revocables)))
+        let written = self.finish(appended, revocables);
+        self.store.wake_background(due);
+        Ok(Ok(written))
     }
 
     /// Bytes that the values take of the capacity, and those that they replace.
@@ -434,7 +440,6 @@ impl<'a> Attempt<'a> {
             change.kind() == Kind::Tombstone && change.has_record(member.exists())
         });
         self.release();
-        store.wake_cleaner_when_low();
         if is_early && !leaves_tombstone {
             return Written { stored, landing: None };
         }

@@ -2,15 +2,25 @@ use crate::address::Address;
 use crate::index::HashedKey;
 use crate::key_space::TableId;
 use crate::store::Store;
-use crate::write::latch::Latch;
+use crate::write::latch::{Latch, Latches};
 use crate::write::permit::Permit;
 
 /// The right to change the index entries of one or several keys, which are in memory: until this
 /// drops, all that is asked of the index about these keys is answered at once.
 #[must_use = "it ends when it drops"]
 pub(crate) struct Entry<'a> {
-    _latch: Latch<'a>,
+    /// `None` where nothing is awaited: the latches were free, and no other task runs meanwhile.
+    latch: Option<Latch<'a>>,
     _permit: Permit<'a>,
+}
+
+impl<'a> Entry<'a> {
+    /// Keeps the right over an await, for keys of these hashes.
+    pub(crate) fn hold(&mut self, latches: &'a Latches, hashes: impl Iterator<Item = u64>) {
+        if self.latch.is_none() {
+            self.latch = Some(latches.take_free(hashes));
+        }
+    }
 }
 
 impl Store {
@@ -31,20 +41,23 @@ impl Store {
         for (table, key) in keys {
             self.index.load(table, key, &permit).await;
         }
-        Entry { _latch: latch, _permit: permit }
+        Entry { latch: Some(latch), _permit: permit }
     }
 
-    /// The same right, if it is to be had without a wait.
+    /// The same right, if it is to be had without a wait: until the next await, unless it is
+    /// [held](Entry::hold).
     pub(crate) fn try_enter<'k>(
         &self,
         keys: impl ExactSizeIterator<Item = (TableId, HashedKey<'k>)> + Clone,
     ) -> Option<Entry<'_>> {
         let permit = self.index.admit(count(&keys)).at_once()?;
-        let latch = self.latches.try_latch(keys.clone().map(|(_, key)| key.hash))?;
+        if !self.latches.are_free(keys.clone().map(|(_, key)| key.hash)) {
+            return None;
+        }
         for (table, key) in keys {
             self.index.load(table, key, &permit).at_once()?;
         }
-        Some(Entry { _latch: latch, _permit: permit })
+        Some(Entry { latch: None, _permit: permit })
     }
 
     /// Takes a tombstone out of the index, whose key has been entered. False when it is gone.

@@ -51,19 +51,21 @@ impl Latches {
         self.lanes[lane].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The latches of all keys of these hashes, if they are free.
-    pub(crate) fn try_latch(&self, hashes: impl Iterator<Item = u64>) -> Option<Latch<'_>> {
+    /// Whether the latches of all keys of these hashes are free. A caller that changes the keys
+    /// before it awaits anything need not take them.
+    pub(crate) fn are_free(&self, mut hashes: impl Iterator<Item = u64>) -> bool {
+        hashes.all(|hash| self.lane(hash).iter().all(|latched| latched.hash != hash))
+    }
+
+    /// Takes latches that are free.
+    pub(crate) fn take_free(&self, hashes: impl Iterator<Item = u64>) -> Latch<'_> {
         let hashes = in_order(hashes);
-        for (at, hash) in hashes.iter().enumerate() {
+        for hash in &hashes {
             let mut lane = self.lane(*hash);
-            if lane.iter().any(|latched| latched.hash == *hash) {
-                drop(lane);
-                hashes[..at].iter().for_each(|taken| self.release(*taken));
-                return None;
-            }
+            assert!(lane.iter().all(|latched| latched.hash != *hash), "the latch is free");
             lane.push(Latched { hash: *hash, waiters: VecDeque::new() });
         }
-        Some(Latch { latches: self, hashes, _rank: Held::new(Rank::Latch) })
+        Latch { latches: self, hashes, _rank: Held::new(Rank::Latch) }
     }
 
     /// Waits for the same latches, for each first come first served. A task that holds one and
