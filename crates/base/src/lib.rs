@@ -20,6 +20,7 @@ pub mod limits;
 
 mod buf;
 mod bytes;
+mod divisor;
 mod key;
 mod nanos;
 mod rng;
@@ -27,6 +28,7 @@ mod saved;
 
 pub use buf::{Buf, BufMut, BufPool};
 pub use bytes::{GIB, KIB, MIB, SizeError, TIB, human_bytes, parse_length, parse_size};
+pub use divisor::Divisor;
 pub use key::{Key, KeyLengthError};
 pub use nanos::Nanos;
 pub use rng::{Rng, mix};
