@@ -194,6 +194,21 @@ impl Buf {
         }
     }
 
+    /// Makes this the part at `range` of what it was.
+    #[inline]
+    pub fn narrow(&mut self, range: Range<u32>) {
+        if range == (0..self.len()) {
+            return;
+        }
+        match &mut self.0 {
+            Repr::Bytes { start, len, .. } if range.start <= range.end && range.end <= *len => {
+                *start += range.start;
+                *len = range.end - range.start;
+            }
+            _ => *self = self.slice(range),
+        }
+    }
+
     /// The parts one after the other. Neighbours in one block, and parts of one phantom, join
     /// without a copy; real bytes from different blocks are copied.
     ///
@@ -410,6 +425,26 @@ mod tests {
             last = size;
         }
         assert_eq!(last.class + 1, Size::CLASSES);
+    }
+
+    #[test]
+    fn a_narrowed_buffer_is_its_slice() {
+        let mut block = BufMut::unpooled(5_000);
+        block.as_mut()[..3].copy_from_slice(b"abc");
+        for whole in [block.freeze(), Buf::copy_from(b"abcdef"), Buf::phantom(6, 9)] {
+            for range in [0..0, 0..6, 1..3, 2..6, 6..6] {
+                let (part, mut narrowed) = (whole.slice(range.clone()), whole.clone());
+                narrowed.narrow(range.clone());
+                assert_eq!(narrowed.bytes(), part.bytes(), "{range:?}");
+                assert_eq!((narrowed.len(), narrowed.crc32c()), (part.len(), part.crc32c()));
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "slice 3..5001")]
+    fn a_buffer_narrowed_out_of_range_panics() {
+        BufMut::unpooled(5_000).freeze().narrow(3..5_001);
     }
 
     #[test]

@@ -2,7 +2,7 @@ use crate::error::Error;
 use crate::traffic::Traffic;
 use base::Buf;
 use clock::{Class, LocalFuture};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 
 /// Data as it is scattered in memory: buffers one after the other, which no block's bounds need to
@@ -62,8 +62,27 @@ pub trait Blocks: Send + Sync {
 /// when they hold less.
 #[inline]
 pub fn cut(segments: &[Buf], start: u32, len: u32) -> Option<Segments> {
+    let end = start.checked_add(len)?;
+    if let Some(first) = segments.first()
+        && len > 0
+        && end <= first.len()
+    {
+        return Some(smallvec![first.slice(start..end)]);
+    }
     let lens = segments.iter().map(Buf::len);
     cut_with(lens, start, len, |number, range| segments[number].slice(range))
+}
+
+/// The same of segments that are needed for nothing else.
+pub(crate) fn cut_out(mut segments: Segments, start: u32, len: u32) -> Option<Segments> {
+    let end = start.checked_add(len)?;
+    if let [one] = &mut segments[..]
+        && end <= one.len()
+    {
+        one.narrow(start..end);
+        return Some(segments);
+    }
+    cut(&segments, start, len)
 }
 
 /// The same of segments of these lengths, of which `part` makes parts.

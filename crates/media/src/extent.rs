@@ -22,29 +22,39 @@ pub struct Shape {
 /// first for the spare bytes and then for the data, and has the number of its first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frames {
-    /// Bytes of a unit.
+    /// Bytes of a unit: a power of two.
     pub unit_bytes: u32,
-    /// Units of the largest block that the medium may be written in: a page that begins on a
-    /// multiple of these shares no block with those before.
+    /// Units of the largest block that the medium may be written in, a power of two: a page that
+    /// begins on a multiple of these shares no block with those before.
     pub block_units: u32,
     /// Bytes that the medium puts before the spare bytes of each page.
     pub head_bytes: u32,
 }
 
 impl Frames {
+    /// Units that so many bytes begin.
+    #[inline]
+    pub const fn units_of(self, bytes: u32) -> u32 {
+        let rest = bytes & (self.unit_bytes - 1);
+        (bytes >> self.unit_bytes.trailing_zeros()) + (rest > 0) as u32
+    }
+
     /// Units before the data of a page with so many spare bytes.
+    #[inline]
     pub const fn head_units(self, spare_bytes: u32) -> u32 {
-        (self.head_bytes + spare_bytes).div_ceil(self.unit_bytes)
+        self.units_of(self.head_bytes + spare_bytes)
     }
 
     /// The first number from this one on that is the first of a block.
+    #[inline]
     pub const fn aligned(self, number: u32) -> u32 {
-        number.next_multiple_of(self.block_units)
+        (number + (self.block_units - 1)) & !(self.block_units - 1)
     }
 
     /// Units of a page.
+    #[inline]
     pub const fn units(self, spare_bytes: u32, data_bytes: u32) -> u32 {
-        self.head_units(spare_bytes) + data_bytes.div_ceil(self.unit_bytes)
+        self.head_units(spare_bytes) + self.units_of(data_bytes)
     }
 }
 

@@ -127,7 +127,7 @@ mod tests {
         }
         let front_len = apart.front().map_or(0, <[u8]>::len).min(9);
         for start in 0..SPARE.len() + front_len {
-            let headers = |page: &Page| bytes(&page.headers(start, front_len));
+            let headers = |page: &Page| bytes(&page.headers(start, front_len).collect::<Vec<_>>());
             assert_eq!(headers(&flat), headers(apart), "{start}");
         }
     }

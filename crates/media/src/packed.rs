@@ -184,16 +184,14 @@ mod tests {
                 for front_len in [4, 12] {
                     let parts = page.headers(start, front_len);
                     let bytes: Vec<u8> =
-                        parts.iter().flat_map(|part| part.bytes().unwrap().to_vec()).collect();
+                        parts.flat_map(|part| part.bytes().unwrap().to_vec()).collect();
                     assert_eq!(bytes, &whole[start..15 + front_len], "{start} {front_len}");
                 }
             }
         }
         let without = both(None, 3).0;
-        assert_eq!(without.headers(4, 0)[0].bytes().unwrap(), b"spare bytes");
-        assert_eq!(
-            without.headers(4, 0)[0].bytes().unwrap().as_ptr(),
-            without.spare()[4..].as_ptr()
-        );
+        let [headers]: [Buf; 1] = without.headers(4, 0).collect::<Vec<_>>().try_into().unwrap();
+        assert_eq!(headers.bytes().unwrap(), b"spare bytes");
+        assert_eq!(headers.bytes().unwrap().as_ptr(), without.spare()[4..].as_ptr());
     }
 }

@@ -3,6 +3,7 @@ use crate::{flat, packed};
 use base::Buf;
 use prefetch_index::prefetch_index;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use smallvec::{SmallVec, smallvec};
 use std::fmt;
 use std::sync::Arc;
 
@@ -35,15 +36,21 @@ enum Laid<'a> {
 struct Scattered {
     /// Where this begins in memory, for [`Page::prefetch`].
     start: [u64; 0],
-    spare: Arc<[u8]>,
+    spare: Buf,
     data: Segments,
+    /// Where each segment ends: a page of small values has hundreds.
+    ends: SmallVec<[u32; 4]>,
     /// Whether the first segment is headers.
     has_front: bool,
-    /// Where each segment ends: a page of small values has hundreds.
-    ends: Box<[u32]>,
+    /// CRC-32C of the data, if it was computed before.
+    crc: Option<u32>,
 }
 
 impl Scattered {
+    fn spare(&self) -> &[u8] {
+        self.spare.bytes().unwrap_or_default()
+    }
+
     /// `len` bytes from `start`, if they are in one segment.
     #[inline]
     fn one(&self, start: u32, len: u32) -> Option<Buf> {
@@ -63,7 +70,29 @@ impl Page {
         if data.iter().all(|segment| segment.bytes().is_none()) {
             return Self(Repr::OnePiece(packed::pack(spare, None, &data)));
         }
-        Self::scattered(spare, data, false)
+        Self::scattered(spare_of(spare), data, false, None)
+    }
+
+    /// As [`Self::new`], of data whose CRC-32C is `crc`: a medium that writes it need not compute
+    /// it again. A build with debug assertions does, and panics if it is another.
+    pub fn with_crc(spare: &[u8], data: Buf, crc: u32) -> Self {
+        if data.bytes().is_none() {
+            return Self::new(spare, [data]);
+        }
+        assert!(
+            !cfg!(debug_assertions) || data.crc32c() == crc,
+            "{crc:08x} is the CRC of the data"
+        );
+        Self::scattered(spare_of(spare), smallvec![data], false, Some(crc))
+    }
+
+    /// As [`Self::new`], with spare bytes that stay where they are.
+    pub(crate) fn of_parts(spare: Buf, data: Segments) -> Self {
+        if data.iter().all(|segment| segment.bytes().is_none()) {
+            let spare = spare.bytes().unwrap_or_default();
+            return Self(Repr::OnePiece(packed::pack(spare, None, &data)));
+        }
+        Self::scattered(spare, data, false, None)
     }
 
     /// The same with a segment of real bytes before the data.
@@ -73,24 +102,17 @@ impl Page {
             return Self(Repr::OnePiece(packed::pack(spare, Some(front), &data)));
         }
         let data = std::iter::once(Buf::copy_from(front)).chain(data).collect();
-        Self::scattered(spare, data, true)
+        Self::scattered(spare_of(spare), data, true, None)
     }
 
-    fn scattered(spare: &[u8], mut data: Segments, has_front: bool) -> Self {
+    fn scattered(spare: Buf, mut data: Segments, has_front: bool, crc: Option<u32>) -> Self {
         data.shrink_to_fit();
-        let mut end = 0;
-        let ends = data.iter().map(|segment| {
+        let (mut ends, mut end) = (SmallVec::with_capacity(data.len()), 0);
+        for segment in &data {
             end += segment.len();
-            end
-        });
-        let ends = ends.collect();
-        Self(Repr::Scattered(Arc::new(Scattered {
-            start: [],
-            spare: Arc::from(spare),
-            data,
-            has_front,
-            ends,
-        })))
+            ends.push(end);
+        }
+        Self(Repr::Scattered(Arc::new(Scattered { start: [], spare, data, ends, has_front, crc })))
     }
 
     /// The same page, in little memory and few places: short values in one piece; or else those
@@ -99,7 +121,7 @@ impl Page {
         let Repr::Scattered(page) = &self.0 else { return self };
         let values = &page.data[usize::from(page.has_front)..];
         let is_flat = values.iter().all(|value| value.len() <= flat::VALUE_BYTES_MAX);
-        let flat = is_flat.then(|| flat::flatten(&page.spare, &page.data)).flatten();
+        let flat = is_flat.then(|| flat::flatten(page.spare(), &page.data)).flatten();
         if let Some(bytes) = flat {
             return Self(Repr::OnePiece(bytes));
         }
@@ -110,7 +132,8 @@ impl Page {
             Some(bytes) if keeps_more(part) => Buf::copy_from(bytes),
             _ => part.clone(),
         };
-        Self::scattered(&page.spare, page.data.iter().map(own).collect(), page.has_front)
+        let data = page.data.iter().map(own).collect();
+        Self::scattered(page.spare.clone(), data, page.has_front, page.crc)
     }
 
     #[inline]
@@ -127,7 +150,7 @@ impl Page {
     pub fn spare(&self) -> &[u8] {
         match &self.0 {
             Repr::OnePiece(bytes) => packed::spare(bytes),
-            Repr::Scattered(page) => &page.spare,
+            Repr::Scattered(page) => page.spare(),
         }
     }
 
@@ -150,27 +173,43 @@ impl Page {
         }
     }
 
+    /// Calls `visit` with the segments of the data: without a copy, where the page has them so.
+    pub(crate) fn with_segments<T>(&self, visit: impl FnOnce(&[Buf]) -> T) -> T {
+        match &self.0 {
+            Repr::Scattered(page) => visit(&page.data),
+            Repr::OnePiece(_) => visit(&self.segments()),
+        }
+    }
+
+    /// CRC-32C of the data, if [`Self::with_crc`] was told.
+    pub(crate) fn crc(&self) -> Option<u32> {
+        match &self.0 {
+            Repr::Scattered(page) => page.crc,
+            Repr::OnePiece(_) => None,
+        }
+    }
+
     /// From byte `start` on, the spare bytes and after them `front_len` bytes of the front, by
     /// reference: what a list of the headers of many pages is made of.
-    pub fn headers(&self, start: usize, front_len: usize) -> Segments {
-        let parts: [Buf; 2] = match &self.0 {
+    pub fn headers(&self, start: usize, front_len: usize) -> impl Iterator<Item = Buf> + use<> {
+        let parts = match &self.0 {
             Repr::OnePiece(bytes) => {
                 let has_them = front_len <= self.front().map_or(0, <[u8]>::len);
                 assert!(has_them, "the front has what is asked of it");
-                return std::iter::once(packed::headers(bytes, start, front_len)).collect();
+                [Some(packed::headers(bytes, start, front_len)), None]
             }
             Repr::Scattered(page) => {
+                let len = |len: usize| u32::try_from(len).expect("a page has far less than 4 GiB");
+                let spare_len = page.spare().len();
                 let front = page.data.first().filter(|_| front_len > 0);
-                let front = front.map_or(Buf::phantom(0, 0), |front| {
-                    let end = u32::try_from(front_len).expect("a page has far less than 4 GiB");
-                    let start = start.saturating_sub(page.spare.len());
-                    front.slice(u32::try_from(start).expect("less than that")..end)
-                });
-                let start = start.min(page.spare.len());
-                [Buf::part_of(&page.spare, start..page.spare.len()), front]
+                let front_start = start.saturating_sub(spare_len);
+                let front = front.map(|front| front.slice(len(front_start)..len(front_len)));
+                let spare =
+                    (start < spare_len).then(|| page.spare.slice(len(start)..len(spare_len)));
+                [spare, front]
             }
         };
-        parts.into_iter().filter(|part| part.len() > 0).collect()
+        parts.into_iter().flatten().filter(|part| part.len() > 0)
     }
 
     /// Asks the processor for the page's memory ahead of its use.
@@ -256,6 +295,7 @@ impl Page {
             && (page.ends[number] - segment.len(), segment.len()) == (start, len)
         {
             *segment = Buf::phantom(len, 0);
+            page.crc = None;
         }
     }
 
@@ -268,6 +308,11 @@ impl Page {
             Laid::Scattered(page) => cut(&page.data, start, len),
         }
     }
+}
+
+/// Spare bytes in memory of their own.
+fn spare_of(spare: &[u8]) -> Buf {
+    if spare.is_empty() { Buf::phantom(0, 0) } else { Buf::copy_from(spare) }
 }
 
 /// Whether a short segment keeps far more memory than its own, as a part of a page does.

@@ -1,15 +1,18 @@
 use super::durability::Durability;
 use super::extents::Extents;
 use super::flusher::Flushes;
-use super::layout::{Layout, NOTE_BYTES};
+use super::layout::Layout;
 use super::ledger::Ledger;
 use super::origin::{Opening, Origin};
-use crate::blocks::{Blocks, Segments, cut};
+use crate::blocks::{Blocks, Segments, cut_out};
 use crate::error::Error;
-use crate::extent::ExtentId;
-use base::Buf;
+use crate::extent::{ExtentId, Shape};
+use base::BufPool;
 use clock::Class;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of freed buffers of each size kept for later writes: as much as one extent's writes need.
+const POOL_BYTES: usize = 4 << 20;
 
 /// What the tasks of a medium share.
 pub(super) struct Drive {
@@ -19,8 +22,10 @@ pub(super) struct Drive {
     /// The number of this mount.
     pub(super) mount: u32,
     pub(super) durability: Durability,
-    /// A block of them, for what pages are padded with.
-    pub(super) zeros: Buf,
+    /// The sizes of the medium, but for its parallelism.
+    pub(super) shape: Shape,
+    /// Memory for what is written beside values.
+    pub(super) pool: BufPool,
     state: Mutex<State>,
 }
 
@@ -51,8 +56,10 @@ impl Drive {
             outdated: Vec::new(),
             ended: None,
         };
-        let zeros = Buf::copy_from(&vec![0; NOTE_BYTES as usize]);
-        Self { blocks, layout, secret, mount, durability, zeros, state: Mutex::new(state) }
+        let sizes = [layout.unit_bytes, layout.block_bytes];
+        assert!(sizes.iter().all(|size| size.is_power_of_two()), "{layout:?} is cut by shifts");
+        let (shape, pool, state) = (layout.shape(0), BufPool::new(POOL_BYTES), Mutex::new(state));
+        Self { blocks, layout, secret, mount, durability, shape, pool, state }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -70,12 +77,12 @@ impl Drive {
         len: u32,
         class: Class,
     ) -> Result<Segments, Error> {
-        let block_bytes = u64::from(self.layout.block_bytes);
-        let (first, end) = (start / block_bytes, (start + u64::from(len)).div_ceil(block_bytes));
+        let (shift, last) = (self.block_shift(), u64::from(self.layout.block_bytes - 1));
+        let (first, end) = (start >> shift, (start + u64::from(len) + last) >> shift);
         let count = u32::try_from(end - first).expect("what is read at a time is far less");
         let found = self.blocks.read(first, count, class).await?;
-        let before = u32::try_from(start - first * block_bytes).expect("less than a block");
-        Ok(cut(&found, before, len).expect("all of the blocks was read"))
+        let before = u32::try_from(start & last).expect("less than a block");
+        Ok(cut_out(found, before, len).expect("all of the blocks was read"))
     }
 
     /// Writes whole blocks from byte `start` on.
@@ -85,9 +92,14 @@ impl Drive {
         data: Segments,
         class: Class,
     ) -> Result<(), Error> {
-        let block_bytes = u64::from(self.layout.block_bytes);
-        assert!(start.is_multiple_of(block_bytes), "byte {start} is the first of a block");
-        self.blocks.write(start / block_bytes, data, class).await
+        let last = u64::from(self.layout.block_bytes - 1);
+        assert!(start & last == 0, "byte {start} is the first of a block");
+        self.blocks.write(start >> self.block_shift(), data, class).await
+    }
+
+    /// The power of two that a block's bytes are.
+    const fn block_shift(&self) -> u32 {
+        self.layout.block_bytes.trailing_zeros()
     }
 }
 

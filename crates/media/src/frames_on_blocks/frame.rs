@@ -1,6 +1,5 @@
-use super::layout::{HEAD_BYTES, Layout, SPARE_BYTES};
+use super::layout::{HEAD_BYTES, Layout, NOTE_BYTES, SPARE_BYTES};
 use super::origin::{Kind, ORIGIN_BYTES, Origin, word};
-use crate::blocks::Segments;
 use crate::extent::{Label, Stream};
 use crate::page::Page;
 use base::Buf;
@@ -58,8 +57,9 @@ impl Head {
     /// The head of `bytes`, which end with its spare bytes, if it is whole.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let spare_len = Self::len_of(bytes)? - HEAD_BYTES;
-        let whole = bytes.get(..HEAD_LEN + spare_len as usize)?;
-        if word(whole, 0) != crc32c(&whole[4..]) {
+        let checked = bytes.get(4..HEAD_LEN + spare_len as usize)?;
+        let whole = bytes.first_chunk::<HEAD_LEN>()?;
+        if word(whole, 0) != crc32c(checked) {
             return None;
         }
         let stream = Stream::from_number(whole[50])?;
@@ -114,38 +114,92 @@ impl Head {
         self.page.saturating_sub(self.padding as u32)
     }
 
-    /// Fills `head`, which has zeros, with this one of `page`, whose lengths and checksum are set
-    /// from it.
-    pub(super) fn fill(mut self, page: &Page, head: &mut [u8]) {
+    /// Fills `head` with this one of `page`, whose lengths and checksum are set from it, and with
+    /// its spare bytes.
+    fn fill(mut self, page: &Page, head: &mut [u8], data_crc: u32) {
         let spare = page.spare();
         self.spare_len = u32::try_from(spare.len()).expect("it fits a unit");
-        self.data_len = page.data_bytes();
-        let mut crc = DataCrc::default();
-        page.segments().iter().for_each(|segment| crc.add(segment));
-        self.data_crc = crc.value();
-        self.encode(&mut head[..HEAD_LEN]);
-        let end = HEAD_LEN + spare.len();
-        head[HEAD_LEN..end].copy_from_slice(spare);
-        let crc = crc32c(&head[4..end]);
-        head[..4].copy_from_slice(&crc.to_le_bytes());
+        (self.data_len, self.data_crc) = (page.data_bytes(), data_crc);
+        let (used, padding) = head.split_at_mut(HEAD_LEN + spare.len());
+        self.encode(used);
+        used[HEAD_LEN..].copy_from_slice(spare);
+        padding.fill(0);
+        let crc = crc32c(&used[4..]);
+        used[..4].copy_from_slice(&crc.to_le_bytes());
     }
 }
 
-/// Bytes that the head of `page` takes with its spare bytes, to the end of a unit.
-pub(super) fn head_bytes(layout: &Layout, page: &Page) -> u32 {
-    let spare_len = u32::try_from(page.spare().len()).expect("it fits a unit");
-    layout.units_bytes(layout.frames().head_units(spare_len))
+/// Data below this is copied behind the head: a disk takes no parts of a sector, so it would copy
+/// most of them anyway.
+const COPIED_BYTES: u32 = NOTE_BYTES;
+
+/// How the frame of a page is written: what is its own, one after the other, and in a gap of that
+/// its data by reference, unless that was copied. In bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// Zeros before it.
+    before: u32,
+    /// Head and spare bytes, to the end of a unit.
+    head: u32,
+    /// Data that is copied behind the head, to the end of a unit.
+    copied: u32,
+    /// Zeros behind data that is not copied, to the end of a unit.
+    padding: u32,
 }
 
-/// Puts the frame of `page` behind `frames`. `zeros` are at least as many as a unit has.
-pub(super) fn push(layout: &Layout, head: Buf, page: &Page, zeros: &Buf, frames: &mut Segments) {
-    let data_len = page.data_bytes();
-    frames.push(head);
-    frames.extend(page.segments().into_iter().filter(|segment| segment.len() > 0));
-    let padding = data_len.next_multiple_of(layout.unit_bytes) - data_len;
-    if padding > 0 {
-        frames.push(zeros.slice(0..padding));
+impl Written {
+    /// The frame of `page`, with `before` units of padding before it.
+    pub(super) fn of(layout: &Layout, before: u32, page: &Page) -> Self {
+        let (spare_len, data_len) = (page.spare().len(), page.data_bytes());
+        let spare_len = u32::try_from(spare_len).expect("it fits a unit");
+        let before = layout.units_bytes(before);
+        let head = layout.units_bytes(layout.frames().head_units(spare_len));
+        let whole = layout.units_bytes(layout.frames().units_of(data_len));
+        let are_bytes = |data: &[Buf]| data.iter().all(|part| part.bytes().is_some());
+        if data_len < COPIED_BYTES && page.with_segments(are_bytes) {
+            return Self { before, head, copied: whole, padding: 0 };
+        }
+        Self { before, head, copied: 0, padding: whole - data_len }
     }
+
+    /// All that is the frame's own.
+    pub(super) const fn own(&self) -> u32 {
+        self.before + self.head + self.copied + self.padding
+    }
+
+    /// Where among that its data comes by reference.
+    pub(super) fn gap(&self) -> Option<u32> {
+        (self.copied == 0).then_some(self.before + self.head)
+    }
+
+    /// Fills all that is the frame's own: it has the head of `page`.
+    pub(super) fn fill(&self, head: Head, page: &Page, own: &mut [u8]) {
+        let (before, frame) = own.split_at_mut(self.before as usize);
+        before.fill(0);
+        let (front, rest) = frame.split_at_mut(self.head as usize);
+        if self.copied == 0 {
+            rest.fill(0);
+            let data_crc = page.crc().unwrap_or_else(|| page.with_segments(crc_of));
+            return head.fill(page, front, data_crc);
+        }
+        let mut end = 0;
+        page.with_segments(|data| {
+            for bytes in data.iter().filter_map(Buf::bytes) {
+                rest[end..end + bytes.len()].copy_from_slice(bytes);
+                end += bytes.len();
+            }
+        });
+        rest[end..].fill(0);
+        head.fill(page, front, crc32c(&rest[..end]));
+    }
+}
+
+fn crc_of(data: &[Buf]) -> u32 {
+    let mut crc = DataCrc::default();
+    for segment in data {
+        crc.add(segment);
+    }
+    crc.value()
 }
 
 /// What became of a frame.
@@ -205,10 +259,11 @@ impl DataCrc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::cut;
+    use crate::blocks::{Segments, cut};
     use crate::extent::ExtentId;
     use crate::frames_on_blocks::origin::Opening;
     use base::BufMut;
+    use smallvec::smallvec;
 
     const HEAD: Head = Head {
         origin: Origin {
@@ -231,11 +286,15 @@ mod tests {
     }
 
     fn segments(unit_bytes: u32, page: &Page) -> Segments {
-        let (layout, mut frames) = (layout(unit_bytes), Segments::new());
-        let mut head = BufMut::unpooled(head_bytes(&layout, page) as usize);
-        HEAD.fill(page, head.as_mut());
-        push(&layout, head.freeze(), page, &Buf::copy_from(&[0; 4_096]), &mut frames);
-        frames
+        let written = Written::of(&layout(unit_bytes), 0, page);
+        let mut own = BufMut::unpooled(written.own() as usize);
+        own.as_mut().fill(0xEE);
+        written.fill(HEAD, page, own.as_mut());
+        let own = own.freeze();
+        let Some(gap) = written.gap() else { return smallvec![own] };
+        let [head, padding] = [own.slice(0..gap), own.slice(gap..own.len())];
+        let data = page.segments();
+        [head].into_iter().chain(data).chain([padding]).filter(|part| part.len() > 0).collect()
     }
 
     fn frame(unit_bytes: u32, page: &Page) -> Vec<u8> {
@@ -293,11 +352,30 @@ mod tests {
     }
 
     #[test]
-    fn values_are_written_by_reference() {
-        let value = Buf::copy_from(&[5; 1_000]);
+    fn long_values_are_written_by_reference_and_short_ones_behind_their_head() {
+        let value = Buf::copy_from(&[5; 5_000]);
         let frames = segments(512, &Page::new(b"", [value.clone()]));
-        assert_eq!(frames.iter().map(Buf::len).collect::<Vec<_>>(), [512, 1_000, 24]);
+        assert_eq!(frames.iter().map(Buf::len).collect::<Vec<_>>(), [512, 5_000, 120]);
         assert_eq!(frames[1].bytes().unwrap().as_ptr(), value.bytes().unwrap().as_ptr());
+        let frames = segments(512, &Page::new(b"", [value.slice(0..1_000), value.slice(0..9)]));
+        assert_eq!(frames.iter().map(Buf::len).collect::<Vec<_>>(), [512 + 1_024]);
+        let phantoms = Page::new(b"", [value.slice(0..9), Buf::phantom(40, 7)]);
+        let lens: Vec<_> = segments(512, &phantoms).iter().map(Buf::len).collect();
+        assert_eq!(lens, [512, 9, 40, 463]);
+    }
+
+    #[test]
+    fn a_checksum_that_is_known_is_the_one_of_the_data() {
+        let value = Buf::copy_from(&[5; 5_000]);
+        let frame_of = |page| frame(512, &page);
+        let known = frame_of(Page::with_crc(b"spare", value.clone(), value.crc32c()));
+        assert_eq!(known, frame_of(Page::new(b"spare", [value])));
+    }
+
+    #[test]
+    #[should_panic(expected = "00000007 is the CRC of the data")]
+    fn a_wrong_checksum_of_data_is_noticed() {
+        Page::with_crc(b"spare", Buf::copy_from(&[5; 5_000]), 7);
     }
 
     #[test]

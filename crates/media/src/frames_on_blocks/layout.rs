@@ -116,7 +116,7 @@ impl Layout {
     }
 
     pub(super) const fn frames(&self) -> Frames {
-        let block_units = NOTE_BYTES / self.unit_bytes;
+        let block_units = NOTE_BYTES >> self.unit_bytes.trailing_zeros();
         Frames { unit_bytes: self.unit_bytes, block_units, head_bytes: HEAD_BYTES }
     }
 
@@ -125,12 +125,14 @@ impl Layout {
         if self.block_bytes <= self.unit_bytes {
             return unit;
         }
-        unit.next_multiple_of(self.block_bytes / self.unit_bytes)
+        // Both are powers of two.
+        let last = (self.block_bytes >> self.unit_bytes.trailing_zeros()) - 1;
+        (unit + last) & !last
     }
 
     /// Units of an extent that hold frames.
     pub(super) fn pages(&self) -> u32 {
-        let units = (self.extent_bytes - AROUND_BYTES) / u64::from(self.unit_bytes);
+        let units = (self.extent_bytes - AROUND_BYTES) >> self.unit_bytes.trailing_zeros();
         u32::try_from(units).expect("an extent has far less than 2^32 units")
     }
 

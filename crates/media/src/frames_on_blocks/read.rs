@@ -9,6 +9,7 @@ use crate::page::Page;
 use crate::sabotage::Sabotage;
 use base::Buf;
 use clock::Class;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Bytes between two frames that are read with them rather than left out. A disk that many read
@@ -31,16 +32,16 @@ impl Drive {
         if failed.is_some_and(|from| at.page >= from) {
             return Err(Error::Unrecovered(at));
         }
-        let room = self.layout.pages().checked_sub(at.page).filter(|room| *room > 0);
+        let room = self.shape.pages_per_extent.checked_sub(at.page).filter(|room| *room > 0);
         let room = room.unwrap_or_else(|| panic!("{at} lies within its extent"));
         let units = span.units.clamp(1, room);
         let mut found = self.units(at, 0, units, class).await?;
-        let len = self.head_len(&found).unwrap_or(HEAD_BYTES);
-        let head_units = len.div_ceil(self.layout.unit_bytes).min(room);
+        let len = head_len(&found);
+        let head_units = self.layout.frames().units_of(len.unwrap_or(HEAD_BYTES)).min(room);
         if head_units > units {
             found.extend(self.units(at, units, head_units - units, class).await?);
         }
-        if let Some(page) = self.page(at, opening, &found) {
+        if let Some(page) = len.and_then(|len| self.page(at, opening, &found, len)) {
             return Ok(page);
         }
         let have = units.max(head_units);
@@ -51,12 +52,13 @@ impl Drive {
         self.mended_page(at, opening, &found).ok_or(Error::Unrecovered(at))
     }
 
-    /// The page at `at`, with as much of its data as was found, if its head is whole.
-    fn page(&self, at: PageId, opening: Opening, found: &[Buf]) -> Option<Page> {
-        let bytes = joined(found, 0, self.head_len(found)?)?;
-        let bytes = bytes.bytes().unwrap_or_default();
-        let head = Head::decode(bytes).filter(|head| self.is_at(head, at, opening))?;
-        self.page_of(&head, &bytes[HEAD_BYTES as usize..], found)
+    /// The page at `at`, with as much of its data as was found, if its head is whole, which has
+    /// `len` bytes with its spare bytes.
+    fn page(&self, at: PageId, opening: Opening, found: &[Buf], len: u32) -> Option<Page> {
+        let whole = front(found, len)?;
+        let head = Head::decode(whole.bytes().unwrap_or_default());
+        let head = head.filter(|head| self.is_at(head, at, opening))?;
+        self.page_of(&head, whole.slice(HEAD_BYTES..len), found)
     }
 
     /// The same, if a bit of its head or of its spare bytes was turned over. Of what a log has
@@ -65,14 +67,14 @@ impl Drive {
         let have: u32 = found.iter().map(Buf::len).sum();
         let bytes = joined(found, 0, have.min(NOTE_BYTES))?;
         let (head, spare) = Head::repair(bytes.bytes()?, |head| self.is_at(head, at, opening))?;
-        self.page_of(&head, &spare, found)
+        self.page_of(&head, Buf::copy_from(&spare), found)
     }
 
-    fn page_of(&self, head: &Head, spare: &[u8], found: &[Buf]) -> Option<Page> {
+    fn page_of(&self, head: &Head, spare: Buf, found: &[Buf]) -> Option<Page> {
         let start = self.layout.units_bytes(self.layout.frames().head_units(head.spare_len));
         let have: u32 = found.iter().map(Buf::len).sum();
         let data = cut(found, start, head.data_len.min(have.checked_sub(start)?))?;
-        Some(Page::new(spare, whole_front(data)))
+        Some(Page::of_parts(spare, whole_front(data)))
     }
 
     /// See [`crate::Media::read_all`].
@@ -135,7 +137,9 @@ impl Drive {
             let start = self.layout.units_bytes(span.at.page - first.page);
             let len = self.layout.units_bytes(span.units.min(end - span.at.page));
             let part = cut(&found, start, len).ok_or(Error::Unrecovered(span.at))?;
-            self.page(span.at, opening, &part).ok_or(Error::Unrecovered(span.at))
+            let len = head_len(&part);
+            let page = len.and_then(|len| self.page(span.at, opening, &part, len));
+            page.ok_or(Error::Unrecovered(span.at))
         };
         Ok(run.iter().map(page).collect())
     }
@@ -156,11 +160,6 @@ impl Drive {
         })
     }
 
-    /// Bytes of head and spare bytes of the frame that begins here.
-    fn head_len(&self, found: &[Buf]) -> Option<u32> {
-        Head::len_of(joined(found, 0, HEAD_BYTES.min(self.layout.unit_bytes))?.bytes()?)
-    }
-
     /// Whether a head is that of `at` in this opening of its extent.
     pub(super) fn is_at(&self, head: &Head, at: PageId, opening: Opening) -> bool {
         let is_ours = head.origin == self.origin(at.extent, opening)
@@ -168,7 +167,23 @@ impl Drive {
                 && head.origin == self.origin(at.extent, head.origin.opening);
         is_ours
             && head.page == at.page
-            && at.page.saturating_add(head.units(&self.layout)) <= self.layout.pages()
+            && at.page.saturating_add(head.units(&self.layout)) <= self.shape.pages_per_extent
+    }
+}
+
+/// Bytes of head and spare bytes of the frame that begins here.
+fn head_len(found: &[Buf]) -> Option<u32> {
+    match found.first().and_then(Buf::bytes) {
+        Some(bytes) if bytes.len() >= HEAD_BYTES as usize => Head::len_of(bytes),
+        _ => Head::len_of(joined(found, 0, HEAD_BYTES)?.bytes()?),
+    }
+}
+
+/// The first `len` bytes, in one piece; a copy of them only where they are not.
+fn front(found: &[Buf], len: u32) -> Option<Cow<'_, Buf>> {
+    match found.first() {
+        Some(first) if len <= first.len() => Some(Cow::Borrowed(first)),
+        _ => joined(found, 0, len).map(Cow::Owned),
     }
 }
 

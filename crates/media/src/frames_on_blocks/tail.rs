@@ -240,14 +240,38 @@ impl Tail {
         self.queue.is_empty() && self.writes.is_empty()
     }
 
-    /// The current task waits until an append has ended whose page ends at `end`.
-    pub(super) fn wait(&mut self, end: u32) {
+    /// How an append ended whose page ends at `end`, if it has; otherwise the current task is woken
+    /// then.
+    pub(super) fn outcome_or_wait(
+        &mut self,
+        end: u32,
+        durability: Durability,
+    ) -> Option<Result<(), Error>> {
+        let outcome = self.outcome(end, durability);
+        if outcome.is_none() {
+            self.wait(end);
+        }
+        outcome
+    }
+
+    fn wait(&mut self, end: u32) {
+        let waiter = (end, clock::current());
+        if self.waiters.back().is_none_or(|(last, _)| *last <= end) {
+            return self.waiters.push_back(waiter);
+        }
         let place = self.waiters.partition_point(|(other, _)| *other <= end);
-        self.waiters.insert(place, (end, clock::current()));
+        self.waiters.insert(place, waiter);
     }
 
     /// Wakes all who have waited long enough.
     pub(super) fn wake(&mut self, durability: Durability) {
+        if self.failed.is_none() {
+            let landed = self.landed(durability);
+            while let Some((_, task)) = self.waiters.pop_front_if(|(end, _)| *end <= landed) {
+                clock::wake(task);
+            }
+            return;
+        }
         let mut waiters = std::mem::take(&mut self.waiters);
         waiters.retain(|(end, task)| {
             let goes_on = self.outcome(*end, durability).is_some();

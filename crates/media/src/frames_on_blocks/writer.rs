@@ -1,13 +1,13 @@
 use super::drive::Drive;
 use super::durability::Durability;
-use super::frame::{Head, head_bytes, push};
+use super::frame::{Head, Written};
 use super::origin::Opening;
 use super::tail::Queued;
 use crate::blocks::Segments;
 use crate::error::Error;
 use crate::extent::{ExtentId, Label, PageId};
 use crate::page::Page;
-use base::{Buf, BufMut};
+use base::Buf;
 use clock::{Class, Rank, Stage};
 use std::sync::Arc;
 
@@ -29,13 +29,22 @@ impl Drive {
         page: Page,
         class: Class,
     ) -> Result<(), Error> {
-        let end = self.queue(at, page, class)?;
-        self.landed(at.extent, end).await
+        let (end, outcome) = self.queue(at, page, class)?;
+        match outcome {
+            Some(outcome) => outcome,
+            None => self.woken(at.extent, end).await,
+        }
     }
 
-    /// Queues a page, and returns where it ends.
-    fn queue(self: &Arc<Self>, at: PageId, page: Page, class: Class) -> Result<u32, Error> {
-        let shape = self.layout.shape(0);
+    /// Queues a page. Returns where it ends, and how its append ended, if it has; otherwise the
+    /// current task is woken then.
+    fn queue(
+        self: &Arc<Self>,
+        at: PageId,
+        page: Page,
+        class: Class,
+    ) -> Result<(u32, Option<Result<(), Error>>), Error> {
+        let shape = &self.shape;
         assert!(page.data_bytes() <= shape.page_bytes, "the data of {at} fits its page");
         assert!(page.spare().len() <= shape.spare_bytes as usize, "{at} fits its spare area");
         let spare_len = u32::try_from(page.spare().len()).expect("it fits the spare area");
@@ -52,29 +61,35 @@ impl Drive {
         let end = used.end;
         let queued = Queued { number: at.page, padding, end, page, class };
         let starts = tail.queue(queued, &self.layout);
+        let outcome = tail.outcome_or_wait(end, self.durability);
         used.pages.as_mut().expect("they are known while it is appended to").push(at.page);
         drop(state);
         if starts {
             self.start_writer(at.extent, opening);
         }
-        Ok(end)
+        Ok((end, outcome))
     }
 
     /// Waits until all pages of an extent below `end` have landed.
     pub(super) async fn landed(&self, extent: ExtentId, end: u32) -> Result<(), Error> {
-        let outcome = || {
-            let mut state = self.state();
-            let (_, used) = state.extents.used(extent);
+        let outcome = match &mut self.state().extents.used(extent).1.tail {
+            Some(tail) => tail.outcome_or_wait(end, self.durability),
             // What was sealed has landed.
-            let Some(tail) = &mut used.tail else { return Some(Ok(())) };
-            tail.outcome(end, self.durability)
+            None => Some(Ok(())),
         };
-        if let Some(outcome) = outcome() {
-            return outcome;
+        match outcome {
+            Some(outcome) => outcome,
+            None => self.woken(extent, end).await,
         }
-        self.state().extents.used(extent).1.tail.as_mut().expect("it was there").wait(end);
+    }
+
+    /// Waits until the current task is woken, and returns how the appends below `end` ended.
+    async fn woken(&self, extent: ExtentId, end: u32) -> Result<(), Error> {
         clock::park(Rank::Array, Stage::Array).await;
-        outcome().expect("who waits is woken when it has ended")
+        match &self.state().extents.used(extent).1.tail {
+            Some(tail) => tail.outcome(end, self.durability).expect("it is woken at the end"),
+            None => Ok(()),
+        }
     }
 
     /// See [`crate::Media::place`].
@@ -133,28 +148,39 @@ impl Drive {
     }
 
     fn frames(&self, extent: ExtentId, gathered: &Gathered) -> Segments {
-        let heads = self.heads(extent, gathered);
-        let (mut frames, mut end, mut at) = (Segments::new(), gathered.start, 0);
-        for Queued { number, end: page_end, page, .. } in &gathered.pages {
-            frames.extend(self.padding(end, *number));
-            end = *page_end;
-            let head = heads.slice(at..at + head_bytes(&self.layout, page));
-            at += head.len();
-            push(&self.layout, head, page, &self.zeros, &mut frames);
+        let mut end = gathered.start;
+        let written = gathered.pages.iter().map(|queued| {
+            let before = queued.number - std::mem::replace(&mut end, queued.end);
+            Written::of(&self.layout, before, &queued.page)
+        });
+        let written: Vec<_> = written.collect();
+        let after = self.layout.units_bytes(self.layout.first_of_block(end) - end);
+        let own = self.own(extent, gathered, &written, after);
+        let mut frames = Segments::with_capacity(2 * written.len() + 1);
+        let (mut start, mut at) = (0, 0);
+        for (queued, written) in gathered.pages.iter().zip(&written) {
+            if let Some(gap) = written.gap() {
+                frames.push(own.slice(start..at + gap));
+                start = at + gap;
+                queued.page.with_segments(|data| {
+                    frames.extend(data.iter().filter(|segment| segment.len() > 0).cloned());
+                });
+            }
+            at += written.own();
         }
-        frames.extend(self.padding(end, self.layout.first_of_block(end)));
+        frames.extend((start < own.len()).then(|| own.slice(start..own.len())));
         frames
     }
 
-    /// The heads of all pages, one behind the other.
-    fn heads(&self, extent: ExtentId, gathered: &Gathered) -> Buf {
+    /// What is written beside data by reference, one behind the other, and `after` zeros.
+    fn own(&self, extent: ExtentId, gathered: &Gathered, written: &[Written], after: u32) -> Buf {
         let Gathered { pages, opening, label, landed, .. } = gathered;
         let origin = self.origin(extent, *opening);
-        let len = |queued: &Queued| head_bytes(&self.layout, &queued.page) as usize;
-        let mut heads = BufMut::unpooled(pages.iter().map(len).sum());
-        let mut rest = heads.as_mut();
-        for queued in pages {
-            let (bytes, more) = rest.split_at_mut(len(queued));
+        let len = written.iter().map(Written::own).sum::<u32>() + after;
+        let mut own = self.pool.take(len as usize);
+        let mut rest = own.as_mut();
+        for (queued, written) in pages.iter().zip(written) {
+            let (bytes, more) = rest.split_at_mut(written.own() as usize);
             rest = more;
             let head = Head {
                 origin,
@@ -166,14 +192,10 @@ impl Drive {
                 data_len: 0,
                 data_crc: 0,
             };
-            head.fill(&queued.page, bytes);
+            written.fill(head, &queued.page, bytes);
         }
-        heads.freeze()
-    }
-
-    /// What lies between frames, from unit `start` to `end`.
-    fn padding(&self, start: u32, end: u32) -> Option<Buf> {
-        (start < end).then(|| self.zeros.slice(0..self.layout.units_bytes(end - start)))
+        rest.fill(0);
+        own.freeze()
     }
 
     fn wrote(
