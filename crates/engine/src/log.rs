@@ -495,7 +495,7 @@ impl Log {
 
     #[inline]
     pub(crate) fn page_id(&self, address: Address) -> PageId {
-        address.page().id(self.shape.pages_per_extent)
+        self.layout.page_id(address.page())
     }
 
     #[inline]

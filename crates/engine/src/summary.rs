@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) const SUMMARY_HEAD_BYTES: usize = 8;
 /// Bytes of an entry beside the headers.
 pub(crate) const SUMMARY_ENTRY_BYTES: usize = PROLOGUE_BYTES - PROLOGUE_ENTRY;
+/// The same, as a length in a page.
+pub(crate) const SUMMARY_ENTRY_LEN: u32 = 16;
 
 pub(crate) fn len32(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len()).expect("a page is far smaller than 4 GiB")
@@ -100,7 +102,8 @@ fn summary_page(layout: Layout, page: u32, before: &[Page], data: Segments) -> P
 /// Page numbers that a summary of `bytes` bytes takes at most.
 pub(crate) fn summary_numbers(layout: Layout, bytes: usize) -> u32 {
     let bytes = u32::try_from(bytes).expect("a summary is smaller than its extent");
-    let (full, rest) = (bytes / layout.full_room(), bytes % layout.full_room());
+    let room = layout.full_room();
+    let (full, rest) = if bytes < room { (0, bytes) } else { (bytes / room, bytes % room) };
     let rest = if rest == 0 { 0 } else { layout.numbers(PROLOGUE_BYTES, rest) };
     full * layout.full_numbers() + rest
 }
