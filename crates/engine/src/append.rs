@@ -85,7 +85,7 @@ impl Log {
         let number = self.number(frontier.extent, frontier.page);
         let address = self.layout.address(number, offset, header.len(), header.value_len);
         if stream != Stream::Index {
-            self.headers.note(address, frontier.builder.header(offset, header.len()));
+            self.headers.note(address, &header);
         }
         if stream == Stream::Host {
             self.values.note(address, &header, kept.as_ref());

@@ -5,14 +5,13 @@
 //! that was reset is filled anew, and other records get the addresses that were there.
 
 use crate::address::Address;
+use crate::key_space::{KeySpaceId, TableId};
 use crate::log::OwnedHeader;
-use crate::record::Header;
-use base::mix;
+use crate::record::{Header, InBatch, Kind, Sequence};
+use base::{Divisor, Key, mix};
+use clock::UnixMillis;
 use prefetch_index::prefetch_index;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Bytes of a header, so that with its address it takes 64: of keys of up to 24 bytes.
-const HEADER_BYTES: usize = 56;
 
 /// Slots that an address may be in.
 const WAYS: usize = 8;
@@ -26,16 +25,87 @@ const TOGETHER: u64 = !0x1F & Address::MAX.to_bits();
 /// Locks at most, each of as many sets.
 const LOCKS: usize = 64;
 
+/// Bytes of a key, and of the date before one that expires: so a slot with its address takes 64.
+const TAIL_BYTES: usize = 24;
+
+/// A header, but for the offset of its value.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    sequence: Sequence,
+    value_len: u32,
+    value_crc: u32,
+    generation: u32,
+    space: KeySpaceId,
+    kind: Kind,
+    batch: InBatch,
+    /// The tail begins with a date.
+    expires: bool,
+    key_len: u8,
+    tail: [u8; TAIL_BYTES],
+}
+
+impl Known {
+    const NOTHING: Self = Self {
+        sequence: Sequence(0),
+        value_len: 0,
+        value_crc: 0,
+        generation: 0,
+        space: KeySpaceId(0),
+        kind: Kind::Lost,
+        batch: InBatch { has_before: false, has_after: false },
+        expires: false,
+        key_len: 0,
+        tail: [0; TAIL_BYTES],
+    };
+
+    /// `None` if the header is too long.
+    fn of(header: &Header<'_>) -> Option<Self> {
+        let mut tail = [0; TAIL_BYTES];
+        let date = header.expires.map(|date| date.0.to_le_bytes());
+        let (front, rest) = tail.split_at_mut(date.as_ref().map_or(0, |date| date.len()));
+        front.copy_from_slice(date.as_ref().map_or(&[], |date| &date[..]));
+        rest.get_mut(..header.key.len())?.copy_from_slice(header.key);
+        let Header { sequence, kind, table, value_len, value_crc, batch, .. } = *header;
+        let (space, generation) = (table.space, table.generation);
+        let (expires, key_len) = (date.is_some(), u8::try_from(header.key.len()).ok()?);
+        Some(Self {
+            sequence,
+            value_len,
+            value_crc,
+            generation,
+            space,
+            kind,
+            batch,
+            expires,
+            key_len,
+            tail,
+        })
+    }
+
+    fn header(&self) -> OwnedHeader {
+        let Self { sequence, value_len, value_crc, kind, batch, .. } = *self;
+        let date = self.tail.first_chunk().filter(|_| self.expires);
+        let expires = date.map(|date| UnixMillis(u64::from_le_bytes(*date)));
+        let key = &self.tail[date.map_or(0, |date| date.len())..][..usize::from(self.key_len)];
+        let key = Key::new(key).expect("a stored key has 1 to 255 bytes");
+        let table = TableId { space: self.space, generation: self.generation };
+        OwnedHeader { sequence, kind, table, value_len, value_crc, expires, batch, key }
+    }
+}
+
 /// Slots, with their addresses in a line of the cache.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Set {
     addresses: [u64; WAYS],
-    headers: [[u8; HEADER_BYTES]; WAYS],
+    headers: [Known; WAYS],
 }
 
+// A slot is a line of the cache.
+const _: () = assert!(size_of::<Set>() == 64 * WAYS);
+
 impl Set {
-    const EMPTY: Self = Self { addresses: [FREE; WAYS], headers: [[0; HEADER_BYTES]; WAYS] };
+    const EMPTY: Self = Self { addresses: [FREE; WAYS], headers: [Known::NOTHING; WAYS] };
 
     fn position(&self, address: u64) -> Option<usize> {
         self.addresses.iter().position(|other| *other == address)
@@ -47,7 +117,8 @@ impl Set {
 pub(crate) struct Headers {
     /// Few, so that they are in the processor's cache, where most sets are not.
     sets: Vec<Mutex<Vec<Set>>>,
-    count: u64,
+    /// How many sets there are, and locks, unless there are none.
+    count: Option<(Divisor, Divisor)>,
 }
 
 /// Where an address belongs.
@@ -64,23 +135,27 @@ impl Headers {
         let locks = LOCKS.min(sets);
         let each = sets.checked_div(locks).unwrap_or_default();
         let sets = (0..locks).map(|_| Mutex::new(vec![Set::EMPTY; each])).collect();
-        Self { sets, count: (locks * each) as u64 }
+        let count =
+            (locks > 0).then(|| (Divisor::new((locks * each) as u64), Divisor::new(locks as u64)));
+        Self { sets, count }
     }
 
     /// How many can be kept.
     pub(crate) fn room(&self) -> usize {
-        usize::try_from(self.count).expect("they are in memory") * WAYS
+        let sets = self.count.map_or(0, |(sets, _)| sets.get());
+        usize::try_from(sets).expect("they are in memory") * WAYS
     }
 
     /// Small records that were written one after the other are in one set: it is in the processor's
     /// cache when the next one is noted.
     fn place(&self, address: Address) -> Option<Place> {
-        let hash = mix(address.to_bits() & TOGETHER);
-        let at = hash.checked_rem(self.count)?;
-        let at = usize::try_from(at).expect("there are fewer sets");
+        let (sets, locks) = self.count?;
+        let (_, at) = sets.split(mix(address.to_bits() & TOGETHER));
+        let (set, lock) = locks.split(at);
+        let index = |number: u64| usize::try_from(number).expect("there are fewer sets");
         // Those that share a set do not drive out each other alone.
-        let way = usize::try_from(mix(address.to_bits()) >> 61).expect("one of eight");
-        Some(Place { lock: at % self.sets.len(), set: at / self.sets.len(), way })
+        let way = mix(address.to_bits()) >> 61;
+        Some(Place { lock: index(lock), set: index(set), way: index(way) })
     }
 
     fn sets(&self, place: &Place) -> MutexGuard<'_, Vec<Set>> {
@@ -96,32 +171,27 @@ impl Headers {
         }
     }
 
-    /// Notes the encoded header of the record at `address`, or that it is too long to be kept.
-    pub(crate) fn note(&self, address: Address, header: &[u8]) {
+    /// Notes the header of the record at `address`, or that it is too long to be kept.
+    pub(crate) fn note(&self, address: Address, header: &Header<'_>) {
         let Some(place) = self.place(address) else { return };
         let mut sets = self.sets(&place);
         let set = &mut sets[place.set];
         let known = set.position(address.to_bits());
-        if header.len() > HEADER_BYTES {
+        let Some(header) = Known::of(header) else {
             if let Some(at) = known {
                 set.addresses[at] = FREE;
             }
             return;
-        }
+        };
         let own = (set.addresses[place.way] == FREE).then_some(place.way);
         let at = known.or(own).or_else(|| set.position(FREE)).unwrap_or(place.way);
         set.addresses[at] = address.to_bits();
-        set.headers[at][..header.len()].copy_from_slice(header);
+        set.headers[at] = header;
     }
 
     /// The same of a header that was read.
     pub(crate) fn note_found(&self, address: Address, header: &Header<'_>) {
-        if self.count == 0 {
-            return;
-        }
-        let mut bytes = Vec::with_capacity(header.len());
-        header.encode(&mut bytes);
-        self.note(address, &bytes);
+        self.note(address, header);
     }
 
     /// What is known of the record at `address`.
@@ -129,8 +199,7 @@ impl Headers {
         let place = self.place(address)?;
         let sets = self.sets(&place);
         let set = &sets[place.set];
-        let header = &set.headers[set.position(address.to_bits())?];
-        Header::decode(header).map(|header| OwnedHeader::new(&header))
+        Some(set.headers[set.position(address.to_bits())?].header())
     }
 
     /// Nothing points to the record any more.
@@ -154,11 +223,7 @@ impl OwnedHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::KeySpaceId;
-    use crate::key_space::TableId;
-    use crate::record::{InBatch, Kind, Sequence};
-    use base::{Key, Rng};
-    use clock::UnixMillis;
+    use base::Rng;
     use std::collections::BTreeMap;
 
     fn header(count: u64, key: &[u8], expires: Option<UnixMillis>) -> OwnedHeader {
@@ -196,7 +261,7 @@ mod tests {
                     let expires = (rng.below(3) == 0).then_some(UnixMillis(count));
                     let header = header(count, &vec![7; len], expires);
                     headers.note_found(address, &header.borrowed());
-                    let is_short = header.len() <= HEADER_BYTES;
+                    let is_short = header.len() <= 56;
                     noted.remove(&address);
                     noted.extend(is_short.then_some((address, count)));
                     let found = headers.get(address).map(|found| (found.sequence, found.key));

@@ -135,12 +135,6 @@ impl PageBuilder {
         }
     }
 
-    /// The header of `len` bytes that was pushed to `offset`, as it is on the page.
-    pub(crate) fn header(&self, offset: usize, len: usize) -> &[u8] {
-        let header = self.headers(offset).and_then(|bytes| bytes.get(..len));
-        header.expect("it was pushed")
-    }
-
     /// The header at `offset` and the part of its value on this page.
     pub(crate) fn record(&self, offset: usize) -> Option<(Header<'_>, Buf)> {
         let header = Header::decode(self.headers(offset)?)?;
