@@ -231,7 +231,7 @@ impl Log {
         self.values.begin_life(extent);
         self.windows.forget_extent(extent);
         state.table_extents_used += u32::from(stream == Stream::Index);
-        let builder = PageBuilder::new(self.layout);
+        let builder = PageBuilder::new(self.layout).with_crcs(stream != Stream::Gc);
         state.frontiers[stream as usize] = Some(Frontier {
             extent,
             page: 0,

@@ -14,6 +14,10 @@ pub(crate) struct PageBuilder {
     values: Vec<Buf>,
     value_bytes: u32,
     records: u32,
+    /// Headers have the CRC-32C of their values' bytes, or 0.
+    has_crcs: bool,
+    /// That of the first value.
+    crc: Option<u32>,
 }
 
 impl PageBuilder {
@@ -26,9 +30,17 @@ impl PageBuilder {
             values: Vec::new(),
             value_bytes: 0,
             records: 0,
+            has_crcs: false,
+            crc: None,
         };
         empty.clear();
         empty
+    }
+
+    /// The same, but a page of a single value tells the medium the CRC-32C of its header, if
+    /// `has_crcs`. Not of copies: a damaged value moves as it is, and keeps the one that it had.
+    pub(crate) fn with_crcs(self, has_crcs: bool) -> Self {
+        Self { has_crcs, ..self }
     }
 
     /// A page that begins with the end of a value from the page before.
@@ -52,7 +64,7 @@ impl PageBuilder {
         let home = if self.layout.spare_bytes == 0 { &mut self.front } else { &mut self.spare };
         home.resize(PROLOGUE_BYTES, 0);
         self.values.clear();
-        self.continuation = None;
+        (self.continuation, self.crc) = (None, None);
         (self.value_bytes, self.records) = (0, 0);
     }
 
@@ -119,6 +131,10 @@ impl PageBuilder {
             header.encode(&mut self.front);
             offset
         };
+        let is_first = self.values.is_empty() && part.len() == header.value_len;
+        if is_first && self.has_crcs && header.value_crc != 0 {
+            self.crc = Some(header.value_crc);
+        }
         self.value_bytes += part.len();
         self.records += 1;
         if part.len() > 0 {
@@ -180,17 +196,27 @@ impl PageBuilder {
         };
         let home = if self.spare.is_empty() { &mut self.front } else { &mut self.spare };
         home[..PROLOGUE_BYTES].copy_from_slice(&prologue.encode());
-        let data = self.continuation.take().into_iter().chain(self.values.drain(..));
-        let content = if self.front.is_empty() {
-            Page::new(&self.spare, data)
-        } else {
-            Page::with_front(&self.spare, &self.front, data)
-        };
-        let content = gathered(content);
+        let content = gathered(self.content());
         if self.records > 0 {
             summary.add(&content, self.front.len());
         }
         self.clear();
         content
+    }
+
+    fn content(&mut self) -> Page {
+        let (crc, is_alone) = (self.crc, self.values.len() == 1 && self.continuation.is_none());
+        if let Some(value) = self.values.pop_if(|_| is_alone && self.front.is_empty()) {
+            return match crc {
+                Some(crc) => Page::with_crc(&self.spare, value, crc),
+                None => Page::new(&self.spare, [value]),
+            };
+        }
+        let data = self.continuation.take().into_iter().chain(self.values.drain(..));
+        if self.front.is_empty() {
+            Page::new(&self.spare, data)
+        } else {
+            Page::with_front(&self.spare, &self.front, data)
+        }
     }
 }
