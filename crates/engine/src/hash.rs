@@ -108,8 +108,9 @@ impl Table {
 
     fn position(&self, hash: u32, address: Address) -> Option<usize> {
         let start = self.find(hash);
-        let at = self.run(hash).iter().position(|slot| slot.address() == address)?;
-        Some(start + at)
+        let rest = self.slots.get(start..)?.iter();
+        let mut run = rest.take_while(|slot| slot.used && slot.hash == hash);
+        Some(start + run.position(|slot| slot.address() == address)?)
     }
 
     fn insert(&mut self, slot: Slot) {
