@@ -3,13 +3,15 @@
 use crate::address::Address;
 use crate::extent::{Extent, class_of};
 use crate::layout::PROLOGUE_BYTES;
-use crate::log::{Appended, Frontier, Log, NewRecord, NoRoom, Pin, Program, State, reserve};
+use crate::layout::SUMMARY_ENTRY_BYTES;
+use crate::listing::Listing;
+use crate::log::{Appended, Frontier, Log, NoRoom, Pin, Program, State, reserve};
 use crate::page_builder::PageBuilder;
 use crate::page_view::PageView;
 use crate::pending::{Pending, durable};
-use crate::rebuild::Listing;
+use crate::record::NewRecord;
 use crate::record::{Header, Kind, header_len};
-use crate::summary::{SUMMARY_ENTRY_BYTES, Summary, summary_numbers};
+use crate::summary::{Summary, summary_numbers};
 use base::{Buf, Key};
 use clock::{Rank, Stage};
 use media::{ExtentId, Label, Page, PageId, Stream};

@@ -8,17 +8,20 @@
 //! 4. When what took the place of its records is durable too, and the last reader has left, the
 //!    extent is reset.
 
+use crate::ack::Ack;
 use crate::address::{Address, PageNumber};
 use crate::expiring::Expiring;
 use crate::expiry::has_expired;
 use crate::index::HashedKey;
-use crate::log::{Appended, Log, NewRecord, NoRoom, OwnedHeader};
+use crate::listing::Record;
+use crate::listing::Replay;
+use crate::log::{Appended, Log, NoRoom};
+use crate::mend::readable;
 use crate::page_view::PageView;
 use crate::pending::durable;
 use crate::record::{InBatch, Kind, Sequence, header_len};
-use crate::recover::Replay;
-use crate::repair::readable;
-use crate::store::{Ack, Store};
+use crate::record::{NewRecord, OwnedHeader};
+use crate::store::Store;
 use crate::summary::{Listed, read_summary};
 use base::Buf;
 use clock::{Class, Rank, Stage};
@@ -27,16 +30,6 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// A record of an extent, as its summary lists it.
-#[derive(Clone, Debug)]
-pub(crate) struct Record {
-    pub(crate) header: OwnedHeader,
-    pub(crate) address: Address,
-    /// Of the value in the page's data.
-    pub(crate) value_start: u32,
-    pub(crate) footprint: u64,
-}
 
 /// Where pages are frames: tasks that copy, and the part of an extent that each has in memory. A
 /// few of them keep a disk busy, and leave it to others too.

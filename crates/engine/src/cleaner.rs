@@ -1,22 +1,13 @@
-//! When to clean, and what to tell those who wait for space.
+//! The state of cleaning, and the tasks that wait for it.
 
-use crate::error::Error;
-use crate::expiry::has_expired;
 use crate::extent::Extent;
-use crate::log::{self, RESERVED_EXTENTS};
-use crate::record::{Kind, Sequence};
-use crate::store::{Ack, Store};
+use crate::record::Sequence;
 use base::Rng;
-use clock::{Group, Promotion, Rank, Stage, TaskId};
-use media::{Candidate, ExtentId, Page, Victims};
+use clock::{Group, Promotion, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// An extent is cleaned ahead of need when an eighth of it is dead, as FEMU has it (its unforced
-/// collection passes over lines with less than that invalid).
-const WORTH_CLEANING: u64 = 8;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Stores that wait for space and go on at once when there is some. Each lets the next one go on
 /// when it has taken what it needs, so that what all wait for is not looked for by all.
@@ -37,30 +28,30 @@ pub(crate) struct Cleaner {
     state: Mutex<State>,
     /// Whether a store waits for space, for those that come: as the state has it.
     has_waiters: AtomicBool,
-    promotion: Promotion,
+    pub(crate) promotion: Promotion,
 }
 
 #[derive(Debug)]
-struct State {
+pub(crate) struct State {
     /// The cleaner's task while it has nothing to do.
-    idle: Option<TaskId>,
+    pub(crate) idle: Option<TaskId>,
     /// Stores that wait for space.
-    waiters: VecDeque<TaskId>,
+    pub(crate) waiters: VecDeque<TaskId>,
     /// How often there was none to be won. Who waited when this grew, and finds none, fails.
-    refusals: u64,
+    pub(crate) refusals: u64,
     /// Who waits for values that have expired to be cleaned away: what they need is not space of
     /// the medium, so that they have no turn.
-    expiry_waiters: Vec<TaskId>,
+    pub(crate) expiry_waiters: Vec<TaskId>,
     /// Somebody waits for what has expired to go, and it has not all been seen to.
-    wants_expired: bool,
-    rng: Rng,
-    round: Round,
+    pub(crate) wants_expired: bool,
+    pub(crate) rng: Rng,
+    pub(crate) round: Round,
     /// Of the log, when the task had nothing to do last.
-    rested: Sequence,
+    pub(crate) rested: Sequence,
     /// It takes no victim any more.
-    is_ending: bool,
+    pub(crate) is_ending: bool,
     /// Who waits for it to have ended.
-    enders: Vec<TaskId>,
+    pub(crate) enders: Vec<TaskId>,
 }
 
 /// A cleaner that has nothing to do, in a saved state.
@@ -75,7 +66,7 @@ pub(crate) struct SavedCleaner {
 
 impl State {
     /// Whether anybody waits for what the cleaner does.
-    fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         !self.waiters.is_empty() || !self.expiry_waiters.is_empty()
     }
 }
@@ -119,7 +110,7 @@ impl Cleaner {
         (state.round, state.rested) = (saved.round, saved.rested);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -130,7 +121,7 @@ impl Cleaner {
     }
 
     /// Some who wait for space look again, the others behind them.
-    fn release(&self) {
+    pub(crate) fn release(&self) {
         let mut state = self.state();
         let count = state.waiters.len().min(TURNS);
         state.waiters.drain(..count).for_each(clock::wake);
@@ -138,11 +129,17 @@ impl Cleaner {
     }
 
     /// Everybody who waits for space looks again, and fails if there is none.
-    fn refuse(&self) {
+    pub(crate) fn refuse(&self) {
         let mut state = self.state();
         state.refusals += 1;
         state.waiters.drain(..).for_each(clock::wake);
         self.note_waiters(&state);
+    }
+
+    /// Whether a store waits for space.
+    #[inline]
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.has_waiters.load(Ordering::Relaxed)
     }
 
     fn note_waiters(&self, state: &State) {
@@ -150,7 +147,7 @@ impl Cleaner {
     }
 
     /// The next store that waits for space looks again.
-    fn release_one(&self) {
+    pub(crate) fn release_one(&self) {
         let mut state = self.state();
         let next = state.waiters.pop_front();
         self.note_waiters(&state);
@@ -159,7 +156,7 @@ impl Cleaner {
 
     /// Puts the current task among the stores that wait for space. Returns how often there was none
     /// to be won so far.
-    fn queue(&self, is_first: bool) -> u64 {
+    pub(crate) fn queue(&self, is_first: bool) -> u64 {
         let mut state = self.state();
         let place = if is_first { 0 } else { state.waiters.len() };
         state.waiters.insert(place, clock::current());
@@ -168,307 +165,15 @@ impl Cleaner {
     }
 
     /// A victim was cleaned, or there is none: who waits for values that have expired looks again.
-    fn has_looked(&self) {
+    pub(crate) fn has_looked(&self) {
         self.state().expiry_waiters.drain(..).for_each(clock::wake);
     }
-}
-
-/// What a store leaves to be done in the background.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BackgroundWork {
-    /// Extents are few, or one is to be cleaned before others.
-    cleans: bool,
-    /// A checkpoint is due.
-    saves: bool,
-}
-
-/// The right to what space there is, of a store that may have waited for it: when it drops the next
-/// one gets it.
-#[must_use = "it is over when it drops"]
-pub(crate) struct Turn<'a>(&'a Store);
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        if self.0.is_room_awaited() && self.0.log.shortage(Ack::Program, Kind::Value, 0).is_none() {
-            self.0.cleaner.release_one();
-        }
-    }
-}
-
-impl Store {
-    /// Free extents below which cleaning goes on: the reserve, and some for hosts to write
-    /// meanwhile.
-    fn extents_low(&self) -> u32 {
-        RESERVED_EXTENTS + (self.log.shape.extents / 64).max(1)
-    }
-
-    fn free_extents(&self) -> u32 {
-        self.log.free_extents(&self.log.state())
-    }
-
-    #[inline]
-    pub(crate) fn wake_cleaner_when_low(&self) {
-        let due = self.background_work(&mut self.log.state());
-        self.wake_background(due);
-    }
-
-    /// What there is to do in the background.
-    #[inline]
-    pub(crate) fn background_work(&self, state: &mut log::State) -> BackgroundWork {
-        // Extents become fewer by opening one alone.
-        if state.cleaning.may_be_low {
-            state.cleaning.may_be_low = self.log.free_extents(state) <= self.extents_low();
-        }
-        let cleans = std::mem::take(&mut state.cleaning.is_urgent) || state.cleaning.may_be_low;
-        BackgroundWork { cleans, saves: self.checkpoint_is_due(state) }
-    }
-
-    #[inline]
-    pub(crate) fn wake_background(&self, due: BackgroundWork) {
-        if due.cleans {
-            self.cleaner.wake();
-        }
-        if due.saves {
-            self.tables.wake_maker();
-        }
-    }
-
-    /// Whether somebody waits for space.
-    #[inline]
-    pub(crate) fn is_room_awaited(&self) -> bool {
-        self.cleaner.has_waiters.load(Ordering::Relaxed)
-    }
-
-    /// What one of those has when there is some.
-    pub(crate) const fn turn(&self) -> Turn<'_> {
-        Turn(self)
-    }
-
-    /// Waits for an extent to become free for a record of this kind; an error when cleaning cannot
-    /// free one.
-    /// Whoever `was_there`, and found that others had taken what there was, waits before those who
-    /// were not.
-    pub(crate) async fn cleaner_makes_room(
-        &self,
-        kind: Kind,
-        was_there: bool,
-    ) -> Result<(), Error> {
-        self.cleaner.wake();
-        let refusals = self.cleaner.queue(was_there);
-        clock::park(Rank::Credit, Stage::Gc).await;
-        let short = self.log.shortage(Ack::Program, kind, 0).is_some();
-        if self.cleaner.state().refusals > refusals && short {
-            return Err(Error::CapacityExceeded);
-        }
-        Ok(())
-    }
-
-    /// Waits until the cleaner has seen to values that have expired, or some of them; an error when
-    /// there are none that it could clean away.
-    pub(crate) async fn cleaner_drops_expired(&self) -> Result<(), Error> {
-        let any = self.cleaner.state().wants_expired || self.expired_victim().is_some();
-        if !any || self.cleaner.state().is_ending {
-            return Err(Error::CapacityExceeded);
-        }
-        self.cleaner.wake();
-        {
-            let mut state = self.cleaner.state();
-            state.wants_expired = true;
-            state.expiry_waiters.push(clock::current());
-        }
-        clock::park(Rank::Credit, Stage::Gc).await;
-        Ok(())
-    }
-
-    /// Ends cleaning, after the victim that is being cleaned: from here on nothing is written but
-    /// for who asks for it. Stores that need space fail.
-    pub async fn end_cleaning(&self) {
-        {
-            let mut cleaner = self.cleaner.state();
-            cleaner.is_ending = true;
-            if cleaner.idle.is_some() {
-                return;
-            }
-            cleaner.enders.push(clock::current());
-        }
-        clock::park(Rank::Free, Stage::Gc).await;
-    }
-
-    /// The background task of a store.
-    pub(crate) async fn clean_forever(self: Arc<Self>, begins: Begins) {
-        if begins == Begins::AtWork {
-            self.cleaner.state().round = Round::first(self.log.state().sequence);
-            self.clean_while_worth().await;
-        }
-        loop {
-            {
-                let mut cleaner = self.cleaner.state();
-                cleaner.idle = Some(clock::current());
-                cleaner.enders.drain(..).for_each(clock::wake);
-            }
-            clock::park(Rank::Free, Stage::Gc).await;
-            // What was written since may have left something to win.
-            let now = self.log.state().sequence;
-            {
-                let mut cleaner = self.cleaner.state();
-                if now > cleaner.rested {
-                    cleaner.round = Round::first(now);
-                }
-            }
-            self.clean_while_worth().await;
-        }
-    }
-
-    /// Cleans until there is nothing to do.
-    async fn clean_while_worth(self: &Arc<Self>) {
-        let mut fruitless = 0;
-        loop {
-            if self.cleaner.state().is_ending {
-                self.cleaner.has_looked();
-                return self.cleaner.refuse();
-            }
-            let free = self.free_extents();
-            self.cleaner.promotion.want(free <= RESERVED_EXTENTS);
-            if free > RESERVED_EXTENTS {
-                self.cleaner.state().round = Round::first(self.log.state().sequence);
-                self.cleaner.release();
-            }
-            let round = self.cleaner.state().round;
-            let hosts_wait = self.cleaner.state().is_awaited();
-            let goes_on = match self.choose_victim(free, round, &mut fruitless) {
-                Some(victim) => self.clean(victim).await.is_ok(),
-                None if hosts_wait && self.wait_for_landings().await => true,
-                None => hosts_wait && self.next_round(),
-            };
-            self.cleaner.has_looked();
-            if !goes_on && hosts_wait && self.give_up_checkpoint().await {
-                continue;
-            }
-            if !goes_on {
-                self.cleaner.refuse();
-                self.cleaner.state().rested = self.log.state().sequence;
-                return;
-            }
-        }
-    }
-
-    /// See [`Round::next`].
-    fn next_round(&self) -> bool {
-        let now = self.log.state().sequence;
-        self.cleaner.state().round.next(now)
-    }
-
-    /// Extents whose last pages are on their way cannot be cleaned before those land. False when
-    /// none are.
-    async fn wait_for_landings(self: &Arc<Self>) -> bool {
-        let pages = self.log.close_all();
-        // A program that failed is the business of whoever waits for its records.
-        let _ = crate::pending::durable(&pages).await;
-        !pages.is_empty()
-    }
-
-    /// The extent in which a value has expired first, unless the cleaner works on its reserve.
-    fn expired_victim(&self) -> Option<ExtentId> {
-        let state = self.log.state();
-        if self.log.free_extents(&state) < RESERVED_EXTENTS {
-            return None;
-        }
-        let expired = state
-            .extents
-            .iter()
-            .filter(|(_, extent)| extent.is_cleanable() && has_expired(extent.expires_first));
-        expired.min_by_key(|(_, extent)| extent.expires_first).map(|(id, _)| id)
-    }
-
-    /// A page that was read. One that could not be may be of an extent that the medium wants back.
-    pub(crate) fn noticed(&self, read: Result<Page, media::Error>) -> Result<Page, media::Error> {
-        if read.is_err() {
-            self.cleaner.wake();
-        }
-        read
-    }
-
-    /// An extent in which something is lost that hosts were told of, or else one that the medium
-    /// wants back soon.
-    fn suspect(&self) -> Option<ExtentId> {
-        let suspects = self.log.media.suspects();
-        let state = self.log.state();
-        let cleanable = || state.extents.iter().filter(|(_, extent)| extent.is_cleanable());
-        let lost = cleanable().find(|(_, extent)| extent.has_lost);
-        let wanted = || cleanable().find(|(id, _)| suspects.contains(id));
-        lost.or_else(wanted).map(|(id, _)| id)
-    }
-
-    /// An extent of which nothing is needed.
-    fn dead_extent(&self) -> Option<ExtentId> {
-        let state = self.log.state();
-        let is_dead = |extent: &Extent| extent.is_cleanable() && extent.is_dead();
-        state.extents.iter().find(|(_, extent)| is_dead(extent)).map(|(id, _)| id)
-    }
-
-    /// Returns a victim, if extents are running out and there is something to win. `fruitless`
-    /// counts victims in a row that won too little.
-    fn choose_victim(&self, free: u32, round: Round, fruitless: &mut u32) -> Option<ExtentId> {
-        if self.cleaner.state().wants_expired {
-            let victim = self.expired_victim();
-            self.cleaner.state().wants_expired = victim.is_some();
-            if victim.is_some() {
-                return victim;
-            }
-        }
-        if free > RESERVED_EXTENTS
-            && let Some(suspect) = self.suspect()
-        {
-            return Some(suspect);
-        }
-        if self.log.media.shares_space()
-            && let Some(dead) = self.dead_extent()
-        {
-            return Some(dead);
-        }
-        if free > self.extents_low() {
-            return None;
-        }
-        let page_bytes = self.log.shape.number_bytes();
-        let extent_bytes = self.log.shape.extent_bytes();
-        let forced = free <= RESERVED_EXTENTS;
-        // What is copied may end amid a block.
-        let least = self.log.layout.aligned(1) * page_bytes;
-        let worth = if forced { u64::from(least) } else { extent_bytes / WORTH_CLEANING };
-        let state = self.log.state();
-        let of_round = || state.extents.iter().filter(|(_, extent)| round.is_for(extent));
-        let spare = extent_bytes * u64::from(self.log.shape.extents);
-        let spare = spare.saturating_sub(self.config.capacity_bytes);
-        if free >= RESERVED_EXTENTS && state.tombstones.bytes - state.needless_bytes > spare / 4 {
-            // Tombstones go when every extent older than they are has been reset.
-            let cleanable = of_round().filter(|(_, extent)| extent.is_cleanable());
-            return cleanable.min_by_key(|(_, extent)| extent.label.epoch).map(|(id, _)| id);
-        }
-        let candidate = |(id, extent)| candidate(id, extent, page_bytes, worth);
-        let candidates: Vec<Candidate> = of_round().filter_map(candidate).collect();
-        let now = state.sequence.0;
-        drop(state);
-        // On the reserve, what takes least of it.
-        let victims = if free < RESERVED_EXTENTS { Victims::Greedy } else { self.config.victims };
-        let rng = &mut self.cleaner.state().rng;
-        victims.choose(&candidates, now, fruitless, rng).map(ExtentId)
-    }
-}
-
-/// An extent that can be cleaned. That is worth it with more than `worth` dead bytes, or nothing
-/// live.
-fn candidate(id: ExtentId, extent: &Extent, page_bytes: u32, worth: u64) -> Option<Candidate> {
-    let written = u64::from(extent.pages) * u64::from(page_bytes);
-    let live = extent.live_bytes();
-    let is_worth = live == 0 || live + worth < written;
-    let born = extent.label.epoch;
-    extent.is_cleanable().then_some(Candidate { id: id.0, born, live, written, is_worth })
 }
 
 /// Cleaning without winning an extent for hosts. Each extent is cleaned once in a round, and not
 /// what the round itself has filled; so a round ends.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Round {
+pub(crate) struct Round {
     number: u32,
     began: Sequence,
 }
@@ -477,19 +182,19 @@ impl Round {
     /// One moves everything; tombstones may need a second to get old enough, and a third to go.
     const MAX: u32 = 3;
 
-    fn first(now: Sequence) -> Self {
+    pub(crate) fn first(now: Sequence) -> Self {
         Self { number: 1, began: now }
     }
 
     /// Begins the next round; false when there have been enough to know that there is nothing to
     /// win.
-    fn next(&mut self, now: Sequence) -> bool {
+    pub(crate) fn next(&mut self, now: Sequence) -> bool {
         self.number += 1;
         self.began = now;
         self.number <= Self::MAX
     }
 
-    fn is_for(self, extent: &Extent) -> bool {
+    pub(crate) fn is_for(self, extent: &Extent) -> bool {
         Sequence(extent.label.epoch) <= self.began
     }
 }

@@ -4,18 +4,9 @@
 //! alone. A checkpoint does not have them, so for extents that it restored they are made from the
 //! extents' summaries when the caller asks for it: [`Store::count_expiring`].
 
-use crate::address::Address;
-use crate::clean::Record;
-use crate::error::Error;
-use crate::index::HashedKey;
-use crate::key_space::{KeySpaceId, TableId};
-use crate::log::State;
-use crate::recover::Replay;
-use crate::store::Store;
-use clock::{Class, UnixMillis};
-use media::{ExtentId, Stream};
+use crate::key_space::TableId;
+use clock::UnixMillis;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Milliseconds that dates are rounded up to, at first.
 const TICK_MS: u64 = 100;
@@ -23,9 +14,6 @@ const TICK_MS: u64 = 100;
 /// Maximum dates of a table. With more, the tick of the table doubles: a host may store each key
 /// with a date of its own.
 const DATES_MAX: usize = 1 << 16;
-
-/// Records that are counted before other tasks have a turn.
-const RECORDS_A_TURN: usize = 64;
 
 /// Values of a table that expire. Dates are in ticks.
 #[derive(Debug)]
@@ -102,6 +90,21 @@ impl Expiring {
         of_table
     }
 
+    /// The values of `table` that expire.
+    pub(crate) fn counts(&mut self, table: TableId) -> ExpiringCounts {
+        let of_table = self.table(table);
+        ExpiringCounts { waiting: of_table.waiting_count, expired: of_table.expired }
+    }
+
+    /// Values of all tables that have expired since the store was opened.
+    pub(crate) fn expired(&mut self) -> u64 {
+        let tables: Vec<TableId> = self.tables.keys().copied().collect();
+        for table in tables {
+            self.table(table);
+        }
+        self.expired
+    }
+
     /// Counts a value.
     pub(crate) fn add(&mut self, table: TableId, date: UnixMillis) {
         let of_table = self.table(table);
@@ -116,7 +119,7 @@ impl Expiring {
         self.expired += expired;
     }
 
-    /// Takes a value off. A value on a page that [`Store::count_expiring`] could not read was not
+    /// Takes a value off. A value on a page that `count_expiring` could not read was not
     /// counted.
     pub(crate) fn remove(&mut self, table: TableId, date: UnixMillis) {
         let of_table = self.table(table);
@@ -140,96 +143,10 @@ impl Expiring {
     }
 }
 
-impl State {
-    /// Changes the counts by a value at `at` in `extent`, if it has a date and those of its extent
-    /// are counted that far: `change` is [`Expiring::add`] or [`Expiring::remove`].
-    pub(crate) fn count_expiring(
-        &mut self,
-        change: fn(&mut Expiring, TableId, UnixMillis),
-        (extent, at): (ExtentId, Address),
-        table: TableId,
-        date: Option<UnixMillis>,
-    ) {
-        if let Some(date) = date
-            && self.extents.get(extent).expiring_until >= Some(at)
-        {
-            change(&mut self.expiring, table, date);
-        }
-    }
-}
-
-impl Store {
-    /// Live values of `space` that expire, counted up to a tick late: 0.1 seconds, or more where
-    /// there are many dates ([`DATES_MAX`]). Those that were there when the store was opened are
-    /// left out before [`Self::count_expiring`] has counted them.
-    pub fn expiring_in(&self, space: KeySpaceId) -> Result<ExpiringCounts, Error> {
-        let table = self.table(space)?;
-        let mut state = self.log.state();
-        let of_table = state.expiring.table(table);
-        Ok(ExpiringCounts { waiting: of_table.waiting_count, expired: of_table.expired })
-    }
-
-    /// Values that have expired since the store was opened.
-    pub fn expired_since_opening(&self) -> u64 {
-        let mut state = self.log.state();
-        let tables: Vec<TableId> = state.expiring.tables.keys().copied().collect();
-        for table in tables {
-            state.expiring.table(table);
-        }
-        state.expiring.expired
-    }
-
-    /// Counts the values that expire in the next extent that a checkpoint has restored and that may
-    /// have any: reads its summary. False when there is no such extent.
-    pub async fn count_expiring(self: &Arc<Self>) -> bool {
-        let Some(extent) = self.next_uncounted() else { return false };
-        let Some(_pin) = self.log.pin_used(extent) else { return true };
-        let (records, _) = self.records_from(Replay { extent, from: 0 }, Class::Gc).await;
-        for records in records.chunks(RECORDS_A_TURN) {
-            self.count_expiring_records(extent, records);
-            clock::give_way().await;
-        }
-        self.log.state().extents.get(extent).expiring_until = Some(Address::MAX);
-        true
-    }
-
-    /// Counts those of the next records of an extent that live and expire.
-    fn count_expiring_records(&self, extent: ExtentId, records: &[Record]) {
-        let mut state = self.log.state();
-        for record in records {
-            let (header, at) = (&record.header, record.address);
-            let key = HashedKey::new(&header.key);
-            if let Some(date) = header.expires
-                && header.kind.is_value()
-                && let Some(found) = self.index.lookup(header.table, key).at_once()
-                && found.contains(&at)
-            {
-                state.expiring.add(header.table, date);
-            }
-            state.extents.get(extent).expiring_until = Some(at);
-        }
-    }
-
-    /// The next extent whose values that expire are to be counted. An index that has to read the
-    /// medium is not asked for them.
-    fn next_uncounted(&self) -> Option<ExtentId> {
-        if !self.index.is_by_hash() || self.index.table_extents(&self.log.shape) > 0 {
-            return None;
-        }
-        let state = self.log.state();
-        let may_expire = state.extents.iter().filter(|(_, extent)| {
-            extent.label.stream != Stream::Index
-                && extent.expiring_until.is_none()
-                && extent.expires_first.is_some()
-                && extent.is_cleanable()
-        });
-        may_expire.map(|(id, _)| id).next()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key_space::KeySpaceId;
     use base::{Nanos, Rng};
     use clock::{Stage, unix_now};
     use reactor::Reactor;

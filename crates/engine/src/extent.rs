@@ -1,6 +1,6 @@
 use crate::address::Address;
 use crate::key_space::TableId;
-use crate::rebuild::Listing;
+use crate::listing::Listing;
 use crate::record::Sequence;
 use base::limits::KEY_BYTES_INLINE;
 use clock::{TaskId, UnixMillis};
@@ -93,7 +93,7 @@ pub(crate) struct Extent {
     /// The cleaner, waiting for the last reader to leave.
     #[serde(skip)]
     pub(crate) last_reader: Option<TaskId>,
-    #[serde(with = "crate::saved::inline")]
+    #[serde(with = "crate::inline_list")]
     pub(crate) values: SmallVec<[(TableId, Live); 1]>,
     pub(crate) tombstones: Live,
     /// When the first of its values expired or will expire, whether it lives or not. Unknown again

@@ -6,7 +6,7 @@
 
 use crate::address::Address;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::log::OwnedHeader;
+use crate::record::OwnedHeader;
 use crate::record::{Header, InBatch, Kind, Sequence};
 use base::{Divisor, Key, mix};
 use clock::UnixMillis;

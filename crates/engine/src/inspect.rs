@@ -1,11 +1,11 @@
 //! What a store says of its extents, for whoever wants to see where things lie.
 
-use crate::clean::Record;
 use crate::error::Error;
 use crate::extent::Live;
 use crate::index::HashedKey;
 use crate::key_space::KeySpaceId;
 use crate::layout::PageKind;
+use crate::listing::Record;
 use crate::page_view::PageView;
 use crate::record::{Kind, Sequence};
 use crate::store::Store;

@@ -2,12 +2,12 @@
 //! the headers of each page.
 
 use crate::address::Address;
-use crate::clean::Record;
 use crate::error::Error;
 use crate::expiry::has_expired;
 use crate::extent::Extent;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::key_window::{KeyWindow, WindowRoom};
+use crate::listing::Record;
 use crate::log::{Log, Pin, Visit};
 use crate::record::Header;
 use crate::store::Store;

@@ -1,10 +1,6 @@
 use crate::error::Error;
-use crate::store::Store;
-use crate::write::change::{Change, WriteSet};
-use crate::write::condition::Write;
-use base::{Buf, Key};
+use base::Key;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A key space: an isolated set of keys. 0 is the store's own.
@@ -31,7 +27,7 @@ impl TableId {
 }
 
 /// Records that keep a key space, so that damage to one does not lose all its keys.
-const COPIES: u8 = 2;
+pub(crate) const COPIES: u8 = 2;
 
 /// A key space that was never created, or was deleted.
 const ABSENT: u32 = 0;
@@ -72,7 +68,7 @@ impl KeySpaces {
     }
 
     /// Begins to create `space`, unless it exists or somebody else creates it.
-    fn begin(&self, space: KeySpaceId) -> Result<TableId, Error> {
+    pub(crate) fn begin(&self, space: KeySpaceId) -> Result<TableId, Error> {
         if space == KeySpaceId::STORE {
             return Err(Error::KeySpaceReserved);
         }
@@ -108,13 +104,13 @@ impl KeySpaces {
         spaces.filter(|space| self.word(*space).load(Ordering::Relaxed) != ABSENT).collect()
     }
 
-    fn existing(&self) -> Vec<KeySpaceId> {
+    pub(crate) fn existing(&self) -> Vec<KeySpaceId> {
         let spaces = (1..=u16::MAX).map(KeySpaceId);
         spaces.filter(|space| self.table(*space).is_ok()).collect()
     }
 
     /// The key and value of one of the records that keep `table` across a restart.
-    fn encode(table: TableId, exists: bool, copy: u8) -> ([u8; 3], [u8; 5]) {
+    pub(crate) fn encode(table: TableId, exists: bool, copy: u8) -> ([u8; 3], [u8; 5]) {
         let mut value = [0; 5];
         value[..4].copy_from_slice(&table.generation.to_le_bytes());
         value[4] = u8::from(exists);
@@ -139,64 +135,5 @@ impl KeySpaces {
             _ => return None,
         };
         Some((TableId { space, generation: u32::from_le_bytes(*generation) }, exists))
-    }
-}
-
-impl Store {
-    /// Creates an empty key space.
-    ///
-    /// Durable on return, in the mode that [`Ack`](crate::Ack) names, as is
-    /// [`Self::delete_key_space`].
-    pub async fn create_key_space(self: &Arc<Self>, space: KeySpaceId) -> Result<(), Error> {
-        let table = self.spaces.begin(space)?;
-        let kept = self.keep(table, true).await;
-        if kept.is_err() {
-            // One of its records may be there.
-            let _ = self.keep(table, false).await;
-        }
-        self.spaces.set(table, kept.is_ok());
-        kept
-    }
-
-    /// Deletes a key space and every key in it, at once.
-    pub async fn delete_key_space(self: &Arc<Self>, space: KeySpaceId) -> Result<(), Error> {
-        let table = self.table(space)?;
-        let next = TableId { space, generation: table.generation + 1 };
-        self.spaces.set(next, false);
-        let kept = self.keep(next, false).await;
-        if kept.is_err() {
-            // One of the next life's records may be there, and would win.
-            let _ = self.keep(table, true).await;
-            self.spaces.set(table, true);
-            return kept;
-        }
-        self.index.drop_table(table);
-        self.log.values.forget_table(table);
-        self.log.windows.forget_table(table);
-        self.log.state().uncount_table(table);
-        self.wake_cleaner_when_low();
-        Ok(())
-    }
-
-    /// The key spaces that exist, in the order of their ids.
-    pub fn key_spaces(&self) -> Vec<KeySpaceId> {
-        self.spaces.existing()
-    }
-
-    /// Whether this key space exists.
-    pub fn has_key_space(&self, space: KeySpaceId) -> bool {
-        self.table(space).is_ok()
-    }
-
-    async fn keep(self: &Arc<Self>, table: TableId, exists: bool) -> Result<(), Error> {
-        for copy in 0..COPIES {
-            let (key, value) = KeySpaces::encode(table, exists, copy);
-            let key = Key::new(&key).expect("three bytes are a key");
-            let value = Buf::copy_from(&value);
-            let announced = self.announce();
-            let change = Change::put(KeySpaceId::STORE, &key, &value, Write::default());
-            self.write(WriteSet::one(&change), announced).await?;
-        }
-        Ok(())
     }
 }

@@ -14,13 +14,18 @@
 
 use crate::address::{Address, PageNumber};
 use crate::record::{Header, header_len};
-use crate::summary::{SUMMARY_ENTRY_BYTES, SUMMARY_ENTRY_LEN};
 use base::Divisor;
 use base::checksum::crc32c;
 use base::limits::{BLOCK_BYTES, KEY_BYTES_MAX};
 use clock::UnixMillis;
 use media::{ExtentId, Frames, PageId, Shape, Span};
 use std::ops::Range;
+
+/// The same, as a length in a page.
+pub(crate) const SUMMARY_ENTRY_LEN: u32 = 16;
+
+/// Bytes of an entry beside the headers.
+pub(crate) const SUMMARY_ENTRY_BYTES: usize = PROLOGUE_BYTES - PROLOGUE_ENTRY;
 
 const MAGIC: u16 = 0x564B;
 const FORMAT: u8 = 2;

@@ -32,6 +32,7 @@
 //! # Not here
 //! Blocks, wear and bad blocks (`ftl`), command decoding and firmware costs (`controller`).
 
+mod ack;
 mod address;
 
 mod append;
@@ -40,8 +41,12 @@ mod cached_hash;
 mod checkpoint;
 mod clean;
 mod cleaner;
+mod cleaning;
+mod config;
+mod count_expiring;
 mod counters;
 
+mod entered;
 mod error;
 mod expiring;
 mod expiry;
@@ -50,6 +55,7 @@ mod get;
 mod hash;
 mod headers;
 mod index;
+mod inline_list;
 mod inspect;
 mod key_pass;
 mod key_space;
@@ -58,8 +64,10 @@ mod key_window;
 mod layout;
 mod lifetime;
 mod list;
+mod listing;
 mod log;
 mod look_up;
+mod mend;
 mod page_builder;
 mod page_view;
 mod pending;
@@ -75,6 +83,7 @@ mod repair;
 mod sabotage;
 mod saved;
 mod scrub;
+mod scrubber;
 mod store;
 mod summary;
 mod survivors;
@@ -105,12 +114,14 @@ pub use lifetime::Lifetime;
 pub use list::{Iteration, KeyFilter};
 pub use log::SPARE_EXTENTS_MIN;
 
+pub use ack::Ack;
+pub use config::Config;
 pub use power::buffered_pages_max;
 pub use recover::{How, Recovery};
 pub use sabotage::Sabotage;
 pub use saved::{NotSaved, SavedStore};
-pub use scrub::{ScrubFinding, Scrubbed, ScrubbedPart};
-pub use store::{Ack, Config, Store};
+pub use scrubber::{ScrubFinding, Scrubbed, ScrubbedPart};
+pub use store::Store;
 pub use survivors::Survivors;
 pub use tables::{TableExtent, TablePageName, Tables};
 pub use values::CacheCounts;

@@ -1,7 +1,6 @@
 //! What was moved since a store was formatted, over all the times that it was opened. Checkpoints
 //! keep it: of what came after the last one a crash leaves nothing here.
 
-use crate::store::Store;
 use media::Traffic;
 use std::sync::{Mutex, PoisonError};
 
@@ -24,27 +23,7 @@ impl Before {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(lifetime);
     }
 
-    fn get(&self) -> Option<Lifetime> {
+    pub(crate) fn get(&self) -> Option<Lifetime> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Store {
-    /// What hosts and the medium moved in all the times that the store was opened.
-    pub(crate) fn lifetime(&self) -> Lifetime {
-        let mut lifetime = self.before.get().unwrap_or_default();
-        lifetime.hosts += self.counters.traffic();
-        lifetime.medium += self.log.media.traffic().unwrap_or_default();
-        lifetime
-    }
-
-    /// What hosts moved since it was opened, whatever they came by.
-    pub fn host_traffic(&self) -> Traffic {
-        self.counters.traffic()
-    }
-
-    /// The same without what was moved since it was opened, if it was opened by a checkpoint.
-    pub fn lifetime_before(&self) -> Option<Lifetime> {
-        self.before.get()
     }
 }

@@ -1,6 +1,7 @@
 //! The log: what it knows of its extents and pages, and how its records are visited. `append`
 //! writes it, `clean` takes it back.
 
+use crate::ack::Ack;
 use crate::address::{Address, PageNumber};
 use crate::expiring::Expiring;
 use crate::extent::{Extent, Extents, Live};
@@ -10,9 +11,8 @@ use crate::key_window::KeyWindows;
 use crate::layout::Layout;
 use crate::page_builder::PageBuilder;
 use crate::page_view::PageView;
-use crate::pending::Pending;
-use crate::record::{Header, InBatch, Kind, Sequence, header_len};
-use crate::store::Ack;
+use crate::pending::{Pending, UnlandedBatch};
+use crate::record::{Kind, OwnedHeader, Sequence};
 use crate::summary::Summary;
 use crate::values::Values;
 use base::{Buf, Key};
@@ -51,7 +51,7 @@ pub(crate) struct State {
     pub(crate) programs: VecDeque<Program>,
     pub(crate) sequence: Sequence,
     /// Batches of which some page has not landed.
-    pub(crate) batches: Vec<crate::write::batch::Unlanded>,
+    pub(crate) batches: Vec<UnlandedBatch>,
     /// When the cleaner took its last victim.
     pub(crate) cleaning_since: Sequence,
     /// Live values of all tables.
@@ -134,20 +134,6 @@ pub(crate) struct Program {
     pub(crate) page: Page,
 }
 
-/// A record to append.
-#[derive(Clone, Copy)]
-pub(crate) struct NewRecord<'a> {
-    /// `None` takes the next number; a copy keeps its own.
-    pub(crate) sequence: Option<Sequence>,
-    pub(crate) kind: Kind,
-    pub(crate) table: TableId,
-    pub(crate) key: &'a [u8],
-    pub(crate) value: &'a Buf,
-    pub(crate) value_crc: u32,
-    pub(crate) expires: Option<UnixMillis>,
-    pub(crate) batch: InBatch,
-}
-
 /// Where a record went, and the pages that must land before it is durable.
 #[derive(Debug)]
 pub(crate) struct Appended {
@@ -205,40 +191,14 @@ pub(crate) struct OnItsWay {
     pub(crate) batch: Option<Arc<[Arc<Pending>]>>,
 }
 
-/// A header with a key of its own.
-#[derive(Clone, Debug)]
-pub(crate) struct OwnedHeader {
-    pub(crate) sequence: Sequence,
-    pub(crate) kind: Kind,
-    pub(crate) table: TableId,
-    pub(crate) value_len: u32,
-    pub(crate) value_crc: u32,
-    pub(crate) expires: Option<UnixMillis>,
-    pub(crate) batch: InBatch,
-    pub(crate) key: Key,
-}
-
-impl OwnedHeader {
-    pub(crate) fn new(header: &Header<'_>) -> Self {
-        Self {
-            sequence: header.sequence,
-            kind: header.kind,
-            table: header.table,
-            value_len: header.value_len,
-            value_crc: header.value_crc,
-            expires: header.expires,
-            batch: header.batch,
-            key: Key::new(header.key).expect("a stored key has 1 to 255 bytes"),
-        }
-    }
-
-    /// Bytes that the header takes, padding included.
-    pub(crate) fn len(&self) -> usize {
-        header_len(self.key.as_bytes().len(), self.expires)
-    }
-}
-
 impl State {
+    /// All pages of the batch that has a record at `address`, unless all have landed.
+    #[inline]
+    pub(crate) fn batch_of(&self, address: Address) -> Option<Arc<[Arc<Pending>]>> {
+        let is_in = |batch: &&UnlandedBatch| (batch.first..=batch.last).contains(&address);
+        self.batches.iter().find(is_in).map(|batch| batch.pages.clone())
+    }
+
     /// A full buffer, if stores are answered from one. What is open counts as a page.
     pub(crate) fn buffer_shortage(
         &self,
@@ -277,6 +237,22 @@ impl State {
         extent.values_of(table).remove_value(key_len, bytes);
         self.cleaning.is_urgent |= self.shares_space && extent.sealed && extent.is_dead();
         self.values.remove_value(key_len, bytes);
+    }
+
+    /// Changes the counts by a value at `at` in `extent`, if it has a date and those of its extent
+    /// are counted that far: `change` is [`Expiring::add`] or [`Expiring::remove`].
+    pub(crate) fn count_expiring(
+        &mut self,
+        change: fn(&mut Expiring, TableId, UnixMillis),
+        (extent, at): (ExtentId, Address),
+        table: TableId,
+        date: Option<UnixMillis>,
+    ) {
+        if let Some(date) = date
+            && self.extents.get(extent).expiring_until >= Some(at)
+        {
+            change(&mut self.expiring, table, date);
+        }
     }
 
     /// A tombstone of `bytes` lies in `extent` from here on.

@@ -1,15 +1,17 @@
 //! One look-up for all that asks for a key: get, exist, the header that a write replaces.
 
+use crate::ack::Ack;
 use crate::address::{Address, PageNumber};
 use crate::error::Error;
 use crate::expiry::has_expired;
 use crate::index::HashedKey;
 use crate::key_space::TableId;
-use crate::log::{Log, OnItsWay, OwnedHeader, Unlanded, Visit};
+use crate::log::{Log, OnItsWay, Unlanded, Visit};
 use crate::page_view::PageView;
 use crate::pending::{Pending, durable};
+use crate::record::OwnedHeader;
 use crate::sabotage::Sabotage;
-use crate::store::{Ack, Store};
+use crate::store::Store;
 use crate::write::condition::Version;
 use media::PageId;
 use smallvec::SmallVec;

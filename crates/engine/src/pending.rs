@@ -1,3 +1,4 @@
+use crate::address::Address;
 use base::Nanos;
 use clock::{Rank, Stage, Stages, TaskId};
 use media::Page;
@@ -130,4 +131,11 @@ pub(crate) async fn durable(pages: &[Arc<Pending>]) -> Result<(), media::Error> 
     }
     clock::account(&spent);
     result
+}
+
+/// A batch of which some page has not landed.
+pub(crate) struct UnlandedBatch {
+    pub(crate) first: Address,
+    pub(crate) last: Address,
+    pub(crate) pages: Arc<[Arc<Pending>]>,
 }

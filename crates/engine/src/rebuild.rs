@@ -6,86 +6,27 @@
 //! The headers of an extent without a summary are therefore kept in memory ([`Listing`]).
 
 use crate::address::Address;
-use crate::clean::Record;
+use crate::entered::Entered;
 use crate::key_space::TableId;
-use crate::log::{OwnedHeader, Pin};
+use crate::listing::Listing;
+use crate::listing::Record;
+use crate::listing::Replay;
+use crate::log::Pin;
 use crate::record::Kind;
-use crate::recover::Replay;
+use crate::record::OwnedHeader;
 use crate::store::Store;
 use base::Key;
 use clock::Class;
 use media::{ExtentId, PageId, Stream};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-
-/// The records of an extent that has no summary which can be read.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Listing {
-    pub(crate) records: Vec<Record>,
-    /// Pages that cannot be read.
-    pub(crate) lost: Vec<PageId>,
-}
-
-/// What of the log has been entered into the index, while the store is being opened.
-#[derive(Debug, Default)]
-pub(crate) struct Entered {
-    /// A checkpoint was there before. What it knew may have been reset since, so nobody can tell
-    /// what was in its pages.
-    pub(crate) has_checkpoint: bool,
-    /// Listings of extents with a summary are kept too.
-    pub(crate) keeps_all: bool,
-    extents: BTreeSet<ExtentId>,
-    /// The extent that is being entered, and which of its records have been.
-    next: Option<ExtentId>,
-    records: BTreeSet<Address>,
-    /// Pages that could not be read when it was their turn.
-    lost: BTreeSet<PageId>,
-    /// Entries could not be made again: what was entered is worth nothing.
-    pub(crate) is_damaged: bool,
-}
 
 /// An extent at some instant, and what it held if it was still being filled.
 struct Written<'a> {
     extent: ExtentId,
     open: Option<Vec<Record>>,
     _pin: Pin<'a>,
-}
-
-impl Entered {
-    /// An extent is about to be entered, but for the pages in `lost`.
-    pub(crate) fn begin(&mut self, extent: ExtentId, lost: &[PageId]) {
-        self.next = Some(extent);
-        self.lost.extend(lost);
-    }
-
-    pub(crate) fn note(&mut self, record: Address) {
-        self.records.insert(record);
-    }
-
-    pub(crate) fn end(&mut self) {
-        self.extents.extend(self.next.take());
-        self.records.clear();
-    }
-
-    /// A page of the index is lost. True when it cannot be made again.
-    fn note_page_lost(&mut self) -> bool {
-        self.is_damaged |= self.has_checkpoint;
-        self.has_checkpoint
-    }
-
-    /// Pages of an extent cannot be read. That matters where something on them was entered.
-    fn note_lost(&mut self, pages: &[PageId]) {
-        self.is_damaged |= !pages.iter().all(|page| self.lost.contains(page));
-    }
-
-    fn may_have(&self, extent: ExtentId) -> bool {
-        self.next == Some(extent) || self.extents.contains(&extent)
-    }
-
-    fn has(&self, extent: ExtentId, record: Address) -> bool {
-        self.extents.contains(&extent) || self.records.contains(&record)
-    }
 }
 
 impl Store {

@@ -13,6 +13,7 @@
 
 use crate::key_space::TableId;
 use base::checksum::crc32c;
+use base::{Buf, Key};
 use clock::UnixMillis;
 use serde::{Deserialize, Serialize};
 
@@ -188,6 +189,53 @@ fn field<const N: usize>(fixed: &[u8; FIXED_BYTES], at: usize) -> [u8; N] {
     let mut bytes = [0; N];
     bytes.copy_from_slice(&fixed[at..at + N]);
     bytes
+}
+
+/// A record to append.
+#[derive(Clone, Copy)]
+pub(crate) struct NewRecord<'a> {
+    /// `None` takes the next number; a copy keeps its own.
+    pub(crate) sequence: Option<Sequence>,
+    pub(crate) kind: Kind,
+    pub(crate) table: TableId,
+    pub(crate) key: &'a [u8],
+    pub(crate) value: &'a Buf,
+    pub(crate) value_crc: u32,
+    pub(crate) expires: Option<UnixMillis>,
+    pub(crate) batch: InBatch,
+}
+
+/// A header with a key of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnedHeader {
+    pub(crate) sequence: Sequence,
+    pub(crate) kind: Kind,
+    pub(crate) table: TableId,
+    pub(crate) value_len: u32,
+    pub(crate) value_crc: u32,
+    pub(crate) expires: Option<UnixMillis>,
+    pub(crate) batch: InBatch,
+    pub(crate) key: Key,
+}
+
+impl OwnedHeader {
+    pub(crate) fn new(header: &Header<'_>) -> Self {
+        Self {
+            sequence: header.sequence,
+            kind: header.kind,
+            table: header.table,
+            value_len: header.value_len,
+            value_crc: header.value_crc,
+            expires: header.expires,
+            batch: header.batch,
+            key: Key::new(header.key).expect("a stored key has 1 to 255 bytes"),
+        }
+    }
+
+    /// Bytes that the header takes, padding included.
+    pub(crate) fn len(&self) -> usize {
+        header_len(self.key.as_bytes().len(), self.expires)
+    }
 }
 
 #[cfg(test)]

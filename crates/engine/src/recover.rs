@@ -8,20 +8,24 @@
 
 use crate::address::Address;
 use crate::checkpoint::Image;
-use crate::clean::Record;
 use crate::cleaner::Begins;
+use crate::config::Config;
+use crate::entered::Entered;
 use crate::error::Error;
 use crate::expiring::Expiring;
 use crate::extent::{Extent, Extents};
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::layout::PageKind;
-use crate::log::{Log, OnItsWay, OwnedHeader};
+use crate::listing::Listing;
+use crate::listing::Record;
+use crate::listing::Replay;
+use crate::log::{Log, OnItsWay};
 use crate::page_view::PageView;
-use crate::rebuild::{Entered, Listing};
+use crate::record::OwnedHeader;
 use crate::record::{Kind, Sequence, header_len};
 use crate::sabotage::Sabotage;
-use crate::store::{Config, Store};
+use crate::store::Store;
 use base::{Key, Nanos};
 use clock::Class;
 use media::{ExtentId, ExtentInfo, Media, Page, PageId, Span, Stream};
@@ -115,13 +119,6 @@ impl Seen {
     pub(crate) fn keep(&mut self, extent: ExtentId, listing: Listing) {
         self.0.insert(extent, listing);
     }
-}
-
-/// An extent with records to be found, from this page on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Replay {
-    pub(crate) extent: ExtentId,
-    pub(crate) from: u32,
 }
 
 impl Store {

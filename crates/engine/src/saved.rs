@@ -2,13 +2,14 @@
 
 use crate::address::Address;
 use crate::cleaner::{Begins, SavedCleaner};
+use crate::config::Config;
 use crate::counters::Counts;
 use crate::extent::{Extents, Live};
 use crate::key_space::{KeySpaceId, TableId};
 use crate::log::{Frontier, Log, State};
 use crate::page_builder::PageBuilder;
 use crate::record::Sequence;
-use crate::store::{Config, Store};
+use crate::store::Store;
 use crate::summary::Summary;
 use crate::tables::SavedTables;
 use base::Key;
@@ -155,27 +156,5 @@ impl State {
             && self.pending.len() == open.clone().count()
             && open.clone().all(|frontier| frontier.builder.is_empty())
             && self.extents.iter().all(|(_, extent)| extent.pins == 0)
-    }
-}
-
-/// A list that is mostly kept in place, as any list.
-pub(crate) mod inline {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use smallvec::{Array, SmallVec};
-
-    pub(crate) fn serialize<A, S>(list: &SmallVec<A>, serializer: S) -> Result<S::Ok, S::Error>
-    where
-        A: Array<Item: Serialize>,
-        S: Serializer,
-    {
-        list.as_slice().serialize(serializer)
-    }
-
-    pub(crate) fn deserialize<'de, A, D>(deserializer: D) -> Result<SmallVec<A>, D::Error>
-    where
-        A: Array<Item: Deserialize<'de>>,
-        D: Deserializer<'de>,
-    {
-        Vec::deserialize(deserializer).map(SmallVec::from_vec)
     }
 }

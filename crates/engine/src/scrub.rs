@@ -5,20 +5,19 @@
 //! read, as by any reader: whoever would reset it waits for that one read. What is reset between
 //! two reads is passed over.
 
-use crate::clean::Record;
 use crate::extent::Extent;
 use crate::layout::PageKind;
+use crate::listing::Record;
 use crate::log::Pin;
 use crate::page_view::PageView;
 use crate::record::Kind;
+use crate::scrubber::{Progress, ScrubFinding, Scrubbed, ScrubbedPart};
 use crate::store::Store;
 use base::Nanos;
 use clock::{Class, Stage};
 use media::{ExtentId, Label, PageId, SweptPage};
-use std::collections::BTreeSet;
-use std::fmt;
 use std::num::NonZero;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// The class of what is read: whatever else is waited for goes before it.
 const CLASS: Class = Class::Wear;
@@ -28,81 +27,6 @@ const PASS: Nanos = Nanos::from_secs(60 * 60);
 
 /// Damaged pages that are remembered, so that each is told of once.
 const KNOWN_MAX: usize = 10_000;
-
-/// What the scrubbing of a store has come to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Scrubbed {
-    /// How often all was read, in this life of the store and before, as checkpoints have it.
-    pub passes: u64,
-    /// Bytes read in this life.
-    pub bytes: u64,
-    /// Damaged pages found in this life.
-    pub damaged: u64,
-    /// The extent that is read, or that is next.
-    pub extent: u32,
-}
-
-/// A page that is not as it was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScrubFinding {
-    /// Which.
-    pub at: PageId,
-    /// What of it.
-    pub part: ScrubbedPart,
-}
-
-/// What of a page is damaged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScrubbedPart {
-    /// The page cannot be read.
-    Page,
-    /// It can, or can be mended, and its headers are damaged.
-    Headers,
-    /// Its data are damaged: a value, or what lies between.
-    Data,
-}
-
-impl fmt::Display for ScrubFinding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.part {
-            ScrubbedPart::Page => "it cannot be read",
-            ScrubbedPart::Headers => "its headers are damaged",
-            ScrubbedPart::Data => "its data are damaged",
-        };
-        write!(f, "extent {}, page {}: {what}", self.at.extent.0, self.at.page)
-    }
-}
-
-/// Where scrubbing is.
-#[derive(Debug, Default)]
-pub(crate) struct Scrubber(Mutex<Progress>);
-
-#[derive(Debug, Default)]
-struct Progress {
-    scrubbed: Scrubbed,
-    /// The opening of the extent of which some was read, and how far.
-    within: Option<(Label, u32)>,
-    known: BTreeSet<(ExtentId, u64, u32)>,
-    is_ending: bool,
-}
-
-impl Scrubber {
-    fn progress(&self) -> MutexGuard<'_, Progress> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What a checkpoint keeps: the extent that is next, and passes. What was read of it is read
-    /// again after a start: nobody knows what is there then.
-    pub(crate) fn place(&self) -> (u32, u64) {
-        let progress = self.progress();
-        (progress.scrubbed.extent, progress.scrubbed.passes)
-    }
-
-    pub(crate) fn go_on_at(&self, (extent, passes): (u32, u64)) {
-        let scrubbed = &mut self.progress().scrubbed;
-        (scrubbed.extent, scrubbed.passes) = (extent, passes);
-    }
-}
 
 /// Pages that are to be read in one go.
 struct Chunk<'a> {

@@ -1,67 +1,25 @@
+use crate::ack::Ack;
 use crate::cleaner::{Begins, Cleaner};
+use crate::config::Config;
 use crate::counters::{Counters, Usage};
 use crate::error::Error;
 use crate::extent::{Extents, Live};
 use crate::headers::Headers;
-use crate::index::{HashedKey, Index, IndexConfig, IndexCounts, MakeIndex};
+use crate::index::{HashedKey, Index, IndexCounts};
 use crate::key_space::{KeySpaceId, KeySpaces, TableId};
 use crate::key_window::KeyWindows;
-use crate::lifetime::Before;
+use crate::lifetime::{Before, Lifetime};
 use crate::log::{Log, SPARE_EXTENTS_MIN};
 use crate::pending::durable;
 use crate::record::Sequence;
-use crate::scrub::Scrubber;
+use crate::scrubber::Scrubber;
 use crate::tables::Tables;
 use crate::values::{CacheCounts, Values};
 use crate::write::latch::Latches;
 use base::Key;
 use base::limits::VALUE_BYTES_MAX;
-use media::{Media, Victims};
+use media::{Media, Traffic};
 use std::sync::Arc;
-
-/// When a store is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ack {
-    /// When its page is programmed. A page is padded and programmed when nobody waits to join it.
-    Program,
-    /// When it is in memory that outlives a loss of power.
-    Buffer {
-        /// The size of that memory: stores wait while it is full.
-        bytes: u64,
-    },
-}
-
-/// How a store is to work.
-#[derive(Clone, Copy, Debug)]
-pub struct Config {
-    /// Live bytes that the store takes: footprints of records, as [`Usage::values`] counts them.
-    pub capacity_bytes: u64,
-    /// When stores are answered.
-    pub ack: Ack,
-    /// Which extents are cleaned first.
-    pub victims: Victims,
-    /// The index.
-    pub index: MakeIndex,
-    /// What the index is made with.
-    pub index_config: IndexConfig,
-    /// A checkpoint is made whenever this many bytes of pages have been written since the last one;
-    /// 0 makes none but those that are asked for.
-    pub checkpoint_bytes: u64,
-    /// Bytes of memory in which headers of records are kept, so that the key of what is replaced,
-    /// deleted or asked for need not be read: 64 for each. 0 keeps none, as firmware does. Walks
-    /// over keys take as many bytes again, for the keys that come next.
-    pub headers_bytes: u64,
-    /// Bytes of memory in which values are kept that were lately read or written. 0 keeps none, as
-    /// firmware does.
-    pub cache_bytes: u64,
-    /// Whether all that [`Ack::Buffer`] has in memory outlives a loss of power. If not, what was
-    /// overwritten there is not erased before that is on the medium.
-    pub saves_buffer: bool,
-    /// The device's resources: cleaning is promoted among them when it falls behind.
-    pub group: clock::Group,
-    /// Decides the random choices of victims.
-    pub seed: u64,
-}
 
 /// A key-value store on a medium: one log and an index of where its records lie.
 ///
@@ -123,7 +81,14 @@ impl Store {
             spaces: KeySpaces::default(),
             scrubber: Scrubber::default(),
         });
-        store.tables.belong_to(&store);
+        let weak = Arc::downgrade(&store);
+        store.tables.find_entries_by(Box::new(move |table, hashes| {
+            let store = weak.upgrade();
+            Box::pin(async move {
+                let store = store.expect("an index reads pages of a store that is there");
+                store.entries_of(table, hashes).await
+            })
+        }));
         store
     }
 
@@ -225,6 +190,24 @@ impl Store {
         let state = self.log.state();
         let sum = |extent: &crate::extent::Extent| extent.values.iter().map(|(_, it)| *it).sum();
         state.extents.iter().map(|(id, extent)| (id, sum(extent))).collect()
+    }
+
+    /// What hosts and the medium moved in all the times that the store was opened.
+    pub(crate) fn lifetime(&self) -> Lifetime {
+        let mut lifetime = self.before.get().unwrap_or_default();
+        lifetime.hosts += self.counters.traffic();
+        lifetime.medium += self.log.media.traffic().unwrap_or_default();
+        lifetime
+    }
+
+    /// What hosts moved since it was opened, whatever they came by.
+    pub fn host_traffic(&self) -> Traffic {
+        self.counters.traffic()
+    }
+
+    /// The same without what was moved since it was opened, if it was opened by a checkpoint.
+    pub fn lifetime_before(&self) -> Option<Lifetime> {
+        self.before.get()
     }
 
     /// Programs every page that is still being filled, and waits until all are durable, also where

@@ -7,7 +7,10 @@
 //! An entry is the end of its page's prologue and then the headers, all as they lie on the page, so
 //! that memory need not hold them twice.
 
-use crate::layout::{Layout, PROLOGUE_BYTES, PROLOGUE_ENTRY, PROLOGUE_LEN, PageKind, Prologue};
+use crate::layout::{
+    Layout, PROLOGUE_BYTES, PROLOGUE_ENTRY, PROLOGUE_LEN, PageKind, Prologue, SUMMARY_ENTRY_BYTES,
+    SUMMARY_ENTRY_LEN,
+};
 use crate::record::Header;
 use base::Buf;
 use base::checksum::{crc32c, crc32c_append};
@@ -16,11 +19,6 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes of the length and the checksum.
 pub(crate) const SUMMARY_HEAD_BYTES: usize = 8;
-/// Bytes of an entry beside the headers.
-pub(crate) const SUMMARY_ENTRY_BYTES: usize = PROLOGUE_BYTES - PROLOGUE_ENTRY;
-/// The same, as a length in a page.
-pub(crate) const SUMMARY_ENTRY_LEN: u32 = 16;
-
 pub(crate) fn len32(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len()).expect("a page is far smaller than 4 GiB")
 }

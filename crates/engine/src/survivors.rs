@@ -1,5 +1,4 @@
 use crate::address::Address;
-use crate::checkpoint::Image;
 use crate::key_space::TableId;
 use media::ExtentId;
 use serde::{Deserialize, Serialize};
@@ -28,19 +27,9 @@ impl Survivors {
         Self { by_extent, pages_per_extent, gone: BTreeMap::new() }
     }
 
-    /// Counts the entries that `image` had for what is gone: live values, and tombstones.
-    pub(crate) fn with_gone(mut self, image: &Image) -> Self {
-        let mut gone: BTreeMap<TableId, u64> = BTreeMap::new();
-        for extent in image.extents.iter().filter(|extent| !self.has_extent(extent.id)) {
-            for (table, live) in &extent.values {
-                *gone.entry(*table).or_default() += live.records;
-            }
-        }
-        for (table, _, address) in &image.deleting {
-            *gone.entry(*table).or_default() += u64::from(!self.has(*address));
-        }
-        self.gone = gone;
-        self
+    /// Notes how many entries a checkpoint has for what is gone, by table.
+    pub(crate) fn with_gone(self, gone: BTreeMap<TableId, u64>) -> Self {
+        Self { gone, ..self }
     }
 
     /// Entries of `table` in the checkpoint whose records are gone.
@@ -55,7 +44,7 @@ impl Survivors {
     }
 
     #[inline]
-    fn has_extent(&self, extent: ExtentId) -> bool {
+    pub(crate) fn has_extent(&self, extent: ExtentId) -> bool {
         self.by_extent.get(extent.0 as usize).is_some_and(|survives| *survives)
     }
 }

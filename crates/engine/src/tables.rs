@@ -11,25 +11,25 @@
 //! asks for one ([`Tables::ask_for_checkpoint`]).
 
 use crate::address::Address;
+use crate::entered::Entered;
 use crate::error::Error;
 use crate::extent::Extents;
 use crate::key_space::TableId;
 use crate::layout::{Layout, PageKind};
-use crate::log::{Log, NewRecord};
+use crate::log::Log;
+use crate::mend::readable;
 use crate::page_view::PageView;
 use crate::pending::durable;
-use crate::rebuild::Entered;
+use crate::record::NewRecord;
 use crate::record::{InBatch, Kind, Sequence, header_len};
-use crate::repair::readable;
-use crate::store::Store;
 use base::Buf;
 use base::checksum::crc32c;
-use clock::{Class, Rank, Stage, TaskId};
+use clock::{Class, LocalFuture, Rank, Stage, TaskId};
 use media::{ExtentId, Media, Page, PageId, Stream};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes of the key of a table page.
 const KEY_BYTES: usize = 24;
@@ -56,10 +56,16 @@ pub struct TableExtent {
     pub is_sealed: bool,
 }
 
+/// Finds the entries of a table whose hashes are in a range.
+pub(crate) type FindEntries = Box<
+    dyn Fn(TableId, RangeInclusive<u64>) -> LocalFuture<'static, Vec<(u64, Address)>> + Send + Sync,
+>;
+
 /// Where table pages go. Shared by the store and its index.
 pub struct Tables {
     pub(crate) log: Arc<Log>,
-    store: OnceLock<Weak<Store>>,
+    /// Finds entries in the log; there is none in tests of an index.
+    finder: OnceLock<FindEntries>,
     /// While the store is being opened.
     entered: Mutex<Option<Entered>>,
     state: Mutex<State>,
@@ -132,7 +138,7 @@ struct TablePage {
 
 impl Tables {
     pub(crate) fn new(log: Arc<Log>) -> Self {
-        Self { log, store: OnceLock::new(), entered: Mutex::default(), state: Mutex::default() }
+        Self { log, finder: OnceLock::new(), entered: Mutex::default(), state: Mutex::default() }
     }
 
     /// Those of a medium without a store, which keeps `extents` for them: for tests of an index.
@@ -142,9 +148,9 @@ impl Tables {
         Arc::new(Self::new(Arc::new(log)))
     }
 
-    /// The store that they are of.
-    pub(crate) fn belong_to(&self, store: &Arc<Store>) {
-        self.store.set(Arc::downgrade(store)).expect("they are of one store");
+    /// Entries of pages that cannot be read are found by `finder`, in the log.
+    pub(crate) fn find_entries_by(&self, finder: FindEntries) {
+        assert!(self.finder.set(finder).is_ok(), "they are of one store");
     }
 
     /// The entries of a table page that cannot be read, found again in the log: those of the keys
@@ -157,8 +163,8 @@ impl Tables {
         table: TableId,
         hashes: RangeInclusive<u64>,
     ) -> Vec<(u64, Address)> {
-        match self.store.get().and_then(Weak::upgrade) {
-            Some(store) => clock::account_to(Stage::Index, store.entries_of(table, hashes)).await,
+        match self.finder.get() {
+            Some(find) => clock::account_to(Stage::Index, find(table, hashes)).await,
             None => Vec::new(),
         }
     }

@@ -6,7 +6,7 @@
 //! is a hole, or beyond the end of the extent; or it was written and cannot be read any more. The
 //! second is damage to some keys, which is no reason to forget what was stored under others.
 
-use crate::clean::Record;
+use crate::listing::Record;
 use crate::sabotage::Sabotage;
 use crate::store::Store;
 use media::ExtentId;

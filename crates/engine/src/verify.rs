@@ -12,9 +12,9 @@ mod known;
 mod pages;
 
 use crate::checkpoint::Image;
-use crate::clean::Record;
 use crate::error::Error;
 use crate::extent::Live;
+use crate::listing::Record;
 use crate::record::Kind;
 use crate::store::Store;
 use base::Key;

@@ -13,23 +13,28 @@ pub(crate) mod batch;
 pub(crate) mod change;
 pub(crate) mod condition;
 pub(crate) mod entry;
+pub(crate) mod key_spaces;
 pub(crate) mod landing;
 pub(crate) mod latch;
 pub(crate) mod permit;
+pub(crate) mod room;
+pub(crate) mod set;
 pub(crate) mod size;
 pub(crate) mod undo;
 
+use crate::ack::Ack;
 use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
 use crate::look_up::Found;
-use crate::store::{Ack, Store};
+use crate::store::Store;
 use announced::Announced;
 use attempt::{Attempt, Need, Step};
 use base::{Buf, Key};
-use change::{Change, Effect, WriteSet};
+use change::{Change, Effect};
 use condition::{Condition, Stored, Write};
 use landing::Landing;
+use set::WriteSet;
 use std::sync::Arc;
 
 /// What came of a write that [`Store::begin_put`] began.

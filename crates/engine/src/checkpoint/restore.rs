@@ -2,7 +2,9 @@
 
 use super::{ExtentImage, Image};
 use crate::index::HashedKey;
-use crate::recover::{Replay, Scan};
+use crate::key_space::TableId;
+use crate::listing::Replay;
+use crate::recover::Scan;
 use crate::store::Store;
 use crate::survivors::Survivors;
 use media::{ExtentId, ExtentInfo, Label, Stream};
@@ -37,7 +39,8 @@ impl Store {
             .map(|extent| (extent.id, extent))
             .collect();
         let survivors = Survivors::new(kept.keys().copied(), self.log.shape.pages_per_extent);
-        let survivors = Arc::new(survivors.with_gone(&image));
+        let gone = entries_gone(&image, &survivors);
+        let survivors = Arc::new(survivors.with_gone(gone));
         self.index.restore(&self.tables, &image.index, &survivors).await.ok()?;
         let replays = self.adopt(found, &kept);
         let mut extents: BTreeSet<ExtentId> = image.tables.iter().map(|(id, _)| *id).collect();
@@ -121,4 +124,18 @@ impl Store {
         }
         replays
     }
+}
+
+/// The entries that `image` had for what is gone, by table: live values, and tombstones.
+fn entries_gone(image: &Image, survivors: &Survivors) -> BTreeMap<TableId, u64> {
+    let mut gone: BTreeMap<TableId, u64> = BTreeMap::new();
+    for extent in image.extents.iter().filter(|extent| !survivors.has_extent(extent.id)) {
+        for (table, live) in &extent.values {
+            *gone.entry(*table).or_default() += live.records;
+        }
+    }
+    for (table, _, address) in &image.deleting {
+        *gone.entry(*table).or_default() += u64::from(!survivors.has(*address));
+    }
+    gone
 }

@@ -1,12 +1,12 @@
 use crate::address::Address;
-use crate::clean::Record;
 use crate::expiry::has_expired;
 use crate::extent::Live;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
+use crate::listing::Record;
+use crate::listing::Replay;
 use crate::log::OnItsWay;
 use crate::record::{Kind, Sequence};
-use crate::recover::Replay;
 use crate::store::Store;
 use crate::verify::Wrong;
 use hashbrown::HashMap;

@@ -3,8 +3,8 @@
 use super::known::Known;
 use super::{Found, Wrong};
 use crate::address::Address;
-use crate::clean::Record;
 use crate::layout::PageKind;
+use crate::listing::Record;
 use crate::page_view::PageView;
 use crate::record::{Kind, Sequence};
 use crate::store::Store;

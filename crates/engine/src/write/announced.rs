@@ -1,4 +1,5 @@
-use crate::store::{Ack, Store};
+use crate::ack::Ack;
+use crate::store::Store;
 use std::sync::Arc;
 
 /// A store or delete that has been accepted and is on its way to the log. Pages that others wait in

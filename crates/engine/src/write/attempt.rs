@@ -4,27 +4,28 @@
 //! that the keys have, conditions, the append, the index. Where it needs a wait it names it, the
 //! caller awaits [`Attempt::wait`] and calls it again.
 
-use crate::cleaner::Turn;
+use crate::ack::Ack;
 use crate::error::Error;
 use crate::expiring::Expiring;
 use crate::index::HashedKey;
 use crate::key_space::TableId;
-use crate::log::{Appended, NewRecord, NoRoom, Shortage, State};
+use crate::log::{NoRoom, Shortage, State};
 use crate::look_up::{Found, Known};
-use crate::record::{InBatch, Kind, header_len};
-use crate::store::{Ack, Store};
+use crate::pending::UnlandedBatch;
+use crate::record::{InBatch, Kind};
+use crate::store::Store;
 use crate::write::announced::Announced;
-use crate::write::batch::Unlanded;
-use crate::write::change::WriteSet;
+use crate::write::change::Change;
 use crate::write::condition::Stored;
 use crate::write::entry::Entry;
-use crate::write::landing::{Landing, Record, pages_of};
-use crate::write::undo::{FailedValue, Revocable};
+use crate::write::landing::{Kept, Landed, Landing, pages_of};
+use crate::write::room::Turn;
+use crate::write::set::WriteSet;
+use crate::write::undo::FailedValue;
 use base::Buf;
 use media::Stream;
 use smallvec::SmallVec;
 use std::iter::zip;
-use std::mem::take;
 use std::sync::Arc;
 
 /// A write that has not reached the log.
@@ -44,12 +45,16 @@ pub(crate) struct Attempt<'a> {
 /// What is known of the key of a change.
 struct Member {
     table: TableId,
-    /// Its record.
+    /// The record that it has.
     found: Known<Found>,
+    /// Bytes of the new record, and of the value that it replaces.
+    bytes: u64,
+    bytes_replaced: u64,
+    /// The new record, once it is in the log.
+    kept: Option<Kept>,
 }
 
 /// How far an attempt came.
-#[expect(clippy::large_enum_variant, reason = "it is moved once, and lives on the stack")]
 pub(crate) enum Step {
     /// The write is in the log and in the index, or needs no record.
     Written(Written),
@@ -82,6 +87,10 @@ pub(crate) enum Need {
 }
 
 impl Member {
+    fn new(table: TableId) -> Self {
+        Self { table, found: Known::From(0), bytes: 0, bytes_replaced: 0, kept: None }
+    }
+
     fn record(&self) -> Option<&Found> {
         match &self.found {
             Known::Is(found) => found.as_ref(),
@@ -134,7 +143,7 @@ impl<'a> Attempt<'a> {
                 self.announced.resume();
                 for change in self.set.changes {
                     let table = self.store.spaces.table(change.space)?;
-                    self.members.push(Member { table, found: Known::From(0) });
+                    self.members.push(Member::new(table));
                 }
             }
             if self.entry.is_none() {
@@ -288,183 +297,172 @@ impl<'a> Attempt<'a> {
 
     /// Appends the records if they fit the capacity, counts them, and points the index to them.
     fn append(&mut self) -> Result<Result<Written, NoRoom>, Error> {
-        let (new, old) = self.bytes()?;
-        let nothing = Buf::phantom(0, 0);
-        let records = self.records(&nothing);
-        let log = &self.store.log;
-        let mut state = log.state();
-        if new > 0 && state.values.bytes + new > self.store.config.capacity_bytes + old {
+        let store = self.store;
+        let (new, old, records) = self.measure()?;
+        let mut state = store.log.state();
+        if new > 0 && state.values.bytes + new > store.config.capacity_bytes + old {
             return Err(Error::CapacityExceeded);
         }
-        let (ack, page) = (self.store.config.ack, log.shape.page_bytes);
+        let (ack, page) = (store.config.ack, store.log.shape.page_bytes);
         if state.buffer_shortage(ack, page, self.set.bytes).is_some() {
             return Ok(Err(NoRoom));
         }
-        let appended = match (self.set.size, &records[..]) {
-            (Some(size), records) => log.append_batch(&mut state, records, size),
-            (None, []) => Ok(SmallVec::new()),
-            (None, [record]) => {
-                log.append(&mut state, Stream::Host, record).map(|it| SmallVec::from_buf([it]))
-            }
-            (None, _) => panic!("a write without a size is of one key"),
-        };
-        let Ok(appended) = appended else { return Ok(Err(NoRoom)) };
-        for (record, appended) in zip(&records, &appended) {
-            count_in(self.store, &mut state, record, appended);
+        if let Some(size) = self.set.size.filter(|_| records > 0)
+            && store.log.make_room_for(&mut state, size).is_err()
+        {
+            return Ok(Err(NoRoom));
         }
-        let revocables = self.count_out(&mut state, &appended);
-        let due = self.store.background_work(&mut state);
+        let (before, mut done) = (state.sequence.0, 0);
+        for (change, member) in zip(self.set.changes, &mut self.members) {
+            if change.has_record(member.exists()) {
+                let batch = InBatch { has_before: done > 0, has_after: done + 1 < records };
+                if member.append(store, &mut state, change, batch).is_err() {
+                    assert!(done == 0, "room was made for all records of a batch");
+                    return Ok(Err(NoRoom));
+                }
+                done += 1;
+            }
+        }
+        if self.set.size.is_some() {
+            assert_eq!(state.sequence.0, before + done, "a batch has consecutive numbers");
+            if ack == Ack::Program && records > 1 {
+                self.note_batch(&mut state);
+            }
+        }
+        let due = store.background_work(&mut state);
         drop(state);
-        self.point(&appended);
-        let written = self.finish(appended, revocables);
-        self.store.wake_background(due);
+        self.point();
+        let written = self.finish();
+        store.wake_background(due);
         Ok(Ok(written))
     }
 
-    /// Bytes that the values take of the capacity, and those that they replace.
-    fn bytes(&self) -> Result<(u64, u64), Error> {
+    /// Bytes that the values take of the capacity, those that they replace, and the number of
+    /// records.
+    fn measure(&mut self) -> Result<(u64, u64, u64), Error> {
         let (store, layout) = (self.store, self.store.log.layout);
-        let (mut new, mut old) = (0, 0);
-        for (change, member) in zip(self.set.changes, &self.members) {
+        let (mut new, mut old, mut records) = (0, 0, 0);
+        for (change, member) in zip(self.set.changes, &mut self.members) {
             store.still_there(member.table)?;
             if !change.has_record(member.exists()) {
                 continue;
             }
-            if member.record().is_none() && !store.index_has_room(member.table, change.key) {
+            records += 1;
+            let found = member.record();
+            if found.is_none() && !store.index_has_room(member.table, change.key) {
                 return Err(Error::CapacityExceeded);
             }
+            let replaced = found
+                .filter(|found| found.is_value())
+                .map_or(0, |found| layout.footprint(found.header.len(), found.header.value_len));
+            member.bytes = layout.footprint(change.header_len(), change.value_len());
+            member.bytes_replaced = replaced;
+            old += replaced;
             // The store's own records are few, and deleting a key space makes room.
             if change.kind() == Kind::Value && member.table != TableId::STORE {
-                new += layout.footprint(change.header_len(), change.value_len());
-            }
-            if let Some(found) = member.record().filter(|found| found.is_value()) {
-                old += layout.footprint(found.header.len(), found.header.value_len);
+                new += member.bytes;
             }
         }
-        Ok((new, old))
+        Ok((new, old, records))
     }
 
-    fn records<'r>(&self, nothing: &'r Buf) -> SmallVec<[NewRecord<'r>; 1]>
-    where
-        'a: 'r,
-    {
-        let members = zip(self.set.changes, &self.members);
-        let with_record = members.filter(|(change, member)| change.has_record(member.exists()));
-        let mut records: SmallVec<[NewRecord<'r>; 1]> = with_record
-            .map(|(change, member)| {
-                let value = change.value().unwrap_or(nothing);
-                let value_crc = self.store.log.value_crc(value);
-                change.record(member.table, value, value_crc, InBatch::default())
-            })
-            .collect();
-        let last = records.len().saturating_sub(1);
-        for (at, record) in records.iter_mut().enumerate() {
-            record.batch = InBatch { has_before: at > 0, has_after: at < last };
-        }
-        records
-    }
-
-    /// The members that get a record.
-    fn with_record(&self) -> impl Iterator<Item = (HashedKey<'a>, &Member)> {
-        let members = zip(self.set.changes, &self.members);
-        let with_record = members.filter(|(change, member)| change.has_record(member.exists()));
-        with_record.map(|(change, member)| (change.key, member))
-    }
-
-    /// Counts what the records replace as dead, and keeps it where it may have to come back.
-    fn count_out(
-        &self,
-        state: &mut State,
-        appended: &[Appended],
-    ) -> SmallVec<[Option<Revocable>; 1]> {
-        let (store, log) = (self.store, &self.store.log);
-        if store.config.ack == Ack::Program
-            && let [first, .., last] = appended
-        {
-            let (first, last) = (first.address, last.address);
-            state.batches.push(Unlanded { first, last, pages: pages_of(appended.iter()) });
-        }
-        let mut revocables = SmallVec::new();
-        for ((key, member), appended) in zip(self.with_record(), appended) {
-            let found = member.record();
-            revocables.push(store.revocable(state, appended, found));
-            let Some(found) = found.filter(|found| found.is_value()) else { continue };
-            let (key_len, value_len) = (key.key.as_bytes().len(), found.header.value_len);
-            let extent = log.page_id(found.address).extent;
-            let bytes = log.layout.footprint(found.header.len(), value_len);
-            state.uncount_value(extent, member.table, key_len, bytes);
-            let at = (extent, found.address);
-            state.count_expiring(Expiring::remove, at, member.table, found.header.expires);
-            if store.config.ack != Ack::Program && store.config.saves_buffer {
-                log.release(state, found);
-            }
-            store.counters.count_dropped_bytes(key_len as u64 + u64::from(value_len));
-        }
-        revocables
+    /// Readers of a member wait for the pages of all.
+    fn note_batch(&self, state: &mut State) {
+        let appended = || self.members.iter().filter_map(|member| Some(&member.kept.as_ref()?.at));
+        let (first, last) = (appended().next(), appended().next_back());
+        let (first, last) = first.zip(last).expect("a batch has records");
+        let (first, last) = (first.address, last.address);
+        state.batches.push(UnlandedBatch { first, last, pages: pages_of(appended()) });
     }
 
     /// Points each key's entry from what was found, wherever cleaning has moved that since, to its
     /// record. The keys' latches are held, which cleaning takes too.
-    fn point(&self, appended: &[Appended]) {
+    fn point(&self) {
         let index = &self.store.index;
-        for ((key, member), appended) in zip(self.with_record(), appended) {
-            let (table, new) = (member.table, appended.address);
+        for (change, member) in zip(self.set.changes, &self.members) {
+            let Some(Kept { at, .. }) = &member.kept else { continue };
             match member.record() {
-                None => index.insert(table, key, new).when_loaded(),
+                None => index.insert(member.table, change.key, at.address).when_loaded(),
                 Some(found) => {
-                    let replaced = index.replace(table, key, found.address, new);
+                    let (old, new) = (found.address, at.address);
+                    let replaced = index.replace(member.table, change.key, old, new);
                     assert!(replaced.when_loaded(), "a latched key's entry stays where it was");
-                    self.store.log.headers.forget(found.address);
+                    self.store.log.headers.forget(old);
                 }
             }
         }
     }
 
     /// The write is done but for its landing.
-    fn finish(
-        &mut self,
-        appended: SmallVec<[Appended; 1]>,
-        revocables: SmallVec<[Option<Revocable>; 1]>,
-    ) -> Written {
-        let store = self.store;
+    fn finish(&mut self) -> Written {
         let overwrote = self.members.iter().any(Member::exists);
         let stored = if overwrote { Stored::Overwrote } else { Stored::Anew };
-        let is_early = store.config.ack != Ack::Program;
-        for change in self.set.changes.iter().filter(|change| change.kind() == Kind::Value) {
-            store
-                .counters
-                .count_host_bytes(change.key_len() as u64 + u64::from(change.value_len()));
-        }
-        let members = take(&mut self.members);
-        let leaves_tombstone = zip(self.set.changes, &members).any(|(change, member)| {
-            change.kind() == Kind::Tombstone && change.has_record(member.exists())
-        });
         self.release();
-        if is_early && !leaves_tombstone {
+        let mut leaves_tombstone = false;
+        for (change, member) in zip(self.set.changes, &self.members) {
+            if change.kind() == Kind::Value {
+                let bytes = change.key_len() as u64 + u64::from(change.value_len());
+                self.store.counters.count_host_bytes(bytes);
+            }
+            leaves_tombstone |= change.kind() == Kind::Tombstone && member.kept.is_some();
+        }
+        if self.store.config.ack != Ack::Program && !leaves_tombstone {
             return Written { stored, landing: None };
         }
         let mut landing = Landing::new(stored);
-        let mut appended = zip(appended, revocables);
-        for (change, member) in zip(self.set.changes, members) {
-            let (table, has_record) = (member.table, change.has_record(member.exists()));
-            let found = member.into_record();
-            if !has_record {
-                landing.unchanged.extend(found);
-                continue;
-            }
-            let (appended, revocable) = appended.next().expect("each record was appended");
+        for (change, member) in zip(self.set.changes, self.members.drain(..)) {
             let value = change.value();
-            landing.records.push(Record {
-                table,
+            landing.members.push(Landed {
+                table: member.table,
                 key: change.key.key.clone(),
                 hash: change.key.hash,
                 value: value.map(|it| FailedValue { len: it.len(), expires: change.expires() }),
-                appended,
-                found,
-                revocable,
+                found: match member.found {
+                    Known::Is(found) => found,
+                    Known::From(_) => None,
+                },
+                kept: member.kept,
             });
         }
         Written { stored, landing: Some(landing) }
+    }
+}
+
+impl Member {
+    /// Appends its record, counts that as live and what it replaces as dead, and keeps what may
+    /// have to come back.
+    fn append(
+        &mut self,
+        store: &Store,
+        state: &mut State,
+        change: &Change<'_>,
+        batch: InBatch,
+    ) -> Result<(), NoRoom> {
+        let log = &store.log;
+        let nothing = Buf::phantom(0, 0);
+        let value = change.value().unwrap_or(&nothing);
+        let record = change.record(self.table, value, log.value_crc(value), batch);
+        let at = log.append(state, Stream::Host, &record)?;
+        let (extent, key_len) = (log.page_id(at.address).extent, change.key_len());
+        if change.kind() == Kind::Tombstone {
+            state.count_tombstone(extent, self.bytes);
+        } else {
+            state.count_value(extent, self.table, key_len, self.bytes);
+            let place = (extent, at.address);
+            state.count_expiring(Expiring::add, place, self.table, record.expires);
+        }
+        let revocable = store.revocable(state, &at, self.record());
+        self.kept = Some(Kept { at, revocable });
+        let Some(found) = self.record().filter(|found| found.is_value()) else { return Ok(()) };
+        let extent = log.page_id(found.address).extent;
+        state.uncount_value(extent, self.table, key_len, self.bytes_replaced);
+        let place = (extent, found.address);
+        state.count_expiring(Expiring::remove, place, self.table, found.header.expires);
+        if store.config.ack != Ack::Program && store.config.saves_buffer {
+            log.release(state, found);
+        }
+        store.counters.count_dropped_bytes(key_len as u64 + u64::from(found.header.value_len));
+        Ok(())
     }
 }
 
@@ -474,17 +472,4 @@ fn keys<'k>(
     members: &[Member],
 ) -> impl ExactSizeIterator<Item = (TableId, HashedKey<'k>)> + Clone {
     zip(set.changes, members).map(|(change, member)| (member.table, change.key))
-}
-
-/// Counts a record that was just appended.
-fn count_in(store: &Store, state: &mut State, record: &NewRecord<'_>, appended: &Appended) {
-    let extent = store.log.page_id(appended.address).extent;
-    let header_len = header_len(record.key.len(), record.expires);
-    let bytes = store.log.layout.footprint(header_len, record.value.len());
-    if record.kind == Kind::Tombstone {
-        return state.count_tombstone(extent, bytes);
-    }
-    state.count_value(extent, record.table, record.key.len(), bytes);
-    let at = (extent, appended.address);
-    state.count_expiring(Expiring::add, at, record.table, record.expires);
 }

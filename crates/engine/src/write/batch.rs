@@ -11,16 +11,15 @@
 //! and a batch lies in one extent: so the batch is whole by then, and stays so. After a loss of
 //! power it passes over the records that opening has passed over.
 
-use crate::address::Address;
+use crate::ack::Ack;
 use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::KeySpaceId;
-use crate::log::State;
-use crate::pending::Pending;
-use crate::store::{Ack, Store};
+use crate::store::Store;
 use crate::write::announced::Announced;
-use crate::write::change::{Change, Effect, WriteSet};
+use crate::write::change::{Change, Effect};
 use crate::write::condition::{Condition, Write};
+use crate::write::set::WriteSet;
 use crate::write::size::Size;
 use base::{Buf, Key};
 use std::sync::Arc;
@@ -77,22 +76,6 @@ impl BatchWrite {
             BatchOp::Keep { condition } => (*condition, Effect::Keep),
         };
         Change { space: self.space, key: HashedKey::new(&self.key), condition, effect }
-    }
-}
-
-/// A batch of which some page has not landed.
-pub(crate) struct Unlanded {
-    pub(crate) first: Address,
-    pub(crate) last: Address,
-    pub(crate) pages: Arc<[Arc<Pending>]>,
-}
-
-impl State {
-    /// All pages of the batch that has a record at `address`, unless all have landed.
-    #[inline]
-    pub(crate) fn batch_of(&self, address: Address) -> Option<Arc<[Arc<Pending>]>> {
-        let is_in = |batch: &&Unlanded| (batch.first..=batch.last).contains(&address);
-        self.batches.iter().find(is_in).map(|batch| batch.pages.clone())
     }
 }
 

@@ -2,10 +2,9 @@
 
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::log::NewRecord;
+use crate::record::NewRecord;
 use crate::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::write::condition::{Condition, Write};
-use crate::write::size::Size;
 use base::{Buf, Key};
 use clock::UnixMillis;
 
@@ -27,37 +26,6 @@ pub(crate) enum Effect<'a> {
     Delete,
     /// The key stays as it is: only the condition counts.
     Keep,
-}
-
-/// The changes of one write, and the space that they take.
-#[derive(Clone, Copy)]
-pub(crate) struct WriteSet<'a> {
-    pub(crate) changes: &'a [Change<'a>],
-    /// The kind of record that must leave the most space free.
-    pub(crate) kind: Kind,
-    /// Bytes that the write takes of a buffer that answers for the medium.
-    pub(crate) bytes: u32,
-    /// `None` for a single change, which may begin on any page of any extent.
-    pub(crate) size: Option<Size>,
-}
-
-impl<'a> WriteSet<'a> {
-    /// A write of a single key.
-    pub(crate) fn one(change: &'a Change<'a>) -> Self {
-        let (kind, bytes) = (change.kind(), change.value_len());
-        Self { changes: std::slice::from_ref(change), kind, bytes, size: None }
-    }
-
-    /// A write of several keys, no two of them equal.
-    pub(crate) fn together(changes: &'a [Change<'a>], size: Size) -> Self {
-        let bytes = u32::try_from(size.bytes()).expect("a batch fits an extent");
-        Self { changes, kind: size.kind, bytes, size: Some(size) }
-    }
-
-    /// False if nothing can be written, whatever the keys hold.
-    pub(crate) fn may_write(&self) -> bool {
-        self.changes.iter().any(|change| !matches!(change.effect, Effect::Keep))
-    }
 }
 
 impl<'a> Change<'a> {

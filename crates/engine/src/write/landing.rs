@@ -1,5 +1,6 @@
 //! From the log to the medium: a write is answered when it is durable, or taken back.
 
+use crate::ack::Ack;
 use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::TableId;
@@ -7,7 +8,7 @@ use crate::log::Appended;
 use crate::look_up::Found;
 use crate::pending::{Pending, durable};
 use crate::sabotage::Sabotage;
-use crate::store::{Ack, Store};
+use crate::store::Store;
 use crate::write::condition::Stored;
 use crate::write::undo::{Failed, FailedValue, Revocable};
 use base::Key;
@@ -19,27 +20,30 @@ use std::sync::Arc;
 #[must_use = "no host is told of it before it has landed"]
 pub struct Landing {
     stored: Stored,
-    pub(crate) records: SmallVec<[Record; 1]>,
-    /// What was found of keys that got no record: the host is told of that too.
-    pub(crate) unchanged: SmallVec<[Found; 1]>,
+    pub(crate) members: SmallVec<[Landed; 1]>,
 }
 
-/// A record of a write.
-pub(crate) struct Record {
+/// A change of a write that is in the log.
+pub(crate) struct Landed {
     pub(crate) table: TableId,
     pub(crate) key: Key,
     pub(crate) hash: u64,
-    /// `None` for a tombstone.
+    /// `None` unless it stores a value.
     pub(crate) value: Option<FailedValue>,
-    pub(crate) appended: Appended,
-    /// What it took the place of.
+    /// What was found of the key.
     pub(crate) found: Option<Found>,
-    /// That it may have to be taken back, until it has landed.
+    /// Its record, if it has one.
+    pub(crate) kept: Option<Kept>,
+}
+
+/// A record in the log, and that it may have to be taken back until it has landed.
+pub(crate) struct Kept {
+    pub(crate) at: Appended,
     #[expect(dead_code, reason = "it counts until it drops")]
     pub(crate) revocable: Option<Revocable>,
 }
 
-impl Record {
+impl Landed {
     fn hashed(&self) -> HashedKey<'_> {
         HashedKey { hash: self.hash, key: &self.key }
     }
@@ -47,7 +51,12 @@ impl Record {
 
 impl Landing {
     pub(crate) fn new(stored: Stored) -> Self {
-        Self { stored, records: SmallVec::new(), unchanged: SmallVec::new() }
+        Self { stored, members: SmallVec::new() }
+    }
+
+    /// Those that have a record.
+    fn kept(&self) -> impl Iterator<Item = (&Landed, &Appended)> {
+        self.members.iter().filter_map(|member| Some((member, &member.kept.as_ref()?.at)))
     }
 }
 
@@ -68,43 +77,46 @@ impl Store {
     /// for: a caller that has several begins with the last.
     pub async fn landed(self: &Arc<Self>, landing: Landing) -> Result<Stored, Error> {
         if self.config.ack == Ack::Program {
-            self.durable(&landing.records).await?;
-            for found in &landing.unchanged {
-                found.settled(&self.log, self.config.ack).await?;
+            self.durable(&landing).await?;
+            // A host is told of the other keys too.
+            for member in landing.members.iter().filter(|member| member.kept.is_none()) {
+                if let Some(found) = &member.found {
+                    found.settled(&self.log, self.config.ack).await?;
+                }
             }
         }
         // Takes the deleted keys out of the index, unless later stores have taken their places.
-        for record in landing.records.iter().filter(|record| record.value.is_none()) {
-            let (table, at) = (record.table, record.appended.address);
-            let _entry = self.enter(table, record.hashed()).await;
-            self.remove_tombstone(table, record.hashed(), at).await;
+        for (member, at) in landing.kept().filter(|(member, _)| member.value.is_none()) {
+            let _entry = self.enter(member.table, member.hashed()).await;
+            self.remove_tombstone(member.table, member.hashed(), at.address).await;
         }
         Ok(landing.stored)
     }
 
     /// Waits until all records are durable, or takes them back.
-    async fn durable(self: &Arc<Self>, records: &[Record]) -> Result<(), Error> {
-        let landed = match records {
+    async fn durable(self: &Arc<Self>, landing: &Landing) -> Result<(), Error> {
+        let landed = match &landing.members[..] {
             _ if Sabotage::AnswerBeforeData.is_on() => Ok(()),
-            [record] => durable(&record.appended.pages).await,
-            records => durable(&pages_of(records.iter().map(|record| &record.appended))).await,
+            [Landed { kept: Some(kept), .. }] => durable(&kept.at.pages).await,
+            _ => durable(&pages_of(landing.kept().map(|(_, at)| at))).await,
         };
         if landed.is_err() {
-            Box::pin(self.undo_all(records)).await;
+            Box::pin(self.undo_all(landing)).await;
         }
-        if let [first, _, ..] = records {
-            let first = first.appended.address;
-            self.log.state().batches.retain(|batch| batch.first != first);
+        if landing.members.len() > 1
+            && let Some((_, first)) = landing.kept().next()
+        {
+            self.log.state().batches.retain(|batch| batch.first != first.address);
         }
         Ok(landed?)
     }
 
-    async fn undo_all(self: &Arc<Self>, records: &[Record]) {
-        for record in records {
-            let Record { table, value, appended, .. } = record;
-            let (key, at) = (record.hashed(), appended.address);
+    async fn undo_all(self: &Arc<Self>, landing: &Landing) {
+        for (member, at) in landing.kept() {
+            let Landed { table, value, found, .. } = member;
+            let (key, at) = (member.hashed(), at.address);
             let failed = Failed { table: *table, key, at, value: *value };
-            self.undo(failed, record.found.as_ref()).await;
+            self.undo(failed, found.as_ref()).await;
         }
     }
 }

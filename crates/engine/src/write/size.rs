@@ -1,14 +1,14 @@
 //! The space that a batch takes in an extent.
 
 use crate::layout::Layout;
-use crate::log::{Appended, Log, NewRecord, NoRoom, State, reserve};
+use crate::layout::SUMMARY_ENTRY_BYTES;
+use crate::log::{Log, NoRoom, State, reserve};
 use crate::page_builder::PageBuilder;
 use crate::record::Kind;
-use crate::summary::{SUMMARY_ENTRY_BYTES, Summary, summary_numbers};
+use crate::summary::{Summary, summary_numbers};
 use crate::write::change::{Change, Effect};
 use base::Buf;
 use media::Stream;
-use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// What a batch takes, at most.
@@ -73,18 +73,12 @@ impl Size {
 }
 
 impl Log {
-    /// Appends records of hosts in one extent and with consecutive numbers. The caller has them
-    /// indexed before it awaits anything.
-    pub(crate) fn append_batch(
+    /// Makes room for a batch of hosts in one extent, where nothing comes between its records.
+    pub(crate) fn make_room_for(
         self: &Arc<Self>,
         state: &mut State,
-        records: &[NewRecord<'_>],
         size: Size,
-    ) -> Result<SmallVec<[Appended; 1]>, NoRoom> {
-        let mut appended = SmallVec::with_capacity(records.len());
-        if records.is_empty() {
-            return Ok(appended);
-        }
+    ) -> Result<(), NoRoom> {
         if state.frontiers[Stream::Host as usize].is_some() && !self.has_room_for(state, size) {
             self.seal(state, Stream::Host);
         }
@@ -92,13 +86,7 @@ impl Log {
             self.open_extent(state, Stream::Host, reserve(Stream::Host, size.kind))?;
         }
         assert!(self.has_room_for(state, size), "an empty extent has room for any batch");
-        let before = state.sequence.0;
-        for record in records {
-            appended.push(self.append(state, Stream::Host, record)?);
-        }
-        let after = before + records.len() as u64;
-        assert_eq!(state.sequence.0, after, "no extent is opened within a batch");
-        Ok(appended)
+        Ok(())
     }
 
     /// True when the open extent of hosts takes the batch and then still its summary.

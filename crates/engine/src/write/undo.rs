@@ -8,6 +8,7 @@
 //!    undo. If not, it points the entry back to this one; so this one waits for what becomes of it.
 //!    Waiting has an end, for each only waits for later ones.
 
+use crate::ack::Ack;
 use crate::address::Address;
 use crate::expiring::Expiring;
 use crate::index::HashedKey;
@@ -15,7 +16,7 @@ use crate::key_space::TableId;
 use crate::log::{Appended, Log, State};
 use crate::look_up::Found;
 use crate::record::header_len;
-use crate::store::{Ack, Store};
+use crate::store::Store;
 use clock::{Class, UnixMillis};
 use media::ExtentId;
 use std::sync::Arc;

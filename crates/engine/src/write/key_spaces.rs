@@ -1,0 +1,69 @@
+//! Creating and deleting key spaces.
+
+use crate::error::Error;
+use crate::key_space::{COPIES, KeySpaceId, KeySpaces, TableId};
+use crate::store::Store;
+use crate::write::change::Change;
+use crate::write::condition::Write;
+use crate::write::set::WriteSet;
+use base::{Buf, Key};
+use std::sync::Arc;
+
+impl Store {
+    /// Creates an empty key space.
+    ///
+    /// Durable on return, in the mode that [`Ack`](crate::Ack) names, as is
+    /// [`Self::delete_key_space`].
+    pub async fn create_key_space(self: &Arc<Self>, space: KeySpaceId) -> Result<(), Error> {
+        let table = self.spaces.begin(space)?;
+        let kept = self.keep(table, true).await;
+        if kept.is_err() {
+            // One of its records may be there.
+            let _ = self.keep(table, false).await;
+        }
+        self.spaces.set(table, kept.is_ok());
+        kept
+    }
+
+    /// Deletes a key space and every key in it, at once.
+    pub async fn delete_key_space(self: &Arc<Self>, space: KeySpaceId) -> Result<(), Error> {
+        let table = self.table(space)?;
+        let next = TableId { space, generation: table.generation + 1 };
+        self.spaces.set(next, false);
+        let kept = self.keep(next, false).await;
+        if kept.is_err() {
+            // One of the next life's records may be there, and would win.
+            let _ = self.keep(table, true).await;
+            self.spaces.set(table, true);
+            return kept;
+        }
+        self.index.drop_table(table);
+        self.log.values.forget_table(table);
+        self.log.windows.forget_table(table);
+        self.log.state().uncount_table(table);
+        self.wake_cleaner_when_low();
+        Ok(())
+    }
+
+    /// The key spaces that exist, in the order of their ids.
+    pub fn key_spaces(&self) -> Vec<KeySpaceId> {
+        self.spaces.existing()
+    }
+
+    /// Whether this key space exists.
+    pub fn has_key_space(&self, space: KeySpaceId) -> bool {
+        self.table(space).is_ok()
+    }
+
+    async fn keep(self: &Arc<Self>, table: TableId, exists: bool) -> Result<(), Error> {
+        for copy in 0..COPIES {
+            let (key, value) = KeySpaces::encode(table, exists, copy);
+            let key = Key::new(&key).expect("three bytes are a key");
+            let value = Buf::copy_from(&value);
+            let announced = self.announce();
+            let change = Change::put(KeySpaceId::STORE, &key, &value, Write::default());
+            self.write(WriteSet::one(&change), announced).await?;
+        }
+        Ok(())
+    }
+}

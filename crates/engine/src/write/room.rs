@@ -1,0 +1,69 @@
+//! Waiting for space in the log.
+
+use crate::ack::Ack;
+use crate::error::Error;
+use crate::record::Kind;
+use crate::store::Store;
+use clock::{Rank, Stage};
+
+/// The right to what space there is, of a store that may have waited for it: when it drops the next
+/// one gets it.
+#[must_use = "it is over when it drops"]
+pub(crate) struct Turn<'a>(&'a Store);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if self.0.is_room_awaited() && self.0.log.shortage(Ack::Program, Kind::Value, 0).is_none() {
+            self.0.cleaner.release_one();
+        }
+    }
+}
+
+impl Store {
+    /// Whether somebody waits for space.
+    #[inline]
+    pub(crate) fn is_room_awaited(&self) -> bool {
+        self.cleaner.has_waiters()
+    }
+
+    /// What one of those has when there is some.
+    pub(crate) const fn turn(&self) -> Turn<'_> {
+        Turn(self)
+    }
+
+    /// Waits for an extent to become free for a record of this kind; an error when cleaning cannot
+    /// free one.
+    /// Whoever `was_there`, and found that others had taken what there was, waits before those who
+    /// were not.
+    pub(crate) async fn cleaner_makes_room(
+        &self,
+        kind: Kind,
+        was_there: bool,
+    ) -> Result<(), Error> {
+        self.cleaner.wake();
+        let refusals = self.cleaner.queue(was_there);
+        clock::park(Rank::Credit, Stage::Gc).await;
+        let short = self.log.shortage(Ack::Program, kind, 0).is_some();
+        if self.cleaner.state().refusals > refusals && short {
+            return Err(Error::CapacityExceeded);
+        }
+        Ok(())
+    }
+
+    /// Waits until the cleaner has seen to values that have expired, or some of them; an error when
+    /// there are none that it could clean away.
+    pub(crate) async fn cleaner_drops_expired(&self) -> Result<(), Error> {
+        let any = self.cleaner.state().wants_expired || self.expired_victim().is_some();
+        if !any || self.cleaner.state().is_ending {
+            return Err(Error::CapacityExceeded);
+        }
+        self.cleaner.wake();
+        {
+            let mut state = self.cleaner.state();
+            state.wants_expired = true;
+            state.expiry_waiters.push(clock::current());
+        }
+        clock::park(Rank::Credit, Stage::Gc).await;
+        Ok(())
+    }
+}
