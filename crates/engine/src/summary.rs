@@ -9,7 +9,6 @@
 
 use crate::layout::{
     Layout, PROLOGUE_BYTES, PROLOGUE_ENTRY, PROLOGUE_LEN, PageKind, Prologue, SUMMARY_ENTRY_BYTES,
-    SUMMARY_ENTRY_LEN,
 };
 use crate::record::Header;
 use base::Buf;

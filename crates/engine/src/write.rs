@@ -173,11 +173,12 @@ impl Store {
                 }
                 Step::Full(error) => break error,
                 Step::Wait(need @ Need::Room(_)) => {
-                    if let Err(full) = attempt.wait(need).await {
+                    if let Err(full) = Box::pin(attempt.wait(need)).await {
                         break full;
                     }
                 }
-                Step::Wait(need) => attempt.wait(need).await?,
+                // Boxed: writes that wait are few, and the future of all writes is moved.
+                Step::Wait(need) => Box::pin(attempt.wait(need)).await?,
             }
         };
         drop(attempt);

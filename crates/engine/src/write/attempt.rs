@@ -174,21 +174,21 @@ impl<'a> Attempt<'a> {
             entry.hold(&self.store.latches, self.set.changes.iter().map(|it| it.key.hash));
         }
         match need {
-            Need::Room(shortage) => Box::pin(self.wait_for_room(shortage)).await,
+            Need::Room(shortage) => self.wait_for_room(shortage).await,
             Need::Entry => {
                 self.entry = Some(self.store.enter_keys(keys(self.set, &self.members)).await);
                 Ok(())
             }
             Need::Records => match self.read_records().await {
                 Err(Error::Unrecovered) if !self.is_undone && self.store.undoes() => {
-                    Box::pin(self.wait_for_undone()).await
+                    self.wait_for_undone().await
                 }
                 read => read,
             },
             Need::Expired => {
                 self.entry = None;
                 self.announced.pause();
-                Box::pin(self.store.cleaner_drops_expired()).await?;
+                self.store.cleaner_drops_expired().await?;
                 self.start_over();
                 Ok(())
             }

@@ -78,19 +78,32 @@ impl Store {
     pub async fn landed(self: &Arc<Self>, landing: Landing) -> Result<Stored, Error> {
         if self.config.ack == Ack::Program {
             self.durable(&landing).await?;
-            // A host is told of the other keys too.
-            for member in landing.members.iter().filter(|member| member.kept.is_none()) {
-                if let Some(found) = &member.found {
-                    found.settled(&self.log, self.config.ack).await?;
-                }
+            if landing.members.iter().any(|member| member.kept.is_none()) {
+                Box::pin(self.settle_unchanged(&landing)).await?;
             }
         }
-        // Takes the deleted keys out of the index, unless later stores have taken their places.
+        if landing.kept().any(|(member, _)| member.value.is_none()) {
+            Box::pin(self.forget_deleted(&landing)).await;
+        }
+        Ok(landing.stored)
+    }
+
+    /// A host is told of keys without a record too: waits until what was found of them is durable.
+    async fn settle_unchanged(&self, landing: &Landing) -> Result<(), Error> {
+        for member in landing.members.iter().filter(|member| member.kept.is_none()) {
+            if let Some(found) = &member.found {
+                found.settled(&self.log, self.config.ack).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the deleted keys out of the index, unless later stores have taken their places.
+    async fn forget_deleted(&self, landing: &Landing) {
         for (member, at) in landing.kept().filter(|(member, _)| member.value.is_none()) {
             let _entry = self.enter(member.table, member.hashed()).await;
             self.remove_tombstone(member.table, member.hashed(), at.address).await;
         }
-        Ok(landing.stored)
     }
 
     /// Waits until all records are durable, or takes them back.
