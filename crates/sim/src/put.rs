@@ -1,9 +1,9 @@
 use base::{Buf, Key};
-use engine::{Condition, Error, KeySpaceId, Store, Stored, Write};
+use engine::{Begun, Error, KeySpaceId, Store, Stored, Write};
 use std::sync::Arc;
 
-/// Stores a value, without waiting if the store can ([`Store::put_at_hand`]). The second result is
-/// true if it did not wait.
+/// Stores a value, by [`Store::begin_put`] if that takes no wait until it is in the log. The second
+/// result is true if it took none.
 pub async fn put(
     store: &Arc<Store>,
     space: KeySpaceId,
@@ -11,12 +11,9 @@ pub async fn put(
     value: &Buf,
     write: Write,
 ) -> (Result<Stored, Error>, bool) {
-    let mut announced = store.announce();
-    if write.condition == Condition::Always && write.expires.is_none() {
-        match store.put_at_hand(space, key, value, announced) {
-            Ok(accepted) => return (store.put_landed(accepted).await, true),
-            Err(again) => announced = again,
-        }
+    match store.begin_put(space, key, value, write, store.announce()) {
+        Begun::Done(done) => (done, true),
+        Begun::Landing(landing) => (store.landed(landing).await, true),
+        Begun::Wait(announced) => (store.put(space, key, value, write, announced).await, false),
     }
-    (store.put(space, key, value, write, announced).await, false)
 }

@@ -1,8 +1,8 @@
 //! What is promised of records that are more than a key and a value: those of a batch, those that
 //! expire, and those whose value the medium lost.
 
-mod at_hand;
 mod batches;
+mod begun;
 mod crowded;
 mod expiry;
 mod keys;

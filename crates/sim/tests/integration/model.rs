@@ -483,15 +483,16 @@ impl Run {
 
     async fn get(&mut self, store: &Arc<Store>) {
         let (space, key) = self.target();
-        let immediate = store.get_at_hand(KeySpaceId(space), &key);
+        let immediate = store.begin_get(KeySpaceId(space), &key);
         let got = store.get(KeySpaceId(space), &key).await;
         let expected = match self.model.spaces.get(&space) {
             None => Err(Error::NoKeySpace),
             Some(keys) => there(keys, &key).ok_or(Error::KeyNotFound),
         };
         assert_eq!(got.map(|value| content(&value)), expected, "getting {key:?}");
-        if let Some(value) = immediate {
-            assert_eq!(Ok(content(&value)), expected, "{key:?} without waiting");
+        if let Some(got) = immediate {
+            let got = got.map(|found| content(&found.value));
+            assert_eq!(got, expected, "{key:?} without waiting");
             self.tally.immediate_gets += 1;
         }
     }

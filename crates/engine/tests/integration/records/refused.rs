@@ -7,7 +7,7 @@ use crate::records::rig::{
 };
 use base::Nanos;
 use clock::Stage;
-use engine::{Ack, BatchWrite, Error, KeySpaceId, Store, Write};
+use engine::{Ack, BatchWrite, Begun, Error, KeySpaceId, Store, Write};
 use media::{Shape, Stream};
 use reactor::Reactor;
 use std::cell::RefCell;
@@ -62,15 +62,16 @@ type Outcome = Rc<RefCell<Option<Result<(), Error>>>>;
 fn put_beside(store: &Arc<Store>, number: u64, version: u64) -> Outcome {
     let (store, key, value) = (store.clone(), key(number), stored(number, version));
     beside(async move {
-        // Every other one at hand, where that is possible.
-        let announced = match (number % 2, store.announce()) {
-            (0, announced) => match store.put_at_hand(SPACES[0], &key, &value, announced) {
-                Ok(accepted) => return store.put_landed(accepted).await.map(drop),
-                Err(again) => again,
-            },
-            (_, announced) => announced,
-        };
-        store.put(SPACES[0], &key, &value, Write::default(), announced).await.map(drop)
+        let (write, mut announced) = (Write::default(), store.announce());
+        // Every other one begins without a wait, where that is possible.
+        if number.is_multiple_of(2) {
+            match store.begin_put(SPACES[0], &key, &value, write, announced) {
+                Begun::Done(done) => return done.map(drop),
+                Begun::Landing(landing) => return store.landed(landing).await.map(drop),
+                Begun::Wait(again) => announced = again,
+            }
+        }
+        store.put(SPACES[0], &key, &value, write, announced).await.map(drop)
     })
 }
 

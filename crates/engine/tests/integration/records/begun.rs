@@ -1,23 +1,41 @@
-//! Stores for which nobody has to be waited for, and those that are none.
+//! Stores that take no wait until they are in the log, and those that take one.
 
 use crate::records::medium::Wary;
 use crate::records::rig::put as batch_put;
 use crate::records::rig::{
     SPACES, beside, config, content, format, format_with, found, key, rest, shape, store_one, value,
 };
-use base::{Key, Nanos};
+use base::{Buf, Key, Nanos};
 use clock::Stage;
-use engine::{Ack, Announced, Config, Error, Store, Stored, Write};
+use engine::{Ack, Announced, Begun, Config, Error, Landing, Store, Stored, Write};
 use media::Media;
 use reactor::Reactor;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Stores a value at hand; otherwise it is announced still.
+/// Begins to store a value.
+fn begin(store: &Arc<Store>, key: &Key, value: &Buf) -> Begun {
+    store.begin_put(SPACES[0], key, value, Write::default(), store.announce())
+}
+
+/// Stores a value that takes no wait until it is in the log.
+fn begin_now(store: &Arc<Store>, key: &Key, value: &Buf) -> Landing {
+    match begin(store, key, value) {
+        Begun::Landing(landing) => landing,
+        Begun::Done(done) => panic!("it has not landed, and came to {done:?}"),
+        Begun::Wait(_) => panic!("nothing has to be read for {key:?}"),
+    }
+}
+
+/// Stores a value; if that takes a wait before it is in the log, it is announced still.
 async fn put(store: &Arc<Store>, number: u64, len: u32, tag: u64) -> Result<(), Announced> {
-    let value = value(len, tag);
-    let accepted = store.put_at_hand(SPACES[0], &key(number), &value, store.announce())?;
-    store.put_landed(accepted).await.expect("the medium takes it");
+    match begin(store, &key(number), &value(len, tag)) {
+        Begun::Landing(landing) => {
+            store.landed(landing).await.expect("the medium takes it");
+        }
+        Begun::Done(done) => panic!("it has not landed, and came to {done:?}"),
+        Begun::Wait(announced) => return Err(announced),
+    }
     Ok(())
 }
 
@@ -53,8 +71,11 @@ fn what_has_to_be_waited_for_is_left_as_it_was() {
         store_one(&store, SPACES[0], 1, &value(90, 1)).await;
         let before = store.usage();
         assert!(put(&store, 1, 90, 2).await.is_err(), "the header has to be read");
-        let too_long = store.value_bytes_max() + 1;
-        assert!(put(&store, 2, too_long, 2).await.is_err(), "too long");
+        let max = store.value_bytes_max();
+        match begin(&store, &key(2), &value(max + 1, 2)) {
+            Begun::Done(done) => assert_eq!(done, Err(Error::ValueTooLong { max })),
+            Begun::Landing(_) | Begun::Wait(_) => panic!("it is too long"),
+        }
         assert_eq!(store.usage(), before);
         assert_eq!(found(&store, SPACES[0], 1).await, content(&value(90, 1)));
         // Whoever was announced goes on.
@@ -81,10 +102,9 @@ fn a_store_at_hand_does_not_overtake_who_holds_the_key() {
         rest().await;
         assert!(put(&store, 2, 90, 3).await.is_err(), "the batch has its latch");
         let (other, third) = (key(3), value(90, 3));
-        let other = store.put_at_hand(SPACES[0], &other, &third, store.announce());
-        let other = other.expect("nobody has that one");
+        let other = begin_now(&store, &other, &third);
         medium.release_reads();
-        assert_eq!(store.put_landed(other).await, Ok(Stored::Anew));
+        assert_eq!(store.landed(other).await, Ok(Stored::Anew));
         rest().await;
         assert_eq!(*batch.borrow(), Some(Ok::<(), Error>(())));
         assert_eq!(found(&store, SPACES[0], 2).await, content(&value(90, 2)));
@@ -109,10 +129,7 @@ fn not_landed(refuse: impl Fn(&Wary)) {
         medium.hold();
         let (key, first, second) = (key(1), value(90, 1), value(90, 2));
         // As in a run, in which one after the other is waited for, the last one first.
-        let stored = [&first, &second].map(|value| {
-            let stored = store.put_at_hand(SPACES[0], &key, value, store.announce());
-            stored.expect("nothing has to be read")
-        });
+        let stored = [&first, &second].map(|value| begin_now(&store, &key, value));
         refuse(&medium);
         medium.release();
         rest().await;
@@ -128,8 +145,8 @@ fn not_landed(refuse: impl Fn(&Wary)) {
         assert_eq!(*read.borrow(), None, "whether it is lost is not known yet");
         assert_eq!(*exists.borrow(), None);
         let [first, second] = stored;
-        assert_eq!(store.put_landed(second).await, Err(Error::Unrecovered));
-        assert_eq!(store.put_landed(first).await, Err(Error::Unrecovered));
+        assert_eq!(store.landed(second).await, Err(Error::Unrecovered));
+        assert_eq!(store.landed(first).await, Err(Error::Unrecovered));
         rest().await;
         assert_eq!(*read.borrow(), Some(Err(Error::KeyNotFound)));
         assert_eq!(*exists.borrow(), Some(Ok(false)));
@@ -143,11 +160,7 @@ fn what_failed_twice_in_several_extents_is_not_lost() {
     Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;
         medium.hold();
-        let put = |number: u64, tag: u64| {
-            let (key, value) = (key(number), value(900, tag));
-            let stored = store.put_at_hand(SPACES[0], &key, &value, store.announce());
-            stored.unwrap_or_else(|_| panic!("nothing has to be read for key {number}"))
-        };
+        let put = |number: u64, tag: u64| begin_now(&store, &key(number), &value(900, tag));
         let first = put(1, 1);
         let between: Vec<_> = (2..70).map(|number| put(number, 1)).collect();
         let last = put(1, 2);
@@ -164,11 +177,11 @@ fn what_failed_twice_in_several_extents_is_not_lost() {
         // It meets the last.
         rest().await;
         for stored in [last].into_iter().chain(between.into_iter().rev()) {
-            assert_eq!(store.put_landed(stored).await, Err(Error::Unrecovered));
+            assert_eq!(store.landed(stored).await, Err(Error::Unrecovered));
         }
         clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
         assert_eq!(*read.borrow(), None, "the first has still to be taken back");
-        assert_eq!(store.put_landed(first).await, Err(Error::Unrecovered));
+        assert_eq!(store.landed(first).await, Err(Error::Unrecovered));
         clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
         assert_eq!(*read.borrow(), Some(Err(Error::KeyNotFound)));
     });
@@ -184,8 +197,7 @@ fn a_key_of_which_a_store_failed_is_listed() {
         store_one(&store, SPACES[0], 1, &value(90, 1)).await;
         medium.hold();
         let (key, second) = (key(1), value(90, 2));
-        let stored = store.put_at_hand(SPACES[0], &key, &second, store.announce());
-        let stored = stored.expect("its header is in memory");
+        let stored = begin_now(&store, &key, &second);
         medium.refuse_and_keep();
         medium.release();
         rest().await;
@@ -201,7 +213,7 @@ fn a_key_of_which_a_store_failed_is_listed() {
             })
         };
         rest().await;
-        assert_eq!(store.put_landed(stored).await, Err(Error::Unrecovered));
+        assert_eq!(store.landed(stored).await, Err(Error::Unrecovered));
         clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
         assert_eq!(*listed.borrow(), Some(Ok(vec![key])));
     });
