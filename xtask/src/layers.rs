@@ -1,4 +1,8 @@
+mod circles;
 mod determinism;
+mod graph;
+mod modules;
+mod scan;
 
 use crate::tree::Tree;
 use anyhow::{Context, Result, ensure};
@@ -35,6 +39,8 @@ struct Workspace {
 #[derive(Deserialize)]
 struct Package {
     name: String,
+    #[serde(default)]
+    manifest_path: String,
     dependencies: Vec<Dependency>,
     #[serde(default)]
     targets: Vec<Target>,
@@ -52,8 +58,8 @@ struct Dependency {
     kind: Option<String>,
 }
 
-/// Prints each dependency between crates that the layers forbid, and each use of the machine by a
-/// device crate. Fails if there is one.
+/// Prints each dependency between crates that the layers forbid, each use of the machine by a
+/// device crate, and each circle of imports between files. Fails if there is one.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let text =
         fs::read_to_string(root.join(FILE)).with_context(|| format!("cannot read {FILE}"))?;
@@ -69,6 +75,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
             .with_context(|| format!("the device crate `{}` has no library", layer.name))?;
         violations.extend(determinism::check(&layer.name, &folder, &tree));
     }
+    let table = fs::read_to_string(root.join(circles::TABLE)).context(circles::TABLE)?;
+    violations.extend(circles::check(&tree, &crates(&workspace, root), &table)?);
     for violation in &violations {
         println!("{violation}");
     }
@@ -149,6 +157,21 @@ fn library(workspace: &Workspace, root: &Path, name: &str) -> Option<String> {
     let path = &package.targets.iter().find(is_library)?.src_path;
     let folder = Path::new(path).parent()?.strip_prefix(root).ok()?;
     Some(format!("{}/", folder.to_str()?))
+}
+
+/// Returns the roots of every crate's libraries and programs, relative to `root`.
+fn crates(workspace: &Workspace, root: &Path) -> circles::Crates {
+    let inside = |path: &str| Some(Path::new(path).strip_prefix(root).ok()?.to_str()?.to_owned());
+    let mut crates = circles::Crates::new();
+    for package in &workspace.packages {
+        let Some(manifest) = inside(&package.manifest_path) else { continue };
+        let is_code = |kind: &String| matches!(kind.as_str(), "lib" | "bin");
+        let targets = package.targets.iter().filter(|target| target.kind.iter().any(is_code));
+        let roots = targets.filter_map(|target| inside(&target.src_path)).collect();
+        let folder = manifest.trim_end_matches("Cargo.toml").trim_end_matches('/');
+        crates.insert(folder.to_owned(), roots);
+    }
+    crates
 }
 
 /// Returns a package's name as in `use`.
@@ -235,6 +258,20 @@ mod tests {
         assert_eq!(library("a").as_deref(), Some("crates/a/src/"));
         assert_eq!(library("b").as_deref(), Some("b/"));
         assert_eq!((library("c"), library("d")), (None, None));
+    }
+
+    #[test]
+    fn libraries_and_programs_of_a_crate_are_checked_and_tests_are_not() {
+        let json = r#"{"packages": [
+            {"name": "kvasir-a", "dependencies": [], "manifest_path": "/tree/crates/a/Cargo.toml",
+             "targets": [
+                {"kind": ["lib"], "src_path": "/tree/crates/a/src/lib.rs"},
+                {"kind": ["test"], "src_path": "/tree/crates/a/tests/b.rs"},
+                {"kind": ["bin"], "src_path": "/tree/crates/a/src/main.rs"}]}]}"#;
+        let workspace = serde_json::from_str(json).unwrap();
+        let roots = ["lib", "main"].map(|name| format!("crates/a/src/{name}.rs")).to_vec();
+        let expected = circles::Crates::from([("crates/a".into(), roots)]);
+        assert_eq!(crates(&workspace, Path::new("/tree")), expected);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod source;
 mod tally;
 mod test;
 mod tidy;
+mod tokens;
 mod tool;
 mod tree;
 
@@ -19,7 +20,7 @@ Usage: cargo xtask COMMAND
 
   test              everything that CI checks, cheap first, to the first failure
   tidy              the style guide, over every file that git does not ignore
-  layers            the allowed arrows between crates, as docs/internals/layers.toml has them
+  layers            the dependencies between crates, and circles between their files
   soak [--seeds N]  the simulation sweep over N seeds (default 5000), in dist
   fuzz [TARGET] [--seconds N]
                     looks for inputs that fail, N seconds for each target (default 60)

@@ -1,4 +1,5 @@
-use crate::source::{code, is_identifier};
+use crate::source::is_identifier;
+use crate::tokens::{Token, tokens};
 use crate::tree::Tree;
 
 /// Sources of nondeterminism: time, scheduling, the machine's state, randomly seeded hashes.
@@ -56,28 +57,6 @@ fn named_paths(text: &str) -> Vec<(usize, String)> {
         }
     }
     paths
-}
-
-type Token<'a> = (usize, &'a str);
-
-/// Returns identifiers, `::` and single other characters with their lines, without comments.
-fn tokens(text: &str) -> Vec<Token<'_>> {
-    let mut tokens = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let mut rest = code(line).trim_start();
-        while let Some(first) = rest.chars().next() {
-            let len = if is_identifier(first) {
-                rest.find(|c| !is_identifier(c)).unwrap_or(rest.len())
-            } else if rest.starts_with("::") {
-                2
-            } else {
-                first.len_utf8()
-            };
-            tokens.push((index + 1, &rest[..len]));
-            rest = rest[len..].trim_start();
-        }
-    }
-    tokens
 }
 
 fn next_is(tokens: &[Token<'_>], index: usize, token: &str) -> bool {
@@ -178,6 +157,7 @@ mod tests {
             use std::{mem as fs, time::Duration};
             use hashbrown::HashMap;
             // std::fs is not used
+            let a = \"std::fs::read\"; /* std::fs */
             thread_local! {}
             if std::thread::panicking() {}
             let a = std::mem::size_of::<u8>();
