@@ -1,4 +1,4 @@
-use super::Shared;
+use super::shared::Shared;
 use crate::error::Error;
 use net::Stream;
 use nvme_tcp::framing::{Arrival, Fault, Inbox, Read};

@@ -1,4 +1,4 @@
-use super::Shared;
+use super::shared::Shared;
 use crate::error::Error;
 use base::Nanos;
 use clock::Stage;

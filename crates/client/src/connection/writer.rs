@@ -1,4 +1,4 @@
-use super::Shared;
+use super::shared::Shared;
 use net::Stream;
 use nvme_tcp::framing::Written;
 use std::rc::Rc;
