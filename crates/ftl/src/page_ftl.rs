@@ -2,7 +2,11 @@ mod block;
 mod block_tag;
 mod blocking;
 mod clean;
+mod config;
+mod counts;
 mod credit;
+mod debt;
+mod gates;
 mod landing;
 mod layout;
 mod map;
@@ -18,124 +22,28 @@ mod scan;
 mod spare;
 mod state;
 mod tickets;
+mod turns;
 mod undo;
 mod unit;
 mod wear;
 mod write;
 
+pub use self::config::{Frontier, GcBlocking, PageFtlConfig, WriteAck};
+pub use self::counts::PageFtlCounts;
 pub use self::recovery::PageFtlRecovery;
 pub use self::saved::SavedPageFtl;
 
-use self::blocking::{Gates, Turns};
+use self::gates::Gates;
 use self::layout::Layout;
 use self::state::State;
+use self::turns::Turns;
 use crate::region::Region;
 use base::Buf;
 use base::limits::BLOCK_BYTES;
-use clock::{Class, Gate, Group, LocalFuture, Rank, Stage};
-use media::{Blocks, BlocksShape, Error, Segments, Victims};
+use clock::{Class, LocalFuture, Rank, Stage};
+use media::{Blocks, BlocksShape, Error, Segments};
 use nand::{BlockId, Cells, Nand, TAG_BYTES};
-use serde::{Deserialize, Serialize};
-use std::ops::Add;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-
-/// When a write is acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteAck {
-    /// When all its pages have landed. A page is programmed, padded if need be, as soon as no write
-    /// that is ready at this instant joins it.
-    Program,
-    /// After the write is in a buffer, whose pages are programmed as they fill.
-    Buffer {
-        /// Room for data that has not landed; at least one logical block.
-        bytes: u64,
-    },
-}
-
-/// What is blocked for hosts while a block is cleaned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GcBlocking {
-    /// Nothing: the collector queues like a host, page by page.
-    Nothing,
-    /// The controller: it holds all commands and cleans one block at a time.
-    Controller,
-    /// The channel of the block: reads wait, writes go to other channels.
-    Channel,
-    /// The plane of the block, within which copyback moves pages. Writes go to other planes. If
-    /// every page of a block has live data, copyback wins nothing, and its data moves through the
-    /// channel.
-    Plane,
-}
-
-/// Where the collector writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Frontier {
-    /// To blocks of its own.
-    Own,
-    /// To those of the host, in order of arrival.
-    Shared,
-}
-
-/// The parameters of a [`PageFtl`].
-#[derive(Clone, Debug)]
-pub struct PageFtlConfig {
-    /// Logical blocks; at most [`PageFtl::blocks_max`].
-    pub blocks: u64,
-    /// When writes are answered.
-    pub ack: WriteAck,
-    /// Which block is cleaned first.
-    pub victims: Victims,
-    /// What is blocked for hosts while a block is cleaned.
-    pub blocking: GcBlocking,
-    /// Where the collector writes.
-    pub frontier: Frontier,
-    /// Free blocks of a plane at which cleaning starts, above which it ends; at least 1.
-    pub gc_free_blocks: u32,
-    /// The difference in erases between blocks of a plane above which wear levelling moves data; 0
-    /// for never.
-    pub wear_gap: u32,
-    /// The group whose resources the array waits in.
-    pub group: Group,
-    /// Closed while a block is cleaned, with [`GcBlocking::Controller`].
-    pub gate: Arc<Gate>,
-    /// Draws victims.
-    pub seed: u64,
-}
-
-/// Counters since the layer was made, in logical blocks unless stated otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PageFtlCounts {
-    /// Written by hosts.
-    pub host_blocks: u64,
-    /// Moved by cleaning and wear levelling.
-    pub moved_blocks: u64,
-    /// Blocks of flash cleaned for space.
-    pub victims: u64,
-    /// Pages moved without crossing a channel.
-    pub copybacks: u64,
-    /// Trimmed by hosts while they held data.
-    pub trims: u64,
-    /// Blocks of flash moved to even out wear.
-    pub wear_moves: u64,
-    /// Blocks of flash marked as bad.
-    pub retired_blocks: u64,
-}
-
-impl Add for PageFtlCounts {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            host_blocks: self.host_blocks + other.host_blocks,
-            moved_blocks: self.moved_blocks + other.moved_blocks,
-            victims: self.victims + other.victims,
-            copybacks: self.copybacks + other.copybacks,
-            trims: self.trims + other.trims,
-            wear_moves: self.wear_moves + other.wear_moves,
-            retired_blocks: self.retired_blocks + other.retired_blocks,
-        }
-    }
-}
 
 /// Free blocks of a plane reserved for the collector, so that it can always move one more block.
 const RESERVED_BLOCKS: usize = 1;

@@ -2,58 +2,7 @@
 
 use crate::page_ftl::state::State;
 use crate::page_ftl::{GcBlocking, PageFtl};
-use clock::{Closed, Gate, Rank, Stage, TaskId};
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// One gate for each channel.
-#[derive(Debug)]
-pub(crate) struct Gates(Box<[Gate]>);
-
-impl Gates {
-    pub(crate) fn new(channels: u32) -> Self {
-        Self((0..channels).map(|_| Gate::new()).collect())
-    }
-}
-
-/// A queue of units for a controller that cleans one block at a time.
-#[derive(Debug, Default)]
-pub(crate) struct Turns(Mutex<Queue>);
-
-#[derive(Debug, Default)]
-struct Queue {
-    is_taken: bool,
-    waiters: VecDeque<TaskId>,
-}
-
-impl Turns {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn take(&self) {
-        let waits = {
-            let mut queue = self.queue();
-            let waits = std::mem::replace(&mut queue.is_taken, true);
-            if waits {
-                queue.waiters.push_back(clock::current());
-            }
-            waits
-        };
-        if waits {
-            // The task that had the turn hands it on.
-            clock::park(Rank::Free, Stage::Gc).await;
-        }
-    }
-
-    fn hand_on(&self) {
-        let mut queue = self.queue();
-        match queue.waiters.pop_front() {
-            Some(next) => clock::wake(next),
-            None => queue.is_taken = false,
-        }
-    }
-}
+use clock::Closed;
 
 impl PageFtl {
     /// Where cleaning blocks the controller, waits until nothing else is cleaned: its firmware does
@@ -79,7 +28,7 @@ impl PageFtl {
             GcBlocking::Controller => Some(self.config.gate.close()),
             GcBlocking::Channel => {
                 let channel = self.layout.channel_of(unit);
-                Some(self.gates.0[channel as usize].close())
+                Some(self.gates.of(channel).close())
             }
         }
     }
@@ -110,7 +59,7 @@ impl PageFtl {
         };
         let mut next = channel();
         while let Some(on) = next {
-            self.gates.0[on as usize].pass().await;
+            self.gates.of(on).pass().await;
             let now = channel();
             // It may have moved during the wait.
             next = now.filter(|now| *now != on);

@@ -1,6 +1,6 @@
 use crate::block_sum::block_sum;
+use crate::page_ftl::debt::Debt;
 use crate::page_ftl::landing::Landing;
-use crate::page_ftl::rescue::Debt;
 use base::limits::BLOCK_BYTES;
 use media::{Segments, cut};
 use smallvec::SmallVec;

@@ -3,9 +3,9 @@
 use crate::page_ftl::PageFtl;
 use crate::page_ftl::block::Phase;
 use crate::page_ftl::block_tag::BlockTag;
+use crate::page_ftl::debt::Owed;
 use crate::page_ftl::layout::NONE;
 use crate::page_ftl::open_page::OpenPage;
-use crate::page_ftl::rescue::Owed;
 use crate::page_ftl::spare::{Name, Spare};
 use crate::page_ftl::state::State;
 use crate::page_ftl::unit::HOST;

@@ -1,8 +1,8 @@
 use crate::page_ftl::block::{Block, Phase};
 use crate::page_ftl::credit::Credit;
+use crate::page_ftl::debt::Debt;
 use crate::page_ftl::layout::Layout;
 use crate::page_ftl::map::Map;
-use crate::page_ftl::rescue::Debt;
 use crate::page_ftl::tickets::Tickets;
 use crate::page_ftl::unit::Unit;
 use crate::page_ftl::{PageFtlConfig, PageFtlCounts, PageFtlRecovery};
