@@ -134,8 +134,11 @@ impl<'a> Scanner<'a> {
             path.push(self.token(1).to_owned());
             self.at += 2;
         }
+        let is_field = path.len() == 1 && self.token(0) == ":";
         let scope = self.scope();
-        scope.mentions.insert(path[0].clone());
+        if !is_field {
+            scope.mentions.insert(path[0].clone());
+        }
         if path.len() > 1 {
             scope.paths.push((line, path));
         }
@@ -349,9 +352,9 @@ mod tests {
     }
 
     #[test]
-    fn names_in_imports_and_of_methods_are_no_mentions() {
-        let scope = scan("pub use a::B; pub use a::c; fn d() { e.c(); f(G::h()); }");
-        for absent in ["B", "c", "h"] {
+    fn names_in_imports_of_methods_and_of_fields_are_no_mentions() {
+        let scope = scan("pub use a::B; pub use a::c; fn d() { e.c(); f(G::h(J { k: 1 })); }");
+        for absent in ["B", "c", "h", "k"] {
             assert!(!scope.mentions.contains(absent), "{absent}");
         }
         assert!(scope.mentions.contains("f") && scope.mentions.contains("G"));
