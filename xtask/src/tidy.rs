@@ -1,6 +1,7 @@
 mod idioms;
 mod markdown;
 mod rust;
+mod violation;
 
 use crate::tree::Tree;
 use anyhow::{Context, Result, ensure};
@@ -33,11 +34,6 @@ fn check(tree: &Tree) -> Vec<String> {
     }
     violations.extend(markdown::architecture(tree));
     violations
-}
-
-/// Formats a violation.
-fn at(path: &str, line: usize, sentence: impl std::fmt::Display) -> String {
-    format!("{path}:{line}: {sentence}")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use super::at;
+use super::violation::at;
 use crate::tree::Tree;
 
 const ARCHITECTURE: &str = "ARCHITECTURE.md";

@@ -1,4 +1,4 @@
-use super::at;
+use super::violation::at;
 use crate::source::{code, has_word};
 
 const COLUMNS_MAX: usize = 100;
