@@ -1,5 +1,6 @@
 //! The bare model: the cost of the clock and one index probe without a device.
 
+use crate::rate::millions_a_second;
 use base::{Nanos, Rng, mix};
 use clock::{Class, Group, Rank, Resource, Stage};
 use reactor::Reactor;
@@ -83,6 +84,6 @@ pub(crate) fn rate(keys: u64, operations: u64) -> f64 {
             })
             .collect();
         black_box(clock::join_all(clients).await);
-        crate::millions_a_second(operations, start)
+        millions_a_second(operations, start)
     })
 }

@@ -1,6 +1,7 @@
 //! A block namespace: `970pro` with a 32nd of its blocks, so that it fills quickly, with its own
 //! over-provisioning or with that of write-intensive drives.
 
+use crate::rate::{last, millions_a_second, rate};
 use base::limits::BLOCK_BYTES;
 use node::{Device, FaultPlan, Figures, Profile};
 use reactor::Reactor;
@@ -69,11 +70,11 @@ pub(crate) fn measure(operations: u64, rounds: u32, over_provisioning: Option<u6
             let before = device.figures();
             let start = Instant::now();
             let written = workload::overwrite(&queue, &any, 1 + round, operations, |_, _| {}).await;
-            rates.write.push(crate::millions_a_second(operations, start));
+            rates.write.push(millions_a_second(operations, start));
             written.expect("blocks can be overwritten");
             report(&before, &device.figures());
-            rates.read.push(crate::rate(&device, &any).await);
-            let (read, write) = (crate::last(&rates.read), crate::last(&rates.write));
+            rates.read.push(rate(&device, &any).await);
+            let (read, write) = (last(&rates.read), last(&rates.write));
             println!("round {}: random read {read:.2}, random write {write:.2} M/s", round + 1);
         }
     });

@@ -7,13 +7,14 @@
 
 mod bare;
 mod blocks;
+mod rate;
 
 use base::human_bytes;
 use experiments::median;
 use node::{Device, FaultPlan, Profile};
+use rate::{last, rate};
 use reactor::Reactor;
 use std::process::ExitCode;
-use std::time::Instant;
 use workload::{Distribution, Load, Operation, Payload, Plan, Space, Until, ValueSizes};
 
 /// The paper's load (MoKE, section III): 2.6 million pairs.
@@ -63,15 +64,6 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn last(rates: &[f64]) -> f64 {
-    rates.last().copied().unwrap_or(0.0)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for a report")]
-fn millions_a_second(operations: u64, start: Instant) -> f64 {
-    operations as f64 / start.elapsed().as_secs_f64() / 1e6
-}
-
 #[expect(clippy::cast_precision_loss, reason = "for a report")]
 fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
@@ -110,14 +102,6 @@ fn measure(keys: u64, rates: &mut Rates, overwrite: bool) {
             overwrite_steadily(&device, keys).await;
         }
     });
-}
-
-async fn rate(device: &Device, plan: &Plan) -> f64 {
-    let queue = device.controller().queue_pair();
-    let start = Instant::now();
-    let outcome = workload::run(&queue, plan, |_, _| {}).await;
-    assert_eq!(outcome.errors(), 0, "every operation succeeds");
-    millions_a_second(outcome.operations(), start)
 }
 
 fn report_index(device: &Device) {
