@@ -1,8 +1,8 @@
+use crate::asked::Asked;
 use crate::history::{Begun, History};
 use crate::mismatch::described;
 use crate::outcome::{Finding, Verdict};
 use crate::script::Script;
-use crate::session::Asked;
 use crate::value::{Payload, ValueGenerator, checksum_of};
 use base::Buf;
 use controller::Completion;

@@ -40,6 +40,7 @@
 
 mod acknowledged;
 mod aftermath;
+mod asked;
 mod chooser;
 mod driver;
 mod generated;
