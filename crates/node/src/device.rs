@@ -1,18 +1,26 @@
 mod config;
+mod error;
+mod log_medium;
 mod maker;
+mod namespace;
+mod opened;
 mod power;
 mod saved;
 
-pub use self::power::{Opened, PowerLoss};
+pub use self::error::DeviceError;
+pub use self::opened::Opened;
+pub use self::power::PowerLoss;
 pub use self::saved::SavedDevice;
 
+use self::log_medium::LogMedium;
 use self::maker::{Flash, Maker};
+use self::namespace::Namespace;
 use crate::profile::Profile;
 use clock::Part;
 use controller::Controller;
-use engine::{KeySpaceId, SPARE_EXTENTS_MIN, Store};
-use ftl::{AppendFtl, PageFtl, PageFtlCounts, Zones};
-use media::{Blocks, LogOnBlocks, Media};
+use engine::{KeySpaceId, Store};
+use ftl::{PageFtl, PageFtlCounts, Zones};
+use media::Blocks;
 use nand::{Cells, FaultPlan, FaultReport, Nand};
 use reactor::Reactor;
 use serde::{Deserialize, Serialize};
@@ -32,88 +40,6 @@ pub struct Device {
     part: Part,
     /// Pages that the capacitors can program; `None` if their energy is unlimited.
     capacitor_pages: Option<u64>,
-}
-
-/// The layer behind a namespace.
-#[derive(Clone, Debug)]
-enum Namespace {
-    /// All namespaces of this kind share one store.
-    Kv(Arc<Store>),
-    Block(Arc<PageFtl>),
-    Zoned(Arc<Zones>, Arc<AppendFtl>),
-}
-
-/// The medium of a store's log.
-#[derive(Debug)]
-enum LogMedium {
-    Extents(Arc<AppendFtl>),
-    Blocks(Arc<PageFtl>, Arc<LogOnBlocks>),
-}
-
-impl LogMedium {
-    fn media(&self) -> Arc<dyn Media> {
-        match self {
-            Self::Extents(extents) => extents.clone(),
-            Self::Blocks(_, log) => log.clone(),
-        }
-    }
-
-    /// Returns the page-mapped layer, if the log is on one.
-    const fn layer(&self) -> Option<&Arc<PageFtl>> {
-        match self {
-            Self::Extents(_) => None,
-            Self::Blocks(layer, _) => Some(layer),
-        }
-    }
-}
-
-impl Namespace {
-    fn of_controller(&self) -> controller::Namespace {
-        match self {
-            Self::Kv(store) => controller::Namespace::Kv(store.clone()),
-            Self::Block(layer) => controller::Namespace::Block(layer.clone()),
-            Self::Zoned(zones, _) => controller::Namespace::Zoned(zones.clone()),
-        }
-    }
-}
-
-/// Why a device cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DeviceError {
-    /// Too little is left for cleaning.
-    #[error(
-        "{place}: the good blocks make {extents} extents of {extent_bytes} bytes, which leaves \
-         less than {SPARE_EXTENTS_MIN} of them beside the {size_bytes} bytes that hosts see; \
-         lower factory_bad_ppm, raise over_provisioning or choose a narrower stripe"
-    )]
-    TooSmall {
-        /// The profile, and the line of the size of the first namespace of keys and values.
-        place: String,
-        /// Extents that the good blocks make.
-        extents: u32,
-        /// Data bytes of each.
-        extent_bytes: u64,
-        /// Bytes that hosts see in all namespaces of keys and values.
-        size_bytes: u64,
-    },
-    /// More blocks are bad than a namespace can spare.
-    #[error(
-        "{place}: namespace {nsid} has {size_bytes} bytes, but its good blocks hold no more than \
-         {room_bytes} beside what cleaning needs; lower factory_bad_ppm or raise over_provisioning"
-    )]
-    TooManyBad {
-        /// The profile, and the line of the namespace's size.
-        place: String,
-        /// The namespace, from 1.
-        nsid: u32,
-        /// Its size in bytes for hosts.
-        size_bytes: u64,
-        /// Bytes for which its good blocks have room.
-        room_bytes: u64,
-    },
-    /// The store failed, or the content of the flash is damaged.
-    #[error("the device cannot be opened: {0}")]
-    Store(#[from] engine::Error),
 }
 
 /// Counters of a device since it was built. All only grow.

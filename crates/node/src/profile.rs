@@ -1,6 +1,7 @@
 //! Profiles: TOML files that describe devices.
 
 mod block;
+mod builtin;
 mod comment;
 mod cores;
 mod error;
@@ -18,6 +19,7 @@ mod nand;
 mod nanos;
 mod near;
 mod power;
+pub(crate) mod quote;
 mod region;
 pub(crate) mod schema;
 pub(crate) mod section;
@@ -30,6 +32,7 @@ mod zoned;
 
 pub(crate) use self::block::GC_FREE_BLOCKS;
 pub use self::block::{Block, GcBlocking, GcFrontier};
+pub use self::builtin::builtin_names;
 pub use self::comment::Assumption;
 pub use self::cores::Cores;
 pub use self::error::ProfileError;
@@ -47,9 +50,10 @@ pub use self::suspend::Suspend;
 pub use self::wear::{ReadRetries, Wear};
 pub use self::zoned::Zoned;
 
+use self::builtin::BUILTIN;
 use self::fit::Fit;
-use self::namespace::Given;
-use self::schema::Schema;
+use self::namespace::{Given, kv_bytes};
+use self::schema::TOP;
 use self::section::Section;
 use self::source::Source;
 use ftl::Region;
@@ -58,35 +62,6 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-
-/// The keys outside of any section: the sections, and the profile's description.
-const TOP: Schema = Schema {
-    name: "",
-    title: "",
-    keys: &[
-        "description",
-        "nand",
-        "link",
-        "firmware",
-        "core",
-        "power",
-        "log",
-        "index",
-        "namespace",
-        "fitted",
-    ],
-};
-
-/// Profiles that are part of the program: name and text.
-const BUILTIN: &[(&str, &str)] = &[
-    ("moke", include_str!("../profiles/moke.toml")),
-    ("ideal", include_str!("../profiles/ideal.toml")),
-    ("pm983-kv", include_str!("../profiles/pm983-kv.toml")),
-    ("lightstore", include_str!("../profiles/lightstore.toml")),
-    ("cnex-oc", include_str!("../profiles/cnex-oc.toml")),
-    ("970pro", include_str!("../profiles/970pro.toml")),
-    ("zn540", include_str!("../profiles/zn540.toml")),
-];
 
 /// Maximum profile in bytes. The built-in ones take 6 KiB; a larger file is no profile.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
@@ -124,11 +99,6 @@ pub struct Profile {
     /// The line of the size of each namespace.
     #[serde(skip)]
     size_lines: Vec<usize>,
-}
-
-/// Returns the names of the built-in profiles.
-pub fn builtin_names() -> impl Iterator<Item = &'static str> {
-    BUILTIN.iter().map(|&(name, _)| name)
 }
 
 impl Profile {
@@ -274,11 +244,6 @@ fn read_store(
     let index = Index::read(top.section(&index::SCHEMA)?, kv_bytes)?;
     Fit { nand, store: Some((&log, &index)) }.check(given, last)?;
     Ok(Some((log, index)))
-}
-
-fn kv_bytes(namespaces: &[Namespace]) -> u64 {
-    let kv = namespaces.iter().filter(|namespace| namespace.kind.is_kv());
-    kv.map(|namespace| namespace.size_bytes).sum()
 }
 
 /// Reads the text of `what` at `path`.

@@ -1,5 +1,9 @@
+use crate::device::Device;
 use crate::device::config::{self, Shared};
-use crate::device::{Device, DeviceError, LogMedium, Namespace, Opened};
+use crate::device::error::DeviceError;
+use crate::device::log_medium::LogMedium;
+use crate::device::namespace::Namespace;
+use crate::device::opened::Opened;
 use crate::profile::{LogFtl, NamespaceKind, Power, Profile, Stripe, Zoned};
 use base::limits::BLOCK_BYTES;
 use base::mix;

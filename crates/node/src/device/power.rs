@@ -1,18 +1,8 @@
-use crate::device::{Device, DeviceError, Namespace};
+use crate::device::Device;
+use crate::device::error::DeviceError;
+use crate::device::namespace::Namespace;
 use base::Nanos;
-use engine::{Error, Recovery};
-
-/// The cost and the result of opening a device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Opened {
-    /// The recovery of the store, if there is one.
-    pub recovery: Option<Recovery>,
-    /// Unreadable pages in blocks that were being filled, not explained by a loss of power. Their
-    /// data may be lost, and older data may be visible instead.
-    pub lost_pages: u64,
-    /// Time to open all namespaces, one after the other, on the device's clock.
-    pub time: Nanos,
-}
+use engine::Error;
 
 /// The work of a device after a loss of power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

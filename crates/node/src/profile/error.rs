@@ -1,5 +1,5 @@
-use crate::profile::builtin_names;
-use crate::profile::source::listed;
+use crate::profile::builtin::builtin_names;
+use crate::profile::quote::listed;
 
 /// Why a profile cannot be loaded. Displays as one sentence in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,6 @@
 use crate::profile::error::ProfileError;
+use crate::profile::quote::{listed, shown};
 use crate::profile::section::Section;
-use crate::profile::source::{listed, shown};
 use base::Nanos;
 use std::ops::RangeInclusive;
 use toml::de::DeValue;

@@ -4,9 +4,8 @@ use crate::profile::block::layer_problem;
 use crate::profile::error::ProfileError;
 use crate::profile::field::to_u64;
 use crate::profile::index::Index;
-use crate::profile::kv_bytes;
 use crate::profile::log::{Log, LogFtl, Stripe};
-use crate::profile::namespace::{Given, Namespace, NamespaceKind};
+use crate::profile::namespace::{Given, Namespace, NamespaceKind, kv_bytes};
 use crate::profile::nand::Nand;
 use crate::profile::region::regions;
 use crate::profile::size::{

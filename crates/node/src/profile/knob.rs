@@ -3,9 +3,9 @@ mod draft;
 pub use self::draft::Draft;
 
 use crate::indexes::INDEXES;
-use crate::profile::schema::Schema;
+use crate::profile::schema::{Schema, TOP};
 use crate::profile::{
-    TOP, block, cores, firmware, fitted, index, link, log, namespace, nand, power, zoned,
+    block, cores, firmware, fitted, index, link, log, namespace, nand, power, zoned,
 };
 
 /// A key of a profile whose value can be changed.

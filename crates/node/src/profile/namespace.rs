@@ -138,3 +138,9 @@ pub(super) fn read_all<'t>(top: Section<'t>, nand: &Nand) -> Result<Vec<Given<'t
     check_room(&given, nand)?;
     Ok(given)
 }
+
+/// Returns the bytes that hosts see in all namespaces of keys and values.
+pub(crate) fn kv_bytes(namespaces: &[Namespace]) -> u64 {
+    let kv = namespaces.iter().filter(|namespace| namespace.kind.is_kv());
+    kv.map(|namespace| namespace.size_bytes).sum()
+}

@@ -8,3 +8,21 @@ pub(crate) struct Schema {
     /// Its keys.
     pub(crate) keys: &'static [&'static str],
 }
+
+/// The keys outside of any section: the sections, and the profile's description.
+pub(super) const TOP: Schema = Schema {
+    name: "",
+    title: "",
+    keys: &[
+        "description",
+        "nand",
+        "link",
+        "firmware",
+        "core",
+        "power",
+        "log",
+        "index",
+        "namespace",
+        "fitted",
+    ],
+};

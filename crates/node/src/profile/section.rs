@@ -1,8 +1,9 @@
 use crate::profile::error::ProfileError;
 use crate::profile::field::Field;
 use crate::profile::near::nearest;
+use crate::profile::quote::{listed, quoted};
 use crate::profile::schema::Schema;
-use crate::profile::source::{Source, listed, quoted};
+use crate::profile::source::Source;
 use base::Nanos;
 use std::ops::RangeInclusive;
 use toml::Spanned;

@@ -1,5 +1,6 @@
+use super::schema::TOP;
 use super::{
-    Profile, ProfileError, TOP, cores, firmware, fitted, index, link, log, namespace, nand, power,
+    Profile, ProfileError, cores, firmware, fitted, index, link, log, namespace, nand, power,
     schema::Schema,
 };
 

@@ -1,5 +1,10 @@
-use super::http::{HTTP_PORT, STATUS_PATH};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+
+/// Default port of the HTTP status service; 4420 is that of NVMe/TCP hosts.
+pub const HTTP_PORT: u16 = 8_420;
+
+/// Path of the status document of that service.
+pub(super) const STATUS_PATH: &str = "/status";
 
 /// Parses and resolves an address: `HOST:PORT`, or `:PORT` for this machine only. Returns an error
 /// sentence if it fails.

@@ -1,9 +1,11 @@
+use super::device_census::DeviceCensus;
 use super::drive::Drive;
-use super::reactor_counters::DeviceCensus;
+use super::error::ServerError;
 use super::report::RedisReport;
 use super::resp::{RespDoor, RespListeners};
+use super::served::Served;
 use super::served_state::{Began, ServedState};
-use super::{Served, ServedDevice, ServedSubsystem, ServerConfig, ServerError};
+use super::setup::{ServedDevice, ServedSubsystem, ServerConfig};
 use crate::{DiskDriveShare, DiskOptions};
 use controller::{Controller, Rules, Subsystem, SubsystemConfig, Subsystems};
 use reactor::Reactor;

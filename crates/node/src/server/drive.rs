@@ -1,5 +1,5 @@
-use super::ServerError;
 use super::disk_watch::watch;
+use super::error::ServerError;
 use crate::memory_drive::{MemoryDrive, MemoryKind};
 use crate::state::{Origin, Problem};
 use crate::{

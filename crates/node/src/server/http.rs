@@ -4,7 +4,8 @@
 //! wait for it. It serves few connections at a time, each for one short request, with a timeout.
 //! Each page is a line in [`page`].
 
-use super::ServerError;
+use super::address::STATUS_PATH;
+use super::error::ServerError;
 use super::metrics::{METRICS_TYPE, text};
 use super::status::Status;
 use super::status_service::StatusService;
@@ -24,12 +25,6 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
-
-/// Default port; 4420 is that of NVMe/TCP hosts.
-pub const HTTP_PORT: u16 = 8_420;
-
-/// Path of the status document.
-pub(super) const STATUS_PATH: &str = "/status";
 
 /// Path of the same numbers for Prometheus.
 const METRICS_PATH: &str = "/metrics";

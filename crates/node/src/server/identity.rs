@@ -1,6 +1,6 @@
 //! Default identities of a device, derived from names alone, so that they stay the same.
 
-use super::ServerError;
+use super::error::ServerError;
 use base::checksum::hash64;
 use spec::{QualifiedName, is_qualified_name};
 

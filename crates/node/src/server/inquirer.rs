@@ -1,4 +1,4 @@
-use super::http::STATUS_PATH;
+use super::address::STATUS_PATH;
 use super::status::Status;
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;

@@ -1,16 +1,12 @@
 //! The counters of a reactor at an instant, and how a thread outside of reactors requests them.
 
 use super::connections::{ConnectionCensus, Connections};
+use super::device_census::DeviceCensus;
 use super::device_set::DeviceSet;
-use super::drive::{Drive, Space};
 use super::report::Moved;
-use super::status::RedisStatus;
 use base::Nanos;
-use controller::{AssociationCensus, Subsystems, Work};
-use engine::{CacheCounts, Scrubbed};
-use media::Traffic;
+use controller::{AssociationCensus, Work};
 use reactor::{NoticeEnd, NoticeWriter};
-use spec::CommandSet;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -26,58 +22,6 @@ pub(super) struct ReactorCounters {
     pub(super) moved: Moved,
     /// Work of this device for hosts: in this reactor, and in others by their numbers.
     pub(super) work: (Work, BTreeMap<u32, Work>),
-}
-
-#[derive(Debug)]
-pub(super) struct DeviceCensus {
-    /// Index in the server's list.
-    pub(super) place: usize,
-    pub(super) namespaces: Vec<NamespaceCensus>,
-    pub(super) work: Work,
-    /// Bytes programmed, if it has flash or a disk.
-    pub(super) programmed: Option<u64>,
-    pub(super) read: Option<u64>,
-    /// Bytes that hosts and Redis clients moved on a disk.
-    pub(super) pairs: Option<Traffic>,
-    pub(super) space: Option<Space>,
-    pub(super) scrubbed: Option<Scrubbed>,
-    pub(super) cache: Option<CacheCounts>,
-    pub(super) redis: Option<RedisStatus>,
-}
-
-#[derive(Debug)]
-pub(super) struct NamespaceCensus {
-    pub(super) id: u32,
-    pub(super) kind: &'static str,
-    pub(super) bytes: u64,
-}
-
-impl DeviceCensus {
-    pub(super) fn of(place: usize, drive: &Drive, subsystems: &Subsystems) -> Self {
-        let controller = drive.controller();
-        let ids = controller.namespace_ids().into_iter();
-        let namespaces = ids.filter_map(|id| {
-            let namespace = controller.namespace(id)?;
-            let kind = match namespace.command_set() {
-                CommandSet::KEY_VALUE => "kv",
-                CommandSet::ZONED => "zoned",
-                _ => "block",
-            };
-            Some(NamespaceCensus { id, kind, bytes: namespace.capacity_bytes() })
-        });
-        Self {
-            place,
-            namespaces: namespaces.collect(),
-            work: subsystems.work_of(controller),
-            programmed: drive.programmed_bytes(),
-            read: drive.read_bytes(),
-            pairs: drive.pairs_traffic(),
-            space: drive.space(),
-            scrubbed: drive.scrubbed(),
-            cache: drive.cache_counts(),
-            redis: None,
-        }
-    }
 }
 
 /// A request to a reactor: a function that takes the census.

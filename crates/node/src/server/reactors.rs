@@ -4,13 +4,16 @@ use super::accept_order::AcceptOrder;
 use super::bridge::{FarDevice, FarQueues, FromDevice, MESSAGES, ToDevice};
 use super::connections::{Arrival, Connections, accept_all, transport_address};
 use super::device_set::{DeviceSet, DeviceSetBuilder, DeviceSetPlan, deal};
+use super::error::ServerError;
 use super::places::ConnectionLimit;
 use super::reactor_counters::{Question, Questions, answer};
 use super::report::ReactorReport;
 use super::resp::{RespAddrs, RespListeners};
 use super::router::{Homes, Router};
+use super::served::Served;
 use super::served_state::Began;
-use super::{Served, ServedDevice, ServerConfig, ServerError, Stopper};
+use super::setup::{ServedDevice, ServerConfig};
+use super::stopper::Stopper;
 use controller::{Entrance, Port, Rules};
 use reactor::{
     Lateness, NoticeEnd, NoticeWriter, Outbox, Peer, Reactor, ReceiveEnd, Remote, SendEnd,

@@ -1,4 +1,4 @@
-use super::ServerError;
+use super::error::ServerError;
 use base::Nanos;
 use nvme_tcp::framing::Counters;
 use reactor::{Lateness, Load};

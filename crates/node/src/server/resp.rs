@@ -2,9 +2,11 @@
 
 use super::certificates::Certificates;
 use super::connections::accept_all;
+use super::error::ServerError;
 use super::places::{ConnectionLimit, ConnectionPermit};
+use super::served_resp::{ServedResp, ServedTls};
+use super::setup::ServedDevice;
 use super::status::{ClientStatus, RedisStatus};
-use super::{ServedDevice, ServedResp, ServedTls, ServerError};
 use base::{BufPool, Nanos};
 use clock::{Monitor, Notify};
 use engine::Store;

@@ -1,7 +1,7 @@
 //! State files, which keep devices while their server does not run.
 
-use super::ServerError;
 use super::drive::{Drive, origin};
+use super::error::ServerError;
 use crate::state::{Problem, StateFile};
 use crate::{Profile, SavedDevice};
 use reactor::Reactor;

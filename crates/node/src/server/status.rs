@@ -1,16 +1,9 @@
 //! The status document of a server.
 
-use super::connections::ConnectionCensus;
-use super::reactor_counters::{DeviceCensus, ReactorCounters};
-use super::status_service::Facts;
-use base::Nanos;
-use controller::{AssociationCensus, Work};
+use controller::Work;
 use engine::{CacheCounts, Scrubbed};
-use media::Traffic;
-use reactor::Load;
 use resp::ClientCensus;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The status of a server. Counters only grow: divide the difference of two by the difference of
 /// their `uptime_ns` to get a rate.
@@ -264,134 +257,9 @@ pub struct ReactorStatus {
     pub commands: u64,
 }
 
-impl Status {
-    /// Builds the status from a server's facts and its reactors' censuses.
-    pub(super) fn of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounters]) -> Self {
-        let connections = censuses.iter().flat_map(|census| &census.connections);
-        let connections: BTreeMap<u64, _> = connections.map(|it| (it.number, *it)).collect();
-        let mut devices: Vec<_> = censuses.iter().flat_map(|census| &census.devices).collect();
-        devices.sort_by_key(|device| device.place);
-        let associations = censuses.iter().flat_map(|census| {
-            let each = census.associations.iter();
-            each.map(|it| AssociationStatus::of(it, census.now, &connections))
-        });
-        let loads = facts.remotes.iter().map(reactor::Remote::load);
-        let reactors = censuses.iter().zip(loads).zip(executed(censuses));
-        let reactors = reactors.map(|((census, load), work)| ReactorStatus::of(census, load, work));
-        Self {
-            server: ServerStatus {
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                uptime_ns: uptime.0,
-                connections: connections.len() as u64,
-                connections_refused: facts.places.refused(),
-            },
-            subsystems: facts.subsystems.clone(),
-            devices: devices
-                .into_iter()
-                .map(|device| DeviceStatus::of(&facts.devices[device.place], device))
-                .collect(),
-            associations: associations.collect(),
-            reactors: reactors.collect(),
-        }
-    }
-}
-
-/// Returns the work of each reactor on its own and other reactors' devices.
-fn executed(censuses: &[ReactorCounters]) -> Vec<Work> {
-    let mut all: Vec<Work> = censuses.iter().map(|census| census.work.0).collect();
-    for (&number, &work) in censuses.iter().flat_map(|census| &census.work.1) {
-        all[number as usize] = all[number as usize] + work;
-    }
-    all
-}
-
 impl From<Work> for WorkStatus {
     fn from(work: Work) -> Self {
         let Work { reads, writes, others, bytes_read, bytes_written } = work;
         Self { commands: reads + writes + others, reads, writes, bytes_read, bytes_written }
-    }
-}
-
-impl DeviceStatus {
-    fn of(name: &str, device: &DeviceCensus) -> Self {
-        let namespaces = device.namespaces.iter().map(|namespace| NamespaceStatus {
-            nsid: namespace.id,
-            kind: namespace.kind.to_owned(),
-            bytes: namespace.bytes,
-        });
-        let work = WorkStatus::from(device.work);
-        let hosts = device.hosts();
-        Self {
-            name: name.to_owned(),
-            namespaces: namespaces.collect(),
-            work,
-            flash_bytes_programmed: device.programmed,
-            write_amplification: device.programmed.and_then(|all| ratio(all, hosts?.written_bytes)),
-            flash_bytes_read: device.read,
-            read_amplification: device.read.and_then(|all| ratio(all, hosts?.read_bytes)),
-            space_amplification: device.space.and_then(|it| ratio(it.taken_bytes, it.live_bytes)),
-            scrub: device.scrubbed.map(ScrubStatus::from),
-            cache: device.cache.map(CacheStatus::from),
-            redis: device.redis.clone(),
-        }
-    }
-}
-
-impl DeviceCensus {
-    /// Returns the bytes that hosts moved. `None` if Redis clients ran commands and the device does
-    /// not count the bytes of pairs.
-    fn hosts(&self) -> Option<Traffic> {
-        let (read_bytes, written_bytes) = (self.work.bytes_read, self.work.bytes_written);
-        let is_alone = self.redis.as_ref().is_none_or(|redis| redis.commands == 0);
-        let by_nvme = is_alone.then_some(Traffic { read_bytes, written_bytes });
-        self.pairs.or(by_nvme)
-    }
-}
-
-/// Returns `all` divided by `of`, or `None` if `of` is 0.
-#[expect(clippy::cast_precision_loss, reason = "for people, for whom 53 bits are plenty")]
-fn ratio(all: u64, of: u64) -> Option<f64> {
-    (of > 0).then(|| all as f64 / of as f64)
-}
-
-impl AssociationStatus {
-    fn of(
-        association: &AssociationCensus,
-        now: Nanos,
-        connections: &BTreeMap<u64, ConnectionCensus>,
-    ) -> Self {
-        let connection = |number: Option<u64>| connections.get(&number?);
-        let of_queues = association.queues.iter();
-        let of_queues = of_queues.filter_map(|queue| connection(queue.connection));
-        let admin = association.queues.iter().find(|queue| queue.id == 0);
-        let address = admin.and_then(|admin| connection(admin.connection));
-        let queues = association.queues.iter().map(|queue| QueueStatus {
-            id: queue.id,
-            depth: queue.entries,
-            in_flight: queue.in_flight as u64,
-        });
-        Self {
-            subsystem: association.subsystem.clone(),
-            controller: association.controller,
-            host: association.host.clone(),
-            address: address.map(|admin| admin.host.to_string()),
-            connected_ns: now.0.saturating_sub(association.since.0),
-            work: association.work.into(),
-            memory_bytes: of_queues.map(|connection| connection.memory_bytes).sum(),
-            queues: queues.collect(),
-        }
-    }
-}
-
-impl ReactorStatus {
-    fn of(census: &ReactorCounters, load: Load, work: Work) -> Self {
-        Self {
-            busy_ns: load.busy.0,
-            idle_ns: load.idle.0,
-            connections: census.connections.len() as u64,
-            bytes_received: census.moved.received,
-            bytes_sent: census.moved.sent,
-            commands: WorkStatus::from(work).commands,
-        }
     }
 }

@@ -1,23 +1,12 @@
-use super::places::ConnectionLimit;
+use super::facts::Facts;
 use super::reactor_counters::{Questions, ReactorCounters};
-use super::status::{Status, SubsystemStatus};
+use super::status::Status;
+use super::status_builder::status_of;
 use base::Nanos;
-use reactor::Remote;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::timeout;
-
-/// Facts of a server that need no request to its reactors.
-#[derive(Debug)]
-pub(super) struct Facts {
-    pub(super) began: Instant,
-    /// The names of the devices.
-    pub(super) devices: Vec<String>,
-    pub(super) subsystems: Vec<SubsystemStatus>,
-    pub(super) places: ConnectionLimit,
-    pub(super) remotes: Vec<Remote>,
-}
 
 /// Timeout of a reactor's answer. A busy reactor checks for requests every 64 polls, which takes
 /// far less.
@@ -50,7 +39,7 @@ impl StatusService {
         let at = Instant::now();
         let uptime = Nanos(u64::try_from((at - self.facts.began).as_nanos()).ok()?);
         let censuses = timeout(TIMEOUT, self.ask()).await.ok()??;
-        let status = Arc::new(Status::of(&self.facts, uptime, &censuses));
+        let status = Arc::new(status_of(&self.facts, uptime, &censuses));
         *latest = Some((at, status.clone()));
         Some(status)
     }

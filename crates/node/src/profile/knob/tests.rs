@@ -125,7 +125,7 @@ fn the_words_of_a_key_are_those_that_the_reader_names() {
         if key == "firmware.handlers" {
             assert!(named.contains("\"unlimited\""));
         } else if named.starts_with('"') {
-            let listed = crate::profile::source::listed(words, "or");
+            let listed = crate::profile::quote::listed(words, "or");
             assert_eq!(named, listed, "{key}");
         } else {
             assert_eq!(words.is_empty(), named != "true or false", "{key}: {named}");

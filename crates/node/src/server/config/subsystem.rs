@@ -1,9 +1,9 @@
 use super::DeviceConfig;
 use crate::ProfileError;
 use crate::profile::field::Field;
+use crate::profile::quote::listed;
 use crate::profile::schema::Schema;
 use crate::profile::section::Section;
-use crate::profile::source::listed;
 use crate::server::identity::is_serial;
 use crate::server::{ServedSubsystem, check_nqn, default_nqn, default_serial};
 use spec::is_qualified_name;

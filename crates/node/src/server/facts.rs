@@ -1,0 +1,15 @@
+use super::places::ConnectionLimit;
+use super::status::SubsystemStatus;
+use reactor::Remote;
+use std::time::Instant;
+
+/// Facts of a server that need no request to its reactors.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) began: Instant,
+    /// The names of the devices.
+    pub(super) devices: Vec<String>,
+    pub(super) subsystems: Vec<SubsystemStatus>,
+    pub(super) places: ConnectionLimit,
+    pub(super) remotes: Vec<Remote>,
+}

@@ -1,0 +1,120 @@
+//! Builds the status document from a server's facts and its reactors' counters.
+
+use super::connections::ConnectionCensus;
+use super::device_census::DeviceCensus;
+use super::facts::Facts;
+use super::reactor_counters::ReactorCounters;
+use super::status::{
+    AssociationStatus, CacheStatus, DeviceStatus, NamespaceStatus, QueueStatus, ReactorStatus,
+    ScrubStatus, ServerStatus, Status, WorkStatus,
+};
+use base::Nanos;
+use controller::{AssociationCensus, Work};
+use reactor::Load;
+use std::collections::BTreeMap;
+
+/// Builds the status from a server's facts and its reactors' censuses.
+pub(super) fn status_of(facts: &Facts, uptime: Nanos, censuses: &[ReactorCounters]) -> Status {
+    let connections = censuses.iter().flat_map(|census| &census.connections);
+    let connections: BTreeMap<u64, _> = connections.map(|it| (it.number, *it)).collect();
+    let mut devices: Vec<_> = censuses.iter().flat_map(|census| &census.devices).collect();
+    devices.sort_by_key(|device| device.place);
+    let associations = censuses.iter().flat_map(|census| {
+        let each = census.associations.iter();
+        each.map(|it| association_status(it, census.now, &connections))
+    });
+    let loads = facts.remotes.iter().map(reactor::Remote::load);
+    let reactors = censuses.iter().zip(loads).zip(executed(censuses));
+    let reactors = reactors.map(|((census, load), work)| reactor_status(census, load, work));
+    Status {
+        server: ServerStatus {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            uptime_ns: uptime.0,
+            connections: connections.len() as u64,
+            connections_refused: facts.places.refused(),
+        },
+        subsystems: facts.subsystems.clone(),
+        devices: devices
+            .into_iter()
+            .map(|device| device_status(&facts.devices[device.place], device))
+            .collect(),
+        associations: associations.collect(),
+        reactors: reactors.collect(),
+    }
+}
+
+/// Returns the work of each reactor on its own and other reactors' devices.
+fn executed(censuses: &[ReactorCounters]) -> Vec<Work> {
+    let mut all: Vec<Work> = censuses.iter().map(|census| census.work.0).collect();
+    for (&number, &work) in censuses.iter().flat_map(|census| &census.work.1) {
+        all[number as usize] = all[number as usize] + work;
+    }
+    all
+}
+
+fn device_status(name: &str, device: &DeviceCensus) -> DeviceStatus {
+    let namespaces = device.namespaces.iter().map(|namespace| NamespaceStatus {
+        nsid: namespace.id,
+        kind: namespace.kind.to_owned(),
+        bytes: namespace.bytes,
+    });
+    let work = WorkStatus::from(device.work);
+    let hosts = device.hosts();
+    DeviceStatus {
+        name: name.to_owned(),
+        namespaces: namespaces.collect(),
+        work,
+        flash_bytes_programmed: device.programmed,
+        write_amplification: device.programmed.and_then(|all| ratio(all, hosts?.written_bytes)),
+        flash_bytes_read: device.read,
+        read_amplification: device.read.and_then(|all| ratio(all, hosts?.read_bytes)),
+        space_amplification: device.space.and_then(|it| ratio(it.taken_bytes, it.live_bytes)),
+        scrub: device.scrubbed.map(ScrubStatus::from),
+        cache: device.cache.map(CacheStatus::from),
+        redis: device.redis.clone(),
+    }
+}
+
+/// Returns `all` divided by `of`, or `None` if `of` is 0.
+#[expect(clippy::cast_precision_loss, reason = "for people, for whom 53 bits are plenty")]
+fn ratio(all: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| all as f64 / of as f64)
+}
+
+fn association_status(
+    association: &AssociationCensus,
+    now: Nanos,
+    connections: &BTreeMap<u64, ConnectionCensus>,
+) -> AssociationStatus {
+    let connection = |number: Option<u64>| connections.get(&number?);
+    let of_queues = association.queues.iter();
+    let of_queues = of_queues.filter_map(|queue| connection(queue.connection));
+    let admin = association.queues.iter().find(|queue| queue.id == 0);
+    let address = admin.and_then(|admin| connection(admin.connection));
+    let queues = association.queues.iter().map(|queue| QueueStatus {
+        id: queue.id,
+        depth: queue.entries,
+        in_flight: queue.in_flight as u64,
+    });
+    AssociationStatus {
+        subsystem: association.subsystem.clone(),
+        controller: association.controller,
+        host: association.host.clone(),
+        address: address.map(|admin| admin.host.to_string()),
+        connected_ns: now.0.saturating_sub(association.since.0),
+        work: association.work.into(),
+        memory_bytes: of_queues.map(|connection| connection.memory_bytes).sum(),
+        queues: queues.collect(),
+    }
+}
+
+fn reactor_status(census: &ReactorCounters, load: Load, work: Work) -> ReactorStatus {
+    ReactorStatus {
+        busy_ns: load.busy.0,
+        idle_ns: load.idle.0,
+        connections: census.connections.len() as u64,
+        bytes_received: census.moved.received,
+        bytes_sent: census.moved.sent,
+        commands: WorkStatus::from(work).commands,
+    }
+}
