@@ -1,6 +1,6 @@
 //! The command line: its commands, and one sentence for input that it refuses.
 
-use crate::output::{Failure, Output};
+use crate::output::Failure;
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 
@@ -46,7 +46,7 @@ struct Args {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     Demo(DemoArgs),
     Serve(Box<ServeArgs>),
     Top(TopArgs),
@@ -59,33 +59,23 @@ enum Command {
     Check(CheckArgs),
 }
 
-/// Runs the command that `arguments` name; the first argument is the program's name.
-pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<Output, Failure> {
+/// The meaning of a command line.
+pub(crate) enum Parsed {
+    Command(Command),
+    /// The text of `--help` or `--version`.
+    Text(String),
+}
+
+/// Parses `arguments`, of which the first is the program's name.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Parsed, Failure> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let args = match Args::try_parse_from(&arguments) {
-        Ok(args) => args,
+    match Args::try_parse_from(&arguments) {
+        Ok(args) => Ok(Parsed::Command(args.command)),
         Err(error) if error.use_stderr() => {
             let command = command_of(&arguments);
-            return Err(Failure::Refused(format!("{}; see {command} --help", reason(&error))));
+            Err(Failure::Refused(format!("{}; see {command} --help", reason(&error))))
         }
-        Err(help) => return Ok(Output::new(help.to_string())),
-    };
-    match args.command {
-        Command::Demo(args) => crate::demo::run(&args),
-        Command::Serve(args) => crate::serve::run(&args),
-        Command::Top(args) => crate::top::run(&args),
-        Command::Kv(args) => crate::kv::run(&args.command),
-        Command::Bench(args) => crate::bench::run(&args),
-        Command::Reproduce(args) => crate::reproduce::run(&args),
-        Command::Format(args) => crate::drive::format(&args),
-        Command::Inspect(args) => crate::drive::inspect(&args),
-        Command::Check(args) => crate::drive::check(&args),
-        Command::Device(DeviceArgs { command }) => match command {
-            DeviceCommand::List { json } => crate::device::list(json),
-            DeviceCommand::Show { profile, json } => crate::device::show(&profile, json),
-            DeviceCommand::Sensitivity(args) => crate::sensitivity::run(&args),
-            DeviceCommand::Calibrate(args) => crate::calibrate::run(&args),
-        },
+        Err(text) => Ok(Parsed::Text(text.to_string())),
     }
 }
 

@@ -6,9 +6,12 @@
 //! 3. [`verify`] retrieves every pair, in an order that depends on the seed, and compares.
 //! 4. [`report`] prints the result; [`treatment`] counts special files, [`fault`] lists errors.
 
+mod command;
 mod fault;
 mod key;
 mod load;
+mod pair;
+mod phase;
 mod report;
 mod source;
 mod treatment;
@@ -23,50 +26,12 @@ use crate::output::{Failure, Output};
 use crate::path::shown;
 use crate::progress::Progress;
 use crate::rig::{device_failure, flush};
-use base::Nanos;
-use base::checksum::Digest;
-use clock::Stage;
-use controller::{Completion, Submission};
-use load::{Loaded, Loader};
+use load::Loader;
 use node::{Device, FaultPlan, Profile};
-use reactor::{Lateness, Reactor};
-use report::DemoReport;
+use reactor::Reactor;
+use report::{DemoReport, Ran};
 use std::time::Instant;
 use walk::{Root, walk};
-use workload::Tally;
-
-/// Commands in flight.
-const QUEUE_DEPTH: usize = 32;
-
-/// Results for the files.
-struct Ran {
-    loaded: Loaded,
-    retrieved: Phase,
-    /// Bytes programmed for each byte stored.
-    write_amplification: Option<f64>,
-    flash_reads_per_retrieve: Option<f64>,
-    flash: Flash,
-    digest: u64,
-    /// Lateness of the device's events, in real time.
-    lateness: Option<Lateness>,
-}
-
-/// Commands of one kind, and their total time on the device's clock.
-#[derive(Debug, Default)]
-struct Phase {
-    tally: Tally,
-    elapsed: Nanos,
-}
-
-impl Phase {
-    /// Counts a successful command that the host sees complete now.
-    fn record(&mut self, completion: &Completion) {
-        let late = clock::host_now() - completion.completed;
-        let mut stages = completion.stages;
-        stages.add(Stage::Late, late);
-        self.tally.record(completion.latency() + late, &stages);
-    }
-}
 
 /// Stores the files under the path that `args` name on a device, and reads them back.
 pub(crate) fn run(args: &DemoArgs) -> Result<Output, Failure> {
@@ -139,33 +104,4 @@ async fn there_and_back(
         loaded,
         retrieved,
     })
-}
-
-/// Submits `count` commands, at most [`QUEUE_DEPTH`] at a time, and passes on each completion with
-/// its command's index.
-async fn each(
-    device: &Device,
-    count: usize,
-    submission: impl Fn(usize) -> Submission,
-    mut complete: impl FnMut(usize, &Completion),
-) {
-    let queue = device.controller().queue_pair();
-    let mut submitted = 0;
-    for completed in 0..count {
-        while submitted < count && submitted - completed < QUEUE_DEPTH {
-            queue.submit(submission(submitted));
-            submitted += 1;
-        }
-        let completion = queue.next().await;
-        let place = usize::try_from(completion.id).expect("as many as there are commands");
-        complete(place, &completion);
-    }
-}
-
-/// Adds the input of a run's digest: see `workload::Outcome::digest`.
-#[expect(clippy::cast_possible_truncation, reason = "both halves are added")]
-fn add_to_digest(digest: &mut Digest, completion: &Completion, checksum: u128) {
-    let Completion { id, opcode, status, completed, .. } = completion;
-    let (high, low) = ((checksum >> 64) as u64, checksum as u64);
-    digest.add(&[*id, opcode.0.into(), status.0.into(), completed.0, low, high]);
 }

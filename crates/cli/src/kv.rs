@@ -8,6 +8,7 @@
 //!    [`verify`]. [`moved`] counts the pairs.
 
 mod archive;
+mod database;
 mod destination;
 mod export;
 mod import;
@@ -29,7 +30,6 @@ use key::Spelling;
 pub(crate) use key::shown as shown_key;
 use pairs::Action;
 use place::Place;
-use resp_client::Uri;
 use spec::StoreOptions;
 
 /// Runs `command`.
@@ -80,15 +80,4 @@ fn store(args: &StoreArgs) -> Result<Output, Failure> {
         _ => StoreOptions::NONE,
     };
     place.act(&Action::Store { key, value, options })
-}
-
-/// Returns the database that the target of an export or an import names.
-fn database(target: &str) -> Result<Uri, Failure> {
-    if !Uri::is_meant(target) {
-        return Err(Failure::Refused(format!(
-            "the target {target:?} is not possible here: use resp://HOST:PORT/DATABASE, which \
-             kvasir serve --resp prints, or another Redis server's"
-        )));
-    }
-    target.parse().map_err(Failure::refused)
 }

@@ -35,11 +35,37 @@ mod table;
 mod target;
 mod top;
 
+use args::{Command, DeviceArgs, DeviceCommand, Parsed};
+use output::{Failure, Output};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match args::run(std::env::args_os()) {
+    let outcome = args::parse(std::env::args_os()).and_then(|parsed| match parsed {
+        Parsed::Command(command) => run(command),
+        Parsed::Text(text) => Ok(Output::new(text)),
+    });
+    match outcome {
         Ok(output) => output.print(),
         Err(failure) => failure.print(),
+    }
+}
+
+fn run(command: Command) -> Result<Output, Failure> {
+    match command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::Top(args) => top::run(&args),
+        Command::Kv(args) => kv::run(&args.command),
+        Command::Bench(args) => bench::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
+        Command::Format(args) => drive::format(&args),
+        Command::Inspect(args) => drive::inspect(&args),
+        Command::Check(args) => drive::check(&args),
+        Command::Device(DeviceArgs { command }) => match command {
+            DeviceCommand::List { json } => device::list(json),
+            DeviceCommand::Show { profile, json } => device::show(&profile, json),
+            DeviceCommand::Sensitivity(args) => sensitivity::run(&args),
+            DeviceCommand::Calibrate(args) => calibrate::run(&args),
+        },
     }
 }

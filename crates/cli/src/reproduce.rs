@@ -6,12 +6,13 @@
 //!    [`polled_drive`] and [`read_threads`].
 //! 3. [`criteria`] has the bounds that an experiment must meet. Their file was written before the
 //!    experiment first ran.
-//! 4. [`report`] formats the result.
+//! 4. [`report`] formats the [`finding`] of an experiment.
 
 mod catalogue;
 mod core_pair;
 mod criteria;
 mod filebench;
+mod finding;
 mod flash_delay;
 mod fresh;
 mod gc_blocking;
@@ -30,52 +31,21 @@ mod processor;
 mod read_threads;
 mod registers;
 mod report;
+mod run;
 mod scalability;
 
 use crate::args::ReproduceArgs;
 use crate::output::{Failure, Output};
 use crate::outputs;
 use crate::path;
-use crate::plot::{self, Figure, Panel};
+use crate::plot::{self, Figure};
 use crate::progress::Progress;
 use catalogue::{ENTRIES, Entry, Experiment};
-use report::{Report, Row};
-use serde::Serialize;
+use report::Report;
+use run::Run;
 use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
-
-/// How to run an experiment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
-    /// Whether the mechanism that the paper credits is switched off.
-    is_control: bool,
-    progress: Progress,
-}
-
-/// Result of an experiment.
-#[derive(Default, Serialize)]
-pub(super) struct Finding {
-    setup: String,
-    /// Assumptions about the device and the load that the paper does not state.
-    assumptions: Vec<String>,
-    rows: Vec<Row>,
-    criterion: String,
-    /// Whether the criterion holds.
-    holds: bool,
-    /// A second criterion beside one that is known not to hold.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    beside: Option<Verdict>,
-    #[serde(skip)]
-    panels: Vec<Panel>,
-}
-
-/// A criterion, and whether it holds.
-#[derive(Serialize)]
-pub(super) struct Verdict {
-    criterion: String,
-    holds: bool,
-}
 
 /// Reruns the experiments that `args` name.
 pub(crate) fn run(args: &ReproduceArgs) -> Result<Output, Failure> {
@@ -210,6 +180,7 @@ fn not_holding(failed: &[&str]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::finding::{Finding, Verdict};
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-use super::load::Pair;
+use super::pair::Pair;
 use crate::path::shown;
 use serde::Serialize;
 use std::path::Path;

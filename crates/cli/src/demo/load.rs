@@ -1,12 +1,14 @@
+use super::command::{QUEUE_DEPTH, add_to_digest, each};
 use super::fault::Faults;
 use super::key::pair_key;
+use super::pair::Pair;
+use super::phase::Phase;
 use super::source::Source;
 use super::treatment::{Treatment, Treatments};
 use super::walk::{Found, Root, Walked};
-use super::{Phase, QUEUE_DEPTH, add_to_digest, each};
 use crate::progress::{Progress, Unit};
 use base::Buf;
-use base::checksum::{Digest, hash128};
+use base::checksum::Digest;
 use base::limits::BUF_ALIGN;
 use controller::{Completion, QueuePair, Submission};
 use node::Device;
@@ -20,28 +22,6 @@ const CHUNK_BYTES: u32 = 1 << 20;
 /// Memory of a pair beside its value, measured: alignment of the buffer, and its entries here, in
 /// the index and on the emulated flash.
 const PAIR_MEMORY_BYTES: u64 = 4_096 + 500;
-
-/// A stored pair, and the expected result of reading it back.
-#[derive(Debug)]
-pub(super) struct Pair {
-    /// Index of the file in the list.
-    pub(super) file: usize,
-    /// Index of the chunk in a long file.
-    pub(super) chunk: Option<u32>,
-    /// Length of the value.
-    pub(super) bytes: u32,
-    /// Checksum of the value, computed before the store.
-    pub(super) checksum: u128,
-    is_stored: bool,
-}
-
-impl Pair {
-    /// Returns the pair of `value`, before it is stored.
-    pub(super) fn new(file: usize, chunk: Option<u32>, value: &[u8]) -> Self {
-        let bytes = u32::try_from(value.len()).expect("a chunk is shorter than 4 GiB");
-        Self { file, chunk, bytes, checksum: hash128(value), is_stored: false }
-    }
-}
 
 /// Contents of the device after loading.
 pub(super) struct Loaded {

@@ -1,6 +1,8 @@
+use super::command::QUEUE_DEPTH;
 use super::fault::{Fault, Faults};
+use super::load::Loaded;
+use super::phase::Phase;
 use super::treatment::TreatmentReport;
-use super::{QUEUE_DEPTH, Ran};
 use crate::args::DemoArgs;
 use crate::breakdown::{self, Latencies, StageMeans};
 use crate::flash::Flash;
@@ -10,11 +12,25 @@ use crate::path::{shortened, shown};
 use crate::table;
 use base::human_bytes;
 use node::Profile;
+use reactor::Lateness;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::absolute;
 use std::time::Duration;
 use workload::{Kind, LatencyNanos, stages_ns};
+
+/// The results of a run, of which the report is made.
+pub(super) struct Ran {
+    pub(super) loaded: Loaded,
+    pub(super) retrieved: Phase,
+    /// Bytes programmed for each byte stored.
+    pub(super) write_amplification: Option<f64>,
+    pub(super) flash_reads_per_retrieve: Option<f64>,
+    pub(super) flash: Flash,
+    pub(super) digest: u64,
+    /// Lateness of the device's events, in real time.
+    pub(super) lateness: Option<Lateness>,
+}
 
 /// Output of `kvasir demo`.
 #[derive(Debug, Serialize)]

@@ -1,6 +1,8 @@
+use super::command::{add_to_digest, each};
 use super::key::pair_key;
-use super::load::{Loaded, Pair};
-use super::{Phase, add_to_digest, each};
+use super::load::Loaded;
+use super::pair::Pair;
+use super::phase::Phase;
 use crate::progress::{Progress, Unit};
 use base::checksum::hash128;
 use controller::{Completion, Submission};

@@ -1,6 +1,7 @@
 //! `kvasir kv export`: copies a database of a Redis server into a file.
 
 use super::archive::{ArchiveError, Reader, Record, Totals, Writer};
+use super::database::database;
 use super::moved::Moved;
 use super::source::Source;
 use crate::args::ExportArgs;
@@ -16,7 +17,7 @@ use std::path::Path;
 
 /// Runs the export that `args` describe.
 pub(super) fn run(args: &ExportArgs) -> Result<Output, Failure> {
-    let uri = super::database(&args.target)?;
+    let uri = database(&args.target)?;
     let was_there = args.file.exists();
     let moved = export(args, &uri);
     if moved.is_err() && !was_there && args.file.metadata().is_ok_and(|found| found.len() == 0) {

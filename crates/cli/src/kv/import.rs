@@ -1,6 +1,7 @@
 //! `kvasir kv import`: stores the pairs of a file in a database of a Redis server.
 
 use super::archive::{ArchiveError, Reader, Record};
+use super::database::database;
 use super::destination::Destination;
 use super::journal::Journal;
 use super::moved::{LeftOut, Moved};
@@ -15,7 +16,7 @@ use std::path::Path;
 
 /// Runs the import that `args` describe.
 pub(super) fn run(args: &ImportArgs) -> Result<Output, Failure> {
-    let uri = super::database(&args.target)?;
+    let uri = database(&args.target)?;
     let path = &args.file;
     let file = File::open(path);
     let file = file.map_err(|error| unreadable(path, &ArchiveError::Read(error)))?;

@@ -1,7 +1,8 @@
 //! The range of an axis, the positions of values on it, and its ticks.
 
-use super::canvas::{line_height, text_width};
-use super::{Axis, Scale, Unit, float, label};
+use super::canvas::{float, line_height, text_width};
+use super::figure::{Axis, Scale, Unit};
+use super::label;
 
 /// The size of the labels of ticks.
 pub(super) const SIZE: f64 = 7.0;

@@ -120,6 +120,12 @@ fn pattern_id(colour: &str) -> String {
     format!("hatching-{}", colour.trim_start_matches('#'))
 }
 
+/// Converts `count` for arithmetic with lengths and ranks.
+#[expect(clippy::cast_precision_loss, reason = "counts of points, ticks and series are small")]
+pub(super) const fn float(count: usize) -> f64 {
+    count as f64
+}
+
 /// Returns the height of a line of letters of `size`.
 pub(super) fn line_height(size: f64) -> f64 {
     size * LEADING

@@ -1,6 +1,6 @@
 //! Formats the labels of ticks.
 
-use super::Unit;
+use super::figure::Unit;
 
 impl Unit {
     /// Formats `value`, in the multiple of the unit that suits `reference`.

@@ -1,8 +1,8 @@
 //! Draws the legend of a panel: the names of its series, each beside a sample of its look.
 
 use super::canvas::{Anchor, Canvas, MARGIN, WIDTH, line_height, number, text_width};
-use super::style::{Style, Styles};
-use super::{Mark, Panel, Series, panel};
+use super::figure::{Mark, Panel, Series};
+use super::style::{Style, Styles, has_markers};
 
 const SIZE: f64 = 7.0;
 const SAMPLE: f64 = 17.0;
@@ -33,13 +33,13 @@ pub(super) fn draw(canvas: &mut Canvas, panel: &Panel, styles: &Styles, top: f64
 fn sample(canvas: &mut Canvas, series: &Series, style: Style, (left, middle): (f64, f64)) {
     if series.mark == Mark::Bars {
         let corners = (left + 4.0, middle - 3.0, left + SAMPLE, middle + 3.0);
-        return panel::bar(canvas, corners, style);
+        return style.bar(canvas, corners);
     }
     if series.mark != Mark::Points {
         let line = format!("M{} {}h{}", number(left), number(middle), number(SAMPLE));
         canvas.path(&line, &style.stroke());
     }
-    if panel::has_markers(series) {
+    if has_markers(series) {
         style.markers(canvas, &[(left + SAMPLE / 2.0, middle)]);
     }
 }

@@ -2,10 +2,11 @@
 
 use super::axis::{self, Ruler, Side};
 use super::canvas::{
-    Anchor, BOLD, Canvas, GREY, MARGIN, WIDTH, line_height, number, text_width, wrapped,
+    Anchor, BOLD, Canvas, GREY, MARGIN, WIDTH, float, line_height, number, text_width, wrapped,
 };
-use super::style::{Style, Styles};
-use super::{Mark, Panel, Scale, Series, float, legend};
+use super::figure::{Mark, Panel, Scale, Series};
+use super::legend;
+use super::style::{Style, Styles, has_markers};
 use std::fmt::Write;
 
 /// Height between the axes.
@@ -23,9 +24,6 @@ const TICK: f64 = 2.5;
 
 /// Font size of values above bars.
 const VALUE: f64 = 6.0;
-
-/// Lines with more points have no markers.
-const MARKERS_MAX: usize = 16;
 
 const EMPTY: &str = "no points";
 
@@ -133,7 +131,7 @@ impl<'a> Sheet<'a> {
         for &point in &self.shown[index] {
             let (x, y) = area.at(point);
             let left = x + start;
-            bar(canvas, (left, y, left + width * 0.94, area.bottom), style);
+            style.bar(canvas, (left, y, left + width * 0.94, area.bottom));
             let (middle, above) = (left + width * 0.47, y - 1.5);
             let value = self.value(point.1);
             if is_upright {
@@ -203,27 +201,6 @@ fn shown(panel: &Panel, series: &Series) -> Vec<(f64, f64)> {
         panel.x.scale.coordinate(x).is_some() && panel.y.scale.coordinate(y).is_some()
     };
     series.points.iter().filter(has_place).copied().collect()
-}
-
-/// True if the points of `series` have markers.
-pub(super) fn has_markers(series: &Series) -> bool {
-    match series.mark {
-        Mark::Points => true,
-        Mark::Line => series.points.len() <= MARKERS_MAX,
-        Mark::Steps | Mark::Bars => false,
-    }
-}
-
-/// A bar between two corners.
-pub(super) fn bar(
-    canvas: &mut Canvas,
-    (left, top, right, bottom): (f64, f64, f64, f64),
-    style: Style,
-) {
-    let [left, top, right, bottom] = [left, top, right, bottom].map(number);
-    let data = format!("M{left} {bottom}V{top}H{right}V{bottom}z");
-    let look = style.bar(canvas);
-    canvas.path(&data, &look);
 }
 
 fn polyline(points: &[(f64, f64)], is_stepped: bool) -> String {

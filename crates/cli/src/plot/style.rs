@@ -2,7 +2,7 @@
 //! hatching for print in grey.
 
 use super::canvas::{Canvas, number};
-use super::{Figure, Panel, Series};
+use super::figure::{Figure, Mark, Panel, Series};
 
 /// The palette of Okabe and Ito, without its yellow, which is invisible on white paper.
 const COLOURS: [&str; 7] =
@@ -12,6 +12,9 @@ const DASHES: [&str; 6] = ["", "4 1.5", "1.2 1.2", "6 1.5 1.2 1.5", "2.5 1", "8 
 
 /// A marker has about the area of a circle of this radius.
 const MARKER: f64 = 1.9;
+
+/// Lines with more points have no markers.
+const MARKERS_MAX: usize = 16;
 
 /// Look of the marks of a series.
 #[derive(Clone, Copy)]
@@ -34,7 +37,7 @@ impl Style {
     }
 
     /// Returns the attributes of its bars.
-    pub(super) fn bar(&self, canvas: &mut Canvas) -> String {
+    fn bar_look(&self, canvas: &mut Canvas) -> String {
         let colour = self.colour;
         let fill = match self.rank % 3 {
             0 => format!(r#"fill="{colour}""#),
@@ -42,6 +45,18 @@ impl Style {
             _ => format!(r#"fill="{colour}" fill-opacity="0.3""#),
         };
         format!(r#"{fill} stroke="{colour}" stroke-width="0.6""#)
+    }
+
+    /// Draws a bar between two corners.
+    pub(super) fn bar(
+        &self,
+        canvas: &mut Canvas,
+        (left, top, right, bottom): (f64, f64, f64, f64),
+    ) {
+        let [left, top, right, bottom] = [left, top, right, bottom].map(number);
+        let data = format!("M{left} {bottom}V{top}H{right}V{bottom}z");
+        let look = self.bar_look(canvas);
+        canvas.path(&data, &look);
     }
 
     /// Draws its marker at each of `points`.
@@ -93,5 +108,14 @@ impl<'a> Styles<'a> {
         let rank = self.names.iter().position(|&name| name == series.name).unwrap_or(0);
         let dash = if panel.series.len() == 1 { "" } else { DASHES[rank % DASHES.len()] };
         Style { colour: COLOURS[rank % COLOURS.len()], dash, rank }
+    }
+}
+
+/// True if the points of `series` have markers.
+pub(super) fn has_markers(series: &Series) -> bool {
+    match series.mark {
+        Mark::Points => true,
+        Mark::Line => series.points.len() <= MARKERS_MAX,
+        Mark::Steps | Mark::Bars => false,
     }
 }

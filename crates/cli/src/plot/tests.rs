@@ -1,8 +1,8 @@
 //! Parses SVG figures as a viewer does, and checks what they show.
 
 use super::axis::{Ruler, Side};
-use super::canvas::{text_width, wrapped};
-use super::{Axis, Figure, Mark, Panel, Scale, Series, Unit, float, svg};
+use super::canvas::{float, text_width, wrapped};
+use super::{Axis, Figure, Mark, Panel, Scale, Series, Unit, svg};
 use roxmltree::{Document, Node};
 
 const BLUE: &str = "#0072B2";

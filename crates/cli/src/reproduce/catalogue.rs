@@ -1,8 +1,10 @@
 //! Lists the experiments of the papers, and which of them can be rerun.
 
+use super::finding::Finding;
+use super::run::Run;
 use super::{
-    Finding, Run, flash_delay, gc_blocking, grid, handlers, index_cost, key_size, models,
-    page_move, registers, scalability,
+    flash_delay, gc_blocking, grid, handlers, index_cost, key_size, models, page_move, registers,
+    scalability,
 };
 use crate::output::{Failure, Output};
 use crate::table;

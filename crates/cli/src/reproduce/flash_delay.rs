@@ -1,8 +1,9 @@
 //! MoKE-1b and MoKE-1c: the flash adds exactly its timing to the latency of an operation.
 
+use super::criteria;
+use super::finding::{Finding, Row};
 use super::moke::{self, OPERATIONS, PAIRS, VALUE_BYTES};
-use super::report::Row;
-use super::{Finding, Run, criteria};
+use super::run::Run;
 use crate::number::{counted, grouped};
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};

@@ -2,8 +2,9 @@
 
 mod black_box;
 
-use super::report::Row;
-use super::{Finding, Run, criteria};
+use super::criteria;
+use super::finding::{Finding, Row};
+use super::run::Run;
 use crate::number::grouped;
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};

@@ -1,8 +1,9 @@
 //! FEMU-4: reads get faster with every channel and every plane.
 
+use super::criteria;
+use super::finding::{Finding, Row};
 use super::open_channel::{self, Direction, Drive, Io};
-use super::report::Row;
-use super::{Finding, Run, criteria};
+use super::run::Run;
 use crate::number::grouped;
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};

@@ -1,8 +1,9 @@
 //! MoKE-1d: reads keep their latency as long as enough request handlers are free.
 
+use super::criteria;
+use super::finding::{Finding, Row};
 use super::moke::{self, OPERATIONS, PAIRS};
-use super::report::Row;
-use super::{Finding, Run, criteria};
+use super::run::Run;
 use crate::number::grouped;
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};

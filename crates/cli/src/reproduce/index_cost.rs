@@ -1,10 +1,11 @@
 //! MoKE-idx: measures the CPU time of the index on this machine, and checks that its four cost
 //! settings move the latency of each kind of request by exactly their value.
 
+use super::finding::{Finding, Row};
 use super::index_time::{self, Cost, IndexCosts};
 use super::moke::{self, KEY_BYTES, PAIRS};
-use super::report::Row;
-use super::{Finding, Run, criteria, optimisation, processor};
+use super::run::Run;
+use super::{criteria, optimisation, processor};
 use crate::number::grouped;
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};

@@ -1,8 +1,9 @@
 //! MoKE-1a: keys that do not fit a command need a transfer of their own.
 
+use super::criteria;
+use super::finding::{Finding, Row};
 use super::moke::{self, OPERATIONS, PAIRS};
-use super::report::Row;
-use super::{Finding, Run, criteria};
+use super::run::Run;
 use crate::number::{grouped, quotient};
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};

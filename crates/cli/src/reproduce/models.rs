@@ -1,9 +1,10 @@
 //! FEMU-5 and FEMU-5b: errors of a model with one register and one latency for all pages.
 
+use super::criteria;
 use super::filebench::{Host, PERSONALITIES, Personality};
+use super::finding::{Finding, Row, Verdict};
 use super::open_channel::{self, Drive};
-use super::report::Row;
-use super::{Finding, Run, Verdict, criteria};
+use super::run::Run;
 use crate::number::grouped;
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};

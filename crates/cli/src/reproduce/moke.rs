@@ -1,6 +1,6 @@
 //! The device and the load of MoKE, section III.
 
-use super::Run;
+use super::run::Run;
 use crate::args::Clock;
 use crate::device;
 use crate::output::Failure;

@@ -4,8 +4,9 @@
 mod drive;
 mod host_ftl;
 
-use super::report::Row;
-use super::{Finding, Run, criteria};
+use super::criteria;
+use super::finding::{Finding, Row};
+use super::run::Run;
 use crate::number::{counted, grouped};
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};

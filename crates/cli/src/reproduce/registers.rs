@@ -1,8 +1,9 @@
 //! FEMU-3: with two registers a plane senses a page while another is on the channel.
 
+use super::criteria;
+use super::finding::{Finding, Row};
 use super::open_channel::{self, Direction, Drive, Io, nanos};
-use super::report::Row;
-use super::{Finding, Run, criteria};
+use super::run::Run;
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};
 use base::limits::BLOCK_BYTES;

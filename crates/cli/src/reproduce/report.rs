@@ -1,6 +1,6 @@
 //! The report of an experiment, as text and JSON.
 
-use super::{Finding, Verdict};
+use super::finding::{Finding, Verdict};
 use crate::number::rounded;
 use crate::{path, table};
 use serde::Serialize;
@@ -20,16 +20,6 @@ pub(super) struct Report {
     /// Why the criterion is known not to hold, if it is known and does not hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) known_failure: Option<String>,
-}
-
-/// One figure.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Row {
-    pub(super) label: String,
-    /// The paper's figure, if it gives a number.
-    pub(super) paper: Option<f64>,
-    pub(super) ours: f64,
-    pub(super) unit: &'static str,
 }
 
 /// Columns of a terminal.
@@ -126,6 +116,7 @@ fn hanging(lead: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reproduce::finding::Row;
 
     #[test]
     fn text_hangs_below_its_first_line_and_fits_a_terminal() {

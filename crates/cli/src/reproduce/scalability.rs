@@ -1,10 +1,11 @@
 //! FEMU-2a, 2b and 2c: reads by an increasing number of threads, in real time.
 
 use super::core_pair::CorePair;
+use super::finding::{Finding, Row};
 use super::polled_drive::{self, Delay, Inside, Outside, PLANES};
 use super::read_threads::{Latency, Reads, Sample, median};
-use super::report::Row;
-use super::{Finding, Run, criteria, open_channel, optimisation, processor};
+use super::run::Run;
+use super::{criteria, open_channel, optimisation, processor};
 use crate::output::Failure;
 use crate::plot::{Axis, Mark, Panel, Scale, Series, Unit};
 use crate::progress::Unit as ProgressUnit;
