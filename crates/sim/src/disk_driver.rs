@@ -8,7 +8,7 @@ use crate::hosts::Hosts;
 use crate::ledger::Excuses;
 use crate::load::Life;
 use crate::power::{Loss, Power};
-use crate::seeds::is_quiet;
+use crate::quiet::is_quiet;
 use crate::tally::Tally;
 use crate::target::Target;
 use crate::trace;

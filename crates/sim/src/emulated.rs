@@ -4,7 +4,7 @@ use crate::kv::{KvHosts, KvPlan};
 use crate::ledger::Excuses;
 use crate::load::{Life, Load};
 use crate::power::Loss;
-use crate::seeds::is_quiet;
+use crate::quiet::is_quiet;
 use crate::small_drive::{PAGES_PER_BLOCK, RECORDS_ON_PAGE, is_buffered, small_drive};
 use crate::tally::Tally;
 use base::Rng;

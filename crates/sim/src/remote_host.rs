@@ -1,6 +1,6 @@
 use crate::client::{Asked, Client, keys_of};
 use crate::history::Open;
-use crate::remote::{HOT_KEYS, Plan, pick};
+use crate::remote_plan::{HOT_KEYS, Plan, pick};
 use crate::remote_target::{ADDRESS, NQN};
 use crate::trace;
 use base::{Buf, Nanos, Rng};

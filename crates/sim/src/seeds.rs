@@ -1,13 +1,12 @@
 use crate::faults::RunFaults;
+use crate::quiet::quietly;
 use crate::scenario::Scenario;
 use crate::shorten::shortened;
 use crate::tally::Tally;
 use crate::trace;
 use std::any::Any;
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
-use std::sync::Once;
 use std::time::{Duration, Instant};
 
 /// Seeds after which a long sweep says how far it is.
@@ -160,32 +159,6 @@ fn rerun(seed: u64) -> String {
         "KVASIR_SEED={seed} KVASIR_SEEDS=1 cargo test -p kvasir-sim --test integration {name} -- \
          --nocapture"
     )
-}
-
-thread_local! {
-    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
-}
-
-/// The result of `run`, which prints nothing if it panics.
-fn quietly<T>(run: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let loud = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            if !IS_QUIET.get() {
-                loud(panic);
-            }
-        }));
-    });
-    let was_quiet = IS_QUIET.replace(true);
-    let outcome = catch_unwind(AssertUnwindSafe(run));
-    IS_QUIET.set(was_quiet);
-    outcome
-}
-
-/// Whether this thread fails on purpose, so that nothing is to be printed of it.
-pub(crate) fn is_quiet() -> bool {
-    IS_QUIET.get()
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> String {
