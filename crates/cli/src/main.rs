@@ -4,6 +4,15 @@
 //! Each command has a file: [`demo`], [`bench`], [`reproduce`], [`device`]; shared modules are
 //! named after what they make. Bad input ends with status 2, a run that found errors with status 1,
 //! each with one sentence on standard error.
+//!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | a measurement | `args/bench`, `target`, `bench/plan`, `rig`, `bench/report`, `bench/figure` |
+//! | a replay | `bench/replay`, `bench/report` |
+//! | the spans of a trace | `perfetto` |
+//! | an experiment | `reproduce`, `reproduce/catalogue`, `reproduce/criteria`, `rig` |
+//! | an experiment in real time | `reproduce/polled_drive` |
+//! | `kvasir top` | `top`, `top/sample`, `top/view` |
 
 mod args;
 mod bench;

@@ -25,6 +25,13 @@
 //!    which runs one of them at a time. Tasks of peer schedules wake one another.
 //! 8. A trace sink receives each [`Span`] for which a unit of a resource was held.
 //!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | a task | `schedule`, `task`, `park`, `timer` |
+//! | the wait for a resource | `resource`, `rank`, `class`, `station` |
+//! | an account of time | `stage`, `account`, `charge`, `trace` |
+//! | several reactors | `monitor` |
+//!
 //! # Guarantees
 //! - Equal inputs give equal runs: ties at one instant break by submission order, or by a seed.
 //! - Resources serve by (class, arrival), or by arrival in a group set to that order. A waiter is

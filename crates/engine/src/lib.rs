@@ -1,23 +1,38 @@
 //! A key-value store on an append-only medium: one log of records and an index of where they lie.
 //!
 //! # How it works
-//! 1. [`Store::put`] takes the key's latch, checks its condition, appends a record to the log and
-//!    points the index to it; it is answered when the record's page has landed on the medium.
-//! 2. [`Store::get`] asks the index for addresses, reads the record there and checks its key and
-//!    its checksums. A record still on its way is answered from memory, once it is durable.
-//! 3. Records that were overwritten or deleted are dead. When extents run out the cleaner moves
-//!    what lives out of a victim and resets it.
-//! 4. [`Store::open`] rebuilds the index from the medium alone.
+//! 1. Every write is a `WriteSet` of 1 to n changes that happen together or not at all: a store, a
+//!    delete, a conditional store, a batch. `Attempt::advance` does all of it that needs no wait:
+//!    space, latches, the present records, conditions, the append to the log, the index. Otherwise
+//!    it returns a `Need`; the caller awaits that and calls it again.
+//! 2. [`Store::begin_put`] calls `advance` once, and returns what it has reached. [`Store::put`],
+//!    [`Store::delete`] and [`Store::write_batch`] use `Store::write`, which awaits each need.
+//! 3. A write in the log and in the index is a [`Landing`]. [`Store::landed`] waits until its pages
+//!    are durable, in the mode of [`Ack`]. If one of them fails, it takes the write back.
+//! 4. Every read of a key is `Store::look_up`: the index returns addresses, and the record at
+//!    each says whether it has the key. Records in memory need no wait; [`Store::begin_get`] stops
+//!    at others. [`Store::get`] reads them from the medium, with their extents pinned. A record
+//!    whose page has not landed is returned from memory, once it is durable.
+//! 5. Records that were overwritten or deleted are dead. When extents run out, the cleaner moves
+//!    the live records out of a victim and resets it.
+//! 6. [`Store::open`] rebuilds the index from a checkpoint and the log, or from the log alone.
 //!
 //! | to follow | read, in this order |
 //! |---|---|
-//! | a store | `put`, `append`, `page_builder`, `layout`, `record`, `pending`, `undo` |
-//! | a batch | `write`, `batch`, `batch/torn` |
-//! | a retrieve | `get`, `index`, `hash`, `page_view` |
-//! | cleaning | `cleaner`, `clean` |
-//! | opening | `recover`, `recall` |
-//! | listing keys | `list`, `walk`, `key_pass`, `key_window` |
-//! | checking | `verify` |
+//! | a write | `write`, `write/set`, `write/change`, `write/attempt`, `write/landing` |
+//! | what it waits for | `write/room`, `write/entry`, `write/permit`, `write/latch` |
+//! | its record | `write/append`, `log`, `format/page_builder`, `format/layout`, `format/record` |
+//! | its end | `write/landing`, `write/pending`, `write/undo` |
+//! | a batch | `write/batch`, `write/size`, `write/attempt`, `recover/torn` |
+//! | a read | `read/get`, `read/look_up`, `log`, `format/page_view`, `format/mend` |
+//! | memory that saves reads | `read/headers`, `read/values`, `read/recall` |
+//! | the index | `index`, `index/hash`; on flash `index/cached_hash`, `index/tables` |
+//! | listing keys | `read/list`, `read/walk`, `read/key_pass`, `read/key_window` |
+//! | cleaning | `clean/cleaner`, `clean/cleaning`, `clean/copy`, `clean/expiring` |
+//! | a checkpoint | `recover/checkpoint`, `index/tables`, `index/survivors` |
+//! | opening | `recover/open`, `format/summary`, `recover/torn`, `recover/rebuild` |
+//! | damage and power loss | `format/mend`, `recover/repair`, `recover/power` |
+//! | checking | `check/verify`, `check/scrub`, `check/scrubber`, `check/inspect` |
 //!
 //! # Guarantees
 //! - What was acknowledged is found again, in the durability mode of [`Ack`].

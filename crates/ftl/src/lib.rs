@@ -16,6 +16,17 @@
 //!    in protected memory until they fill a page; a loss of power saves it.
 //! 6. [`PageFtl`] is [`media::Blocks`]: see there.
 //!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | an append to a log | `append`, `region`, `stripe`, `blocks`, `tag` |
+//! | its failed program | `append/repair`, `append/repairs` |
+//! | a write of blocks | `page_ftl`, `page_ftl/write`, `page_ftl/map`, `page_ftl/program` |
+//! | a read of blocks | `page_ftl/read`, `page_ftl/map` |
+//! | cleaning of blocks | `page_ftl/clean`, `page_ftl/blocking` |
+//! | a failed program of blocks | `page_ftl/rescue` |
+//! | a zone | `zones`, `zones/states`, `zones/content`, `zones/buffer` |
+//! | opening | `scan`, `append/survey`, `page_ftl/scan`, `zones/open` |
+//!
 //! # Guarantees
 //! - `open` finds every page programmed before a power cut. A page that was not is a hole.
 //! - An extent whose reset was cut off is gone as a whole: `open` erases the rest of it.

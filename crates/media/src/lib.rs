@@ -17,6 +17,14 @@
 //! | any [`Blocks`] | [`LogOnBlocks`] | most of a block for each page | that of the blocks |
 //! | those of a disk | [`FramesOnBlocks`] | as much as is used | that of the blocks |
 //!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | a log | `medium`, `extent`, `page` |
+//! | a log in memory | `memory`, `flat`, `packed` |
+//! | a log on blocks of flash | `blocks`, `log_on_blocks` |
+//! | a log on a disk | `frames_on_blocks`, `frames_on_blocks/writer`, `frames_on_blocks/read` |
+//! | the choice of a victim | `victim` |
+//!
 //! # Guarantees
 //! A page that was appended reads back as it was until its extent is reset, or the read fails: but
 //! for what the log let go of ([`Media::release`]).

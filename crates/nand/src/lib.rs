@@ -24,6 +24,12 @@
 //!    [`Model::Scalar`] is the model of the published emulators, for comparison: it computes all
 //!    steps when the operation arrives.
 //!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | an operation | `array`, `timing`, `pace`, `staged`, `cells` |
+//! | a fault | `fault`, `faults`, `array` |
+//! | a loss of power | `power`, `torn` |
+//!
 //! # Guarantees
 //! - In every build: a page is programmed once between erases, in page order, on a good block; only
 //!   programmed pages are read. Any other use panics with a message.

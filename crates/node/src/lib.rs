@@ -12,6 +12,15 @@
 //! 4. Comments are read too: what a profile says to be an assumption is listed by
 //!    [`Profile::assumptions`], so that a report can name what its figures rest on.
 //!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | a profile | `profile`, `device/config`, `device` |
+//! | a connection | `server/reactors`, `server/places`, `server/pace`, `server/connections` |
+//! | a command to another reactor | `server/router`, `server/bridge` |
+//! | a status request | `server/http`, `server/status_service`, `server/reactor_counters` |
+//! | a drive on a disk | `disk_look`, `disk_drive`, `server/drive` |
+//! | a power loss, a saved state | `device/power`, `device/saved`, `state` |
+//!
 //! # Guarantees
 //! - A [`Profile`] that was loaded is one that a device can be built from, unless more blocks are
 //!   bad than it counts with: sizes and times are in range, and no two keys contradict each other.

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | a received PDU | `framing/inbox`, `framing/check`, `pdu` |
 //! | a command | `target/reader`, `target/admission`, `target/transfers`, `target/connection` |
+//! | its limit of bytes in flight | `target/admission`, `target/budget` |
 //! | a response | `target/connection`, `framing/outbox`, `target/writer` |
 //! | an end | `target/reader`, `target/deadline` |
 //!

@@ -28,6 +28,14 @@
 //! 9. Futures of `clock` need no waker: the clock knows whom it names. There are no others; one
 //!    that waits for a waker is reported like any task that waits for ever.
 //!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | virtual time | `reactor` |
+//! | real time | `brake`, `lateness` |
+//! | a served reactor | `serve`, `driver`, `ring`, `remote` |
+//! | messages | `mailbox`, `notice`, `remote` |
+//! | reactors that share a drive | `peers`, `peer_group` |
+//!
 //! # Guarantees
 //! - Virtual time: no wall clock is read, and equal inputs give equal runs.
 //! - Served: an external event wakes its task at the instant of the wall clock, after everything

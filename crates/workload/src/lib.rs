@@ -14,6 +14,12 @@
 //!    completions, errors, a digest. [`Report`] is that with the device's own figures, as
 //!    `kvasir bench --json` prints it.
 //!
+//! | to follow | read, in this order |
+//! |---|---|
+//! | a measurement | `plan`, `driver`, `session`, `script`, `generated`, `judge`, `outcome` |
+//! | a replayed trace | `replay_plan`, `replay`, `script` |
+//! | blocks and zones | `space`, `zoning`, `zone_writer` |
+//!
 //! # Guarantees
 //! - Equal plans submit equal operations in every build and on every machine: no random hash seed,
 //!   no platform math library, no wall clock.
