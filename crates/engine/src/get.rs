@@ -258,9 +258,8 @@ impl Store {
         self.config.ack == Ack::Program && gave_up
     }
 
-    /// What the record at `address` says of `key`, if it has landed, or need not for hosts to be told
-    /// of it, and is in memory as a whole. Its extent is not reset meanwhile, since nothing is
-    /// awaited.
+    /// What the record at `address` says of `key`, if it has landed and is in memory as a whole. Its
+    /// extent is not reset meanwhile, since nothing is awaited.
     fn content_now(&self, table: TableId, key: &Key, address: Address) -> Option<Content> {
         if self.log.is_on_its_way(address) {
             return None;
