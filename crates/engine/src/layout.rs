@@ -341,14 +341,17 @@ impl Layout {
             let share = self.extent_bytes().div_ceil(records);
             return share.max(u64::from(value_len) + 2 * header + entry);
         }
-        let (page, value) = (u64::from(self.bare_room()), u64::from(value_len));
-        let in_spare = u64::from(self.spare_bytes).saturating_sub(PROLOGUE_BYTES as u64) / header;
-        let records = match page.checked_div(value) {
-            Some(records) if records <= in_spare => records,
-            _ => (page + in_spare * header) / (value + header),
+        let (page, header_len) = (self.bare_room(), len32(header_len));
+        let in_spare = quotient(self.spare_bytes.saturating_sub(PROLOGUE_LEN), header_len);
+        let of_values = if value_len == 0 { u32::MAX } else { quotient(page, value_len) };
+        let records = if of_values <= in_spare {
+            of_values
+        } else {
+            quotient(page + in_spare * header_len, value_len + header_len)
         };
         let records = records.max(1);
-        page.div_ceil(records) + header + entry.div_ceil(records)
+        let share = |bytes: u32| u64::from(quotient(bytes + records - 1, records));
+        share(page) + header + share(SUMMARY_ENTRY_LEN)
     }
 
     /// How many records of a size share a frame.
@@ -437,6 +440,35 @@ mod tests {
                     let share = (units * unit_bytes).div_ceil(records) + 16_u32.div_ceil(records);
                     let found = layout.footprint(header_len as usize, value_len);
                     assert_eq!(found, u64::from(share + header_len), "{header_len} {value_len}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_footprint_is_the_share_of_a_page_full_of_such_records() {
+        for (page_bytes, spare_bytes) in [(4_096, 0), (16_384, 1_024), (65_536, 4_096)] {
+            let layout = Layout::new(&Shape {
+                page_bytes,
+                spare_bytes,
+                pages_per_extent: 256,
+                extents: 8,
+                parallelism: 1,
+                frames: None,
+            });
+            let page = u64::from(layout.bare_room());
+            for header_len in (40..=296_usize).step_by(8) {
+                for value_len in (0..3_000).chain([4_095, 4_096, 9_000, 16_000]) {
+                    let (header, value) = (header_len as u64, u64::from(value_len));
+                    if !layout.fits_page(header_len, value_len) {
+                        continue;
+                    }
+                    let in_spare = u64::from(spare_bytes).saturating_sub(24) / header;
+                    let of_values = page.checked_div(value).filter(|of| *of <= in_spare);
+                    let both = (page + in_spare * header) / (value + header);
+                    let records = of_values.unwrap_or(both).max(1);
+                    let share = page.div_ceil(records) + header + 16_u64.div_ceil(records);
+                    assert_eq!(layout.footprint(header_len, value_len), share, "{header} {value}");
                 }
             }
         }
