@@ -47,6 +47,7 @@ struct Scattered {
 }
 
 impl Scattered {
+    #[inline]
     fn spare(&self) -> &[u8] {
         self.spare.bytes().unwrap_or_default()
     }
@@ -83,11 +84,29 @@ impl Page {
             !cfg!(debug_assertions) || data.crc32c() == crc,
             "{crc:08x} is the CRC of the data"
         );
-        Self::scattered(spare_of(spare), smallvec![data], false, Some(crc))
+        Self::lone(spare_of(spare), data, Some(crc))
+    }
+
+    /// A page of one segment, which has bytes.
+    fn lone(spare: Buf, data: Buf, crc: Option<u32>) -> Self {
+        Self(Repr::Scattered(Arc::new(Scattered {
+            start: [],
+            spare,
+            ends: smallvec![data.len()],
+            data: smallvec![data],
+            has_front: false,
+            crc,
+        })))
     }
 
     /// As [`Self::new`], with spare bytes that stay where they are.
-    pub(crate) fn of_parts(spare: Buf, data: Segments) -> Self {
+    pub(crate) fn of_parts(spare: Buf, mut data: Segments) -> Self {
+        if let [one] = &data[..]
+            && one.bytes().is_some()
+        {
+            let one = data.pop().expect("it is there");
+            return Self::lone(spare, one, None);
+        }
         if data.iter().all(|segment| segment.bytes().is_none()) {
             let spare = spare.bytes().unwrap_or_default();
             return Self(Repr::OnePiece(packed::pack(spare, None, &data)));
@@ -200,16 +219,14 @@ impl Page {
             }
             Repr::Scattered(page) => {
                 let len = |len: usize| u32::try_from(len).expect("a page has far less than 4 GiB");
-                let spare_len = page.spare().len();
-                let front = page.data.first().filter(|_| front_len > 0);
-                let front_start = start.saturating_sub(spare_len);
-                let front = front.map(|front| front.slice(len(front_start)..len(front_len)));
-                let spare =
-                    (start < spare_len).then(|| page.spare.slice(len(start)..len(spare_len)));
-                [spare, front]
+                let (start, end, front_end) = (len(start), page.spare.len(), len(front_len));
+                let spare = (start < end).then(|| page.spare.slice(start..end));
+                let front_start = start.saturating_sub(end);
+                let front = page.data.first().filter(|_| front_start < front_end);
+                [spare, front.map(|front| front.slice(front_start..front_end))]
             }
         };
-        parts.into_iter().flatten().filter(|part| part.len() > 0)
+        parts.into_iter().flatten()
     }
 
     /// Asks the processor for the page's memory ahead of its use.

@@ -35,11 +35,12 @@ impl Drive {
         let room = self.shape.pages_per_extent.checked_sub(at.page).filter(|room| *room > 0);
         let room = room.unwrap_or_else(|| panic!("{at} lies within its extent"));
         let units = span.units.clamp(1, room);
-        let mut found = self.units(at, 0, units, class).await?;
+        let mut found = self.units(at, 0, units, class).await.map_err(|error| of(at, error))?;
         let len = head_len(&found);
         let head_units = self.layout.frames().units_of(len.unwrap_or(HEAD_BYTES)).min(room);
         if head_units > units {
-            found.extend(self.units(at, units, head_units - units, class).await?);
+            let rest = self.units(at, units, head_units - units, class).await;
+            found.extend(rest.map_err(|error| of(at, error))?);
         }
         if let Some(page) = len.and_then(|len| self.page(at, opening, &found, len)) {
             return Ok(page);
@@ -47,7 +48,8 @@ impl Drive {
         let have = units.max(head_units);
         let most = NOTE_BYTES.div_ceil(self.layout.unit_bytes).min(room);
         if most > have {
-            found.extend(self.units(at, have, most - have, class).await?);
+            let rest = self.units(at, have, most - have, class).await;
+            found.extend(rest.map_err(|error| of(at, error))?);
         }
         self.mended_page(at, opening, &found).ok_or(Error::Unrecovered(at))
     }
@@ -132,7 +134,7 @@ impl Drive {
         let end = last.at.page.saturating_add(last.units).min(self.layout.pages());
         let units = end.checked_sub(first.page).filter(|units| *units > 0);
         let units = units.unwrap_or_else(|| panic!("{first} lies within its extent"));
-        let found = self.units(first, 0, units, class).await?;
+        let found = self.units(first, 0, units, class).await.map_err(|error| of(first, error))?;
         let page = |span: &Span| {
             let start = self.layout.units_bytes(span.at.page - first.page);
             let len = self.layout.units_bytes(span.units.min(end - span.at.page));
@@ -145,19 +147,15 @@ impl Drive {
     }
 
     /// `count` units of a page from its unit `first` on.
-    async fn units(
+    fn units(
         &self,
         at: PageId,
         first: u32,
         count: u32,
         class: Class,
-    ) -> Result<Segments, Error> {
+    ) -> impl Future<Output = Result<Segments, Error>> {
         let start = self.layout.frame_start(PageId { page: at.page + first, ..at });
-        let read = self.read_bytes(start, self.layout.units_bytes(count), class).await;
-        read.map_err(|error| match error {
-            Error::UnrecoveredBlock(_) => Error::Unrecovered(at),
-            other => other,
-        })
+        self.read_bytes(start, self.layout.units_bytes(count), class)
     }
 
     /// Whether a head is that of `at` in this opening of its extent.
@@ -168,6 +166,14 @@ impl Drive {
         is_ours
             && head.page == at.page
             && at.page.saturating_add(head.units(&self.layout)) <= self.shape.pages_per_extent
+    }
+}
+
+/// The error of the page whose blocks were read.
+fn of(at: PageId, error: Error) -> Error {
+    match error {
+        Error::UnrecoveredBlock(_) => Error::Unrecovered(at),
+        other => other,
     }
 }
 

@@ -45,10 +45,11 @@ impl Drive {
         class: Class,
     ) -> Result<(u32, Option<Result<(), Error>>), Error> {
         let shape = &self.shape;
-        assert!(page.data_bytes() <= shape.page_bytes, "the data of {at} fits its page");
-        assert!(page.spare().len() <= shape.spare_bytes as usize, "{at} fits its spare area");
-        let spare_len = u32::try_from(page.spare().len()).expect("it fits the spare area");
-        let units = shape.numbers(spare_len, page.data_bytes());
+        let (spare_len, data_len) = (page.spare().len(), page.data_bytes());
+        assert!(data_len <= shape.page_bytes, "the data of {at} fits its page");
+        assert!(spare_len <= shape.spare_bytes as usize, "{at} fits its spare area");
+        let spare_len = u32::try_from(spare_len).expect("it fits the spare area");
+        let units = shape.numbers(spare_len, data_len);
         let mut state = self.state();
         state.writable()?;
         let (opening, used) = state.extents.used(at.extent);
