@@ -97,19 +97,16 @@ impl Table {
         at
     }
 
-    /// The slots whose hash is `hash`.
+    /// The slots whose hash is `hash`, and the place of the first.
     #[inline]
-    fn run(&self, hash: u32) -> &[Slot] {
+    fn run(&self, hash: u32) -> (usize, impl Iterator<Item = &Slot>) {
         let start = self.find(hash);
-        let rest = &self.slots[start.min(self.slots.len())..];
-        let len = rest.iter().take_while(|slot| slot.used && slot.hash == hash).count();
-        &rest[..len]
+        let rest = self.slots.get(start..).unwrap_or_default().iter();
+        (start, rest.take_while(move |slot| slot.used && slot.hash == hash))
     }
 
     fn position(&self, hash: u32, address: Address) -> Option<usize> {
-        let start = self.find(hash);
-        let rest = self.slots.get(start..)?.iter();
-        let mut run = rest.take_while(|slot| slot.used && slot.hash == hash);
+        let (start, mut run) = self.run(hash);
         Some(start + run.position(|slot| slot.address() == address)?)
     }
 
@@ -247,9 +244,13 @@ impl Index for HashIndex {
     #[inline]
     fn lookup<'a>(&'a self, table: TableId, key: HashedKey<'a>) -> Answer<'a, Candidates> {
         let (lane, hash) = split(key.hash);
-        let mut lane = self.lane(lane);
-        let slots = lane.table(table).map_or(&[][..], |table| table.run(hash));
-        Answer::now(slots.iter().map(|slot| slot.address()).collect())
+        let mut found = Candidates::new();
+        if let Some(table) = self.lane(lane).table(table) {
+            for slot in table.run(hash).1 {
+                found.push(slot.address());
+            }
+        }
+        Answer::now(found)
     }
 
     #[inline]
