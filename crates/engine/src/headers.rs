@@ -61,13 +61,15 @@ impl Known {
     /// `None` if the header is too long.
     fn of(header: &Header<'_>) -> Option<Self> {
         let mut tail = [0; TAIL_BYTES];
-        let date = header.expires.map(|date| date.0.to_le_bytes());
-        let (front, rest) = tail.split_at_mut(date.as_ref().map_or(0, |date| date.len()));
-        front.copy_from_slice(date.as_ref().map_or(&[], |date| &date[..]));
-        rest.get_mut(..header.key.len())?.copy_from_slice(header.key);
+        let mut key_start = 0;
+        if let (Some(date), Some(front)) = (header.expires, tail.first_chunk_mut()) {
+            *front = date.0.to_le_bytes();
+            key_start = front.len();
+        }
+        tail.get_mut(key_start..key_start + header.key.len())?.copy_from_slice(header.key);
         let Header { sequence, kind, table, value_len, value_crc, batch, .. } = *header;
         let (space, generation) = (table.space, table.generation);
-        let (expires, key_len) = (date.is_some(), u8::try_from(header.key.len()).ok()?);
+        let (expires, key_len) = (header.expires.is_some(), u8::try_from(header.key.len()).ok()?);
         Some(Self {
             sequence,
             value_len,
