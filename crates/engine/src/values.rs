@@ -8,7 +8,7 @@ use crate::address::Address;
 use crate::key_space::TableId;
 use crate::record::{Header, Sequence};
 use base::checksum::hash64;
-use base::{Buf, Key, mix};
+use base::{Buf, Divisor, Key, mix};
 use clock::UnixMillis;
 use media::{ExtentId, Shape};
 use quick_cache::Weighter;
@@ -102,7 +102,7 @@ pub(crate) struct Values {
     kept: Option<Mutex<Kept>>,
     /// How often each extent has begun to be filled.
     lives: Vec<AtomicU32>,
-    pages_per_extent: u32,
+    pages_per_extent: Divisor,
 }
 
 fn slot(table: TableId, key: &[u8]) -> u64 {
@@ -122,7 +122,8 @@ impl Values {
         let kept = (bytes > 0).then(kept);
         let extents = if kept.is_some() { shape.extents } else { 0 };
         let lives = (0..extents).map(|_| AtomicU32::new(0)).collect();
-        Self { kept, lives, pages_per_extent: shape.pages_per_extent }
+        let pages_per_extent = Divisor::new(shape.pages_per_extent.into());
+        Self { kept, lives, pages_per_extent }
     }
 
     /// Whether any is kept.
@@ -143,8 +144,9 @@ impl Values {
     }
 
     fn place(&self, address: Address) -> Place {
-        let extent = address.page().id(self.pages_per_extent).extent;
-        let life = self.lives[extent.0 as usize].load(Ordering::Relaxed);
+        let (extent, _) = self.pages_per_extent.split(address.page().0.into());
+        let extent = usize::try_from(extent).expect("it fits the page's number");
+        let life = self.lives[extent].load(Ordering::Relaxed);
         Place { address, life }
     }
 
