@@ -74,12 +74,18 @@ impl Prologue {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let whole: &[u8; PROLOGUE_BYTES] = bytes.first_chunk()?;
+        let is_whole = whole[CRC] == checksum(whole).to_le_bytes();
+        if is_whole { Self::decode_vouched(bytes) } else { None }
+    }
+
+    /// The same, but checks no checksum: of bytes that cannot have changed.
+    pub(crate) fn decode_vouched(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; PROLOGUE_BYTES] = bytes.first_chunk()?;
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
         };
-        let whole = word(CRC.start) == checksum(bytes);
-        if !whole || bytes[0..2] != MAGIC.to_le_bytes() || bytes[3] != FORMAT {
+        if bytes[0..2] != MAGIC.to_le_bytes() || bytes[3] != FORMAT {
             return None;
         }
         let kind = match bytes[2] {
@@ -113,6 +119,8 @@ pub(crate) struct Layout {
     by_extent: Divisor,
     /// See [`Self::full_numbers`].
     full_numbers: u32,
+    /// See [`media::Media::vouches_for_headers`].
+    pub(crate) is_vouched: bool,
     pub(crate) frames: Option<Frames>,
 }
 
@@ -132,12 +140,25 @@ impl Layout {
             sizes.is_none_or(|sizes| sizes.iter().all(|size| size.is_power_of_two()));
         assert!(is_by_shifts, "{frames:?} have sizes that are powers of two");
         let by_extent = Divisor::new(pages_per_extent.into());
-        let mut layout =
-            Self { page_bytes, spare_bytes, pages_per_extent, by_extent, full_numbers: 0, frames };
+        let mut layout = Self {
+            page_bytes,
+            spare_bytes,
+            pages_per_extent,
+            by_extent,
+            full_numbers: 0,
+            is_vouched: false,
+            frames,
+        };
         let most = layout.numbers(PROLOGUE_BYTES, page_bytes);
         layout.full_numbers =
             frames.map_or(most, |frames| most / frames.block_units * frames.block_units);
         layout
+    }
+
+    /// The same of a medium that vouches for headers, if it `is_vouched`: no checksum of a prologue
+    /// or a header is checked then.
+    pub(crate) const fn vouched(self, is_vouched: bool) -> Self {
+        Self { is_vouched, ..self }
     }
 
     /// The page of this number.

@@ -409,7 +409,8 @@ impl Log {
             shares_space: media.shares_space(),
             is_saving: false,
         };
-        let (layout, table_extents) = (Layout::new(&shape), AtomicU32::new(0));
+        let (layout, table_extents) =
+            (Layout::new(&shape).vouched(media.vouches_for_headers()), AtomicU32::new(0));
         let state = Mutex::new(state);
         let (headers, values) = (Headers::new(0), Values::new(0, &shape));
         let (windows, answers_early) = (KeyWindows::new(0), false);

@@ -153,7 +153,7 @@ impl PageBuilder {
 
     /// The header at `offset` and the part of its value on this page.
     pub(crate) fn record(&self, offset: usize) -> Option<(Header<'_>, Buf)> {
-        let header = Header::decode(self.headers(offset)?)?;
+        let header = Header::decode_vouched(self.headers(offset)?)?;
         let mut at = 0;
         for value in &self.values {
             if at == u32::from(header.value_offset) {
@@ -166,7 +166,7 @@ impl PageBuilder {
 
     /// Lets go of the value of the record at `offset`, which nobody will read: its place stays.
     pub(crate) fn release(&mut self, offset: usize) {
-        let header = self.headers(offset).and_then(Header::decode);
+        let header = self.headers(offset).and_then(Header::decode_vouched);
         let Some(header) = header else { return };
         let (start, len) = (u32::from(header.value_offset), header.value_len);
         let mut at = 0;
@@ -218,5 +218,75 @@ impl PageBuilder {
         } else {
             Page::with_front(&self.spare, &self.front, data)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::KeySpaceId;
+    use crate::key_space::TableId;
+    use crate::page_view::PageView;
+    use crate::record::{InBatch, Kind, Sequence};
+    use media::Shape;
+
+    fn closed(builder: PageBuilder, value_crc: u32) -> Page {
+        let mut builder = builder;
+        let header = Header {
+            sequence: Sequence(1),
+            kind: Kind::Value,
+            table: TableId { space: KeySpaceId(1), generation: 3 },
+            value_len: 500,
+            value_crc,
+            value_offset: 0,
+            expires: None,
+            batch: InBatch::default(),
+            key: b"key",
+        };
+        builder.push(header, value());
+        builder.close(0, &mut Summary::default(), |page| page)
+    }
+
+    fn value() -> Buf {
+        Buf::copy_from(&[7; 500])
+    }
+
+    fn builder() -> PageBuilder {
+        let (page_bytes, spare_bytes, pages_per_extent) = (4_096, 256, 64);
+        let (extents, parallelism, frames) = (8, 1, None);
+        PageBuilder::new(Layout::new(&Shape {
+            page_bytes,
+            spare_bytes,
+            pages_per_extent,
+            extents,
+            parallelism,
+            frames,
+        }))
+    }
+
+    #[test]
+    fn a_lone_value_is_on_its_page_whether_its_crc_is_told_or_not() {
+        let pages = [
+            closed(builder().with_crcs(true), value().crc32c()),
+            closed(builder().with_crcs(true), 0),
+            closed(builder(), value().crc32c()),
+        ];
+        for page in pages {
+            let view = PageView::new(builder().layout, &page).expect("a whole prologue");
+            assert_eq!((view.values_start(), page.data_bytes()), (0, 500));
+            assert_eq!(page.data_at(0, 500).unwrap().bytes(), value().bytes());
+        }
+    }
+
+    /// The medium computes it in builds with debug assertions.
+    #[test]
+    #[should_panic(expected = "00000007 is the CRC of the data")]
+    fn the_medium_is_told_the_crc_of_the_header() {
+        closed(builder().with_crcs(true), 7);
+    }
+
+    #[test]
+    fn the_medium_is_not_told_the_crc_of_a_copy() {
+        closed(builder(), 7);
     }
 }

@@ -8,6 +8,7 @@ use media::Page;
 pub(crate) struct PageView<'a> {
     page: &'a Page,
     spare_bytes: usize,
+    is_vouched: bool,
     pub(crate) prologue: Prologue,
 }
 
@@ -15,8 +16,9 @@ impl<'a> PageView<'a> {
     /// `None` when the prologue is not whole.
     pub(crate) fn new(layout: Layout, page: &'a Page) -> Option<Self> {
         let home = if layout.spare_bytes == 0 { page.front()? } else { page.spare() };
-        let prologue = Prologue::decode(home)?;
-        Some(Self { page, spare_bytes: layout.spare_bytes as usize, prologue })
+        let (spare_bytes, is_vouched) = (layout.spare_bytes as usize, layout.is_vouched);
+        let decode = if is_vouched { Prologue::decode_vouched } else { Prologue::decode };
+        Some(Self { page, spare_bytes, is_vouched, prologue: decode(home)? })
     }
 
     /// Adds the bytes of a summary page to `summary`; `None` when they are not bytes.
@@ -31,7 +33,8 @@ impl<'a> PageView<'a> {
 
     /// The header at `offset`; `None` when it is not whole.
     pub(crate) fn header(&self, offset: usize) -> Option<Header<'a>> {
-        Header::decode(self.stream(offset)?)
+        let bytes = self.stream(offset)?;
+        if self.is_vouched { Header::decode_vouched(bytes) } else { Header::decode(bytes) }
     }
 
     fn stream(&self, offset: usize) -> Option<&'a [u8]> {
@@ -110,5 +113,55 @@ impl<'a> PageView<'a> {
             offset += header.len();
             Some((at, header))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::KeySpaceId;
+    use crate::key_space::TableId;
+    use crate::page_builder::PageBuilder;
+    use crate::record::{InBatch, Kind, Sequence};
+    use crate::summary::Summary;
+    use media::Shape;
+
+    #[test]
+    fn checksums_are_checked_unless_the_medium_vouches() {
+        let layout = Layout::new(&Shape {
+            page_bytes: 4_096,
+            spare_bytes: 256,
+            pages_per_extent: 64,
+            extents: 8,
+            parallelism: 1,
+            frames: None,
+        });
+        let header = Header {
+            sequence: Sequence(1),
+            kind: Kind::Value,
+            table: TableId { space: KeySpaceId(1), generation: 3 },
+            value_len: 0,
+            value_crc: 0,
+            value_offset: 0,
+            expires: None,
+            batch: InBatch::default(),
+            key: b"key",
+        };
+        let mut builder = PageBuilder::new(layout);
+        let offset = builder.push(header, Buf::phantom(0, 0));
+        let whole = builder.close(5, &mut Summary::default(), |page| page);
+        let key = |layout, page: &Page| {
+            let view = PageView::new(layout, page)?;
+            Some(view.header(offset)?.key.to_vec())
+        };
+        // A bit of the prologue's checksum, and one of the header's.
+        for (at, is_read) in [(4, false), (24, false), (200, true)] {
+            let mut spare = whole.spare().to_vec();
+            spare.resize(256, 0);
+            spare[at] ^= 1;
+            let page = Page::new(&spare, []);
+            assert_eq!(key(layout, &page).is_some(), is_read, "byte {at}");
+            assert_eq!(key(layout.vouched(true), &page).as_deref(), Some(&b"key"[..]));
+        }
     }
 }

@@ -275,6 +275,10 @@ impl Media for FramesOnBlocks {
         Box::pin(self.drive.reset(extent, class))
     }
 
+    fn vouches_for_headers(&self) -> bool {
+        true
+    }
+
     fn extents(&self) -> Vec<ExtentInfo> {
         self.drive.state().extents.infos()
     }

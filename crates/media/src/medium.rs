@@ -182,4 +182,10 @@ pub trait Media: Send + Sync {
     fn vouches(&self) -> bool {
         false
     }
+
+    /// The same of the headers in the spare bytes of a page, or of all: of frames the checksum of a
+    /// head covers its spare bytes.
+    fn vouches_for_headers(&self) -> bool {
+        self.vouches()
+    }
 }
