@@ -1,7 +1,7 @@
-use crate::address::Address;
+use crate::format::address::Address;
+use crate::format::record::Sequence;
 use crate::key_space::TableId;
-use crate::listing::Listing;
-use crate::record::Sequence;
+use crate::recover::listing::Listing;
 use base::limits::KEY_BYTES_INLINE;
 use clock::{TaskId, UnixMillis};
 use media::{ExtentId, ExtentInfo, Label, Stream};

@@ -1,10 +1,15 @@
 //! What an index is. Which there are is for `node` to say.
 
-use crate::address::Address;
+pub(crate) mod cached_hash;
+pub(crate) mod hash;
+pub(crate) mod survivors;
+pub(crate) mod tables;
+
 use crate::error::Error;
+use crate::format::address::Address;
+use crate::index::survivors::Survivors;
+use crate::index::tables::Tables;
 use crate::key_space::TableId;
-use crate::survivors::Survivors;
-use crate::tables::Tables;
 use crate::write::permit::Permit;
 use base::Key;
 use clock::LocalFuture;

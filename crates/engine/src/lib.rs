@@ -48,100 +48,61 @@
 //! Blocks, wear and bad blocks (`ftl`), command decoding and firmware costs (`controller`).
 
 mod ack;
-mod address;
-
-mod append;
-
-mod cached_hash;
-mod checkpoint;
+mod check;
 mod clean;
-mod cleaner;
-mod cleaning;
+mod format;
+mod read;
+mod recover;
+
 mod config;
-mod count_expiring;
 mod counters;
 
-mod entered;
 mod error;
-mod expiring;
-mod expiry;
 mod extent;
-mod get;
-mod hash;
-mod headers;
 mod index;
 mod inline_list;
-mod inspect;
-mod key_pass;
 mod key_space;
-mod key_window;
 
-mod layout;
 mod lifetime;
-mod list;
-mod listing;
 mod log;
-mod look_up;
-mod mend;
-mod page_builder;
-mod page_view;
-mod pending;
 
-mod power;
-
-mod rebuild;
-mod recall;
-mod record;
-mod recover;
-mod release;
-mod repair;
 mod sabotage;
-mod saved;
-mod scrub;
-mod scrubber;
 mod store;
-mod summary;
-mod survivors;
-mod tables;
-mod torn;
 
-mod values;
-mod verify;
-mod walk;
 mod write;
 
-pub use address::Address;
+pub use format::address::Address;
 
-pub use cached_hash::CachedHashIndex;
-pub use checkpoint::Checkpointed;
+pub use check::inspect::{ExtentFacts, PageContent, PageFacts, RecordFacts, RecordKind};
+pub use clean::expiring::ExpiringCounts;
 pub use counters::{Counts, Usage};
 pub use error::Error;
-pub use expiring::ExpiringCounts;
 pub use extent::Live;
-pub use get::{KeyFacts, Retrieved};
-pub use hash::HashIndex;
+pub use index::cached_hash::CachedHashIndex;
+pub use index::hash::HashIndex;
 pub use index::{
     Answer, Candidates, EntriesFrom, HashedKey, Index, IndexConfig, IndexCounts, MakeIndex, Saved,
 };
-pub use inspect::{ExtentFacts, PageContent, PageFacts, RecordFacts, RecordKind};
 pub use key_space::{KeySpaceId, TableId};
 pub use lifetime::Lifetime;
-pub use list::{Iteration, KeyFilter};
 pub use log::SPARE_EXTENTS_MIN;
+pub use read::get::{KeyFacts, Retrieved};
+pub use read::list::{Iteration, KeyFilter};
+pub use recover::checkpoint::Checkpointed;
 
 pub use ack::Ack;
+pub use check::scrubber::{ScrubFinding, Scrubbed, ScrubbedPart};
+pub use check::verify::{Finding, Verified, Wrong};
 pub use config::Config;
-pub use power::buffered_pages_max;
-pub use recover::{How, Recovery};
+pub use index::survivors::Survivors;
+pub use index::tables::{TableExtent, TablePageName, Tables};
+pub use read::values::CacheCounts;
+pub use read::walk::Walked;
+pub use recover::open::{How, Recovery};
+pub use recover::power::buffered_pages_max;
+pub use recover::saved::{NotSaved, SavedStore};
 pub use sabotage::Sabotage;
-pub use saved::{NotSaved, SavedStore};
-pub use scrubber::{ScrubFinding, Scrubbed, ScrubbedPart};
 pub use store::Store;
-pub use survivors::Survivors;
-pub use tables::{TableExtent, TablePageName, Tables};
-pub use values::CacheCounts;
-pub use verify::{Finding, Verified, Wrong};
-pub use walk::Walked;
 pub use write::Begun;
 pub use write::announced::Announced;
 pub use write::batch::{BatchOp, BatchWrite};

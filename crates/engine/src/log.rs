@@ -2,19 +2,19 @@
 //! writes it, `clean` takes it back.
 
 use crate::ack::Ack;
-use crate::address::{Address, PageNumber};
-use crate::expiring::Expiring;
+use crate::clean::expiring::Expiring;
 use crate::extent::{Extent, Extents, Live};
-use crate::headers::Headers;
+use crate::format::address::{Address, PageNumber};
+use crate::format::layout::Layout;
+use crate::format::page_builder::PageBuilder;
+use crate::format::page_view::PageView;
+use crate::format::record::{Kind, OwnedHeader, Sequence};
+use crate::format::summary::Summary;
 use crate::key_space::TableId;
-use crate::key_window::KeyWindows;
-use crate::layout::Layout;
-use crate::page_builder::PageBuilder;
-use crate::page_view::PageView;
-use crate::pending::{Pending, UnlandedBatch};
-use crate::record::{Kind, OwnedHeader, Sequence};
-use crate::summary::Summary;
-use crate::values::Values;
+use crate::read::headers::Headers;
+use crate::read::key_window::KeyWindows;
+use crate::read::values::Values;
+use crate::write::pending::{Pending, UnlandedBatch};
 use base::{Buf, Key};
 use clock::{Class, Rank, Stage, TaskId, UnixMillis};
 use hashbrown::HashMap;

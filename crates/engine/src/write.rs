@@ -8,6 +8,7 @@
 //!    pages are durable, or it is taken back ([`undo`]).
 
 pub(crate) mod announced;
+pub(crate) mod append;
 pub(crate) mod attempt;
 pub(crate) mod batch;
 pub(crate) mod change;
@@ -16,7 +17,9 @@ pub(crate) mod entry;
 pub(crate) mod key_spaces;
 pub(crate) mod landing;
 pub(crate) mod latch;
+pub(crate) mod pending;
 pub(crate) mod permit;
+pub(crate) mod release;
 pub(crate) mod room;
 pub(crate) mod set;
 pub(crate) mod size;
@@ -26,7 +29,7 @@ use crate::ack::Ack;
 use crate::error::Error;
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::look_up::Found;
+use crate::read::look_up::Found;
 use crate::store::Store;
 use announced::Announced;
 use attempt::{Attempt, Need, Step};

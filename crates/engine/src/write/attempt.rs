@@ -5,20 +5,20 @@
 //! caller awaits [`Attempt::wait`] and calls it again.
 
 use crate::ack::Ack;
+use crate::clean::expiring::Expiring;
 use crate::error::Error;
-use crate::expiring::Expiring;
+use crate::format::record::{InBatch, Kind};
 use crate::index::HashedKey;
 use crate::key_space::TableId;
 use crate::log::{NoRoom, Shortage, State};
-use crate::look_up::{Found, Known};
-use crate::pending::UnlandedBatch;
-use crate::record::{InBatch, Kind};
+use crate::read::look_up::{Found, Known};
 use crate::store::Store;
 use crate::write::announced::Announced;
 use crate::write::change::Change;
 use crate::write::condition::Stored;
 use crate::write::entry::Entry;
 use crate::write::landing::{Kept, Landed, Landing, pages_of};
+use crate::write::pending::UnlandedBatch;
 use crate::write::room::Turn;
 use crate::write::set::WriteSet;
 use crate::write::undo::FailedValue;

@@ -1,9 +1,9 @@
 //! What a write asks for: changes of keys, which happen together or not at all.
 
+use crate::format::record::NewRecord;
+use crate::format::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::index::HashedKey;
 use crate::key_space::{KeySpaceId, TableId};
-use crate::record::NewRecord;
-use crate::record::{Header, InBatch, Kind, Sequence, header_len};
 use crate::write::condition::{Condition, Write};
 use base::{Buf, Key};
 use clock::UnixMillis;

@@ -1,5 +1,5 @@
 use crate::error::Error;
-use crate::record::Sequence;
+use crate::format::record::Sequence;
 use clock::UnixMillis;
 
 /// What a key holds at one instant: any later store of it has another version. Cleaning keeps it,

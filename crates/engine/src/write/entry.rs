@@ -1,4 +1,4 @@
-use crate::address::Address;
+use crate::format::address::Address;
 use crate::index::HashedKey;
 use crate::key_space::TableId;
 use crate::store::Store;

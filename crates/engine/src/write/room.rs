@@ -2,7 +2,7 @@
 
 use crate::ack::Ack;
 use crate::error::Error;
-use crate::record::Kind;
+use crate::format::record::Kind;
 use crate::store::Store;
 use clock::{Rank, Stage};
 

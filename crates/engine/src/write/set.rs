@@ -1,6 +1,6 @@
 //! The changes of one write, which happen together or not at all.
 
-use crate::record::Kind;
+use crate::format::record::Kind;
 use crate::write::change::{Change, Effect};
 use crate::write::size::Size;
 

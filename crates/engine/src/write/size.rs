@@ -1,11 +1,11 @@
 //! The space that a batch takes in an extent.
 
-use crate::layout::Layout;
-use crate::layout::SUMMARY_ENTRY_BYTES;
+use crate::format::layout::Layout;
+use crate::format::layout::SUMMARY_ENTRY_BYTES;
+use crate::format::page_builder::PageBuilder;
+use crate::format::record::Kind;
+use crate::format::summary::{Summary, summary_numbers};
 use crate::log::{Log, NoRoom, State, reserve};
-use crate::page_builder::PageBuilder;
-use crate::record::Kind;
-use crate::summary::{Summary, summary_numbers};
 use crate::write::change::{Change, Effect};
 use base::Buf;
 use media::Stream;

@@ -9,13 +9,13 @@
 //!    Waiting has an end, for each only waits for later ones.
 
 use crate::ack::Ack;
-use crate::address::Address;
-use crate::expiring::Expiring;
+use crate::clean::expiring::Expiring;
+use crate::format::address::Address;
+use crate::format::record::header_len;
 use crate::index::HashedKey;
 use crate::key_space::TableId;
 use crate::log::{Appended, Log, State};
-use crate::look_up::Found;
-use crate::record::header_len;
+use crate::read::look_up::Found;
 use crate::store::Store;
 use clock::{Class, UnixMillis};
 use media::ExtentId;

@@ -1,0 +1,201 @@
+//! The state of cleaning, and the tasks that wait for it.
+
+use crate::extent::Extent;
+use crate::format::record::Sequence;
+use base::Rng;
+use clock::{Group, Promotion, TaskId};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Stores that wait for space and go on at once when there is some. Each lets the next one go on
+/// when it has taken what it needs, so that what all wait for is not looked for by all.
+const TURNS: usize = 64;
+
+/// What the background tasks of a store do first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begins {
+    /// They look for work.
+    AtWork,
+    /// They rest, as those did that were saved.
+    Resting,
+}
+
+/// The state of cleaning.
+#[derive(Debug)]
+pub(crate) struct Cleaner {
+    state: Mutex<State>,
+    /// Whether a store waits for space, for those that come: as the state has it.
+    has_waiters: AtomicBool,
+    pub(crate) promotion: Promotion,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    /// The cleaner's task while it has nothing to do.
+    pub(crate) idle: Option<TaskId>,
+    /// Stores that wait for space.
+    pub(crate) waiters: VecDeque<TaskId>,
+    /// How often there was no space to win. A store that waited when this grew, and finds none,
+    /// fails.
+    pub(crate) refusals: u64,
+    /// Who waits for values that have expired to be cleaned away: what they need is not space of
+    /// the medium, so that they have no turn.
+    pub(crate) expiry_waiters: Vec<TaskId>,
+    /// A store waits until expired values are cleaned away, and some are left.
+    pub(crate) wants_expired: bool,
+    pub(crate) rng: Rng,
+    pub(crate) round: Round,
+    /// Of the log, when the task had nothing to do last.
+    pub(crate) rested: Sequence,
+    /// It takes no further victim.
+    pub(crate) is_ending: bool,
+    /// Tasks that wait for its end.
+    pub(crate) enders: Vec<TaskId>,
+}
+
+/// A cleaner that has nothing to do, in a saved state.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedCleaner {
+    wants_expired: bool,
+    rng: Rng,
+    round: Round,
+    rested: Sequence,
+    is_promoted: bool,
+}
+
+impl State {
+    /// Whether a task waits for the cleaner.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.waiters.is_empty() || !self.expiry_waiters.is_empty()
+    }
+}
+
+impl Cleaner {
+    pub(crate) fn new(seed: u64, group: Group) -> Self {
+        let state = State {
+            idle: None,
+            waiters: VecDeque::new(),
+            refusals: 0,
+            expiry_waiters: Vec::new(),
+            wants_expired: false,
+            rng: Rng::fork(seed, 0x636C_6561_6E65_7221),
+            round: Round::first(Sequence::default()),
+            rested: Sequence::default(),
+            is_ending: false,
+            enders: Vec::new(),
+        };
+        let has_waiters = AtomicBool::new(false);
+        Self { state: Mutex::new(state), has_waiters, promotion: group.promotion() }
+    }
+
+    /// `None` while it is at work, or a task waits for it.
+    pub(crate) fn save(&self) -> Option<SavedCleaner> {
+        let state = self.state();
+        let is_quiet = state.idle.is_some() && !state.is_awaited();
+        is_quiet.then(|| SavedCleaner {
+            wants_expired: state.wants_expired,
+            rng: state.rng.clone(),
+            round: state.round,
+            rested: state.rested,
+            is_promoted: self.promotion.is_wanted(),
+        })
+    }
+
+    /// Goes on from what [`Self::save`] returned; its task is about to rest.
+    pub(crate) fn restore(&self, saved: SavedCleaner) {
+        self.promotion.want(saved.is_promoted);
+        let mut state = self.state();
+        (state.wants_expired, state.rng) = (saved.wants_expired, saved.rng);
+        (state.round, state.rested) = (saved.round, saved.rested);
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn wake(&self) {
+        if let Some(task) = self.state().idle.take() {
+            clock::wake(task);
+        }
+    }
+
+    /// Some who wait for space look again, the others behind them.
+    pub(crate) fn release(&self) {
+        let mut state = self.state();
+        let count = state.waiters.len().min(TURNS);
+        state.waiters.drain(..count).for_each(clock::wake);
+        self.note_waiters(&state);
+    }
+
+    /// Everybody who waits for space looks again, and fails if there is none.
+    pub(crate) fn refuse(&self) {
+        let mut state = self.state();
+        state.refusals += 1;
+        state.waiters.drain(..).for_each(clock::wake);
+        self.note_waiters(&state);
+    }
+
+    /// Whether a store waits for space.
+    #[inline]
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.has_waiters.load(Ordering::Relaxed)
+    }
+
+    fn note_waiters(&self, state: &State) {
+        self.has_waiters.store(!state.waiters.is_empty(), Ordering::Relaxed);
+    }
+
+    /// The next store that waits for space looks again.
+    pub(crate) fn release_one(&self) {
+        let mut state = self.state();
+        let next = state.waiters.pop_front();
+        self.note_waiters(&state);
+        next.into_iter().for_each(clock::wake);
+    }
+
+    /// Puts the current task among the stores that wait for space. Returns how often there was none
+    /// to be won so far.
+    pub(crate) fn queue(&self, is_first: bool) -> u64 {
+        let mut state = self.state();
+        let place = if is_first { 0 } else { state.waiters.len() };
+        state.waiters.insert(place, clock::current());
+        self.note_waiters(&state);
+        state.refusals
+    }
+
+    /// A victim was cleaned, or there is none: who waits for values that have expired looks again.
+    pub(crate) fn has_looked(&self) {
+        self.state().expiry_waiters.drain(..).for_each(clock::wake);
+    }
+}
+
+/// Cleaning without winning an extent for hosts. Each extent is cleaned once in a round, and not
+/// what the round itself has filled; so a round ends.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Round {
+    number: u32,
+    began: Sequence,
+}
+
+impl Round {
+    /// One moves everything; tombstones may need a second to get old enough, and a third to go.
+    const MAX: u32 = 3;
+
+    pub(crate) fn first(now: Sequence) -> Self {
+        Self { number: 1, began: now }
+    }
+
+    /// Begins the next round; false when there have been enough to know that there is nothing to
+    /// win.
+    pub(crate) fn next(&mut self, now: Sequence) -> bool {
+        self.number += 1;
+        self.began = now;
+        self.number <= Self::MAX
+    }
+
+    pub(crate) fn is_for(self, extent: &Extent) -> bool {
+        Sequence(extent.label.epoch) <= self.began
+    }
+}

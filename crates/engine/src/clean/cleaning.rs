@@ -1,0 +1,246 @@
+//! When to clean, and what to tell those who wait for space.
+
+use crate::clean::cleaner::{Begins, Round};
+use crate::clean::expiry::has_expired;
+use crate::extent::Extent;
+use crate::log::{self, RESERVED_EXTENTS};
+use crate::store::Store;
+use clock::{Rank, Stage};
+use media::{Candidate, ExtentId, Page, Victims};
+use std::sync::Arc;
+
+/// An extent is cleaned ahead of need when an eighth of it is dead, as FEMU has it (its unforced
+/// collection passes over lines with less than that invalid).
+const WORTH_CLEANING: u64 = 8;
+
+/// What a store leaves to be done in the background.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BackgroundWork {
+    /// Extents are few, or one is to be cleaned before others.
+    cleans: bool,
+    /// A checkpoint is due.
+    saves: bool,
+}
+
+impl Store {
+    /// Free extents below which cleaning goes on: the reserve, and some for hosts to write
+    /// meanwhile.
+    fn extents_low(&self) -> u32 {
+        RESERVED_EXTENTS + (self.log.shape.extents / 64).max(1)
+    }
+
+    fn free_extents(&self) -> u32 {
+        self.log.free_extents(&self.log.state())
+    }
+
+    #[inline]
+    pub(crate) fn wake_cleaner_when_low(&self) {
+        let due = self.background_work(&mut self.log.state());
+        self.wake_background(due);
+    }
+
+    /// What there is to do in the background.
+    #[inline]
+    pub(crate) fn background_work(&self, state: &mut log::State) -> BackgroundWork {
+        // Extents become fewer by opening one alone.
+        if state.cleaning.may_be_low {
+            state.cleaning.may_be_low = self.log.free_extents(state) <= self.extents_low();
+        }
+        let cleans = std::mem::take(&mut state.cleaning.is_urgent) || state.cleaning.may_be_low;
+        BackgroundWork { cleans, saves: self.checkpoint_is_due(state) }
+    }
+
+    #[inline]
+    pub(crate) fn wake_background(&self, due: BackgroundWork) {
+        if due.cleans {
+            self.cleaner.wake();
+        }
+        if due.saves {
+            self.tables.wake_maker();
+        }
+    }
+
+    /// Ends cleaning, after the victim that is being cleaned: from here on nothing is written but
+    /// for who asks for it. Stores that need space fail.
+    pub async fn end_cleaning(&self) {
+        {
+            let mut cleaner = self.cleaner.state();
+            cleaner.is_ending = true;
+            if cleaner.idle.is_some() {
+                return;
+            }
+            cleaner.enders.push(clock::current());
+        }
+        clock::park(Rank::Free, Stage::Gc).await;
+    }
+
+    /// The background task of a store.
+    pub(crate) async fn clean_forever(self: Arc<Self>, begins: Begins) {
+        if begins == Begins::AtWork {
+            self.cleaner.state().round = Round::first(self.log.state().sequence);
+            self.clean_while_worth().await;
+        }
+        loop {
+            {
+                let mut cleaner = self.cleaner.state();
+                cleaner.idle = Some(clock::current());
+                cleaner.enders.drain(..).for_each(clock::wake);
+            }
+            clock::park(Rank::Free, Stage::Gc).await;
+            // What was written since may have left something to win.
+            let now = self.log.state().sequence;
+            {
+                let mut cleaner = self.cleaner.state();
+                if now > cleaner.rested {
+                    cleaner.round = Round::first(now);
+                }
+            }
+            self.clean_while_worth().await;
+        }
+    }
+
+    /// Cleans until there is nothing to do.
+    async fn clean_while_worth(self: &Arc<Self>) {
+        let mut fruitless = 0;
+        loop {
+            if self.cleaner.state().is_ending {
+                self.cleaner.has_looked();
+                return self.cleaner.refuse();
+            }
+            let free = self.free_extents();
+            self.cleaner.promotion.want(free <= RESERVED_EXTENTS);
+            if free > RESERVED_EXTENTS {
+                self.cleaner.state().round = Round::first(self.log.state().sequence);
+                self.cleaner.release();
+            }
+            let round = self.cleaner.state().round;
+            let hosts_wait = self.cleaner.state().is_awaited();
+            let goes_on = match self.choose_victim(free, round, &mut fruitless) {
+                Some(victim) => self.clean(victim).await.is_ok(),
+                None if hosts_wait && self.wait_for_landings().await => true,
+                None => hosts_wait && self.next_round(),
+            };
+            self.cleaner.has_looked();
+            if !goes_on && hosts_wait && self.give_up_checkpoint().await {
+                continue;
+            }
+            if !goes_on {
+                self.cleaner.refuse();
+                self.cleaner.state().rested = self.log.state().sequence;
+                return;
+            }
+        }
+    }
+
+    /// See [`Round::next`].
+    fn next_round(&self) -> bool {
+        let now = self.log.state().sequence;
+        self.cleaner.state().round.next(now)
+    }
+
+    /// Extents whose last pages are on their way cannot be cleaned before those land. False when
+    /// none are.
+    async fn wait_for_landings(self: &Arc<Self>) -> bool {
+        let pages = self.log.close_all();
+        // A program that failed is the business of whoever waits for its records.
+        let _ = crate::write::pending::durable(&pages).await;
+        !pages.is_empty()
+    }
+
+    /// The extent in which a value has expired first, unless the cleaner works on its reserve.
+    pub(crate) fn expired_victim(&self) -> Option<ExtentId> {
+        let state = self.log.state();
+        if self.log.free_extents(&state) < RESERVED_EXTENTS {
+            return None;
+        }
+        let expired = state
+            .extents
+            .iter()
+            .filter(|(_, extent)| extent.is_cleanable() && has_expired(extent.expires_first));
+        expired.min_by_key(|(_, extent)| extent.expires_first).map(|(id, _)| id)
+    }
+
+    /// A page that was read. One that could not be may be of an extent that the medium wants back.
+    pub(crate) fn noticed(&self, read: Result<Page, media::Error>) -> Result<Page, media::Error> {
+        if read.is_err() {
+            self.cleaner.wake();
+        }
+        read
+    }
+
+    /// An extent in which something is lost that hosts were told of, or else one that the medium
+    /// wants back soon.
+    fn suspect(&self) -> Option<ExtentId> {
+        let suspects = self.log.media.suspects();
+        let state = self.log.state();
+        let cleanable = || state.extents.iter().filter(|(_, extent)| extent.is_cleanable());
+        let lost = cleanable().find(|(_, extent)| extent.has_lost);
+        let wanted = || cleanable().find(|(id, _)| suspects.contains(id));
+        lost.or_else(wanted).map(|(id, _)| id)
+    }
+
+    /// An extent of which nothing is needed.
+    fn dead_extent(&self) -> Option<ExtentId> {
+        let state = self.log.state();
+        let is_dead = |extent: &Extent| extent.is_cleanable() && extent.is_dead();
+        state.extents.iter().find(|(_, extent)| is_dead(extent)).map(|(id, _)| id)
+    }
+
+    /// Returns a victim, if extents are running out and there is something to win. `fruitless`
+    /// counts victims in a row that won too little.
+    fn choose_victim(&self, free: u32, round: Round, fruitless: &mut u32) -> Option<ExtentId> {
+        if self.cleaner.state().wants_expired {
+            let victim = self.expired_victim();
+            self.cleaner.state().wants_expired = victim.is_some();
+            if victim.is_some() {
+                return victim;
+            }
+        }
+        if free > RESERVED_EXTENTS
+            && let Some(suspect) = self.suspect()
+        {
+            return Some(suspect);
+        }
+        if self.log.media.shares_space()
+            && let Some(dead) = self.dead_extent()
+        {
+            return Some(dead);
+        }
+        if free > self.extents_low() {
+            return None;
+        }
+        let page_bytes = self.log.shape.number_bytes();
+        let extent_bytes = self.log.shape.extent_bytes();
+        let forced = free <= RESERVED_EXTENTS;
+        // What is copied may end amid a block.
+        let least = self.log.layout.aligned(1) * page_bytes;
+        let worth = if forced { u64::from(least) } else { extent_bytes / WORTH_CLEANING };
+        let state = self.log.state();
+        let of_round = || state.extents.iter().filter(|(_, extent)| round.is_for(extent));
+        let spare = extent_bytes * u64::from(self.log.shape.extents);
+        let spare = spare.saturating_sub(self.config.capacity_bytes);
+        if free >= RESERVED_EXTENTS && state.tombstones.bytes - state.needless_bytes > spare / 4 {
+            // Tombstones go when every extent older than they are has been reset.
+            let cleanable = of_round().filter(|(_, extent)| extent.is_cleanable());
+            return cleanable.min_by_key(|(_, extent)| extent.label.epoch).map(|(id, _)| id);
+        }
+        let candidate = |(id, extent)| candidate(id, extent, page_bytes, worth);
+        let candidates: Vec<Candidate> = of_round().filter_map(candidate).collect();
+        let now = state.sequence.0;
+        drop(state);
+        // On the reserve, what takes least of it.
+        let victims = if free < RESERVED_EXTENTS { Victims::Greedy } else { self.config.victims };
+        let rng = &mut self.cleaner.state().rng;
+        victims.choose(&candidates, now, fruitless, rng).map(ExtentId)
+    }
+}
+
+/// An extent that can be cleaned. That is worth it with more than `worth` dead bytes, or nothing
+/// live.
+fn candidate(id: ExtentId, extent: &Extent, page_bytes: u32, worth: u64) -> Option<Candidate> {
+    let written = u64::from(extent.pages) * u64::from(page_bytes);
+    let live = extent.live_bytes();
+    let is_worth = live == 0 || live + worth < written;
+    let born = extent.label.epoch;
+    extent.is_cleanable().then_some(Candidate { id: id.0, born, live, written, is_worth })
+}

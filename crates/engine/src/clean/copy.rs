@@ -1,0 +1,616 @@
+//! Cleaning an extent: what lives in it moves to another, then it is reset.
+//!
+//! 1. The extent's summary tells what it holds; without one every page is read for its headers.
+//! 2. Pages that hold something live are read, several side by side, and what lives is appended to
+//!    the stream of the cleaner, keeping its sequence number.
+//! 3. When the copies are durable each index entry that still points to the old place is moved,
+//!    under the latch of its key.
+//! 4. When what took the place of its records is durable too, and the last reader has left, the
+//!    extent is reset.
+
+use crate::ack::Ack;
+use crate::clean::expiring::Expiring;
+use crate::clean::expiry::has_expired;
+use crate::format::address::{Address, PageNumber};
+use crate::format::mend::readable;
+use crate::format::page_view::PageView;
+use crate::format::record::{InBatch, Kind, Sequence, header_len};
+use crate::format::record::{NewRecord, OwnedHeader};
+use crate::format::summary::{Listed, read_summary};
+use crate::index::HashedKey;
+use crate::log::{Appended, Log, NoRoom};
+use crate::recover::listing::Record;
+use crate::recover::listing::Replay;
+use crate::store::Store;
+use crate::write::pending::durable;
+use base::Buf;
+use clock::{Class, Rank, Stage};
+use media::{ExtentId, Page, PageId, Stream};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Where pages are frames: tasks that copy, and the part of an extent that each has in memory. A
+/// few of them keep a disk busy, and leave it to others too.
+const COPIERS: u32 = 4;
+const CHUNK_BYTES: u32 = 256 << 10;
+
+/// Index entries that are looked up or moved before others have a turn: each is anywhere in memory.
+pub(crate) const SHARE_OF_A_TURN: usize = 16;
+
+struct Moved {
+    record: Record,
+    copy: Appended,
+    /// What the copy says, and what it takes.
+    kind: Kind,
+    footprint: u64,
+}
+
+impl Store {
+    /// Moves all that lives in `victim` elsewhere and resets it. An extent with something live that
+    /// cannot be read any more is kept as it is, out of use.
+    ///
+    /// [`NoRoom`] when the copies need more extents than there are; then the victim stays in use.
+    pub(crate) async fn clean(self: &Arc<Self>, victim: ExtentId) -> Result<(), NoRoom> {
+        self.log.state().begin_cleaning(victim);
+        let records = if self.has_nothing(victim) {
+            Vec::new()
+        } else {
+            self.records_of(victim, Class::Gc).await
+        };
+        // A summary may list what a power cut kept from the medium.
+        let records = self.written_records(victim, records);
+        let (moved, copied) = self.copy_live(victim, records).await;
+        {
+            let mut state = self.log.state();
+            self.log.pad(&mut state, Stream::Gc);
+        }
+        let landed = self.repoint_all(victim, moved).await;
+        let has_live = {
+            let mut state = self.log.state();
+            state.end_copying();
+            state.extents.get(victim).has_live()
+        };
+        if copied.is_err() {
+            self.log.state().extents.get(victim).victim = false;
+            return copied;
+        }
+        if has_live || !landed {
+            return Ok(());
+        }
+        // What took the place of the victim's records must be durable before they go; in a buffer
+        // that outlives a loss of power it is.
+        let unlanded = match self.config.ack {
+            Ack::Program => self.log.unlanded_host_pages(),
+            Ack::Buffer { .. } if self.config.saves_buffer => Vec::new(),
+            Ack::Buffer { .. } => self.log.close_host_pages(),
+        };
+        let landed = durable(&unlanded).await;
+        self.last_reader_left(victim).await;
+        {
+            let mut state = self.log.state();
+            // Where a store has failed, a record that it was to replace is what its key has.
+            if landed.is_err() || state.extents.get(victim).has_live() {
+                state.extents.get(victim).victim = false;
+                return Ok(());
+            }
+            state.forget(victim);
+        }
+        self.counters.count_victim();
+        self.log.erase(victim, Class::Gc).await;
+        Ok(())
+    }
+
+    /// Whether an extent is known to have nothing to move. On flash what it lists is read all the
+    /// same, as firmware does that keeps no count of each extent.
+    fn has_nothing(&self, victim: ExtentId) -> bool {
+        self.log.media.shares_space() && self.log.state().extents.get(victim).is_dead()
+    }
+
+    /// Moves the index entries of all that was copied to the copies; false when some of these were
+    /// lost on their way. Where entries come from the medium many are moved side by side, in the
+    /// order of hashes, so that those of a table page follow each other.
+    async fn repoint_all(self: &Arc<Self>, victim: ExtentId, mut moved: Vec<Moved>) -> bool {
+        if self.index.table_extents(&self.log.shape) == 0 {
+            return self.clone().repoint_some(victim, moved).await;
+        }
+        moved.sort_by_cached_key(|moved| moved.record.header.key.hash());
+        let share = moved.len().div_ceil(self.log.shape.parallelism as usize).max(1);
+        let mut work = Vec::new();
+        while !moved.is_empty() {
+            let rest = moved.split_off(share.min(moved.len()));
+            work.push(self.clone().repoint_some(victim, std::mem::replace(&mut moved, rest)));
+        }
+        clock::join_all(work).await.into_iter().all(|landed| landed)
+    }
+
+    async fn repoint_some(self: Arc<Self>, victim: ExtentId, moved: Vec<Moved>) -> bool {
+        let mut landed = true;
+        for (count, moved) in (1..).zip(moved) {
+            if count % SHARE_OF_A_TURN == 0 {
+                clock::give_way().await;
+            }
+            if durable(&moved.copy.pages).await.is_ok() {
+                self.repoint(victim, moved).await;
+            } else {
+                landed = false;
+            }
+        }
+        landed
+    }
+
+    async fn last_reader_left(&self, victim: ExtentId) {
+        loop {
+            {
+                let mut state = self.log.state();
+                let extent = state.extents.get(victim);
+                if extent.pins == 0 {
+                    return;
+                }
+                extent.last_reader = Some(clock::current());
+            }
+            clock::park(Rank::Free, Stage::Gc).await;
+        }
+    }
+
+    /// The records of an extent, in the order of writing.
+    async fn records_of(self: &Arc<Self>, extent: ExtentId, class: Class) -> Vec<Record> {
+        self.records_from(Replay { extent, from: 0 }, class).await.0
+    }
+
+    /// The records of an extent, in the order of writing: all of them from its summary, or else
+    /// those of the pages asked for, and how many of these cannot be read.
+    pub(crate) async fn records_from(
+        self: &Arc<Self>,
+        replay: Replay,
+        class: Class,
+    ) -> (Vec<Record>, u64) {
+        let Replay { extent: id, from } = replay;
+        let listing = self.log.state().extents.get(id).listing.clone();
+        if let Some(listing) = listing {
+            return (listing.records.clone(), listing.lost.len() as u64);
+        }
+        if let Some(records) = self.summary_of(id, class).await {
+            return (records, 0);
+        }
+        let written = self.log.written_pages(id).await;
+        let written = written.into_iter().filter(|page| *page >= from);
+        let reads: Vec<_> = written
+            .map(|page| {
+                let store = self.clone();
+                async move { store.records_on(PageId { extent: id, page }, class).await }
+            })
+            .collect();
+        let pages = clock::join_all(reads).await;
+        let lost = pages.iter().filter(|records| records.is_none()).count();
+        (pages.into_iter().flatten().flatten().collect(), lost as u64)
+    }
+
+    /// The records of an extent from its summary, if it has a whole one.
+    pub(crate) async fn summary_of(
+        self: &Arc<Self>,
+        id: ExtentId,
+        class: Class,
+    ) -> Option<Vec<Record>> {
+        self.log.listed(id, &self.summary_bytes_of(id, class).await?)
+    }
+
+    /// The summary of an extent, if it has one and all of its pages can be read.
+    pub(crate) async fn summary_bytes_of(
+        self: &Arc<Self>,
+        id: ExtentId,
+        class: Class,
+    ) -> Option<Vec<u8>> {
+        let (first, end) = {
+            let mut state = self.log.state();
+            let extent = state.extents.get(id);
+            let is_whole =
+                |first: &u32| extent.in_flight == 0 && extent.holes.iter().all(|hole| hole < first);
+            (extent.summary.filter(is_whole)?, extent.pages)
+        };
+        let first = PageId { extent: id, page: first };
+        let spans = self.log.layout.summary_spans(first, end);
+        let reads: Vec<_> = spans
+            .map(|span| {
+                let store = self.clone();
+                let everything = |page: &Page| page.data_bytes();
+                async move {
+                    store.counters.count_gc_reads(1);
+                    store.log.media.read(span, &everything, class).await
+                }
+            })
+            .collect();
+        let mut summary = Vec::new();
+        for page in clock::join_all(reads).await {
+            let page = page.ok()?;
+            PageView::new(self.log.layout, &page)?.read_summary(&mut summary)?;
+        }
+        Some(summary)
+    }
+
+    /// The records on the closed pages of an extent that is being filled; `None` when it is not.
+    pub(crate) fn open_summary_of(&self, id: ExtentId) -> Option<Vec<Record>> {
+        self.log.listed(id, &self.log.open_summary(id)?)
+    }
+
+    /// The records on one page; `None` when it cannot be read.
+    pub(crate) async fn records_on(
+        self: &Arc<Self>,
+        at: PageId,
+        class: Class,
+    ) -> Option<Vec<Record>> {
+        let layout = self.log.layout;
+        self.counters.count_gc_reads(1);
+        let headers =
+            |page: &Page| PageView::new(layout, page).map_or(0, |view| view.prologue.front_len);
+        let page = self.log.media.read(layout.headers_span(at), &headers, class).await.ok()?;
+        self.records_of_page(at, &readable(layout, &page)?)
+    }
+
+    /// The records of which `page`, at `at`, has the headers.
+    pub(crate) fn records_of_page(&self, at: PageId, page: &Page) -> Option<Vec<Record>> {
+        let layout = self.log.layout;
+        let view = PageView::new(layout, page)?;
+        let listed = |(offset, header)| Listed {
+            page: at.page,
+            offset,
+            values_start: view.values_start(),
+            header,
+        };
+        Some(view.headers(layout).map(|found| self.log.record(at.extent, &listed(found))).collect())
+    }
+
+    /// Copies what lives among `records`, several pages side by side, as far as there is room.
+    async fn copy_live(
+        self: &Arc<Self>,
+        victim: ExtentId,
+        records: Vec<Record>,
+    ) -> (Vec<Moved>, Result<(), NoRoom>) {
+        let mut pages: VecDeque<Vec<Record>> = VecDeque::new();
+        for record in records {
+            match pages.back_mut() {
+                Some(page) if page[0].address.page() == record.address.page() => page.push(record),
+                _ => pages.push_back(vec![record]),
+            }
+        }
+        let oldest = self.oldest_epoch_but(victim);
+        let pages = Rc::new(RefCell::new(pages));
+        let workers: Vec<_> = (0..self.log.copiers())
+            .map(|_| {
+                let (store, pages) = (self.clone(), pages.clone());
+                async move {
+                    let mut moved = Vec::new();
+                    loop {
+                        let chunk = store.log.take_chunk(&mut pages.borrow_mut());
+                        if chunk.is_empty() {
+                            return (moved, Ok(()));
+                        }
+                        if store.copy_chunk(chunk, oldest, &mut moved).await.is_err() {
+                            return (moved, Err(NoRoom));
+                        }
+                    }
+                }
+            })
+            .collect();
+        let (moved, copied): (Vec<_>, Vec<_>) = clock::join_all(workers).await.into_iter().unzip();
+        (moved.into_iter().flatten().collect(), copied.into_iter().collect())
+    }
+
+    /// When the oldest extent that stays was opened. What lies in the victim goes as a whole. One
+    /// that the medium could not erase is there again after the next start.
+    fn oldest_epoch_but(&self, victim: ExtentId) -> u64 {
+        let state = self.log.state();
+        let others = state.extents.iter().filter(|(id, _)| *id != victim);
+        let others = others.map(|(_, extent)| extent.label.epoch);
+        let erasing = state.erasing.iter().map(|(_, label)| label.epoch);
+        others.chain(erasing).min().unwrap_or(u64::MAX)
+    }
+
+    async fn copy_chunk(
+        self: &Arc<Self>,
+        pages: Vec<Vec<Record>>,
+        oldest: u64,
+        moved: &mut Vec<Moved>,
+    ) -> Result<(), NoRoom> {
+        let mut kept = Vec::with_capacity(pages.len());
+        for records in pages {
+            let mut of_page = Vec::new();
+            for record in records {
+                if let Some(kind) = self.kept_as(&record, oldest).await {
+                    of_page.push((record, kind));
+                }
+            }
+            kept.push(of_page);
+        }
+        let pages = self.pages_of_kept(&kept).await;
+        for (records, page) in kept.into_iter().zip(pages) {
+            let page = match page {
+                None | Some(Err(media::Error::Unrecovered(_))) => None,
+                Some(Ok(page)) => Some(page),
+                Some(Err(_)) => return Ok(()),
+            };
+            self.copy_records(records, page.as_ref(), moved).await?;
+        }
+        Ok(())
+    }
+
+    /// For each page the page, if something of its data is needed.
+    async fn pages_of_kept(
+        &self,
+        kept: &[Vec<(Record, Kind)>],
+    ) -> Vec<Option<Result<Page, media::Error>>> {
+        let wanted = |records: &[(Record, Kind)]| -> u32 {
+            records.iter().map(|(record, kind)| self.log.moved_part(record, *kind)).sum()
+        };
+        let span = |records: &[(Record, Kind)]| self.log.layout.span(records[0].0.address);
+        let needed: Vec<_> = kept.iter().filter(|records| wanted(records) > 0).collect();
+        self.counters.count_gc_reads(needed.len() as u64);
+        let found = match (self.log.layout.frames, &needed[..]) {
+            (_, []) => Vec::new(),
+            (Some(_), _) => {
+                let spans = needed.iter().map(|records| span(records)).collect();
+                self.log.media.read_all(spans, Class::Gc).await
+            }
+            (None, _) => {
+                let mut found = Vec::with_capacity(needed.len());
+                for records in needed {
+                    let wanted = wanted(records);
+                    found.push(self.log.media.read(span(records), &|_| wanted, Class::Gc).await);
+                }
+                found
+            }
+        };
+        let mut found = found.into_iter();
+        kept.iter().map(|records| (wanted(records) > 0).then(|| found.next()).flatten()).collect()
+    }
+
+    async fn copy_records(
+        self: &Arc<Self>,
+        records: Vec<(Record, Kind)>,
+        page: Option<&Page>,
+        moved: &mut Vec<Moved>,
+    ) -> Result<(), NoRoom> {
+        for (record, kind) in records {
+            let len = self.log.moved_part(&record, kind);
+            let part = page.filter(|_| len > 0);
+            let part = part.and_then(|page| page.data_at(record.value_start, len));
+            let value = match (part, len) {
+                (_, 0) => Some(Buf::phantom(0, 0)),
+                (None, _) => None,
+                (Some(part), _) => self.rest_of(&record, part).await,
+            };
+            moved.push(match value {
+                Some(value) => self.copy(record, kind, &value)?,
+                None => self.copy(record, Kind::Lost, &Buf::phantom(0, 0))?,
+            });
+        }
+        Ok(())
+    }
+
+    /// The whole value of a record whose first page holds `part` of it. It moves as it is: a
+    /// damaged value keeps its checksum, and stays known as damaged.
+    async fn rest_of(self: &Arc<Self>, record: &Record, part: Buf) -> Option<Buf> {
+        let rest = record.header.value_len - part.len();
+        if rest == 0 {
+            return Some(part);
+        }
+        let first = record.address.page().0 + 1;
+        let pages = first..first + rest.div_ceil(self.log.layout.bare_room());
+        let reads: Vec<_> = pages
+            .map(|number| {
+                let store = self.clone();
+                async move { store.continuation(PageNumber(number), Class::Gc).await }
+            })
+            .collect();
+        let mut parts = vec![part];
+        for part in clock::join_all(reads).await {
+            parts.push(part.ok()?);
+        }
+        Buf::join(&parts).filter(|value| value.len() == record.header.value_len)
+    }
+
+    fn copy(self: &Arc<Self>, record: Record, kind: Kind, value: &Buf) -> Result<Moved, NoRoom> {
+        let header = &record.header;
+        let key = header.key.as_bytes();
+        let expires = header.expires.filter(|_| kind.is_value());
+        let copy = NewRecord {
+            sequence: Some(header.sequence),
+            kind,
+            table: header.table,
+            key,
+            value,
+            value_crc: if kind == header.kind { header.value_crc } else { 0 },
+            expires,
+            batch: InBatch::default(),
+        };
+        let footprint = self.log.layout.footprint(header_len(key.len(), expires), value.len());
+        let mut state = self.log.state();
+        let copy = self.log.append(&mut state, Stream::Gc, &copy)?;
+        if kind == Kind::Tombstone {
+            state.count_tombstone(self.log.page_id(copy.address).extent, footprint);
+        }
+        drop(state);
+        self.counters.count_moved();
+        Ok(Moved { record, copy, kind, footprint })
+    }
+
+    /// What a copy of the record has to say, if any is needed: what the record says when the index
+    /// points to it, and that its key does not exist when it has expired, or is a tombstone, and an
+    /// older version of the key may lie in an extent that was opened before the record was written.
+    async fn kept_as(&self, record: &Record, oldest: u64) -> Option<Kind> {
+        let header = &record.header;
+        let key = HashedKey::new(&header.key);
+        let hides = Sequence(oldest) < header.sequence;
+        if header.kind == Kind::Tombstone {
+            let _entry = self.enter(header.table, key).await;
+            self.remove_tombstone(header.table, key, record.address).await;
+            let extent = self.log.page_id(record.address).extent;
+            let needless = self.log.state().extents.get(extent).needless.contains(&record.address);
+            return (hides && !needless).then_some(Kind::Tombstone);
+        }
+        if !self.is_indexed(record).await {
+            return None;
+        }
+        if !has_expired(header.expires) {
+            return Some(header.kind);
+        }
+        if hides {
+            return Some(Kind::Tombstone);
+        }
+        let _entry = self.enter(header.table, key).await;
+        self.end_expired(record).await;
+        None
+    }
+
+    async fn is_indexed(&self, record: &Record) -> bool {
+        let header = &record.header;
+        let key = HashedKey::new(&header.key);
+        if self.index.lookup(header.table, key).await.contains(&record.address) {
+            return true;
+        }
+        // A store that has appended this record may be about to index it.
+        let _entry = self.enter(header.table, key).await;
+        self.index.lookup(header.table, key).await.contains(&record.address)
+    }
+
+    /// Takes a value that has expired out of the index, unless a store has taken its place. The
+    /// right to change the key's entry is held.
+    async fn end_expired(&self, record: &Record) {
+        let header = &record.header;
+        let key = HashedKey::new(&header.key);
+        if self.index.remove(header.table, key, record.address).await {
+            let extent = self.log.page_id(record.address).extent;
+            self.note_left(record);
+            let key_len = header.key.as_bytes().len();
+            let mut state = self.log.state();
+            state.uncount_value(extent, header.table, key_len, record.footprint);
+            state.count_expiring(
+                Expiring::remove,
+                (extent, record.address),
+                header.table,
+                header.expires,
+            );
+            drop(state);
+            let dropped = key_len as u64 + u64::from(header.value_len);
+            self.counters.count_dropped_bytes(dropped);
+        }
+    }
+
+    /// The index does not point to the record any more, though it is the newest of its key.
+    fn note_left(&self, record: &Record) {
+        if self.index.table_extents(&self.log.shape) > 0 {
+            let extent = self.log.page_id(record.address).extent;
+            self.log.state().extents.get(extent).left.insert(record.address);
+        }
+    }
+
+    async fn repoint(&self, victim: ExtentId, moved: Moved) {
+        let Moved { record, copy, kind, footprint } = moved;
+        let header = &record.header;
+        if header.kind == Kind::Tombstone {
+            return;
+        }
+        let key = HashedKey::new(&header.key);
+        let _entry = self.enter(header.table, key).await;
+        if kind == Kind::Tombstone {
+            self.end_expired(&record).await;
+        } else if self.index.replace(header.table, key, record.address, copy.address).await {
+            self.note_left(&record);
+            self.log.headers.forget(record.address);
+            self.log.values.moved(header.table, &header.key, record.address, copy.address);
+            let mut state = self.log.state();
+            let to = self.log.page_id(copy.address).extent;
+            let key_len = header.key.as_bytes().len();
+            state.uncount_value(victim, header.table, key_len, record.footprint);
+            state.count_value(to, header.table, key_len, footprint);
+            state.count_expiring(
+                Expiring::remove,
+                (victim, record.address),
+                header.table,
+                header.expires,
+            );
+            state.count_expiring(Expiring::add, (to, copy.address), header.table, header.expires);
+        } else {
+            // If the store that was here before it fails, the original is the newest again.
+            self.note_left_out(copy.address);
+        }
+    }
+}
+
+impl Log {
+    /// How many tasks copy what lives in a victim.
+    fn copiers(&self) -> u32 {
+        match self.layout.frames {
+            Some(_) => COPIERS.min(self.shape.parallelism),
+            None => self.shape.parallelism,
+        }
+    }
+
+    /// Takes the pages that one of them copies next: one, or those that a disk reads together.
+    fn take_chunk(&self, pages: &mut VecDeque<Vec<Record>>) -> Vec<Vec<Record>> {
+        let number = |page: &Vec<Record>| self.page_id(page[0].address).page;
+        let Some(first) = pages.front().map(number) else { return Vec::new() };
+        let units = self.layout.frames.map_or(1, |frames| CHUNK_BYTES / frames.unit_bytes);
+        let count = pages.iter().take_while(|page| number(page) < first + units).count();
+        pages.drain(..count.max(1)).collect()
+    }
+
+    /// Bytes of its value that cleaning needs of a record's own page.
+    fn moved_part(&self, record: &Record, kind: Kind) -> u32 {
+        if kind == Kind::Value { record.part_len(self.layout.page_bytes) } else { 0 }
+    }
+
+    /// The numbers of the pages of records in an extent, those cut off left out.
+    pub(crate) async fn written_pages(&self, id: ExtentId) -> Vec<u32> {
+        let (end, holes) = {
+            let mut state = self.state();
+            let extent = state.extents.get(id);
+            (extent.summary.unwrap_or(extent.pages), extent.holes.clone())
+        };
+        // What of a frame cannot be found is damaged, and what lies in it cannot be known.
+        let pages = match self.layout.frames {
+            Some(_) => self.media.pages(id).await.unwrap_or_default(),
+            None => (0..end).collect(),
+        };
+        pages.into_iter().filter(|page| *page < end && !holes.contains(page)).collect()
+    }
+
+    /// The summary of the closed pages of an extent that is being filled; `None` when it is not.
+    pub(crate) fn open_summary(&self, id: ExtentId) -> Option<Vec<u8>> {
+        let state = self.state();
+        let mut open = state.frontiers.iter().flatten();
+        Some(open.find(|frontier| frontier.extent == id)?.summary.to_bytes())
+    }
+
+    /// The records of an extent by its summary, if that is whole.
+    pub(crate) fn listed(&self, id: ExtentId, summary: &[u8]) -> Option<Vec<Record>> {
+        let mut records = Vec::new();
+        let whole = read_summary(self.layout, summary, |listed| {
+            records.push(self.record(id, &listed));
+        });
+        whole.then_some(records)
+    }
+
+    /// Where a record that is listed lies.
+    pub(crate) fn address_of(&self, extent: ExtentId, listed: &Listed<'_>) -> Address {
+        let number = self.number(extent, listed.page);
+        self.layout.address(number, listed.offset, listed.header.len(), listed.header.value_len)
+    }
+
+    fn record(&self, extent: ExtentId, listed: &Listed<'_>) -> Record {
+        Record {
+            header: OwnedHeader::new(&listed.header),
+            address: self.address_of(extent, listed),
+            value_start: listed.values_start + u32::from(listed.header.value_offset),
+            footprint: self.layout.footprint_of(&listed.header),
+        }
+    }
+}
+
+impl Record {
+    /// Bytes of the value on the record's own page.
+    pub(crate) fn part_len(&self, page_bytes: u32) -> u32 {
+        self.header.value_len.min(page_bytes.saturating_sub(self.value_start))
+    }
+}

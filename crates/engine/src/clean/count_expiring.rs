@@ -1,0 +1,77 @@
+//! Counts values that expire, in extents of which a checkpoint does not tell.
+
+use crate::clean::expiring::ExpiringCounts;
+use crate::error::Error;
+use crate::format::address::Address;
+use crate::index::HashedKey;
+use crate::key_space::KeySpaceId;
+use crate::recover::listing::{Record, Replay};
+use crate::store::Store;
+use clock::Class;
+use media::{ExtentId, Stream};
+use std::sync::Arc;
+
+/// Records that are counted before other tasks have a turn.
+const RECORDS_A_TURN: usize = 64;
+
+impl Store {
+    /// Live values of `space` that expire, counted up to a tick late: 0.1 seconds, or more where
+    /// there are many dates. Those that were there when the store was opened are
+    /// left out before [`Self::count_expiring`] has counted them.
+    pub fn expiring_in(&self, space: KeySpaceId) -> Result<ExpiringCounts, Error> {
+        let table = self.table(space)?;
+        Ok(self.log.state().expiring.counts(table))
+    }
+
+    /// Values that have expired since the store was opened.
+    pub fn expired_since_opening(&self) -> u64 {
+        self.log.state().expiring.expired()
+    }
+
+    /// Counts the values that expire in the next extent that a checkpoint has restored and that may
+    /// have any: reads its summary. False when there is no such extent.
+    pub async fn count_expiring(self: &Arc<Self>) -> bool {
+        let Some(extent) = self.next_uncounted() else { return false };
+        let Some(_pin) = self.log.pin_used(extent) else { return true };
+        let (records, _) = self.records_from(Replay { extent, from: 0 }, Class::Gc).await;
+        for records in records.chunks(RECORDS_A_TURN) {
+            self.count_expiring_records(extent, records);
+            clock::give_way().await;
+        }
+        self.log.state().extents.get(extent).expiring_until = Some(Address::MAX);
+        true
+    }
+
+    /// Counts those of the next records of an extent that live and expire.
+    fn count_expiring_records(&self, extent: ExtentId, records: &[Record]) {
+        let mut state = self.log.state();
+        for record in records {
+            let (header, at) = (&record.header, record.address);
+            let key = HashedKey::new(&header.key);
+            if let Some(date) = header.expires
+                && header.kind.is_value()
+                && let Some(found) = self.index.lookup(header.table, key).at_once()
+                && found.contains(&at)
+            {
+                state.expiring.add(header.table, date);
+            }
+            state.extents.get(extent).expiring_until = Some(at);
+        }
+    }
+
+    /// The next extent whose values that expire are to be counted. An index that has to read the
+    /// medium is not asked for them.
+    fn next_uncounted(&self) -> Option<ExtentId> {
+        if !self.index.is_by_hash() || self.index.table_extents(&self.log.shape) > 0 {
+            return None;
+        }
+        let state = self.log.state();
+        let may_expire = state.extents.iter().filter(|(_, extent)| {
+            extent.label.stream != Stream::Index
+                && extent.expiring_until.is_none()
+                && extent.expires_first.is_some()
+                && extent.is_cleanable()
+        });
+        may_expire.map(|(id, _)| id).next()
+    }
+}

@@ -1,0 +1,292 @@
+use crate::format::layout::{Layout, PROLOGUE_BYTES, PageKind, Prologue, SHARED_BYTES};
+use crate::format::record::Header;
+use crate::format::summary::{Summary, len32};
+use base::Buf;
+use media::Page;
+
+/// A page being filled.
+#[derive(Debug)]
+pub(crate) struct PageBuilder {
+    layout: Layout,
+    spare: Vec<u8>,
+    front: Vec<u8>,
+    continuation: Option<Buf>,
+    values: Vec<Buf>,
+    value_bytes: u32,
+    records: u32,
+    /// Headers have the CRC-32C of their values' bytes, or 0.
+    has_crcs: bool,
+    /// That of the first value.
+    crc: Option<u32>,
+}
+
+impl PageBuilder {
+    pub(crate) fn new(layout: Layout) -> Self {
+        let mut empty = Self {
+            layout,
+            spare: Vec::new(),
+            front: Vec::new(),
+            continuation: None,
+            values: Vec::new(),
+            value_bytes: 0,
+            records: 0,
+            has_crcs: false,
+            crc: None,
+        };
+        empty.clear();
+        empty
+    }
+
+    /// The same, but a page of a single value tells the medium the CRC-32C of its header, if
+    /// `has_crcs`. Not of copies: a damaged value moves as it is, and keeps the one that it had.
+    pub(crate) fn with_crcs(self, has_crcs: bool) -> Self {
+        Self { has_crcs, ..self }
+    }
+
+    /// A page that begins with the end of a value from the page before.
+    pub(crate) fn continuing(layout: Layout, part: Buf) -> Self {
+        let mut page = Self::new(layout);
+        page.continue_with(part);
+        page
+    }
+
+    /// Begins the page, which is empty, with the end of a value from the page before.
+    pub(crate) fn continue_with(&mut self, part: Buf) {
+        assert!(self.is_empty(), "a page begins with the end of a value");
+        assert!(part.len() <= self.layout.bare_room(), "the rest of a value is cut to the page");
+        self.continuation = Some(part);
+    }
+
+    /// Makes the page empty; its memory stays, as the next page needs about as much.
+    fn clear(&mut self) {
+        self.spare.clear();
+        self.front.clear();
+        let home = if self.layout.spare_bytes == 0 { &mut self.front } else { &mut self.spare };
+        home.resize(PROLOGUE_BYTES, 0);
+        self.values.clear();
+        (self.continuation, self.crc) = (None, None);
+        (self.value_bytes, self.records) = (0, 0);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records == 0 && self.continuation.is_none()
+    }
+
+    /// The end of a value that began on the page before.
+    pub(crate) fn continuation(&self) -> Option<Buf> {
+        self.continuation.clone()
+    }
+
+    fn continuation_len(&self) -> u32 {
+        self.continuation.as_ref().map_or(0, Buf::len)
+    }
+
+    fn goes_to_spare(&self, header_len: usize) -> bool {
+        self.front.len() <= self.layout.bare_front() as usize
+            && self.spare.len() + header_len <= self.layout.spare_bytes as usize
+    }
+
+    /// As [`Self::room`], where pages are frames.
+    fn room_of_frame(&self, header_len: usize) -> Option<u32> {
+        if self.is_empty() {
+            return Some(self.layout.page_bytes);
+        }
+        let is_shared = !self.layout.is_alone(self.value_bytes);
+        (is_shared && self.goes_to_spare(header_len)).then(|| SHARED_BYTES - 1 - self.value_bytes)
+    }
+
+    /// Page numbers that it takes as it is.
+    pub(crate) fn numbers(&self) -> u32 {
+        self.layout.numbers(self.spare.len(), self.continuation_len() + self.value_bytes)
+    }
+
+    /// Value bytes that still fit together with a header of `header_len` bytes; `None` when not
+    /// even the header does.
+    pub(crate) fn room(&self, header_len: usize) -> Option<u32> {
+        if self.layout.frames.is_some() {
+            return self.room_of_frame(header_len);
+        }
+        // The header says in 16 bits where the value begins.
+        u16::try_from(self.value_bytes).ok()?;
+        let front = if self.goes_to_spare(header_len) { 0 } else { header_len };
+        let used = self.front.len() + front;
+        let used = u32::try_from(used).ok()? + self.continuation_len() + self.value_bytes;
+        self.layout.page_bytes.checked_sub(used)
+    }
+
+    pub(crate) fn fits(&self, header_len: usize, value_len: u32) -> bool {
+        self.room(header_len).is_some_and(|room| value_len <= room)
+    }
+
+    /// Adds a record, or the first part of a long one, and returns its header's offset.
+    pub(crate) fn push(&mut self, mut header: Header<'_>, part: Buf) -> usize {
+        assert!(self.fits(header.len(), part.len()), "the page has room for the record");
+        header.value_offset = u16::try_from(self.value_bytes).expect("a page with room has less");
+        let offset = if self.goes_to_spare(header.len()) {
+            let offset = self.spare.len();
+            header.encode(&mut self.spare);
+            offset
+        } else {
+            let offset = self.layout.spare_bytes as usize + self.front.len();
+            header.encode(&mut self.front);
+            offset
+        };
+        let is_first = self.values.is_empty() && part.len() == header.value_len;
+        if is_first && self.has_crcs && header.value_crc != 0 {
+            self.crc = Some(header.value_crc);
+        }
+        self.value_bytes += part.len();
+        self.records += 1;
+        if part.len() > 0 {
+            self.values.push(part);
+        }
+        offset
+    }
+
+    /// The bytes from `offset` on of the headers.
+    fn headers(&self, offset: usize) -> Option<&[u8]> {
+        match offset.checked_sub(self.layout.spare_bytes as usize) {
+            Some(offset) => self.front.get(offset..),
+            None => self.spare.get(offset..),
+        }
+    }
+
+    /// The header at `offset` and the part of its value on this page.
+    pub(crate) fn record(&self, offset: usize) -> Option<(Header<'_>, Buf)> {
+        let header = Header::decode_vouched(self.headers(offset)?)?;
+        let mut at = 0;
+        for value in &self.values {
+            if at == u32::from(header.value_offset) {
+                return Some((header, value.slice(0..value.len().min(header.value_len))));
+            }
+            at += value.len();
+        }
+        Some((header, Buf::phantom(0, 0)))
+    }
+
+    /// Lets go of the value of the record at `offset`, which nobody will read: its place stays.
+    pub(crate) fn release(&mut self, offset: usize) {
+        let header = self.headers(offset).and_then(Header::decode_vouched);
+        let Some(header) = header else { return };
+        let (start, len) = (u32::from(header.value_offset), header.value_len);
+        let mut at = 0;
+        for value in &mut self.values {
+            if at == start && value.len() == len {
+                *value = Buf::phantom(len, 0);
+                return;
+            }
+            at += value.len();
+        }
+    }
+
+    /// The finished page, which is number `page` of its extent, as `gathered` makes it. The
+    /// extent's summary repeats its headers. Leaves an empty one.
+    pub(crate) fn close(
+        &mut self,
+        page: u32,
+        summary: &mut Summary,
+        gathered: impl FnOnce(Page) -> Page,
+    ) -> Page {
+        let prologue = Prologue {
+            kind: PageKind::Records,
+            spare_len: len32(&self.spare),
+            front_len: len32(&self.front),
+            continuation: self.continuation_len(),
+            page,
+        };
+        let home = if self.spare.is_empty() { &mut self.front } else { &mut self.spare };
+        home[..PROLOGUE_BYTES].copy_from_slice(&prologue.encode());
+        let content = gathered(self.content());
+        if self.records > 0 {
+            summary.add(&content, self.front.len());
+        }
+        self.clear();
+        content
+    }
+
+    fn content(&mut self) -> Page {
+        let (crc, is_alone) = (self.crc, self.values.len() == 1 && self.continuation.is_none());
+        if let Some(value) = self.values.pop_if(|_| is_alone && self.front.is_empty()) {
+            return match crc {
+                Some(crc) => Page::with_crc(&self.spare, value, crc),
+                None => Page::new(&self.spare, [value]),
+            };
+        }
+        let data = self.continuation.take().into_iter().chain(self.values.drain(..));
+        if self.front.is_empty() {
+            Page::new(&self.spare, data)
+        } else {
+            Page::with_front(&self.spare, &self.front, data)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::KeySpaceId;
+    use crate::format::page_view::PageView;
+    use crate::format::record::{InBatch, Kind, Sequence};
+    use crate::key_space::TableId;
+    use media::Shape;
+
+    fn closed(builder: PageBuilder, value_crc: u32) -> Page {
+        let mut builder = builder;
+        let header = Header {
+            sequence: Sequence(1),
+            kind: Kind::Value,
+            table: TableId { space: KeySpaceId(1), generation: 3 },
+            value_len: 500,
+            value_crc,
+            value_offset: 0,
+            expires: None,
+            batch: InBatch::default(),
+            key: b"key",
+        };
+        builder.push(header, value());
+        builder.close(0, &mut Summary::default(), |page| page)
+    }
+
+    fn value() -> Buf {
+        Buf::copy_from(&[7; 500])
+    }
+
+    fn builder() -> PageBuilder {
+        let (page_bytes, spare_bytes, pages_per_extent) = (4_096, 256, 64);
+        let (extents, parallelism, frames) = (8, 1, None);
+        PageBuilder::new(Layout::new(&Shape {
+            page_bytes,
+            spare_bytes,
+            pages_per_extent,
+            extents,
+            parallelism,
+            frames,
+        }))
+    }
+
+    #[test]
+    fn a_lone_value_is_on_its_page_whether_its_crc_is_told_or_not() {
+        let pages = [
+            closed(builder().with_crcs(true), value().crc32c()),
+            closed(builder().with_crcs(true), 0),
+            closed(builder(), value().crc32c()),
+        ];
+        for page in pages {
+            let view = PageView::new(builder().layout, &page).expect("a whole prologue");
+            assert_eq!((view.values_start(), page.data_bytes()), (0, 500));
+            assert_eq!(page.data_at(0, 500).unwrap().bytes(), value().bytes());
+        }
+    }
+
+    /// The medium computes it in builds with debug assertions.
+    #[test]
+    #[should_panic(expected = "00000007 is the CRC of the data")]
+    fn the_medium_is_told_the_crc_of_the_header() {
+        closed(builder().with_crcs(true), 7);
+    }
+
+    #[test]
+    fn the_medium_is_not_told_the_crc_of_a_copy() {
+        closed(builder(), 7);
+    }
+}

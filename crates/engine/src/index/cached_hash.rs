@@ -1,0 +1,322 @@
+//! The `cached-hash` index: sorted runs of hashes on flash, of which as many are in memory as a
+//! budget allows.
+//!
+//! Each table is a tree of one level: a directory in memory and leaves of up to 4,000 bytes, each
+//! with the entries of a range of hashes. A leaf that is wanted comes into a frame, clean ones make
+//! room for others, and a background task, the keeper, writes dirty ones. The argument why nobody
+//! waits for ever is in `docs/internals/cached-index.md`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `leaf`, `directory`, `frames` | the three parts, which know nothing of time |
+//! | `state` | what an index holds, and each change of it, in one step |
+//! | `fetch` | how a leaf comes into memory |
+//! | `keeper` | how leaves go to flash, and how their extents are won back |
+//! | `saved` | checkpoints |
+
+mod directory;
+mod fetch;
+mod frames;
+mod keeper;
+mod leaf;
+mod saved;
+mod state;
+mod whole;
+
+use self::directory::Directory;
+use self::frames::FRAME_BYTES;
+use self::leaf::{ENTRY_BYTES, Leaf, kept};
+use self::state::{Seek, State};
+use crate::error::Error;
+use crate::format::address::Address;
+use crate::index::survivors::Survivors;
+use crate::index::tables::Tables;
+use crate::index::{Answer, Candidates, HashedKey, Index, IndexConfig, IndexCounts, Saved};
+use crate::key_space::TableId;
+use crate::write::permit::Permit;
+use base::Key;
+use clock::{LocalFuture, Rank, Stage};
+use media::{ExtentId, Shape};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Fewest frames: seven stores side by side, and something to write meanwhile.
+const FRAMES_MIN: u64 = 16;
+
+/// Leaves of a directory beside those that keys fill: the first ones of tables with few keys.
+const LEAVES_BESIDE: u64 = 64;
+
+/// An index of which only a part is in memory: a directory, and as many leaves as the budget of
+/// [`IndexConfig::dram_bytes`] allows. Hosts list keys in the order of (hash, key).
+#[derive(Clone, Debug)]
+pub struct CachedHashIndex(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// The most frames.
+    frames_max: usize,
+    keys_max: u64,
+    tables: OnceLock<Arc<Tables>>,
+    state: Mutex<State>,
+}
+
+impl CachedHashIndex {
+    /// An empty index for `config`. A budget of less than [`Index::dram_bytes_min`] counts as that.
+    pub fn new(config: &IndexConfig) -> Self {
+        Self::with_leaves_of(Leaf::ENTRIES_MAX, config)
+    }
+
+    /// The same with leaves of so few entries, so that a test makes many of them with few keys.
+    pub fn with_leaves_of(entries: usize, config: &IndexConfig) -> Self {
+        let left = config.dram_bytes.saturating_sub(directory_bytes_max(config.keys_max));
+        let frames = (left / FRAME_BYTES).max(FRAMES_MIN);
+        Self(Arc::new(Shared {
+            frames_max: usize::try_from(frames).expect("memory is addressed by 64 bits"),
+            keys_max: config.keys_max,
+            tables: OnceLock::new(),
+            state: Mutex::new(State::new(entries.min(Leaf::ENTRIES_MAX))),
+        }))
+    }
+
+    /// What `keys_max` keys take on flash, in bytes: entries in leaves that are 11 / 16 full.
+    /// (Leaves that are split when full, at random hashes, are ln 2 full.)
+    pub const fn table_bytes(keys_max: u64) -> u64 {
+        keys_max * 16
+    }
+}
+
+/// Bytes of a directory of leaves that are half full.
+const fn directory_bytes_max(keys_max: u64) -> u64 {
+    Directory::bytes_max(keys_max.div_ceil(Leaf::ENTRIES_MAX as u64 / 2) + LEAVES_BESIDE)
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a permit for `entries`.
+    async fn admitted(&self, entries: u32) {
+        let is_admitted = {
+            let mut state = self.state();
+            let is_admitted = state.try_admit(entries, self.frames_max);
+            if !is_admitted {
+                state.queue(clock::current(), entries, self.frames_max);
+            }
+            is_admitted
+        };
+        if !is_admitted {
+            clock::park(Rank::Credit, Stage::Index).await;
+        }
+    }
+
+    fn tables(&self) -> &Arc<Tables> {
+        self.tables.get().expect("an index is given its tables before it is used")
+    }
+}
+
+impl CachedHashIndex {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state()
+    }
+
+    /// Does `change` to the entries of `key` at once if they are loaded; else has them loaded.
+    fn change<'a, T: 'a>(
+        &'a self,
+        table: TableId,
+        key: HashedKey<'a>,
+        change: impl FnOnce(&mut State, u64) -> T + 'a,
+    ) -> Answer<'a, T> {
+        let hash = kept(key.hash);
+        {
+            let mut state = self.state();
+            if state.is_loaded(table, hash) {
+                return Answer::now(change(&mut state, hash));
+            }
+        }
+        Answer::Later(Box::pin(async move {
+            let permit = self.admit(1).await;
+            self.load(table, key, &permit).await;
+            change(&mut self.state(), hash)
+        }))
+    }
+}
+
+impl Index for CachedHashIndex {
+    fn lookup<'a>(&'a self, table: TableId, key: HashedKey<'a>) -> Answer<'a, Candidates> {
+        let hash = kept(key.hash);
+        let mut state = self.state();
+        match state.seek(table, hash) {
+            Seek::Nothing => Answer::now(Candidates::new()),
+            Seek::InMemory(id) => {
+                state.count(table, hash, true);
+                Answer::now(state.candidates(id, hash))
+            }
+            Seek::OnFlash(..) => Answer::Later(Box::pin(async move {
+                self.state().count(table, hash, false);
+                self.lookup_on_flash(table, hash).await
+            })),
+        }
+    }
+
+    /// Does nothing: what a lookup touches is on flash, most of the time.
+    fn prefetch(&self, _: TableId, _: HashedKey<'_>) {}
+
+    fn insert<'a>(&'a self, table: TableId, key: HashedKey<'a>, new: Address) -> Answer<'a, ()> {
+        let frames_max = self.0.frames_max;
+        self.change(table, key, move |state, hash| state.insert(table, hash, new, frames_max))
+    }
+
+    fn replace<'a>(
+        &'a self,
+        table: TableId,
+        key: HashedKey<'a>,
+        old: Address,
+        new: Address,
+    ) -> Answer<'a, bool> {
+        self.change(table, key, move |state, hash| state.replace(table, hash, old, new))
+    }
+
+    fn remove<'a>(&'a self, table: TableId, key: HashedKey<'a>, old: Address) -> Answer<'a, bool> {
+        self.change(table, key, move |state, hash| state.remove(table, hash, old))
+    }
+
+    fn scan<'a>(
+        &'a self,
+        table: TableId,
+        from: Option<HashedKey<'a>>,
+        limit: usize,
+    ) -> Answer<'a, Vec<Address>> {
+        let from = from.map(|key| kept(key.hash));
+        Answer::Later(Box::pin(self.scan_on_flash(table, from, limit)))
+    }
+
+    fn compare(&self, a: &Key, b: &Key) -> Ordering {
+        a.hash().cmp(&b.hash()).then_with(|| a.cmp(b))
+    }
+
+    fn is_by_hash(&self) -> bool {
+        true
+    }
+
+    fn drop_table(&self, table: TableId) {
+        let mut state = self.state();
+        state.drop_table(table, |at| self.0.tables().extent_of(at));
+        state.grant(self.0.frames_max);
+    }
+
+    fn entries(&self) -> u64 {
+        self.state().entries()
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.state().dram_bytes()
+    }
+
+    fn attach(&self, tables: &Arc<Tables>) {
+        self.0.tables.set(tables.clone()).expect("an index is given its tables once");
+        let fits = (tables.page_bytes_max() as usize - leaf::HEAD_BYTES) / ENTRY_BYTES;
+        let mut state = self.state();
+        state.entries_max = state.entries_max.min(fits);
+        drop(state);
+        clock::spawn(self.0.clone().keep_forever());
+    }
+
+    fn table_extents(&self, shape: &Shape) -> u32 {
+        let table = Self::table_bytes(self.0.keys_max);
+        let extents = (3 * table).div_ceil(shape.extent_bytes()) + 3;
+        u32::try_from(extents).unwrap_or(u32::MAX)
+    }
+
+    fn dram_bytes_min(&self) -> u64 {
+        directory_bytes_max(self.0.keys_max) + FRAMES_MIN * FRAME_BYTES
+    }
+
+    fn permit_max(&self) -> u32 {
+        u32::try_from(self.0.frames_max / 2 - 1).unwrap_or(u32::MAX)
+    }
+
+    fn has_room(&self, table: TableId, key: HashedKey<'_>) -> bool {
+        let mut state = self.state();
+        state.keys() < self.0.keys_max && state.has_room(table, kept(key.hash))
+    }
+
+    fn admit(&self, entries: u32) -> Answer<'_, Permit<'_>> {
+        if self.state().try_admit(entries, self.0.frames_max) {
+            return Answer::now(Permit::new(self, entries));
+        }
+        Answer::Later(Box::pin(async move {
+            self.0.admitted(entries).await;
+            Permit::new(self, entries)
+        }))
+    }
+
+    fn load<'a>(
+        &'a self,
+        table: TableId,
+        key: HashedKey<'a>,
+        permit: &'a Permit<'_>,
+    ) -> Answer<'a, ()> {
+        let hash = kept(key.hash);
+        let mut state = self.state();
+        let seek = state.seek(table, hash);
+        if !matches!(seek, Seek::OnFlash(..)) {
+            if matches!(seek, Seek::InMemory(_)) {
+                state.count(table, hash, true);
+            }
+            permit.note(state.hold(table, hash));
+            return Answer::now(());
+        }
+        Answer::Later(Box::pin(async move {
+            self.state().count(table, hash, false);
+            let held = self.0.load(table, hash).await;
+            permit.note(held);
+        }))
+    }
+
+    fn release(&self, entries: u32, noted: &[u64]) {
+        self.state().release(entries, noted, self.0.frames_max);
+    }
+
+    fn counts(&self) -> IndexCounts {
+        self.state().counts()
+    }
+
+    fn can_checkpoint(&self) -> bool {
+        true
+    }
+
+    fn freeze(&self) -> Answer<'_, ()> {
+        Answer::Later(Box::pin(self.0.freeze()))
+    }
+
+    fn save<'a>(&'a self, _: &'a Arc<Tables>) -> LocalFuture<'a, Result<Saved, Error>> {
+        Box::pin(std::future::ready(self.0.saved()))
+    }
+
+    fn thaw(&self) {
+        self.state().snapshot = None;
+    }
+
+    fn restore<'a>(
+        &'a self,
+        _: &'a Arc<Tables>,
+        root: &'a [u8],
+        survivors: &'a Arc<Survivors>,
+    ) -> LocalFuture<'a, Result<(), Error>> {
+        Box::pin(std::future::ready(self.0.restore(root, survivors)))
+    }
+
+    fn save_state(&self) -> Option<Vec<u8>> {
+        self.state().save_whole()
+    }
+
+    fn restore_state(&self, saved: &[u8]) -> bool {
+        self.state().restore_whole(saved).is_some()
+    }
+
+    fn extents_in_use(&self) -> BTreeSet<ExtentId> {
+        self.0.extents_in_use()
+    }
+}

@@ -1,0 +1,596 @@
+//! Table pages: what an index, and a checkpoint, keep on the medium.
+//!
+//! They are records of [`Kind::Table`] in extents of a stream of their own. No index entry points
+//! to them and no usage counts them; whoever wrote one keeps its address. After the name the key of
+//! each says where the root of the newest checkpoint lay when it was written, so that opening finds
+//! that from the last pages alone.
+//!
+//! A page is one flash page or less: [`Tables::page_bytes_max`]. Extents are reset by
+//! [`Store::checkpoint`](crate::Store::checkpoint), once a checkpoint is complete, if neither that
+//! one nor the index names them. When the extents that are kept for the index run low, the index
+//! asks for one ([`Tables::ask_for_checkpoint`]).
+
+use crate::error::Error;
+use crate::extent::Extents;
+use crate::format::address::Address;
+use crate::format::layout::{Layout, PageKind};
+use crate::format::mend::readable;
+use crate::format::page_view::PageView;
+use crate::format::record::NewRecord;
+use crate::format::record::{InBatch, Kind, Sequence, header_len};
+use crate::key_space::TableId;
+use crate::log::Log;
+use crate::recover::entered::Entered;
+use crate::write::pending::durable;
+use base::Buf;
+use base::checksum::crc32c;
+use clock::{Class, LocalFuture, Rank, Stage, TaskId};
+use media::{ExtentId, Media, Page, PageId, Stream};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Bytes of the key of a table page.
+const KEY_BYTES: usize = 24;
+
+/// What a table page says of itself, for its owner. All ones are kept for checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TablePageName(pub [u8; 16]);
+
+impl TablePageName {
+    /// A piece of the root of a checkpoint.
+    pub(crate) const PIECE: Self = Self([0xFE; 16]);
+    /// The root of a checkpoint.
+    pub(crate) const ROOT: Self = Self([0xFF; 16]);
+}
+
+/// An extent of table pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableExtent {
+    /// Which.
+    pub id: ExtentId,
+    /// Flash pages written, or on their way.
+    pub pages: u32,
+    /// True when nothing more will be appended to it.
+    pub is_sealed: bool,
+}
+
+/// Finds the entries of a table whose hashes are in a range.
+pub(crate) type FindEntries = Box<
+    dyn Fn(TableId, RangeInclusive<u64>) -> LocalFuture<'static, Vec<(u64, Address)>> + Send + Sync,
+>;
+
+/// Where table pages go. Shared by the store and its index.
+pub struct Tables {
+    pub(crate) log: Arc<Log>,
+    /// Finds entries in the log; there is none in tests of an index.
+    finder: OnceLock<FindEntries>,
+    /// While the store is being opened.
+    entered: Mutex<Option<Entered>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Where the root of the newest checkpoint lies, complete or on its way.
+    root: Option<Address>,
+    /// The extents of the last complete checkpoint.
+    complete: BTreeSet<ExtentId>,
+    /// A checkpoint is being written.
+    is_running: bool,
+    /// It is in the way of others.
+    gives_way: bool,
+    /// Somebody wants a checkpoint soon.
+    is_asked: bool,
+    maker: Maker,
+    /// Who waits for a checkpoint to end.
+    waiters: Vec<TaskId>,
+    keeper: Keeper,
+    pages_read: u64,
+    pages_written: u64,
+}
+
+/// The task of an index that writes its pages.
+#[derive(Debug, Default)]
+struct Keeper {
+    is_at_work: bool,
+    /// It is not to begin again.
+    is_dismissed: bool,
+    /// Who waits for it to end.
+    waiter: Option<TaskId>,
+}
+
+/// The task that makes checkpoints.
+#[derive(Debug, Default)]
+enum Maker {
+    /// There is none: the store is being opened.
+    #[default]
+    Absent,
+    AtWork,
+    /// There is no need for a checkpoint.
+    Resting(TaskId),
+}
+
+/// What a page of the medium says of roots.
+pub(crate) enum Named {
+    /// This is the newest before or on the page; there may be none.
+    Root(Option<Address>),
+    /// It is one of a summary, which begins there.
+    Summary(u32),
+    /// Nothing that can be read.
+    Nothing,
+}
+
+/// Those of a store at which nothing is under way, in a saved state.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedTables {
+    root: Option<Address>,
+    complete: BTreeSet<ExtentId>,
+    pages_read: u64,
+    pages_written: u64,
+}
+
+struct TablePage {
+    name: TablePageName,
+    value: Buf,
+}
+
+impl Tables {
+    pub(crate) fn new(log: Arc<Log>) -> Self {
+        Self { log, finder: OnceLock::new(), entered: Mutex::default(), state: Mutex::default() }
+    }
+
+    /// Those of a medium without a store, which keeps `extents` for them: for tests of an index.
+    pub fn on(media: Arc<dyn Media>, extents: u32) -> Arc<Self> {
+        let log = Log::new(media, Extents::default(), Sequence::first());
+        log.keep_extents(extents);
+        Arc::new(Self::new(Arc::new(log)))
+    }
+
+    /// Entries of pages that cannot be read are found by `finder`, in the log.
+    pub(crate) fn find_entries_by(&self, finder: FindEntries) {
+        assert!(self.finder.set(finder).is_ok(), "they are of one store");
+    }
+
+    /// The entries of a table page that cannot be read, found again in the log: those of the keys
+    /// of `table` whose hashes are among `hashes`. Without a store there are none.
+    ///
+    /// Until the entries are in memory again nobody changes one of them: whoever is about to waits
+    /// for that ([`Index::load`](crate::Index::load)).
+    pub async fn entries_of(
+        &self,
+        table: TableId,
+        hashes: RangeInclusive<u64>,
+    ) -> Vec<(u64, Address)> {
+        match self.finder.get() {
+            Some(find) => clock::account_to(Stage::Index, find(table, hashes)).await,
+            None => Vec::new(),
+        }
+    }
+
+    /// `None` while a checkpoint is being written, or wanted.
+    pub(crate) fn save(&self) -> Option<SavedTables> {
+        let state = self.state();
+        let is_quiet = !state.is_running && !state.is_asked && state.waiters.is_empty();
+        is_quiet.then(|| SavedTables {
+            root: state.root,
+            complete: state.complete.clone(),
+            pages_read: state.pages_read,
+            pages_written: state.pages_written,
+        })
+    }
+
+    /// Goes on from what [`Self::save`] returned.
+    pub(crate) fn restore(&self, saved: SavedTables) {
+        let mut state = self.state();
+        (state.root, state.complete) = (saved.root, saved.complete);
+        (state.pages_read, state.pages_written) = (saved.pages_read, saved.pages_written);
+    }
+
+    /// The store is being opened from here on.
+    pub(crate) fn begin_opening(&self) {
+        *self.entered() = Some(Entered::default());
+    }
+
+    /// It is open; false when entries were lost on the way.
+    pub(crate) fn end_opening(&self) -> bool {
+        self.entered().take().is_none_or(|entered| !entered.is_damaged)
+    }
+
+    /// Looks at what has been entered so far, or notes it; `None` when the store is open.
+    pub(crate) fn while_opening<T>(&self, look: impl FnOnce(&mut Entered) -> T) -> Option<T> {
+        self.entered().as_mut().map(look)
+    }
+
+    fn entered(&self) -> MutexGuard<'_, Option<Entered>> {
+        self.entered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The most bytes of a table page: those that fit a page of the medium.
+    pub fn page_bytes_max(&self) -> u32 {
+        self.log.layout.page_value_max(header_len(KEY_BYTES, None))
+    }
+
+    /// Writes table pages, in order, and returns where they lie. Durable on return.
+    ///
+    /// [`Error::CapacityExceeded`] when there is no extent for all of them: then some may have been
+    /// written, to no purpose.
+    ///
+    /// # Panics
+    /// When a page has more bytes than fit.
+    pub async fn write_all(&self, pages: Vec<(TablePageName, Buf)>) -> Result<Vec<Address>, Error> {
+        let mut addresses = Vec::with_capacity(pages.len());
+        let mut pending = Vec::new();
+        // Until the caller knows the addresses nobody else can say that they are in use.
+        let mut pins = Vec::new();
+        {
+            let root = self.state().root;
+            let mut state = self.log.state();
+            for (name, value) in &pages {
+                assert!(value.len() <= self.page_bytes_max(), "a table page is one page of flash");
+                let key = table_key(*name, root);
+                let record = NewRecord {
+                    sequence: None,
+                    kind: Kind::Table,
+                    table: TableId::STORE,
+                    key: &key,
+                    value,
+                    value_crc: value.crc32c(),
+                    expires: None,
+                    batch: InBatch::default(),
+                };
+                let appended = self.log.append(&mut state, Stream::Index, &record);
+                let Ok(appended) = appended else { break };
+                let extent = self.log.page_id(appended.address).extent;
+                if addresses.last().is_none_or(|last| self.extent_of(*last) != extent) {
+                    pins.push(self.log.pin(&mut state, extent));
+                }
+                addresses.push(appended.address);
+                pending.extend(appended.pages);
+                if *name == TablePageName::ROOT {
+                    self.state().root = Some(appended.address);
+                }
+            }
+            self.log.pad(&mut state, Stream::Index);
+        }
+        pending.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        self.state().pages_written += pending.len() as u64;
+        durable(&pending).await?;
+        if addresses.len() < pages.len() {
+            return Err(Error::CapacityExceeded);
+        }
+        Ok(addresses)
+    }
+
+    /// Reads a table page; all its time goes to [`Stage::Index`].
+    ///
+    /// [`Error::Unrecovered`] when it is not what was written.
+    pub async fn read(&self, at: Address, class: Class) -> Result<Buf, Error> {
+        clock::account_to(Stage::Index, self.page(at, class)).await.map(|page| page.value)
+    }
+
+    /// The root at `at`, as it was written; `None` when there is none, or not a whole one.
+    pub(crate) async fn read_root(&self, at: Address) -> Option<Buf> {
+        let page = self.page(at, Class::Index).await.ok()?;
+        (page.name == TablePageName::ROOT).then_some(page.value)
+    }
+
+    async fn page(&self, at: Address, class: Class) -> Result<TablePage, Error> {
+        let mut visit = self.log.visit(at);
+        if let Some(unlanded) = visit.on_its_way.record.take() {
+            let (name, _) = split_key(unlanded.header.key.as_bytes()).ok_or(Error::Unrecovered)?;
+            return Ok(TablePage { name, value: unlanded.part });
+        }
+        let layout = self.log.layout;
+        let (offset, span) = (layout.offset(at), layout.span(at));
+        let wanted = |page: &Page| {
+            let Some(view) = PageView::new(layout, page) else { return 0 };
+            let part = view.header(offset).map_or(0, |header| view.part_len(&header, layout));
+            view.front_wanted(offset) + part
+        };
+        self.state().pages_read += 1;
+        let page = self.log.media.read(span, &wanted, class).await?;
+        if let Some(found) = TablePage::on(layout, &page, offset) {
+            return Ok(found);
+        }
+        // What is wanted can be seen only when the header is whole.
+        self.state().pages_read += 1;
+        let everything = |page: &Page| page.data_bytes();
+        let page = self.log.media.read(span, &everything, class).await?;
+        let page = readable(layout, &page).ok_or(Error::Unrecovered)?;
+        TablePage::on(layout, &page, offset).ok_or(Error::Unrecovered)
+    }
+
+    /// What a page of the medium says of roots.
+    pub(crate) async fn named_on(&self, at: PageId) -> Named {
+        let layout = self.log.layout;
+        let headers =
+            |page: &Page| PageView::new(layout, page).map_or(0, |view| view.prologue.front_len);
+        self.state().pages_read += 1;
+        let read = self.log.media.read(layout.headers_span(at), &headers, Class::Index).await;
+        let Some(page) = read.ok().and_then(|page| readable(layout, &page)) else {
+            return Named::Nothing;
+        };
+        let Some(view) = PageView::new(layout, &page) else { return Named::Nothing };
+        if view.prologue.kind == PageKind::Summary {
+            let before = view.prologue.continuation.saturating_mul(layout.full_numbers());
+            return Named::Summary(at.page.saturating_sub(before));
+        }
+        let Some((offset, header)) = view.headers(layout).last() else { return Named::Nothing };
+        match split_key(header.key) {
+            Some((TablePageName::ROOT, _)) => {
+                let number = self.log.number(at.extent, at.page);
+                Named::Root(Some(layout.address(number, offset, header.len(), header.value_len)))
+            }
+            Some((_, root)) => Named::Root(root),
+            None => Named::Nothing,
+        }
+    }
+
+    /// Pages of the medium that can be read or written side by side.
+    pub fn parallelism(&self) -> usize {
+        self.log.shape.parallelism as usize
+    }
+
+    /// The extent that a table page lies in.
+    pub fn extent_of(&self, at: Address) -> ExtentId {
+        self.log.page_id(at).extent
+    }
+
+    /// The extents that hold table pages.
+    pub fn extents(&self) -> Vec<TableExtent> {
+        let state = self.log.state();
+        let tables = state.extents.iter().filter(|(_, e)| e.label.stream == Stream::Index);
+        tables.map(|(id, e)| TableExtent { id, pages: e.pages, is_sealed: e.sealed }).collect()
+    }
+
+    /// Extents that table pages can still open, of those that are kept for them.
+    pub fn extents_left(&self) -> u32 {
+        self.log.kept_extents(&self.log.state())
+    }
+
+    /// The task of an index that writes its pages is about to begin; false when it must not.
+    pub(crate) fn begin_keeping(&self) -> bool {
+        let keeper = &mut self.state().keeper;
+        keeper.is_at_work = !keeper.is_dismissed;
+        keeper.is_at_work
+    }
+
+    pub(crate) fn end_keeping(&self) {
+        let keeper = &mut self.state().keeper;
+        keeper.is_at_work = false;
+        keeper.waiter.take().into_iter().for_each(clock::wake);
+    }
+
+    /// Waits until that task leaves the medium alone for good, which is for another store then. The
+    /// caller holds nothing.
+    pub(crate) async fn dismiss_keeper(&self) {
+        let is_at_work = {
+            let keeper = &mut self.state().keeper;
+            keeper.is_dismissed = true;
+            keeper.waiter = keeper.is_at_work.then(clock::current);
+            keeper.is_at_work
+        };
+        if is_at_work {
+            clock::park(Rank::Free, Stage::Index).await;
+        }
+    }
+
+    /// True when whoever asks for a checkpoint gets one.
+    pub fn makes_checkpoints(&self) -> bool {
+        !matches!(self.state().maker, Maker::Absent)
+    }
+
+    /// From here on the current task makes checkpoints.
+    pub(crate) fn make_checkpoints(&self) {
+        self.state().maker = Maker::AtWork;
+    }
+
+    /// Resets the extents of table pages that neither the last complete checkpoint nor `in_use`
+    /// names. Does nothing while a checkpoint is being written, which may need any.
+    pub async fn reset_needless(&self, in_use: impl Fn() -> BTreeSet<ExtentId>) {
+        if std::mem::replace(&mut self.state().is_running, true) {
+            return;
+        }
+        self.reset_all_but(&in_use()).await;
+        self.end_checkpoint();
+    }
+
+    /// As [`Self::reset_needless`], by whoever writes the checkpoint.
+    pub(crate) async fn reset_all_but(&self, in_use: &BTreeSet<ExtentId>) {
+        let extents = self.extents().into_iter().map(|extent| extent.id);
+        let needless = extents.filter(|id| !self.of_checkpoint(*id) && !in_use.contains(id));
+        let forgotten: Vec<_> = needless.filter(|id| self.log.forget_tables(*id)).collect();
+        for extent in forgotten {
+            self.log.erase(extent, Class::Index).await;
+        }
+    }
+
+    /// Asks for a checkpoint, which frees extents. It is made as soon as none is being made.
+    pub fn ask_for_checkpoint(&self) {
+        self.state().is_asked = true;
+        self.wake_maker();
+    }
+
+    /// Asks for a checkpoint and waits until one has ended, complete or not. The caller holds
+    /// nothing.
+    pub async fn checkpoint_ended(&self) {
+        self.ask_for_checkpoint();
+        self.end_of_checkpoint().await;
+    }
+
+    /// True when the checkpoint that is being written is to be given up: the log needs its space.
+    pub fn gives_way(&self) -> bool {
+        self.state().gives_way
+    }
+
+    /// Pages of the medium read and written for tables.
+    pub(crate) fn traffic(&self) -> (u64, u64) {
+        let state = self.state();
+        (state.pages_read, state.pages_written)
+    }
+
+    /// Begins a checkpoint; false when one is being written.
+    pub(crate) fn begin_checkpoint(&self) -> bool {
+        let mut state = self.state();
+        let begins = !std::mem::replace(&mut state.is_running, true);
+        if begins {
+            state.is_asked = false;
+        }
+        begins
+    }
+
+    pub(crate) fn end_checkpoint(&self) {
+        let mut state = self.state();
+        (state.is_running, state.gives_way) = (false, false);
+        state.waiters.drain(..).for_each(clock::wake);
+    }
+
+    /// Waits until the checkpoint that is being written has ended, or the next one.
+    pub(crate) async fn end_of_checkpoint(&self) {
+        self.state().waiters.push(clock::current());
+        clock::park(Rank::Free, Stage::Index).await;
+    }
+
+    /// From here on a checkpoint in these extents is the one to open by.
+    pub(crate) fn complete_checkpoint(&self, extents: BTreeSet<ExtentId>) {
+        self.state().complete = extents;
+    }
+
+    /// There is none any more.
+    pub(crate) fn forget_checkpoint(&self) {
+        let mut state = self.state();
+        state.root = None;
+        state.complete.clear();
+    }
+
+    /// The checkpoint by which the store is opened.
+    pub(crate) fn reopen_checkpoint(&self, root: Address, extents: BTreeSet<ExtentId>) {
+        self.state().root = Some(root);
+        self.complete_checkpoint(extents);
+    }
+
+    /// True when the last complete checkpoint needs the extent.
+    pub(crate) fn of_checkpoint(&self, extent: ExtentId) -> bool {
+        self.state().complete.contains(&extent)
+    }
+
+    /// True when there is a complete checkpoint and it does not need the extent.
+    pub(crate) fn is_needless(&self, extent: ExtentId) -> bool {
+        let state = self.state();
+        !state.complete.is_empty() && !state.complete.contains(&extent)
+    }
+
+    /// Tells the checkpoint that is being written to give way; false when there is none.
+    pub(crate) fn give_way(&self) -> bool {
+        let mut state = self.state();
+        state.gives_way = state.is_running;
+        state.is_running
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        self.state().is_asked
+    }
+
+    /// The current task makes checkpoints, and is about to wait until one is needed.
+    pub(crate) fn rest(&self) {
+        self.state().maker = Maker::Resting(clock::current());
+    }
+
+    pub(crate) fn wake_maker(&self) {
+        let mut state = self.state();
+        if let Maker::Resting(maker) = state.maker {
+            state.maker = Maker::AtWork;
+            clock::wake(maker);
+        }
+    }
+}
+
+impl TablePage {
+    /// That whose header is at `offset` of a page that was read, as it was written.
+    fn on(layout: Layout, page: &Page, offset: usize) -> Option<Self> {
+        let view = PageView::new(layout, page)?;
+        let header = view.header(offset).filter(|header| header.kind == Kind::Table)?;
+        let (name, _) = split_key(header.key)?;
+        let part = view.part(&header, layout).filter(|part| part.len() == header.value_len)?;
+        let value = if part.crc32c() == header.value_crc {
+            part
+        } else {
+            Buf::copy_from(&mended(part.bytes()?, header.value_crc)?)
+        };
+        Some(Self { name, value })
+    }
+}
+
+/// What CRC-32C makes of a message whose last bit alone is set: its polynomial (RFC 3720), bits in
+/// the order of the checksum.
+const CRC_OF_LAST_BIT: u32 = 0x82F6_3B78;
+
+/// `bytes` with the one bit turned over that makes their CRC-32C `crc`; `None` when there is none.
+/// No two flipped bits look like one: any two messages of up to 2^31 bits and equal checksums
+/// differ in four at least (Koopman, 2002).
+fn mended(bytes: &[u8], crc: u32) -> Option<Vec<u8>> {
+    let wanted = crc32c(bytes) ^ crc;
+    let mut of_bit = CRC_OF_LAST_BIT;
+    for bit in (0..bytes.len() * 8).rev() {
+        if of_bit == wanted {
+            let mut mended = bytes.to_vec();
+            mended[bit / 8] ^= 1 << (bit % 8);
+            return Some(mended);
+        }
+        of_bit = (of_bit >> 1) ^ if of_bit & 1 == 1 { CRC_OF_LAST_BIT } else { 0 };
+    }
+    None
+}
+
+/// The key of a table page: its name, and where the newest root lay, plus one.
+fn table_key(name: TablePageName, root: Option<Address>) -> [u8; KEY_BYTES] {
+    let mut key = [0; KEY_BYTES];
+    let root = root.map_or(0, |root| root.to_bits() + 1);
+    key[..16].copy_from_slice(&name.0);
+    key[16..].copy_from_slice(&root.to_le_bytes());
+    key
+}
+
+/// The name and the root in the key of a table page.
+fn split_key(key: &[u8]) -> Option<(TablePageName, Option<Address>)> {
+    let key: &[u8; KEY_BYTES] = key.try_into().ok()?;
+    let (name, root) = key.split_first_chunk()?;
+    let root = u64::from_le_bytes(root.try_into().ok()?);
+    let root = root.checked_sub(1).filter(|bits| bits >> Address::BITS == 0);
+    Some((TablePageName(*name), root.map(Address::from_bits)))
+}
+
+impl std::fmt::Debug for Tables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tables({:?})", self.extents())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Rng;
+
+    #[test]
+    fn any_one_flipped_bit_is_mended_and_no_two_are_taken_for_one() {
+        let mut rng = Rng::new(1);
+        for len in [1, 2, 7, 64, 300] {
+            let whole: Vec<u8> = (0..len).map(|_| u8::try_from(rng.below(256)).unwrap()).collect();
+            let crc = crc32c(&whole);
+            for bit in 0..len * 8 {
+                let mut bytes = whole.clone();
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(mended(&bytes, crc), Some(whole.clone()), "bit {bit} of {len} bytes");
+                let other = (bit + 1 + bit % 5) % (len * 8);
+                bytes[other / 8] ^= 1 << (other % 8);
+                assert_eq!(mended(&bytes, crc), None, "bits {bit} and {other} of {len} bytes");
+            }
+        }
+    }
+}

@@ -1,0 +1,490 @@
+use crate::ack::Ack;
+use crate::clean::expiry::has_expired;
+use crate::error::Error;
+use crate::format::address::{Address, PageNumber};
+use crate::format::layout::Layout;
+use crate::format::mend::repaired;
+use crate::format::page_view::PageView;
+use crate::format::record::OwnedHeader;
+use crate::format::record::{Header, Kind, Sequence};
+use crate::index::HashedKey;
+use crate::key_space::{KeySpaceId, TableId};
+use crate::log::{OnItsWay, Unlanded, Visit};
+use crate::read::look_up::{Known, Look, first_known};
+use crate::read::values::Cached;
+use crate::sabotage::Sabotage;
+use crate::store::Store;
+use crate::write::condition::Version;
+use crate::write::pending::durable;
+use base::{Buf, Key};
+use clock::{Class, UnixMillis};
+use media::{Page, PageId, Span};
+use std::sync::Arc;
+
+/// A value with what its record says of it.
+#[derive(Clone, Debug)]
+pub struct Retrieved {
+    /// The value.
+    pub value: Buf,
+    /// When the key ceases to exist.
+    pub expires: Option<UnixMillis>,
+    /// What [`Condition::Unchanged`](crate::Condition::Unchanged) compares.
+    pub version: Version,
+}
+
+/// What the header of a record says of its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyFacts {
+    /// The length of the value in bytes.
+    pub value_len: u32,
+    /// When the key ceases to exist.
+    pub expires: Option<UnixMillis>,
+    /// What [`Condition::Unchanged`](crate::Condition::Unchanged) compares.
+    pub version: Version,
+}
+
+/// What a record said of a key.
+type Content = Look<Retrieved>;
+
+/// What the page of a record's header says of a key.
+pub(crate) enum Seen<'p> {
+    /// The header is damaged.
+    Nothing,
+    OtherKey,
+    Absent,
+    Begins(First, Header<'p>),
+}
+
+/// The part of a value on its first page, and the length of the whole.
+pub(crate) struct First {
+    pub(crate) part: Buf,
+    pub(crate) value_len: u32,
+    value_crc: u32,
+    expires: Option<UnixMillis>,
+    sequence: Sequence,
+}
+
+impl First {
+    fn new(part: Buf, header: &OwnedHeader) -> Self {
+        let OwnedHeader { value_len, value_crc, expires, sequence, .. } = *header;
+        Self { part, value_len, value_crc, expires, sequence }
+    }
+}
+
+/// Whether a record of this kind makes its key exist; an error when its value is lost.
+fn is_there(kind: Kind, expires: Option<UnixMillis>) -> Result<bool, Error> {
+    match kind {
+        _ if has_expired(expires) => Ok(false),
+        Kind::Value => Ok(true),
+        Kind::Lost => Err(Error::Unrecovered),
+        Kind::Tombstone | Kind::Table => Ok(false),
+    }
+}
+
+impl Store {
+    /// The value of `key`.
+    ///
+    /// [`Error::Unrecovered`] when what the medium returned is not what was stored.
+    pub async fn get(self: &Arc<Self>, space: KeySpaceId, key: &Key) -> Result<Buf, Error> {
+        Ok(self.retrieve_in(self.table(space)?, key).await?.value)
+    }
+
+    pub(crate) async fn get_in(self: &Arc<Self>, table: TableId, key: &Key) -> Result<Buf, Error> {
+        Ok(self.retrieve_in(table, key).await?.value)
+    }
+
+    /// The value of `key`, with when it expires, and its version: a later write may ask for that.
+    pub async fn retrieve(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        key: &Key,
+    ) -> Result<Retrieved, Error> {
+        self.retrieve_in(self.table(space)?, key).await
+    }
+
+    async fn retrieve_in(self: &Arc<Self>, table: TableId, key: &Key) -> Result<Retrieved, Error> {
+        let key = HashedKey::new(key);
+        let found = self.once_undone(table, key, async || self.try_get(table, key).await).await?;
+        if table != TableId::STORE {
+            self.counters.count_retrieved_bytes(found.value.len());
+        }
+        Ok(found)
+    }
+
+    async fn try_get(
+        self: &Arc<Self>,
+        table: TableId,
+        key: HashedKey<'_>,
+    ) -> Result<Retrieved, Error> {
+        let now = |address| self.content_now(table, key.key, address);
+        let read = async |visit: &mut Visit<'_>| match self.content(visit, table, key.key).await {
+            Err(Error::Unrecovered) if Sabotage::LostIsAbsent.is_on() => Ok(Look::Absent),
+            content => content,
+        };
+        self.look_up(table, key, now, read).await?.ok_or(Error::KeyNotFound)
+    }
+
+    /// The value of `key`, if no wait is needed to tell: see [`Self::retrieve`].
+    pub fn begin_get(&self, space: KeySpaceId, key: &Key) -> Option<Result<Retrieved, Error>> {
+        let table = match self.table(space) {
+            Ok(table) => table,
+            Err(error) => return Some(Err(error)),
+        };
+        let candidates = self.index.lookup(table, HashedKey::new(key)).at_once()?;
+        match first_known(&candidates, |address| self.content_now(table, key, address)) {
+            Known::Is(None) => Some(Err(Error::KeyNotFound)),
+            Known::Is(Some(found)) => {
+                self.counters.count_retrieved_bytes(found.value.len());
+                Some(Ok(found))
+            }
+            Known::From(_) => None,
+        }
+    }
+
+    /// True when `key` exists. Reads the record's header: the index alone cannot tell.
+    pub async fn exist(self: &Arc<Self>, space: KeySpaceId, key: &Key) -> Result<bool, Error> {
+        self.exist_in(self.table(space)?, key).await
+    }
+
+    pub(crate) async fn exist_in(
+        self: &Arc<Self>,
+        table: TableId,
+        key: &Key,
+    ) -> Result<bool, Error> {
+        Ok(self.examine_in(table, key).await?.is_some())
+    }
+
+    /// What the header of `key`'s record says, if the key exists: its value is not read.
+    pub async fn examine(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        key: &Key,
+    ) -> Result<Option<KeyFacts>, Error> {
+        self.examine_in(self.table(space)?, key).await
+    }
+
+    async fn examine_in(
+        self: &Arc<Self>,
+        table: TableId,
+        key: &Key,
+    ) -> Result<Option<KeyFacts>, Error> {
+        let key = HashedKey::new(key);
+        self.once_undone(table, key, async || self.try_examine(table, key).await).await
+    }
+
+    async fn try_examine(
+        self: &Arc<Self>,
+        table: TableId,
+        key: HashedKey<'_>,
+    ) -> Result<Option<KeyFacts>, Error> {
+        let Some(found) = self.find(table, key).await? else { return Ok(None) };
+        found.settled(&self.log, self.config.ack).await?;
+        let (value_len, expires) = (found.header.value_len, found.header.expires);
+        Ok(found.version().map(|version| KeyFacts { value_len, expires, version }))
+    }
+
+    /// What `attempt` finds of a key. If it meets a record that did not land, it is made again once
+    /// that has been taken back.
+    async fn once_undone<T>(
+        self: &Arc<Self>,
+        table: TableId,
+        key: HashedKey<'_>,
+        attempt: impl AsyncFn() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut is_undone = false;
+        loop {
+            match attempt().await {
+                // Its writer may have taken it back before this task went on.
+                Err(error) if error.is_of_writing() => {
+                    if self.log.state().may_take_back() {
+                        self.log.decision().await;
+                    }
+                }
+                Err(Error::Unrecovered) if !is_undone && self.undoes() => {
+                    is_undone = Box::pin(self.is_undone(table, key)).await;
+                }
+                found => return found,
+            }
+        }
+    }
+
+    /// False, after a wait, while the index has a record of the key that did not land, which its
+    /// writer takes back: a reader looks again then, and once more after that.
+    pub(crate) async fn is_undone(&self, table: TableId, key: HashedKey<'_>) -> bool {
+        let failed = self.failed_of(table, key).await;
+        if failed.is_empty() {
+            return true;
+        }
+        if !self.are_final(&failed) {
+            self.log.decision().await;
+            // What one gives back another may have to take back.
+            let left = self.failed_of(table, key).await;
+            if left != failed {
+                return left.is_empty();
+            }
+        }
+        self.are_final(&failed)
+    }
+
+    /// True when nothing is left to take back in the extents of these records: they are lost, on
+    /// pages before one that did not land.
+    fn are_final(&self, failed: &[Address]) -> bool {
+        let state = self.log.state();
+        let is_of = |id| failed.iter().any(|at| self.log.page_id(*at).extent == id);
+        let mut extents = state.extents.iter().filter(|(id, _)| is_of(*id));
+        extents.all(|(_, extent)| extent.in_flight == 0 && extent.revocable == 0)
+    }
+
+    /// Records that the index has for a key, or for one that looks like it, and did not land.
+    async fn failed_of(&self, table: TableId, key: HashedKey<'_>) -> Vec<Address> {
+        let candidates = self.index.lookup(table, key).await;
+        candidates.into_iter().filter(|at| self.did_not_land(*at)).collect()
+    }
+
+    /// True for a record of which a page has not landed since the store was opened.
+    fn did_not_land(&self, address: Address) -> bool {
+        let at = self.log.page_id(address);
+        let mut state = self.log.state();
+        let mount = state.sequence.mount();
+        let extent = state.extents.get(at.extent);
+        extent.gave_up_in(mount) && extent.holes.iter().any(|hole| *hole >= at.page)
+    }
+
+    /// True when records that did not land may be taken back.
+    pub(crate) fn undoes(&self) -> bool {
+        let state = self.log.state();
+        let mount = state.sequence.mount();
+        let gave_up = state.extents.iter().any(|(_, extent)| extent.gave_up_in(mount));
+        self.config.ack == Ack::Program && gave_up
+    }
+
+    /// What the record at `address` says of `key`, if it has landed and all of it is in memory.
+    /// Nothing is awaited, so its extent is not reset before this returns.
+    fn content_now(&self, table: TableId, key: &Key, address: Address) -> Option<Content> {
+        if self.log.is_on_its_way(address) {
+            return None;
+        }
+        if let Some(cached) = self.log.values.get_known(table, key, address) {
+            return Some(known_content(cached));
+        }
+        let layout = self.log.layout;
+        let page = self.log.media.at_hand(layout.span(address))?;
+        self.counters.count_retrieve_read();
+        match seen(layout, &page, layout.offset(address), key).ok()? {
+            Seen::OtherKey => Some(Look::OtherKey),
+            Seen::Begins(first, _) if first.part.len() == first.value_len => {
+                self.checked(first.part.clone(), &first).ok().map(Look::Is)
+            }
+            Seen::Absent if self.config.ack != Ack::Program => Some(Look::Absent),
+            Seen::Nothing | Seen::Absent | Seen::Begins(..) => None,
+        }
+    }
+
+    /// What a record says of `key`.
+    async fn content(
+        self: &Arc<Self>,
+        visit: &mut Visit<'_>,
+        table: TableId,
+        key: &Key,
+    ) -> Result<Content, Error> {
+        let address = visit.address;
+        let OnItsWay { record, batch } = std::mem::take(&mut visit.on_its_way);
+        if let Some(pages) = batch
+            && self.config.ack == Ack::Program
+        {
+            durable(&pages).await?;
+        }
+        if let Some(unlanded) = record {
+            return Box::pin(self.unlanded_content(address, key, unlanded)).await;
+        }
+        if let Some(cached) = self.log.values.get(table, key, address) {
+            return Ok(known_content(cached));
+        }
+        self.counters.count_retrieve_read();
+        let layout = self.log.layout;
+        let offset = layout.offset(address);
+        let select = |page: &Page| {
+            let Some(view) = PageView::new(layout, page) else { return 0 };
+            let wanted = match view.header(offset) {
+                Some(header) if header.key == key.as_bytes() && !has_expired(header.expires) => {
+                    view.part_len(&header, layout)
+                }
+                _ => 0,
+            };
+            view.front_wanted(offset) + wanted
+        };
+        let read = self.log.media.read(layout.span(address), &select, Class::HostRead).await;
+        let page = self.noticed(read)?;
+        match seen(layout, &page, offset, key)? {
+            Seen::Nothing => Box::pin(self.damaged_content(address, key, &page)).await,
+            Seen::OtherKey => Ok(Look::OtherKey),
+            Seen::Absent => self.unless_failed(address, 0).map(|()| Look::Absent),
+            Seen::Begins(first, header) => {
+                self.unless_failed(address, first.value_len - first.part.len())?;
+                let whole = self.whole(address.page(), first).await?;
+                self.log.values.note_read(address, &header, &whole.value);
+                Ok(Look::Is(whole))
+            }
+        }
+    }
+
+    /// An error for a record of which a page did not land: those with the `rest` bytes of its value
+    /// that are not on the first too.
+    fn unless_failed(&self, address: Address, rest: u32) -> Result<(), Error> {
+        let PageId { extent, page } = self.log.page_id(address);
+        let last = page + rest.div_ceil(self.log.layout.bare_room());
+        let has_failed =
+            self.config.ack == Ack::Program && self.log.has_failed(extent, page..=last);
+        if has_failed { Err(Error::Unrecovered) } else { Ok(()) }
+    }
+
+    /// As [`Self::content`], for a record whose header is damaged on its page. The value is read
+    /// once more: only now is it known where it lies.
+    async fn damaged_content(
+        self: &Arc<Self>,
+        address: Address,
+        key: &Key,
+        page: &Page,
+    ) -> Result<Content, Error> {
+        let record = self.mended_record(address, Some(page)).await.ok_or(Error::Unrecovered)?;
+        let header = &record.header;
+        if header.key != *key {
+            return Ok(Look::OtherKey);
+        }
+        if !is_there(header.kind, header.expires)? {
+            return Ok(Look::Absent);
+        }
+        let part_len = record.part_len(self.log.layout.page_bytes);
+        self.counters.count_retrieve_read();
+        let wanted = |_: &Page| part_len;
+        let read =
+            self.log.media.read(self.log.layout.span(address), &wanted, Class::HostRead).await;
+        let part = self.noticed(read)?.data_at(record.value_start, part_len);
+        let part = part.ok_or(Error::Unrecovered)?;
+        let first = First::new(part, header);
+        self.whole(address.page(), first).await.map(Look::Is)
+    }
+
+    /// As [`Self::content`], for a record whose first page has not landed: served from memory once
+    /// it is durable.
+    async fn unlanded_content(
+        self: &Arc<Self>,
+        address: Address,
+        key: &Key,
+        unlanded: Unlanded,
+    ) -> Result<Content, Error> {
+        let Unlanded { pages, header, part } = unlanded;
+        if header.key != *key {
+            return Ok(Look::OtherKey);
+        }
+        if self.config.ack == Ack::Program {
+            durable(&[pages]).await?;
+        }
+        if !is_there(header.kind, header.expires)? {
+            return Ok(Look::Absent);
+        }
+        let first = First::new(part, &header);
+        self.whole(address.page(), first).await.map(Look::Is)
+    }
+
+    /// Reads what is left of a value, side by side, and checks the whole.
+    async fn whole(self: &Arc<Self>, page: PageNumber, first: First) -> Result<Retrieved, Error> {
+        let rest = first.value_len - first.part.len();
+        let part = first.part.clone();
+        let value = if rest == 0 { part } else { Box::pin(self.joined(page, part, rest)).await? };
+        self.checked(value, &first)
+    }
+
+    /// The value that begins with `first`, if it is whole.
+    pub(crate) fn checked(&self, value: Buf, first: &First) -> Result<Retrieved, Error> {
+        let is_whole = value.len() == first.value_len;
+        if !is_whole || self.log.value_crc(&value) != first.value_crc {
+            return Err(Error::Unrecovered);
+        }
+        Ok(Retrieved { value, expires: first.expires, version: Version::of(first.sequence) })
+    }
+
+    /// A value of which `first` is on `page`, and `rest` bytes on those that follow.
+    async fn joined(
+        self: &Arc<Self>,
+        page: PageNumber,
+        first: Buf,
+        rest: u32,
+    ) -> Result<Buf, Error> {
+        let pages = rest.div_ceil(self.log.layout.bare_room());
+        let reads: Vec<_> = (1..=pages)
+            .map(|more| {
+                let store = self.clone();
+                let number = PageNumber(page.0 + more);
+                async move { store.continuation(number, Class::HostRead).await }
+            })
+            .collect();
+        let mut parts = vec![first];
+        for part in clock::join_all(reads).await {
+            parts.push(part?);
+        }
+        Buf::join(&parts).ok_or(Error::Unrecovered)
+    }
+
+    /// The part of a long value that begins page `number`.
+    pub(crate) async fn continuation(
+        &self,
+        number: PageNumber,
+        class: Class,
+    ) -> Result<Buf, Error> {
+        let layout = self.log.layout;
+        if let Some((pages, part)) = self.log.unlanded_continuation(number) {
+            if self.config.ack == Ack::Program {
+                durable(&[pages]).await?;
+            }
+            return Ok(part);
+        }
+        if class == Class::HostRead {
+            self.counters.count_retrieve_read();
+        } else {
+            self.counters.count_gc_reads(1);
+        }
+        let select = |page: &Page| PageView::new(layout, page).map_or(0, |view| view.continues());
+        let at = number.id(self.log.shape.pages_per_extent);
+        let read = self.log.media.read(Span::of(at), &select, class).await;
+        let mut page = self.noticed(read)?;
+        if PageView::new(layout, &page).is_none() {
+            page = repaired(layout, &page).ok_or(Error::Unrecovered)?;
+        }
+        let view = PageView::new(layout, &page).ok_or(Error::Unrecovered)?;
+        view.continuation().ok_or(Error::Unrecovered)
+    }
+}
+
+/// What `page` says of `key` where the record at `offset` has its header.
+pub(crate) fn seen<'p>(
+    layout: Layout,
+    page: &'p Page,
+    offset: usize,
+    key: &Key,
+) -> Result<Seen<'p>, Error> {
+    let view = PageView::new(layout, page);
+    let Some((view, header)) = view.and_then(|view| Some((view, view.header(offset)?))) else {
+        return Ok(Seen::Nothing);
+    };
+    if header.key != key.as_bytes() {
+        return Ok(Seen::OtherKey);
+    }
+    if !is_there(header.kind, header.expires)? {
+        return Ok(Seen::Absent);
+    }
+    let part = view.part(&header, layout).ok_or(Error::Unrecovered)?;
+    let (value_len, value_crc) = (header.value_len, header.value_crc);
+    let (expires, sequence) = (header.expires, header.sequence);
+    Ok(Seen::Begins(First { part, value_len, value_crc, expires, sequence }, header))
+}
+
+/// What a record in memory says of its key.
+pub(crate) fn known_content(cached: Cached) -> Content {
+    let Cached { value, expires, sequence, .. } = cached;
+    if has_expired(expires) {
+        return Look::Absent;
+    }
+    let version = Version::of(sequence);
+    Look::Is(Retrieved { value, expires, version })
+}

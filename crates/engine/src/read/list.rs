@@ -1,0 +1,240 @@
+use crate::error::Error;
+use crate::format::address::Address;
+use crate::index::HashedKey;
+use crate::key_space::{KeySpaceId, TableId};
+use crate::log::Visit;
+use crate::store::Store;
+use base::Key;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Which keys an iteration is for: those whose first four bytes, the first most significant, agree
+/// with `pattern` in the bits of `mask`. Shorter keys count as followed by zeroes (SNIA KV API 1.1,
+/// 6.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyFilter {
+    /// The bits that count.
+    pub mask: u32,
+    /// What they must be.
+    pub pattern: u32,
+}
+
+impl KeyFilter {
+    /// True when `key` is one of them.
+    pub fn accepts(self, key: &Key) -> bool {
+        let mut first = [0; 4];
+        let bytes = &key.as_bytes()[..key.as_bytes().len().min(4)];
+        first[..bytes.len()].copy_from_slice(bytes);
+        u32::from_be_bytes(first) & self.mask == self.pattern & self.mask
+    }
+}
+
+/// A walk over the keys of a key space. A key that is there throughout is met exactly once; one
+/// that comes or goes meanwhile may be met or not.
+#[derive(Clone, Debug)]
+pub struct Iteration {
+    space: KeySpaceId,
+    filter: KeyFilter,
+    last: Option<Key>,
+    ended: bool,
+}
+
+impl Iteration {
+    /// A walk that has met nobody yet.
+    pub const fn new(space: KeySpaceId, filter: KeyFilter) -> Self {
+        Self { space, filter, last: None, ended: false }
+    }
+
+    /// True when there is nobody left to meet.
+    pub const fn is_ended(&self) -> bool {
+        self.ended
+    }
+}
+
+impl Store {
+    /// Hands the keys of `space` from `start` on, itself included, to `take`, in the index's order,
+    /// until there are no more or `take` says false. `start` need not exist.
+    pub async fn list(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        start: Option<&Key>,
+        mut take: impl FnMut(&Key) -> bool,
+    ) -> Result<(), Error> {
+        let table = self.table(space)?;
+        let mut last = None;
+        if let Some(start) = start {
+            match self.exist(space, start).await {
+                Ok(true) if !take(start) => return Ok(()),
+                Ok(true) => last = Some(start.clone()),
+                // What cannot be read does not keep the others from being listed.
+                Ok(false) | Err(Error::Unrecovered) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let mut after = last.or_else(|| start.cloned());
+        loop {
+            let keys = self.keys_after(table, after.as_ref(), self.keys_at_once()).await?;
+            let Some(furthest) = keys.last().cloned() else { return Ok(()) };
+            for key in &keys {
+                if !take(key) {
+                    return Ok(());
+                }
+            }
+            after = Some(furthest);
+        }
+    }
+
+    /// The next keys of an iteration, at most `count`; fewer, or none, when it has ended.
+    pub async fn iterate(
+        self: &Arc<Self>,
+        iteration: &mut Iteration,
+        count: usize,
+    ) -> Result<Vec<Key>, Error> {
+        let table = self.table(iteration.space)?;
+        let mut met = Vec::new();
+        while met.len() < count && !iteration.ended {
+            let last = iteration.last.as_ref();
+            let keys = self.keys_after(table, last, self.keys_at_once()).await?;
+            iteration.ended = keys.is_empty();
+            for key in keys {
+                if met.len() == count {
+                    break;
+                }
+                if iteration.filter.accepts(&key) {
+                    met.push(key.clone());
+                }
+                iteration.last = Some(key);
+            }
+        }
+        Ok(met)
+    }
+
+    /// The first key of `space` after `last` in the index's order, or the first of all.
+    pub async fn key_after(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        last: Option<&Key>,
+    ) -> Result<Option<Key>, Error> {
+        let keys = self.keys_after(self.table(space)?, last, 1).await?;
+        Ok(keys.into_iter().next())
+    }
+
+    /// Keys that are read side by side.
+    fn keys_at_once(&self) -> usize {
+        self.log.shape.parallelism.max(2) as usize
+    }
+
+    /// Some of the keys after `last`, in order, of about `limit` records; none only when there are
+    /// none.
+    async fn keys_after(
+        self: &Arc<Self>,
+        table: TableId,
+        last: Option<&Key>,
+        mut limit: usize,
+    ) -> Result<Vec<Key>, Error> {
+        let mut last = last.cloned();
+        loop {
+            if self.index.is_by_hash() {
+                self.read_ahead(table, last.as_ref().map(Key::hash)).await;
+            }
+            let found = self.index.scan(table, last.as_ref().map(HashedKey::new), limit).await;
+            let (count, may_be_more) = (found.len(), found.len() >= limit);
+            let mut keys = self.live_keys(table, found).await?;
+            let some_are_lost = keys.len() < count;
+            let is_new = |key: &Key| {
+                last.as_ref().is_none_or(|last| self.index.compare(key, last) == Ordering::Greater)
+            };
+            keys.retain(|(key, _)| is_new(key));
+            keys.sort_unstable_by(|a, b| self.index.compare(&a.0, &b.0));
+            let Some((end, _)) = keys.last() else {
+                if some_are_lost && may_be_more {
+                    limit *= 2;
+                    continue;
+                }
+                return Ok(Vec::new());
+            };
+            let end = end.clone();
+            let live: Vec<Key> =
+                keys.into_iter().filter_map(|(key, exists)| exists.then_some(key)).collect();
+            if !live.is_empty() {
+                return Ok(live);
+            }
+            last = Some(end);
+        }
+    }
+
+    /// The keys of the records at `addresses`, and whether each exists: those that are not at hand
+    /// are read side by side. One that cannot be read, and whose key nothing else tells, is left
+    /// out.
+    pub(crate) async fn live_keys(
+        self: &Arc<Self>,
+        table: TableId,
+        addresses: Vec<Address>,
+    ) -> Result<Vec<(Key, bool)>, Error> {
+        for address in &addresses {
+            self.log.headers.prefetch(*address);
+        }
+        let (mut keys, mut visits) = (Vec::new(), Vec::new());
+        for address in addresses {
+            match self.key_at_hand(table, address) {
+                Some(found) => keys.push(found),
+                // Pinned here, at the instant of the scan, so that no extent is reset before it is
+                // read.
+                None => visits.push(self.log.visit(address)),
+            }
+        }
+        let are_read = visits.iter().filter(|visit| visit.on_its_way.record.is_none()).count();
+        let read = self.visited_keys(table, visits).await?;
+        let key_bytes = read.iter().map(|(key, _)| key.as_bytes().len() as u64).sum();
+        let head_bytes = self.log.head_bytes();
+        self.log.windows.note_read(table, are_read as u64, key_bytes, head_bytes);
+        keys.extend(read);
+        Ok(keys)
+    }
+
+    /// The same of records that are being visited.
+    pub(crate) async fn visited_keys(
+        self: &Arc<Self>,
+        table: TableId,
+        mut visits: Vec<Visit<'_>>,
+    ) -> Result<Vec<(Key, bool)>, Error> {
+        let read = |visit: &mut Visit<'_>| {
+            let (store, address) = (self.clone(), visit.address);
+            let on_its_way = std::mem::take(&mut visit.on_its_way);
+            async move {
+                let found = store.header(address, on_its_way).await?;
+                let key = found.header.key.clone();
+                let exists = match found.settled(&store.log, store.config.ack).await {
+                    // What it has instead is known once that is taken back.
+                    Err(Error::Unrecovered) if store.undoes() => {
+                        store.exist_in(table, &key).await?
+                    }
+                    Err(error) if error.is_of_writing() => store.exist_in(table, &key).await?,
+                    settled => settled.map(|()| found.exists())?,
+                };
+                Ok((key, exists))
+            }
+        };
+        let keys = clock::join_all(visits.iter_mut().map(read).collect()).await;
+        let readable = keys.into_iter().filter(|found| *found != Err(Error::Unrecovered));
+        readable.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_select_any_bits_of_the_first_four_bytes() {
+        let key = |bytes: &[u8]| Key::new(bytes).unwrap();
+        let filter = KeyFilter { mask: 0x7800_0000, pattern: 0x2800_0000 };
+        assert!(filter.accepts(&key(&[0x2F, 9, 9, 9, 9])));
+        assert!(filter.accepts(&key(&[0xAF])), "the highest bit does not count");
+        assert!(!filter.accepts(&key(&[0x3F])));
+        let middle = KeyFilter { mask: 0x00FF_0000, pattern: 0xFF41_FFFF };
+        assert!(middle.accepts(&key(b"xAxx")));
+        assert!(!middle.accepts(&key(b"x")), "a short key is followed by zeroes");
+        assert!(KeyFilter::default().accepts(&key(b"anything")));
+    }
+}

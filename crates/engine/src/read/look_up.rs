@@ -1,0 +1,225 @@
+//! One look-up for all that asks for a key: get, exist, the header that a write replaces.
+
+use crate::ack::Ack;
+use crate::clean::expiry::has_expired;
+use crate::error::Error;
+use crate::format::address::{Address, PageNumber};
+use crate::format::page_view::PageView;
+use crate::format::record::OwnedHeader;
+use crate::index::HashedKey;
+use crate::key_space::TableId;
+use crate::log::{Log, OnItsWay, Unlanded, Visit};
+use crate::sabotage::Sabotage;
+use crate::store::Store;
+use crate::write::condition::Version;
+use crate::write::pending::{Pending, durable};
+use media::PageId;
+use smallvec::SmallVec;
+use std::mem::take;
+use std::sync::Arc;
+
+/// What the record at a candidate's address says of a key.
+pub(crate) enum Look<T> {
+    Is(T),
+    /// It is the key's, and says that the key does not exist.
+    Absent,
+    OtherKey,
+}
+
+/// What candidates say of a key.
+pub(crate) enum Known<T> {
+    Is(Option<T>),
+    /// The candidate at this place has to be read first.
+    From(usize),
+}
+
+/// What `candidates` say, as far as `look` knows that without a wait.
+#[inline]
+pub(crate) fn first_known<T>(
+    candidates: &[Address],
+    look: impl Fn(Address) -> Option<Look<T>>,
+) -> Known<T> {
+    for (at, address) in candidates.iter().enumerate() {
+        match look(*address) {
+            Some(Look::Is(found)) => return Known::Is(Some(found)),
+            Some(Look::Absent) => return Known::Is(None),
+            Some(Look::OtherKey) => {}
+            None => return Known::From(at),
+        }
+    }
+    Known::Is(None)
+}
+
+/// A key's record, as found by way of the index.
+pub(crate) struct Found {
+    pub(crate) address: Address,
+    pub(crate) header: OwnedHeader,
+    /// The page it is on, unless that has landed.
+    pub(crate) pages: Option<Arc<Pending>>,
+    /// All pages of its batch, unless all have landed.
+    pub(crate) batch: Option<Arc<[Arc<Pending>]>>,
+}
+
+impl Found {
+    /// What it says of `key`.
+    fn of(self, key: HashedKey<'_>) -> Look<Self> {
+        if self.header.key == *key.key { Look::Is(self) } else { Look::OtherKey }
+    }
+
+    /// True when it counts as a live value.
+    pub(crate) fn is_value(&self) -> bool {
+        self.header.kind.is_value()
+    }
+
+    /// True when it makes its key exist.
+    pub(crate) fn exists(&self) -> bool {
+        self.is_value() && !has_expired(self.header.expires)
+    }
+
+    /// The version of its key, if it makes that exist.
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.exists().then(|| Version::of(self.header.sequence))
+    }
+
+    /// Waits until whoever is told of this record may be: until its last page is durable, and its
+    /// batch's.
+    pub(crate) async fn settled(&self, log: &Log, ack: Ack) -> Result<(), Error> {
+        if ack != Ack::Program || Sabotage::IndexBeforeData.is_on() {
+            return Ok(());
+        }
+        if let Some(pages) = &self.batch {
+            return Ok(durable(pages).await?);
+        }
+        if let Some(pages) = &self.pages {
+            durable(std::slice::from_ref(pages)).await?;
+        }
+        let (header_len, value_len) = (self.header.len(), self.header.value_len);
+        let mut more_at_least = 0;
+        if !log.layout.fits_page(header_len, value_len) {
+            let room = log.layout.bare_room();
+            for more in 1..=value_len.div_ceil(room) {
+                let number = PageNumber(self.address.page().0 + more);
+                if let Some((pages, _)) = log.unlanded_continuation(number) {
+                    durable(&[pages]).await?;
+                }
+            }
+            more_at_least = value_len.saturating_sub(log.layout.page_bytes).div_ceil(room);
+        }
+        let PageId { extent, page } = log.page_id(self.address);
+        if log.has_failed(extent, page..=page + more_at_least) {
+            return Err(Error::Unrecovered);
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    /// What the records that the index names for `key` say: `now` looks at one that takes no wait,
+    /// `read` at the others.
+    pub(crate) async fn look_up<T>(
+        &self,
+        table: TableId,
+        key: HashedKey<'_>,
+        now: impl Fn(Address) -> Option<Look<T>>,
+        read: impl AsyncFn(&mut Visit<'_>) -> Result<Look<T>, Error>,
+    ) -> Result<Option<T>, Error> {
+        let candidates = self.index.lookup(table, key).await;
+        let from = match first_known(&candidates, now) {
+            Known::Is(found) => return Ok(found),
+            Known::From(at) => at,
+        };
+        // All are pinned at the instant of the index's answer.
+        let mut visits: SmallVec<[_; 2]> =
+            candidates[from..].iter().map(|at| self.log.visit(*at)).collect();
+        for visit in &mut visits {
+            match read(visit).await? {
+                Look::Is(found) => return Ok(Some(found)),
+                Look::Absent => return Ok(None),
+                Look::OtherKey => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// The record of `key`, a tombstone too, or nothing. The key's latch is held, so the record
+    /// stays the key's; only cleaning may move it.
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        table: TableId,
+        key: HashedKey<'_>,
+    ) -> Result<Option<Found>, Error> {
+        let now = |address| Some(self.header_now(address)?.of(key));
+        let read = async |visit: &mut Visit<'_>| {
+            let found = self.header(visit.address, take(&mut visit.on_its_way)).await?;
+            Ok(found.of(key))
+        };
+        self.look_up(table, key, now, read).await
+    }
+
+    /// As [`Self::find`], if that takes no wait.
+    pub(crate) fn find_now(&self, table: TableId, key: HashedKey<'_>) -> Known<Found> {
+        match self.index.lookup(table, key).at_once() {
+            Some(candidates) => {
+                first_known(&candidates, |address| Some(self.header_now(address)?.of(key)))
+            }
+            None => Known::From(0),
+        }
+    }
+
+    /// The header of the record at `address`, if it is in memory.
+    fn header_now(&self, address: Address) -> Option<Found> {
+        let OnItsWay { record, batch } = self.log.on_its_way(address);
+        if let Some(Unlanded { pages, header, .. }) = record {
+            return Some(Found { address, header, pages: Some(pages), batch });
+        }
+        let header = self.log.headers.get(address).or_else(|| self.header_in_memory(address))?;
+        Some(Found { address, header, pages: None, batch })
+    }
+
+    /// The header of a record that has landed on a medium that is memory.
+    pub(crate) fn header_in_memory(&self, address: Address) -> Option<OwnedHeader> {
+        let layout = self.log.layout;
+        let page = self.log.media.at_hand(layout.header_span(address))?;
+        self.counters.count_lookup_read();
+        let header = PageView::new(layout, &page)?.header(layout.offset(address))?;
+        Some(OwnedHeader::new(&header))
+    }
+
+    /// The header of a record that is being visited.
+    pub(crate) async fn header(
+        self: &Arc<Self>,
+        address: Address,
+        on_its_way: OnItsWay,
+    ) -> Result<Found, Error> {
+        let OnItsWay { record, batch } = on_its_way;
+        if let Some(Unlanded { pages, header, .. }) = record {
+            return Ok(Found { address, header, pages: Some(pages), batch });
+        }
+        if let Some(header) = self.log.headers.get(address) {
+            return Ok(Found { address, header, pages: None, batch });
+        }
+        let layout = self.log.layout;
+        let offset = layout.offset(address);
+        let select = |page: &media::Page| {
+            PageView::new(layout, page).map_or(0, |view| view.front_wanted(offset))
+        };
+        self.counters.count_lookup_read();
+        let span = layout.header_span(address);
+        let read = self.log.media.read(span, &select, clock::Class::HostRead).await;
+        let page = match self.noticed(read) {
+            Err(media::Error::Unrecovered(_)) => None,
+            read => Some(read?),
+        };
+        let view = page.as_ref().and_then(|page| PageView::new(layout, page));
+        let header = match view.as_ref().and_then(|view| view.header(offset)) {
+            Some(header) => OwnedHeader::new(&header),
+            None => {
+                let record = Box::pin(self.mended_record(address, page.as_ref())).await;
+                record.ok_or(Error::Unrecovered)?.header
+            }
+        };
+        self.log.headers.note_found(address, &header.borrowed());
+        self.missed_header(address);
+        Ok(Found { address, header, pages: None, batch })
+    }
+}

@@ -1,0 +1,153 @@
+//! Headers that an opened store does not have in memory, recalled many at a time.
+//!
+//! Each record that is replayed is weighed against the one that the index has of its key, and so is
+//! each that is stored: the other's header would have to be read. Where many such headers lie in
+//! one extent, its summary tells them all by one read. Those of a replay are known before it; of
+//! the rest, those of an extent are recalled once some of them were read.
+
+use crate::clean::copy::SHARE_OF_A_TURN;
+use crate::extent::Extent;
+use crate::format::address::Address;
+use crate::format::summary::read_summary;
+use crate::index::HashedKey;
+use crate::log::Pin;
+use crate::recover::listing::Replay;
+use crate::recover::open::{ENTRIES_AHEAD, LISTED_AT_ONCE, Seen};
+use crate::store::Store;
+use clock::Class;
+use media::ExtentId;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Headers of an extent from which on its summary is read for them: a summary of 100 KB takes a
+/// disk as long as some such reads of a block.
+const WORTH_A_SUMMARY: usize = 8;
+
+impl Store {
+    /// The header of the record at `address`, which a caller has pinned, was not in memory and was
+    /// read. If that happens again and again in an extent, and there is room for all headers, those
+    /// of all that lives there are recalled in the background, once.
+    pub(crate) fn missed_header(self: &Arc<Self>, address: Address) {
+        let (id, room) = (self.log.page_id(address).extent, self.log.headers.room());
+        let mut state = self.log.state();
+        let has_room = state.values.records <= room as u64;
+        let extent = state.extents.get(id);
+        extent.headers_read = extent.headers_read.saturating_add(1);
+        let is_worth_it = usize::from(extent.headers_read) == WORTH_A_SUMMARY;
+        if !(is_worth_it && has_room) {
+            return;
+        }
+        match &mut state.recalls {
+            Some(recalls) => recalls.push_back(id),
+            None => {
+                state.recalls = Some(VecDeque::from([id]));
+                clock::spawn(self.clone().recall_one_by_one());
+            }
+        }
+    }
+
+    /// Recalls what is asked for, one extent after the other: after an opening all are asked for in
+    /// the same moment, and side by side they would keep the processor from all else.
+    async fn recall_one_by_one(self: Arc<Self>) {
+        while let Some((id, _pin)) = self.next_recall() {
+            self.recall_living(id).await;
+        }
+    }
+
+    /// The next extent, and what keeps its addresses those of its records.
+    fn next_recall(&self) -> Option<(ExtentId, Pin<'_>)> {
+        let mut state = self.log.state();
+        loop {
+            let Some(id) = state.recalls.as_mut().and_then(VecDeque::pop_front) else {
+                state.recalls = None;
+                return None;
+            };
+            if state.extents.find(id).is_some_and(Extent::is_cleanable) {
+                state.extents.get(id).pins += 1;
+                drop(state);
+                return Some((id, Pin::taken(&self.log, id)));
+            }
+        }
+    }
+
+    /// Notes the headers of what lives in an extent that is pinned.
+    async fn recall_living(self: &Arc<Self>, id: ExtentId) {
+        let Some(records) = self.summary_of(id, Class::Gc).await else { return };
+        for (at, record) in records.iter().enumerate() {
+            if at % SHARE_OF_A_TURN == 0 {
+                clock::give_way().await;
+            }
+            self.expect_entry(records.get(at + ENTRIES_AHEAD));
+            let key = HashedKey::new(&record.header.key);
+            let living = self.index.lookup(record.header.table, key).await;
+            if living.contains(&record.address) {
+                self.log.headers.note_found(record.address, &record.header.borrowed());
+            }
+        }
+    }
+
+    /// Notes the headers of what the index has of the keys in `replays`, as far as there is room
+    /// for them. What it had to read page by page it has seen.
+    pub(crate) async fn recall(self: &Arc<Self>, replays: &[Replay]) -> Seen {
+        let room = self.log.headers.room();
+        if room == 0 {
+            return Seen::default();
+        }
+        let (mut wanted, mut seen) = (Vec::new(), Seen::default());
+        for replays in replays.chunks(LISTED_AT_ONCE) {
+            let listings = self.list_extents(replays, &mut Seen::default()).await;
+            for (replay, listing) in replays.iter().zip(listings) {
+                for (at, record) in listing.records.iter().enumerate() {
+                    self.expect_entry(listing.records.get(at + ENTRIES_AHEAD));
+                    let key = HashedKey::new(&record.header.key);
+                    wanted.extend(self.index.lookup(record.header.table, key).await);
+                }
+                if self.log.state().extents.get(replay.extent).summary.is_none() {
+                    seen.keep(replay.extent, listing);
+                }
+            }
+            if wanted.len() >= room {
+                wanted.truncate(room);
+                break;
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        self.recall_all(wanted).await;
+        seen
+    }
+
+    /// Notes the headers at these addresses, in order, where many lie in an extent.
+    async fn recall_all(self: &Arc<Self>, wanted: Vec<Address>) {
+        let extent_of = |address: &Address| self.log.page_id(*address).extent;
+        let of_extents: Vec<(ExtentId, Vec<Address>)> = wanted
+            .chunk_by(|one, next| extent_of(one) == extent_of(next))
+            .filter(|wanted| wanted.len() >= WORTH_A_SUMMARY)
+            .map(|wanted| (extent_of(&wanted[0]), wanted.to_vec()))
+            .collect();
+        let of_extents = Rc::new(RefCell::new(of_extents.into_iter()));
+        let workers = (0..self.log.shape.parallelism).map(|_| {
+            let (store, of_extents) = (self.clone(), of_extents.clone());
+            async move {
+                loop {
+                    let Some((id, wanted)) = of_extents.borrow_mut().next() else { return };
+                    store.recall_of(id, &wanted).await;
+                }
+            }
+        });
+        clock::join_all(workers.collect()).await;
+    }
+
+    /// What cannot be read here is read when it is asked for.
+    async fn recall_of(self: &Arc<Self>, id: ExtentId, wanted: &[Address]) {
+        let Some(summary) = self.summary_bytes_of(id, Class::HostRead).await else { return };
+        read_summary(self.log.layout, &summary, |listed| {
+            let address = self.log.address_of(id, &listed);
+            if wanted.binary_search(&address).is_ok() {
+                self.log.headers.note_found(address, &listed.header);
+            }
+        });
+    }
+}

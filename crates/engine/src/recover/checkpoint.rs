@@ -1,0 +1,266 @@
+//! Checkpoints: the index, and all that is known of the extents, as they were at one instant.
+//!
+//! 1. The index is frozen: what it saves is what it holds at that instant, and so is the image of
+//!    the extents, of which all open pages are closed.
+//! 2. The index writes its table pages to extents of their own; stores go on meanwhile.
+//! 3. When every page that the image speaks of has landed, the image is written, in pieces, and at
+//!    last, when all of that outlives a loss of power, the root, which names them. With the root
+//!    the checkpoint is complete.
+//! 4. Extents that neither this checkpoint nor the index needs are reset: those of the one before.
+//!
+//! `docs/internals/checkpoints.md` says why a loss of power may come between any two of these.
+
+mod image;
+mod restore;
+mod root;
+
+use crate::clean::cleaner::Begins;
+use crate::error::Error;
+use crate::format::address::Address;
+use crate::index::tables::{TablePageName, Tables};
+use crate::log::{Log, State};
+use crate::store::Store;
+use crate::write::pending::{Pending, durable};
+use base::{Buf, Nanos};
+use clock::{Class, Rank, Stage};
+pub(crate) use image::{ExtentImage, Image};
+use media::{ExtentId, ExtentInfo, Stream};
+pub(crate) use root::Root;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What a checkpoint took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checkpointed {
+    /// Entries of the index that it holds.
+    pub entries: u64,
+    /// Pages of the medium that were written for it.
+    pub pages: u64,
+    /// Time on the device's clock.
+    pub time: Nanos,
+}
+
+impl Store {
+    /// Writes a checkpoint, from which the store can be opened again.
+    ///
+    /// [`Error::CapacityExceeded`] when there is no room for it, [`Error::NoCheckpoint`] when the
+    /// index cannot be saved. The checkpoint before, if there is one, stays good then.
+    pub async fn checkpoint(self: &Arc<Self>) -> Result<Checkpointed, Error> {
+        if !self.index.can_checkpoint() {
+            return Err(Error::NoCheckpoint);
+        }
+        while !self.tables.begin_checkpoint() {
+            self.tables.end_of_checkpoint().await;
+        }
+        let start = clock::now();
+        let made = self.make_checkpoint().await;
+        self.index.thaw();
+        if made.is_err() {
+            self.log.close_tables();
+        }
+        self.reset_tables().await;
+        self.tables.end_checkpoint();
+        made.map(|made| Checkpointed { time: clock::now() - start, ..made })
+    }
+
+    async fn make_checkpoint(self: &Arc<Self>) -> Result<Checkpointed, Error> {
+        self.index.freeze().await;
+        let written_before = self.tables.traffic().1;
+        let (mut image, pages) = self.image();
+        let saved = self.index.save(&self.tables).await?;
+        durable(&pages).await?;
+        let mut extents = saved.extents;
+        image.index = saved.root;
+        image.tables = self.log.labels(&extents);
+        let bytes = image.encode();
+        let pieces = bytes.chunks(self.tables.page_bytes_max() as usize);
+        let pieces = pieces.map(|piece| (TablePageName::PIECE, Buf::copy_from(piece))).collect();
+        let pieces = self.tables.write_all(pieces).await?;
+        extents.extend(pieces.iter().map(|piece| self.tables.extent_of(*piece)));
+        let root = Root::new(&bytes, pieces).encode();
+        if root.len() > self.tables.page_bytes_max() as usize {
+            return Err(Error::CapacityExceeded);
+        }
+        // Where the medium answers before it has flushed: the root must not outlive what it names.
+        self.log.media.flush().await?;
+        if self.tables.gives_way() {
+            return Err(Error::CapacityExceeded);
+        }
+        let root = vec![(TablePageName::ROOT, Buf::copy_from(&root))];
+        let root = self.tables.write_all(root).await?;
+        extents.extend(root.iter().map(|root| self.tables.extent_of(*root)));
+        self.tables.complete_checkpoint(extents);
+        let pages = self.tables.traffic().1 - written_before;
+        Ok(Checkpointed { entries: saved.entries, pages, time: Nanos::ZERO })
+    }
+
+    /// The store at this instant, and the pages that must land before that is true of the medium.
+    fn image(&self) -> (Image, Vec<Arc<Pending>>) {
+        let mut state = self.log.state();
+        self.log.pad(&mut state, Stream::Host);
+        self.log.pad(&mut state, Stream::Gc);
+        state.numbers_since = 0;
+        let pages = state.pending.values().filter(|pages| pages.page().is_some());
+        let pages = pages.cloned().collect();
+        let deleting = state.deleting.iter();
+        let image = Image {
+            extents: state.extent_images(),
+            erasing: state.erasing.clone(),
+            tables: Vec::new(),
+            deleting: deleting.map(|(at, (table, key))| (*table, key.clone(), *at)).collect(),
+            deleted: state.deleted.clone(),
+            spaces: self.spaces.known(),
+            index: Vec::new(),
+            scrubbed: self.scrubber.place(),
+            lifetime: self.lifetime(),
+        };
+        (image, pages)
+    }
+
+    /// What the newest checkpoint says of a store with these extents, if it is whole.
+    pub(crate) async fn newest_image(&self, found: &[ExtentInfo]) -> Option<Image> {
+        let (_, root) = self.tables.newest_root(found).await?;
+        self.tables.read_image(&root, found).await
+    }
+
+    /// Resets the extents of table pages that nobody needs.
+    pub(crate) async fn reset_tables(&self) {
+        self.tables.reset_all_but(&self.index.extents_in_use()).await;
+    }
+
+    /// Gives up a checkpoint, the one that is being written or else the last, for the log to have
+    /// its space. False when there is none to be had: extents that are kept for the index are no
+    /// use to others.
+    pub(crate) async fn give_up_checkpoint(&self) -> bool {
+        if self.index.table_extents(&self.log.shape) > 0 {
+            return false;
+        }
+        let before = self.log.media.free_extents();
+        if self.tables.give_way() {
+            self.tables.end_of_checkpoint().await;
+        }
+        if self.log.media.free_extents() <= before && self.tables.begin_checkpoint() {
+            self.tables.forget_checkpoint();
+            self.log.close_tables();
+            self.reset_tables().await;
+            self.tables.end_checkpoint();
+        }
+        self.log.media.free_extents() > before
+    }
+
+    /// The background task that makes the checkpoints nobody asks the store for.
+    pub(crate) async fn checkpoint_forever(self: Arc<Self>, begins: Begins) {
+        self.tables.make_checkpoints();
+        let mut rests = begins == Begins::Resting;
+        loop {
+            while std::mem::take(&mut rests)
+                || !self.tables.is_asked() && !self.checkpoint_is_due(&self.log.state())
+            {
+                self.tables.rest();
+                clock::park(Rank::Free, Stage::Index).await;
+            }
+            // Whoever asked looks for itself whether that has made room.
+            let _ = self.checkpoint().await;
+        }
+    }
+
+    /// True when enough has been written since the last checkpoint.
+    pub(crate) fn checkpoint_is_due(&self, state: &State) -> bool {
+        let interval = self.config.checkpoint_bytes;
+        let written = state.numbers_since * u64::from(self.log.shape.number_bytes());
+        interval > 0 && written >= interval
+    }
+}
+
+impl State {
+    /// The extents of records as they are now. While the cleaner copies, what it has written since
+    /// it took its victim counts as unknown: the index may still point to the originals.
+    fn extent_images(&self) -> Vec<ExtentImage> {
+        let images = self.extents.iter().filter(|(_, extent)| extent.label.stream != Stream::Index);
+        let images = images.map(|(id, extent)| {
+            let mut frontiers = self.frontiers.iter().flatten();
+            let open = frontiers.find(|frontier| frontier.extent == id).map(|open| open.page);
+            let mut image = ExtentImage {
+                id,
+                label: extent.label,
+                pages: open.unwrap_or(extent.pages),
+                summary: extent.summary,
+                holes: extent.holes.clone(),
+                values: extent.values.to_vec(),
+                tombstones: extent.tombstones,
+                needless: extent.needless.clone(),
+                needless_bytes: extent.needless_bytes,
+                expires_first: extent.expires_first.or(extent.expired_first),
+                left: extent.left.iter().copied().collect(),
+            };
+            if let Some(copying) = self.copying {
+                if let Some((_, page)) = copying.open.filter(|(open, _)| *open == id) {
+                    (image.pages, image.tombstones) = (page, copying.tombstones);
+                } else if extent.label.stream == Stream::Gc
+                    && extent.label.epoch == self.cleaning_since.0
+                {
+                    (image.pages, image.tombstones) = (0, crate::extent::Live::default());
+                }
+            }
+            image
+        });
+        images.collect()
+    }
+}
+
+impl Log {
+    /// The labels of extents in use.
+    fn labels(&self, extents: &BTreeSet<ExtentId>) -> Vec<(ExtentId, media::Label)> {
+        let mut state = self.state();
+        extents.iter().map(|id| (*id, state.extents.get(*id).label)).collect()
+    }
+
+    /// Ends the open extent of table pages, without a summary.
+    fn close_tables(&self) {
+        let mut state = self.state();
+        let Some(open) = state.frontiers[Stream::Index as usize].take() else { return };
+        assert!(open.builder.is_empty(), "table pages are written as soon as they are filled");
+        self.unexpect_page(&mut state, open.extent, open.page);
+        state.extents.get(open.extent).sealed = true;
+    }
+
+    /// Takes an extent of table pages out of the log. False when something is on its way there, or
+    /// somebody reads it.
+    pub(crate) fn forget_tables(&self, id: ExtentId) -> bool {
+        let mut state = self.state();
+        let extent = state.extents.get(id);
+        let is_idle = extent.sealed && extent.in_flight == 0 && extent.pins == 0;
+        if is_idle {
+            state.forget(id);
+        }
+        is_idle
+    }
+}
+
+impl Tables {
+    /// Reads the image of a root's checkpoint, many pages side by side.
+    async fn read_image(self: &Arc<Self>, root: &Root, found: &[ExtentInfo]) -> Option<Image> {
+        if !root.pieces.iter().all(|piece| self.is_in(found, *piece)) {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        for pieces in root.pieces.chunks(4 * self.parallelism()) {
+            let reads = pieces.iter().map(|piece| {
+                let (tables, piece) = (self.clone(), *piece);
+                async move { tables.read(piece, Class::Index).await }
+            });
+            for piece in clock::join_all(reads.collect()).await {
+                bytes.extend_from_slice(piece.ok()?.bytes()?);
+            }
+        }
+        root.is_of(&bytes).then(|| Image::decode(&bytes)).flatten()
+    }
+
+    /// True when a page of one of these extents was written at this address, for tables.
+    fn is_in(&self, found: &[ExtentInfo], at: Address) -> bool {
+        let at = self.log.page_id(at);
+        let tables = |info: &&ExtentInfo| info.label.stream == Stream::Index;
+        let info = found.iter().filter(tables).find(|info| info.id == at.extent);
+        info.is_some_and(|info| at.page < info.pages && !info.holes.contains(&at.page))
+    }
+}

@@ -1,0 +1,141 @@
+//! Opening by a checkpoint: what it says is taken over for the extents that are still there.
+
+use super::{ExtentImage, Image};
+use crate::index::HashedKey;
+use crate::index::survivors::Survivors;
+use crate::key_space::TableId;
+use crate::recover::listing::Replay;
+use crate::recover::open::Scan;
+use crate::store::Store;
+use media::{ExtentId, ExtentInfo, Label, Stream};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+impl Store {
+    /// Restores the newest checkpoint, if there is one that is whole, and says which extents hold
+    /// records that it does not know. Without one the store is of no use and nothing on the medium
+    /// has changed.
+    pub(crate) async fn restore(
+        self: &Arc<Self>,
+        found: &[ExtentInfo],
+        scan: &mut Scan,
+    ) -> Option<Vec<Replay>> {
+        // A scan finds more of what is dead, which the cleaner needs when it has no extent left.
+        if !self.index.can_checkpoint() || self.log.free_extents(&self.log.state()) == 0 {
+            return None;
+        }
+        let (at, root) = self.tables.newest_root(found).await?;
+        let mut image = self.tables.read_image(&root, found).await?;
+        let labels: BTreeMap<ExtentId, Label> =
+            found.iter().map(|info| (info.id, info.label)).collect();
+        let is_there = |id: &ExtentId, label: &Label| labels.get(id) == Some(label);
+        if !image.tables.iter().all(|(id, label)| is_there(id, label)) {
+            return None;
+        }
+        let kept: BTreeMap<ExtentId, &ExtentImage> = image
+            .extents
+            .iter()
+            .filter(|extent| is_there(&extent.id, &extent.label))
+            .map(|extent| (extent.id, extent))
+            .collect();
+        let survivors = Survivors::new(kept.keys().copied(), self.log.shape.pages_per_extent);
+        let gone = entries_gone(&image, &survivors);
+        let survivors = Arc::new(survivors.with_gone(gone));
+        self.index.restore(&self.tables, &image.index, &survivors).await.ok()?;
+        let replays = self.adopt(found, &kept);
+        let mut extents: BTreeSet<ExtentId> = image.tables.iter().map(|(id, _)| *id).collect();
+        extents.extend(root.pieces.iter().map(|piece| self.tables.extent_of(*piece)));
+        extents.insert(self.tables.extent_of(at));
+        self.tables.reopen_checkpoint(at, extents);
+        let mut unfinished = image.erasing.iter().filter(|(id, label)| is_there(id, label));
+        let replays = replays
+            .into_iter()
+            .filter(|replay| !unfinished.clone().any(|(id, _)| *id == replay.extent))
+            .collect();
+        for (id, _) in unfinished.by_ref() {
+            self.log.state().forget(*id);
+            self.log.erase(*id, clock::Class::HostRead).await;
+        }
+        self.tables.while_opening(|entered| entered.has_checkpoint = true);
+        if self.index.table_extents(&self.log.shape) > 0 {
+            for (id, _) in kept.iter().filter(|(_, extent)| extent.summary.is_none()) {
+                self.listing(Replay { extent: *id, from: 0 }).await;
+            }
+        }
+        // Another record of the same key may lie where one has been reset.
+        image.deleting.retain(|(_, _, address)| survivors.has(*address));
+        image.deleted.retain(|(_, _, address)| survivors.has(*address));
+        for (table, key, address) in &image.deleting {
+            self.log.state().deleting.insert(*address, (*table, key.clone()));
+        }
+        self.bring_back(&image).await;
+        self.scrubber.go_on_at(image.scrubbed);
+        self.before.restore(image.lifetime);
+        scan.begin_at(image);
+        Some(replays)
+    }
+
+    /// Brings tombstones back into the index that have to win over copies of what they deleted.
+    async fn bring_back(self: &Arc<Self>, image: &Image) {
+        for (table, key, address) in &image.deleted {
+            let key = HashedKey::new(key);
+            let _entry = self.enter(*table, key).await;
+            // A later record of the key does as well, and so does one that cannot be read.
+            if matches!(self.find(*table, key).await, Ok(None)) {
+                self.index.insert(*table, key, *address).await;
+                self.log.state().deleting.insert(*address, (*table, key.key.clone()));
+            }
+        }
+    }
+
+    /// Takes over what the checkpoint knows of the extents in `kept`. Returns where there may be
+    /// more: in other extents, and in those of `kept` that were not full.
+    fn adopt(&self, found: &[ExtentInfo], kept: &BTreeMap<ExtentId, &ExtentImage>) -> Vec<Replay> {
+        let mut state = self.log.state();
+        let mut replays = Vec::new();
+        for info in found.iter().filter(|info| info.label.stream != Stream::Index) {
+            let Some(image) = kept.get(&info.id) else {
+                replays.push(Replay { extent: info.id, from: 0 });
+                continue;
+            };
+            if info.pages > image.pages {
+                replays.push(Replay { extent: info.id, from: image.pages });
+            }
+            let values = image.values.clone();
+            for (_, live) in &values {
+                state.values.add_all(*live);
+            }
+            state.tombstones.add_all(image.tombstones);
+            let extent = state.extents.get(info.id);
+            // What was there then and cannot be read now was not cut off: it is damaged.
+            let holes = info.holes.iter().filter(|hole| **hole >= image.pages);
+            extent.holes = image.holes.iter().chain(holes).copied().collect();
+            extent.holes.retain(|hole| *hole < info.pages);
+            extent.summary = image.summary;
+            extent.values = values.into();
+            extent.tombstones = image.tombstones;
+            extent.needless.clone_from(&image.needless);
+            extent.needless_bytes = image.needless_bytes;
+            extent.expires_first = image.expires_first;
+            extent.expiring_until = None;
+            extent.left = image.left.iter().copied().collect();
+            let needless = extent.needless_bytes;
+            state.needless_bytes += needless;
+        }
+        replays
+    }
+}
+
+/// The entries that `image` had for what is gone, by table: live values, and tombstones.
+fn entries_gone(image: &Image, survivors: &Survivors) -> BTreeMap<TableId, u64> {
+    let mut gone: BTreeMap<TableId, u64> = BTreeMap::new();
+    for extent in image.extents.iter().filter(|extent| !survivors.has_extent(extent.id)) {
+        for (table, live) in &extent.values {
+            *gone.entry(*table).or_default() += live.records;
+        }
+    }
+    for (table, _, address) in &image.deleting {
+        *gone.entry(*table).or_default() += u64::from(!survivors.has(*address));
+    }
+    gone
+}

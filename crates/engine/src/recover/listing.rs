@@ -1,0 +1,30 @@
+//! What an extent lists of its records.
+
+use crate::format::address::Address;
+use crate::format::record::OwnedHeader;
+use media::{ExtentId, PageId};
+
+/// A record of an extent, as its summary lists it.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) header: OwnedHeader,
+    pub(crate) address: Address,
+    /// Of the value in the page's data.
+    pub(crate) value_start: u32,
+    pub(crate) footprint: u64,
+}
+
+/// The records of an extent that has no summary which can be read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listing {
+    pub(crate) records: Vec<Record>,
+    /// Pages that cannot be read.
+    pub(crate) lost: Vec<PageId>,
+}
+
+/// An extent with records to be found, from this page on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Replay {
+    pub(crate) extent: ExtentId,
+    pub(crate) from: u32,
+}

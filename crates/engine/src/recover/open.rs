@@ -1,0 +1,591 @@
+//! Opening a store by what the medium holds: extent by extent, the newest record of each key wins.
+//!
+//! Sealed extents tell by their summaries; of others every page is read for its headers. Where two
+//! records of a key have one sequence number they are a record and its copy, and the original wins:
+//! then an extent that was being filled with copies holds nothing and can be reset for nothing. (An
+//! extent is reset as a whole, so the original is there.) A long value that lost one of its pages
+//! to a loss of power was never acknowledged and is passed over.
+
+use crate::clean::cleaner::Begins;
+use crate::clean::expiring::Expiring;
+use crate::config::Config;
+use crate::error::Error;
+use crate::extent::{Extent, Extents};
+use crate::format::address::Address;
+use crate::format::layout::PageKind;
+use crate::format::page_view::PageView;
+use crate::format::record::OwnedHeader;
+use crate::format::record::{Kind, Sequence, header_len};
+use crate::index::HashedKey;
+use crate::key_space::{KeySpaceId, KeySpaces, TableId};
+use crate::log::{Log, OnItsWay};
+use crate::recover::checkpoint::Image;
+use crate::recover::entered::Entered;
+use crate::recover::listing::Listing;
+use crate::recover::listing::Record;
+use crate::recover::listing::Replay;
+use crate::sabotage::Sabotage;
+use crate::store::Store;
+use base::{Key, Nanos};
+use clock::Class;
+use media::{ExtentId, ExtentInfo, Media, Page, PageId, Span, Stream};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How a store was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum How {
+    /// By all records that the medium holds.
+    #[default]
+    Scan,
+    /// By a checkpoint and the records written since.
+    Checkpoint,
+}
+
+/// The ways in which opening is tried, one after the other. Each but the last may find that a page
+/// of the index is damaged and cannot be made again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// By a checkpoint if there is one.
+    Checkpoint,
+    /// What a page of the index held is read again in the log, where another page may be damaged
+    /// meanwhile.
+    Scan,
+    /// The headers of all records stay in memory.
+    Memory,
+}
+
+/// What a store is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Use,
+    /// The medium stays as it is.
+    Looks,
+}
+
+/// What opening a store took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// How.
+    pub how: How,
+    /// Extents found in use.
+    pub extents: u64,
+    /// Of these, extents that were read for records: with a checkpoint only those that were written
+    /// to since.
+    pub replayed_extents: u64,
+    /// Of those, extents that had a summary.
+    pub summaries: u64,
+    /// Records found in them, live or not.
+    pub records: u64,
+    /// Pages read, those of the checkpoint among them.
+    pub pages_read: u64,
+    /// Pages that a loss of power did not cut off and that could not be read, of extents without a
+    /// summary. What they held may be lost, and older values of its keys be back.
+    pub lost_pages: u64,
+    /// Time on the device's clock.
+    pub time: Nanos,
+}
+
+/// What is collected beside the index.
+#[derive(Default)]
+pub(crate) struct Scan {
+    /// The index has been filled from a checkpoint.
+    is_after_checkpoint: bool,
+    records: u64,
+    summaries: u64,
+    lost_pages: u64,
+    tables: BTreeSet<TableId>,
+    spaces: BTreeSet<Key>,
+    tombstones: Vec<(TableId, Key, Address)>,
+    /// Those that a checkpoint has counted.
+    known_tombstones: Vec<(TableId, Key, Address)>,
+}
+
+/// Of how many records on the processor is asked for entries in the index, while one is entered.
+pub(crate) const ENTRIES_AHEAD: usize = 16;
+
+/// And of how many for the headers that these lead to.
+const HEADERS_AHEAD: usize = 8;
+
+/// Extents of frames that are listed side by side. Their records are in memory meanwhile.
+pub(crate) const LISTED_AT_ONCE: usize = 16;
+
+/// What was listed before its turn.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(BTreeMap<ExtentId, Listing>);
+
+impl Seen {
+    pub(crate) fn keep(&mut self, extent: ExtentId, listing: Listing) {
+        self.0.insert(extent, listing);
+    }
+}
+
+impl Store {
+    /// The store that `media` holds. Reads the medium alone; nothing else survives.
+    pub async fn open(
+        media: Arc<dyn Media>,
+        config: Config,
+    ) -> Result<(Arc<Self>, Recovery), Error> {
+        let (store, recovery) = Self::open_for(Purpose::Use, media, config).await?;
+        store.start(Begins::AtWork);
+        Ok((store, recovery))
+    }
+
+    /// The same to look at, as it would be opened: nothing goes on in the background, nothing is
+    /// written or reset, and nothing may be stored.
+    pub async fn look(
+        media: Arc<dyn Media>,
+        config: Config,
+    ) -> Result<(Arc<Self>, Recovery), Error> {
+        Self::open_for(Purpose::Looks, media, config).await
+    }
+
+    async fn open_for(
+        purpose: Purpose,
+        media: Arc<dyn Media>,
+        config: Config,
+    ) -> Result<(Arc<Self>, Recovery), Error> {
+        let start = clock::now();
+        let mut pages_read = 0;
+        for by in [By::Checkpoint, By::Scan, By::Memory] {
+            let found = media.extents();
+            let mut scan = Scan::default();
+            let mut store = Self::found(media.clone(), config, &found)?;
+            let may_restore = by == By::Checkpoint;
+            let restored = if may_restore { store.restore(&found, &mut scan).await } else { None };
+            let (how, replays) = match restored {
+                Some(replays) => {
+                    scan.is_after_checkpoint = true;
+                    (How::Checkpoint, replays)
+                }
+                None => {
+                    pages_read += store.pages_read();
+                    store = Self::found(media.clone(), config, &found)?;
+                    (How::Scan, Replay::all(&found))
+                }
+            };
+            store.tables.while_opening(|entered| entered.keeps_all = by == By::Memory);
+            if purpose == Purpose::Use {
+                store.reset_tables().await;
+                store.log.owe_extents();
+            }
+            let seen = match how {
+                How::Checkpoint => store.recall(&replays).await,
+                How::Scan => Seen::default(),
+            };
+            let entered = store.enter_all(&replays, seen, &mut scan).await;
+            pages_read += store.pages_read();
+            // A scan passes over records that cannot be read; a checkpoint points to them.
+            let is_behind_damage = how == How::Checkpoint && entered == Err(Error::Unrecovered);
+            if !store.tables.end_opening() || is_behind_damage {
+                store.tables.dismiss_keeper().await;
+                continue;
+            }
+            entered?;
+            let recovery = Recovery {
+                how,
+                extents: found.len() as u64,
+                replayed_extents: replays.len() as u64,
+                summaries: scan.summaries,
+                records: scan.records,
+                pages_read,
+                lost_pages: scan.lost_pages,
+                time: clock::now() - start,
+            };
+            return Ok((store, recovery));
+        }
+        Err(Error::Unrecovered)
+    }
+
+    /// Enters what the log has beyond a checkpoint, or all of it; some of it has been `seen`.
+    async fn enter_all(
+        self: &Arc<Self>,
+        all: &[Replay],
+        mut seen: Seen,
+        scan: &mut Scan,
+    ) -> Result<(), Error> {
+        for replays in all.chunks(self.listed_at_once()) {
+            let listings = self.list_extents(replays, &mut seen).await;
+            for (replay, listing) in replays.iter().zip(listings) {
+                self.replay(*replay, listing, scan).await?;
+            }
+        }
+        self.finish(scan).await
+    }
+
+    /// A store that knows nothing of these extents but that they are there. Numbering goes on in
+    /// the next mount: no record has a number of a later one than some extent was opened in.
+    fn found(
+        media: Arc<dyn Media>,
+        config: Config,
+        found: &[ExtentInfo],
+    ) -> Result<Arc<Self>, Error> {
+        let (mut extents, mut newest) = (Extents::default(), Sequence::default());
+        for info in found {
+            extents.insert(info.id, Extent::recovered(info));
+            newest = newest.max(Sequence(info.label.epoch));
+        }
+        let mount = newest.next_mount().ok_or(Error::OpenedTooOften)?;
+        let store = Self::new(Log::new(media, extents, mount), config);
+        if store.index.table_extents(&store.log.shape) > 0 {
+            store.tables.begin_opening();
+        }
+        Ok(store)
+    }
+
+    /// Pages read for opening: nobody else has asked for any yet.
+    fn pages_read(&self) -> u64 {
+        let counts = self.counters();
+        counts.host_page_reads + counts.gc_page_reads + self.tables.traffic().0
+    }
+
+    /// How many extents are listed side by side. On flash one keeps all dies busy.
+    fn listed_at_once(&self) -> usize {
+        if self.log.layout.frames.is_some() { LISTED_AT_ONCE } else { 1 }
+    }
+
+    /// The records of extents, in order.
+    pub(crate) async fn list_extents(
+        self: &Arc<Self>,
+        replays: &[Replay],
+        seen: &mut Seen,
+    ) -> Vec<Listing> {
+        let lists = replays.iter().map(|replay| {
+            let (store, replay, seen) = (self.clone(), *replay, seen.0.remove(&replay.extent));
+            async move {
+                match seen {
+                    Some(listing) => listing,
+                    None => store.list_extent(replay).await,
+                }
+            }
+        });
+        clock::join_all(lists.collect()).await
+    }
+
+    async fn list_extent(self: &Arc<Self>, replay: Replay) -> Listing {
+        if self.log.layout.frames.is_none() {
+            let pages = self.log.state().extents.get(replay.extent).pages;
+            if let Some(page) = pages.checked_sub(1) {
+                self.find_summary(PageId { extent: replay.extent, page }).await;
+            }
+        }
+        self.listing(replay).await
+    }
+
+    /// Enters the records of an extent, those before the first page to look at left out.
+    async fn replay(
+        self: &Arc<Self>,
+        replay: Replay,
+        listing: Listing,
+        scan: &mut Scan,
+    ) -> Result<(), Error> {
+        let Replay { extent, from } = replay;
+        let Listing { records, mut lost } = listing;
+        let has_summary = self.log.state().extents.get(extent).summary.is_some();
+        scan.summaries += u64::from(has_summary);
+        lost.retain(|at| at.page >= from);
+        scan.lost_pages += lost.len() as u64;
+        self.tables.while_opening(|entered| entered.begin(extent, &lost));
+        let records = self.written_records(extent, records);
+        let is_new = |record: &Record| {
+            self.log.page_id(record.address).page >= from
+                && !(record.header.kind == Kind::Tombstone && Sabotage::NoTombstones.is_on())
+        };
+        let records = records.into_iter().filter(is_new).collect();
+        self.take_records(records, scan).await?;
+        self.tables.while_opening(Entered::end);
+        Ok(())
+    }
+
+    /// Notes where the extent's summary begins, if its last page is one of a summary.
+    async fn find_summary(&self, last: PageId) {
+        let layout = self.log.layout;
+        let front =
+            |page: &Page| PageView::new(layout, page).map_or(0, |view| view.prologue.front_len);
+        self.counters.count_gc_reads(1);
+        let Ok(page) = self.log.media.read(Span::of(last), &front, Class::HostRead).await else {
+            return;
+        };
+        let Some(view) = PageView::new(layout, &page) else { return };
+        let first = (view.prologue.kind == PageKind::Summary)
+            .then(|| last.page.checked_sub(view.prologue.continuation))
+            .flatten();
+        self.log.state().extents.get(last.extent).summary = first;
+    }
+
+    /// Enters an extent's records into the index, many side by side. A key's records stay in order:
+    /// one worker has them all.
+    async fn take_records(
+        self: &Arc<Self>,
+        records: Vec<Record>,
+        scan: &mut Scan,
+    ) -> Result<(), Error> {
+        let workers = self.log.shape.parallelism as usize;
+        let by_checkpoint = scan.is_after_checkpoint;
+        let mut shares: Vec<Vec<Record>> = vec![Vec::new(); workers];
+        for record in records {
+            scan.note(&record);
+            let extent = self.log.page_id(record.address).extent;
+            self.log.state().extents.get(extent).note_expiry(record.header.expires);
+            let share = record.header.key.hash() % workers as u64;
+            shares[usize::try_from(share).expect("there are few workers")].push(record);
+        }
+        let work: Vec<_> = shares
+            .into_iter()
+            .map(|share| {
+                let store = self.clone();
+                async move {
+                    for (at, record) in share.iter().enumerate() {
+                        store.expect_records(&share[at..]);
+                        store.take_record(record, by_checkpoint).await?;
+                    }
+                    Ok(())
+                }
+            })
+            .collect();
+        clock::join_all(work).await.into_iter().collect()
+    }
+
+    /// Asks the processor for what the records after the first will need, which is anywhere in
+    /// memory: first for their entries in the index, then for the headers that these lead to.
+    fn expect_records(&self, records: &[Record]) {
+        self.expect_entry(records.get(ENTRIES_AHEAD));
+        if let Some(Record { header, address, .. }) = records.get(HEADERS_AHEAD) {
+            self.expect_write_in(header.table, HashedKey::new(&header.key));
+            self.log.headers.prefetch(*address);
+        }
+    }
+
+    /// Asks the processor for the index's entry of a record's key.
+    pub(crate) fn expect_entry(&self, record: Option<&Record>) {
+        if let Some(Record { header, .. }) = record {
+            self.index.prefetch(header.table, HashedKey::new(&header.key));
+        }
+    }
+
+    /// False when a page of the record was never programmed.
+    pub(crate) fn is_complete(&self, record: &Record) -> bool {
+        let at = self.log.page_id(record.address);
+        let header = &record.header;
+        let rest = header.value_len.saturating_sub(record.part_len(self.log.layout.page_bytes));
+        let more = rest.div_ceil(self.log.layout.bare_room());
+        let one_page = self.log.layout.fits_page(header.len(), header.value_len);
+        let last = if one_page { at.page } else { at.page + more };
+        let mut state = self.log.state();
+        let extent = state.extents.get(at.extent);
+        Sabotage::TornRecords.is_on()
+            || last < extent.pages
+                && !extent.holes.iter().any(|hole| (at.page..=last).contains(hole))
+    }
+
+    async fn take_record(
+        self: &Arc<Self>,
+        record: &Record,
+        by_checkpoint: bool,
+    ) -> Result<(), Error> {
+        let header = &record.header;
+        let key = HashedKey::new(&header.key);
+        let _entry = self.enter(header.table, key).await;
+        match self.known(record).await {
+            Ok(known) => self.weigh(record, known).await,
+            // A damaged record of this key, or of one that looks like it. Another way of opening,
+            // where there is one, can tell which is newer; else the damaged one stays in the index,
+            // where reading it tells. A tombstone may be needed all the same.
+            Err(Error::Unrecovered) => {
+                let is_cached = self.tables.while_opening(|entered| entered.is_damaged = true);
+                if by_checkpoint || is_cached.is_some() {
+                    return Err(Error::Unrecovered);
+                }
+                if header.kind == Kind::Tombstone {
+                    self.add(record).await;
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        let is_damaged = self.tables.while_opening(|entered| {
+            entered.note(record.address);
+            entered.is_damaged
+        });
+        if is_damaged == Some(true) { Err(Error::Unrecovered) } else { Ok(()) }
+    }
+
+    /// Where the record lies that the index has for the key of `record`, and its header.
+    ///
+    /// [`Error::Unrecovered`] when it may be one that cannot be read.
+    async fn known(
+        self: &Arc<Self>,
+        record: &Record,
+    ) -> Result<Option<(Address, OwnedHeader)>, Error> {
+        let (table, key) = (record.header.table, HashedKey::new(&record.header.key));
+        match self.find(table, key).await {
+            Ok(found) => return Ok(found.map(|found| (found.address, found.header))),
+            Err(Error::Unrecovered) => {}
+            Err(error) => return Err(error),
+        }
+        let mut found = Ok(None);
+        for at in self.index.lookup(table, key).await {
+            let listed = (at == record.address).then(|| record.header.clone());
+            let header = match listed.or_else(|| self.listed_header(at)) {
+                Some(header) => Ok(header),
+                None => self.header(at, OnItsWay::default()).await.map(|found| found.header),
+            };
+            match header {
+                Ok(header) if header.key == *key.key => return Ok(Some((at, header))),
+                Ok(_) => {}
+                Err(error) => found = Err(error),
+            }
+        }
+        found
+    }
+
+    /// Points the index to a record if it is newer than what the index points to.
+    async fn weigh(&self, record: &Record, known: Option<(Address, OwnedHeader)>) {
+        let Some((at, known)) = known else { return self.add(record).await };
+        let header = &record.header;
+        // What a checkpoint knows may be found a second time.
+        let is_newer = self.is_newer(record, at, &known);
+        if header.sequence == known.sequence && record.address != at {
+            self.note_left_out(if is_newer { at } else { record.address });
+        }
+        if !is_newer {
+            return;
+        }
+        let key = HashedKey::new(&header.key);
+        self.index.replace(header.table, key, at, record.address).await;
+        let mut state = self.log.state();
+        state.end_deleting(at);
+        if known.kind.is_value() {
+            let from = self.log.page_id(at).extent;
+            let footprint = self.log.layout.footprint(known.len(), known.value_len);
+            let key_len = known.key.as_bytes().len();
+            state.uncount_value(from, header.table, key_len, footprint);
+            state.count_expiring(Expiring::remove, (from, at), header.table, known.expires);
+        }
+        drop(state);
+        self.count_entry(record);
+    }
+
+    async fn add(&self, record: &Record) {
+        let key = HashedKey::new(&record.header.key);
+        self.index.insert(record.header.table, key, record.address).await;
+        self.count_entry(record);
+    }
+
+    /// The index points to a record from here on.
+    fn count_entry(&self, record: &Record) {
+        let header = &record.header;
+        self.log.headers.note_found(record.address, &header.borrowed());
+        let extent = self.log.page_id(record.address).extent;
+        let mut state = self.log.state();
+        if header.kind.is_value() {
+            let key_len = header.key.as_bytes().len();
+            state.count_value(extent, header.table, key_len, record.footprint);
+            state.count_expiring(
+                Expiring::add,
+                (extent, record.address),
+                header.table,
+                header.expires,
+            );
+        }
+        if header.kind == Kind::Tombstone {
+            state.deleting.insert(record.address, (header.table, header.key.clone()));
+        }
+    }
+
+    /// Of a record and its copies the original comes last: they have one number.
+    pub(crate) fn originality(&self, extent: ExtentId) -> (bool, Reverse<u64>) {
+        let mut state = self.log.state();
+        let label = state.extents.get(extent).label;
+        (label.stream == Stream::Host, Reverse(label.epoch))
+    }
+
+    fn is_newer(&self, record: &Record, at: Address, known: &OwnedHeader) -> bool {
+        let rank =
+            |sequence, address| (sequence, self.originality(self.log.page_id(address).extent));
+        Sabotage::NoSequences.is_on()
+            || rank(record.header.sequence, record.address) > rank(known.sequence, at)
+    }
+
+    /// Takes the deleted keys out of the index, and the key spaces that are gone. Tombstones that a
+    /// newer record has made needless are noted as such.
+    async fn finish(self: &Arc<Self>, scan: &Scan) -> Result<(), Error> {
+        for (table, key, address) in &scan.tombstones {
+            let hashed = HashedKey::new(key);
+            let entry = self.enter(*table, hashed).await;
+            let is_newest = self.remove_tombstone(*table, hashed, *address).await;
+            drop(entry);
+            let extent = self.log.page_id(*address).extent;
+            let bytes = self.log.layout.footprint(header_len(key.as_bytes().len(), None), 0);
+            let mut state = self.log.state();
+            state.count_tombstone(extent, bytes);
+            if !is_newest {
+                state.note_needless(*address, extent, bytes);
+            }
+        }
+        for (table, key, address) in &scan.known_tombstones {
+            let key = HashedKey::new(key);
+            let _entry = self.enter(*table, key).await;
+            self.remove_tombstone(*table, key, *address).await;
+        }
+        // The newest of a key space's copies; one that is damaged has another.
+        let mut spaces: BTreeMap<KeySpaceId, TableId> = BTreeMap::new();
+        for key in &scan.spaces {
+            let Ok(value) = self.get_in(TableId::STORE, key).await else { continue };
+            let decoded = value.bytes().and_then(|v| KeySpaces::decode(key.as_bytes(), v));
+            let (table, exists) = decoded.ok_or(Error::Unrecovered)?;
+            if spaces.get(&table.space).is_none_or(|newest| newest <= &table) {
+                spaces.insert(table.space, table);
+                self.spaces.set(table, exists);
+            }
+        }
+        for table in scan.tables.iter().filter(|table| table.space != KeySpaceId::STORE) {
+            if self.spaces.table(table.space) == Ok(*table) {
+                continue;
+            }
+            // Only a later life of its key space ends a table. Of one without, the record is lost,
+            // and its keys are not: it goes on, though it may have been deleted.
+            let mut later = scan.tables.iter().chain(spaces.get(&table.space));
+            if !later.any(|other| other.space == table.space && other > table) {
+                self.spaces.set(*table, true);
+                continue;
+            }
+            self.index.drop_table(*table);
+            self.log.state().uncount_table(*table);
+        }
+        Ok(())
+    }
+}
+
+impl Replay {
+    /// All of the extents that hold records.
+    fn all(found: &[ExtentInfo]) -> Vec<Self> {
+        let records = found.iter().filter(|info| info.label.stream != Stream::Index);
+        records.map(|info| Self { extent: info.id, from: 0 }).collect()
+    }
+}
+
+impl Scan {
+    /// Begins with what a checkpoint knew.
+    pub(crate) fn begin_at(&mut self, image: Image) {
+        for space in &image.spaces {
+            self.spaces.extend(KeySpaces::keys(*space));
+        }
+        let values = image.extents.iter().flat_map(|extent| &extent.values);
+        self.tables.extend(values.map(|(table, _)| *table));
+        self.known_tombstones = image.deleting;
+        self.known_tombstones.extend(image.deleted);
+    }
+
+    fn note(&mut self, record: &Record) {
+        let header = &record.header;
+        self.records += 1;
+        self.tables.insert(header.table);
+        if header.table == TableId::STORE {
+            self.spaces.insert(header.key.clone());
+        }
+        if header.kind == Kind::Tombstone {
+            self.tombstones.push((header.table, header.key.clone(), record.address));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A whole store as it stands, for the saved state of a device.
+
+use crate::clean::cleaner::{Begins, SavedCleaner};
+use crate::config::Config;
+use crate::counters::Counts;
+use crate::extent::{Extents, Live};
+use crate::format::address::Address;
+use crate::format::page_builder::PageBuilder;
+use crate::format::record::Sequence;
+use crate::format::summary::Summary;
+use crate::index::tables::SavedTables;
+use crate::key_space::{KeySpaceId, TableId};
+use crate::log::{Frontier, Log, State};
+use crate::store::Store;
+use base::Key;
+use media::{ExtentId, Label, Media, Stream};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A store at which nothing is under way, in a saved state.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SavedStore {
+    log: SavedLog,
+    tables: SavedTables,
+    cleaner: SavedCleaner,
+    counts: Counts,
+    spaces: Vec<(KeySpaceId, u32)>,
+    index: Vec<u8>,
+}
+
+/// Why a store cannot be saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotSaved {
+    /// Something is under way, or never came to its end.
+    Busy,
+    /// Its index cannot be saved.
+    Index,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct SavedLog {
+    extents: Extents,
+    /// Extent, open page and summary of each stream. The open page is empty.
+    frontiers: [Option<(ExtentId, u32, Summary)>; Stream::COUNT],
+    sequence: Sequence,
+    cleaning_since: Sequence,
+    values: Live,
+    tombstones: Live,
+    needless_bytes: u64,
+    table_extents_used: u32,
+    deleting: BTreeMap<Address, (TableId, Key)>,
+    deleted: Vec<(TableId, Key, Address)>,
+    erasing: Vec<(ExtentId, Label)>,
+    numbers_since: u64,
+}
+
+impl Store {
+    /// For a saved state, after a [`Self::flush`], when nothing is left to happen.
+    pub fn save_state(&self) -> Result<SavedStore, NotSaved> {
+        let log = self.log.save().ok_or(NotSaved::Busy)?;
+        Ok(SavedStore {
+            log,
+            tables: self.tables.save().ok_or(NotSaved::Busy)?,
+            cleaner: self.cleaner.save().ok_or(NotSaved::Busy)?,
+            counts: self.counters(),
+            spaces: self.spaces.save(),
+            index: self.index.save_state().ok_or(NotSaved::Index)?,
+        })
+    }
+
+    /// The store that was saved, on the medium that was saved with it. `None` when what is saved of
+    /// the index is not of such an index.
+    pub fn restore_state(
+        media: Arc<dyn Media>,
+        config: Config,
+        saved: SavedStore,
+    ) -> Option<Arc<Self>> {
+        let log = Log::restored(media, saved.log, saved.counts.padded_pages);
+        let store = Self::new(log, config);
+        store.tables.restore(saved.tables);
+        store.cleaner.restore(saved.cleaner);
+        store.counters.restore(&saved.counts);
+        store.spaces.restore(&saved.spaces);
+        if !store.index.restore_state(&saved.index) {
+            return None;
+        }
+        store.start(Begins::Resting);
+        Some(store)
+    }
+}
+
+impl Log {
+    /// `None` while something is under way.
+    fn save(&self) -> Option<SavedLog> {
+        let state = self.state();
+        if !state.is_quiet() {
+            return None;
+        }
+        let frontiers = state.frontiers.each_ref().map(|frontier| {
+            let Frontier { extent, page, summary, .. } = frontier.as_ref()?;
+            Some((*extent, *page, summary.clone()))
+        });
+        Some(SavedLog {
+            extents: state.extents.clone(),
+            frontiers,
+            sequence: state.sequence,
+            cleaning_since: state.cleaning_since,
+            values: state.values,
+            tombstones: state.tombstones,
+            needless_bytes: state.needless_bytes,
+            table_extents_used: state.table_extents_used,
+            deleting: state.deleting.clone(),
+            deleted: state.deleted.clone(),
+            erasing: state.erasing.clone(),
+            numbers_since: state.numbers_since,
+        })
+    }
+
+    fn restored(media: Arc<dyn Media>, saved: SavedLog, padded_pages: u64) -> Self {
+        let log = Self::new(media, saved.extents, saved.sequence);
+        {
+            let mut state = log.state();
+            for (at, frontier) in saved.frontiers.into_iter().enumerate() {
+                let Some((extent, page, summary)) = frontier else { continue };
+                // It counts as on its way already.
+                state.extents.get(extent).in_flight -= 1;
+                let pending = log.expect_page(&mut state, extent, page);
+                let builder = PageBuilder::new(log.layout);
+                state.frontiers[at] = Some(Frontier { extent, page, builder, pending, summary });
+            }
+            state.cleaning_since = saved.cleaning_since;
+            state.values = saved.values;
+            state.tombstones = saved.tombstones;
+            state.needless_bytes = saved.needless_bytes;
+            state.table_extents_used = saved.table_extents_used;
+            state.deleting = saved.deleting;
+            state.deleted = saved.deleted;
+            state.erasing = saved.erasing;
+            state.numbers_since = saved.numbers_since;
+            state.padded_pages = padded_pages;
+        }
+        log
+    }
+}
+
+impl State {
+    /// True when nothing is under way, and no open page holds anything.
+    fn is_quiet(&self) -> bool {
+        let open = self.frontiers.iter().flatten();
+        self.joining == 0
+            && self.host_pages_in_flight == 0
+            && self.buffer_waiters.is_empty()
+            && self.copying.is_none()
+            && self.table_extents_owed == 0
+            && self.pending.len() == open.clone().count()
+            && open.clone().all(|frontier| frontier.builder.is_empty())
+            && self.extents.iter().all(|(_, extent)| extent.pins == 0)
+    }
+}

@@ -1,0 +1,49 @@
+//! Which records of an extent were ever written: all but those that a loss of power has cut off,
+//! with the batches that they belong to.
+//!
+//! Neighbours of a batch have consecutive numbers, and each says whether it has a neighbour before
+//! and after. So a gap is known as one. What is missing in it was either cut off, and then its page
+//! is a hole, or beyond the end of the extent; or it was written and cannot be read any more. The
+//! second is damage to some keys, which is no reason to forget what was stored under others.
+
+use crate::recover::listing::Record;
+use crate::sabotage::Sabotage;
+use crate::store::Store;
+use media::ExtentId;
+use std::ops::RangeInclusive;
+
+impl Store {
+    /// Those of an extent's records, in the order of writing, that were written with all their
+    /// pages and all of their batch.
+    pub(crate) fn written_records(&self, extent: ExtentId, records: Vec<Record>) -> Vec<Record> {
+        let (pages, holes) = {
+            let mut state = self.log.state();
+            let extent = state.extents.get(extent);
+            (extent.pages, extent.holes.clone())
+        };
+        let page = |record: &Record| self.log.page_id(record.address).page;
+        let is_cut = |range: RangeInclusive<u32>| {
+            *range.end() >= pages || holes.iter().any(|hole| range.contains(hole))
+        };
+        let is_next = |a: &Record, b: &Record| b.header.sequence.0 == a.header.sequence.0 + 1;
+        let together =
+            |a: &Record, b: &Record| a.header.batch.has_after && b.header.batch.has_before;
+        let mut is_written = Vec::with_capacity(records.len());
+        for batch in records.chunk_by(together) {
+            let start = is_written.len();
+            let (first, last) = (page(&batch[0]), page(&batch[batch.len() - 1]));
+            let before = start.checked_sub(1).map_or(0, |at| page(&records[at]));
+            let after = records.get(start + batch.len()).map_or(pages, page);
+            let is_torn = batch.iter().any(|record| !self.is_complete(record))
+                || !Sabotage::TornBatches.is_on()
+                    && (batch[0].header.batch.has_before && is_cut(before..=first)
+                        || batch[batch.len() - 1].header.batch.has_after && is_cut(last..=after)
+                        || batch.windows(2).any(|pair| {
+                            !is_next(&pair[0], &pair[1]) && is_cut(page(&pair[0])..=page(&pair[1]))
+                        }));
+            is_written.resize(start + batch.len(), !is_torn);
+        }
+        let records = records.into_iter().zip(is_written);
+        records.filter_map(|(record, is_written)| is_written.then_some(record)).collect()
+    }
+}

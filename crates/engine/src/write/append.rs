@@ -1,0 +1,464 @@
+//! The write side of the log: records to pages, pages to extents, extents to their end.
+
+use crate::extent::{Extent, class_of};
+use crate::format::address::Address;
+use crate::format::layout::PROLOGUE_BYTES;
+use crate::format::layout::SUMMARY_ENTRY_BYTES;
+use crate::format::page_builder::PageBuilder;
+use crate::format::page_view::PageView;
+use crate::format::record::NewRecord;
+use crate::format::record::{Header, Kind, header_len};
+use crate::format::summary::{Summary, summary_numbers};
+use crate::log::{Appended, Frontier, Log, NoRoom, Pin, Program, State, reserve};
+use crate::recover::listing::Listing;
+use crate::write::pending::{Pending, durable};
+use base::{Buf, Key};
+use clock::{Rank, Stage};
+use media::{ExtentId, Label, Page, PageId, Stream};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+impl Log {
+    /// Appends a record. The caller has it indexed before it awaits anything.
+    pub(crate) fn append(
+        self: &Arc<Self>,
+        state: &mut State,
+        stream: Stream,
+        record: &NewRecord<'_>,
+    ) -> Result<Appended, NoRoom> {
+        let header_len = header_len(record.key.len(), record.expires);
+        let on_one_page = self.layout.fits_page(header_len, record.value.len());
+        let reserved = reserve(stream, record.kind);
+        self.make_room(state, stream, reserved, header_len, record.value.len(), on_one_page)?;
+        let extent = frontier(state, stream).extent;
+        state.extents.get(extent).note_expiry(record.expires);
+        let sequence = record.sequence.unwrap_or_else(|| {
+            state.sequence.0 += 1;
+            state.sequence
+        });
+        let header = Header {
+            sequence,
+            kind: record.kind,
+            table: record.table,
+            value_len: record.value.len(),
+            value_crc: record.value_crc,
+            value_offset: 0,
+            expires: record.expires,
+            batch: record.batch,
+            key: record.key,
+        };
+        if on_one_page {
+            let mut pages = SmallVec::new();
+            self.note_page(state, stream, &mut pages);
+            let address = self.push(state, stream, header, record.value.clone());
+            // None joins it. The cleaner's pages go out together, so it waits for the next one.
+            if self.layout.is_alone(record.value.len()) && stream != Stream::Gc {
+                self.next_page(state, stream);
+            }
+            return Ok(Appended { address, pages });
+        }
+        Ok(self.append_long(state, stream, header, record.value))
+    }
+
+    /// Gives the stream's open page, which is empty, the place that it keeps; a record may have it
+    /// to itself. For a page of hosts that others join those before it had better not wait, and
+    /// must not where nobody closes it for them.
+    fn place(&self, state: &mut State, stream: Stream, is_alone: bool) {
+        let frontier = frontier(state, stream);
+        let before = PageId { extent: frontier.extent, page: frontier.page };
+        let holds = stream != Stream::Host || is_alone;
+        let may_wait = holds || !self.answers_early;
+        let least = if may_wait { before.page } else { self.layout.aligned(before.page) };
+        frontier.page = self.media.place(PageId { page: least, ..before }, holds);
+        let page = frontier.page;
+        self.expect_at(state, before, page);
+    }
+
+    /// Adds a record, or its first part, to the stream's open page.
+    fn push(&self, state: &mut State, stream: Stream, header: Header<'_>, part: Buf) -> Address {
+        if frontier(state, stream).builder.is_empty() {
+            self.place(state, stream, self.layout.is_alone(part.len()));
+        }
+        let frontier = frontier(state, stream);
+        let is_whole = header.kind == Kind::Value && part.len() == header.value_len;
+        let keeps = stream == Stream::Host && is_whole && self.values.are_kept();
+        let kept = keeps.then(|| part.clone());
+        let offset = frontier.builder.push(header, part);
+        let number = self.number(frontier.extent, frontier.page);
+        let address = self.layout.address(number, offset, header.len(), header.value_len);
+        if stream != Stream::Index {
+            self.headers.note(address, &header);
+        }
+        if stream == Stream::Host {
+            self.values.note(address, &header, kept.as_ref());
+        }
+        if stream == Stream::Host && header.kind == Kind::Tombstone {
+            let key = Key::new(header.key).expect("it is that of a host's command");
+            state.deleting.insert(address, (header.table, key));
+        }
+        address
+    }
+
+    /// Adds the stream's open page to those on which a record lies. A host that is answered before
+    /// they land is not told of them.
+    fn note_page(
+        &self,
+        state: &mut State,
+        stream: Stream,
+        pages: &mut SmallVec<[Arc<Pending>; 1]>,
+    ) {
+        if stream != Stream::Host || !self.answers_early {
+            pages.push(frontier(state, stream).pending.clone());
+        }
+    }
+
+    /// Fills this page with the first part of a value, and as many of the next as it takes.
+    fn append_long(
+        self: &Arc<Self>,
+        state: &mut State,
+        stream: Stream,
+        header: Header<'_>,
+        value: &Buf,
+    ) -> Appended {
+        let room = frontier(state, stream).builder.room(header.len());
+        let mut done = room.expect("room was made for the header").min(value.len());
+        let mut pages = SmallVec::new();
+        self.note_page(state, stream, &mut pages);
+        let address = self.push(state, stream, header, value.slice(0..done));
+        while done < value.len() {
+            self.next_page(state, stream);
+            let part = value.slice(done..value.len().min(done + self.layout.bare_room()));
+            done += part.len();
+            frontier(state, stream).builder.continue_with(part);
+            self.note_page(state, stream, &mut pages);
+        }
+        Appended { address, pages }
+    }
+
+    /// Turns pages, and opens an extent, until the stream's open page takes the record.
+    fn make_room(
+        self: &Arc<Self>,
+        state: &mut State,
+        stream: Stream,
+        reserved: u32,
+        header_len: usize,
+        value_len: u32,
+        on_one_page: bool,
+    ) -> Result<(), NoRoom> {
+        for _ in 0..5 {
+            let Some(frontier) = &state.frontiers[stream as usize] else {
+                self.open_extent(state, stream, reserved)?;
+                continue;
+            };
+            let room = frontier.builder.room(header_len);
+            let fits = match room {
+                Some(room) if self.layout.frames.is_some() && value_len <= room => {
+                    if !self.has_units(frontier, header_len, value_len) {
+                        self.seal(state, stream);
+                        continue;
+                    }
+                    true
+                }
+                Some(room) if on_one_page => value_len <= room,
+                Some(room) if room > 0 => {
+                    let more = (value_len - room.min(value_len)).div_ceil(self.layout.bare_room());
+                    if !self.has_pages(frontier, more) {
+                        self.seal(state, stream);
+                        continue;
+                    }
+                    true
+                }
+                _ => false,
+            };
+            if fits {
+                return Ok(());
+            }
+            self.turn_page(state, stream);
+        }
+        panic!("an empty extent has room for the longest record");
+    }
+
+    /// True when the open page, with a record that joins it, and then a summary fit the extent,
+    /// where pages are frames.
+    fn has_units(&self, frontier: &Frontier, header_len: usize, value_len: u32) -> bool {
+        let page = if self.layout.is_alone(value_len) {
+            self.layout.numbers(PROLOGUE_BYTES + header_len, value_len)
+        } else {
+            self.layout.shared_numbers()
+        };
+        let entry = SUMMARY_ENTRY_BYTES + self.layout.headers_max();
+        let reserved = summary_numbers(self.layout, frontier.summary.bytes() + entry);
+        let end = self.layout.aligned(self.layout.aligned(frontier.page) + page);
+        end + reserved <= self.shape.pages_per_extent
+    }
+
+    /// True when the extent has `more` pages after the open one, and room for their summary. Where
+    /// pages are frames, when that one may be of any size that records share.
+    fn has_pages(&self, frontier: &Frontier, more: u32) -> bool {
+        if self.layout.frames.is_some() {
+            return self.has_units(frontier, 0, 0);
+        }
+        // The open page's headers, at most a page and its spare area, are not yet in the summary;
+        // nor are those on the last of `more` pages, which other records join.
+        let page = SUMMARY_ENTRY_BYTES + self.layout.headers_max();
+        let open_pages = if more == 0 { 1 } else { 2 };
+        let summary = frontier.summary.bytes() + open_pages * page;
+        let reserved = summary_numbers(self.layout, summary);
+        frontier.page + more + reserved < self.shape.pages_per_extent
+    }
+
+    pub(crate) fn open_extent(
+        &self,
+        state: &mut State,
+        stream: Stream,
+        reserved: u32,
+    ) -> Result<(), NoRoom> {
+        let free = match stream {
+            // What is kept for table pages is for them.
+            Stream::Index if self.kept_extents(state) > 0 => u32::MAX,
+            _ => self.free_extents(state),
+        };
+        if free <= reserved {
+            return Err(NoRoom);
+        }
+        state.sequence.0 += 1;
+        let epoch = match stream {
+            Stream::Host | Stream::Index => state.sequence,
+            Stream::Gc => state.cleaning_since,
+        };
+        let label = Label { stream, epoch: epoch.0 };
+        let extent = self.media.open(label).map_err(|_| NoRoom)?;
+        state.extents.insert(extent, Extent::new(label));
+        state.cleaning.may_be_low = true;
+        self.values.begin_life(extent);
+        self.windows.forget_extent(extent);
+        state.table_extents_used += u32::from(stream == Stream::Index);
+        let builder = PageBuilder::new(self.layout).with_crcs(stream != Stream::Gc);
+        state.frontiers[stream as usize] = Some(Frontier {
+            extent,
+            page: 0,
+            builder,
+            pending: self.expect_page(state, extent, 0),
+            summary: Summary::default(),
+        });
+        Ok(())
+    }
+
+    pub(crate) fn expect_page(
+        &self,
+        state: &mut State,
+        extent: ExtentId,
+        page: u32,
+    ) -> Arc<Pending> {
+        let pending = Arc::new(Pending::default());
+        state.pending.insert(self.number(extent, page), pending.clone());
+        let extent = state.extents.get(extent);
+        extent.pages = page + 1;
+        extent.in_flight += 1;
+        pending
+    }
+
+    /// A page that was expected at `before` is now at number `page`.
+    fn expect_at(&self, state: &mut State, before: PageId, page: u32) {
+        if page != before.page {
+            let pending = state.pending.remove(&self.number(before.extent, before.page));
+            let pending = pending.expect("it was expected");
+            state.pending.insert(self.number(before.extent, page), pending);
+            state.extents.get(before.extent).pages = page + 1;
+        }
+    }
+
+    /// Closes the stream's open page, starts its program, and opens the next one. Seals the extent
+    /// when that leaves no room for a page and the summary.
+    pub(crate) fn turn_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
+        self.next_page(state, stream);
+        if !self.has_pages(frontier(state, stream), 0) {
+            self.seal(state, stream);
+        }
+    }
+
+    /// As [`Self::turn_page`], but never seals: within a record, whose pages are in one extent.
+    fn next_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
+        let frontier = frontier(state, stream);
+        let (extent, page, pending) = (frontier.extent, frontier.page, frontier.pending.clone());
+        let numbers = frontier.builder.numbers();
+        let content = self.closed(frontier, page);
+        self.program(state, PageId { extent, page }, stream, pending, content);
+        let next = self.expect_page(state, extent, page + numbers);
+        let frontier = state.frontiers[stream as usize].as_mut().expect("it was there above");
+        frontier.page += numbers;
+        frontier.pending = next;
+    }
+
+    /// Ends the stream's extent with its summary.
+    pub(crate) fn seal(self: &Arc<Self>, state: &mut State, stream: Stream) {
+        let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
+        let extent = frontier.extent;
+        let mut page = frontier.page;
+        let mut pending = frontier.pending.clone();
+        if !frontier.builder.is_empty() {
+            let numbers = frontier.builder.numbers();
+            let content = self.closed(&mut frontier, page);
+            self.program(state, PageId { extent, page }, stream, pending, content);
+            page += numbers;
+            pending = self.expect_page(state, extent, page);
+        }
+        let first = self.layout.aligned(page);
+        let pages = frontier.summary.into_pages(self.layout, first);
+        let last = pages.len().saturating_sub(1);
+        if pages.is_empty() {
+            self.unexpect_page(state, extent, page);
+        } else {
+            self.expect_at(state, PageId { extent, page }, first);
+            page = first;
+        }
+        for (number, content) in pages.into_iter().enumerate() {
+            let at = PageId { extent, page };
+            let placed = self.media.place(at, true);
+            assert_eq!(placed, page, "a place that begins a block is to be had");
+            let numbers = self.numbers_of(&content);
+            self.program(state, at, stream, pending.clone(), content);
+            if number < last {
+                page += numbers;
+                pending = self.expect_page(state, extent, page);
+            }
+        }
+        let id = extent;
+        let extent = state.extents.get(id);
+        let end = extent.pages;
+        assert!(end <= self.shape.pages_per_extent, "an extent keeps room for its summary");
+        extent.sealed = true;
+        extent.summary = Some(first).filter(|first| *first < end);
+        if self.layout.frames.is_some() && extent.summary.is_some() {
+            extent.pins += 1;
+            state.sealing += 1;
+            clock::spawn(self.clone().note_sealed(id, first, pending));
+        }
+    }
+
+    /// Tells the medium that an extent is full, once the last page of its summary has landed. The
+    /// caller has pinned it.
+    async fn note_sealed(self: Arc<Self>, extent: ExtentId, summary: u32, last: Arc<Pending>) {
+        let _pin = Pin::taken(&self, extent);
+        if durable(&[last]).await.is_ok() {
+            // Without the note the extent is looked through after a start, which finds the same.
+            let _ = self.media.seal(extent, summary).await;
+        }
+        let mut state = self.state();
+        state.sealing -= 1;
+        if state.sealing == 0 {
+            state.sealing_waiters.drain(..).for_each(clock::wake);
+        }
+    }
+
+    /// Waits until the medium knows of all extents that they are full.
+    pub(crate) async fn all_sealed(&self) {
+        {
+            let mut state = self.state();
+            if state.sealing == 0 {
+                return;
+            }
+            state.sealing_waiters.push(clock::current());
+        }
+        clock::park(Rank::Free, Stage::Batch).await;
+    }
+
+    fn numbers_of(&self, page: &Page) -> u32 {
+        self.layout.numbers(page.spare().len(), page.data_bytes())
+    }
+
+    /// The page at `at` has not landed, and nothing more is appended to its extent. It is a hole,
+    /// as it will be on opening: nobody was told of what it held. But what hosts were told of from
+    /// a buffer stays known, for cleaning to say that it is lost.
+    pub(crate) fn give_up(self: &Arc<Self>, state: &mut State, at: PageId, stream: Stream) {
+        let open = state.frontiers[stream as usize].as_ref();
+        let is_open = open.is_some_and(|frontier| frontier.extent == at.extent);
+        let summary = if is_open { Some(self.close_extent(state, stream)) } else { None };
+        let was_told = stream == Stream::Host && self.answers_early;
+        let extent = state.extents.get(at.extent);
+        if !was_told || extent.summary.is_some_and(|first| at.page >= first) {
+            let place = extent.holes.partition_point(|hole| *hole < at.page);
+            extent.holes.insert(place, at.page);
+        } else if extent.listing.is_none() {
+            let summary = summary.or_else(|| self.unlanded_summary(state, at.extent));
+            let records = summary.and_then(|summary| self.listed(at.extent, &summary));
+            let listing = records.map(|records| Listing { records, lost: Vec::new() });
+            state.extents.get(at.extent).listing = listing.map(Arc::new);
+            state.extents.get(at.extent).has_lost = true;
+        }
+    }
+
+    /// The open page, which is number `page` of its extent.
+    fn closed(&self, frontier: &mut Frontier, page: u32) -> Page {
+        let gathered = |page| self.media.gathered(page);
+        frontier.builder.close(page, &mut frontier.summary, gathered)
+    }
+
+    /// Ends the stream's extent without a summary, and returns what that would have said.
+    fn close_extent(self: &Arc<Self>, state: &mut State, stream: Stream) -> Vec<u8> {
+        let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
+        let at = PageId { extent: frontier.extent, page: frontier.page };
+        if frontier.builder.is_empty() {
+            self.unexpect_page(state, at.extent, at.page);
+        } else {
+            let content = self.closed(&mut frontier, at.page);
+            self.program(state, at, stream, frontier.pending, content);
+        }
+        state.extents.get(at.extent).sealed = true;
+        frontier.summary.to_bytes()
+    }
+
+    /// The summary of an extent, of which no page has landed.
+    fn unlanded_summary(&self, state: &mut State, extent: ExtentId) -> Option<Vec<u8>> {
+        let (first, end) = (state.extents.get(extent).summary?, state.extents.get(extent).pages);
+        let mut summary = Vec::new();
+        for page in first..end {
+            let pages = state.pending.get(&self.number(extent, page))?;
+            PageView::new(self.layout, pages.page()?)?.read_summary(&mut summary)?;
+        }
+        Some(summary)
+    }
+
+    pub(crate) fn unexpect_page(&self, state: &mut State, extent: ExtentId, page: u32) {
+        state.pending.remove(&self.number(extent, page));
+        let extent = state.extents.get(extent);
+        extent.pages = page;
+        extent.in_flight -= 1;
+    }
+
+    fn program(
+        self: &Arc<Self>,
+        state: &mut State,
+        at: PageId,
+        stream: Stream,
+        pending: Arc<Pending>,
+        page: Page,
+    ) {
+        pending.close(page.clone());
+        state.host_pages_in_flight += u32::from(stream == Stream::Host);
+        let numbers = self.numbers_of(&page);
+        let extent = state.extents.get(at.extent);
+        extent.pages = extent.pages.max(at.page + numbers);
+        if stream != Stream::Index {
+            state.numbers_since += u64::from(numbers);
+        }
+        state.programs.push_back(Program { at, stream, pending, page });
+        clock::spawn(self.clone().program_next());
+    }
+
+    /// Programs the page that has waited longest. The task that was started for it need not be this
+    /// one: those of several reactors begin in any order, and pages of an extent are appended in
+    /// theirs.
+    async fn program_next(self: Arc<Self>) {
+        let next = self.state().programs.pop_front();
+        let Program { at, stream, pending, page } = next.expect("there is one for each task");
+        pending.begin();
+        let result = self.media.append(at, page, class_of(stream)).await;
+        self.landed(at, stream, result);
+        pending.land(clock::stages(), result);
+    }
+}
+
+fn frontier(state: &mut State, stream: Stream) -> &mut Frontier {
+    state.frontiers[stream as usize].as_mut().expect("room was made in the stream's extent")
+}

@@ -1,0 +1,141 @@
+use crate::format::address::Address;
+use base::Nanos;
+use clock::{Rank, Stage, Stages, TaskId};
+use media::Page;
+use smallvec::SmallVec;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A page on its way to the medium, from its first record until it is durable there.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    /// The page, once it is closed.
+    page: OnceLock<Page>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Where it was closed, if its program began there at that instant.
+    home: Option<u32>,
+    closed_at: Nanos,
+    landed: Option<Landed>,
+    waiters: SmallVec<[TaskId; 4]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Landed {
+    /// The reactor of whose clock these times are, if they are of one.
+    home: Option<u32>,
+    closed_at: Nanos,
+    at: Nanos,
+    stages: Stages,
+    result: Result<(), media::Error>,
+}
+
+impl Pending {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing more joins the page; its program starts at this instant.
+    pub(crate) fn close(&self, page: Page) {
+        let mut state = self.state();
+        (state.home, state.closed_at) = (Some(clock::reactor_id()), clock::now());
+        drop(state);
+        self.page.set(page).expect("a page is closed once");
+    }
+
+    /// The page, unless it is still being filled.
+    pub(crate) fn page(&self) -> Option<&Page> {
+        self.page.get()
+    }
+
+    /// The current task begins its program.
+    pub(crate) fn begin(&self) {
+        let mut state = self.state();
+        let is_here = state.home == Some(clock::reactor_id()) && state.closed_at == clock::now();
+        state.home = state.home.filter(|_| is_here);
+    }
+
+    /// The program is over; `stages` is what it took since the page was closed.
+    pub(crate) fn land(&self, stages: Stages, result: Result<(), media::Error>) {
+        let mut state = self.state();
+        let (closed_at, at) = (state.closed_at, clock::now());
+        let home = state.home;
+        if home.is_some() {
+            assert_eq!(stages.total(), at - closed_at, "a program's stages add up to its time");
+        }
+        state.landed = Some(Landed { home, closed_at, at, stages, result });
+        for waiter in state.waiters.drain(..) {
+            clock::wake(waiter);
+        }
+    }
+
+    fn landed(&self) -> Option<Landed> {
+        self.state().landed
+    }
+
+    /// True when its program is over.
+    pub(crate) fn has_landed(&self) -> bool {
+        self.landed().is_some()
+    }
+
+    /// Waits until its program is over. The task may hold a latch: programs wait for dies and
+    /// channels alone.
+    pub(crate) async fn over(&self) {
+        if !self.has_landed() {
+            self.state().waiters.push(clock::current());
+            clock::park(Rank::Array, Stage::Index).await;
+        }
+    }
+
+    async fn wait(&self) -> Landed {
+        if let Some(landed) = self.landed() {
+            return landed;
+        }
+        self.state().waiters.push(clock::current());
+        clock::park_unaccounted(Rank::Free).await;
+        self.landed().expect("waiters are woken when the page has landed")
+    }
+}
+
+/// Waits until all `pages` are durable. Up to the closing of the page that landed last the time is
+/// waiting for companions; from there on it is what that page's program spent. Where other reactors
+/// program some of them, of whose clocks this one knows nothing, all of it is the array's.
+pub(crate) async fn durable(pages: &[Arc<Pending>]) -> Result<(), media::Error> {
+    let arrival = clock::now();
+    let mut last: Option<Landed> = None;
+    let mut result = Ok(());
+    let mut is_by_one_clock = true;
+    for page in pages {
+        let landed = page.wait().await;
+        result = result.and(landed.result);
+        is_by_one_clock &= landed.home == Some(clock::reactor_id());
+        if last.is_none_or(|last| last.at <= landed.at) {
+            last = Some(landed);
+        }
+    }
+    if !is_by_one_clock {
+        let mut spent = Stages::default();
+        spent.add(Stage::Array, clock::now() - arrival);
+        clock::account(&spent);
+        return result;
+    }
+    let Some(last) = last.filter(|last| last.at > arrival) else { return result };
+    let mut spent = Stages::default();
+    if last.closed_at >= arrival {
+        spent.add(Stage::Batch, last.closed_at - arrival);
+        spent += &last.stages;
+    } else {
+        spent.add(Stage::Batch, last.at - arrival);
+    }
+    clock::account(&spent);
+    result
+}
+
+/// A batch of which some page has not landed.
+pub(crate) struct UnlandedBatch {
+    pub(crate) first: Address,
+    pub(crate) last: Address,
+    pub(crate) pages: Arc<[Arc<Pending>]>,
+}
