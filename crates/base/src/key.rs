@@ -36,11 +36,10 @@ impl Key {
     #[inline]
     pub fn new(bytes: &[u8]) -> Result<Self, KeyLengthError> {
         match bytes.len() {
-            len @ 1..=KEY_BYTES_INLINE => {
-                let mut short = [0; KEY_BYTES_INLINE];
-                short[..len].copy_from_slice(bytes);
+            len @ 1..=KEY_BYTES_INLINE =>
+            {
                 #[expect(clippy::cast_possible_truncation, reason = "at most 16")]
-                Ok(Self(Repr::Short { len: len as u8, bytes: short }))
+                Ok(Self(Repr::Short { len: len as u8, bytes: padded(bytes) }))
             }
             17..=KEY_BYTES_MAX => Ok(Self(Repr::Long(bytes.into()))),
             len => Err(KeyLengthError { len }),
@@ -69,9 +68,34 @@ impl Key {
     }
 }
 
+/// `bytes`, of which there are at most [`KEY_BYTES_INLINE`], with zeros after them.
+#[inline]
+fn padded(bytes: &[u8]) -> [u8; KEY_BYTES_INLINE] {
+    const HALF: usize = KEY_BYTES_INLINE / 2;
+    let mut padded = [0; KEY_BYTES_INLINE];
+    // Copies of a fixed length take no call of memcpy.
+    if let Ok(all) = bytes.try_into() {
+        return all;
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<HALF>(), bytes.last_chunk::<HALF>()) {
+        padded[..HALF].copy_from_slice(first);
+        padded[bytes.len() - HALF..bytes.len()].copy_from_slice(last);
+    } else {
+        padded[..bytes.len()].copy_from_slice(bytes);
+    }
+    padded
+}
+
 impl PartialEq for Key {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.as_bytes() == other.as_bytes()
+        match (&self.0, &other.0) {
+            (Repr::Short { len, bytes }, Repr::Short { len: other_len, bytes: other_bytes }) => {
+                len == other_len && u128::from_ne_bytes(*bytes) == u128::from_ne_bytes(*other_bytes)
+            }
+            (Repr::Long(bytes), Repr::Long(other_bytes)) => bytes == other_bytes,
+            _ => false,
+        }
     }
 }
 
@@ -107,6 +131,23 @@ mod tests {
             let key = Key::new(&vec![7; len]).unwrap();
             assert_eq!(key.as_bytes().len(), len);
             assert_eq!(key.is_long(), len > 16);
+        }
+    }
+
+    #[test]
+    fn keys_are_equal_if_their_bytes_are() {
+        let long: Vec<u8> = (1..=255).collect();
+        for len in 1..=40 {
+            let key = Key::new(&long[..len]).unwrap();
+            assert_eq!(key.as_bytes(), &long[..len]);
+            assert_eq!(key, Key::new(&long[..len]).unwrap());
+            assert_ne!(key, Key::new(&long[..=len]).unwrap());
+            let mut other = long[..len].to_vec();
+            for at in 0..len {
+                other[at] ^= 1;
+                assert_ne!(key, Key::new(&other).unwrap());
+                other[at] ^= 1;
+            }
         }
     }
 
