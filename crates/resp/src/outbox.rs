@@ -18,6 +18,9 @@ const SENT_BYTES_MAX: usize = 64 << 10;
 /// What ends a line and a bulk.
 const END: &[u8] = b"\r\n";
 
+/// Bytes of the line ahead of a bulk and of what ends it, about.
+const LINE_BYTES: usize = 16;
+
 /// Bytes for which there is room at first: that for an answer is not made byte by byte.
 const FIRST_BYTES: usize = 128;
 /// Bytes and parts for which a connection keeps memory while nothing is queued.
@@ -75,21 +78,26 @@ impl Outbox {
         self.waiting
     }
 
+    #[inline]
     pub(crate) fn push_bytes(&mut self, bytes: &[u8]) {
-        self.push_all([bytes]);
+        self.reserve(bytes.len());
+        self.small.extend_from_slice(bytes);
+        self.count(bytes.len());
     }
 
-    /// Queues these, one after the other.
-    fn push_all<const N: usize>(&mut self, pieces: [&[u8]; N]) {
-        let len = pieces.iter().map(|piece| piece.len()).sum();
-        if len == 0 {
-            return;
-        }
+    /// Makes room for so many small bytes: see [`Self::small_bytes`].
+    #[inline]
+    pub(crate) fn reserve(&mut self, len: usize) {
         if self.small.len() + len > self.small.capacity() {
             self.grow(len);
         }
-        for piece in pieces {
-            self.small.extend_from_slice(piece);
+    }
+
+    /// Counts `len` small bytes that were appended.
+    #[inline]
+    fn count(&mut self, len: usize) {
+        if len == 0 {
+            return;
         }
         self.waiting += len;
         match self.parts.back_mut() {
@@ -113,7 +121,12 @@ impl Outbox {
     }
 
     pub(crate) fn push_line(&mut self, kind: u8, line: &[u8]) {
-        self.push_all([&[kind], line, END]);
+        let len = 1 + line.len() + END.len();
+        self.reserve(len);
+        self.small.push(kind);
+        self.small.extend_from_slice(line);
+        self.small.extend_from_slice(END);
+        self.count(len);
     }
 
     pub(crate) fn push_number(&mut self, kind: u8, number: i64) {
@@ -121,13 +134,34 @@ impl Outbox {
     }
 
     /// Queues the line that begins an array or a bulk, as `kind` says, of `len`.
+    #[inline]
     pub fn push_len(&mut self, kind: u8, len: usize) {
-        self.push_number(kind, i64::try_from(len).expect("a length fits memory"));
+        let digit = |value: usize| b"0123456789"[value % 10];
+        match len {
+            0..10 => self.push_bytes(&[kind, digit(len), b'\r', b'\n']),
+            10..100 => self.push_bytes(&[kind, digit(len / 10), digit(len), b'\r', b'\n']),
+            100..1000 => {
+                let [hundreds, tens] = [digit(len / 100), digit(len / 10)];
+                self.push_bytes(&[kind, hundreds, tens, digit(len), b'\r', b'\n']);
+            }
+            _ => self.push_number(kind, i64::try_from(len).expect("a length fits memory")),
+        }
     }
 
     /// Queues a bulk of `bytes`.
+    #[inline]
     pub fn push_bulk(&mut self, bytes: &[u8]) {
-        self.push_all([b"$", itoa::Buffer::new().format(bytes.len()).as_bytes(), END, bytes, END]);
+        self.push_len(b'$', bytes.len());
+        self.reserve(bytes.len() + END.len());
+        self.small.extend_from_slice(bytes);
+        self.small.extend_from_slice(END);
+        self.count(bytes.len() + END.len());
+    }
+
+    /// Bytes of a bulk that is `value` and is not queued without a copy, and of the line ahead of it.
+    pub(crate) fn small_bytes(value: &Buf) -> usize {
+        let copied = if value.len() <= COPIED_MAX { value.len() as usize } else { 0 };
+        copied + LINE_BYTES
     }
 
     /// Queues a bulk that is `value`; a phantom as zeros.

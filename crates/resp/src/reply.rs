@@ -75,10 +75,20 @@ impl Reply {
         value.map_or(Self::Null, Self::Bulk)
     }
 
+    /// About how many bytes it queues, beside values without a copy.
+    #[inline]
+    pub(crate) fn small_bytes(&self) -> usize {
+        match self {
+            Self::Bulk(value) => Outbox::small_bytes(value),
+            _ => 0,
+        }
+    }
+
     /// Queues its bytes.
     pub(crate) fn write(self, protocol: Protocol, out: &mut Outbox) {
         let is_three = protocol == Protocol::Three;
         match self {
+            Self::Status(Cow::Borrowed("OK")) => out.push_bytes(b"+OK\r\n"),
             Self::Status(word) => out.push_line(b'+', word.as_bytes()),
             Self::Error(text) => {
                 // A line ends where it ends.
