@@ -8,6 +8,7 @@ use crate::numbering::CommandNumber;
 use crate::outbox::Outbox;
 use crate::parameters::Parameters;
 use crate::rates::Rates;
+use crate::request::{KeptRequest, Request};
 use crate::spares::Spares;
 use crate::upkeep::Upkeep;
 use crate::users::Users;
@@ -193,6 +194,11 @@ impl Door {
 
     pub(crate) fn pool(&self) -> &BufPool {
         &self.pool
+    }
+
+    /// A request that was kept.
+    pub(crate) fn request<'a>(&'a self, kept: &'a KeptRequest) -> Request<'a> {
+        kept.request(&self.counters, &self.pool)
     }
 
     /// An inbox of a connection.

@@ -7,7 +7,7 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::session::Session;
 use crate::transaction::Transaction;
-use base::Nanos;
+use crate::watcher::since;
 
 /// Does what a client asks, or queues it for EXEC.
 pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request<'_>) -> Reply {
@@ -58,12 +58,6 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
     reply
 }
 
-/// How long ago that was, for whoever waits.
-#[inline]
-pub(crate) fn since(began: Nanos) -> Nanos {
-    Nanos(clock::host_now().0.saturating_sub(began.0))
-}
-
 /// The command that is asked for and its number, if there is one, it may have such arguments, and
 /// the user may do it.
 pub(crate) fn check(
@@ -110,18 +104,12 @@ async fn once(
         // Boxed: the other commands keep no room for it.
         return Box::pin(door.in_turn(keys, false, execute)).await;
     }
-    loop {
-        let before = session.manner.clone();
-        let mut transaction = Transaction::new(door);
-        let call = Call { command, request, transaction: &mut transaction, session, door };
-        let done = (command.run)(call).await;
-        let done = match done {
-            Ok(reply) => transaction.commit().await.map(|()| reply),
-            failed => failed,
-        };
-        match done {
-            Err(Failure::Overtaken) => session.manner = before,
-            done => return done,
+    let (before, mut is_again) = (session.manner.clone(), false);
+    door.one_step(async |transaction: &mut Transaction| {
+        if std::mem::replace(&mut is_again, true) {
+            session.manner.clone_from(&before);
         }
-    }
+        (command.run)(Call { command, request, transaction, session, door }).await
+    })
+    .await
 }

@@ -1,6 +1,6 @@
 //! Key spaces that no NVMe host can name: namespaces have less numbers.
 
-use engine::KeySpaceId;
+use engine::{KeySpaceId, Store};
 
 const FIRST: u16 = 0x8000;
 
@@ -35,4 +35,9 @@ pub(crate) const fn is_of_roots(space: KeySpaceId) -> bool {
 /// Whether it is a key space of roots or nodes.
 pub(crate) const fn is_of_collections(space: KeySpaceId) -> bool {
     space.0 >= FIRST && space.0 < NOTES.0
+}
+
+/// Whether the database whose strings are in `strings` has hashes or sorted sets.
+pub(crate) fn has_collections(store: &Store, strings: KeySpaceId) -> bool {
+    store.has_key_space(roots(strings))
 }

@@ -1,9 +1,12 @@
+mod whole;
+
+use self::whole::whole_request;
 use crate::counters::Counters;
 use crate::inline::words;
 use crate::number::integer;
 use crate::request::{Arg, Request};
 use crate::spares::Spares;
-use base::{BufMut, BufPool};
+use base::{Buf, BufMut, BufPool};
 use net::{Broken, Stream};
 use std::io::IoSliceMut;
 use std::sync::Arc;
@@ -124,6 +127,8 @@ pub struct Inbox {
     end: usize,
     part: Part,
     args: Vec<Arg>,
+    /// Arguments with buffers of their own.
+    apart: Vec<Buf>,
     missing: usize,
     /// The words of a typed line.
     typed: Option<Vec<u8>>,
@@ -150,6 +155,7 @@ impl Inbox {
             end: 0,
             part: Part::Start,
             args: Vec::new(),
+            apart: Vec::new(),
             missing: 0,
             typed: None,
             apart_bytes: 0,
@@ -201,24 +207,61 @@ impl Inbox {
         if matches!(self.part, Part::Whole) {
             self.begin();
         }
-        while !matches!(self.part, Part::Whole) {
-            if !self.advance()? {
-                return Ok(None);
+        if !self.take_whole() {
+            while !matches!(self.part, Part::Whole) {
+                if !self.advance()? {
+                    return Ok(None);
+                }
             }
         }
         self.requests += 1;
-        let bytes = match &self.typed {
-            Some(typed) => &typed[..],
-            None => &self.staging[self.start..self.at],
+        let (staging, start, end) = match &self.typed {
+            Some(typed) => (&typed[..], 0, typed.len()),
+            None => (&self.staging[..], self.start, self.at),
         };
-        let (args, counters, pool) = (&self.args[..], &*self.counters, &self.pool);
-        Ok(Some(Request { bytes, args, counters, pool, is_last: self.at == self.end }))
+        Ok(Some(Request {
+            staging,
+            start,
+            end,
+            args: &self.args,
+            apart: &self.apart,
+            counters: &self.counters,
+            pool: &self.pool,
+            is_typed: self.typed.is_some(),
+            is_last: self.at == self.end,
+        }))
+    }
+
+    /// The bytes that [`Request::staged`] counts from, until the next read.
+    pub(crate) fn staging(&self) -> &[u8] {
+        &self.staging
+    }
+
+    /// Takes the next request if it has arrived as a whole.
+    #[inline]
+    fn take_whole(&mut self) -> bool {
+        if self.is_of_stranger || !matches!(self.part, Part::Start) {
+            return false;
+        }
+        let bytes = &self.staging[self.start..self.end];
+        match whole_request(bytes, self.limits, &mut self.args) {
+            Some(len) => {
+                self.at = self.start + len;
+                self.part = Part::Whole;
+                true
+            }
+            None => {
+                self.args.clear();
+                false
+            }
+        }
     }
 
     /// A request begins where the last one ended.
     fn begin(&mut self) {
         self.start = self.at;
         self.args.clear();
+        self.apart.clear();
         self.typed = None;
         self.apart_bytes = 0;
         self.part = Part::Start;
@@ -248,7 +291,8 @@ impl Inbox {
                 let Part::Apart(buf, ..) = std::mem::replace(&mut self.part, Part::EndOfArg) else {
                     return Ok(false);
                 };
-                self.args.push(Arg::Apart(buf.freeze()));
+                self.args.push(Arg::Apart(self.apart.len()));
+                self.apart.push(buf.freeze());
             }
             Part::Unwanted(left) => {
                 let passed = here.min(*left);
@@ -409,6 +453,7 @@ impl Inbox {
         if self.args.capacity() > RESTING_ARGS {
             self.args = Vec::new();
         }
+        self.apart = Vec::new();
     }
 
     /// Makes room behind what has come, and gives back what is not needed any more. Says how much

@@ -110,7 +110,7 @@ impl Door {
         mut work: impl AsyncFnMut(&mut Transaction) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         if keys.is_empty() {
-            return self.until_done(work).await;
+            return self.one_step(work).await;
         }
         let ticket = self.join_queues(keys, is_alone);
         let mut outcome = None;
@@ -127,22 +127,6 @@ impl Door {
                     return outcome.expect("a command executes before its batch commits");
                 }
                 Signal::End(Err(failure)) => return Err(failure),
-            }
-        }
-    }
-
-    async fn until_done<T>(
-        &self,
-        mut work: impl AsyncFnMut(&mut Transaction) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        loop {
-            let mut transaction = Transaction::new(self);
-            let done = match work(&mut transaction).await {
-                Ok(done) => transaction.commit().await.map(|()| done),
-                failed => failed,
-            };
-            if !matches!(done, Err(Failure::Overtaken)) {
-                return done;
             }
         }
     }

@@ -1,6 +1,6 @@
 use crate::command::{Call, Command, WRITE};
 use crate::door::Door;
-use crate::execute::{check, since};
+use crate::execute::check;
 use crate::failure::Failure;
 use crate::key_queues::{QueueKey, is_of_one_command, keys_of};
 use crate::numbering::CommandNumber;
@@ -8,6 +8,7 @@ use crate::reply::Reply;
 use crate::request::{KeptRequest, Request};
 use crate::session::Session;
 use crate::transaction::Transaction;
+use crate::watcher::since;
 use base::Nanos;
 
 /// Commands that are kept at most, and their bytes.
@@ -79,7 +80,7 @@ impl PipelinedWrites {
         // The time of each command in INFO and SLOWLOG is its share: one step executes all of them.
         let took = Nanos(since(began).0 / replies.len() as u64);
         for (kept, reply) in commands.iter().zip(&replies) {
-            let request = kept.request.request(door);
+            let request = door.request(&kept.request);
             door.watch(session.id, kept.number, took, reply, || request.rest(0));
         }
         replies
@@ -97,7 +98,7 @@ async fn step(
         let mut replies = Vec::with_capacity(commands.len());
         for Kept { request, command, .. } in commands {
             transaction.renew_reads();
-            let request = request.request(door);
+            let request = door.request(request);
             let call = Call { command, request, transaction, session, door };
             replies.push(match (command.run)(call).await {
                 Err(Failure::Overtaken) => return Err(Failure::Overtaken),

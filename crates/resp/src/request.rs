@@ -1,28 +1,38 @@
 use crate::counters::Counters;
-use crate::door::Door;
 use base::limits::BUF_ALIGN;
 use base::{Buf, BufPool};
+use std::ops::Range;
 
 /// One argument of a request, its name among them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Arg {
-    /// It lies among the bytes that came, from here to here.
+    /// Bytes of the request, from here to here.
     Staged(usize, usize),
-    /// It has come to a place of its own.
-    Apart(Buf),
-    /// It has more bytes than any value, and was passed over.
+    /// A buffer of its own: which one of the request's.
+    Apart(usize),
+    /// It has more bytes than any value, and was skipped.
     TooLong,
 }
 
-/// A command as a client sent it. Borrowed from the bytes that came.
+// The bytes that a request may take include those of its arguments.
+const _: () = assert!(size_of::<Arg>() == 24);
+
+/// A command as a client sent it. Borrowed from the bytes that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    pub(crate) bytes: &'a [u8],
+    /// Bytes of this request and of others.
+    pub(crate) staging: &'a [u8],
+    /// Its own begin and end here.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
     pub(crate) args: &'a [Arg],
+    pub(crate) apart: &'a [Buf],
     pub(crate) counters: &'a Counters,
-    /// Where long values get their places from.
+    /// Where long values get their buffers from.
     pub(crate) pool: &'a BufPool,
-    /// Nothing has come behind it.
+    /// A person typed it: its bytes are a copy without quotes.
+    pub(crate) is_typed: bool,
+    /// No byte has arrived after it.
     pub(crate) is_last: bool,
 }
 
@@ -31,6 +41,7 @@ pub struct Request<'a> {
 pub(crate) struct KeptRequest {
     bytes: Vec<u8>,
     args: Vec<Arg>,
+    apart: Vec<Buf>,
 }
 
 impl<'a> Request<'a> {
@@ -43,8 +54,8 @@ impl<'a> Request<'a> {
     /// The bytes of an argument. There are none where it is too long for any value.
     pub fn arg(&self, at: usize) -> &'a [u8] {
         match &self.args[at] {
-            Arg::Staged(start, end) => &self.bytes[*start..*end],
-            Arg::Apart(buf) => buf.bytes().unwrap_or_default(),
+            Arg::Staged(start, end) => &self.staging[self.start + start..self.start + end],
+            Arg::Apart(number) => self.apart[*number].bytes().unwrap_or_default(),
             Arg::TooLong => &[],
         }
     }
@@ -55,21 +66,23 @@ impl<'a> Request<'a> {
         (at..request.len()).map(move |at| request.arg(at))
     }
 
-    /// An argument as a value: without a copy, if it came to a place of its own. Of some length it
-    /// is copied to one as a disk takes it.
+    /// An argument as a value: the buffer that it arrived in, or a copy, aligned for a disk if it is
+    /// long.
     pub fn value(&self, at: usize) -> Buf {
         match &self.args[at] {
-            Arg::Apart(buf) => buf.clone(),
+            Arg::Apart(number) => self.apart[*number].clone(),
             _ => {
-                let bytes = self.arg(at);
-                self.counters.count_copy(bytes.len());
-                if bytes.len() < BUF_ALIGN {
-                    return Buf::copy_from(bytes);
-                }
-                let mut buf = self.pool.take(bytes.len());
-                buf.as_mut().copy_from_slice(bytes);
-                buf.freeze()
+                self.counters.count_copy(self.arg(at).len());
+                copied(self.arg(at), self.pool)
             }
+        }
+    }
+
+    /// Where the bytes of an argument are in [`Inbox::staging`](crate::Inbox), if they are there.
+    pub(crate) fn staged(&self, at: usize) -> Option<Range<usize>> {
+        match &self.args[at] {
+            Arg::Staged(start, end) if !self.is_typed => Some(self.start + start..self.start + end),
+            _ => None,
         }
     }
 
@@ -90,22 +103,42 @@ impl<'a> Request<'a> {
     }
 
     pub(crate) fn keep(&self) -> KeptRequest {
-        KeptRequest { bytes: self.bytes.to_vec(), args: self.args.to_vec() }
+        KeptRequest {
+            bytes: self.staging[self.start..self.end].to_vec(),
+            args: self.args.to_vec(),
+            apart: self.apart.to_vec(),
+        }
     }
 }
 
+/// A copy of `bytes` as a value. A long one is aligned as a disk takes it.
+pub(crate) fn copied(bytes: &[u8], pool: &BufPool) -> Buf {
+    if bytes.len() < BUF_ALIGN {
+        return Buf::copy_from(bytes);
+    }
+    let mut buf = pool.take(bytes.len());
+    buf.as_mut().copy_from_slice(bytes);
+    buf.freeze()
+}
+
 impl KeptRequest {
-    pub(crate) fn request<'a>(&'a self, door: &'a Door) -> Request<'a> {
-        let (counters, pool) = (door.counters(), door.pool());
-        Request { bytes: &self.bytes, args: &self.args, counters, pool, is_last: true }
+    pub(crate) fn request<'a>(&'a self, counters: &'a Counters, pool: &'a BufPool) -> Request<'a> {
+        Request {
+            staging: &self.bytes,
+            start: 0,
+            end: self.bytes.len(),
+            args: &self.args,
+            apart: &self.apart,
+            counters,
+            pool,
+            is_typed: false,
+            is_last: true,
+        }
     }
 
     /// Bytes of memory that it takes.
     pub(crate) fn held_bytes(&self) -> usize {
-        let apart = self.args.iter().map(|arg| match arg {
-            Arg::Apart(buf) => buf.held_bytes(),
-            _ => 0,
-        });
+        let apart = self.apart.iter().map(Buf::held_bytes);
         self.bytes.len() + size_of_val(&*self.args) + apart.sum::<usize>()
     }
 }

@@ -104,7 +104,8 @@ impl<S: Stream> Connection<S> {
                     Ok(Some(request)) => request,
                     Ok(None) => break,
                     Err(error) => {
-                        self.finish(&mut run, &mut writes, door, session).await;
+                        let staging = inbox.staging();
+                        self.finish(&mut run, &mut writes, staging, door, session).await;
                         self.answer(session, Reply::error(format!("ERR {error}")));
                         if matches!(error, ProtocolError::TooMuch(_)) {
                             door.counters().count_query_overrun();
@@ -120,7 +121,7 @@ impl<S: Stream> Connection<S> {
                 if is_taken {
                     continue;
                 }
-                self.finish(&mut run, &mut writes, door, session).await;
+                self.finish(&mut run, &mut writes, request.staging, door, session).await;
                 if request.is_of_a_browser() {
                     return Ended::Refused;
                 }
@@ -134,7 +135,7 @@ impl<S: Stream> Connection<S> {
                     return Ended::ByClient;
                 }
             }
-            self.finish(&mut run, &mut writes, door, session).await;
+            self.finish(&mut run, &mut writes, inbox.staging(), door, session).await;
             if self.outbox.borrow().waiting_bytes() > 0 {
                 // Whoever else has asked is answered together with this client: many sends in a
                 // row seldom have to wake somebody.
@@ -177,29 +178,33 @@ impl<S: Stream> Connection<S> {
         self.wire.is_waiting.store(false, Relaxed);
     }
 
+    /// Executes the requests that were kept, and queues their answers.
     async fn finish(
         &self,
         run: &mut Run,
         writes: &mut PipelinedWrites,
+        staging: &[u8],
         door: &Rc<Door>,
         session: &mut Session,
     ) {
-        let replies = if !run.is_empty() {
-            Box::pin(run.finish(door, session)).await
+        if !run.is_empty() {
+            if run.stores() {
+                // SETs that other clients have sent are announced first, and share pages with these.
+                clock::give_way().await;
+            }
+            if let Some(waiting) = run.begin(door, session, staging) {
+                run.add(Box::pin(waiting.finish()).await);
+            }
+            run.reply(session, &mut self.outbox.borrow_mut());
         } else if !writes.is_empty() {
-            Box::pin(writes.finish(door, session)).await
-        } else {
-            return;
-        };
-        for reply in replies {
-            self.answer(session, reply);
+            for reply in Box::pin(writes.finish(door, session)).await {
+                self.answer(session, reply);
+            }
         }
     }
 
     fn answer(&self, session: &mut Session, reply: Reply) {
-        if session.wants_answer() {
-            reply.write(session.manner.protocol, &mut self.outbox.borrow_mut());
-        }
+        session.answer(reply, &mut self.outbox.borrow_mut());
     }
 
     /// Sends what the stream takes at once; the rest is the writer's.

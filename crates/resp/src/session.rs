@@ -3,7 +3,8 @@ use crate::command::{Command, UNASKED};
 use crate::door::{Client, Door};
 use crate::failure::Failure;
 use crate::numbering::CommandNumber;
-use crate::reply::Protocol;
+use crate::outbox::Outbox;
+use crate::reply::{Protocol, Reply};
 use crate::request::{KeptRequest, Request};
 use crate::users::User;
 use crate::wire::Wire;
@@ -140,7 +141,7 @@ impl Session {
 
     /// Whether the user may do everything with the database.
     pub(crate) fn may_do_all(&self) -> bool {
-        self.manner.user.as_ref().is_some_and(|user| user.may_do_all())
+        self.manner.user.as_ref().is_some_and(|user| user.may_do_all)
     }
 
     /// Whether the user may have this done.
@@ -186,8 +187,17 @@ impl Session {
         self.watched.clear();
     }
 
+    /// Queues the answer to the command that was just done, if the client wants it.
+    #[inline]
+    pub(crate) fn answer(&mut self, reply: Reply, outbox: &mut Outbox) {
+        if self.wants_answer() {
+            reply.write(self.manner.protocol, outbox);
+        }
+    }
+
     /// Whether the answer to the command that was just done is sent.
-    pub(crate) fn wants_answer(&mut self) -> bool {
+    #[inline]
+    fn wants_answer(&mut self) -> bool {
         let (wants, next) = match self.manner.answers {
             Answers::All => (true, Answers::All),
             Answers::None => (false, Answers::None),

@@ -53,14 +53,28 @@ impl Tallies {
         Self((0..CommandNumber::count()).map(|_| Tally::default()).collect())
     }
 
-    /// One more was done.
+    /// Counts one that was done.
     #[inline]
     pub(crate) fn count(&self, number: CommandNumber, took: Nanos, is_failed: bool) {
-        let tally = &self.0[number.place()];
-        tally.calls[bucket(took)].fetch_add(1, Relaxed);
-        tally.nanos.fetch_add(took.0, Relaxed);
+        self.count_all(number, took, 1);
         if is_failed {
-            tally.failed.fetch_add(1, Relaxed);
+            self.count_failed(number, 1);
+        }
+    }
+
+    /// Counts several that were done and took `took` each.
+    pub(crate) fn count_all(&self, number: CommandNumber, took: Nanos, times: u64) {
+        if times > 0 {
+            let tally = &self.0[number.place()];
+            tally.calls[bucket(took)].fetch_add(times, Relaxed);
+            tally.nanos.fetch_add(took.0 * times, Relaxed);
+        }
+    }
+
+    /// Counts those that were done with an error.
+    pub(crate) fn count_failed(&self, number: CommandNumber, times: usize) {
+        if times > 0 {
+            self.0[number.place()].failed.fetch_add(times as u64, Relaxed);
         }
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct User {
     commands: BTreeSet<&'static str>,
     /// The rules of commands, as they were written.
     pub(crate) rules: Vec<String>,
+    /// There is nothing that the user may not do, but for databases.
+    pub(crate) may_do_all: bool,
 }
 
 impl Default for Users {
@@ -124,6 +126,7 @@ impl User {
             databases: BTreeSet::new(),
             commands: BTreeSet::new(),
             rules: vec!["-@all".to_owned()],
+            may_do_all: false,
         }
     }
 
@@ -140,12 +143,6 @@ impl User {
             let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
             password.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
         })
-    }
-
-    /// Whether there is nothing that the user may not do, but for databases.
-    pub(crate) fn may_do_all(&self) -> bool {
-        self.keys.iter().any(|pattern| pattern == "*")
-            && self.rules.last().is_some_and(|rule| rule == "+@all")
     }
 
     pub(crate) fn may_run(&self, command: &Command) -> bool {

@@ -71,6 +71,12 @@ impl Watcher {
         self.slow().truncate(self.parameters.slow_log_len());
     }
 
+    /// Whether a command that took so long is kept in the slow log or in the latencies.
+    #[inline]
+    pub(crate) fn is_slow(&self, took: Nanos) -> bool {
+        took.0 >= self.slow_ns.load(Relaxed)
+    }
+
     pub(crate) fn slow(&self) -> MutexGuard<'_, SlowLog> {
         lock(&self.slow)
     }
@@ -108,6 +114,12 @@ impl Watcher {
     }
 }
 
+/// Returns how long ago `began` was, as the waiting client sees it.
+#[inline]
+pub(crate) fn since(began: Nanos) -> Nanos {
+    Nanos(clock::host_now().0.saturating_sub(began.0))
+}
+
 impl Door {
     /// A command of `client` was done, and took so long.
     #[inline]
@@ -121,13 +133,14 @@ impl Door {
     ) {
         let watcher = self.watcher();
         watcher.tallies.count(number, took, watcher.count_error(reply));
-        if took.0 >= watcher.slow_ns.load(Relaxed) {
-            self.keep(client, number, took, args());
+        if watcher.is_slow(took) {
+            self.keep_slow(client, number, took, args());
         }
     }
 
+    /// Keeps a command that [`Watcher::is_slow`].
     #[cold]
-    fn keep<'a>(
+    pub(crate) fn keep_slow<'a>(
         &self,
         client: u64,
         number: CommandNumber,

@@ -1,6 +1,6 @@
 use crate::command::{ALL_KEYS, APART, AT_ONCE, Call, Command, FAST, NO_KEYS, Outcome, WRITE};
 use crate::door::Door;
-use crate::execute::{check, since};
+use crate::execute::check;
 use crate::failure::Failure;
 use crate::hidden;
 use crate::key_queues::{QueueKey, keys_of};
@@ -9,6 +9,7 @@ use crate::reply::Reply;
 use crate::request::{KeptRequest, Request};
 use crate::session::{Queue, Session, Watched};
 use crate::transaction::Transaction;
+use crate::watcher::since;
 use base::Nanos;
 use clock::LocalFuture;
 use std::future::ready;
@@ -118,7 +119,7 @@ async fn exec_all(
         return Err(Failure::told("EXECABORT Transaction discarded because of previous errors."));
     }
     let is_apart = |kept: &KeptRequest| {
-        let command = Command::named(kept.request(door).arg(0));
+        let command = Command::named(door.request(kept).arg(0));
         command.is_some_and(|command| command.is(APART))
     };
     if has_changed(door, watched).await? {
@@ -152,7 +153,7 @@ async fn exec_all(
 fn keys_of_all(door: &Door, session: &Session, requests: &[KeptRequest]) -> Vec<QueueKey> {
     let (mut keys, mut writes) = (Vec::new(), false);
     for kept in requests {
-        let request = kept.request(door);
+        let request = door.request(kept);
         if let Some(command) = Command::named(request.arg(0)) {
             writes |= command.is(WRITE);
             keys.extend(keys_of(session.space(), command, request));
@@ -174,7 +175,7 @@ async fn together(
 ) -> Result<Vec<Done>, Failure> {
     let mut all = Vec::with_capacity(requests.len());
     for kept in requests {
-        let request: Request<'_> = kept.request(door);
+        let request: Request<'_> = door.request(kept);
         all.push(match check(door, session, request) {
             Err(failure) => (failure.reply(), None),
             Ok((number, command)) => {
@@ -199,7 +200,7 @@ fn count_all(
     all: Vec<Done>,
 ) -> impl Iterator<Item = Reply> {
     requests.iter().zip(all).map(|(kept, (reply, done))| {
-        let request = kept.request(door);
+        let request = door.request(kept);
         match done {
             Some((number, took)) => {
                 door.watch(session.id, number, took, &reply, || request.rest(0));

@@ -14,6 +14,8 @@ pub(super) fn parse(line: &str) -> Result<User, String> {
     };
     let mut user = User::new(name);
     words.try_for_each(|word| apply(&mut user, word))?;
+    user.may_do_all = user.keys.iter().any(|pattern| pattern == "*")
+        && user.rules.last().is_some_and(|rule| rule == "+@all");
     Ok(user)
 }
 

@@ -1,0 +1,33 @@
+//! GET outside a transaction: it needs no version of what it reads.
+
+use crate::command::Outcome;
+use crate::door::Door;
+use crate::hidden::has_collections;
+use crate::reply::Reply;
+use crate::transaction::Transaction;
+use crate::values;
+use base::Key;
+use engine::{Error, KeySpaceId, Store};
+
+/// Returns the reply if the store has the value in memory. Otherwise only [`get`] tells whether
+/// the key exists.
+#[inline]
+pub(crate) fn try_get(store: &Store, space: KeySpaceId, key: &Key) -> Option<Reply> {
+    store.get_at_hand(space, key).map(Reply::Bulk)
+}
+
+/// Returns the reply as soon as the store has read the value.
+pub(crate) async fn get(door: &Door, space: KeySpaceId, key: &Key) -> Outcome {
+    match door.store().get(space, key).await {
+        Ok(value) => Ok(Reply::Bulk(value)),
+        Err(Error::KeyNotFound | Error::NoKeySpace) if has_collections(door.store(), space) => {
+            Box::pin(door.one_step(async |transaction: &mut Transaction| {
+                let held = values::string(transaction, space, key).await?;
+                Ok(Reply::optional(held.map(|held| held.value)))
+            }))
+            .await
+        }
+        Err(Error::KeyNotFound | Error::NoKeySpace) => Ok(Reply::Null),
+        Err(error) => Err(error.into()),
+    }
+}

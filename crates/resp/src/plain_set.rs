@@ -1,0 +1,168 @@
+//! SET without options outside a transaction: it replaces whatever the key holds.
+
+use crate::command::Outcome;
+use crate::door::Door;
+use crate::hidden::{self, has_collections};
+use crate::reply::Reply;
+use crate::request::{Request, copied};
+use crate::transaction::{Transaction, create};
+use crate::values;
+use base::{Buf, Key};
+use engine::{Accepted, Announced, Error, KeySpaceId, Store, Stored, Write};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A value that a client sent.
+#[derive(Debug)]
+enum Value {
+    /// The place of its bytes in the connection's inbox: see [`Request::staged`].
+    Staged(Range<usize>),
+    Own(Buf),
+}
+
+/// A SET, until it is durable.
+#[derive(Debug)]
+pub(crate) struct PlainSet {
+    value: Value,
+    /// Announced as soon as it arrives, so that pages stay open for it. Taken when it is stored.
+    announced: Option<Announced>,
+}
+
+/// What [`PlainSet::try_put`] did.
+#[expect(clippy::large_enum_variant, reason = "it is matched at once")]
+pub(crate) enum Tried {
+    /// It is as durable as the store's mode asks.
+    Done,
+    /// It is in the log: [`PlainSet::stored`] takes what became of it.
+    Accepted(Accepted),
+    /// It needs [`PlainSet::put`].
+    MustWait,
+}
+
+impl PlainSet {
+    /// The SET that `request` is, with the value of its third argument.
+    pub(crate) fn new(store: &Arc<Store>, request: Request<'_>) -> Self {
+        Self { value: Value::of(request), announced: Some(store.announce()) }
+    }
+
+    /// Replaces the value by that of a later SET of the same key: no client could have observed
+    /// this one.
+    pub(crate) fn replace(&mut self, request: Request<'_>) {
+        self.value = Value::of(request);
+    }
+
+    /// Bytes that [`Self::try_put`] copies.
+    pub(crate) fn copied_len(&self) -> usize {
+        match &self.value {
+            Value::Staged(range) => range.len(),
+            Value::Own(_) => 0,
+        }
+    }
+
+    /// The bytes of the value. `staging` is that of the inbox until [`Self::try_put`] returns.
+    pub(crate) fn bytes<'a>(&'a self, staging: &'a [u8]) -> &'a [u8] {
+        match &self.value {
+            Value::Staged(range) => &staging[range.clone()],
+            Value::Own(value) => value.bytes().unwrap_or_default(),
+        }
+    }
+
+    fn value(&self) -> &Buf {
+        match &self.value {
+            Value::Own(value) => value,
+            Value::Staged(_) => panic!("a SET that waits has a copy of its value"),
+        }
+    }
+
+    /// Stores the value if the store can without waiting. Otherwise copies it out of `staging`,
+    /// which the next read overwrites. `has_collections` says whether the database has any: then
+    /// only a wait tells whether the key is one.
+    #[inline]
+    pub(crate) fn try_put(
+        &mut self,
+        door: &Door,
+        space: KeySpaceId,
+        key: &Key,
+        has_collections: bool,
+        staging: &[u8],
+    ) -> Tried {
+        let store = door.store();
+        let value = match &self.value {
+            Value::Staged(range) => copied(&staging[range.clone()], door.pool()),
+            Value::Own(value) => value.clone(),
+        };
+        let mut tried = Tried::MustWait;
+        if !has_collections {
+            let announced = self.announced.take().expect("a SET is stored once");
+            match store.put_at_hand(space, key, &value, announced) {
+                Ok(_) if store.answers_from_memory() => return Tried::Done,
+                Ok(accepted) => tried = Tried::Accepted(accepted),
+                Err(announced) => self.announced = Some(announced),
+            }
+        }
+        self.value = Value::Own(value);
+        tried
+    }
+
+    /// Stores the value and waits until it is durable.
+    pub(crate) async fn put(&mut self, door: &Door, space: KeySpaceId, key: &Key) -> Outcome {
+        let store = door.store();
+        let mut announced = self.announced.take().expect("a SET is stored once");
+        if has_collections(store, space) {
+            // The look-up below may wait for writers that wait for announced ones.
+            drop(announced);
+            if is_collection(store, space, key).await? {
+                return self.replace_collection(door, space, key).await;
+            }
+            announced = store.announce();
+        }
+        let put = loop {
+            match store.put(space, key, self.value(), Write::default(), announced).await {
+                Err(Error::NoKeySpace) => create(store, space).await?,
+                put => break put,
+            }
+            announced = store.announce();
+        };
+        self.stored(door, space, key, put).await
+    }
+
+    /// Returns the reply to a value that [`Tried::Accepted`] stored and that `landed` like this.
+    ///
+    /// A collection that was created while the string was stored is removed: none is created once
+    /// there is a string.
+    pub(crate) async fn stored(
+        &self,
+        door: &Door,
+        space: KeySpaceId,
+        key: &Key,
+        landed: Result<Stored, Error>,
+    ) -> Outcome {
+        landed?;
+        if is_collection(door.store(), space, key).await? {
+            return self.replace_collection(door, space, key).await;
+        }
+        Ok(Reply::OK)
+    }
+
+    /// Stores the string and removes the collection of the key in the same step.
+    async fn replace_collection(&self, door: &Door, space: KeySpaceId, key: &Key) -> Outcome {
+        Box::pin(door.one_step(async |transaction: &mut Transaction| {
+            values::put(transaction, space, key, self.value().clone(), None).await?;
+            Ok(Reply::OK)
+        }))
+        .await
+    }
+}
+
+impl Value {
+    fn of(request: Request<'_>) -> Self {
+        match request.staged(2) {
+            Some(range) => Self::Staged(range),
+            None => Self::Own(request.value(2)),
+        }
+    }
+}
+
+async fn is_collection(store: &Arc<Store>, space: KeySpaceId, key: &Key) -> Result<bool, Error> {
+    Ok(has_collections(store, space) && store.exist(hidden::roots(space), key).await?)
+}
