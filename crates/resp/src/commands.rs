@@ -1,19 +1,5 @@
 //! What commands do, a file for each family of them.
 
-/// A command of what the key holds that is its first argument.
-macro_rules! of_key {
-    ($name:literal, $arity:literal, $flags:expr, $summary:literal, $run:expr) => {
-        $crate::command::Command {
-            name: $name,
-            arity: $arity,
-            flags: $flags,
-            keys: $crate::command::ONE_KEY,
-            summary: $summary,
-            run: |call| Box::pin($run(call)),
-        }
-    };
-}
-
 pub(crate) mod acl;
 pub(crate) mod client;
 mod clients;

@@ -1,15 +1,17 @@
-use crate::census::Pace;
-use crate::client_limits::ClientLimits;
 use crate::counters::Counters;
 use crate::hidden::DATABASES_MAX;
-use crate::inbox::{Inbox, Limits};
+use crate::inbox::Inbox;
 use crate::key_queues::KeyQueues;
+use crate::limits::Limits;
 use crate::numbering::CommandNumber;
 use crate::outbox::Outbox;
+use crate::pace::Pace;
 use crate::parameters::Parameters;
 use crate::rates::Rates;
 use crate::request::{KeptRequest, Request};
+use crate::settings::{Process, Settings};
 use crate::spares::Spares;
+use crate::transaction::Transaction;
 use crate::upkeep::Upkeep;
 use crate::users::Users;
 use crate::watcher::Watcher;
@@ -19,57 +21,6 @@ use engine::{KeySpaceId, Store};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// How a door is to work.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// How many databases clients can select: at most 16,382.
-    pub databases: u16,
-    /// What clients may have.
-    pub clients: ClientLimits,
-    /// When answers say that something is durable, as INFO has it.
-    pub durability: &'static str,
-    /// Bytes of answers that wait for a client to read them, before no more of its requests are
-    /// taken. One answer may be longer, and so may be those to 16 GETs that came together.
-    pub output_bytes_max: usize,
-    /// Bytes of values that one command reads, or those of one EXEC do.
-    pub read_bytes_max: usize,
-    /// How long a client may take to read what is left when its connection ends.
-    pub timeout: Nanos,
-    /// Reads what the machine says of the server's process.
-    pub process: Option<fn() -> Option<Process>>,
-    /// Decides which key is a random one.
-    pub seed: u64,
-}
-
-/// What the machine says of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Process {
-    /// Its number.
-    pub id: u32,
-    /// Processor time that it took itself.
-    pub user: Nanos,
-    /// Processor time that the system took for it.
-    pub system: Nanos,
-    /// Bytes of its memory that are resident.
-    pub resident_bytes: u64,
-}
-
-impl Default for Settings {
-    /// 16 databases, as every client expects; 64 MiB for what a request reads, 16 MiB for answers.
-    fn default() -> Self {
-        Self {
-            databases: 16,
-            clients: ClientLimits::default(),
-            durability: "none",
-            output_bytes_max: 16 << 20,
-            read_bytes_max: 64 << 20,
-            timeout: Nanos(10_000_000_000),
-            process: None,
-            seed: 1,
-        }
-    }
-}
 
 /// What others can see of a connection.
 #[derive(Clone, Debug)]
@@ -190,6 +141,12 @@ impl Door {
 
     pub(crate) const fn key_queues(&self) -> &KeyQueues {
         &self.key_queues
+    }
+
+    /// A transaction that has touched nothing.
+    pub(crate) fn transaction(&self) -> Transaction {
+        let (store, upkeep) = (self.store.clone(), self.upkeep.clone());
+        Transaction::new(store, upkeep, self.settings.read_bytes_max)
     }
 
     pub(crate) fn pool(&self) -> &BufPool {

@@ -1,8 +1,10 @@
-use crate::command::{AT_ONCE, Call, Command, NO_KEYS, Outcome, WRITE};
+use crate::call::Call;
+use crate::check::check;
+use crate::command::{AT_ONCE, Command, NO_KEYS, WRITE};
+use crate::dispatch::run;
 use crate::door::Door;
-use crate::failure::{Failure, quoted};
+use crate::failure::{Failure, Outcome};
 use crate::key_queues::keys_of;
-use crate::numbering::CommandNumber;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::session::Session;
@@ -58,37 +60,6 @@ pub(crate) async fn execute(door: &Door, session: &mut Session, request: Request
     reply
 }
 
-/// The command that is asked for and its number, if there is one, it may have such arguments, and
-/// the user may do it.
-pub(crate) fn check(
-    door: &Door,
-    session: &Session,
-    request: Request<'_>,
-) -> Result<(CommandNumber, &'static Command), Failure> {
-    let found = Command::placed(request.arg(0));
-    let Some((place, command)) = found else { return Err(unknown(request)) };
-    command.check(request)?;
-    session.check_rights(command, request)?;
-    if request.is_too_long() {
-        let max = door.store().value_bytes_max();
-        return Err(Failure::told(format!("ERR a value has at most {max} bytes")));
-    }
-    Ok((CommandNumber::of(place, command, request), command))
-}
-
-fn unknown(request: Request<'_>) -> Failure {
-    let mut args = Vec::new();
-    for arg in request.rest(1) {
-        if args.len() >= 128 {
-            break;
-        }
-        args.extend([&b"'"[..], quoted(arg, 128 - args.len()), b"' "].concat());
-    }
-    let name = quoted(request.arg(0), 128);
-    let text = [&b"ERR unknown command '"[..], name, b"', with args beginning with: ", &args];
-    Failure::Quoted(text.concat())
-}
-
 /// Executes a command as one step. One that changes keys waits for those that already do.
 async fn once(
     door: &Door,
@@ -99,7 +70,7 @@ async fn once(
     if command.is(WRITE) && command.keys != NO_KEYS {
         let keys = keys_of(session.space(), command, request).collect();
         let execute = async |transaction: &mut Transaction| {
-            (command.run)(Call { command, request, transaction, session, door }).await
+            run(Call { command, request, transaction, session, door }).await
         };
         // Boxed: the other commands keep no room for it.
         return Box::pin(door.in_turn(keys, false, execute)).await;
@@ -109,7 +80,7 @@ async fn once(
         if std::mem::replace(&mut is_again, true) {
             session.manner.clone_from(&before);
         }
-        (command.run)(Call { command, request, transaction, session, door }).await
+        run(Call { command, request, transaction, session, door }).await
     })
     .await
 }

@@ -15,6 +15,9 @@ pub(crate) enum Failure {
     Overtaken,
 }
 
+/// What a command comes to.
+pub(crate) type Outcome = Result<Reply, Failure>;
+
 impl Failure {
     pub(crate) const SYNTAX: Self = Self::Told(Cow::Borrowed("ERR syntax error"));
     pub(crate) const NOT_AN_INTEGER: Self =

@@ -1,9 +1,11 @@
 mod whole;
 
-use self::whole::whole_request;
+use self::whole::{END, whole_request};
 use crate::counters::Counters;
 use crate::inline::words;
+use crate::limits::Limits;
 use crate::number::integer;
+use crate::protocol_error::ProtocolError;
 use crate::request::{Arg, Request};
 use crate::spares::Spares;
 use base::{Buf, BufMut, BufPool};
@@ -31,53 +33,6 @@ const READ_AHEAD_BYTES: usize = 64 << 10;
 const RESTING_ARGS: usize = 32;
 /// A bulk of so many bytes that are not all there yet gets a place of its own.
 const APART_BYTES_MIN: usize = 512;
-
-/// Bytes that end a line and a bulk.
-const END: usize = 2;
-
-/// How much an inbox takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The longest argument that is kept. Longer ones are passed over.
-    pub value_bytes_max: u32,
-    /// Bytes of memory for one request.
-    pub request_bytes_max: usize,
-}
-
-/// Why what came is no request. Nothing that follows it is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProtocolError {
-    /// The number of arguments is none, or too great.
-    #[error("Protocol error: invalid multibulk length")]
-    Count,
-    /// The length of an argument is none, or too great.
-    #[error("Protocol error: invalid bulk length")]
-    Length,
-    /// The number of arguments is too great for a stranger.
-    #[error("Protocol error: unauthenticated multibulk length")]
-    StrangeCount,
-    /// The length of an argument is too great for a stranger.
-    #[error("Protocol error: unauthenticated bulk length")]
-    StrangeLength,
-    /// The number of arguments has no end.
-    #[error("Protocol error: too big mbulk count string")]
-    LongCount,
-    /// The length of an argument has no end.
-    #[error("Protocol error: too big bulk count string")]
-    LongLength,
-    /// A typed line has no end.
-    #[error("Protocol error: too big inline request")]
-    LongLine,
-    /// Something else stands where an argument should begin.
-    #[error("Protocol error: expected '$', got '{}'", char::from(*.0))]
-    NoArgument(u8),
-    /// A quote has no end.
-    #[error("Protocol error: unbalanced quotes in request")]
-    Quotes,
-    /// The request takes more memory than one may.
-    #[error("Protocol error: a request takes at most {0} bytes")]
-    TooMuch(usize),
-}
 
 /// What [`Inbox::read`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,11 +66,11 @@ enum Part {
 
 /// The receiving end of a connection: makes requests of what a stream brings.
 ///
-/// Call [`Self::next`] until it has no more, then [`Self::read`], and so on. Little is read at a
-/// time while a request is expected, and what is missing of a long argument straight to its place:
-/// so of a value that comes alone no more is copied than came with what stands before it. As long
-/// as reads come back full, or bring several requests or what follows one, much is read at a time,
-/// and each value is copied once.
+/// Call [`Self::next`] until it has no more, then [`Self::read`], and so on. An inbox reads little
+/// at a time while it expects a request, and the missing part of a long argument straight into its
+/// buffer. So of a value that arrives alone, only the bytes that came with its length are copied.
+/// As long as reads fill the buffer, or bring several requests, an inbox reads much at a time and
+/// copies each value once.
 #[derive(Debug)]
 pub struct Inbox {
     staging: Vec<u8>,

@@ -15,15 +15,14 @@
 //!
 //! The queues save work; atomicity rests on the versions that a transaction checks.
 
+mod in_turn;
 #[cfg(test)]
 mod tests;
 
 use crate::command::Command;
-use crate::door::Door;
 use crate::failure::Failure;
 use crate::request::Request;
 use crate::transaction::Transaction;
-use crate::users::places;
 use base::Key;
 use clock::Notify;
 use engine::{Error, KeySpaceId};
@@ -95,111 +94,8 @@ pub(crate) fn keys_of(
     command: &Command,
     request: Request<'_>,
 ) -> impl Iterator<Item = QueueKey> {
-    let keys = places(command.keys, request.len()).map(move |at| Key::new(request.arg(at)));
+    let keys = command.key_places(request.len()).map(move |at| Key::new(request.arg(at)));
     keys.filter_map(move |key| Some((space, key.ok()?)))
-}
-
-impl Door {
-    /// Executes `work` as one step behind the commands that already wait for one of `keys`, and
-    /// again until nothing overtakes it. Without keys it waits for no other command. With
-    /// `is_alone` it commits alone.
-    pub(crate) async fn in_turn<T>(
-        &self,
-        keys: Vec<QueueKey>,
-        is_alone: bool,
-        mut work: impl AsyncFnMut(&mut Transaction) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        if keys.is_empty() {
-            return self.one_step(work).await;
-        }
-        let ticket = self.join_queues(keys, is_alone);
-        let mut outcome = None;
-        loop {
-            match ticket.receive().await {
-                Signal::Execute(mut batch) => {
-                    self.counters().count_execution();
-                    batch.transaction.begin_step();
-                    let done = work(&mut batch.transaction).await;
-                    self.step_done(batch, done.as_ref().err()).await;
-                    outcome = Some(done);
-                }
-                Signal::End(Ok(())) => {
-                    return outcome.expect("a command executes before its batch commits");
-                }
-                Signal::End(Err(failure)) => return Err(failure),
-            }
-        }
-    }
-
-    fn join_queues(&self, mut keys: Vec<QueueKey>, is_alone: bool) -> Rc<Ticket> {
-        keys.sort_unstable();
-        keys.dedup();
-        let ticket = Rc::new(Ticket {
-            keys,
-            is_alone: Cell::new(is_alone),
-            signal: RefCell::default(),
-            has_signal: Notify::new(),
-        });
-        if self.key_queues().push(&ticket) {
-            let (first, batch) = (ticket.clone(), self.new_batch(&ticket, BATCH_COMMANDS_MAX));
-            clock::spawn(async move { first.send(Signal::Execute(batch)) });
-        }
-        ticket
-    }
-
-    fn new_batch(&self, first: &Rc<Ticket>, members_max: usize) -> Box<Batch> {
-        let (transaction, members) = (Transaction::new(self), vec![first.clone()]);
-        Box::new(Batch { transaction, members, members_max })
-    }
-
-    /// The last member of `batch` has executed: passes the batch on, or commits it.
-    async fn step_done(&self, mut batch: Box<Batch>, failure: Option<&Failure>) {
-        let is_overtaken = matches!(failure, Some(Failure::Overtaken));
-        if failure.is_some() {
-            batch.transaction.undo_step();
-        }
-        if !batch.transaction.fits_batch() {
-            if batch.members.len() > 1 {
-                // The command begins the next batch.
-                batch.transaction.undo_step();
-                batch.members.pop();
-            }
-        } else if !is_overtaken && let Some(next) = self.key_queues().next(&batch) {
-            batch.members.push(next.clone());
-            return next.send(Signal::Execute(batch));
-        }
-        let Batch { transaction, members, .. } = *batch;
-        let committed =
-            if is_overtaken { Err(Failure::Overtaken) } else { transaction.commit().await };
-        self.end_batch(&members, committed);
-    }
-
-    fn end_batch(&self, members: &[Rc<Ticket>], committed: Result<(), Failure>) {
-        let first = &members[0];
-        match committed {
-            Err(Failure::Overtaken) => {
-                let members_max = (members.len() / 2).max(1);
-                first.send(Signal::Execute(self.new_batch(first, members_max)));
-            }
-            Err(Failure::Store(error)) if members.len() > 1 && is_of_one_command(error) => {
-                for member in members {
-                    member.is_alone.set(true);
-                }
-                first.send(Signal::Execute(self.new_batch(first, 1)));
-            }
-            committed => {
-                self.counters().count_batch();
-                let heads = self.key_queues().pop(members);
-                for member in members {
-                    member.send(Signal::End(committed.clone()));
-                }
-                for head in heads {
-                    let batch = self.new_batch(&head, BATCH_COMMANDS_MAX);
-                    head.send(Signal::Execute(batch));
-                }
-            }
-        }
-    }
 }
 
 /// Whether the store may take the other commands of a batch that it refuses for `error`.

@@ -1,7 +1,7 @@
 //! A number for each command, and for each word that says what one of several is to do: for what is
 //! counted by command.
 
-use crate::command::{Command, FAMILIES};
+use crate::command::Command;
 use crate::request::Request;
 use std::sync::OnceLock;
 
@@ -24,24 +24,11 @@ fn numbering() -> &'static Numbering {
         for command in Command::all() {
             first.push(u16::try_from(names.len()).expect("there are no 65,536 commands"));
             names.push(command.name.to_owned());
-            let words = command.words().iter();
+            let words = command.words.iter();
             names.extend(words.map(|word| format!("{}|{}", command.name, word.name)));
         }
         Numbering { first, names }
     })
-}
-
-impl Command {
-    /// All of them.
-    pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
-        FAMILIES.iter().flat_map(|(_, commands)| commands.iter())
-    }
-
-    /// The command of this name, and which of all it is.
-    pub(crate) fn placed(name: &[u8]) -> Option<(usize, &'static Self)> {
-        let mut all = Self::all().enumerate();
-        all.find(|(_, command)| name.eq_ignore_ascii_case(command.name.as_bytes()))
-    }
 }
 
 impl CommandNumber {
@@ -55,10 +42,10 @@ impl CommandNumber {
         (0..=u16::MAX).take(Self::count()).map(Self)
     }
 
-    /// That of the command at `place` of all; with the word of `request`, if it is one of its own.
-    pub(crate) fn of(place: usize, command: &Command, request: Request<'_>) -> Self {
-        let first = numbering().first[place];
-        let words = command.words();
+    /// That of `command`; with the word of `request`, if it is one of its own.
+    pub(crate) fn of(command: &Command, request: Request<'_>) -> Self {
+        let first = numbering().first[command.place];
+        let words = command.words;
         if words.is_empty() || request.len() == 1 {
             return Self(first);
         }
@@ -70,8 +57,8 @@ impl CommandNumber {
 
     /// That of the command of this name, which there is.
     pub(crate) fn named(name: &str) -> Self {
-        let (place, _) = Command::placed(name.as_bytes()).expect("there is such a command");
-        Self(numbering().first[place])
+        let command = Command::named(name.as_bytes()).expect("there is such a command");
+        Self(numbering().first[command.place])
     }
 
     /// Those that `asked` is the name of: of a command and its words, or of one of those. Nothing,

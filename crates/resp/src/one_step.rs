@@ -10,7 +10,7 @@ impl Door {
         mut work: impl AsyncFnMut(&mut Transaction) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         loop {
-            let mut transaction = Transaction::new(self);
+            let mut transaction = self.transaction();
             let done = match work(&mut transaction).await {
                 Ok(done) => transaction.commit().await.map(|()| done),
                 failed => failed,

@@ -1,6 +1,8 @@
-use crate::command::{Call, Command, WRITE};
+use crate::call::Call;
+use crate::check::check;
+use crate::command::{Command, WRITE};
+use crate::dispatch::run;
 use crate::door::Door;
-use crate::execute::check;
 use crate::failure::Failure;
 use crate::key_queues::{QueueKey, is_of_one_command, keys_of};
 use crate::numbering::CommandNumber;
@@ -100,7 +102,7 @@ async fn step(
             transaction.renew_reads();
             let request = door.request(request);
             let call = Call { command, request, transaction, session, door };
-            replies.push(match (command.run)(call).await {
+            replies.push(match run(call).await {
                 Err(Failure::Overtaken) => return Err(Failure::Overtaken),
                 done => done.unwrap_or_else(Failure::reply),
             });

@@ -1,7 +1,7 @@
 //! GET outside a transaction: it needs no version of what it reads.
 
-use crate::command::Outcome;
 use crate::door::Door;
+use crate::failure::Outcome;
 use crate::hidden::has_collections;
 use crate::reply::Reply;
 use crate::transaction::Transaction;

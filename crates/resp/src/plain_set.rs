@@ -1,7 +1,7 @@
 //! SET without options outside a transaction: it replaces whatever the key holds.
 
-use crate::command::Outcome;
 use crate::door::Door;
+use crate::failure::Outcome;
 use crate::hidden::{self, has_collections};
 use crate::reply::Reply;
 use crate::request::{Request, copied};

@@ -6,7 +6,7 @@ use crate::collection::{children_of, has_grave, node_key};
 use crate::door::Door;
 use crate::failure::Failure;
 use crate::hidden::{self, NOTES};
-use crate::transaction::{Transaction, create};
+use crate::transaction::create;
 use crate::upkeep::{grave, grave_id};
 use base::{Buf, Key, Nanos};
 use clock::{LocalFuture, Stage, UnixMillis};
@@ -95,7 +95,7 @@ impl Door {
 
     /// Removes the nodes of a grave, and the grave; if it is too early, says when it will not be.
     async fn reap(&self, id: u64) -> Result<Option<UnixMillis>, Failure> {
-        let mut transaction = Transaction::new(self);
+        let mut transaction = self.transaction();
         let Some(held) = transaction.get(NOTES, &grave(id)).await? else { return Ok(None) };
         let Some(mut found) = Grave::read(&held.value) else { return Ok(None) };
         if found.date > clock::unix_now() {

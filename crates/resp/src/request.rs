@@ -66,8 +66,8 @@ impl<'a> Request<'a> {
         (at..request.len()).map(move |at| request.arg(at))
     }
 
-    /// An argument as a value: the buffer that it arrived in, or a copy, aligned for a disk if it is
-    /// long.
+    /// An argument as a value: the buffer that it arrived in, or a copy, which is aligned for a
+    /// disk if it is long.
     pub fn value(&self, at: usize) -> Buf {
         match &self.args[at] {
             Arg::Apart(number) => self.apart[*number].clone(),

@@ -1,10 +1,10 @@
 use crate::door::Door;
 use crate::execute::execute;
-use crate::inbox::{Inbox, ProtocolError, Read};
+use crate::inbox::{Inbox, Read};
 use crate::outbox::{Outbox, Sent};
-use crate::pipelined_writes::PipelinedWrites;
+use crate::pipeline::Pipeline;
+use crate::protocol_error::ProtocolError;
 use crate::reply::Reply;
-use crate::run::Run;
 use crate::session::Session;
 use crate::wire::{Ends, Wire};
 use clock::Notify;
@@ -96,7 +96,7 @@ impl<S: Stream> Connection<S> {
     /// Takes requests until there are no more.
     async fn read(&self, door: &Rc<Door>, session: &mut Session) -> Ended {
         let mut inbox = door.inbox();
-        let (mut run, mut writes) = (Run::default(), PipelinedWrites::default());
+        let mut pipeline = Pipeline::default();
         loop {
             loop {
                 inbox.set_stranger(session.is_stranger());
@@ -105,7 +105,7 @@ impl<S: Stream> Connection<S> {
                     Ok(None) => break,
                     Err(error) => {
                         let staging = inbox.staging();
-                        self.finish(&mut run, &mut writes, staging, door, session).await;
+                        pipeline.finish(door, session, staging, &self.outbox).await;
                         self.answer(session, Reply::error(format!("ERR {error}")));
                         if matches!(error, ProtocolError::TooMuch(_)) {
                             door.counters().count_query_overrun();
@@ -113,20 +113,15 @@ impl<S: Stream> Connection<S> {
                         return Ended::Refused;
                     }
                 };
-                let is_taken = if writes.is_empty() {
-                    run.take(door, session, request)
-                } else {
-                    writes.take(door, session, request)
-                };
-                if is_taken {
+                if pipeline.take(door, session, request) {
                     continue;
                 }
-                self.finish(&mut run, &mut writes, request.staging, door, session).await;
+                pipeline.finish(door, session, request.staging, &self.outbox).await;
                 if request.is_of_a_browser() {
                     return Ended::Refused;
                 }
-                if !run.take(door, session, request) && !writes.take(door, session, request) {
-                    // Boxed, as the others: a client that waits keeps no room for what it may ask.
+                if !pipeline.take(door, session, request) {
+                    // Boxed: a client that waits keeps no memory for what it may ask.
                     let reply = Box::pin(execute(door, session, request)).await;
                     self.answer(session, reply);
                 }
@@ -135,7 +130,7 @@ impl<S: Stream> Connection<S> {
                     return Ended::ByClient;
                 }
             }
-            self.finish(&mut run, &mut writes, inbox.staging(), door, session).await;
+            pipeline.finish(door, session, inbox.staging(), &self.outbox).await;
             if self.outbox.borrow().waiting_bytes() > 0 {
                 // Whoever else has asked is answered together with this client: many sends in a
                 // row seldom have to wake somebody.
@@ -176,31 +171,6 @@ impl<S: Stream> Connection<S> {
         self.wire.is_waiting.store(true, Relaxed);
         self.stream.readable().await;
         self.wire.is_waiting.store(false, Relaxed);
-    }
-
-    /// Executes the requests that were kept, and queues their answers.
-    async fn finish(
-        &self,
-        run: &mut Run,
-        writes: &mut PipelinedWrites,
-        staging: &[u8],
-        door: &Rc<Door>,
-        session: &mut Session,
-    ) {
-        if !run.is_empty() {
-            if run.stores() {
-                // SETs that other clients have sent are announced first, and share pages with these.
-                clock::give_way().await;
-            }
-            if let Some(waiting) = run.begin(door, session, staging) {
-                run.add(Box::pin(waiting.finish()).await);
-            }
-            run.reply(session, &mut self.outbox.borrow_mut());
-        } else if !writes.is_empty() {
-            for reply in Box::pin(writes.finish(door, session)).await {
-                self.answer(session, reply);
-            }
-        }
     }
 
     fn answer(&self, session: &mut Session, reply: Reply) {

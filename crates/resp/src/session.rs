@@ -1,9 +1,9 @@
-use crate::census::Pace;
 use crate::command::{Command, UNASKED};
 use crate::door::{Client, Door};
 use crate::failure::Failure;
 use crate::numbering::CommandNumber;
 use crate::outbox::Outbox;
+use crate::pace::Pace;
 use crate::reply::{Protocol, Reply};
 use crate::request::{KeptRequest, Request};
 use crate::users::User;

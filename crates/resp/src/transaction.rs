@@ -2,7 +2,6 @@
 pub(crate) mod tests;
 
 use crate::collection::grave::Grave;
-use crate::door::Door;
 use crate::failure::Failure;
 use crate::hidden;
 use crate::upkeep::{self, Upkeep};
@@ -121,27 +120,24 @@ struct Step {
 }
 
 impl Transaction {
-    pub(crate) fn new(door: &Door) -> Self {
-        let (store, upkeep) = (door.store().clone(), door.upkeep().clone());
-        let readable = door.settings().read_bytes_max;
-        let (touched, assumption, buried) = (BTreeMap::new(), None, Vec::new());
-        let (readable_max, step) = (readable, Step::default());
-        Self { store, upkeep, touched, readable_max, readable, assumption, buried, bytes: 0, step }
-    }
-
-    /// One that has touched nothing.
-    pub(crate) fn another(&self) -> Self {
+    /// One that has touched nothing, and may read values of `readable_max` bytes together.
+    pub(crate) fn new(store: Arc<Store>, upkeep: Arc<Upkeep>, readable_max: usize) -> Self {
         Self {
-            store: self.store.clone(),
-            upkeep: self.upkeep.clone(),
+            store,
+            upkeep,
             touched: BTreeMap::new(),
-            readable_max: self.readable,
-            readable: self.readable,
+            readable_max,
+            readable: readable_max,
             assumption: None,
             buried: Vec::new(),
             bytes: 0,
             step: Step::default(),
         }
+    }
+
+    /// One that has touched nothing, and may read what is left to this one.
+    pub(crate) fn another(&self) -> Self {
+        Self::new(self.store.clone(), self.upkeep.clone(), self.readable)
     }
 
     /// What is written next can be undone alone.

@@ -120,7 +120,7 @@ impl Upkeep {
         }
     }
 
-    /// Waits until nobody writes collections: nobody does as long as what is returned is there.
+    /// Waits until no transaction writes collections. None does while the returned guard exists.
     pub(crate) async fn begin_emptying(&self) -> Counted<'_> {
         let emptying = Counted::new(&self.emptying);
         while self.writing.load(Ordering::SeqCst) > 0 {

@@ -2,7 +2,7 @@
 
 mod rules;
 
-use crate::command::{Command, Keys};
+use crate::command::Command;
 use crate::glob::matches;
 use crate::request::Request;
 use sha2::{Digest, Sha256};
@@ -95,7 +95,7 @@ impl Users {
         self.0.get(DEFAULT).filter(|user| user.is_on && user.needs_none).cloned()
     }
 
-    /// The user of this name, if the password is right. Takes as long whoever it is.
+    /// The user of this name, if the password is right. Takes as long if there is no such user.
     pub(crate) fn admit(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
         let given: Digested = Sha256::digest(password).into();
         let user = std::str::from_utf8(name).ok().and_then(|name| self.0.get(name));
@@ -152,7 +152,7 @@ impl User {
     /// Whether all keys of a request are among those of the user.
     pub(crate) fn may_use_keys_of(&self, command: &Command, request: Request<'_>) -> bool {
         let may = |key: &[u8]| self.keys.iter().any(|pattern| matches(pattern.as_bytes(), key));
-        places(command.keys, request.len()).all(|at| may(request.arg(at)))
+        command.key_places(request.len()).all(|at| may(request.arg(at)))
     }
 
     pub(crate) fn may_select(&self, database: u16) -> bool {
@@ -178,11 +178,4 @@ impl User {
         }
         words.join(" ")
     }
-}
-
-/// Which arguments of so many are keys.
-pub(crate) fn places((first, last, step): Keys, args: usize) -> impl Iterator<Item = usize> {
-    let number = |at: i64| usize::try_from(at).unwrap_or(0);
-    let end = if last < 0 { args } else { number(last) + 1 };
-    (number(first).max(1)..end.min(args)).step_by(number(step).max(1)).filter(move |_| first > 0)
 }

@@ -5,8 +5,9 @@
 //! strings see the string, and those of collections the collection, until one is removed: then
 //! both are.
 
+use crate::call::Call;
 use crate::collection::{Collection, Kind};
-use crate::command::{Call, READ};
+use crate::command::READ;
 use crate::failure::Failure;
 use crate::hidden;
 use crate::transaction::{Facts, Held, Transaction};

@@ -4,14 +4,13 @@
 //! The time of a command is that from its beginning to its answer, by the clock of whoever waits
 //! for it: what the disk takes is in it, what it waits behind others of its connection is not.
 
-use crate::command::{Command, FAST};
-use crate::door::Door;
+use crate::command::Command;
 use crate::latency::Latencies;
 use crate::numbering::CommandNumber;
 use crate::parameters::{Change, Parameters};
 use crate::reply::Reply;
 use crate::request::Request;
-use crate::slow_log::{SlowCommand, SlowLog, kept};
+use crate::slow_log::SlowLog;
 use crate::tally::Tallies;
 use base::Nanos;
 use std::collections::BTreeMap;
@@ -101,9 +100,9 @@ impl Watcher {
 
     /// Counts a request that was not done.
     pub(crate) fn reject(&self, request: Request<'_>) {
-        let Some((place, command)) = Command::placed(request.arg(0)) else { return };
+        let Some(command) = Command::named(request.arg(0)) else { return };
         if command.has_word_of(request) {
-            self.tallies.count_rejected(CommandNumber::of(place, command, request));
+            self.tallies.count_rejected(CommandNumber::of(command, request));
         }
     }
 
@@ -118,61 +117,4 @@ impl Watcher {
 #[inline]
 pub(crate) fn since(began: Nanos) -> Nanos {
     Nanos(clock::host_now().0.saturating_sub(began.0))
-}
-
-impl Door {
-    /// A command of `client` was done, and took so long.
-    #[inline]
-    pub(crate) fn watch<'a, A: ExactSizeIterator<Item = &'a [u8]>>(
-        &self,
-        client: u64,
-        number: CommandNumber,
-        took: Nanos,
-        reply: &Reply,
-        args: impl FnOnce() -> A,
-    ) {
-        let watcher = self.watcher();
-        watcher.tallies.count(number, took, watcher.count_error(reply));
-        if watcher.is_slow(took) {
-            self.keep_slow(client, number, took, args());
-        }
-    }
-
-    /// Keeps a command that [`Watcher::is_slow`].
-    #[cold]
-    pub(crate) fn keep_slow<'a>(
-        &self,
-        client: u64,
-        number: CommandNumber,
-        took: Nanos,
-        args: impl ExactSizeIterator<Item = &'a [u8]>,
-    ) {
-        let (watcher, at) = (self.watcher(), clock::unix_now().0 / 1_000);
-        let parameters = watcher.parameters();
-        // EXEC is not in the log of Redis: the commands that it does are.
-        let is_logged = number.name() != "exec";
-        if is_logged && parameters.slower_than().is_some_and(|least| took >= least) {
-            let clients = self.clients();
-            let client = clients.get(&client);
-            let (address, name) = client.map_or_else(Default::default, |client| {
-                (client.wire.ends.peer().to_owned(), client.name.clone())
-            });
-            drop(clients);
-            let count = args.len();
-            let args = kept(args, count);
-            let slow = SlowCommand { id: 0, at, took, args, address, name };
-            watcher.slow().add(slow, parameters.slow_log_len());
-        }
-        if parameters.latency_threshold().is_some_and(|least| took >= least) {
-            let event = if number.is_of_fast() { "fast-command" } else { "command" };
-            watcher.latencies().add(event, at, took.0 / 1_000_000);
-        }
-    }
-}
-
-impl CommandNumber {
-    fn is_of_fast(self) -> bool {
-        let name = self.name().split('|').next().unwrap_or_default();
-        Command::named(name.as_bytes()).is_some_and(|command| command.is(FAST))
-    }
 }

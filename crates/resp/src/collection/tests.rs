@@ -3,8 +3,8 @@
 use super::{Collection, Entry, Kind, Nodes, node_key};
 use crate::door::Door;
 use crate::hidden;
+use crate::transaction::create;
 use crate::transaction::tests::{SPACE, door, key};
-use crate::transaction::{Transaction, create};
 use crate::users::Users;
 use base::{Buf, Nanos, Rng, mix};
 use clock::{Stage, UnixMillis, set_unix_now, unix_now};
@@ -29,7 +29,7 @@ fn bytes(rng: &mut Rng) -> Vec<u8> {
 /// Does `does` to the hash "h" as one step.
 async fn with<T>(door: &Door, does: impl AsyncFnOnce(&mut Collection, &mut Nodes<'_>) -> T) -> T {
     create(door.store(), hidden::roots(SPACE)).await.unwrap();
-    let mut transaction = Transaction::new(door);
+    let mut transaction = door.transaction();
     let hash = Collection::open(&mut transaction, SPACE, &key("h")).await.unwrap();
     let mut hash = hash.unwrap_or_else(|| Collection::new(Kind::Hash));
     let at = key("h");
@@ -84,7 +84,7 @@ async fn check(door: &Door, rng: &mut Rng, model: &Model) {
 
 /// How many nodes can be found from the root, and how many there are.
 async fn nodes_of(door: &Door) -> [usize; 2] {
-    let mut transaction = Transaction::new(door);
+    let mut transaction = door.transaction();
     let root = Collection::open(&mut transaction, SPACE, &key("h")).await.unwrap();
     let trees = root.map(|root| root.trees).unwrap_or_default();
     let mut left: Vec<_> = trees.iter().flat_map(super::Tree::children).collect();
@@ -202,7 +202,7 @@ async fn reopen(door: &Door) -> Door {
     door
 }
 
-async fn tend_for_a_while(door: Door) {
+async fn tend(door: Door) {
     let door = std::rc::Rc::new(door);
     let tended = door.clone();
     clock::spawn(async move { tended.tend().await });
@@ -216,7 +216,7 @@ fn what_is_below_a_root_that_is_gone_is_removed_also_after_a_restart() {
         Reactor::new(None).run(async {
             let door = door().await;
             fill(&door).await;
-            let mut transaction = Transaction::new(&door);
+            let mut transaction = door.transaction();
             let opened = Collection::open(&mut transaction, SPACE, &key("h")).await.unwrap();
             let mut hash = opened.unwrap();
             if expires {
@@ -229,11 +229,11 @@ fn what_is_below_a_root_that_is_gone_is_removed_also_after_a_restart() {
             assert!(stored(&door).await > 2, "nobody has removed them yet");
             let door = reopen(&door).await;
             if expires {
-                tend_for_a_while(reopen(&door).await).await;
+                tend(reopen(&door).await).await;
                 assert!(stored(&door).await > 2, "its time has not come");
                 set_unix_now(UnixMillis(unix_now().0 + 4_000));
             }
-            tend_for_a_while(reopen(&door).await).await;
+            tend(reopen(&door).await).await;
             assert_eq!(nodes_of(&door).await, [0, 0]);
             assert_eq!(door.store().key_count(hidden::NOTES), Ok(1), "the next number alone");
         });

@@ -1,27 +1,11 @@
-use crate::command::{ADMIN, CATEGORIES, Call, Command, FAMILIES, NO_KEYS, Outcome, wrong_number};
-use crate::failure::Failure;
+use crate::call::{Call, Functions};
+use crate::command::{CATEGORIES, Command, wrong_number};
+use crate::failure::{Failure, Outcome};
 use crate::reply::Reply;
 use crate::users::User;
-use crate::word::{HELP, Words, word};
 use std::future::ready;
 
-pub(crate) const COMMANDS: &[Command] = &[Command {
-    name: "acl",
-    arity: -2,
-    flags: ADMIN,
-    keys: NO_KEYS,
-    summary: "Tell of users",
-    run: |mut call| Box::pin(ready(acl(&mut call))),
-}];
-
-pub(crate) const WORDS: Words = &[
-    word("whoami", 2, "", "Tell the name of this connection's user"),
-    word("list", 2, "", "Tell what each user may do, as lines of a file of users"),
-    word("users", 2, "", "Tell the names of all users"),
-    word("getuser", 3, "name", "Tell what a user may do"),
-    word("cat", -2, "[category]", "Tell the kinds of commands, or the commands of a kind"),
-    HELP,
-];
+pub(crate) const FUNCTIONS: Functions = &[("acl", |mut call| Box::pin(ready(acl(&mut call))))];
 
 fn acl(call: &mut Call<'_>) -> Outcome {
     let users = call.door.users();
@@ -45,7 +29,7 @@ fn categories(call: &Call<'_>) -> Outcome {
             let Some(category) = CATEGORIES.iter().find(|name| name.as_bytes() == asked) else {
                 return Err(Failure::quoting("ERR Unknown category '", call.request.arg(2), "'"));
             };
-            let all = FAMILIES.iter().flat_map(|(_, commands)| commands.iter());
+            let all = Command::all();
             let of = all.filter(|command| command.is_of(category));
             Ok(Reply::Array(of.map(|command| Reply::text(command.name)).collect()))
         }

@@ -1,35 +1,14 @@
 use super::clients;
 use super::connection::name_of;
 use super::kill::kill;
-use crate::command::{Call, Command, NO_KEYS, Outcome};
-use crate::failure::Failure;
+use crate::call::{Call, Functions};
+use crate::failure::{Failure, Outcome};
 use crate::reply::Reply;
 use crate::session::Answers;
-use crate::word::{HELP, Words, word};
 use std::future::ready;
 
-pub(crate) const COMMANDS: &[Command] = &[Command {
-    name: "client",
-    arity: -2,
-    flags: 0,
-    keys: NO_KEYS,
-    summary: "Say who one is, and see who else is there",
-    run: |mut call| Box::pin(ready(client(&mut call))),
-}];
-
-pub(crate) const WORDS: Words = &[
-    word("id", 2, "", "Tell the number of this connection"),
-    word("setname", 3, "name", "Give this connection a name"),
-    word("getname", 2, "", "Tell its name"),
-    word("setinfo", 4, "LIB-NAME|LIB-VER text", "Say with which library this client was made"),
-    word("list", -2, "[TYPE type] [ID id ...]", "Tell of all connections, or of some"),
-    word("info", 2, "", "Tell of this connection"),
-    word("kill", -3, "address | filter value ...", "End connections"),
-    word("no-evict", 3, "ON|OFF", "Is taken, and changes nothing: no connection is evicted"),
-    word("no-touch", 3, "ON|OFF", "Is taken, and changes nothing: nobody counts touches"),
-    word("reply", 3, "ON|OFF|SKIP", "Say which commands are to be answered"),
-    HELP,
-];
+pub(crate) const FUNCTIONS: Functions =
+    &[("client", |mut call| Box::pin(ready(client(&mut call))))];
 
 fn client(call: &mut Call<'_>) -> Outcome {
     match call.word() {

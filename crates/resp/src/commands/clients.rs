@@ -1,8 +1,8 @@
 //! Who is connected, as a line for each.
 
-use crate::command::{Call, Outcome};
+use crate::call::Call;
 use crate::door::Client;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::number::integer;
 use crate::numbering::CommandNumber;
 use crate::reply::Reply;

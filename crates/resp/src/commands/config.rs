@@ -1,28 +1,13 @@
-use crate::command::{ADMIN, Call, Command, NO_KEYS, Outcome};
+use crate::call::{Call, Functions};
 use crate::door::Door;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::glob::matches;
 use crate::parameters::refused;
 use crate::reply::Reply;
-use crate::word::{HELP, Words, word};
 use std::future::ready;
 
-pub(crate) const COMMANDS: &[Command] = &[Command {
-    name: "config",
-    arity: -2,
-    flags: ADMIN,
-    keys: NO_KEYS,
-    summary: "Tell how the server works, and change that",
-    run: |mut call| Box::pin(ready(config(&mut call))),
-}];
-
-pub(crate) const WORDS: Words = &[
-    word("get", -3, "pattern ...", "Tell the parameters whose names are like that"),
-    word("set", -4, "name value ...", "Change parameters"),
-    word("resetstat", 2, "", "Let what INFO counts begin at 0 again"),
-    word("rewrite", 2, "", "Is refused: no file has the parameters"),
-    HELP,
-];
+pub(crate) const FUNCTIONS: Functions =
+    &[("config", |mut call| Box::pin(ready(config(&mut call))))];
 
 fn config(call: &mut Call<'_>) -> Outcome {
     match call.word() {

@@ -1,6 +1,7 @@
 use super::keys::database_of;
-use crate::command::{AT_ONCE, Call, Command, FAST, NO_KEYS, Outcome, UNASKED, wrong_number};
-use crate::failure::Failure;
+use crate::call::{Call, Functions};
+use crate::command::wrong_number;
+use crate::failure::{Failure, Outcome};
 use crate::number::integer;
 use crate::reply::{Protocol, Reply};
 use std::future::ready;
@@ -8,63 +9,14 @@ use std::future::ready;
 /// The version of Redis whose commands these are: clients choose by it what they send.
 pub(super) const REDIS_VERSION: &str = "7.0.15";
 
-pub(crate) const COMMANDS: &[Command] = &[
-    Command {
-        name: "ping",
-        arity: -1,
-        flags: FAST,
-        keys: NO_KEYS,
-        summary: "Answer",
-        run: |mut call| Box::pin(ready(ping(&mut call))),
-    },
-    Command {
-        name: "echo",
-        arity: 2,
-        flags: FAST,
-        keys: NO_KEYS,
-        summary: "Answer with an argument",
-        run: |mut call| Box::pin(ready(Ok(echo(&mut call)))),
-    },
-    Command {
-        name: "hello",
-        arity: -1,
-        flags: UNASKED | FAST,
-        keys: NO_KEYS,
-        summary: "Choose the protocol",
-        run: |mut call| Box::pin(ready(hello(&mut call))),
-    },
-    Command {
-        name: "auth",
-        arity: -2,
-        flags: UNASKED | FAST,
-        keys: NO_KEYS,
-        summary: "Say who is there",
-        run: |mut call| Box::pin(ready(auth(&mut call))),
-    },
-    Command {
-        name: "select",
-        arity: 2,
-        flags: FAST,
-        keys: NO_KEYS,
-        summary: "Choose the database",
-        run: |mut call| Box::pin(ready(select(&mut call))),
-    },
-    Command {
-        name: "quit",
-        arity: -1,
-        flags: UNASKED | FAST | AT_ONCE,
-        keys: NO_KEYS,
-        summary: "End the connection",
-        run: |mut call| Box::pin(ready(Ok(quit(&mut call)))),
-    },
-    Command {
-        name: "reset",
-        arity: 1,
-        flags: UNASKED | FAST | AT_ONCE,
-        keys: NO_KEYS,
-        summary: "Make the connection as it was at first",
-        run: |mut call| Box::pin(ready(Ok(reset(&mut call)))),
-    },
+pub(crate) const FUNCTIONS: Functions = &[
+    ("ping", |mut call| Box::pin(ready(ping(&mut call)))),
+    ("echo", |mut call| Box::pin(ready(Ok(echo(&mut call))))),
+    ("hello", |mut call| Box::pin(ready(hello(&mut call)))),
+    ("auth", |mut call| Box::pin(ready(auth(&mut call)))),
+    ("select", |mut call| Box::pin(ready(select(&mut call)))),
+    ("quit", |mut call| Box::pin(ready(Ok(quit(&mut call))))),
+    ("reset", |mut call| Box::pin(ready(Ok(reset(&mut call))))),
 ];
 
 fn ping(call: &mut Call<'_>) -> Outcome {

@@ -1,56 +1,21 @@
 use super::options::{Unit, date_of, now};
-use crate::command::{Call, Command, FAST, ONE_KEY, Outcome, READ, WRITE};
-use crate::failure::Failure;
+use crate::call::{Call, Functions};
+use crate::failure::{Failure, Outcome};
 use crate::reply::Reply;
 use crate::values::{Value, remove, value};
 use base::Key;
 use clock::UnixMillis;
 
-/// A command that sets a date.
-macro_rules! sets {
-    ($name:literal, $summary:literal, $unit:expr) => {
-        Command {
-            name: $name,
-            arity: -3,
-            flags: WRITE | FAST,
-            keys: ONE_KEY,
-            summary: $summary,
-            run: |call| Box::pin(expire(call, $unit)),
-        }
-    };
-}
-
-/// A command that tells a date.
-macro_rules! tells {
-    ($name:literal, $summary:literal, $unit:expr) => {
-        Command {
-            name: $name,
-            arity: 2,
-            flags: READ | FAST,
-            keys: ONE_KEY,
-            summary: $summary,
-            run: |call| Box::pin(tell(call, $unit)),
-        }
-    };
-}
-
-pub(crate) const COMMANDS: &[Command] = &[
-    sets!("expire", "Set in how many seconds a key expires", Unit::EX),
-    sets!("pexpire", "Set in how many milliseconds a key expires", Unit::PX),
-    sets!("expireat", "Set when a key expires, in seconds since 1970", Unit::EXAT),
-    sets!("pexpireat", "Set when a key expires, in milliseconds since 1970", Unit::PXAT),
-    tells!("ttl", "Say in how many seconds a key expires", Unit::EX),
-    tells!("pttl", "Say in how many milliseconds a key expires", Unit::PX),
-    tells!("expiretime", "Say when a key expires, in seconds since 1970", Unit::EXAT),
-    tells!("pexpiretime", "Say when a key expires, in milliseconds since 1970", Unit::PXAT),
-    Command {
-        name: "persist",
-        arity: 2,
-        flags: WRITE | FAST,
-        keys: ONE_KEY,
-        summary: "Let a key not expire",
-        run: |call| Box::pin(persist(call)),
-    },
+pub(crate) const FUNCTIONS: Functions = &[
+    ("expire", |call| Box::pin(expire(call, Unit::EX))),
+    ("pexpire", |call| Box::pin(expire(call, Unit::PX))),
+    ("expireat", |call| Box::pin(expire(call, Unit::EXAT))),
+    ("pexpireat", |call| Box::pin(expire(call, Unit::PXAT))),
+    ("ttl", |call| Box::pin(tell(call, Unit::EX))),
+    ("pttl", |call| Box::pin(tell(call, Unit::PX))),
+    ("expiretime", |call| Box::pin(tell(call, Unit::EXAT))),
+    ("pexpiretime", |call| Box::pin(tell(call, Unit::PXAT))),
+    ("persist", |call| Box::pin(persist(call))),
 ];
 
 /// Under which conditions a date is set.

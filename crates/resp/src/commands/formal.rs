@@ -1,7 +1,7 @@
 //! Commands of clients and tests of Redis for which there is little to do here.
 
-use crate::command::{ADMIN, Call, Command, DANGEROUS, FAST, NO_KEYS, Outcome, WRITE};
-use crate::failure::Failure;
+use crate::call::{Call, Functions};
+use crate::failure::{Failure, Outcome};
 use crate::number::parse_bound;
 use crate::reply::Reply;
 use crate::word::{HELP, Words, help, word};
@@ -9,89 +9,17 @@ use base::Nanos;
 use clock::Stage;
 use std::future::ready;
 
-pub(crate) const GENERIC: &[Command] = &[Command {
-    name: "wait",
-    arity: 3,
-    flags: 0,
-    keys: NO_KEYS,
-    summary: "Count the copies of what was stored",
-    run: |mut call| Box::pin(ready(wait(&mut call))),
-}];
-
-pub(crate) const SERVER: &[Command] = &[
-    Command {
-        name: "function",
-        arity: -2,
-        flags: WRITE,
-        keys: NO_KEYS,
-        summary: "Forget all functions, of which there are none",
-        run: |mut call| Box::pin(ready(function(&mut call))),
-    },
-    Command {
-        name: "debug",
-        arity: -2,
-        flags: ADMIN,
-        keys: NO_KEYS,
-        summary: "Take some time",
-        run: |call| Box::pin(debug(call)),
-    },
-];
-
-pub(crate) const TOOLS: &[Command] = &[
-    Command {
-        name: "cluster",
-        arity: -2,
-        flags: 0,
-        keys: NO_KEYS,
-        summary: "Tell that the server is not of a cluster",
-        run: |_| Box::pin(ready(Err(Failure::told(NO_CLUSTER)))),
-    },
-    Command {
-        name: "role",
-        arity: 1,
-        flags: FAST | DANGEROUS,
-        keys: NO_KEYS,
-        summary: "Tell that the server is a master without replicas",
-        run: |_| Box::pin(ready(Ok(role()))),
-    },
-    Command {
-        name: "lastsave",
-        arity: 1,
-        flags: FAST | DANGEROUS,
-        keys: NO_KEYS,
-        summary: "Tell the time, since what is stored is saved",
-        run: |_| Box::pin(ready(Ok(lastsave()))),
-    },
-    Command {
-        name: "module",
-        arity: -2,
-        flags: ADMIN,
-        keys: NO_KEYS,
-        summary: "Tell that there are no modules",
-        run: |mut call| Box::pin(ready(Ok(module(&mut call)))),
-    },
+pub(crate) const FUNCTIONS: Functions = &[
+    ("wait", |mut call| Box::pin(ready(wait(&mut call)))),
+    ("function", |mut call| Box::pin(ready(function(&mut call)))),
+    ("debug", |call| Box::pin(debug(call))),
+    ("cluster", |_| Box::pin(ready(Err(Failure::told(NO_CLUSTER))))),
+    ("role", |_| Box::pin(ready(Ok(role())))),
+    ("lastsave", |_| Box::pin(ready(Ok(lastsave())))),
+    ("module", |mut call| Box::pin(ready(Ok(module(&mut call))))),
 ];
 
 const NO_CLUSTER: &str = "ERR This instance has cluster support disabled";
-
-/// All of them are answered alike.
-pub(crate) const CLUSTER_WORDS: Words = &[
-    word("countkeysinslot", 3, "slot", "Is refused: there is no cluster"),
-    word("getkeysinslot", 4, "slot count", "Is refused: there is no cluster"),
-    word("info", 2, "", "Is refused: there is no cluster"),
-    word("keyslot", 3, "key", "Is refused: there is no cluster"),
-    word("links", 2, "", "Is refused: there is no cluster"),
-    word("myid", 2, "", "Is refused: there is no cluster"),
-    word("nodes", 2, "", "Is refused: there is no cluster"),
-    word("shards", 2, "", "Is refused: there is no cluster"),
-    word("slots", 2, "", "Is refused: there is no cluster"),
-    HELP,
-];
-
-pub(crate) const MODULE_WORDS: Words = &[word("list", 2, "", "Return an empty list"), HELP];
-
-pub(crate) const FUNCTION_WORDS: Words =
-    &[word("flush", -2, "[ASYNC|SYNC]", "Forget all functions, of which there are none"), HELP];
 
 /// Those of a command that Redis has for its own tests: who knows of it knows its words.
 const DEBUG_WORDS: Words = &[

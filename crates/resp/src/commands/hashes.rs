@@ -1,30 +1,29 @@
 use super::members::{self, Part};
+use crate::call::{Call, Functions};
 use crate::collection::{Collection, Entry, Kind, Nodes, check_value, name_of};
-use crate::command::{Call, Command, FAST, GROWS, Outcome, READ, WRITE, wrong_number};
-use crate::failure::Failure;
+use crate::command::wrong_number;
+use crate::failure::{Failure, Outcome};
 use crate::number::{Decimal, integer};
 use crate::reply::Reply;
 use base::{Buf, Key};
 
-const ADDS: u16 = WRITE | GROWS | FAST;
-
-pub(crate) const COMMANDS: &[Command] = &[
-    of_key!("hset", -4, ADDS, "Set fields of a hash", hset),
-    of_key!("hmset", -4, ADDS, "Set fields of a hash", hmset),
-    of_key!("hsetnx", 4, ADDS, "Set a field of a hash if it does not exist", hsetnx),
-    of_key!("hget", 3, READ | FAST, "Return the value of a field", hget),
-    of_key!("hmget", -3, READ | FAST, "Return the values of fields", hmget),
-    of_key!("hgetall", 2, READ, "Return all fields and values of a hash", hgetall),
-    of_key!("hkeys", 2, READ, "Return all fields of a hash", hkeys),
-    of_key!("hvals", 2, READ, "Return all values of a hash", hvals),
-    of_key!("hdel", -3, WRITE | FAST, "Delete fields of a hash", hdel),
-    of_key!("hlen", 2, READ | FAST, "Count the fields of a hash", hlen),
-    of_key!("hexists", 3, READ | FAST, "Say whether a field exists", hexists),
-    of_key!("hstrlen", 3, READ | FAST, "Return the length of the value of a field", hstrlen),
-    of_key!("hincrby", 4, ADDS, "Add to the number that a field has", hincrby),
-    of_key!("hincrbyfloat", 4, ADDS, "Add to the decimal number that a field has", hincrbyfloat),
-    of_key!("hscan", -3, READ, "Return some fields, and where to go on", hscan),
-    of_key!("hrandfield", -2, READ, "Return some of the fields by chance", hrandfield),
+pub(crate) const FUNCTIONS: Functions = &[
+    ("hset", |call| Box::pin(hset(call))),
+    ("hmset", |call| Box::pin(hmset(call))),
+    ("hsetnx", |call| Box::pin(hsetnx(call))),
+    ("hget", |call| Box::pin(hget(call))),
+    ("hmget", |call| Box::pin(hmget(call))),
+    ("hgetall", |call| Box::pin(hgetall(call))),
+    ("hkeys", |call| Box::pin(hkeys(call))),
+    ("hvals", |call| Box::pin(hvals(call))),
+    ("hdel", |call| Box::pin(hdel(call))),
+    ("hlen", |call| Box::pin(hlen(call))),
+    ("hexists", |call| Box::pin(hexists(call))),
+    ("hstrlen", |call| Box::pin(hstrlen(call))),
+    ("hincrby", |call| Box::pin(hincrby(call))),
+    ("hincrbyfloat", |call| Box::pin(hincrbyfloat(call))),
+    ("hscan", |call| Box::pin(hscan(call))),
+    ("hrandfield", |call| Box::pin(hrandfield(call))),
 ];
 
 async fn open(call: &mut Call<'_>) -> Result<(Key, Option<Collection>), Failure> {

@@ -1,8 +1,8 @@
 use super::connection::REDIS_VERSION;
 use super::server::{expires_of, keys_of};
-use crate::command::{Call, Command, DANGEROUS, NO_KEYS, Outcome};
+use crate::call::{Call, Functions};
 use crate::door::Door;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::numbering::CommandNumber;
 use crate::reply::Reply;
 use crate::tally::Told;
@@ -11,14 +11,7 @@ use std::fmt::Write;
 use std::future::ready;
 use std::sync::atomic::Ordering::Relaxed;
 
-pub(crate) const COMMANDS: &[Command] = &[Command {
-    name: "info",
-    arity: -1,
-    flags: DANGEROUS,
-    keys: NO_KEYS,
-    summary: "Tell what the server has done",
-    run: |mut call| Box::pin(ready(info(&mut call))),
-}];
+pub(crate) const FUNCTIONS: Functions = &[("info", |mut call| Box::pin(ready(info(&mut call))))];
 
 /// A section: its name, whether it is told to who does not ask for it, and its lines.
 type Section = (&'static str, bool, fn(&Door) -> Result<String, Failure>);

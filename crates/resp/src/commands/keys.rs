@@ -1,9 +1,7 @@
 use super::server::count;
-use crate::command::{
-    ALL_KEYS, APART, Call, Command, FAST, GROWS, Keys, NO_KEYS, ONE_KEY, Outcome, READ, WRITE,
-};
+use crate::call::{Call, Functions};
 use crate::door::Door;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::hidden;
 use crate::reply::Reply;
 use crate::values::{Value, date, remove, value};
@@ -11,81 +9,16 @@ use base::Key;
 use engine::{Error, KeySpaceId};
 
 /// The first two arguments are keys.
-const TWO_KEYS: Keys = (1, 2, 1);
-
-pub(crate) const COMMANDS: &[Command] = &[
-    Command {
-        name: "del",
-        arity: -2,
-        flags: WRITE,
-        keys: ALL_KEYS,
-        summary: "Delete keys",
-        run: |call| Box::pin(del(call)),
-    },
-    Command {
-        name: "unlink",
-        arity: -2,
-        flags: WRITE | FAST,
-        keys: ALL_KEYS,
-        summary: "Delete keys",
-        run: |call| Box::pin(del(call)),
-    },
-    Command {
-        name: "exists",
-        arity: -2,
-        flags: READ | FAST,
-        keys: ALL_KEYS,
-        summary: "Count the keys that exist",
-        run: |call| Box::pin(exists(call)),
-    },
-    Command {
-        name: "touch",
-        arity: -2,
-        flags: READ | FAST,
-        keys: ALL_KEYS,
-        summary: "Count the keys that exist",
-        run: |call| Box::pin(exists(call)),
-    },
-    Command {
-        name: "type",
-        arity: 2,
-        flags: READ | FAST,
-        keys: ONE_KEY,
-        summary: "Say what kind of value a key has",
-        run: |call| Box::pin(kind(call)),
-    },
-    Command {
-        name: "rename",
-        arity: 3,
-        flags: WRITE,
-        keys: TWO_KEYS,
-        summary: "Give a value another key",
-        run: |call| Box::pin(rename(call, false)),
-    },
-    Command {
-        name: "renamenx",
-        arity: 3,
-        flags: WRITE | FAST,
-        keys: TWO_KEYS,
-        summary: "Give a value another key that does not exist",
-        run: |call| Box::pin(rename(call, true)),
-    },
-    Command {
-        name: "copy",
-        arity: -3,
-        flags: WRITE | GROWS,
-        keys: TWO_KEYS,
-        summary: "Copy a value to another key",
-        run: |call| Box::pin(copy(call)),
-    },
-    Command {
-        name: "randomkey",
-        arity: 1,
-        flags: READ | APART,
-        keys: NO_KEYS,
-        summary: "Return one of the keys",
-        run: |call| Box::pin(randomkey(call)),
-    },
+pub(crate) const FUNCTIONS: Functions = &[
+    ("del", |call| Box::pin(del(call))),
+    ("unlink", |call| Box::pin(del(call))),
+    ("exists", |call| Box::pin(exists(call))),
+    ("touch", |call| Box::pin(exists(call))),
+    ("type", |call| Box::pin(kind(call))),
+    ("rename", |call| Box::pin(rename(call, false))),
+    ("renamenx", |call| Box::pin(rename(call, true))),
+    ("copy", |call| Box::pin(copy(call))),
+    ("randomkey", |call| Box::pin(randomkey(call))),
 ];
 
 async fn del(call: Call<'_>) -> Outcome {

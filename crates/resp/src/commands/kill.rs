@@ -1,9 +1,10 @@
 //! CLIENT KILL: the ends of other clients' connections, and of one's own.
 
 use super::clients::is_normal;
-use crate::command::{ADMIN, Call, Command, Outcome};
+use crate::call::Call;
+use crate::command::{ADMIN, Command};
 use crate::door::Client;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::number::integer;
 use crate::reply::Reply;
 
@@ -15,7 +16,7 @@ struct Meant<'a> {
     local: Option<&'a [u8]>,
     user: Option<&'a [u8]>,
     /// None is of the kind that is asked for.
-    is_nobody: bool,
+    is_none: bool,
     spares_self: bool,
 }
 
@@ -28,7 +29,7 @@ impl Meant<'_> {
             && fits(self.peer, ends.peer())
             && fits(self.local, ends.local())
             && fits(self.user, &client.user)
-            && !self.is_nobody
+            && !self.is_none
             && !(self.spares_self && id == own)
     }
 }
@@ -87,7 +88,7 @@ fn meant<'a>(call: &Call<'a>) -> Result<Meant<'a>, Failure> {
             let text = "ERR client-id should be greater than 0";
             meant.id = Some(id.ok_or_else(|| Failure::told(text))?);
         } else if is("type") {
-            meant.is_nobody = !is_normal(call, at + 1)?;
+            meant.is_none = !is_normal(call, at + 1)?;
         } else if is("addr") {
             meant.peer = Some(arg(at + 1));
         } else if is("laddr") {

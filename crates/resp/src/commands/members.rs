@@ -1,9 +1,9 @@
 //! What commands of hashes and of sorted sets have in common.
 
 use super::scan::cursor_of;
+use crate::call::Call;
 use crate::collection::{Collection, Entry, Kind, Nodes};
-use crate::command::{Call, Outcome};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::glob::matches;
 use crate::number;
 use crate::reply::Reply;
@@ -39,7 +39,7 @@ impl Call<'_> {
     }
 }
 
-/// Entries of a step of a scan when nobody says how many.
+/// Entries of a step of a scan [without COUNT].
 const COUNT: usize = 10;
 
 /// Members by chance at most, if the same one may be there several times.

@@ -1,7 +1,9 @@
-use crate::command::{ALL_KEYS, APART, AT_ONCE, Call, Command, FAST, NO_KEYS, Outcome, WRITE};
+use crate::call::{Call, Functions};
+use crate::check::check;
+use crate::command::{APART, Command, WRITE};
+use crate::dispatch::run;
 use crate::door::Door;
-use crate::execute::check;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::hidden;
 use crate::key_queues::{QueueKey, keys_of};
 use crate::numbering::CommandNumber;
@@ -14,49 +16,12 @@ use base::Nanos;
 use clock::LocalFuture;
 use std::future::ready;
 
-const FLAGS: u16 = FAST | AT_ONCE;
-
-pub(crate) const COMMANDS: &[Command] = &[
-    Command {
-        name: "multi",
-        arity: 1,
-        flags: FLAGS,
-        keys: NO_KEYS,
-        summary: "Begin a transaction",
-        run: |mut call| Box::pin(ready(multi(&mut call))),
-    },
-    Command {
-        name: "exec",
-        arity: 1,
-        flags: FLAGS,
-        keys: NO_KEYS,
-        summary: "Do all commands of a transaction",
-        run: |call| exec(call),
-    },
-    Command {
-        name: "discard",
-        arity: 1,
-        flags: FLAGS,
-        keys: NO_KEYS,
-        summary: "Forget a transaction",
-        run: |mut call| Box::pin(ready(discard(&mut call))),
-    },
-    Command {
-        name: "watch",
-        arity: -2,
-        flags: FLAGS,
-        keys: ALL_KEYS,
-        summary: "Let a transaction happen only if keys stay as they are",
-        run: |call| Box::pin(watch(call)),
-    },
-    Command {
-        name: "unwatch",
-        arity: 1,
-        flags: FAST,
-        keys: NO_KEYS,
-        summary: "Forget which keys are watched",
-        run: |mut call| Box::pin(ready(Ok(unwatch(&mut call)))),
-    },
+pub(crate) const FUNCTIONS: Functions = &[
+    ("multi", |mut call| Box::pin(ready(multi(&mut call)))),
+    ("exec", |call| exec(call)),
+    ("discard", |mut call| Box::pin(ready(discard(&mut call)))),
+    ("watch", |call| Box::pin(watch(call))),
+    ("unwatch", |mut call| Box::pin(ready(Ok(unwatch(&mut call))))),
 ];
 
 fn multi(call: &mut Call<'_>) -> Outcome {
@@ -181,7 +146,7 @@ async fn together(
             Ok((number, command)) => {
                 let call = Call { command, request, transaction, session, door };
                 let began = clock::host_now();
-                let reply = match (command.run)(call).await {
+                let reply = match run(call).await {
                     Err(Failure::Overtaken) => return Err(Failure::Overtaken),
                     done => done.unwrap_or_else(Failure::reply),
                 };
@@ -216,7 +181,7 @@ fn count_all(
 
 /// Whether a watched key is not what it was.
 async fn has_changed(door: &Door, watched: &[Watched]) -> Result<bool, Failure> {
-    let mut transaction = Transaction::new(door);
+    let mut transaction = door.transaction();
     for (space, key, version) in watched {
         if transaction.version(*space, key).await? != *version {
             return Ok(true);

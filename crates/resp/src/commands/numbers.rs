@@ -1,52 +1,15 @@
-use crate::command::{Call, Command, FAST, GROWS, ONE_KEY, Outcome, WRITE};
-use crate::failure::Failure;
+use crate::call::{Call, Functions};
+use crate::failure::{Failure, Outcome};
 use crate::number::{Decimal, integer};
 use crate::reply::Reply;
 use base::Buf;
 
-const FLAGS: u16 = WRITE | GROWS | FAST;
-
-pub(crate) const COMMANDS: &[Command] = &[
-    Command {
-        name: "incr",
-        arity: 2,
-        flags: FLAGS,
-        keys: ONE_KEY,
-        summary: "Add one to a number",
-        run: |call| Box::pin(add(call, 1)),
-    },
-    Command {
-        name: "decr",
-        arity: 2,
-        flags: FLAGS,
-        keys: ONE_KEY,
-        summary: "Take one from a number",
-        run: |call| Box::pin(add(call, -1)),
-    },
-    Command {
-        name: "incrby",
-        arity: 3,
-        flags: FLAGS,
-        keys: ONE_KEY,
-        summary: "Add to a number",
-        run: |call| Box::pin(incrby(call)),
-    },
-    Command {
-        name: "decrby",
-        arity: 3,
-        flags: FLAGS,
-        keys: ONE_KEY,
-        summary: "Take from a number",
-        run: |call| Box::pin(decrby(call)),
-    },
-    Command {
-        name: "incrbyfloat",
-        arity: 3,
-        flags: FLAGS,
-        keys: ONE_KEY,
-        summary: "Add to a decimal number",
-        run: |call| Box::pin(incrbyfloat(call)),
-    },
+pub(crate) const FUNCTIONS: Functions = &[
+    ("incr", |call| Box::pin(add(call, 1))),
+    ("decr", |call| Box::pin(add(call, -1))),
+    ("incrby", |call| Box::pin(incrby(call))),
+    ("decrby", |call| Box::pin(decrby(call))),
+    ("incrbyfloat", |call| Box::pin(incrbyfloat(call))),
 ];
 
 async fn incrby(call: Call<'_>) -> Outcome {

@@ -1,45 +1,14 @@
 //! What is known of a value beside what it is: OBJECT and MEMORY.
 
+use crate::call::{Call, Functions};
 use crate::collection::{Collection, Kind};
-use crate::command::{Call, Command, Keys, Outcome, READ};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::number::integer;
 use crate::reply::Reply;
 use crate::values::{Value, value};
-use crate::word::{HELP, Words, word};
 
-/// The argument behind the word is a key.
-const SECOND: Keys = (2, 2, 1);
-
-pub(crate) const COMMANDS: &[Command] = &[
-    Command {
-        name: "object",
-        arity: -2,
-        flags: READ,
-        keys: SECOND,
-        summary: "Tell of what a key holds",
-        run: |call| Box::pin(object(call)),
-    },
-    Command {
-        name: "memory",
-        arity: -2,
-        flags: READ,
-        keys: SECOND,
-        summary: "Tell how many bytes a key takes",
-        run: |call| Box::pin(memory(call)),
-    },
-];
-
-pub(crate) const OBJECT_WORDS: Words = &[
-    word("encoding", 3, "key", "Tell by which name Redis knows the form of a value"),
-    word("freq", 3, "key", "Tell how often a key is used, which nobody counts"),
-    word("idletime", 3, "key", "Tell for how long a key was not used, which nobody counts"),
-    word("refcount", 3, "key", "Tell how many keys share a value: 1"),
-    HELP,
-];
-
-pub(crate) const MEMORY_WORDS: Words =
-    &[word("usage", -3, "key [SAMPLES count]", "Tell how many bytes key and value have"), HELP];
+pub(crate) const FUNCTIONS: Functions =
+    &[("object", |call| Box::pin(object(call))), ("memory", |call| Box::pin(memory(call)))];
 
 /// The longest string that Redis keeps within what describes it.
 const EMBEDDED_BYTES: usize = 44;

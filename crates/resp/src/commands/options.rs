@@ -1,4 +1,4 @@
-use crate::command::Call;
+use crate::call::Call;
 use crate::failure::Failure;
 use clock::UnixMillis;
 

@@ -1,41 +1,29 @@
 //! Members of a sorted set from here to there.
 
 use super::sorted_sets::{open, pairs};
+use crate::call::{Call, Functions};
 use crate::collection::Collection;
 use crate::collection::sorted_set::{Bound, Scored};
-use crate::command::{Call, Command, FAST, Outcome, READ, WRITE};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::number::parse_bound;
 use crate::reply::Reply;
 use base::Key;
 
-pub(crate) const COMMANDS: &[Command] = &[
-    of_key!("zrange", -4, READ, "Return members of a range", |call| {
-        zrange(call, Manner::default(), true)
+pub(crate) const FUNCTIONS: Functions = &[
+    ("zrange", |call| Box::pin(zrange(call, Manner::default(), true))),
+    ("zrevrange", |call| {
+        Box::pin(zrange(call, Manner { is_from_end: true, ..Manner::default() }, false))
     }),
-    of_key!("zrevrange", -4, READ, "Return members of a range, the last one first", |call| {
-        zrange(call, Manner { is_from_end: true, ..Manner::default() }, false)
+    ("zrangebyscore", |call| {
+        Box::pin(zrange(call, Manner { is_by_score: true, ..Manner::default() }, false))
     }),
-    of_key!("zrangebyscore", -4, READ, "Return members of a range of scores", |call| {
-        zrange(call, Manner { is_by_score: true, ..Manner::default() }, false)
+    ("zrevrangebyscore", |call| {
+        let manner = Manner { is_by_score: true, is_from_end: true, ..Manner::default() };
+        Box::pin(zrange(call, manner, false))
     }),
-    of_key!(
-        "zrevrangebyscore",
-        -4,
-        READ,
-        "Return members of a range of scores, the last one first",
-        |call| {
-            let manner = Manner { is_by_score: true, is_from_end: true, ..Manner::default() };
-            zrange(call, manner, false)
-        }
-    ),
-    of_key!("zcount", 4, READ | FAST, "Count the members of a range of scores", zcount),
-    of_key!("zremrangebyscore", 4, WRITE, "Remove the members of a range of scores", |call| {
-        zremrange(call, true)
-    }),
-    of_key!("zremrangebyrank", 4, WRITE, "Remove the members of a range", |call| {
-        zremrange(call, false)
-    }),
+    ("zcount", |call| Box::pin(zcount(call))),
+    ("zremrangebyscore", |call| Box::pin(zremrange(call, true))),
+    ("zremrangebyrank", |call| Box::pin(zremrange(call, false))),
 ];
 
 /// How a range is named, and what is wanted of it.

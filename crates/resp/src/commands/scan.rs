@@ -1,6 +1,6 @@
+use crate::call::{Call, Functions};
 use crate::collection::{Collection, Kind};
-use crate::command::{APART, Call, Command, DANGEROUS, NO_KEYS, Outcome, READ};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::glob::matches;
 use crate::hidden;
 use crate::reply::Reply;
@@ -13,24 +13,8 @@ const COUNT: i64 = 10;
 /// Keys of a step at most.
 const COUNT_MAX: i64 = 10_000;
 
-pub(crate) const COMMANDS: &[Command] = &[
-    Command {
-        name: "scan",
-        arity: -2,
-        flags: READ | APART,
-        keys: NO_KEYS,
-        summary: "Return some keys, and where to go on",
-        run: |call| Box::pin(scan(call)),
-    },
-    Command {
-        name: "keys",
-        arity: 2,
-        flags: READ | APART | DANGEROUS,
-        keys: NO_KEYS,
-        summary: "Return all keys that are like a pattern",
-        run: |call| Box::pin(keys(call)),
-    },
-];
+pub(crate) const FUNCTIONS: Functions =
+    &[("scan", |call| Box::pin(scan(call))), ("keys", |call| Box::pin(keys(call)))];
 
 /// What a SCAN is asked for.
 struct Wanted<'a> {

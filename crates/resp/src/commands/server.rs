@@ -1,71 +1,23 @@
-use crate::command::{
-    APART, CATEGORIES, Call, Command, DANGEROUS, FAMILIES, FAST, FLAG_NAMES, NO_KEYS, Outcome,
-    READ, WRITE,
-};
+use crate::call::{Call, Functions};
+use crate::command::{CATEGORIES, Command, FLAG_NAMES, NO_KEYS};
 use crate::door::Door;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::glob::matches;
 use crate::hidden;
 use crate::reply::Reply;
-use crate::users::places;
-use crate::word::{HELP, Words, word};
 use engine::{Error, KeySpaceId};
 use std::future::ready;
 
-pub(crate) const COMMANDS: &[Command] = &[
-    Command {
-        name: "command",
-        arity: -1,
-        flags: 0,
-        keys: NO_KEYS,
-        summary: "Tell of commands",
-        run: |mut call| Box::pin(ready(command(&mut call))),
-    },
-    Command {
-        name: "time",
-        arity: 1,
-        flags: FAST,
-        keys: NO_KEYS,
-        summary: "Tell the time",
-        run: |_| Box::pin(ready(Ok(time()))),
-    },
-    Command {
-        name: "dbsize",
-        arity: 1,
-        flags: READ | FAST | APART,
-        keys: NO_KEYS,
-        summary: "Count the keys",
-        run: |mut call| Box::pin(ready(dbsize(&mut call))),
-    },
-    Command {
-        name: "flushall",
-        arity: -1,
-        flags: WRITE | APART | DANGEROUS,
-        keys: NO_KEYS,
-        summary: "Delete all keys of all databases",
-        run: |call| Box::pin(flushall(call)),
-    },
-    Command {
-        name: "flushdb",
-        arity: -1,
-        flags: WRITE | APART | DANGEROUS,
-        keys: NO_KEYS,
-        summary: "Delete all keys of a database",
-        run: |call| Box::pin(flushdb(call)),
-    },
-];
-
-pub(crate) const COMMAND_WORDS: Words = &[
-    word("count", 2, "", "Tell how many commands there are"),
-    word("info", -2, "[command ...]", "Tell what clients need to know of commands"),
-    word("list", -2, "[FILTERBY MODULE|ACLCAT|PATTERN name]", "Tell names of commands"),
-    word("docs", -2, "[command ...]", "Tell what they are for"),
-    word("getkeys", -4, "command ...", "Tell which arguments of a command are keys"),
-    HELP,
+pub(crate) const FUNCTIONS: Functions = &[
+    ("command", |mut call| Box::pin(ready(command(&mut call)))),
+    ("time", |_| Box::pin(ready(Ok(time())))),
+    ("dbsize", |mut call| Box::pin(ready(dbsize(&mut call)))),
+    ("flushall", |call| Box::pin(flushall(call))),
+    ("flushdb", |call| Box::pin(flushdb(call))),
 ];
 
 fn command(call: &mut Call<'_>) -> Outcome {
-    let all = || FAMILIES.iter().flat_map(|(_, commands)| commands.iter());
+    let all = || Command::all();
     if call.request.len() == 1 {
         return Ok(Reply::Array(all().map(facts).collect()));
     }
@@ -102,8 +54,8 @@ fn list(call: &Call<'_>) -> Outcome {
         _ => return Err(Failure::SYNTAX),
     };
     let mut names = Vec::new();
-    for command in FAMILIES.iter().flat_map(|(_, commands)| commands.iter()) {
-        let words = command.words().iter().map(|word| format!("{}|{}", command.name, word.name));
+    for command in Command::all() {
+        let words = command.words.iter().map(|word| format!("{}|{}", command.name, word.name));
         let all = [command.name.to_owned()].into_iter().chain(words);
         names.extend(all.filter(|name| is_wanted(command, name)).map(Reply::text));
     }
@@ -123,7 +75,7 @@ fn getkeys(call: &Call<'_>) -> Outcome {
         let text = "ERR Invalid number of arguments specified for command";
         return Err(Failure::told(text));
     }
-    let keys = places(command.keys, args.len()).map(|at| Reply::bytes(args[at]));
+    let keys = command.key_places(args.len()).map(|at| Reply::bytes(args[at]));
     Ok(Reply::Array(keys.collect()))
 }
 
@@ -146,12 +98,9 @@ fn facts(command: &'static Command) -> Reply {
 }
 
 fn docs(command: &'static Command) -> (Reply, Reply) {
-    let is_of = |commands: &[Command]| commands.iter().any(|one| one.name == command.name);
-    let group =
-        FAMILIES.iter().find(|(_, commands)| is_of(commands)).map_or("", |(group, _)| group);
     let facts = vec![
         (Reply::text("summary"), Reply::text(command.summary)),
-        (Reply::text("group"), Reply::text(group)),
+        (Reply::text("group"), Reply::text(command.family)),
     ];
     (Reply::text(command.name), Reply::Map(facts))
 }

@@ -1,47 +1,17 @@
 //! What took long: SLOWLOG and LATENCY.
 
-use crate::command::{ADMIN, Call, Command, NO_KEYS, Outcome};
-use crate::failure::Failure;
+use crate::call::{Call, Functions};
+use crate::failure::{Failure, Outcome};
 use crate::latency::Sample;
 use crate::number::integer;
 use crate::numbering::CommandNumber;
 use crate::reply::Reply;
 use crate::slow_log::SlowCommand;
-use crate::word::{HELP, Words, word};
 use std::future::ready;
 
-pub(crate) const COMMANDS: &[Command] = &[
-    Command {
-        name: "slowlog",
-        arity: -2,
-        flags: ADMIN,
-        keys: NO_KEYS,
-        summary: "Tell which commands took long",
-        run: |mut call| Box::pin(ready(slowlog(&mut call))),
-    },
-    Command {
-        name: "latency",
-        arity: -2,
-        flags: ADMIN,
-        keys: NO_KEYS,
-        summary: "Tell how long commands took",
-        run: |mut call| Box::pin(ready(Ok(latency(&mut call)))),
-    },
-];
-
-pub(crate) const SLOWLOG_WORDS: Words = &[
-    word("get", -2, "[count]", "Tell of the last 10 commands that took long, or so many; all: -1"),
-    word("len", 2, "", "Tell how many commands that took long are known"),
-    word("reset", 2, "", "Forget them"),
-    HELP,
-];
-
-pub(crate) const LATENCY_WORDS: Words = &[
-    word("latest", 2, "", "Tell of the last time that each kind of event took long"),
-    word("history", 3, "event", "Tell when events of a kind took long, and how long"),
-    word("reset", -2, "[event ...]", "Forget all of these, or of these kinds"),
-    word("histogram", -2, "[command ...]", "Tell how many calls took up to how long"),
-    HELP,
+pub(crate) const FUNCTIONS: Functions = &[
+    ("slowlog", |mut call| Box::pin(ready(slowlog(&mut call)))),
+    ("latency", |mut call| Box::pin(ready(Ok(latency(&mut call))))),
 ];
 
 fn whole(number: u64) -> Reply {

@@ -1,35 +1,25 @@
 use super::members::{self, Part};
+use crate::call::{Call, Functions};
 use crate::collection::sorted_set::{Scored, member};
 use crate::collection::{Collection, Kind};
-use crate::command::{Call, Command, FAST, GROWS, Outcome, READ, WRITE};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::number::parse_score;
 use crate::reply::Reply;
 use base::Key;
 
-const ADDS: u16 = WRITE | GROWS | FAST;
-
-pub(crate) const COMMANDS: &[Command] = &[
-    of_key!("zadd", -4, ADDS, "Add members to a sorted set, or change their scores", zadd),
-    of_key!("zincrby", 4, ADDS, "Add to the score of a member", zincrby),
-    of_key!("zrem", -3, WRITE | FAST, "Remove members of a sorted set", zrem),
-    of_key!("zscore", 3, READ | FAST, "Return the score of a member", zscore),
-    of_key!("zmscore", -3, READ | FAST, "Return the scores of members", zmscore),
-    of_key!("zcard", 2, READ | FAST, "Count the members of a sorted set", zcard),
-    of_key!("zrank", 3, READ | FAST, "Count the members of lesser scores", |call| {
-        zrank(call, false)
-    }),
-    of_key!("zrevrank", 3, READ | FAST, "Count the members of greater scores", |call| {
-        zrank(call, true)
-    }),
-    of_key!("zpopmin", -2, WRITE | FAST, "Remove the members of the least scores", |call| {
-        zpop(call, false)
-    }),
-    of_key!("zpopmax", -2, WRITE | FAST, "Remove the members of the greatest scores", |call| {
-        zpop(call, true)
-    }),
-    of_key!("zscan", -3, READ, "Return some members, and where to go on", zscan),
-    of_key!("zrandmember", -2, READ, "Return some of the members by chance", zrandmember),
+pub(crate) const FUNCTIONS: Functions = &[
+    ("zadd", |call| Box::pin(zadd(call))),
+    ("zincrby", |call| Box::pin(zincrby(call))),
+    ("zrem", |call| Box::pin(zrem(call))),
+    ("zscore", |call| Box::pin(zscore(call))),
+    ("zmscore", |call| Box::pin(zmscore(call))),
+    ("zcard", |call| Box::pin(zcard(call))),
+    ("zrank", |call| Box::pin(zrank(call, false))),
+    ("zrevrank", |call| Box::pin(zrank(call, true))),
+    ("zpopmin", |call| Box::pin(zpop(call, false))),
+    ("zpopmax", |call| Box::pin(zpop(call, true))),
+    ("zscan", |call| Box::pin(zscan(call))),
+    ("zrandmember", |call| Box::pin(zrandmember(call))),
 ];
 
 /// The sorted set that the first argument names.

@@ -1,145 +1,29 @@
 use super::options::{Options, Unit, date};
-use crate::command::{
-    ALL_KEYS, Call, Command, FAST, GROWS, Keys, ONE_KEY, Outcome, READ, WRITE, wrong_number,
-};
-use crate::failure::Failure;
+use crate::call::{Call, Functions};
+use crate::command::wrong_number;
+use crate::failure::{Failure, Outcome};
 use crate::reply::Reply;
 use base::{Buf, BufMut, Key};
 use clock::UnixMillis;
 use engine::Error;
 
-/// Every second argument is a key.
-const PAIRS: Keys = (1, -1, 2);
-
-pub(crate) const COMMANDS: &[Command] = &[
-    Command {
-        name: "get",
-        arity: 2,
-        flags: READ | FAST,
-        keys: ONE_KEY,
-        summary: "Get the value of a key",
-        run: |call| Box::pin(get(call)),
-    },
-    Command {
-        name: "set",
-        arity: -3,
-        flags: WRITE | GROWS,
-        keys: ONE_KEY,
-        summary: "Set the value of a key",
-        run: |call| Box::pin(set(call)),
-    },
-    Command {
-        name: "setnx",
-        arity: 3,
-        flags: WRITE | GROWS | FAST,
-        keys: ONE_KEY,
-        summary: "Set the value of a key that does not exist",
-        run: |call| Box::pin(setnx(call)),
-    },
-    Command {
-        name: "setex",
-        arity: 4,
-        flags: WRITE | GROWS,
-        keys: ONE_KEY,
-        summary: "Set a value for some seconds",
-        run: |call| Box::pin(set_for(call, Unit::EX)),
-    },
-    Command {
-        name: "psetex",
-        arity: 4,
-        flags: WRITE | GROWS,
-        keys: ONE_KEY,
-        summary: "Set a value for some milliseconds",
-        run: |call| Box::pin(set_for(call, Unit::PX)),
-    },
-    Command {
-        name: "getset",
-        arity: 3,
-        flags: WRITE | GROWS | FAST,
-        keys: ONE_KEY,
-        summary: "Set a value and return the one before",
-        run: |call| Box::pin(getset(call)),
-    },
-    Command {
-        name: "getdel",
-        arity: 2,
-        flags: WRITE | FAST,
-        keys: ONE_KEY,
-        summary: "Return a value and delete its key",
-        run: |call| Box::pin(getdel(call)),
-    },
-    Command {
-        name: "getex",
-        arity: -2,
-        flags: WRITE | FAST,
-        keys: ONE_KEY,
-        summary: "Return a value and set when its key expires",
-        run: |call| Box::pin(getex(call)),
-    },
-    Command {
-        name: "mget",
-        arity: -2,
-        flags: READ | FAST,
-        keys: ALL_KEYS,
-        summary: "Return the values of several keys",
-        run: |call| Box::pin(mget(call)),
-    },
-    Command {
-        name: "mset",
-        arity: -3,
-        flags: WRITE | GROWS,
-        keys: PAIRS,
-        summary: "Set several values as one step",
-        run: |call| Box::pin(mset(call)),
-    },
-    Command {
-        name: "msetnx",
-        arity: -3,
-        flags: WRITE | GROWS,
-        keys: PAIRS,
-        summary: "Set several values if none of their keys exists",
-        run: |call| Box::pin(msetnx(call)),
-    },
-    Command {
-        name: "strlen",
-        arity: 2,
-        flags: READ | FAST,
-        keys: ONE_KEY,
-        summary: "Return the length of a value",
-        run: |call| Box::pin(strlen(call)),
-    },
-    Command {
-        name: "append",
-        arity: 3,
-        flags: WRITE | GROWS | FAST,
-        keys: ONE_KEY,
-        summary: "Make a value longer",
-        run: |call| Box::pin(append(call)),
-    },
-    Command {
-        name: "getrange",
-        arity: 4,
-        flags: READ,
-        keys: ONE_KEY,
-        summary: "Return a part of a value",
-        run: |call| Box::pin(getrange(call)),
-    },
-    Command {
-        name: "substr",
-        arity: 4,
-        flags: READ,
-        keys: ONE_KEY,
-        summary: "Return a part of a value",
-        run: |call| Box::pin(getrange(call)),
-    },
-    Command {
-        name: "setrange",
-        arity: 4,
-        flags: WRITE | GROWS,
-        keys: ONE_KEY,
-        summary: "Overwrite a part of a value",
-        run: |call| Box::pin(setrange(call)),
-    },
+pub(crate) const FUNCTIONS: Functions = &[
+    ("get", |call| Box::pin(get(call))),
+    ("set", |call| Box::pin(set(call))),
+    ("setnx", |call| Box::pin(setnx(call))),
+    ("setex", |call| Box::pin(set_for(call, Unit::EX))),
+    ("psetex", |call| Box::pin(set_for(call, Unit::PX))),
+    ("getset", |call| Box::pin(getset(call))),
+    ("getdel", |call| Box::pin(getdel(call))),
+    ("getex", |call| Box::pin(getex(call))),
+    ("mget", |call| Box::pin(mget(call))),
+    ("mset", |call| Box::pin(mset(call))),
+    ("msetnx", |call| Box::pin(msetnx(call))),
+    ("strlen", |call| Box::pin(strlen(call))),
+    ("append", |call| Box::pin(append(call))),
+    ("getrange", |call| Box::pin(getrange(call))),
+    ("substr", |call| Box::pin(getrange(call))),
+    ("setrange", |call| Box::pin(setrange(call))),
 ];
 
 async fn value_of(call: &mut Call<'_>, key: &Key) -> Result<Option<Buf>, Failure> {

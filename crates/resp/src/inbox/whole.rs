@@ -1,7 +1,10 @@
 //! The short way through a request that has arrived as a whole: one pass without states.
 
-use super::{END, Limits};
+use crate::limits::Limits;
 use crate::request::Arg;
+
+/// Bytes that end a line and a bulk.
+pub(super) const END: usize = 2;
 
 /// Requests with more arguments take the long way.
 const ARGS_MAX: usize = 64;

@@ -61,7 +61,7 @@ fn commands_that_arrive_in_one_poll_are_one_batch() {
             let sums: Vec<_> = outcomes.into_iter().map(|sum| sum.expect("it is done")).collect();
             assert_eq!(sums, (1..=20).collect::<Vec<u8>>(), "in the order of arrival");
             assert_eq!(counted, [20, 1]);
-            assert_eq!(number(&mut Transaction::new(&door), "a").await.ok(), Some(20));
+            assert_eq!(number(&mut door.transaction(), "a").await.ok(), Some(20));
         }
     });
 }
@@ -78,7 +78,7 @@ fn a_command_that_fails_leaves_the_others_of_its_batch() {
         let sums: Vec<_> = outcomes.into_iter().filter_map(Result::ok).collect();
         assert_eq!(sums, (1..=10).collect::<Vec<u8>>());
         assert_eq!(counted, [20, 1]);
-        assert_eq!(number(&mut Transaction::new(&door), "a").await.ok(), Some(10));
+        assert_eq!(number(&mut door.transaction(), "a").await.ok(), Some(10));
     });
 }
 
@@ -95,7 +95,7 @@ fn what_does_not_fit_a_batch_begins_the_next_one() {
         };
         let (outcomes, [executions, batches]) = arrive_together(&door, &["a"], work).await;
         assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
-        assert_eq!(number(&mut Transaction::new(&door), "a").await.ok(), Some(20));
+        assert_eq!(number(&mut door.transaction(), "a").await.ok(), Some(20));
         assert!((5..=10).contains(&batches), "{batches} batches");
         assert!(executions <= 40, "{executions} executions");
     });
@@ -108,7 +108,7 @@ fn a_command_that_the_store_refuses_leaves_the_others_of_its_batch() {
     Reactor::new(None).run(async {
         let door = Rc::new(door().await);
         for number in 0.. {
-            let mut transaction = Transaction::new(&door);
+            let mut transaction = door.transaction();
             let name = key(&format!("full{number}"));
             transaction.put(SPACE, &name, BufMut::unpooled(LEN).freeze(), None);
             if transaction.commit().await.is_err() {
@@ -125,7 +125,7 @@ fn a_command_that_the_store_refuses_leaves_the_others_of_its_batch() {
         let (outcomes, [executions, batches]) = arrive_together(&door, &["a"], work).await;
         let refused: Vec<_> = (0..COMMANDS).filter(|at| outcomes[*at].is_err()).collect();
         assert_eq!(refused, [7], "{outcomes:?}");
-        assert_eq!(number(&mut Transaction::new(&door), "a").await.ok(), Some(19));
+        assert_eq!(number(&mut door.transaction(), "a").await.ok(), Some(19));
         assert_eq!([executions, batches], [40, 20]);
     });
 }
@@ -147,7 +147,7 @@ fn a_batch_that_is_overtaken_executes_again() {
         let (outcomes, counted) = arrive_together(&door, &["a"], work).await;
         let sums: Vec<_> = outcomes.into_iter().map(|sum| sum.expect("it is done")).collect();
         assert_eq!(sums, (101..=120).collect::<Vec<u8>>());
-        assert_eq!(number(&mut Transaction::new(&door), "a").await.ok(), Some(120));
+        assert_eq!(number(&mut door.transaction(), "a").await.ok(), Some(120));
         assert_eq!(counted, [40, 2], "half of the batch, and then the rest");
     });
 }
@@ -179,7 +179,7 @@ fn commands_of_several_keys_take_their_turns() {
         assert_eq!(*left.borrow(), 0, "some wait without end");
         assert_eq!(door.counters().executions(), 60);
         for (name, sum) in [("a", 40), ("b", 40), ("c", 30)] {
-            assert_eq!(number(&mut Transaction::new(&door), name).await.ok(), Some(sum), "{name}");
+            assert_eq!(number(&mut door.transaction(), name).await.ok(), Some(sum), "{name}");
         }
     });
 }

@@ -1,9 +1,10 @@
 //! Two transactions one of which is done between the reads and the writes of the other.
 
-use super::{Transaction, create};
-use crate::door::{Door, Settings};
+use super::create;
+use crate::door::Door;
 use crate::failure::Failure;
 use crate::hidden;
+use crate::settings::Settings;
 use crate::users::Users;
 use base::{Buf, BufPool, Key, Nanos};
 use clock::{Group, Stage};
@@ -49,13 +50,13 @@ pub(crate) fn key(name: &str) -> Key {
 }
 
 async fn put(door: &Door, name: &str) {
-    let mut transaction = Transaction::new(door);
+    let mut transaction = door.transaction();
     transaction.put(SPACE, &key(name), Buf::copy_from(b"before"), None);
-    transaction.commit().await.expect("nobody else is there");
+    transaction.commit().await.expect("there is no other writer");
 }
 
 async fn exists(door: &Door, name: &str) -> bool {
-    let found = Transaction::new(door).get(SPACE, &key(name)).await;
+    let found = door.transaction().get(SPACE, &key(name)).await;
     found.expect("it can be read").is_some()
 }
 
@@ -63,13 +64,13 @@ async fn exists(door: &Door, name: &str) -> bool {
 async fn outcome(read: &str, between: Option<&str>) -> Result<(), Failure> {
     let door = door().await;
     put(&door, "present").await;
-    let mut transaction = Transaction::new(&door);
+    let mut transaction = door.transaction();
     transaction.get(SPACE, &key(read)).await.expect("it can be read");
     match between {
         Some("delete") => {
-            let mut other = Transaction::new(&door);
+            let mut other = door.transaction();
             other.delete(SPACE, &key(read));
-            other.commit().await.expect("nobody else is there");
+            other.commit().await.expect("there is no other writer");
         }
         Some(name) => put(&door, name).await,
         None => {}
@@ -106,7 +107,7 @@ fn who_empties_a_database_and_who_begins_another_do_not_wait_for_each_other() {
         const OTHER: KeySpaceId = KeySpaceId(2);
         let door = Rc::new(door().await);
         create(door.store(), hidden::roots(SPACE)).await.expect("there is room");
-        let mut transaction = Transaction::new(&door);
+        let mut transaction = door.transaction();
         assert!(!transaction.has(hidden::roots(OTHER)));
         transaction.put(hidden::roots(OTHER), &key("h"), Buf::copy_from(b"root"), None);
         let is_empty = Rc::new(Cell::new(false));

@@ -1,8 +1,8 @@
 //! The words of a user's line.
 
 use super::User;
-use crate::command::{CATEGORIES, Command, FAMILIES};
-use crate::door::Settings;
+use crate::command::{CATEGORIES, Command};
+use crate::settings::Settings;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
@@ -96,7 +96,7 @@ fn databases(numbers: &str) -> Option<BTreeSet<u16>> {
 fn commands(user: &mut User, word: &str) -> Result<(), String> {
     let word = word.to_lowercase();
     let (sign, what) = word.split_at(1);
-    let all = || FAMILIES.iter().flat_map(|(_, commands)| commands.iter());
+    let all = || Command::all();
     let named: Vec<&Command> = match what.strip_prefix('@') {
         Some("all") => {
             user.rules.clear();
