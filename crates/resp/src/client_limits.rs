@@ -13,7 +13,7 @@ pub struct ClientLimits {
 }
 
 impl ClientLimits {
-    /// As many clients as Redis lets in, and whoever does not take answers is waited for.
+    /// As many clients as Redis accepts; a client may leave its replies unread.
     pub const DEFAULT: Self =
         Self { clients: 10_000, query_bytes: 64 << 20, output_bytes: 0, timeout_seconds: 0 };
 }

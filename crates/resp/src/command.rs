@@ -19,7 +19,7 @@ pub(crate) const ADMIN: u16 = 64;
 
 /// It may take very long, or tell what is not the client's.
 pub(crate) const DANGEROUS: u16 = 128;
-/// Whoever comes may do it, before it is known who that is.
+/// A client may run it before it authenticates.
 pub(crate) const UNASKED: u16 = 256;
 
 /// What clients call the flags.

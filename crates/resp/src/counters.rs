@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What a door has done since it was opened, or since somebody asked to count anew.
+/// What a door has done since it was opened, or since the last CONFIG RESETSTAT.
 #[derive(Debug, Default)]
 pub struct Counters {
     commands: Counter,
@@ -34,7 +34,7 @@ impl Counter {
         self.total.load(Relaxed)
     }
 
-    /// Since it was last counted anew, which somebody may do meanwhile.
+    /// Since the last reset. A reset may come between the two loads.
     fn get(&self) -> u64 {
         self.total().saturating_sub(self.before.load(Relaxed))
     }
@@ -44,7 +44,7 @@ impl Counter {
     }
 }
 
-/// What a door has done since it was opened, whoever asked to count anew.
+/// What a door has done since it was opened: CONFIG RESETSTAT does not change it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Commands that were executed.

@@ -11,7 +11,7 @@ pub(crate) enum Failure {
     Quoted(Vec<u8>),
     /// The store did not do it.
     Store(Error),
-    /// The store holds as it is what was to be changed; somebody else came between.
+    /// Another writer changed a key that the command had read. The command executes again.
     Overtaken,
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// The most arguments of a request.
 const ARGS_MAX: i64 = 1 << 20;
-/// The longest line: one that somebody types, or the count ahead of what is counted.
+/// The longest line: an inline request, or the line of a count.
 const LINE_BYTES_MAX: usize = 64 << 10;
 /// The longest bulk that is passed over. One that claims more is no request.
 const BULK_BYTES_MAX: i64 = 512 << 20;
@@ -41,11 +41,11 @@ pub enum Read {
     Some,
     /// Nothing is there now.
     Nothing,
-    /// Nothing comes any more.
+    /// The peer has ended the stream.
     End,
 }
 
-/// What comes next of a request.
+/// The part of a request that is parsed next.
 #[derive(Debug)]
 enum Part {
     /// Its beginning.
@@ -56,7 +56,7 @@ enum Part {
     Staged(usize),
     /// The rest of an argument: so much of it is there.
     Apart(BufMut, usize, usize),
-    /// So many bytes of an argument that nobody wants.
+    /// So many bytes of an argument that is skipped.
     Unwanted(usize),
     /// The end of an argument that is not in staging.
     EndOfArg,
@@ -91,7 +91,7 @@ pub struct Inbox {
     apart_bytes: usize,
     was_full: bool,
     reads_ahead: bool,
-    /// Requests of what was read last, and what came of another behind a value that ended one.
+    /// Requests of the last read, and 1 more if bytes followed a value that ended a request.
     requests: u32,
     is_of_stranger: bool,
     limits: Limits,
@@ -131,13 +131,12 @@ impl Inbox {
         self
     }
 
-    /// Whether requests come from somebody who has not said who that is, and may not make the
-    /// server hold much.
+    /// Whether the client has not authenticated: the server keeps little memory for it.
     pub fn set_stranger(&mut self, is_stranger: bool) {
         self.is_of_stranger = is_stranger;
     }
 
-    /// How much it takes from here on.
+    /// Sets the limits of the next requests.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
@@ -339,7 +338,7 @@ impl Inbox {
         Ok(true)
     }
 
-    /// Takes a line that somebody has typed.
+    /// Takes an inline request.
     fn take_line(&mut self) -> Result<bool, ProtocolError> {
         let come = &self.staging[self.at..self.end];
         let Some(len) = come.iter().position(|byte| *byte == b'\n') else {
@@ -411,8 +410,8 @@ impl Inbox {
         self.apart = Vec::new();
     }
 
-    /// Makes room behind what has come, and gives back what is not needed any more. Says how much
-    /// is to be read.
+    /// Makes room after the bytes that have arrived, and frees a buffer that is not needed. Returns
+    /// how much is to be read.
     fn make_room(&mut self) -> usize {
         self.staging.copy_within(self.start..self.end, 0);
         self.at -= self.start;
@@ -423,7 +422,7 @@ impl Inbox {
             self.spares.leave(std::mem::take(&mut self.staging));
         }
         let len = self.end + room;
-        // Whoever leaves a long one has taken one, so that they do not become more and more.
+        // A connection leaves a long buffer only if it took one, so their number does not grow.
         let is_short = self.staging.len() <= READ_BYTES;
         if is_short && len > READ_BYTES {
             let short = std::mem::replace(&mut self.staging, self.spares.take());

@@ -1,4 +1,4 @@
-//! Requests that somebody types: one line, words apart by spaces, with quotes.
+//! Inline requests: a line of words with spaces between them, and quotes.
 
 /// The words of `line`, appended to `bytes`, as ranges there. `None`: a quote has no end, or
 /// something follows it at once.

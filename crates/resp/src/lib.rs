@@ -1,24 +1,24 @@
 //! The Redis protocol: a door to the store of keys and values.
 //!
 //! # How it works
-//! 1. [`serve`] reads requests from a stream (`inbox`), until it has no more, and sends the answers
-//!    (`reply`, `outbox`).
-//! 2. Plain GETs and SETs that follow each other are done side by side (`run`), other writes of one
-//!    key that follow each other as one step (`pipelined_writes`). Any other command is found in
-//!    the table (`command`) and executed (`execute`) by a function of its family.
+//! 1. [`serve`] parses requests from a stream (`inbox`) and sends the answers (`reply`, `outbox`).
+//! 2. Requests of one read that can execute together do (`pipeline`): plain GETs and SETs (`run`,
+//!    `plain_get`, `plain_set`), or other writes of one key (`pipelined_writes`). Any other request
+//!    is checked against the table of commands (`check`, `table`) and executed (`execute`) by the
+//!    function of its command (`dispatch`, `commands`).
 //! 3. What a command reads and writes is a `transaction`: all its writes are one batch, which the
-//!    store does only if what was read is still true; else the command is done again. EXEC is the
-//!    same for several commands. Commands that change the same keys at once queue for them and
-//!    share a transaction (`key_queues`).
+//!    store does only if what was read is still true. Otherwise the command executes again
+//!    (`one_step`). EXEC is the same for several commands. Commands that change the same keys at
+//!    once queue for them and share a transaction (`key_queues`).
 //! 4. Database n is key space n + 1, created when something is first stored there. Hashes and
 //!    sorted sets (`collection`) are trees of records in key spaces of their own (`hidden`);
-//!    `values` tells what a key holds. [`Door::tend`] removes what is left of those that are gone
+//!    `values` tells what a key holds. [`Door::tend`] removes what is left of deleted collections
 //!    (`reaper`).
 //!
 //! | to follow | read, in this order |
 //! |---|---|
-//! | a SET | `serve`, `inbox`, `request`, `run`, `reply`, `outbox` |
-//! | an INCR | `execute`, `command`, `key_queues`, `commands/numbers`, `transaction` |
+//! | a SET | `serve`, `inbox`, `pipeline`, `run`, `plain_set`, `reply`, `outbox` |
+//! | an INCR | `execute`, `dispatch`, `key_queues`, `commands/numbers`, `transaction` |
 //! | a HSET, a ZADD | `commands/hashes`, `values`, `collection`, `collection/tree`, `transaction` |
 //! | a MULTI | `commands/multi`, `session`, `transaction` |
 //! | what SLOWLOG and INFO tell | `watcher`, `tally`, `slow_log`, `latency`, `commands/info` |
@@ -33,9 +33,9 @@
 //!   sends or does not read.
 //!
 //! # Trusts
-//! Whoever opens a store calls [`Door::prepare`] before anybody is served.
+//! The owner of a store calls [`Door::prepare`] before it serves a client.
 //!
-//! The stream's owner says where a connection comes from, and who may connect.
+//! The owner of the streams says where a connection comes from, and accepts or refuses it.
 //!
 //! # Not here
 //! Sockets (`reactor`), expiry and durability (`engine`), what differs from Redis on purpose

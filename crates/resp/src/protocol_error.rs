@@ -1,4 +1,4 @@
-/// Why what came is no request. Nothing that follows it is one.
+/// Why bytes are no request. The connection ends: no later byte can be understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// The number of arguments is none, or too great.

@@ -20,7 +20,7 @@ impl Rates {
     }
 
     pub(crate) fn sample(&mut self, now: Nanos, counted: Counted) {
-        // Somebody has begun to count anew.
+        // A CONFIG RESETSTAT came between.
         let is_less = |(_, last): &(Nanos, Counted)| last.iter().zip(counted).any(|(a, b)| *a > b);
         if self.0.back().is_some_and(is_less) {
             self.0.clear();

@@ -1,5 +1,5 @@
-//! What the door does beside commands: it removes the nodes of collections that are gone, and goes
-//! on with that, and with emptying databases, when the store was closed in between.
+//! Work beside commands: removes the nodes of collections whose roots are gone, and empties
+//! databases. Both continue after a restart.
 
 use crate::collection::grave::Grave;
 use crate::collection::{children_of, has_grave, node_key};
@@ -27,7 +27,7 @@ const AGAIN: u64 = 1_000;
 const NODES: usize = 128;
 
 impl Door {
-    /// Finds out what is left to do from before the store was opened. Nobody may be served before.
+    /// Finds the work that a restart has interrupted. Call it before the first client is served.
     pub async fn prepare(&self) -> Result<(), Error> {
         let mut keys = Vec::new();
         let take = |key: &Key| {
@@ -80,8 +80,7 @@ impl Door {
         self.is_tended.store(false, Ordering::SeqCst);
     }
 
-    /// Ends what is done beside commands: nothing uses the store any more on return, if no
-    /// connection is open.
+    /// Ends the work beside commands. On return nothing uses the store, if no connection is open.
     pub async fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         while self.is_tended.load(Ordering::SeqCst) {
@@ -102,7 +101,7 @@ impl Door {
             return Ok(Some(found.date));
         }
         if found.date > UnixMillis(0) {
-            // From here on nobody can give the collection a later date.
+            // The collection has expired: no command can give it a later date.
             let roots = hidden::roots(found.strings);
             let root = transaction.get(roots, &found.key).await?;
             if root.is_some_and(|root| has_grave(&root.value, id)) {
@@ -127,8 +126,7 @@ impl Door {
         }
     }
 
-    /// Deletes all of a database, which is there again at once for whoever knows it by another
-    /// door.
+    /// Deletes all keys of a database. For NVMe hosts its key space exists again at once.
     pub(crate) async fn empty(&self, strings: KeySpaceId) -> Result<(), Error> {
         if self.store().has_key_space(hidden::roots(strings)) {
             let _alone = self.upkeep().begin_emptying().await;

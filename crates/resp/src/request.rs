@@ -86,8 +86,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// True for what a browser sends: a page that somebody looks at must not make the drive do what
-    /// stands in the body of its request.
+    /// True for what a browser sends. A web page must not make the drive execute the body of its
+    /// request.
     pub(crate) fn is_of_a_browser(&self) -> bool {
         [&b"post"[..], b"host:"].iter().any(|name| self.arg(0).eq_ignore_ascii_case(name))
     }

@@ -46,8 +46,8 @@ struct Connection<S> {
     is_over: Cell<bool>,
 }
 
-/// Serves the client at the other end of `stream`, and returns when that connection is over. Nobody
-/// knows where it comes from.
+/// Serves the client at the other end of `stream`, whose address is unknown. Returns when the
+/// connection is over.
 pub async fn serve<S: Stream>(stream: Rc<S>, door: Rc<Door>) -> Ended {
     serve_from(stream, door, Ends::default()).await
 }
@@ -132,8 +132,8 @@ impl<S: Stream> Connection<S> {
             }
             pipeline.finish(door, session, inbox.staging(), &self.outbox).await;
             if self.outbox.borrow().waiting_bytes() > 0 {
-                // Whoever else has asked is answered together with this client: many sends in a
-                // row seldom have to wake somebody.
+                // The replies to other clients go out together with these: many sends in a row
+                // seldom have to wake a sleeping peer.
                 clock::give_way().await;
             }
             self.send();
@@ -166,7 +166,7 @@ impl<S: Stream> Connection<S> {
         self.wire.query_memory.store(inbox.held_bytes(), Relaxed);
     }
 
-    /// Waits for what comes next. Nothing is left to do.
+    /// Waits for more bytes. No request is left.
     async fn readable(&self) {
         self.wire.is_waiting.store(true, Relaxed);
         self.stream.readable().await;
@@ -221,7 +221,7 @@ impl<S: Stream> Connection<S> {
             if self.is_full.get() {
                 self.stream.writable().await;
                 let sent = self.outbox.borrow_mut().send(&*self.stream);
-                // Who reads may wait already.
+                // The reading task may wait already.
                 self.outbox.borrow_mut().rest();
                 self.wire.touch();
                 self.wire.output_bytes.store(self.outbox.borrow().waiting_bytes(), Relaxed);

@@ -126,12 +126,12 @@ impl Session {
         self.manner.user.as_ref().map_or("", |user| &user.name)
     }
 
-    /// Whether nobody has said who it is.
+    /// Whether the client has not authenticated.
     pub(crate) fn is_stranger(&self) -> bool {
         self.manner.user.is_none()
     }
 
-    /// It is this user from here on.
+    /// Makes `user` the client's user.
     pub(crate) fn become_user(&mut self, user: Arc<User>) {
         if !user.may_select(self.manner.database) {
             self.manner.database = user.first_database();

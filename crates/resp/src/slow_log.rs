@@ -6,7 +6,7 @@ const ARGS_MAX: usize = 32;
 /// Bytes of an argument that are kept.
 const ARG_BYTES_MAX: usize = 128;
 
-/// What stands in place of what nobody is to read.
+/// Replaces a secret argument.
 const REDACTED: &[u8] = b"(redacted)";
 
 /// A command that took long.
@@ -38,7 +38,7 @@ impl SlowLog {
         self.commands.truncate(max);
     }
 
-    /// Keeps so many from here on.
+    /// Keeps the latest `max`.
     pub(crate) fn truncate(&mut self, max: usize) {
         self.commands.truncate(max);
     }
@@ -84,7 +84,7 @@ struct Secrets {
     at: usize,
     is_auth: bool,
     is_hello: bool,
-    /// Arguments that are secret from here on.
+    /// How many of the next arguments are secret.
     left: usize,
 }
 

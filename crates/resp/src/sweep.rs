@@ -14,8 +14,8 @@ impl Door {
         let counters = self.counters();
         let counted = [counters.commands(), counters.read_bytes(), counters.written_bytes()];
         self.rates().sample(now, counted);
-        // Once more after the last limit is gone: nobody is past it any more. Clients that rest
-        // take no time where there is none.
+        // Once more after the last limit is gone, so that no client stays past it. Without limits,
+        // idle clients take no time.
         let is_limited = self.parameters().has_limits_in_time();
         if !self.was_limited.swap(is_limited, Relaxed) && !is_limited {
             return;

@@ -27,7 +27,7 @@ pub(crate) struct Told {
     pub(crate) micros: u64,
     /// Done, but with an error.
     pub(crate) failed: u64,
-    /// Not done: wrongly asked for, or by somebody who may not.
+    /// Not done: wrong arguments, or the user has no right.
     pub(crate) rejected: u64,
     /// How many took so many microseconds or less, for each bucket that has some.
     pub(crate) within: Vec<(u64, u64)>,

@@ -11,10 +11,10 @@ use engine::{BatchOp, BatchWrite, Condition, Error, KeySpaceId, Store, Version, 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How long it is waited for a key space that somebody else creates or purges.
+/// How long a transaction waits for a key space that another one creates or purges.
 const CREATING: Nanos = Nanos::from_micros(50);
 
-/// What is told to who asks for too many values at once.
+/// The reply to a command that reads too many values at once.
 const READS_TOO_MUCH: &str = "ERR what is read at once has more bytes than the server allows";
 
 /// A value with its date.
@@ -67,7 +67,7 @@ impl Change {
 
 #[derive(Clone, Debug, Default)]
 struct Touched {
-    /// What must be true of it, if somebody has said that.
+    /// What must be true of it, if a WATCH asked for that.
     expected: Option<Condition>,
     seen: Option<Seen>,
     change: Option<Change>,
@@ -189,7 +189,7 @@ impl Transaction {
         self.touched.entry((space, key.clone())).or_default()
     }
 
-    /// The version of `key`, for somebody who watches it.
+    /// The version of `key`, for WATCH.
     pub(crate) async fn version(
         &mut self,
         space: KeySpaceId,
@@ -267,7 +267,7 @@ impl Transaction {
         Ok(found.map(|found| Held { value: found.value, expires: found.expires }))
     }
 
-    /// What `key` holds, which nobody changes without a change of something else that is asked for.
+    /// What `key` holds. No other writer changes it without changing a key that this one checks.
     pub(crate) async fn fetch(
         &mut self,
         space: KeySpaceId,
@@ -339,7 +339,7 @@ impl Transaction {
         before
     }
 
-    /// Sees to it that nodes are removed when they are not found any more.
+    /// Makes `upkeep` remove nodes once no client can reach them.
     pub(crate) fn bury(&mut self, id: u64, grave: &Grave) {
         self.put(hidden::NOTES, &upkeep::grave(id), grave.value(), None);
         self.buried.push((grave.date, id));
@@ -381,7 +381,7 @@ impl Transaction {
         }
         let writes = touched.into_iter().filter_map(member).collect();
         if write(&store, writes).await? == Written::Nothing {
-            // Whoever relies on there being none goes first, and this is done once more.
+            // Transactions that assume there are none commit first, and this one executes again.
             drop((assumption, writing));
             upkeep.assumptions_end().await;
             return Err(Failure::Overtaken);
@@ -480,7 +480,7 @@ fn is_light(write: &BatchWrite) -> bool {
 }
 
 /// Creates the key spaces of what is stored and of what is asked for with that, and returns those.
-/// If nothing is stored nothing is created: what nobody has written to holds nothing.
+/// If nothing is stored it creates nothing: a key space without a write is empty.
 async fn prepare(
     store: &Arc<Store>,
     writes: &mut Vec<BatchWrite>,
@@ -517,7 +517,7 @@ async fn prepare(
 pub(crate) async fn create(store: &Arc<Store>, space: KeySpaceId) -> Result<(), Error> {
     match store.create_key_space(space).await {
         Err(Error::KeySpaceExists) => {
-            // It may be on its way, by somebody else.
+            // Another task may be creating it.
             clock::sleep(CREATING, Stage::Latch).await;
             Ok(())
         }

@@ -106,8 +106,9 @@ impl Upkeep {
         }
     }
 
-    /// No database is being emptied as long as what is returned is there; `None` while one is.
-    /// Who has it, or an assumption, waits for the store alone: whoever empties waits for both.
+    /// Keeps databases from being emptied until the returned guard is dropped; `None` while one is
+    /// being emptied. A holder of the guard or of an assumption waits for the store alone: emptying
+    /// waits for both.
     pub(crate) fn begin_writing(&self) -> Option<Counted<'_>> {
         let writing = Counted::new(&self.writing);
         (self.emptying.load(Ordering::SeqCst) == 0).then_some(writing)

@@ -1,4 +1,4 @@
-//! Who may do what: users in the form of lines that Redis keeps them in.
+//! Users and their rights, in the form of the lines that Redis keeps them in.
 
 mod rules;
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// SHA-256 of a password.
 type Digested = [u8; 32];
 
-/// Whoever does not say who one is.
+/// The user of a client that has not authenticated.
 const DEFAULT: &str = "default";
 
 /// The users that there are.
@@ -49,7 +49,7 @@ pub(crate) struct User {
 }
 
 impl Default for Users {
-    /// One who may do everything, without a password.
+    /// The user `default` with all rights and without a password.
     fn default() -> Self {
         let line = format!("user {DEFAULT} on nopass ~* +@all");
         Self::parse(&line).expect("it is right")
@@ -58,8 +58,8 @@ impl Default for Users {
 
 impl Users {
     /// The users of a file: a line for each, `user NAME RULE...`. Empty lines, and those that begin
-    /// with `#`, say nothing. Without a line of its own the user `default` is off, so that whoever
-    /// comes has to say who that is.
+    /// with `#`, are skipped. Without a line of its own the user `default` is off, so that every
+    /// client has to authenticate.
     pub fn parse(text: &str) -> Result<Self, UsersError> {
         let mut users = BTreeMap::new();
         let default = User::new(DEFAULT);
@@ -80,17 +80,17 @@ impl Users {
         Ok(Self(users))
     }
 
-    /// Whether whoever comes may do something without a password.
+    /// Whether a client may do something without a password.
     pub fn are_open(&self) -> bool {
         self.everybody().is_some()
     }
 
-    /// The name of a user that somebody may be without a password.
+    /// The name of a user without a password.
     pub fn without_password(&self) -> Option<&str> {
         self.all().find(|user| user.is_on && user.needs_none).map(|user| &user.name[..])
     }
 
-    /// The user that whoever comes is, if that needs no password.
+    /// The user of a client that has not authenticated, if that user needs no password.
     pub(crate) fn everybody(&self) -> Option<Arc<User>> {
         self.0.get(DEFAULT).filter(|user| user.is_on && user.needs_none).cloned()
     }
@@ -99,8 +99,8 @@ impl Users {
     pub(crate) fn admit(&self, name: &[u8], password: &[u8]) -> Option<Arc<User>> {
         let given: Digested = Sha256::digest(password).into();
         let user = std::str::from_utf8(name).ok().and_then(|name| self.0.get(name));
-        let nobody = User::new("");
-        let is_right = user.map_or(&nobody, Arc::as_ref).has_password(&given);
+        let unknown = User::new("");
+        let is_right = user.map_or(&unknown, Arc::as_ref).has_password(&given);
         user.filter(|user| user.is_on && (user.needs_none || is_right)).cloned()
     }
 
@@ -115,7 +115,7 @@ impl Users {
 }
 
 impl User {
-    /// One who may do nothing.
+    /// A user without rights.
     fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),

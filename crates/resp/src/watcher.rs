@@ -1,8 +1,9 @@
 //! What can be seen of commands from outside: how many there were and how long they took, which
 //! took longest, and which errors there were.
 //!
-//! The time of a command is that from its beginning to its answer, by the clock of whoever waits
-//! for it: what the disk takes is in it, what it waits behind others of its connection is not.
+//! The time of a command is that from its beginning to its answer, as the client sees it: with the
+//! time of the disk, without the wait for earlier commands of its connection. Requests that execute
+//! together without waiting (`run`, `pipelined_writes`) have equal shares of their time.
 
 use crate::command::Command;
 use crate::latency::Latencies;

@@ -42,7 +42,7 @@ pub(crate) struct Wire {
     commands: AtomicU64,
     /// Bytes that have come and are no request yet.
     pub(crate) query_bytes: AtomicUsize,
-    /// Memory for what comes.
+    /// Memory for requests.
     pub(crate) query_memory: AtomicUsize,
     /// Bytes that wait for the client to take them.
     pub(crate) output_bytes: AtomicUsize,
@@ -111,7 +111,7 @@ impl Wire {
         }
     }
 
-    /// Returns once somebody has asked for the end. One task may wait for that.
+    /// Returns once [`Self::end`] was called. One task may wait for that.
     pub(crate) async fn ended(&self) {
         loop {
             {

@@ -1,8 +1,8 @@
-//! What is left of a collection when its root is gone: nodes that nobody finds any more.
+//! Graves: the nodes of collections whose roots are gone, which no client can reach.
 //!
-//! Whoever removes the root of a collection with nodes below it writes, as one step with that, a
-//! grave: the nodes right below the root. One whose root expires has it from the start, with the
-//! date. Graves outlive a restart, so all nodes are removed some day (`upkeep`).
+//! A command that removes the root of a collection with nodes below it writes a grave in the same
+//! step: the list of the nodes right below the root. A root with a date has a grave from the start,
+//! with that date. Graves outlive a restart, so `upkeep` removes all nodes eventually.
 
 use super::node::{Reader, bytes};
 use base::{Buf, BufMut, Key};

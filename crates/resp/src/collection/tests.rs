@@ -135,7 +135,8 @@ fn a_tree_is_an_ordered_map_and_keeps_no_node_that_is_not_its_own() {
     }
 }
 
-/// What is there from the first step to the last is met, whatever comes and goes meanwhile.
+/// A scan returns the members that exist from its first step to its last, whatever is added and
+/// removed between its steps.
 #[test]
 fn a_scan_in_steps_meets_all_that_stays() {
     let mut steps = 0;
@@ -194,7 +195,7 @@ async fn fill(door: &Door) {
     assert!(stored(door).await > 2);
 }
 
-/// Lets a door that was opened anew do what is left to do, for a while.
+/// Opens the store of `door` once more.
 async fn reopen(door: &Door) -> Door {
     let (settings, pool) = (*door.settings(), door.pool().clone());
     let door = Door::new(door.store().clone(), Users::default(), settings, pool);
@@ -226,7 +227,7 @@ fn what_is_below_a_root_that_is_gone_is_removed_also_after_a_restart() {
                 hash.discard(&mut transaction, SPACE, &key("h")).await.unwrap();
             }
             transaction.commit().await.unwrap();
-            assert!(stored(&door).await > 2, "nobody has removed them yet");
+            assert!(stored(&door).await > 2, "they are not removed yet");
             let door = reopen(&door).await;
             if expires {
                 tend(reopen(&door).await).await;
@@ -241,7 +242,7 @@ fn what_is_below_a_root_that_is_gone_is_removed_also_after_a_restart() {
 }
 
 #[test]
-fn emptying_a_database_goes_on_after_a_restart() {
+fn emptying_a_database_continues_after_a_restart() {
     Reactor::new(None).run(async {
         let door = door().await;
         fill(&door).await;

@@ -3,7 +3,7 @@
 //!
 //! A node that is read stays in memory until the tree is written, as does what has changed. Of
 //! neighbours that are joined the right one keeps its number, and of a node that is divided the
-//! left part does: so what comes after a node with a number is never to be found before it.
+//! left part does. So the entries after a node with a number never move before it.
 
 use super::node::{Child, Entry, Node, bytes};
 use super::nodes::Nodes;
@@ -130,7 +130,7 @@ impl Tree {
 
     /// The entries of the next leaves after the one of this number, `count` of them or somewhat
     /// more, and the number of the last leaf, unless that is the last of all. From the first one,
-    /// if there is none of this number any more.
+    /// if no leaf has this number.
     pub(crate) async fn step(
         &mut self,
         nodes: &mut Nodes<'_>,

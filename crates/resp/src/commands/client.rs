@@ -29,7 +29,7 @@ fn client(call: &mut Call<'_>) -> Outcome {
     }
 }
 
-/// Nothing is evicted, and nobody counts touches: either way is as it is.
+/// Accepts ON and OFF: neither changes anything, since no client is evicted and no touch counted.
 fn switch(call: &Call<'_>) -> Outcome {
     if call.is_word(2, "on") || call.is_word(2, "off") {
         Ok(Reply::OK)

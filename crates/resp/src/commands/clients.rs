@@ -1,4 +1,4 @@
-//! Who is connected, as a line for each.
+//! The connections, a line for each.
 
 use crate::call::Call;
 use crate::door::Client;
@@ -44,7 +44,7 @@ pub(super) fn list(call: &Call<'_>) -> Outcome {
     Ok(Reply::Verbatim(lines))
 }
 
-/// The line of who asks.
+/// The line of the calling client.
 pub(super) fn own(call: &Call<'_>) -> Reply {
     let clients = call.door.clients();
     let own = clients.get(&call.session.id);

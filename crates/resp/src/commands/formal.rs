@@ -44,7 +44,7 @@ fn module(call: &mut Call<'_>) -> Reply {
     if call.word() == "help" { call.help() } else { Reply::Array(Vec::new()) }
 }
 
-/// Nobody has copies, so nothing is waited for.
+/// Returns 0 at once: the server has no replicas.
 fn wait(call: &mut Call<'_>) -> Outcome {
     call.integer(1)?;
     let millis = call.integer(2);

@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome};
 use crate::number::integer;
 use crate::reply::Reply;
 
-/// Which clients are meant: those of whom all is true that is said.
+/// Which clients are meant: those for which all filters hold.
 #[derive(Debug, Default)]
 struct Meant<'a> {
     id: Option<u64>,
@@ -49,7 +49,7 @@ pub(super) fn kill(call: &mut Call<'_>) -> Outcome {
             continue;
         }
         count += 1;
-        // Who asks is answered first.
+        // The calling client gets its reply first.
         if *id == own {
             kills_self = true;
         } else {

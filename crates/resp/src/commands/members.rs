@@ -39,7 +39,7 @@ impl Call<'_> {
     }
 }
 
-/// Entries of a step of a scan [without COUNT].
+/// Entries of a step of a scan without COUNT.
 const COUNT: usize = 10;
 
 /// Members by chance at most, if the same one may be there several times.

@@ -8,7 +8,7 @@ use base::Key;
 use engine::{Error, KeySpaceId, Walked};
 use std::collections::BTreeSet;
 
-/// Keys of a step when nobody says how many.
+/// Keys of a step without COUNT.
 const COUNT: i64 = 10;
 /// Keys of a step at most.
 const COUNT_MAX: i64 = 10_000;
@@ -58,8 +58,8 @@ pub(super) fn cursor_of(arg: &[u8]) -> Result<u64, Failure> {
     cursor.map_err(|_| Failure::told("ERR invalid cursor"))
 }
 
-/// The cursor is the greatest hash of the keys that were returned, so nothing is remembered for
-/// whoever scans: the keys of greater hashes are left.
+/// The cursor is the greatest hash of the keys that were returned, so the server keeps no state for
+/// a scan: the keys of greater hashes are left.
 async fn scan(call: Call<'_>) -> Outcome {
     let cursor = cursor_of(call.request.arg(1))?;
     let wanted = Wanted::parse(&call)?;

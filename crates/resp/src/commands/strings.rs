@@ -172,7 +172,7 @@ async fn strlen(mut call: Call<'_>) -> Outcome {
     Ok(Reply::Integer(facts.map_or(0, |facts| i64::from(facts.len))))
 }
 
-/// What `before` becomes with `part` at `at`; zeros fill what lies between.
+/// Returns `before` with `part` at `at`. Zeros fill the gap between them.
 fn overwritten(
     call: &Call<'_>,
     before: Option<&Buf>,

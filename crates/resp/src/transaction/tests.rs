@@ -99,8 +99,8 @@ fn what_was_read_is_still_true_when_what_builds_on_it_is_written() {
     });
 }
 
-/// A transaction that relies on a database having no collections, and writes one, meets somebody
-/// who empties another database: neither waits for the other.
+/// A transaction that assumes a database without collections, and writes one, does not deadlock
+/// with a FLUSHDB of another database.
 #[test]
 fn who_empties_a_database_and_who_begins_another_do_not_wait_for_each_other() {
     Reactor::new(None).run(async {
@@ -113,7 +113,7 @@ fn who_empties_a_database_and_who_begins_another_do_not_wait_for_each_other() {
         let is_empty = Rc::new(Cell::new(false));
         let (emptied, emptying) = (is_empty.clone(), door.clone());
         clock::spawn(async move {
-            emptying.empty(SPACE).await.expect("nobody keeps it from that");
+            emptying.empty(SPACE).await.expect("emptying succeeds");
             emptied.set(true);
         });
         // It waits for this transaction, which has not come to its end.

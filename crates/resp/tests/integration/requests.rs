@@ -187,7 +187,7 @@ fn of_a_value_that_comes_alone_little_is_copied() {
     let (found, _, copied) = requests(vec![set.clone(); 20], LIMITS);
     assert_eq!(found.len(), 20);
     assert!(copied <= 20 * (1_024 + names), "{copied} bytes of 20 values are copied");
-    // What comes together is copied once at most.
+    // Values that arrive together are copied once at most.
     let (found, _, copied) = requests(vec![set.repeat(64)], LIMITS);
     assert_eq!(found.len(), 64);
     assert!(copied <= 64 * (8_192 + names), "{copied} bytes of 64 values are copied");

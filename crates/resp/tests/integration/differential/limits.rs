@@ -1,4 +1,4 @@
-//! Who is past a limit is closed, and nobody else is.
+//! A connection past a limit is closed, and no other connection is.
 
 use crate::differential::answer::Answer;
 use crate::differential::generate::{Words, encoded};

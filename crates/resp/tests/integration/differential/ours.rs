@@ -131,7 +131,7 @@ impl Client {
         });
     }
 
-    /// Whether the connection is over; what came before is passed over.
+    /// Whether the connection is over. Skips the bytes before its end.
     pub(crate) fn is_over(&mut self) -> bool {
         loop {
             let mut part = vec![0; 65_536];

@@ -72,7 +72,7 @@ impl Client {
         self.stream.write_all(bytes).expect("redis-server listens");
     }
 
-    /// Whether the connection is over, or is within a second; what came before is passed over.
+    /// Whether the connection is over, or is within a second. Skips the bytes before its end.
     pub(crate) fn is_closed(&mut self) -> bool {
         let limit = Some(Duration::from_secs(1));
         self.stream.set_read_timeout(limit).expect("it is a limit");

@@ -389,9 +389,9 @@ fn number_of(answer: &Answer) -> String {
     answer.to_string().trim_start_matches(':').to_owned()
 }
 
-/// A page that somebody looks at can have the browser send requests whose bodies are commands.
+/// A web page can make a browser send requests whose bodies are commands.
 #[test]
-fn a_browser_is_cut_off_before_what_stands_in_its_request_is_done() {
+fn a_browser_is_cut_off_before_the_body_of_its_request_executes() {
     let Some(server) = Redis::start("browser") else { return };
     Reactor::new(None).run(async {
         let door = door(1).await;
@@ -452,7 +452,7 @@ fn clients_are_ended_by_others_and_by_themselves() {
         let door = door(1).await;
         let mut theirs: Vec<redis::Client> = (0..4).map(|_| server.connect()).collect();
         let mut ours: Vec<_> = (0..4).map(|at| ours::Client::connect(&door, at)).collect();
-        // Who is ended has asked something before, so that its command is told.
+        // Each client has executed a command, so that the server tells it.
         for at in 0..4 {
             theirs[at].ask(&line("get a"), 1);
             ours[at].ask(&line("get a"), 1).await;

@@ -21,7 +21,7 @@ impl Slow {
         Self { inner, rng, fails: AtomicBool::new(false), read_pages: AtomicU64::new(0) }
     }
 
-    /// Whether what is written from here on has failed once it took its time.
+    /// Sets whether later writes fail, after their usual time.
     pub(crate) fn fail(&self, fails: bool) {
         self.fails.store(fails, Relaxed);
     }

@@ -16,7 +16,7 @@ fn line(line: &str) -> Vec<u8> {
 fn what_many_add_at_once_is_all_there() {
     for seed in 0..10 {
         Reactor::new(Some(seed)).run(async {
-            // Whoever reads waits for whoever writes, and so do others.
+            // Readers wait for writers, and so do other writers.
             let door = slow_door(seed).await;
             let done = Rc::new(Cell::new(0));
             for number in 0..6 {
@@ -138,8 +138,8 @@ fn what_is_done_to_a_watched_key_keeps_a_transaction_from_happening() {
     });
 }
 
-/// Each asks for what the other has just stored. What comes of that is known only once the other
-/// is through with it, whatever it has to wait for itself.
+/// Each client reads what the other has just stored. The reply is known only once the other's write
+/// has ended, whatever that waits for.
 #[test]
 fn what_another_client_failed_to_store_is_not_there() {
     for seed in 0..50 {

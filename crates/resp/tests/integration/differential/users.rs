@@ -9,7 +9,7 @@ use resp::Users;
 
 /// `default` has a password; of bob the digest stands there, of "pw".
 const USERS: &str = "
-# Who comes from outside.
+# Clients from outside.
 user default on >secret ~* &* +@all
 user bob on #30c952fab122c3f9759f02a6d95c3758b246b4fee239957b2d4fee46e26170c4 ~b:* +get +@hash
 user reader on nopass ~* resetchannels +@read -keys +ping +acl
@@ -165,7 +165,7 @@ fn a_stranger_may_not_make_the_server_hold_much() {
             let bytes = sent.into_bytes();
             assert_eq!(theirs.ask(&bytes, 1), ours.ask(&bytes, 1).await);
         }
-        // Who is known may.
+        // An authenticated client may.
         let (mut theirs, mut ours) = (server.connect(), ours::Client::connect(&door, 1));
         let bytes = [line("auth bob pw"), words(11).into_bytes()].concat();
         assert_eq!(theirs.ask(&bytes, 2), ours.ask(&bytes, 2).await);
@@ -189,13 +189,13 @@ fn what_is_no_user_is_said_with_its_line() {
         let error = Users::parse(text).expect_err(text).to_string();
         assert!(error.contains(sentence) && error.lines().count() == 1, "{error}");
     }
-    assert!(!Users::parse("").expect("nobody").are_open(), "nobody may come");
+    assert!(!Users::parse("").expect("no users").are_open(), "each client authenticates");
     assert!(Users::default().are_open());
     assert_eq!(Users::default().without_password(), Some("default"));
     let guest = Users::parse("user guest on nopass").expect("it is right");
     assert_eq!((guest.are_open(), guest.without_password()), (false, Some("guest")));
-    let nobody = Users::parse("user off off nopass\nuser b on >secret").expect("it is right");
-    assert_eq!(nobody.without_password(), None);
+    let closed = Users::parse("user off off nopass\nuser b on >secret").expect("it is right");
+    assert_eq!(closed.without_password(), None);
 }
 
 #[test]
