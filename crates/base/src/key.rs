@@ -61,6 +61,22 @@ impl Key {
         hash64(self.as_bytes())
     }
 
+    /// A number below 64 that differs for most keys: cheaper than [`Self::hash`].
+    #[inline]
+    pub fn mark(&self) -> u32 {
+        // Odd, so that each bit of a word reaches the highest bits of the product.
+        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+        let bytes = match &self.0 {
+            Repr::Short { bytes, .. } => bytes,
+            Repr::Long(bytes) => bytes.last_chunk().expect("a long key is longer"),
+        };
+        let words = u128::from_le_bytes(*bytes);
+        #[expect(clippy::cast_possible_truncation, reason = "the halves of it")]
+        let (low, high) = (words as u64, (words >> 64) as u64);
+        let mixed = (low ^ high.wrapping_mul(FACTOR)).wrapping_mul(FACTOR);
+        u32::try_from(mixed >> 58).expect("6 bits")
+    }
+
     /// True when the key does not fit a command and travels by a transfer of its own.
     #[inline]
     pub fn is_long(&self) -> bool {
@@ -148,6 +164,21 @@ mod tests {
                 assert_ne!(key, Key::new(&other).unwrap());
                 other[at] ^= 1;
             }
+        }
+    }
+
+    #[test]
+    fn marks_tell_most_keys_apart() {
+        for pattern in ["key:000000000000", "k0", "a_long_key_before_a_number:0000"] {
+            let marks = (0..1_000).map(|number: u32| {
+                let digits = number.to_string();
+                let key =
+                    [&pattern[..pattern.len() - digits.len().min(pattern.len() - 1)], &digits];
+                Key::new(key.concat().as_bytes()).unwrap().mark()
+            });
+            let mut counts = [0; 64];
+            marks.for_each(|mark| counts[mark as usize] += 1);
+            assert!(counts.iter().all(|count| *count < 60), "{pattern}: {counts:?}");
         }
     }
 
