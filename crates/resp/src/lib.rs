@@ -81,6 +81,7 @@ mod session;
 mod settings;
 mod slow_log;
 mod spares;
+mod staged_values;
 mod sweep;
 mod table;
 mod tally;

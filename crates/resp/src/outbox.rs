@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// Parts that a write gathers at most: what Linux takes (`UIO_MAXIOV`).
 const PARTS_MAX: usize = 1024;
-/// A value of no more bytes is copied to what stands before it, so that many small answers are one
-/// part of a write, and none of them keeps a page of others.
+/// A value of no more bytes is copied behind the bytes before it. So many small answers are one
+/// part of a write, and none keeps a page of other values in memory.
 const COPIED_MAX: u32 = 512;
 /// Sent bytes that may lie before those that are not, before these are moved to the front.
 const SENT_BYTES_MAX: usize = 64 << 10;
@@ -78,7 +78,14 @@ impl Outbox {
         self.waiting
     }
 
+    /// Queues a few bytes.
     #[inline]
+    pub(crate) fn push_array<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.reserve(N);
+        self.small.extend_from_slice(&bytes);
+        self.count(N);
+    }
+
     pub(crate) fn push_bytes(&mut self, bytes: &[u8]) {
         self.reserve(bytes.len());
         self.small.extend_from_slice(bytes);
@@ -138,11 +145,11 @@ impl Outbox {
     pub fn push_len(&mut self, kind: u8, len: usize) {
         let digit = |value: usize| b"0123456789"[value % 10];
         match len {
-            0..10 => self.push_bytes(&[kind, digit(len), b'\r', b'\n']),
-            10..100 => self.push_bytes(&[kind, digit(len / 10), digit(len), b'\r', b'\n']),
+            0..10 => self.push_array([kind, digit(len), b'\r', b'\n']),
+            10..100 => self.push_array([kind, digit(len / 10), digit(len), b'\r', b'\n']),
             100..1000 => {
                 let [hundreds, tens] = [digit(len / 100), digit(len / 10)];
-                self.push_bytes(&[kind, hundreds, tens, digit(len), b'\r', b'\n']);
+                self.push_array([kind, hundreds, tens, digit(len), b'\r', b'\n']);
             }
             _ => self.push_number(kind, i64::try_from(len).expect("a length fits memory")),
         }
@@ -158,7 +165,7 @@ impl Outbox {
         self.count(bytes.len() + END.len());
     }
 
-    /// Bytes of a bulk that is `value` and is not queued without a copy, and of the line ahead of it.
+    /// About how many small bytes a bulk of `value` takes: none of the value if it is not copied.
     pub(crate) fn small_bytes(value: &Buf) -> usize {
         let copied = if value.len() <= COPIED_MAX { value.len() as usize } else { 0 };
         copied + LINE_BYTES

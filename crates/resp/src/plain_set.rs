@@ -4,7 +4,8 @@ use crate::door::Door;
 use crate::failure::Outcome;
 use crate::hidden::{self, has_collections};
 use crate::reply::Reply;
-use crate::request::{Request, copied};
+use crate::request::Request;
+use crate::staged_values::StagedValues;
 use crate::transaction::{Transaction, create};
 use crate::values;
 use base::{Buf, Key};
@@ -51,18 +52,18 @@ impl PlainSet {
         self.value = Value::of(request);
     }
 
-    /// Bytes that [`Self::try_put`] copies.
-    pub(crate) fn copied_len(&self) -> usize {
+    /// Where the value is in staging, unless it has a buffer of its own.
+    pub(crate) fn staged(&self) -> Option<Range<usize>> {
         match &self.value {
-            Value::Staged(range) => range.len(),
-            Value::Own(_) => 0,
+            Value::Staged(range) => Some(range.clone()),
+            Value::Own(_) => None,
         }
     }
 
-    /// The bytes of the value. `staging` is that of the inbox until [`Self::try_put`] returns.
-    pub(crate) fn bytes<'a>(&'a self, staging: &'a [u8]) -> &'a [u8] {
+    /// The bytes of the value.
+    pub(crate) fn bytes<'a>(&'a self, staged: &StagedValues<'a>) -> &'a [u8] {
         match &self.value {
-            Value::Staged(range) => &staging[range.clone()],
+            Value::Staged(range) => staged.bytes(range.clone()),
             Value::Own(value) => value.bytes().unwrap_or_default(),
         }
     }
@@ -74,7 +75,7 @@ impl PlainSet {
         }
     }
 
-    /// Stores the value if the store can without waiting. Otherwise copies it out of `staging`,
+    /// Stores the value if the store can without waiting. Otherwise copies it out of `staged`,
     /// which the next read overwrites. `has_collections` says whether the database has any: then
     /// only a wait tells whether the key is one.
     #[inline]
@@ -84,11 +85,11 @@ impl PlainSet {
         space: KeySpaceId,
         key: &Key,
         has_collections: bool,
-        staging: &[u8],
+        staged: &StagedValues<'_>,
     ) -> Tried {
         let store = door.store();
         let value = match &self.value {
-            Value::Staged(range) => copied(&staging[range.clone()], door.pool()),
+            Value::Staged(range) => staged.value(range.clone(), door.pool()),
             Value::Own(value) => value.clone(),
         };
         let mut tried = Tried::MustWait;

@@ -28,7 +28,7 @@ pub(crate) enum Reply {
     /// A text for people.
     Verbatim(String),
     Null,
-    /// What stands for an array that is not there.
+    /// An array that does not exist.
     NullArray,
     Array(Vec<Reply>),
     Set(Vec<Reply>),
@@ -85,10 +85,19 @@ impl Reply {
     }
 
     /// Queues its bytes.
+    #[inline]
     pub(crate) fn write(self, protocol: Protocol, out: &mut Outbox) {
+        match self {
+            Self::Status(Cow::Borrowed("OK")) => out.push_array(*b"+OK\r\n"),
+            Self::Bulk(value) => out.push_bulk_of(value),
+            other => other.write_other(protocol, out),
+        }
+    }
+
+    /// As [`Self::write`], for the less frequent ones.
+    fn write_other(self, protocol: Protocol, out: &mut Outbox) {
         let is_three = protocol == Protocol::Three;
         match self {
-            Self::Status(Cow::Borrowed("OK")) => out.push_bytes(b"+OK\r\n"),
             Self::Status(word) => out.push_line(b'+', word.as_bytes()),
             Self::Error(text) => {
                 // A line ends where it ends.

@@ -1,3 +1,6 @@
+#[cfg(test)]
+mod tests;
+
 use crate::door::Door;
 use crate::failure::Failure;
 use crate::hidden::has_collections;
@@ -7,6 +10,7 @@ use crate::plain_set::{PlainSet, Tried};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::session::Session;
+use crate::staged_values::StagedValues;
 use crate::watcher::since;
 use base::{Key, Nanos};
 use clock::LocalFuture;
@@ -33,6 +37,8 @@ struct Step {
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     steps: Vec<Step>,
+    /// Which marks the keys of the steps have: see [`Key::mark`].
+    marks: u64,
     /// The step of each request.
     order: [u8; RUN_MAX],
     len: usize,
@@ -62,7 +68,9 @@ impl Run {
             return false;
         }
         let store = door.store();
-        let at = self.steps.iter().position(|step| step.key == key).unwrap_or(self.steps.len());
+        let mark = 1 << key.mark();
+        let known = if self.marks & mark == 0 { None } else { self.place(&key) };
+        let at = known.unwrap_or(self.steps.len());
         match self.steps.get_mut(at) {
             Some(Step { set: None, times, .. }) if !is_set => *times += 1,
             Some(Step { set: Some(set), times, .. }) if is_set => {
@@ -72,9 +80,10 @@ impl Run {
             Some(_) => return false,
             None => {
                 store.expect(session.space(), &key);
-                if at == 1 {
-                    self.steps.reserve(RUN_MAX);
+                if at == 0 {
+                    self.steps.reserve_exact(if request.is_last { 1 } else { RUN_MAX });
                 }
+                self.marks |= mark;
                 let set = is_set.then(|| PlainSet::new(store, request));
                 self.steps.push(Step { key, set, times: 1, reply: None });
             }
@@ -82,6 +91,11 @@ impl Run {
         self.order[self.len] = u8::try_from(at).expect("a run is short");
         self.len += 1;
         true
+    }
+
+    /// Which step `key` has.
+    fn place(&self, key: &Key) -> Option<usize> {
+        self.steps.iter().position(|step| step.key == *key)
     }
 
     /// Executes what the store need not wait for. Returns what has to wait, if anything: its
@@ -105,7 +119,14 @@ impl Run {
         let began = clock::host_now();
         let mut waiting = Waiting { caller, began, accepted: Vec::new(), left: Vec::new() };
         let has_collections = has_collections(store, space);
-        let mut copied = 0;
+        let mut staged = StagedValues::new(staging);
+        let ranges = self.steps.iter().filter_map(|step| step.set.as_ref()?.staged());
+        door.counters().count_copy(ranges.clone().map(|range| range.len()).sum());
+        if store.answers_from_memory() {
+            // The values stay in memory only until their page is full. The value cache of a disk
+            // would copy each of them once more, to not keep the others.
+            staged.share(ranges);
+        }
         for (index, step) in self.steps.iter_mut().enumerate() {
             let Some(set) = &mut step.set else {
                 step.reply = plain_get::try_get(store, space, &step.key);
@@ -114,8 +135,7 @@ impl Run {
                 }
                 continue;
             };
-            copied += set.copied_len();
-            match set.try_put(door, space, &step.key, has_collections, staging) {
+            match set.try_put(door, space, &step.key, has_collections, &staged) {
                 Tried::Done => step.reply = Some(Reply::OK),
                 Tried::Accepted(accepted) => {
                     waiting.accepted.push((index, step.take(), accepted));
@@ -123,13 +143,12 @@ impl Run {
                 Tried::MustWait => waiting.left.push((index, step.take())),
             }
         }
-        door.counters().count_copy(copied);
-        self.tell_done(&waiting.caller, since(began), staging);
+        self.tell_done(&waiting.caller, since(began), &staged);
         (!waiting.accepted.is_empty() || !waiting.left.is_empty()).then_some(waiting)
     }
 
     /// Counts the requests that are done. They took `took` together: each one's time is its share.
-    fn tell_done(&self, caller: &Caller, took: Nanos, staging: &[u8]) {
+    fn tell_done(&self, caller: &Caller, took: Nanos, staged: &StagedValues<'_>) {
         let mut times = [0; 2];
         for step in self.steps.iter().filter(|step| step.reply.is_some()) {
             times[usize::from(step.set.is_some())] += u64::from(step.times);
@@ -145,7 +164,7 @@ impl Run {
         watcher.tallies.count_all(watcher.plain[1], took, sets);
         if watcher.is_slow(took) {
             self.steps.iter().filter(|step| step.reply.is_some()).for_each(|step| {
-                caller.keep_slow(step, took, staging);
+                caller.keep_slow(step, took, staged);
             });
         }
     }
@@ -159,6 +178,7 @@ impl Run {
 
     /// Queues the replies in the order of the requests. The run is empty then.
     pub(crate) fn reply(&mut self, session: &mut Session, outbox: &mut Outbox) {
+        self.marks = 0;
         let steps = std::mem::take(&mut self.steps);
         let order = &self.order[..std::mem::take(&mut self.len)];
         let reply = |step: Step| step.reply.expect("each step has been executed");
@@ -292,14 +312,14 @@ impl Caller {
         let failed = (0..times).filter(|_| watcher.count_error(reply)).count();
         watcher.tallies.count_failed(number, failed);
         if watcher.is_slow(took) {
-            self.keep_slow(step, took, &[]);
+            self.keep_slow(step, took, &StagedValues::new(&[]));
         }
     }
 
     #[cold]
-    fn keep_slow(&self, step: &Step, took: Nanos, staging: &[u8]) {
+    fn keep_slow(&self, step: &Step, took: Nanos, staged: &StagedValues<'_>) {
         let number = self.door.watcher().plain[usize::from(step.set.is_some())];
-        let value = step.set.as_ref().map(|set| set.bytes(staging));
+        let value = step.set.as_ref().map(|set| set.bytes(staged));
         let args = [number.name().as_bytes(), step.key.as_bytes()].into_iter().chain(value);
         let args: Vec<&[u8]> = args.collect();
         self.door.keep_slow(self.client, number, took, args.into_iter());

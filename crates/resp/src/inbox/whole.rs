@@ -6,6 +6,9 @@ use crate::request::Arg;
 /// Bytes that end a line and a bulk.
 pub(super) const END: usize = 2;
 
+/// Digits of a length at most, else the request takes the long way.
+const DIGITS_MAX: usize = 4;
+
 /// Requests with more arguments take the long way.
 const ARGS_MAX: usize = 64;
 
@@ -32,22 +35,20 @@ pub(super) fn whole_request(bytes: &[u8], limits: Limits, args: &mut Vec<Arg>) -
 /// of the next line.
 #[inline]
 fn counted(bytes: &[u8], at: usize, kind: u8) -> Option<(usize, usize)> {
-    let (&first, line) = bytes.get(at..)?.split_first()?;
-    if first != kind {
+    let line = bytes.get(at..)?;
+    let digit = |at: usize| line.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|it| *it < 10);
+    if line.first() != Some(&kind) {
         return None;
     }
-    let digit = |byte: u8| usize::from(byte - b'0');
-    match *line {
-        [a @ b'0'..=b'9', b'\r', b'\n', ..] => Some((digit(a), at + 4)),
-        [a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => {
-            Some((digit(a) * 10 + digit(b), at + 5))
-        }
-        [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b'\r', b'\n', ..] => {
-            Some(((digit(a) * 10 + digit(b)) * 10 + digit(c), at + 6))
-        }
-        [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', d @ b'0'..=b'9', b'\r', b'\n', ..] => {
-            Some((((digit(a) * 10 + digit(b)) * 10 + digit(c)) * 10 + digit(d), at + 7))
-        }
-        _ => None,
+    let mut number = usize::from(digit(1)?);
+    let mut len = 2;
+    // A zero ahead of other digits is no number.
+    while number > 0
+        && len <= DIGITS_MAX
+        && let Some(more) = digit(len)
+    {
+        number = number * 10 + usize::from(more);
+        len += 1;
     }
+    (line.get(len..len + END) == Some(b"\r\n")).then_some((number, at + len + END))
 }

@@ -27,9 +27,14 @@ const SHAPE: Shape = Shape {
 };
 
 pub(crate) async fn door() -> Door {
+    door_that(Ack::Program).await
+}
+
+/// A door whose replies to writes say what `ack` says.
+pub(crate) async fn door_that(ack: Ack) -> Door {
     let config = Config {
         capacity_bytes: 8 << 20,
-        ack: Ack::Program,
+        ack,
         victims: Victims::Greedy,
         index: |_| Box::new(HashIndex::default()),
         index_config: IndexConfig::default(),

@@ -180,6 +180,36 @@ fn an_argument_that_is_too_long_is_passed_over() {
 }
 
 #[test]
+fn limits_are_the_same_for_requests_that_arrive_whole_and_in_pieces() {
+    let value = [b'v'; 120];
+    let all = [bulk(&[b"SET", b"key", &value]), bulk(&[b"GET", b"key"])].concat();
+    for max in 0..400 {
+        let by_value = Limits { value_bytes_max: max, ..LIMITS };
+        let by_request = Limits { request_bytes_max: max as usize, ..LIMITS };
+        for limits in [by_value, by_request] {
+            let (whole, error, _) = requests(vec![all.clone()], limits);
+            let single = all.iter().map(|byte| vec![*byte]).collect();
+            let (pieces, same, _) = requests(single, limits);
+            assert_eq!((whole, error), (pieces, same), "{limits:?}");
+        }
+    }
+}
+
+#[test]
+fn numbers_are_the_same_in_requests_that_arrive_whole_and_in_pieces() {
+    let numbers = ["0", "00", "01", "1", "-1", "+1", "2", "10", "012", "1x", "", " 1", "99999"];
+    for count in numbers {
+        for len in numbers {
+            let all = format!("*{count}\r\n${len}\r\nabcdefghij\r\n$1\r\nx\r\n*1\r\n$1\r\ny\r\n");
+            let (whole, error, _) = requests(vec![all.clone().into_bytes()], LIMITS);
+            let single = all.bytes().map(|byte| vec![byte]).collect();
+            let (pieces, same, _) = requests(single, LIMITS);
+            assert_eq!((whole, error), (pieces, same), "*{count} ${len}");
+        }
+    }
+}
+
+#[test]
 fn of_a_value_that_comes_alone_little_is_copied() {
     let value = vec![b'v'; 8_192];
     let set = bulk(&[b"SET", b"key", &value]);
