@@ -46,7 +46,9 @@ impl Controller {
     /// as other data. The zeros do not cross the link, so the transfer limit does not apply.
     async fn write_zeroes(&self, blocks: &LockedBlocks<'_>, command: &Command) -> Executed {
         let span = Span::of(command).within(blocks.count())?;
-        self.firmware.handle("write zeroes", self.firmware.costs.t_write, None).await;
+        if let Some(delays) = &self.delays {
+            delays.write("write zeroes").await;
+        }
         if command.may_deallocate() {
             blocks.give_up(span).await?;
             return written(blocks, command).await;
@@ -60,8 +62,10 @@ impl Controller {
     /// Executes Copy: reads all ranges concurrently before it writes, so that they may overlap.
     async fn copy(&self, blocks: &LockedBlocks<'_>, command: &Command, data: &Buf) -> Executed {
         let copy = Copy::decode(command, data, blocks.block_bytes(), blocks.count())?;
-        self.link.fetch(data.len()).await;
-        self.firmware.handle("copy", self.firmware.costs.t_write, None).await;
+        if let Some(delays) = &self.delays {
+            delays.fetch(data.len()).await;
+            delays.write("copy").await;
+        }
         let reads = copy.sources.into_iter().map(|(first, count)| {
             let blocks = blocks.blocks.clone();
             async move { blocks.read(first, count, Class::HostRead).await }

@@ -1,16 +1,15 @@
 use crate::attachments::Attachments;
 use crate::completion::Outcome;
-use crate::firmware::{Firmware, FirmwareCosts};
+use crate::emulation::{Delays, Emulation};
 use crate::fused;
 use crate::inventory::Inventory;
-use crate::link::{Link, LinkTiming};
 use crate::logical_blocks::LogicalBlocks as _;
 use crate::namespace::Namespace;
 use crate::queue::{QueuePair, Submission};
 use crate::sanitizing::Sanitizing;
 use crate::span_locks::SpanLocks;
 use base::Key;
-use clock::{Code, Cores, Gate, Group, Monitor};
+use clock::Monitor;
 use engine::Store;
 use spec::{QualifiedName, Status};
 use std::future::poll_fn;
@@ -22,19 +21,8 @@ use std::task::{Context, Poll};
 /// The configuration of a controller.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The device's resources.
-    pub group: Group,
-    /// The link to the host.
-    pub link: LinkTiming,
-    /// Number of request handlers of the firmware.
-    pub handlers: u32,
-    /// Firmware times of commands.
-    pub costs: FirmwareCosts,
-    /// The cores that code runs on.
-    pub cores: Cores,
-    /// The gate that every command passes first. Garbage collection that blocks the whole
-    /// controller closes it.
-    pub gate: Arc<Gate>,
+    /// The delays of an emulated device; `None` for a drive that takes the time that it takes.
+    pub emulation: Option<Emulation>,
     /// Guards the namespaces against concurrent use in other reactors; `None` with one reactor.
     pub monitor: Option<Arc<Monitor>>,
     /// Whether a loss of power can lose acknowledged, unflushed data: a volatile write cache (Base
@@ -44,8 +32,7 @@ pub struct Config {
 
 /// A controller of namespaces, which hosts may create and delete.
 pub struct Controller {
-    pub(crate) link: Link,
-    pub(crate) firmware: Firmware,
+    pub(crate) delays: Option<Delays>,
     pub(crate) inventory: Arc<Inventory>,
     pub(crate) attachments: Arc<Attachments>,
     pub(crate) sanitizing: Arc<Sanitizing>,
@@ -53,8 +40,6 @@ pub struct Controller {
     delete_reports_missing: Arc<AtomicBool>,
     lists_short_keys: Arc<AtomicBool>,
     kv: Option<Arc<Store>>,
-    pub(crate) cores: Cores,
-    pub(crate) gate: Arc<Gate>,
     monitor: Option<Arc<Monitor>>,
     has_volatile_cache: bool,
 }
@@ -113,10 +98,7 @@ impl Controller {
             delete_reports_missing: common.delete_reports_missing,
             lists_short_keys: common.lists_short_keys,
             kv: common.kv,
-            link: Link::new(config.group, config.link),
-            firmware: Firmware::new(config.group, config.handlers, config.costs),
-            cores: config.cores,
-            gate: config.gate,
+            delays: config.emulation.map(Delays::new),
             monitor: config.monitor,
             has_volatile_cache: config.has_volatile_cache,
         })
@@ -220,8 +202,9 @@ impl Controller {
         namespace: Option<Arc<Namespace>>,
         submission: Submission,
     ) -> Outcome {
-        self.gate.pass().await;
-        self.cores.charge(Code::Parse, 1).await;
+        if let Some(delays) = &self.delays {
+            delays.begin(1).await;
+        }
         let outcome = match namespace.as_deref() {
             None => Err(Status::INVALID_NAMESPACE),
             Some(namespace) if submission.command.is_fused() => {
@@ -231,12 +214,10 @@ impl Controller {
             Some(Namespace::Block(blocks)) => self.execute_block(blocks, submission).await,
             Some(Namespace::Zoned(zones)) => self.execute_zoned(zones, submission).await,
         };
-        self.cores.charge(Code::Complete, 1).await;
+        if let Some(delays) = &self.delays {
+            delays.complete(1).await;
+        }
         outcome.into()
-    }
-
-    pub(crate) async fn charge_probe(&self) {
-        self.cores.charge(Code::Probe, 1).await;
     }
 }
 
@@ -254,6 +235,16 @@ mod tests {
     /// Returns the size in bytes of the result of `f`.
     fn size<A, B, C, D>(_: impl Fn(A, B, C) -> D) -> usize {
         size_of::<D>()
+    }
+
+    #[test]
+    fn drive_without_emulation_has_nothing_to_wait_for() {
+        reactor::Reactor::new(None).run(async {
+            let config = Config { emulation: None, monitor: None, has_volatile_cache: false };
+            let controller = Controller::new(Vec::new(), config);
+            assert!(controller.delays.is_none());
+            assert_eq!(clock::resources(), []);
+        });
     }
 
     #[test]

@@ -11,7 +11,6 @@ use crate::namespace::Namespace;
 use crate::nvm::{compared, written};
 use crate::queue::Submission;
 use crate::span::Span;
-use clock::Code;
 use media::Blocks;
 use smallvec::smallvec;
 use spec::{Command, Status};
@@ -66,8 +65,9 @@ impl Controller {
         namespace: Option<Arc<Namespace>>,
         [first, second]: [Submission; 2],
     ) -> [Outcome; 2] {
-        self.gate.pass().await;
-        self.cores.charge(Code::Parse, 2).await;
+        if let Some(delays) = &self.delays {
+            delays.begin(2).await;
+        }
         let outcomes = match namespace.as_deref() {
             None => [Err(Status::INVALID_NAMESPACE), Err(Status::INVALID_NAMESPACE)],
             Some(namespace) => match (check(namespace, &first.command, &second.command), namespace)
@@ -79,7 +79,9 @@ impl Controller {
                 (Err(status), _) => [Err(status), Err(status)],
             },
         };
-        self.cores.charge(Code::Complete, 2).await;
+        if let Some(delays) = &self.delays {
+            delays.complete(2).await;
+        }
         outcomes.map(Outcome::from)
     }
 
@@ -95,13 +97,18 @@ impl Controller {
             Err(status) => return failed(0, status).map(Err),
         };
         for (at, data) in [&first.data, &second.data].into_iter().enumerate() {
-            match span.fetch(shape.block_bytes, data) {
-                Ok(bytes) => self.link.fetch(bytes).await,
+            let bytes = match span.fetch(shape.block_bytes, data) {
+                Ok(bytes) => bytes,
                 Err(status) => return failed(at, status).map(Err),
+            };
+            if let Some(delays) = &self.delays {
+                delays.fetch(bytes).await;
             }
         }
-        self.firmware.handle("compare", self.firmware.costs.t_read, None).await;
-        self.firmware.handle("write", self.firmware.costs.t_write, None).await;
+        if let Some(delays) = &self.delays {
+            delays.read("compare").await;
+            delays.write("write").await;
+        }
         let put = {
             let _held = self.span_locks.exclude(first.command.nsid(), span).await;
             if let Err(status) = compared(blocks, span, &first.data).await {

@@ -5,7 +5,7 @@ use crate::controller::Controller;
 use crate::queue::Submission;
 use crate::status::status_of;
 use base::limits::{KEY_BYTES_INLINE, KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use base::{Buf, BufMut, Key, Nanos};
+use base::{Buf, BufMut, Key};
 use engine::{Condition, Error, KeySpaceId, Store, Stored};
 use spec::{Command, ListWriter, Opcode, RetrieveOptions, Status, StoreOptions};
 use std::sync::Arc;
@@ -38,13 +38,15 @@ impl Controller {
             return Err(Status::INVALID_FIELD);
         }
         let announced = store.announce();
-        if data.len() > 0 {
-            self.link.fetch(data.len()).await;
+        if let Some(delays) = &self.delays {
+            delays.store(data.len(), &key).await;
         }
-        self.handle("store", self.firmware.costs.store(data.len()), &key).await;
         let stored = store.put(space, &key, &data, condition.into(), announced).await;
-        if stored.map_err(status_of)? == Stored::Overwrote {
-            self.firmware.handle_more("store", self.firmware.costs.t_update).await;
+        let stored = stored.map_err(status_of)?;
+        if let Some(delays) = &self.delays
+            && stored == Stored::Overwrote
+        {
+            delays.update().await;
         }
         Ok(Outcome::done())
     }
@@ -56,13 +58,13 @@ impl Controller {
         let key = key(&command, long_key, Status::INVALID_FIELD)?;
         // Values are never compressed, so a raw retrieve is an ordinary one.
         RetrieveOptions::from_bits(command.options()).ok_or(Status::INVALID_FIELD)?;
-        self.handle("retrieve", self.firmware.costs.t_read, &key).await;
+        if let Some(delays) = &self.delays {
+            delays.retrieve(&key).await;
+        }
         let value = store.get(space, &key).await.map_err(status_of)?;
         let delivered = value.slice(0..value.len().min(command.size()));
-        if delivered.len() > 0 {
-            let cost = self.firmware.costs.deliver(delivered.len());
-            self.firmware.handle_more("retrieve", cost).await;
-            self.link.deliver(delivered.len()).await;
+        if let Some(delays) = &self.delays {
+            delays.deliver_value(delivered.len()).await;
         }
         Ok(Outcome { status: Status::SUCCESS, result: value.len().into(), data: delivered })
     }
@@ -73,7 +75,9 @@ impl Controller {
         let key = key(&command, long_key, Status::INVALID_FIELD)?;
         no_options(&command)?;
         let announced = store.announce();
-        self.handle("delete", self.firmware.costs.t_delete, &key).await;
+        if let Some(delays) = &self.delays {
+            delays.delete(&key).await;
+        }
         match store.delete(space, &key, announced).await {
             Err(Error::KeyNotFound) if !self.delete_reports_missing() => Ok(Outcome::done()),
             deleted => deleted.map(|()| Outcome::done()).map_err(status_of),
@@ -85,7 +89,9 @@ impl Controller {
         let space = key_space(&command)?;
         let key = key(&command, long_key, Status::INVALID_FIELD)?;
         no_options(&command)?;
-        self.handle("exist", self.firmware.costs.t_exist, &key).await;
+        if let Some(delays) = &self.delays {
+            delays.exist(&key).await;
+        }
         match store.exist(space, &key).await {
             Ok(true) => Ok(Outcome::done()),
             Ok(false) => Err(Status::KEY_DOES_NOT_EXIST),
@@ -106,21 +112,18 @@ impl Controller {
         let room = command.size().min(VALUE_BYTES_MAX);
         let mut buffer = BufMut::unpooled(room as usize);
         let mut writer = ListWriter::new(buffer.as_mut()).ok_or(Status::INVALID_FIELD)?;
-        let long = start.as_ref().filter(|key| key.is_long()).map(|_| &self.link);
-        self.firmware.handle("list", self.firmware.costs.t_read, long).await;
-        self.charge_probe().await;
+        if let Some(delays) = &self.delays {
+            delays.list(start.as_ref()).await;
+        }
         let take = |key: &Key| !self.lists(key) || writer.push(key.as_bytes());
         let listed = store.list(space, start.as_ref(), take).await;
         listed.map_err(status_of)?;
         let len = u32::try_from(writer.len()).map_err(|_| Status::INTERNAL_ERROR)?;
         let data: Buf = buffer.freeze().slice(0..len);
-        self.link.deliver(len).await;
+        if let Some(delays) = &self.delays {
+            delays.deliver(len).await;
+        }
         Ok(Outcome::with_data(data))
-    }
-
-    async fn handle(&self, work: &'static str, cost: Nanos, key: &Key) {
-        self.firmware.handle(work, cost, key.is_long().then_some(&self.link)).await;
-        self.charge_probe().await;
     }
 }
 
@@ -143,7 +146,11 @@ fn key_space(command: &Command) -> Result<KeySpaceId, Status> {
 
 /// Returns the command's key: inline if it has at most 16 bytes, otherwise fetched from host
 /// memory. `too_long` is the command's status for a missing long key.
-fn key(command: &Command, long_key: Option<Key>, too_long: Status) -> Result<Key, Status> {
+fn key(
+    command: &Command,
+    long_key: Option<Key>,
+    too_long: Status,
+) -> Result<Key, Status> {
     let len = usize::from(command.key_length());
     match len {
         0 => Err(Status::INVALID_KEY_SIZE),

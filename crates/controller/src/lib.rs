@@ -3,10 +3,12 @@
 //!
 //! # How it works
 //! 1. A host submits a 64-byte command to a [`QueuePair`]; the command becomes a task of its own
-//!    and always runs to its end. It passes the gate of the [`Config`] first.
+//!    and always runs to its end. On an emulated device the delays of its
+//!    [`Emulation`] surround each step: gate, link, handlers and cores.
 //! 2. [`Controller::namespace`] has what the command's namespace is, and so which command set it is
 //!    of: `kv` asks an `engine::Store`, `block` a `media::Blocks`, `zoned` an `ftl::Zones`. Each
-//!    decodes and checks the command, moves data over the link and holds a request handler: for
+//!    decodes and checks the command. An [`Emulation`] moves its data over the link and holds a
+//!    request handler: for
 //!    `t_read` to read, for `t_delete` or `t_exist` on keys, for `t_write` otherwise. For values of
 //!    keys each KiB may take longer, and overwriting one too.
 //! 3. A Read's data is gathered into one buffer for the host.
@@ -44,6 +46,7 @@ mod completion;
 mod completions;
 mod controller;
 mod copy;
+mod emulation;
 mod fabrics;
 mod firmware;
 mod fused;
@@ -69,6 +72,7 @@ pub use admin::{EngineFigures, KeyCounts};
 pub use completion::Completion;
 pub use completions::Completions;
 pub use controller::{Config, Controller};
+pub use emulation::Emulation;
 pub use fabrics::{
     AssociationCensus, Entrance, FabricQueue, FlashFigures, Lease, LeasedQueue, Limits,
     QueueCensus, Rules, Subsystem, SubsystemConfig, Subsystems, Tenant, TransportAddress, Work,

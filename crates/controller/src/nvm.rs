@@ -15,9 +15,13 @@ impl Controller {
         let block_bytes = blocks.block_bytes();
         let bytes = Span::of(command).transfer(block_bytes)?;
         let span = Span::of(command).within(blocks.count())?;
-        self.firmware.handle("read", self.firmware.costs.t_read, None).await;
+        if let Some(delays) = &self.delays {
+            delays.read("read").await;
+        }
         let segments = blocks.read_span(span).await?;
-        self.link.deliver(bytes).await;
+        if let Some(delays) = &self.delays {
+            delays.deliver(bytes).await;
+        }
         Ok(Outcome::with_data(gathered(segments, block_bytes)))
     }
 
@@ -29,8 +33,10 @@ impl Controller {
     ) -> Executed {
         let bytes = Span::of(command).fetch(blocks.block_bytes(), &data)?;
         let span = Span::of(command).within(blocks.count())?;
-        self.link.fetch(bytes).await;
-        self.firmware.handle("write", self.firmware.costs.t_write, None).await;
+        if let Some(delays) = &self.delays {
+            delays.fetch(bytes).await;
+            delays.write("write").await;
+        }
         blocks.write_from(span.first, smallvec![data]).await?;
         written(blocks, command).await
     }
@@ -44,8 +50,10 @@ impl Controller {
     ) -> Executed {
         let bytes = Span::of(command).fetch(blocks.block_bytes(), data)?;
         let span = Span::of(command).within(blocks.count())?;
-        self.link.fetch(bytes).await;
-        self.firmware.handle("compare", self.firmware.costs.t_read, None).await;
+        if let Some(delays) = &self.delays {
+            delays.fetch(bytes).await;
+            delays.read("compare").await;
+        }
         compared(blocks, span, data).await
     }
 
@@ -53,7 +61,9 @@ impl Controller {
     /// transfer.
     pub(crate) async fn verify<B: LogicalBlocks>(&self, blocks: &B, command: &Command) -> Executed {
         let span = Span::of(command).within(blocks.count())?;
-        self.firmware.handle("verify", self.firmware.costs.t_read, None).await;
+        if let Some(delays) = &self.delays {
+            delays.read("verify").await;
+        }
         for part in span.parts(B::READ_AT_A_TIME) {
             blocks.read_span(part).await?;
         }
@@ -76,8 +86,10 @@ impl Controller {
         let span = |range: &BlockRange| Span { first: range.lba(), count: range.blocks().into() };
         let end = blocks.count();
         ranges.iter().try_for_each(|range| span(range).within(end).map(drop))?;
-        self.link.fetch(bytes).await;
-        self.firmware.handle("dataset", self.firmware.costs.t_write, None).await;
+        if let Some(delays) = &self.delays {
+            delays.fetch(bytes).await;
+            delays.write("dataset").await;
+        }
         if !command.is_deallocate() {
             return Ok(Outcome::done());
         }

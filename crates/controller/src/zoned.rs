@@ -47,7 +47,9 @@ impl Controller {
     async fn zero_zone(&self, zones: &Arc<Zones>, command: &Command) -> Executed {
         let shape = zones.shape();
         let span = Span::of(command).within(shape.blocks())?;
-        self.firmware.handle("write zeroes", self.firmware.costs.t_write, None).await;
+        if let Some(delays) = &self.delays {
+            delays.write("write zeroes").await;
+        }
         zones.write_from(span.first, zeros(shape.block_bytes, span.count)).await?;
         written(zones, command).await
     }
@@ -57,8 +59,10 @@ impl Controller {
         let shape = zones.shape();
         zone_from(&shape, command)?;
         let bytes = Span::of(command).fetch(shape.block_bytes, &data)?;
-        self.link.fetch(bytes).await;
-        self.firmware.handle("append", self.firmware.costs.t_write, None).await;
+        if let Some(delays) = &self.delays {
+            delays.fetch(bytes).await;
+            delays.write("append").await;
+        }
         let appended = zones.append(command.lba(), smallvec![data], Class::HostWrite).await;
         let result = appended.map_err(status_of_zone_write)?;
         Ok(Outcome { result, ..written(zones, command).await? })
@@ -68,7 +72,9 @@ impl Controller {
         let asked = command.zone_send_action().ok_or(Status::INVALID_FIELD)?;
         let zone =
             if command.is_select_all() { None } else { Some(zone_from(&zones.shape(), command)?) };
-        self.firmware.handle("zone send", self.firmware.costs.t_write, None).await;
+        if let Some(delays) = &self.delays {
+            delays.write("zone send").await;
+        }
         let action = match asked {
             ZoneSendAction::Close => ZoneAction::Close,
             ZoneSendAction::Finish => ZoneAction::Finish,
@@ -97,7 +103,9 @@ impl Controller {
         let bytes = (room as usize).min((1 + all) * ZONE_DESCRIPTOR_BYTES);
         let mut buffer = BufMut::unpooled(bytes);
         let mut writer = ZoneReportWriter::new(buffer.as_mut()).ok_or(Status::INVALID_FIELD)?;
-        self.firmware.handle("zone report", self.firmware.costs.t_write, None).await;
+        if let Some(delays) = &self.delays {
+            delays.write("zone report").await;
+        }
         let (mut matching, mut written) = (0, 0);
         for zone in first..shape.zones {
             let zone = descriptor(zones.report(zone).map_err(status_of_zone_write)?);
@@ -109,7 +117,9 @@ impl Controller {
         let len = writer.finish(if command.is_partial_report() { written } else { matching });
         let len = u32::try_from(len).map_err(|_| Status::INTERNAL_ERROR)?;
         let data = buffer.freeze().slice(0..len);
-        self.link.deliver(len).await;
+        if let Some(delays) = &self.delays {
+            delays.deliver(len).await;
+        }
         Ok(Outcome::with_data(data))
     }
 
@@ -117,8 +127,10 @@ impl Controller {
     async fn copy_to_zone(&self, zones: &Arc<Zones>, command: &Command, data: &Buf) -> Executed {
         let shape = zones.shape();
         let copy = Copy::decode(command, data, shape.block_bytes, shape.blocks())?;
-        self.link.fetch(data.len()).await;
-        self.firmware.handle("copy", self.firmware.costs.t_write, None).await;
+        if let Some(delays) = &self.delays {
+            delays.fetch(data.len()).await;
+            delays.write("copy").await;
+        }
         let copied = zones.copy(&copy.sources, copy.target, Class::HostWrite).await;
         copied.map_err(status_of_zone_write)?;
         written(zones, command).await

@@ -1,6 +1,6 @@
 use base::Nanos;
 use clock::{CodeCosts, Cores, Gate, Group};
-use controller::{Config, Controller, FirmwareCosts, LinkTiming, Namespace};
+use controller::{Config, Controller, Emulation, FirmwareCosts, LinkTiming, Namespace};
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use ftl::{Zones, ZonesConfig};
 use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
@@ -62,12 +62,14 @@ pub(crate) async fn device() -> (Arc<Controller>, Arc<Gate>) {
         zones(),
     ];
     let config = Config {
-        group,
-        link: LinkTiming { bytes_per_second: 1_000_000_000, transfer: Nanos(100) },
-        handlers: 2,
-        costs: FirmwareCosts::default(),
-        cores: Cores::new(group, 1, CodeCosts::default()),
-        gate: gate.clone(),
+        emulation: Some(Emulation {
+            group,
+            link: LinkTiming { bytes_per_second: 1_000_000_000, transfer: Nanos(100) },
+            handlers: 2,
+            costs: FirmwareCosts::default(),
+            cores: Cores::new(group, 1, CodeCosts::default()),
+            gate: gate.clone(),
+        }),
         // Makes every log and feature available to hosts.
         monitor: None,
         has_volatile_cache: true,

@@ -1,7 +1,7 @@
 use crate::indexes::INDEXES;
 use base::{MIB, Nanos, parse_size};
-use clock::{CodeCosts, Cores, Gate, Group, Monitor};
-use controller::{Controller, FirmwareCosts, LinkTiming};
+use clock::{Group, Monitor};
+use controller::Controller;
 use engine::{Ack, IndexConfig, KeySpaceId, Recovery, SPARE_EXTENTS_MIN, ScrubFinding, Store};
 use media::{Blocks, DriveInfo, Durability, Format, FramesOnBlocks, Media, Victims};
 use std::num::NonZero;
@@ -165,7 +165,7 @@ impl DiskDrive {
         let (store, recovery) = Store::open(medium.clone(), config).await?;
         let has_volatile_cache = options.durability == Durability::EverySecond;
         let namespaces = vec![controller::Namespace::Kv(store.clone())];
-        let timing = without_delays(group, &monitor, has_volatile_cache);
+        let timing = without_emulation(&monitor, has_volatile_cache);
         let controller = Controller::new(namespaces, timing);
         if has_volatile_cache {
             clock::spawn(flush_forever(medium.clone()));
@@ -265,27 +265,14 @@ impl DiskDriveShare {
     /// Creates a controller of the drive for the calling reactor.
     pub fn controller(&self) -> Arc<Controller> {
         let has_volatile_cache = self.controller.has_volatile_cache();
-        let timing = without_delays(Group::new(), &self.monitor, has_volatile_cache);
+        let timing = without_emulation(&self.monitor, has_volatile_cache);
         self.controller.beside(timing)
     }
 }
 
-/// Creates a controller without delays.
-fn without_delays(
-    group: Group,
-    monitor: &Arc<Monitor>,
-    has_volatile_cache: bool,
-) -> controller::Config {
-    controller::Config {
-        group,
-        link: LinkTiming { bytes_per_second: 0, transfer: Nanos::ZERO },
-        handlers: u32::MAX,
-        costs: FirmwareCosts::default(),
-        cores: Cores::new(group, 1, CodeCosts::default()),
-        gate: Arc::new(Gate::new()),
-        monitor: Some(monitor.clone()),
-        has_volatile_cache,
-    }
+/// Returns the configuration of a controller whose commands take no emulated time.
+fn without_emulation(monitor: &Arc<Monitor>, has_volatile_cache: bool) -> controller::Config {
+    controller::Config { emulation: None, monitor: Some(monitor.clone()), has_volatile_cache }
 }
 
 /// Flushes at intervals. The next command that writes reports a failed flush.

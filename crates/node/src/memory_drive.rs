@@ -1,8 +1,8 @@
 use crate::indexes::INDEXES;
 use base::MIB;
 use base::limits::BLOCK_BYTES;
-use clock::{CodeCosts, Cores, Gate, Group};
-use controller::{Controller, FirmwareCosts, LinkTiming};
+use clock::Group;
+use controller::Controller;
 use engine::{Ack, IndexConfig, KeySpaceId, SPARE_EXTENTS_MIN, Store};
 use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
 use std::sync::Arc;
@@ -65,16 +65,8 @@ impl MemoryDrive {
                 controller::Namespace::Block(Arc::new(MemoryBlocks::new(shape)))
             }
         };
-        let config = controller::Config {
-            group,
-            link: LinkTiming { bytes_per_second: 0, transfer: base::Nanos::ZERO },
-            handlers: u32::MAX,
-            costs: FirmwareCosts::default(),
-            cores: Cores::new(group, 1, CodeCosts::default()),
-            gate: Arc::new(Gate::new()),
-            monitor: None,
-            has_volatile_cache: false,
-        };
+        let config =
+            controller::Config { emulation: None, monitor: None, has_volatile_cache: false };
         Ok(Self { controller: Controller::new(vec![namespace], config) })
     }
 

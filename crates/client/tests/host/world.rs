@@ -2,10 +2,10 @@
 
 use base::{BufPool, Nanos};
 use client::{Association, Host, IoQueue, Reads, Settings};
-use clock::{CodeCosts, Cores, Gate, Group};
+use clock::Group;
 use controller::{
-    Config, Controller, Entrance, FirmwareCosts, FlashFigures, LinkTiming, Namespace, Subsystem,
-    SubsystemConfig, Subsystems, TransportAddress,
+    Config, Controller, Entrance, FlashFigures, Namespace, Subsystem, SubsystemConfig, Subsystems,
+    TransportAddress,
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{Blocks, BlocksShape, Memory, MemoryBlocks, Shape, Victims};
@@ -99,16 +99,7 @@ impl World {
 async fn serve(network: &Network, blocks: Arc<dyn Blocks>) {
     let group = Group::new();
     let namespaces = vec![Namespace::Kv(store(group).await), Namespace::Block(blocks)];
-    let config = Config {
-        group,
-        link: LinkTiming { bytes_per_second: 0, transfer: Nanos::ZERO },
-        handlers: u32::MAX,
-        costs: FirmwareCosts::default(),
-        cores: Cores::new(group, 1, CodeCosts::default()),
-        gate: Arc::new(Gate::new()),
-        monitor: None,
-        has_volatile_cache: false,
-    };
+    let config = Config { emulation: None, monitor: None, has_volatile_cache: false };
     let subsystem = SubsystemConfig {
         nqn: NQN.to_owned(),
         serial: "KV-0001".to_owned(),

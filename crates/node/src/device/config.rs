@@ -3,7 +3,7 @@
 use crate::profile::{self, LogFtl, NamespaceKind, Profile};
 use base::limits::BLOCK_BYTES;
 use clock::{CodeCosts, Cores, Gate, Group};
-use controller::{FirmwareCosts, LinkTiming};
+use controller::{Emulation, FirmwareCosts, LinkTiming};
 use engine::{Ack, buffered_pages_max};
 use ftl::{Frontier, GcBlocking, PageFtlConfig, Stripe, WriteAck, ZonesConfig};
 use media::{Media, Shape, Victims};
@@ -215,11 +215,9 @@ pub(super) fn controller(
 ) -> controller::Config {
     let (firmware, core) = (&profile.firmware, &profile.core);
     let costs = CodeCosts { parse: core.parse, probe: core.probe, complete: core.complete };
-    controller::Config {
+    let emulation = Emulation {
         group: shared.group,
         gate: shared.gate.clone(),
-        monitor: None,
-        has_volatile_cache,
         link: LinkTiming {
             bytes_per_second: profile.link.bytes_per_second,
             transfer: profile.link.transfer,
@@ -238,7 +236,8 @@ pub(super) fn controller(
             t_read_kib: firmware.t_read_kib,
         },
         cores: Cores::new(shared.group, core.count, costs),
-    }
+    };
+    controller::Config { emulation: Some(emulation), monitor: None, has_volatile_cache }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 use base::Nanos;
 use clock::{Class, CodeCosts, Cores, Gate, Group, LocalFuture, Stage};
 use controller::{
-    Completion, Config, Controller, FirmwareCosts, LinkTiming, Namespace, Queue, QueuePair,
-    Submission,
+    Completion, Config, Controller, Emulation, FirmwareCosts, LinkTiming, Namespace, Queue,
+    QueuePair, Submission,
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use media::{
@@ -90,12 +90,14 @@ async fn device_on(
         ..FirmwareCosts::default()
     };
     let config = Config {
-        group,
-        link: LinkTiming { bytes_per_second: 0, transfer: Nanos::ZERO },
-        handlers: 1,
-        costs,
-        cores: Cores::new(group, 1, CodeCosts::default()),
-        gate: Arc::new(Gate::new()),
+        emulation: Some(Emulation {
+            group,
+            link: LinkTiming { bytes_per_second: 0, transfer: Nanos::ZERO },
+            handlers: 1,
+            costs,
+            cores: Cores::new(group, 1, CodeCosts::default()),
+            gate: Arc::new(Gate::new()),
+        }),
         monitor: None,
         has_volatile_cache: false,
     };

@@ -5,7 +5,9 @@ use crate::commands::host::{BLOCK_BYTES, nothing};
 use crate::commands::slow::Slow;
 use base::{Buf, Nanos, Rng};
 use clock::{CodeCosts, Cores, Gate, Group, Stage};
-use controller::{Config, Controller, FirmwareCosts, LinkTiming, Namespace, QueuePair, Submission};
+use controller::{
+    Config, Controller, Emulation, FirmwareCosts, LinkTiming, Namespace, QueuePair, Submission,
+};
 use media::BlocksShape;
 use reactor::Reactor;
 use spec::{BlockRange, Command, CopyRange, Fuse, Status};
@@ -26,12 +28,14 @@ fn run(seed: u64, test: impl AsyncFnOnce(Arc<Controller>)) {
         let group = Group::new();
         let shape = BlocksShape { block_bytes: BLOCK_BYTES, blocks: 64, parallelism: 1 };
         let config = Config {
-            group,
-            link: LinkTiming { bytes_per_second: 1_000_000_000, transfer: Nanos(100) },
-            handlers: 4,
-            costs: FirmwareCosts::default(),
-            cores: Cores::new(group, 1, CodeCosts::default()),
-            gate: Arc::new(Gate::new()),
+            emulation: Some(Emulation {
+                group,
+                link: LinkTiming { bytes_per_second: 1_000_000_000, transfer: Nanos(100) },
+                handlers: 4,
+                costs: FirmwareCosts::default(),
+                cores: Cores::new(group, 1, CodeCosts::default()),
+                gate: Arc::new(Gate::new()),
+            }),
             monitor: None,
             has_volatile_cache: false,
         };

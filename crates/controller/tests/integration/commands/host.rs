@@ -4,7 +4,8 @@ use crate::fragile::Fragile;
 use base::{Buf, Nanos};
 use clock::{CodeCosts, Cores, Gate, Group};
 use controller::{
-    Completion, Config, Controller, FirmwareCosts, LinkTiming, Namespace, QueuePair, Submission,
+    Completion, Config, Controller, Emulation, FirmwareCosts, LinkTiming, Namespace, QueuePair,
+    Submission,
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use ftl::{Zones, ZonesConfig};
@@ -77,12 +78,14 @@ pub(crate) fn run_on(reactor: &mut Reactor, costs: FirmwareCosts, test: impl Asy
         ];
         let cores = Cores::new(group, 1, CodeCosts::default());
         let config = Config {
-            group,
-            link: LINK,
-            handlers: 1,
-            costs,
-            cores,
-            gate: gate.clone(),
+            emulation: Some(Emulation {
+                group,
+                link: LINK,
+                handlers: 1,
+                costs,
+                cores,
+                gate: gate.clone(),
+            }),
             monitor: None,
             has_volatile_cache: false,
         };

@@ -5,8 +5,9 @@ use crate::fragile::Fragile;
 use base::{Buf, Nanos};
 use clock::{CodeCosts, Cores, Gate, Group, Rank, Stage, TaskId};
 use controller::{
-    Capsule, Config, Controller, Entrance, FirmwareCosts, FlashFigures, HostQueue, LinkTiming,
-    Namespace, Port, Response, Responses, Subsystem, SubsystemConfig, Subsystems, TransportAddress,
+    Capsule, Config, Controller, Emulation, Entrance, FirmwareCosts, FlashFigures, HostQueue,
+    LinkTiming, Namespace, Port, Response, Responses, Subsystem, SubsystemConfig, Subsystems,
+    TransportAddress,
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use ftl::{Zones, ZonesConfig};
@@ -101,12 +102,14 @@ impl World {
             Namespace::Zoned(zoned(zones.clone())),
         ];
         let config = Config {
-            group,
-            link: LinkTiming { bytes_per_second: 1_000_000_000, transfer: Nanos(100) },
-            handlers: 1,
-            costs: FirmwareCosts::default(),
-            cores: Cores::new(group, 1, CodeCosts::default()),
-            gate: gate.clone(),
+            emulation: Some(Emulation {
+                group,
+                link: LinkTiming { bytes_per_second: 1_000_000_000, transfer: Nanos(100) },
+                handlers: 1,
+                costs: FirmwareCosts::default(),
+                cores: Cores::new(group, 1, CodeCosts::default()),
+                gate: gate.clone(),
+            }),
             monitor: None,
             has_volatile_cache,
         };

@@ -7,9 +7,8 @@
 
 use crate::fabrics::host::{LOG, Line, NQN, World, ZONES, run, store, subsystem, zoned};
 use crate::fragile::Fragile;
-use base::Nanos;
-use clock::{CodeCosts, Cores, Gate, Group};
-use controller::{Config, Controller, FirmwareCosts, LinkTiming, Namespace};
+use clock::Group;
+use controller::{Config, Controller, Namespace};
 use media::{BlocksShape, Memory, MemoryBlocks};
 use spec::{
     Cns, Command, CommandSet, Feature, FeatureEffects, FeatureSelect, LogPage, QualifiedName,
@@ -89,16 +88,7 @@ async fn device(set: CommandSet) -> Arc<Controller> {
         CommandSet::ZONED => Namespace::Zoned(zoned(Arc::new(Fragile::new(Memory::new(ZONES))))),
         _ => Namespace::Kv(store(group, Arc::new(Fragile::new(Memory::new(LOG)))).await),
     };
-    let config = Config {
-        group,
-        link: LinkTiming { bytes_per_second: 0, transfer: Nanos::ZERO },
-        handlers: 1,
-        costs: FirmwareCosts::default(),
-        cores: Cores::new(group, 1, CodeCosts::default()),
-        gate: Arc::new(Gate::new()),
-        monitor: None,
-        has_volatile_cache: false,
-    };
+    let config = Config { emulation: None, monitor: None, has_volatile_cache: false };
     Controller::new(vec![namespace], config)
 }
 

@@ -1,0 +1,122 @@
+//! What an emulated device adds to the execution of a command: the time of its link, its firmware
+//! and its code. Drives on a disk and in memory have none of it.
+
+use crate::firmware::{Firmware, FirmwareCosts};
+use crate::link::{Link, LinkTiming};
+use base::{Key, Nanos};
+use clock::{Code, Cores, Gate, Group};
+use std::sync::Arc;
+
+/// The parts of an emulated device that take time for each command.
+#[derive(Clone, Debug)]
+pub struct Emulation {
+    /// The device's resources.
+    pub group: Group,
+    /// The link to the host.
+    pub link: LinkTiming,
+    /// Number of request handlers of the firmware.
+    pub handlers: u32,
+    /// Firmware times of commands.
+    pub costs: FirmwareCosts,
+    /// The cores that code runs on.
+    pub cores: Cores,
+    /// The gate that every command passes first. Garbage collection that blocks the whole
+    /// controller closes it.
+    pub gate: Arc<Gate>,
+}
+
+/// Delays commands as an [`Emulation`] says. Each function waits for one step of a command.
+pub(crate) struct Delays {
+    link: Link,
+    firmware: Firmware,
+    cores: Cores,
+    gate: Arc<Gate>,
+}
+
+impl Delays {
+    pub(crate) fn new(emulation: Emulation) -> Self {
+        let Emulation { group, link, handlers, costs, cores, gate } = emulation;
+        let link = Link::new(group, link);
+        Self { link, firmware: Firmware::new(group, handlers, costs), cores, gate }
+    }
+
+    /// Takes `commands` from their queue, once the gate is open.
+    pub(crate) async fn begin(&self, commands: u64) {
+        self.gate.pass().await;
+        self.cores.charge(Code::Parse, commands).await;
+    }
+
+    /// Posts the completions of `commands`.
+    pub(crate) async fn complete(&self, commands: u64) {
+        self.cores.charge(Code::Complete, commands).await;
+    }
+
+    /// Moves `bytes` from the host.
+    pub(crate) async fn fetch(&self, bytes: u32) {
+        self.link.fetch(bytes).await;
+    }
+
+    /// Moves `bytes` to the host.
+    pub(crate) async fn deliver(&self, bytes: u32) {
+        self.link.deliver(bytes).await;
+    }
+
+    /// Handles a command called `work` that reads.
+    pub(crate) async fn read(&self, work: &'static str) {
+        self.firmware.handle(work, self.firmware.costs.t_read, None).await;
+    }
+
+    /// Handles a command called `work` that writes.
+    pub(crate) async fn write(&self, work: &'static str) {
+        self.firmware.handle(work, self.firmware.costs.t_write, None).await;
+    }
+
+    /// Fetches the value of a Store, and handles it up to the look-up of `key`.
+    pub(crate) async fn store(&self, bytes: u32, key: &Key) {
+        if bytes > 0 {
+            self.link.fetch(bytes).await;
+        }
+        self.look_up("store", self.firmware.costs.store(bytes), key).await;
+    }
+
+    /// Handles the rest of a Store that has overwritten a value.
+    pub(crate) async fn update(&self) {
+        self.firmware.handle_more("store", self.firmware.costs.t_update).await;
+    }
+
+    /// Handles a Retrieve up to the look-up of `key`.
+    pub(crate) async fn retrieve(&self, key: &Key) {
+        self.look_up("retrieve", self.firmware.costs.t_read, key).await;
+    }
+
+    /// Delivers the `bytes` of a value that the host has room for.
+    pub(crate) async fn deliver_value(&self, bytes: u32) {
+        if bytes > 0 {
+            let cost = self.firmware.costs.deliver(bytes);
+            self.firmware.handle_more("retrieve", cost).await;
+            self.link.deliver(bytes).await;
+        }
+    }
+
+    /// Handles a Delete up to the look-up of `key`.
+    pub(crate) async fn delete(&self, key: &Key) {
+        self.look_up("delete", self.firmware.costs.t_delete, key).await;
+    }
+
+    /// Handles an Exist up to the look-up of `key`.
+    pub(crate) async fn exist(&self, key: &Key) {
+        self.look_up("exist", self.firmware.costs.t_exist, key).await;
+    }
+
+    /// Handles a List up to the look-up of its first key, if it names one.
+    pub(crate) async fn list(&self, start: Option<&Key>) {
+        let long_key_link = start.filter(|key| key.is_long()).map(|_| &self.link);
+        self.firmware.handle("list", self.firmware.costs.t_read, long_key_link).await;
+        self.cores.charge(Code::Probe, 1).await;
+    }
+
+    async fn look_up(&self, work: &'static str, cost: Nanos, key: &Key) {
+        self.firmware.handle(work, cost, key.is_long().then_some(&self.link)).await;
+        self.cores.charge(Code::Probe, 1).await;
+    }
+}
