@@ -9,7 +9,7 @@ use crate::queue::{QueuePair, Submission};
 use crate::sanitizing::Sanitizing;
 use crate::span_locks::SpanLocks;
 use base::Key;
-use clock::Monitor;
+use clock::{Inside, Monitor};
 use engine::Store;
 use spec::{QualifiedName, Status};
 use std::future::poll_fn;
@@ -171,8 +171,14 @@ impl Controller {
         work: Pin<&mut F>,
         context: &mut Context<'_>,
     ) -> Poll<F::Output> {
-        let _inside = self.monitor.as_ref().map(Monitor::inside);
+        let _inside = self.enter();
         work.poll(context)
+    }
+
+    /// Enters the monitor until the guard drops, within one poll of a task.
+    #[inline]
+    pub(crate) fn enter(&self) -> Option<Inside<'_>> {
+        self.monitor.as_ref().map(Monitor::inside)
     }
 
     /// Flushes all namespaces. Data whose flush fails is not durable; no host is told.

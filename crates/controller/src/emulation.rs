@@ -4,7 +4,7 @@
 use crate::firmware::{Firmware, FirmwareCosts};
 use crate::link::{Link, LinkTiming};
 use base::{Key, Nanos};
-use clock::{Code, Cores, Gate, Group};
+use clock::{Code, Cores, Gate, Group, Serve};
 use std::sync::Arc;
 
 /// The parts of an emulated device that take time for each command.
@@ -47,28 +47,28 @@ impl Delays {
     }
 
     /// Posts the completions of `commands`.
-    pub(crate) async fn complete(&self, commands: u64) {
-        self.cores.charge(Code::Complete, commands).await;
+    pub(crate) fn complete(&self, commands: u64) -> impl Future<Output = ()> {
+        self.cores.charge(Code::Complete, commands)
     }
 
     /// Moves `bytes` from the host.
-    pub(crate) async fn fetch(&self, bytes: u32) {
-        self.link.fetch(bytes).await;
+    pub(crate) fn fetch(&self, bytes: u32) -> Serve {
+        self.link.fetch(bytes)
     }
 
     /// Moves `bytes` to the host.
-    pub(crate) async fn deliver(&self, bytes: u32) {
-        self.link.deliver(bytes).await;
+    pub(crate) fn deliver(&self, bytes: u32) -> Serve {
+        self.link.deliver(bytes)
     }
 
     /// Handles a command called `work` that reads.
-    pub(crate) async fn read(&self, work: &'static str) {
-        self.firmware.handle(work, self.firmware.costs.t_read, None).await;
+    pub(crate) fn read(&self, work: &'static str) -> impl Future<Output = ()> {
+        self.firmware.handle(work, self.firmware.costs.t_read, None)
     }
 
     /// Handles a command called `work` that writes.
-    pub(crate) async fn write(&self, work: &'static str) {
-        self.firmware.handle(work, self.firmware.costs.t_write, None).await;
+    pub(crate) fn write(&self, work: &'static str) -> impl Future<Output = ()> {
+        self.firmware.handle(work, self.firmware.costs.t_write, None)
     }
 
     /// Fetches the value of a Store, and handles it up to the look-up of `key`.
@@ -80,13 +80,13 @@ impl Delays {
     }
 
     /// Handles the rest of a Store that has overwritten a value.
-    pub(crate) async fn update(&self) {
-        self.firmware.handle_more("store", self.firmware.costs.t_update).await;
+    pub(crate) fn update(&self) -> impl Future<Output = ()> {
+        self.firmware.handle_more("store", self.firmware.costs.t_update)
     }
 
     /// Handles a Retrieve up to the look-up of `key`.
-    pub(crate) async fn retrieve(&self, key: &Key) {
-        self.look_up("retrieve", self.firmware.costs.t_read, key).await;
+    pub(crate) fn retrieve(&self, key: &Key) -> impl Future<Output = ()> {
+        self.look_up("retrieve", self.firmware.costs.t_read, key)
     }
 
     /// Delivers the `bytes` of a value that the host has room for.
@@ -99,13 +99,13 @@ impl Delays {
     }
 
     /// Handles a Delete up to the look-up of `key`.
-    pub(crate) async fn delete(&self, key: &Key) {
-        self.look_up("delete", self.firmware.costs.t_delete, key).await;
+    pub(crate) fn delete(&self, key: &Key) -> impl Future<Output = ()> {
+        self.look_up("delete", self.firmware.costs.t_delete, key)
     }
 
     /// Handles an Exist up to the look-up of `key`.
-    pub(crate) async fn exist(&self, key: &Key) {
-        self.look_up("exist", self.firmware.costs.t_exist, key).await;
+    pub(crate) fn exist(&self, key: &Key) -> impl Future<Output = ()> {
+        self.look_up("exist", self.firmware.costs.t_exist, key)
     }
 
     /// Handles a List up to the look-up of its first key, if it names one.

@@ -32,6 +32,7 @@ mod connect;
 mod count;
 mod discovery;
 mod error_log;
+mod held;
 mod io;
 mod io_context;
 mod keep_alive;

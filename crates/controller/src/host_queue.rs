@@ -61,9 +61,15 @@ pub trait Responses {
 /// unbound until a Connect binds it to a controller.
 pub trait HostQueue {
     /// Starts a command, which arrives at the clock's current time. A caller outside the simulation
-    /// first lets the clock catch up with the wall clock ([`clock::catch_up`]). The response goes
-    /// to the [`Responses`] of the queue after this call has returned.
+    /// first lets the clock catch up with the wall clock ([`clock::catch_up`]).
+    ///
+    /// The queue may hold the command until [`Self::execute_held`], and may respond to commands
+    /// within this call.
     fn submit(&self, capsule: Capsule);
+
+    /// Executes the commands that the queue holds. The caller of [`Self::submit`] calls this before
+    /// it waits: until then it can submit more commands, whose index entries are prefetched.
+    fn execute_held(&self);
 
     /// Closes the queue of a lost connection. Started commands run to their end without a response.
     fn close(&self);

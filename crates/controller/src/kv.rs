@@ -3,6 +3,7 @@
 use crate::completion::{Executed, Outcome};
 use crate::controller::Controller;
 use crate::queue::Submission;
+use crate::quick::{landed, try_store};
 use crate::status::status_of;
 use base::limits::{KEY_BYTES_INLINE, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use base::{Buf, BufMut, Key};
@@ -37,9 +38,14 @@ impl Controller {
         if command.size() != data.len() {
             return Err(Status::INVALID_FIELD);
         }
-        let announced = store.announce();
+        let mut announced = store.announce();
         if let Some(delays) = &self.delays {
             delays.store(data.len(), &key).await;
+        } else if condition == Condition::Always {
+            match try_store(store, (space, &key), &data, announced) {
+                Ok(accepted) => return landed(store, accepted).await,
+                Err(waits) => announced = waits,
+            }
         }
         let stored = store.put(space, &key, &data, condition.into(), announced).await;
         let stored = stored.map_err(status_of)?;
@@ -62,11 +68,11 @@ impl Controller {
             delays.retrieve(&key).await;
         }
         let value = store.get(space, &key).await.map_err(status_of)?;
-        let delivered = value.slice(0..value.len().min(command.size()));
+        let outcome = delivered(value, command.size());
         if let Some(delays) = &self.delays {
-            delays.deliver_value(delivered.len()).await;
+            delays.deliver_value(outcome.data.len()).await;
         }
-        Ok(Outcome { status: Status::SUCCESS, result: value.len().into(), data: delivered })
+        Ok(outcome)
     }
 
     async fn delete(&self, store: &Arc<Store>, submission: Submission) -> Executed {
@@ -127,6 +133,14 @@ impl Controller {
     }
 }
 
+/// Returns `value`, cut to `room` bytes, and its whole length.
+#[inline]
+pub(crate) fn delivered(value: Buf, room: u32) -> Outcome {
+    let result = value.len().into();
+    let data = if value.len() <= room { value } else { value.slice(0..room) };
+    Outcome { status: Status::SUCCESS, result, data }
+}
+
 /// Announces a command with an inline key, to prefetch its index entry.
 pub(crate) fn expect(store: &Store, command: &Command) {
     if let (Ok(space), Ok(key)) = (key_space(command), key(command, None, Status::SUCCESS)) {
@@ -140,13 +154,15 @@ async fn flush(store: &Store) -> Executed {
 }
 
 /// Returns the key space of the command's namespace, which has the same number.
-fn key_space(command: &Command) -> Result<KeySpaceId, Status> {
+#[inline]
+pub(crate) fn key_space(command: &Command) -> Result<KeySpaceId, Status> {
     u16::try_from(command.nsid()).map(KeySpaceId).map_err(|_| Status::INVALID_NAMESPACE)
 }
 
 /// Returns the command's key: inline if it has at most 16 bytes, otherwise fetched from host
 /// memory. `too_long` is the command's status for a missing long key.
-fn key(
+#[inline]
+pub(crate) fn key(
     command: &Command,
     long_key: Option<Key>,
     too_long: Status,

@@ -62,6 +62,7 @@ mod namespace;
 mod nvm;
 mod provision;
 mod queue;
+mod quick;
 mod sanitizing;
 mod span;
 mod span_locks;

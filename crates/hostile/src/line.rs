@@ -79,6 +79,7 @@ impl Line {
             Ordered::Fused(first, second) => Some(Capsule::fused(first, second)),
         };
         missed.into_iter().chain(ready).for_each(|capsule| self.queue.submit(capsule));
+        self.queue.execute_held();
     }
 
     /// Sends a command with the next id. Ids are few, so they repeat while their commands run.

@@ -169,6 +169,10 @@ impl HostQueue for Queue {
         self.inner.submit(capsule);
     }
 
+    fn execute_held(&self) {
+        self.inner.execute_held();
+    }
+
     fn close(&self) {
         self.ledger.is_closed.set(true);
         self.inner.close();

@@ -169,7 +169,7 @@ impl Events {
     pub(super) fn abort(&self, queue: &Queue, queue_id: u16, command_id: u16) -> bool {
         let ticket = {
             let mut requests = self.requests.borrow_mut();
-            let at = requests.iter().position(|ticket| ticket.command_id == command_id);
+            let at = requests.iter().position(|ticket| ticket.head.command_id == command_id);
             at.filter(|_| queue_id == 0).and_then(|at| requests.remove(at))
         };
         if let Some(ticket) = ticket {

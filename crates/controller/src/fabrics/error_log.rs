@@ -1,4 +1,4 @@
-use crate::fabrics::slots::Ticket;
+use crate::fabrics::slots::CommandHead;
 use spec::{Completion, ErrorEntry, Status};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,12 @@ impl ErrorLog {
     /// Records a failed command of a queue, or an error without a command. "Key exists" and "key
     /// does not exist" are results, not failures. A failed Connect adds no entry (Base 2.1, Connect
     /// command).
-    pub(crate) fn record(&self, queue_id: u16, command: Option<Ticket>, completion: Completion) {
+    pub(crate) fn record(
+        &self,
+        queue_id: u16,
+        command: Option<CommandHead>,
+        completion: Completion,
+    ) {
         let status = completion.status();
         let is_result = matches!(status, Status::KEY_DOES_NOT_EXIST | Status::KEY_EXISTS);
         if is_result || command.is_some_and(|command| command.is_connect) {

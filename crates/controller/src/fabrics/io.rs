@@ -1,14 +1,17 @@
 use crate::completion::Outcome;
+use crate::controller::Controller;
 use crate::fabrics::io_context::IoContext;
 use crate::fabrics::pair::Pair;
-use crate::fabrics::slots::Ticket;
+use crate::fabrics::slots::{CommandHead, Ticket};
 use crate::fused;
 use crate::host_queue::{Capsule, IN_CAPSULE_BYTES_MAX};
 use crate::io_command::{self, Counted};
 use crate::namespace::Namespace;
 use crate::queue::Submission;
+use crate::quick::{Quick, landed};
 use crate::span::TRANSFER_BYTES_MAX;
 use base::{Buf, Nanos};
+use engine::{Accepted, Announced};
 use spec::{Command, DataPointer, Opcode, Status, Transfer};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -16,11 +19,30 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl Pair {
-    /// Starts an I/O command on the device.
-    pub(crate) fn start(self: &Rc<Self>, io_context: &IoContext, ticket: Ticket, capsule: Capsule) {
+    /// Starts an I/O command on the device. Returns false if the host has sent more commands than
+    /// the queue has entries.
+    #[inline]
+    pub(crate) fn start(self: &Rc<Self>, io_context: &IoContext, capsule: Capsule) -> bool {
+        self.move_head();
+        if !self.has_room() {
+            return false;
+        }
         io_context.rights.state.hear();
+        if io_context.device.delays.is_some() {
+            self.start_task(io_context, capsule);
+        } else if let Err(capsule) = self.hold(io_context, capsule) {
+            self.start_task(io_context, capsule);
+        } else {
+            self.execute_full();
+        }
+        true
+    }
+
+    fn start_task(self: &Rc<Self>, io_context: &IoContext, capsule: Capsule) {
+        let ticket = self.take_slot(CommandHead::of(&capsule.command));
+        let ticket = ticket.expect("the queue has room for the command");
         match decode(io_context, capsule, false) {
-            Ok(job) => self.workers.give(self, ticket, job),
+            Ok(job) => self.workers.give(self, ticket, job.map(Todo::Execute)),
             Err(status) => {
                 let pair = self.clone();
                 clock::spawn(async move { pair.answer(ticket, Outcome::of(status)) });
@@ -49,7 +71,7 @@ impl Pair {
         });
     }
 
-    async fn execute_fused(&self, tickets: [Ticket; 2], [first, second]: [Job; 2]) {
+    async fn execute_fused(&self, tickets: [Ticket; 2], [first, second]: [Job<Submission>; 2]) {
         let io_context = self.io_context().expect("a pair that is given jobs executes them");
         let device = &io_context.device;
         let (_, second, second_begun) = second.begin(io_context, tickets[1]);
@@ -64,64 +86,99 @@ impl Pair {
         }
     }
 
-    /// Sends the response of an executed I/O command.
+    /// Sends the response of an I/O command that was executed in this task.
     pub(crate) fn done(
         &self,
-        IoContext { rights, device }: &IoContext,
+        io_context: &IoContext,
         ticket: Ticket,
+        (begun, at): (Begun, Nanos),
+        outcome: Outcome,
+    ) {
+        let ended = clock::now();
+        assert_eq!(clock::stages().total(), ended - at, "stages add up to the latency");
+        io_context.rights.tally.end(ended);
+        let outcome = Self::end(io_context, begun, outcome);
+        self.answer(ticket, outcome);
+    }
+
+    /// Counts an executed I/O command, and returns what the host is told.
+    #[inline]
+    pub(crate) fn end(
+        IoContext { rights, device }: &IoContext,
         begun: Begun,
         mut outcome: Outcome,
-    ) {
-        let Begun { at, bytes, counted, room } = begun;
+    ) -> Outcome {
+        let Begun { bytes, counted, room } = begun;
         if outcome.data.len() > room {
             outcome = Outcome::of(Status::DATA_SGL_LENGTH_INVALID);
         }
-        let ended = clock::now();
-        assert_eq!(clock::stages().total(), ended - at, "stages add up to the latency");
         let bytes = bytes + u64::from(outcome.data.len());
-        rights.tally.end(ended, counted, bytes, outcome.status);
+        rights.tally.count(counted, bytes, outcome.status);
         rights.work.count(counted, bytes, outcome.status);
         if counted.is_write() {
             device.sanitizing.written();
         }
-        self.answer(ticket, outcome);
+        outcome
     }
 }
 
 /// A decoded I/O command.
-pub(crate) struct Job {
-    namespace: Arc<Namespace>,
-    counted: Counted,
-    /// Bytes counted for it in addition to those that it returns.
-    bytes: u64,
-    /// Length of the host's buffer in bytes.
-    room: u32,
-    submission: Submission,
+pub(crate) struct Job<T> {
+    pub(crate) namespace: Arc<Namespace>,
+    pub(crate) begun: Begun,
+    pub(crate) todo: T,
+}
+
+/// What the device has to do for a command.
+pub(crate) enum Todo {
+    Execute(Submission),
+    /// Execute what may have to wait. A Store is announced.
+    Quick(Quick, Option<Announced>),
+    /// Wait until a Store is durable.
+    Land(Accepted),
 }
 
 /// What the controller keeps of a command while the device executes it.
 #[derive(Clone, Copy)]
 pub(crate) struct Begun {
-    at: Nanos,
     /// Bytes counted for it in addition to those that it returns.
-    bytes: u64,
-    counted: Counted,
-    room: u32,
+    pub(crate) bytes: u64,
+    pub(crate) counted: Counted,
+    /// Length of the host's buffer in bytes.
+    pub(crate) room: u32,
 }
 
-impl Job {
+impl<T> Job<T> {
     /// Begins it in the task that executes it. Returns the device's and the controller's part.
     pub(crate) fn begin(
         self,
         io_context: &IoContext,
         ticket: Ticket,
-    ) -> (Arc<Namespace>, Submission, Begun) {
-        let Self { namespace, counted, bytes, room, submission } = self;
-        clock::label(ticket.command_id.into());
+    ) -> (Arc<Namespace>, T, (Begun, Nanos)) {
+        clock::label(ticket.head.command_id.into());
         clock::begin_account();
         let at = clock::now();
         io_context.rights.tally.begin(at);
-        (namespace, submission, Begun { at, bytes, counted, room })
+        (self.namespace, self.todo, (self.begun, at))
+    }
+
+    fn map<U>(self, map: impl FnOnce(T) -> U) -> Job<U> {
+        let Self { namespace, begun, todo } = self;
+        Job { namespace, begun, todo: map(todo) }
+    }
+}
+
+impl Controller {
+    /// Executes a command of `namespace`. Callers poll it inside the monitor.
+    pub(crate) async fn carry_out(&self, namespace: Arc<Namespace>, todo: Todo) -> Outcome {
+        match (todo, &*namespace) {
+            (Todo::Execute(submission), _) => self.execute(Some(namespace), submission).await,
+            (Todo::Quick(quick, announced), Namespace::Kv(store)) => {
+                quick.execute(store, announced).await.into()
+            }
+            (Todo::Land(accepted), Namespace::Kv(store)) => landed(store, accepted).await.into(),
+            (Todo::Quick(..) | Todo::Land(_), _) => panic!("they are commands of pairs"),
+        }
     }
 }
 
@@ -129,7 +186,7 @@ impl Job {
 fn decode_fused(
     io_context: &IoContext,
     [first, second]: [Capsule; 2],
-) -> Result<[Job; 2], [Status; 2]> {
+) -> Result<[Job<Submission>; 2], [Status; 2]> {
     let IoContext { rights, device } = io_context;
     if rights.state.takes_commands()
         && let Some(namespace) = device.namespace_of(first.command.nsid(), &rights.host)
@@ -150,7 +207,7 @@ fn decode(
     IoContext { rights, device }: &IoContext,
     capsule: Capsule,
     is_beside: bool,
-) -> Result<Job, Status> {
+) -> Result<Job<Submission>, Status> {
     if !rights.state.takes_commands() {
         return Err(Status::COMMAND_SEQUENCE_ERROR);
     }
@@ -189,8 +246,8 @@ fn decode(
     namespace.expect(&command);
     let counted = what.counted;
     let bytes = counted.bytes(&command, &data, namespace.block_bytes());
-    let submission = Submission { command, long_key: None, data };
-    Ok(Job { namespace, counted, bytes, room, submission })
+    let todo = Submission { command, long_key: None, data };
+    Ok(Job { namespace, begun: Begun { bytes, counted, room }, todo })
 }
 
 /// Returns whether the command stores a value; opcodes are ambiguous without the command set.
@@ -217,22 +274,35 @@ fn cut(data: Buf, len: u32) -> Result<Buf, Status> {
 /// Returns the data of a command, if its length is that of the SGL.
 #[inline]
 pub(crate) fn brought(command: &Command, data: Buf) -> Result<Buf, Status> {
-    let len = match command.data_pointer() {
-        _ if !command.uses_sgl() => return Err(Status::INVALID_FIELD),
-        DataPointer::InCapsule { offset, len } => {
-            if offset.saturating_add(len) > IN_CAPSULE_BYTES_MAX {
-                return Err(Status::SGL_OFFSET_INVALID);
-            }
-            len
-        }
-        DataPointer::Transport { len } => len,
-        DataPointer::Other(_) => return Err(Status::SGL_TYPE_INVALID),
-    };
+    let len = sgl_len(command)?;
     // The transport brings no data if the SGL exceeds the transfer limit.
     if data.len() == len || len > TRANSFER_BYTES_MAX {
         return Ok(data);
     }
     Err(Status::DATA_SGL_LENGTH_INVALID)
+}
+
+/// Returns the length of the SGL of a command that brings data.
+#[inline]
+pub(crate) fn sgl_len(command: &Command) -> Result<u32, Status> {
+    match command.data_pointer() {
+        _ if !command.uses_sgl() => Err(Status::INVALID_FIELD),
+        DataPointer::InCapsule { offset, len } => {
+            let fits = offset.saturating_add(len) <= IN_CAPSULE_BYTES_MAX;
+            if fits { Ok(len) } else { Err(Status::SGL_OFFSET_INVALID) }
+        }
+        DataPointer::Transport { len } => Ok(len),
+        DataPointer::Other(_) => Err(Status::SGL_TYPE_INVALID),
+    }
+}
+
+/// Returns whether no state of the device refuses commands of a namespace.
+#[inline]
+pub(crate) fn is_open(IoContext { rights, device }: &IoContext, nsid: u32) -> bool {
+    rights.state.takes_commands()
+        && device.attachments.are_of(nsid, &rights.host)
+        && device.sanitizing.refusal().is_none()
+        && !device.inventory.is_formatting(nsid)
 }
 
 /// Returns the length of the host's buffer in bytes.

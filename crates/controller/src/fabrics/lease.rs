@@ -70,11 +70,15 @@ impl LeasedQueue {
             }
             return None;
         }
-        match (pair.admit(&capsule.command), pair.io_context()) {
-            (Some(ticket), Some(io_context)) => pair.start(io_context, ticket, capsule),
-            _ => self.overrun(),
+        if !pair.io_context().is_some_and(|io_context| pair.start(io_context, capsule)) {
+            self.overrun();
         }
         None
+    }
+
+    /// Executes held commands: see [`crate::HostQueue::execute_held`].
+    pub fn execute_held(&self) {
+        self.pair.execute_held();
     }
 
     /// Ends a queue whose host has sent more commands than entries. A task notifies the transport,

@@ -1,7 +1,8 @@
 use crate::completion::Outcome;
 use crate::fabrics::error_log::ErrorLog;
+use crate::fabrics::held::Held;
 use crate::fabrics::io_context::IoContext;
-use crate::fabrics::slots::{Slots, Ticket};
+use crate::fabrics::slots::{CommandHead, Slots, Ticket};
 use crate::fabrics::workers::Workers;
 use crate::host_queue::{Capsule, Response, Responses};
 use crate::status::may_pass;
@@ -71,6 +72,7 @@ pub(crate) struct Pair {
     gauge: Arc<Gauge>,
     head: Cell<u16>,
     slots: RefCell<Slots>,
+    pub(crate) held: RefCell<Held>,
     pub(crate) workers: Workers,
 }
 
@@ -83,6 +85,7 @@ impl Pair {
             gauge,
             head: Cell::new(0),
             slots: RefCell::default(),
+            held: RefCell::default(),
             workers: Workers::default(),
         })
     }
@@ -105,9 +108,26 @@ impl Pair {
     #[inline]
     pub(crate) fn admit(&self, command: &Command) -> Option<Ticket> {
         self.move_head();
-        let most = self.binding.get().map_or(UNBOUND_COMMANDS, |binding| binding.terms.entries);
+        if self.has_room() { self.take_slot(CommandHead::of(command)) } else { None }
+    }
+
+    /// Returns whether the queue has a free entry. Held commands have one each.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        let outstanding = self.slots.borrow().outstanding() + self.held.borrow().len();
+        outstanding < usize::from(self.entries())
+    }
+
+    #[inline]
+    fn entries(&self) -> u16 {
+        self.binding.get().map_or(UNBOUND_COMMANDS, |binding| binding.terms.entries)
+    }
+
+    /// Takes a slot for a command. Returns `None` if all entries have one.
+    #[inline]
+    pub(crate) fn take_slot(&self, head: CommandHead) -> Option<Ticket> {
         let mut slots = self.slots.borrow_mut();
-        let ticket = slots.take(command, most);
+        let ticket = slots.take(head, self.entries());
         self.gauge.in_flight.store(slots.taken(), Relaxed);
         ticket
     }
@@ -133,7 +153,7 @@ impl Pair {
     /// Sends the response of a command unless the command was aborted.
     pub(crate) fn answer(&self, ticket: Ticket, outcome: Outcome) {
         if self.give_back(ticket) {
-            self.respond(ticket, outcome);
+            self.respond(ticket.head, outcome);
         }
     }
 
@@ -157,7 +177,7 @@ impl Pair {
         let entries = binding.terms.entries;
         let aborted = self.slots.borrow_mut().detach(command_id, entries);
         let Some(aborted) = aborted else { return self.abort_held(command_id, entries) };
-        self.respond(aborted, Outcome::of(Status::ABORT_REQUESTED));
+        self.respond(aborted.head, Outcome::of(Status::ABORT_REQUESTED));
         true
     }
 
@@ -175,9 +195,10 @@ impl Pair {
     }
 
     /// Ends the queue: later responses are dropped. Returns true for the first call.
-    pub(crate) fn finish(&self) -> bool {
+    pub(crate) fn finish(self: &Rc<Self>) -> bool {
         let is_first = !self.is_over();
         self.gauge.end();
+        self.execute_held();
         self.workers.dismiss();
         is_first
     }
@@ -187,20 +208,22 @@ impl Pair {
         self.gauge.is_over.load(Relaxed)
     }
 
-    fn respond(&self, ticket: Ticket, outcome: Outcome) {
+    /// Sends the response of a command.
+    #[inline]
+    pub(crate) fn respond(&self, head: CommandHead, outcome: Outcome) {
         if self.is_over() {
             return;
         }
         let Outcome { status, result, data } = outcome;
         let binding = self.binding.get();
         let has_flow_control = binding.is_none_or(|binding| binding.terms.has_flow_control);
-        let mut entry = self.with_head(Completion::new(ticket.command_id, status, result));
+        let mut entry = self.with_head(Completion::new(head.command_id, status, result));
         if !status.is_success() {
             if !may_pass(status) {
                 entry = entry.with_do_not_retry();
             }
             if let Some(binding) = binding {
-                binding.errors.record(binding.terms.id, Some(ticket), entry);
+                binding.errors.record(binding.terms.id, Some(head), entry);
             }
         }
         let may_elide = !has_flow_control && status.is_success() && result == 0;

@@ -70,11 +70,21 @@ impl HostQueue for FabricQueue {
         if let Some(second) = capsule.second.take() {
             return queue.submit_fused([capsule, *second]);
         }
-        let Some(ticket) = pair.admit(&capsule.command) else { return queue.overrun() };
         match pair.io_context() {
-            Some(io_context) if !is_fabrics(&capsule) => pair.start(io_context, ticket, capsule),
-            _ => queue.spawn(ticket, capsule),
+            Some(io_context) if !is_fabrics(&capsule) => {
+                if !pair.start(io_context, capsule) {
+                    queue.overrun();
+                }
+            }
+            _ => match pair.admit(&capsule.command) {
+                Some(ticket) => queue.spawn(ticket, capsule),
+                None => queue.overrun(),
+            },
         }
+    }
+
+    fn execute_held(&self) {
+        self.0.pair.execute_held();
     }
 
     fn close(&self) {
@@ -133,7 +143,7 @@ impl Queue {
         capsule: &Capsule,
     ) -> Option<Outcome> {
         let Some(bound) = bound else {
-            let may_bind = ticket.is_connect && !self.pair.is_over();
+            let may_bind = ticket.head.is_connect && !self.pair.is_over();
             let early = Outcome::of(Status::COMMAND_SEQUENCE_ERROR);
             return Some(if may_bind { connect(self, capsule) } else { early });
         };

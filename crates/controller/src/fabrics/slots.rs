@@ -1,13 +1,33 @@
 use spec::{AdminOpcode, Command, FabricsType, Opcode};
 
+/// The parts of a command that its response and the error log need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CommandHead {
+    pub(crate) command_id: u16,
+    pub(crate) opcode: Opcode,
+    pub(crate) is_connect: bool,
+    is_fused: bool,
+    pub(crate) nsid: u32,
+}
+
+impl CommandHead {
+    #[inline]
+    pub(crate) fn of(command: &Command) -> Self {
+        Self {
+            command_id: command.command_id(),
+            opcode: command.opcode(),
+            is_connect: is_connect(command),
+            is_fused: command.is_fused(),
+            nsid: command.nsid(),
+        }
+    }
+}
+
 /// A command of a queue between its arrival and its response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
     slot: u16,
-    pub(crate) command_id: u16,
-    pub(crate) nsid: u32,
-    pub(crate) opcode: Opcode,
-    pub(crate) is_connect: bool,
+    pub(crate) head: CommandHead,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +61,7 @@ pub(crate) struct Slots {
 impl Slots {
     /// Takes a slot for a command. Returns `None` if `most` commands are outstanding.
     #[inline]
-    pub(crate) fn take(&mut self, command: &Command, most: u16) -> Option<Ticket> {
+    pub(crate) fn take(&mut self, head: CommandHead, most: u16) -> Option<Ticket> {
         if !self.has_room(most) {
             return None;
         }
@@ -49,14 +69,8 @@ impl Slots {
             Some(slot) => slot,
             None => u16::try_from(self.all.len()).ok()?,
         };
-        let ticket = Ticket {
-            slot,
-            command_id: command.command_id(),
-            nsid: command.nsid(),
-            opcode: command.opcode(),
-            is_connect: is_connect(command),
-        };
-        let state = if command.is_fused() { State::Fused } else { State::Awaited };
+        let ticket = Ticket { slot, head };
+        let state = if head.is_fused { State::Fused } else { State::Awaited };
         let taken = Slot { ticket, state };
         match self.all.get_mut(usize::from(slot)) {
             Some(free) => *free = taken,
@@ -84,8 +98,9 @@ impl Slots {
         if self.detached >= most {
             return None;
         }
-        let awaited =
-            |slot: &&mut Slot| slot.state == State::Awaited && slot.ticket.command_id == command_id;
+        let awaited = |slot: &&mut Slot| {
+            slot.state == State::Awaited && slot.ticket.head.command_id == command_id
+        };
         let slot = self.all.iter_mut().find(awaited)?;
         slot.state = State::Detached;
         self.detached += 1;
@@ -99,7 +114,13 @@ impl Slots {
 
     /// Returns whether fewer than `most` commands are outstanding.
     pub(crate) fn has_room(&self, most: u16) -> bool {
-        self.taken() - usize::from(self.detached) < usize::from(most)
+        self.outstanding() < usize::from(most)
+    }
+
+    /// Returns the number of slots whose responses will be sent.
+    #[inline]
+    pub(crate) fn outstanding(&self) -> usize {
+        self.taken() - usize::from(self.detached)
     }
 }
 
@@ -112,24 +133,28 @@ fn is_connect(command: &Command) -> bool {
 mod tests {
     use super::*;
 
-    fn command(id: u16) -> Command {
+    fn command(id: u16) -> CommandHead {
+        CommandHead::of(&exist(id))
+    }
+
+    fn exist(id: u16) -> Command {
         Command::exist(3, b"key").with_command_id(id)
     }
 
     #[test]
     fn as_many_are_awaited_as_the_queue_has_entries() {
         let mut slots = Slots::default();
-        let first = slots.take(&command(7), 2).unwrap();
-        slots.take(&command(8), 2).unwrap();
-        assert!(slots.take(&command(9), 2).is_none());
+        let first = slots.take(command(7), 2).unwrap();
+        slots.take(command(8), 2).unwrap();
+        assert!(slots.take(command(9), 2).is_none());
         assert!(slots.give_back(first));
-        assert!(slots.take(&command(9), 2).is_some());
+        assert!(slots.take(command(9), 2).is_some());
     }
 
     #[test]
     fn a_part_of_a_fused_operation_is_not_detached() {
         let mut slots = Slots::default();
-        let part = slots.take(&command(7).with_fuse(spec::Fuse::First), 2).unwrap();
+        let part = slots.take(CommandHead::of(&exist(7).with_fuse(spec::Fuse::First)), 2).unwrap();
         assert!(slots.detach(7, 9).is_none());
         assert!(slots.give_back(part), "its answer is awaited");
     }
@@ -137,11 +162,11 @@ mod tests {
     #[test]
     fn an_id_may_come_again_while_its_detached_command_runs() {
         let mut slots = Slots::default();
-        let aborted = slots.take(&command(7), 1).unwrap();
+        let aborted = slots.take(command(7), 1).unwrap();
         let detached = slots.detach(7, 1).unwrap();
-        assert_eq!((detached.command_id, detached.nsid), (7, 3));
+        assert_eq!((detached.head.command_id, detached.head.nsid), (7, 3));
         assert!(slots.detach(7, 9).is_none(), "it is detached already");
-        let again = slots.take(&command(7), 1).expect("the entry is free again");
+        let again = slots.take(command(7), 1).expect("the entry is free again");
         assert!(slots.detach(7, 1).is_none(), "one detached command is the limit");
         assert!(!slots.give_back(aborted));
         assert!(slots.detach(7, 1).is_some());

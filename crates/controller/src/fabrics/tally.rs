@@ -24,13 +24,18 @@ impl Tally {
         self.under_way.add(1);
     }
 
-    /// Counts the end of an I/O command that moved `bytes`.
+    /// Counts the end of a begun I/O command.
     #[inline]
-    pub(crate) fn end(&self, now: Nanos, counted: Counted, bytes: u64, status: Status) {
+    pub(crate) fn end(&self, now: Nanos) {
         self.under_way.set(self.under_way.get() - 1);
         if self.under_way.get() == 0 {
             self.busy_ns.add(now.0 - self.busy_since_ns.get());
         }
+    }
+
+    /// Counts an executed I/O command that moved `bytes`.
+    #[inline]
+    pub(crate) fn count(&self, counted: Counted, bytes: u64, status: Status) {
         if !status.is_success() {
             let is_of_media = matches!(
                 status,

@@ -1,4 +1,4 @@
-use crate::fabrics::io::Job;
+use crate::fabrics::io::{Job, Todo};
 use crate::fabrics::pair::Pair;
 use crate::fabrics::slots::Ticket;
 use clock::Notify;
@@ -20,14 +20,14 @@ pub(crate) struct Workers {
 
 /// The slot from which a task takes its next command.
 struct WorkSlot {
-    job: Cell<Option<(Ticket, Job)>>,
+    job: Cell<Option<(Ticket, Job<Todo>)>>,
     notify: Notify,
 }
 
 impl Workers {
     /// Passes `job` of `pair` to an idle or a new task.
     #[inline]
-    pub(crate) fn give(&self, pair: &Rc<Pair>, ticket: Ticket, job: Job) {
+    pub(crate) fn give(&self, pair: &Rc<Pair>, ticket: Ticket, job: Job<Todo>) {
         match self.idle.borrow_mut().pop() {
             Some(slot) => {
                 slot.job.set(Some((ticket, job)));
@@ -60,10 +60,10 @@ impl Workers {
 async fn work(pair: Rc<Pair>, slot: Rc<WorkSlot>) {
     let io_context = pair.io_context().expect("a pair that is given jobs executes them");
     while let Some((ticket, job)) = slot.job.take() {
-        let (namespace, submission, begun) = job.begin(io_context, ticket);
+        let (namespace, todo, begun) = job.begin(io_context, ticket);
         let device = &io_context.device;
         let outcome = {
-            let mut work = pin!(device.execute(Some(namespace), submission));
+            let mut work = pin!(device.carry_out(namespace, todo));
             poll_fn(|context| device.poll_inside(work.as_mut(), context)).await
         };
         pair.done(io_context, ticket, begun, outcome);

@@ -2,6 +2,7 @@
 //! responses come out, as on a transport's connections.
 
 mod abort;
+mod at_once;
 mod census;
 mod connect;
 mod discovery;

@@ -270,6 +270,12 @@ impl HostQueue for FarQueue {
         }
     }
 
+    fn execute_held(&self) {
+        if let Some(queue) = &*self.connection.leased.borrow() {
+            queue.execute_held();
+        }
+    }
+
     fn close(&self) {
         if let Some(queue) = self.connection.leased.take() {
             queue.close();
@@ -357,7 +363,10 @@ impl FarQueues {
                 ToDevice::Left => break,
                 _ if self.is_over.get() => {}
                 ToDevice::Open(id, way) => self.open(id, way),
-                ToDevice::Submit(id, capsule) => self.with(id, |queue| queue.submit(capsule)),
+                ToDevice::Submit(id, capsule) => self.with(id, |queue| {
+                    queue.submit(capsule);
+                    queue.execute_held();
+                }),
                 ToDevice::Aborted(id, was_there) => self.with(id, |queue| queue.aborted(was_there)),
                 ToDevice::Close(id) => {
                     let queue = self.queues.borrow_mut()[id.place as usize].take();

@@ -122,6 +122,13 @@ impl HostQueue for RoutedQueue {
         self.at_home().submit(capsule);
     }
 
+    fn execute_held(&self) {
+        // Only a bound queue holds commands, and only in the reactor of its device or by a lease.
+        if let Some(queue) = self.open.borrow().get(&self.home.get()) {
+            queue.execute_held();
+        }
+    }
+
     fn close(&self) {
         for queue in self.open.take().into_values() {
             queue.close();

@@ -34,6 +34,8 @@ pub(super) struct Connection<S> {
     pub(super) stream: Rc<S>,
     pub(super) config: Config,
     pub(super) state: RefCell<State>,
+    /// `None` before the `ICReq` and after it is closed.
+    pub(super) queue: RefCell<Option<Rc<dyn HostQueue>>>,
     course: Cell<Course>,
     deadline: Deadline,
     /// Whether a command has succeeded. On an unbound queue only a Connect succeeds.
@@ -54,8 +56,6 @@ pub(super) struct State {
     pub(super) transfers: Transfers,
     fused: FusedCommands,
     pub(super) admission: Admission,
-    /// `None` before the `ICReq` and after it is closed.
-    pub(super) queue: Option<Rc<dyn HostQueue>>,
     /// Number of commands without a sent response.
     commands: usize,
     /// The responses that are not sent.
@@ -84,11 +84,11 @@ impl<S: Stream> Connection<S> {
                 transfers: Transfers::default(),
                 fused: FusedCommands::default(),
                 admission,
-                queue: None,
                 commands: 0,
                 responses: VecDeque::new(),
                 queue_head: 0,
             }),
+            queue: RefCell::default(),
             course: Cell::new(Course::Open),
             deadline: Deadline::default(),
             is_connected: Cell::new(false),
@@ -170,7 +170,7 @@ impl<S: Stream> Connection<S> {
 
     /// Closes the queue: it gets no more commands and its responses are dropped.
     pub(super) fn close_queue(&self) {
-        let queue = self.state.borrow_mut().queue.take();
+        let queue = self.queue.take();
         if let Some(queue) = queue {
             queue.close();
         }
@@ -312,9 +312,16 @@ impl<S: Stream> Connection<S> {
 
     #[inline]
     fn give(&self, capsule: Capsule) {
-        let queue = self.state.borrow().queue.clone();
-        if let Some(queue) = queue {
+        if let Some(queue) = &*self.queue.borrow() {
             queue.submit(capsule);
+        }
+    }
+
+    /// Executes the commands that the queue holds. The reader calls it before it waits.
+    #[inline]
+    pub(super) fn execute_held(&self) {
+        if let Some(queue) = &*self.queue.borrow() {
+            queue.execute_held();
         }
     }
 
@@ -341,6 +348,7 @@ impl<S: Stream> Connection<S> {
                 let Some((command, need)) = next else { break };
                 self.start(command, need);
             }
+            self.execute_held();
         }
         if has_room {
             self.room.notify();

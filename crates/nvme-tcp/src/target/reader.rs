@@ -80,12 +80,14 @@ impl<S: Stream> Reader<S> {
                 match self.take_next()? {
                     Step::Taken => {}
                     Step::Full(command, data_len) => {
+                        connection.execute_held();
                         self.wait_for_room().await?;
                         self.take_capsule(command, data_len)?;
                     }
                     Step::Missing => break,
                 }
             }
+            connection.execute_held();
             self.watch();
             if connection.course() != Course::Open {
                 return Err(Ended::ByController);
@@ -195,10 +197,10 @@ impl<S: Stream> Reader<S> {
         let terms = Terms::of(request, &response).ok_or(Fault::field(IcReq::ALIGNMENT_AT))?;
         let connection = &self.connection;
         let queue = self.port.queue(Rc::new(ConnectionHandle(connection.clone())));
+        *connection.queue.borrow_mut() = Some(queue);
         let mut state = connection.state.borrow_mut();
         state.outbox.push(&response);
         state.outbox.agree(terms);
-        state.queue = Some(queue);
         self.inbox.agree(terms);
         self.is_initialized = true;
         connection.work.notify();

@@ -61,6 +61,9 @@ impl HostQueue for Queue {
         clock::spawn(async move { queue.run(capsule).await });
     }
 
+    /// Executes nothing: a task executes each command.
+    fn execute_held(&self) {}
+
     fn close(&self) {
         self.is_closed.set(true);
         self.shelf.closed.set(self.shelf.closed.get() + 1);

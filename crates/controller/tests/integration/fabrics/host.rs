@@ -78,18 +78,45 @@ pub(crate) fn run_volatile(test: impl AsyncFnMut(World)) {
 
 /// The same with a device whose queues are leased, alone.
 pub(crate) fn run_leased(mut test: impl AsyncFnMut(World)) {
-    Reactor::new(None).run(async { test(World::new(false, Place::Leased).await).await });
+    let drive = Drive { place: Place::Leased, ..Drive::EMULATED };
+    Reactor::new(None).run(async { test(World::new(drive).await).await });
+}
+
+/// The same as [`run`] with a drive without emulation, which acknowledges as `ack` says.
+pub(crate) fn run_real(ack: Ack, mut test: impl AsyncFnMut(World)) {
+    for place in [Place::Here, Place::Leased] {
+        let world = World::new(Drive { ack, place, is_emulated: false, ..Drive::EMULATED });
+        Reactor::new(None).run(async { test(world.await).await });
+    }
 }
 
 fn run_with(shuffle: Option<u64>, has_volatile_cache: bool, mut test: impl AsyncFnMut(World)) {
     for place in [Place::Here, Place::Leased] {
-        let world = World::new(has_volatile_cache, place);
+        let world = World::new(Drive { has_volatile_cache, place, ..Drive::EMULATED });
         Reactor::new(shuffle).run(async { test(world.await).await });
     }
 }
 
+/// What a world's device is like.
+#[derive(Clone, Copy)]
+struct Drive {
+    has_volatile_cache: bool,
+    is_emulated: bool,
+    ack: Ack,
+    place: Place,
+}
+
+impl Drive {
+    const EMULATED: Self = Self {
+        has_volatile_cache: false,
+        is_emulated: true,
+        ack: Ack::Program,
+        place: Place::Here,
+    };
+}
+
 impl World {
-    async fn new(has_volatile_cache: bool, place: Place) -> Self {
+    async fn new(Drive { has_volatile_cache, is_emulated, ack, place }: Drive) -> Self {
         let group = Group::new();
         let gate = Arc::new(Gate::new());
         let blocks = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
@@ -97,12 +124,12 @@ impl World {
         let log = Arc::new(Fragile::new(Memory::new(LOG)));
         let zones = Arc::new(Fragile::new(Memory::new(ZONES)));
         let namespaces = vec![
-            Namespace::Kv(store(group, log.clone()).await),
+            Namespace::Kv(store(group, log.clone(), ack).await),
             Namespace::Block(blocks.clone()),
             Namespace::Zoned(zoned(zones.clone())),
         ];
         let config = Config {
-            emulation: Some(Emulation {
+            emulation: is_emulated.then(|| Emulation {
                 group,
                 link: LinkTiming { bytes_per_second: 1_000_000_000, transfer: Nanos(100) },
                 handlers: 1,
@@ -189,10 +216,10 @@ pub(crate) const LOG: Shape = Shape {
     frames: None,
 };
 
-pub(crate) async fn store(group: Group, medium: Arc<Fragile<Memory>>) -> Arc<Store> {
+pub(crate) async fn store(group: Group, medium: Arc<Fragile<Memory>>, ack: Ack) -> Arc<Store> {
     let config = engine::Config {
         capacity_bytes: CAPACITY,
-        ack: Ack::Program,
+        ack,
         victims: Victims::Greedy,
         index: |_| Box::new(HashIndex::default()),
         index_config: IndexConfig::default(),
@@ -283,9 +310,33 @@ impl Line {
         id
     }
 
+    /// Sends a Store of `value`, which the queue may hold.
+    pub(crate) fn hold_store(&self, key: &[u8], value: &[u8]) {
+        let command = Command::store(KV, key, len(value), StoreOptions::NONE);
+        self.hold(command, value, 0);
+    }
+
+    /// Sends a Retrieve of at most `room` bytes, which the queue may hold.
+    pub(crate) fn hold_retrieve(&self, key: &[u8], room: u32) {
+        self.hold(Command::retrieve(KV, key, room), &[], room);
+    }
+
+    fn hold(&self, command: Command, data: &[u8], room: u32) {
+        let id = self.next_id.replace(self.next_id.get() + 1);
+        let len = if command.transfer() == Transfer::ToHost { room } else { len(data) };
+        let command = command.with_data_pointer(DataPointer::Transport { len });
+        self.queue.submit(Capsule::new(command.with_command_id(id), Buf::copy_from(data)));
+    }
+
+    /// The next response, which is there.
+    pub(crate) fn responded(&self) -> Response {
+        self.door.responses.borrow_mut().pop_front().expect("it is answered at once")
+    }
+
     /// Sends a command as it is.
     pub(crate) fn send_capsule(&self, command: Command, data: &[u8]) {
         self.queue.submit(Capsule::new(command, Buf::copy_from(data)));
+        self.queue.execute_held();
     }
 
     /// Sends the first command of a fused operation, which the transport holds. Returns its id.
@@ -309,6 +360,7 @@ impl Line {
         let first = Capsule { command: first.command.with_fuse(Fuse::First), ..first };
         let second = Capsule { command: second.command.with_fuse(Fuse::Second), ..second };
         self.queue.submit(Capsule::fused(first, second));
+        self.queue.execute_held();
         ids
     }
 

@@ -70,6 +70,7 @@ async fn bombard(line: &Line, rng: &mut Rng, rounds: u16) -> BTreeSet<u16> {
         let brings = command.transfer() == Transfer::ToController;
         let data = if brings { Buf::copy_from(&data) } else { Buf::phantom(0, 0) };
         line.queue.submit(Capsule::new(command, data));
+        line.queue.execute_held();
         let response = line.next().await.expect("the connection is there");
         assert_eq!(response.entry.command_id(), round, "{command:?}");
         statuses.insert(response.entry.status().0);

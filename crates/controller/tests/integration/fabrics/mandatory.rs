@@ -9,6 +9,7 @@ use crate::fabrics::host::{LOG, Line, NQN, World, ZONES, run, store, subsystem, 
 use crate::fragile::Fragile;
 use clock::Group;
 use controller::{Config, Controller, Namespace};
+use engine::Ack;
 use media::{BlocksShape, Memory, MemoryBlocks};
 use spec::{
     Cns, Command, CommandSet, Feature, FeatureEffects, FeatureSelect, LogPage, QualifiedName,
@@ -86,7 +87,9 @@ async fn device(set: CommandSet) -> Arc<Controller> {
     let namespace = match set {
         CommandSet::NVM => Namespace::Block(Arc::new(MemoryBlocks::new(shape))),
         CommandSet::ZONED => Namespace::Zoned(zoned(Arc::new(Fragile::new(Memory::new(ZONES))))),
-        _ => Namespace::Kv(store(group, Arc::new(Fragile::new(Memory::new(LOG)))).await),
+        _ => Namespace::Kv(
+            store(group, Arc::new(Fragile::new(Memory::new(LOG))), Ack::Program).await,
+        ),
     };
     let config = Config { emulation: None, monitor: None, has_volatile_cache: false };
     Controller::new(vec![namespace], config)

@@ -58,6 +58,13 @@ impl HostQueue for LeasingQueue {
         }
     }
 
+    fn execute_held(&self) {
+        if let Some(leased) = self.0.leased.get() {
+            leased.execute_held();
+        }
+        self.0.queue().execute_held();
+    }
+
     fn close(&self) {
         if let Some(leased) = self.0.leased.get() {
             leased.close();

@@ -1,0 +1,132 @@
+//! Stores and Retrieves that are executed without a task, because nothing has to be waited for. All
+//! calls of the engine that never wait are here.
+//!
+//! Only for drives without an [`Emulation`](crate::Emulation): an emulated command always waits.
+
+use crate::completion::{Executed, Outcome};
+use crate::kv;
+use crate::status::status_of;
+use base::limits::{KEY_BYTES_INLINE, VALUE_BYTES_MAX};
+use base::{Buf, Key};
+use engine::{Accepted, Announced, Condition, KeySpaceId, Store};
+use spec::{Command, Opcode, RetrieveOptions, Status, StoreOptions};
+use std::sync::Arc;
+
+/// A Store without a condition, or a Retrieve; its key is in the command.
+pub(crate) struct Quick {
+    space: KeySpaceId,
+    key: Key,
+    action: Action,
+}
+
+enum Action {
+    /// Store this value.
+    Store(Buf),
+    /// Retrieve at most this many bytes.
+    Retrieve(u32),
+}
+
+/// What became of a [`Quick`] that was tried.
+pub(crate) enum Tried {
+    Done(Outcome),
+    /// It is in the log, and not durable.
+    Accepted(Accepted),
+    /// It may have to wait. A Store is announced.
+    Waits(Quick, Option<Announced>),
+}
+
+impl Quick {
+    /// Decodes a command with `data`. Returns both if it is another command, or one that must be
+    /// refused.
+    #[inline]
+    pub(crate) fn decode(command: &Command, data: Buf) -> Result<Self, Buf> {
+        let Some((space, key)) = space_and_key(command) else { return Err(data) };
+        let action = match command.opcode() {
+            Opcode::STORE if is_plain_store(command, data.len()) => Action::Store(data),
+            Opcode::RETRIEVE if RetrieveOptions::from_bits(command.options()).is_some() => {
+                Action::Retrieve(command.size())
+            }
+            _ => return Err(data),
+        };
+        Ok(Self { space, key, action })
+    }
+
+    /// Prefetches the index entry of its key.
+    #[inline]
+    pub(crate) fn expect(&self, store: &Store) {
+        store.expect(self.space, &self.key);
+    }
+
+    /// Executes it as far as that takes no wait. Callers are inside the monitor.
+    #[inline]
+    pub(crate) fn attempt(self, store: &Arc<Store>) -> Tried {
+        match &self.action {
+            Action::Retrieve(room) => match store.get_at_hand(self.space, &self.key) {
+                Some(value) => Tried::Done(kv::delivered(value, *room)),
+                None => Tried::Waits(self, None),
+            },
+            Action::Store(value) => {
+                match try_store(store, (self.space, &self.key), value, store.announce()) {
+                    Ok(_) if store.answers_from_memory() => Tried::Done(Outcome::done()),
+                    Ok(accepted) => Tried::Accepted(accepted),
+                    Err(announced) => Tried::Waits(self, Some(announced)),
+                }
+            }
+        }
+    }
+
+    /// Executes it where it may wait. `announced` is from [`Tried::Waits`].
+    pub(crate) async fn execute(
+        self,
+        store: &Arc<Store>,
+        announced: Option<Announced>,
+    ) -> Executed {
+        match self.action {
+            Action::Retrieve(room) => {
+                let value = store.get(self.space, &self.key).await.map_err(status_of)?;
+                Ok(kv::delivered(value, room))
+            }
+            Action::Store(value) => {
+                let announced = announced.expect("a Store that waits is announced");
+                let always = Condition::Always.into();
+                let stored = store.put(self.space, &self.key, &value, always, announced).await;
+                stored.map(|_| Outcome::done()).map_err(status_of)
+            }
+        }
+    }
+}
+
+/// Puts a value into the log, if that takes no wait. Callers are inside the monitor.
+#[inline]
+pub(crate) fn try_store(
+    store: &Arc<Store>,
+    (space, key): (KeySpaceId, &Key),
+    value: &Buf,
+    announced: Announced,
+) -> Result<Accepted, Announced> {
+    store.put_at_hand(space, key, value, announced)
+}
+
+/// Waits until a Store is durable.
+pub(crate) async fn landed(store: &Arc<Store>, accepted: Accepted) -> Executed {
+    store.put_landed(accepted).await.map(|_| Outcome::done()).map_err(status_of)
+}
+
+#[inline]
+fn space_and_key(command: &Command) -> Option<(KeySpaceId, Key)> {
+    let len = usize::from(command.key_length());
+    if !(1..=KEY_BYTES_INLINE).contains(&len) {
+        return None;
+    }
+    let space = kv::key_space(command).ok()?;
+    Some((space, kv::key(command, None, Status::INVALID_FIELD).ok()?))
+}
+
+#[inline]
+fn is_plain_store(command: &Command, len: u32) -> bool {
+    let is_condition = StoreOptions::MUST_EXIST.bits() | StoreOptions::MUST_NOT_EXIST.bits();
+    StoreOptions::from_bits(command.options()).is_some()
+        && command.options() & is_condition == 0
+        && command.size() == len
+        && len <= VALUE_BYTES_MAX
+}
