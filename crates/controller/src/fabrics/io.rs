@@ -38,6 +38,7 @@ impl Pair {
         true
     }
 
+    #[inline(never)]
     fn start_task(self: &Rc<Self>, io_context: &IoContext, capsule: Capsule) {
         let ticket = self.take_slot(CommandHead::of(&capsule.command));
         let ticket = ticket.expect("the queue has room for the command");

@@ -231,6 +231,7 @@ impl Pair {
     }
 
     /// Returns `entry` with the current submission queue head.
+    #[inline]
     pub(crate) fn with_head(&self, entry: Completion) -> Completion {
         entry.with_queue(self.head.get(), 0)
     }

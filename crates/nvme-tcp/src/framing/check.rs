@@ -55,7 +55,12 @@ fn data_at(common: CommonHeader, header_end: usize, alignment: u8) -> Result<usi
         return Ok(header_end);
     }
     let data_at = usize::from(common.data_offset());
-    if data_at < header_end || !data_at.is_multiple_of(alignment.into()) {
+    // The smallest alignment needs no division.
+    let is_aligned = match alignment {
+        4 => data_at.is_multiple_of(4),
+        _ => data_at.is_multiple_of(alignment.into()),
+    };
+    if data_at < header_end || !is_aligned {
         return Err(Fault::field(CommonHeader::DATA_OFFSET_AT));
     }
     Ok(data_at)

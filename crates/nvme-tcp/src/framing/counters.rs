@@ -49,24 +49,29 @@ impl Counters {
         self.pdus_sent.get()
     }
 
+    #[inline]
     pub(super) fn count_copy(&self, bytes: usize) {
         add(&self.copied, bytes);
     }
 
+    #[inline]
     pub(super) fn count_read(&self, bytes: usize) {
         add(&self.reads, 1);
         add(&self.bytes_read, bytes);
     }
 
+    #[inline]
     pub(super) fn count_write(&self, bytes: usize) {
         add(&self.writes, 1);
         add(&self.bytes_written, bytes);
     }
 
+    #[inline]
     pub(super) fn count_received(&self) {
         add(&self.pdus_received, 1);
     }
 
+    #[inline]
     pub(super) fn count_sent(&self) {
         add(&self.pdus_sent, 1);
     }

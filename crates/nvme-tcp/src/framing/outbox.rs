@@ -32,12 +32,17 @@ pub enum Written {
     Full,
 }
 
-/// A part of the queue, in the order of sending.
+/// A part of the queue, in the order of sending: header bytes and the data behind them.
 #[derive(Debug)]
-enum Part {
-    /// This many of the header bytes.
-    Headers(usize),
-    Data(Buf),
+struct Part {
+    headers: usize,
+    data: Buf,
+}
+
+impl Part {
+    fn len(&self) -> usize {
+        self.headers + self.data.len() as usize
+    }
 }
 
 /// The sending end of a connection: a queue of PDUs.
@@ -53,6 +58,8 @@ pub struct Outbox {
     /// Sent bytes of `headers`.
     headers_sent: usize,
     parts: VecDeque<Part>,
+    /// Header bytes behind the last part.
+    tail: usize,
     /// Sent bytes of the first part.
     front_sent: usize,
     queued: u64,
@@ -70,6 +77,7 @@ impl Outbox {
             headers: Vec::new(),
             headers_sent: 0,
             parts: VecDeque::new(),
+            tail: 0,
             front_sent: 0,
             queued: 0,
             sent: 0,
@@ -89,7 +97,7 @@ impl Outbox {
 
     /// Returns whether all is sent.
     pub fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+        self.parts.is_empty() && self.tail == 0
     }
 
     /// Returns all bytes ever queued: the stream position after the last queued PDU.
@@ -105,17 +113,18 @@ impl Outbox {
     /// Queues a PDU that consists of its header only.
     #[inline]
     pub fn push(&mut self, header: &(impl IntoBytes + Immutable)) {
-        self.push_header(header.as_bytes(), None);
+        if self.terms.digests.header {
+            return self.push_header(header.as_bytes(), None);
+        }
+        self.push_bytes(header.as_bytes());
+        self.counters.count_sent();
     }
 
     /// Queues a PDU with `data`, at least one byte. A phantom is sent as zeros.
+    #[inline]
     pub fn push_with_data(&mut self, header: &(impl IntoBytes + Immutable), data: Buf) {
         assert!(data.len() > 0, "a PDU with data has data");
-        let data = if data.bytes().is_some() {
-            data
-        } else {
-            BufMut::unpooled(data.len() as usize).freeze()
-        };
+        let data = if data.bytes().is_some() { data } else { zeros(data.len()) };
         let len = data.len() as usize;
         self.push_header(header.as_bytes(), Some(len));
         let digest = self.terms.digests.data.then(|| self.data_digest.of(data.crc32c(), len));
@@ -125,7 +134,8 @@ impl Outbox {
                 self.counters.count_copy(len);
             }
             _ => {
-                self.parts.push_back(Part::Data(data));
+                let headers = std::mem::take(&mut self.tail);
+                self.parts.push_back(Part { headers, data });
                 self.queued += len as u64;
             }
         }
@@ -163,7 +173,11 @@ impl Outbox {
         let (mut data_at, mut len) = (0, header_end);
         if let Some(data_len) = data_len {
             let alignment = usize::from(self.terms.alignment(self.side.peer()));
-            data_at = header_end.next_multiple_of(alignment);
+            // Most hosts ask for the smallest alignment, which needs no division.
+            data_at = match alignment {
+                4 => header_end.next_multiple_of(4),
+                _ => header_end.next_multiple_of(alignment),
+            };
             len = data_at + data_len + digest_len(digests.data);
             flags |= if digests.data { CommonHeader::DATA_DIGEST } else { 0 };
         }
@@ -174,10 +188,13 @@ impl Outbox {
             let digest = crc32c(&self.headers[at..]);
             self.push_bytes(&digest.to_le_bytes());
         }
-        self.push_bytes(&PADDING[..data_at.saturating_sub(header_end)]);
+        if data_at > header_end {
+            self.push_bytes(&PADDING[..data_at - header_end]);
+        }
     }
 
     /// Completes the common header at `at`.
+    #[inline]
     fn patch(&mut self, at: usize, flags: u8, data_offset: u8, len: u32) {
         let (common, _) =
             CommonHeader::mut_from_prefix(&mut self.headers[at..]).expect("each begins with it");
@@ -186,20 +203,14 @@ impl Outbox {
 
     #[inline]
     fn push_bytes(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() {
-            return;
-        }
         self.headers.extend_from_slice(bytes);
         self.queued += bytes.len() as u64;
-        match self.parts.back_mut() {
-            Some(Part::Headers(len)) => *len += bytes.len(),
-            _ => self.parts.push_back(Part::Headers(bytes.len())),
-        }
+        self.tail += bytes.len();
     }
 
     /// Sends as much as `stream` takes.
     pub fn write(&mut self, stream: &impl Stream) -> Result<Written, Broken> {
-        while !self.parts.is_empty() {
+        while !self.is_empty() {
             let (gathered, taken) = {
                 let parts = self.gather();
                 let gathered = parts.iter().map(|part| part.len()).sum::<usize>();
@@ -219,34 +230,30 @@ impl Outbox {
     fn gather(&self) -> SmallVec<[IoSlice<'_>; 64]> {
         let mut skip = self.front_sent;
         let mut header_at = self.headers_sent;
-        let parts = self.parts.iter().take(PARTS_MAX).map(|part| {
-            let bytes = match part {
-                Part::Headers(len) => {
-                    let end = header_at + len - skip;
-                    &self.headers[std::mem::replace(&mut header_at, end)..end]
-                }
-                Part::Data(data) => {
-                    &data.bytes().expect("phantoms were replaced as they came")[skip..]
-                }
-            };
+        let mut slices = SmallVec::new();
+        for Part { headers, data } in self.parts.iter().take(PARTS_MAX / 2) {
+            let unsent = headers.saturating_sub(skip);
+            if unsent > 0 {
+                slices.push(IoSlice::new(&self.headers[header_at..header_at + unsent]));
+                header_at += unsent;
+            }
+            let data = data.bytes().expect("phantoms were replaced as they came");
+            slices.push(IoSlice::new(&data[skip.saturating_sub(*headers)..]));
             skip = 0;
-            IoSlice::new(bytes)
-        });
-        parts.collect()
+        }
+        // The tail follows the last part. One slice must be left for it.
+        if self.parts.len() < PARTS_MAX / 2 && self.tail > 0 {
+            slices.push(IoSlice::new(&self.headers[header_at..][..self.tail]));
+        }
+        slices
     }
 
     fn advance(&mut self, mut taken: usize) {
         self.sent += taken as u64;
         while let Some(part) = self.parts.front() {
-            let len = match part {
-                Part::Headers(len) => *len,
-                Part::Data(data) => data.len() as usize,
-            };
-            let left = len - self.front_sent;
+            let left = part.len() - self.front_sent;
             let of_part = left.min(taken);
-            if let Part::Headers(_) = part {
-                self.headers_sent += of_part;
-            }
+            self.headers_sent += part.headers.saturating_sub(self.front_sent).min(of_part);
             taken -= of_part;
             if of_part < left {
                 self.front_sent += of_part;
@@ -255,6 +262,9 @@ impl Outbox {
             self.front_sent = 0;
             self.parts.pop_front();
         }
+        // Whatever is left is of the tail, which is sent last.
+        self.headers_sent += taken;
+        self.tail -= taken;
         if self.headers_sent == self.headers.len() {
             self.headers.clear();
             self.headers_sent = 0;
@@ -263,6 +273,11 @@ impl Outbox {
             self.headers_sent = 0;
         }
     }
+}
+
+#[cold]
+fn zeros(len: u32) -> Buf {
+    BufMut::unpooled(len as usize).freeze()
 }
 
 #[cfg(test)]

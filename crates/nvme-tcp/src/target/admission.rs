@@ -42,6 +42,13 @@ impl Need {
         }
     }
 
+    /// Returns whether it counts for the budget.
+    #[inline]
+    pub(super) fn is_charged(self) -> bool {
+        self.charge() > 0
+    }
+
+    #[inline]
     fn charge(self) -> u64 {
         match self {
             Self::Data(len) | Self::Room(len) if len >= LARGE => len.into(),

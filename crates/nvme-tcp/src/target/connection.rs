@@ -36,6 +36,8 @@ pub(super) struct Connection<S> {
     pub(super) state: RefCell<State>,
     /// `None` before the `ICReq` and after it is closed.
     pub(super) queue: RefCell<Option<Rc<dyn HostQueue>>>,
+    /// Number of commands without a sent response.
+    commands: Cell<usize>,
     course: Cell<Course>,
     deadline: Deadline,
     /// Whether a command has succeeded. On an unbound queue only a Connect succeeds.
@@ -56,8 +58,6 @@ pub(super) struct State {
     pub(super) transfers: Transfers,
     fused: FusedCommands,
     pub(super) admission: Admission,
-    /// Number of commands without a sent response.
-    commands: usize,
     /// The responses that are not sent.
     responses: VecDeque<Queued>,
     /// SQHD of the last response of the queue, for responses that the transport makes itself.
@@ -84,11 +84,11 @@ impl<S: Stream> Connection<S> {
                 transfers: Transfers::default(),
                 fused: FusedCommands::default(),
                 admission,
-                commands: 0,
                 responses: VecDeque::new(),
                 queue_head: 0,
             }),
             queue: RefCell::default(),
+            commands: Cell::new(0),
             course: Cell::new(Course::Open),
             deadline: Deadline::default(),
             is_connected: Cell::new(false),
@@ -130,6 +130,7 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Records that a command has succeeded.
+    #[inline]
     fn note_connected(self: &Rc<Self>) {
         if !self.is_connected.replace(true) && self.course.get() == Course::Open {
             self.set_deadline(None);
@@ -195,10 +196,14 @@ impl<S: Stream> Connection<S> {
     /// Counts a received command. Returns false if the connection has too many.
     #[inline]
     pub(super) fn take_command(&self) -> bool {
-        let mut state = self.state.borrow_mut();
-        let has_room = state.commands < COMMANDS_MAX;
-        state.commands += usize::from(has_room);
+        let has_room = self.has_room();
+        self.commands.set(self.commands.get() + usize::from(has_room));
         has_room
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.commands.get() < COMMANDS_MAX
     }
 
     /// Waits until [`Self::take_command`] may succeed, or the course has changed.
@@ -290,13 +295,21 @@ impl<S: Stream> Connection<S> {
     #[inline]
     fn begin(&self, command: Command) {
         let need = Need::of(&command);
-        if self.state.borrow_mut().admission.admit(&command, need) {
+        if !need.is_charged() || self.state.borrow_mut().admission.admit(&command, need) {
             self.start(command, need);
         }
     }
 
+    #[inline]
     fn start(&self, command: Command, need: Need) {
-        let Need::Data(len) = need else { return self.submit(command, Buf::phantom(0, 0)) };
+        match need {
+            Need::Data(len) => self.request(command, len),
+            Need::Nothing | Need::Room(_) => self.submit(command, Buf::phantom(0, 0)),
+        }
+    }
+
+    /// Asks the host for the data of a command.
+    fn request(&self, command: Command, len: u32) {
         let buf = self.config.pool.take(len as usize);
         let mut state = self.state.borrow_mut();
         let tag = state.transfers.expect(command, buf, len);
@@ -337,11 +350,9 @@ impl<S: Stream> Connection<S> {
 
     /// Handles sent responses: starts commands that waited for their budget.
     pub(super) fn note_sent(&self) {
-        let has_room = {
-            let mut state = self.state.borrow_mut();
-            state.forget_sent();
-            state.commands < COMMANDS_MAX
-        };
+        let answered = self.state.borrow_mut().forget_sent();
+        assert!(answered <= self.commands.get(), "each command is answered once");
+        self.commands.set(self.commands.get() - answered);
         if self.course() == Course::Open {
             loop {
                 let next = self.state.borrow_mut().admission.next();
@@ -350,7 +361,7 @@ impl<S: Stream> Connection<S> {
             }
             self.execute_held();
         }
-        if has_room {
+        if self.has_room() {
             self.room.notify();
         }
     }
@@ -374,16 +385,16 @@ impl State {
         self.responses.push_back(Queued { end: self.outbox.queued_to(), charge });
     }
 
-    fn forget_sent(&mut self) {
-        let sent = self.outbox.sent_to();
+    /// Forgets the sent responses, and returns how many there are.
+    fn forget_sent(&mut self) -> usize {
+        let (sent, before) = (self.outbox.sent_to(), self.responses.len());
         while let Some(response) = self.responses.front()
             && response.end <= sent
         {
             self.admission.give_back(response.charge);
-            assert!(self.commands > 0, "each command is answered once");
-            self.commands -= 1;
             self.responses.pop_front();
         }
+        before - self.responses.len()
     }
 }
 
@@ -391,6 +402,7 @@ impl State {
 pub(super) struct ConnectionHandle<S>(pub(super) Rc<Connection<S>>);
 
 impl<S: Stream> Responses for ConnectionHandle<S> {
+    #[inline]
     fn respond(&self, response: Response) {
         if response.entry.status().is_success() {
             self.0.note_connected();

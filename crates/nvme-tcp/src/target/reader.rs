@@ -11,6 +11,10 @@ use spec::Command;
 use std::convert::Infallible;
 use std::rc::Rc;
 
+/// Commands, or parts of them, that are taken before other tasks have their turn: the commands are
+/// executed in the reader's poll.
+const TURN_MAX: usize = 256;
+
 /// The owner of the next data.
 #[derive(Debug)]
 enum Pending {
@@ -76,9 +80,16 @@ impl<S: Stream> Reader<S> {
             if read != Read::Nothing {
                 clock::catch_up().await;
             }
+            let mut taken = 0;
             loop {
                 match self.take_next()? {
-                    Step::Taken => {}
+                    Step::Taken => {
+                        taken += 1;
+                        if taken % TURN_MAX == 0 {
+                            connection.execute_held();
+                            clock::give_way().await;
+                        }
+                    }
                     Step::Full(command, data_len) => {
                         connection.execute_held();
                         self.wait_for_room().await?;

@@ -155,14 +155,14 @@ fn held_commands_of_a_closed_queue_are_executed_without_a_response() {
 }
 
 #[test]
-fn a_disabled_controller_executes_no_held_command() {
+fn a_detached_namespace_takes_no_command() {
     run_real(BUFFER, async |world| {
         let (admin, id) = world.admin().await;
         let io = world.io(id, 1).await;
-        admin.send(Command::property_set(spec::Property::CC, 0), &[], 0);
-        assert_eq!(admin.next().await.unwrap().entry.status(), SUCCESS);
-        io.hold_store(b"a", b"one");
-        io.queue.execute_held();
-        assert_eq!(io.waiting(), 0);
+        assert_eq!(io.store(b"a", b"one").await, SUCCESS);
+        assert_eq!(admin.detach(KV, &[id]).await, SUCCESS);
+        assert_eq!(io.store(b"a", b"two").await, Status::INVALID_NAMESPACE);
+        let retrieved = io.retrieve(b"a", 100).await;
+        assert_eq!(retrieved.entry.status(), Status::INVALID_NAMESPACE);
     });
 }

@@ -38,7 +38,7 @@ impl Line {
         self.change(nsid, NamespaceAttachment::Attach, controllers).await
     }
 
-    async fn detach(&self, nsid: u32, controllers: &[u16]) -> Status {
+    pub(crate) async fn detach(&self, nsid: u32, controllers: &[u16]) -> Status {
         self.change(nsid, NamespaceAttachment::Detach, controllers).await
     }
 
