@@ -13,7 +13,7 @@ use engine::{Error, KeySpaceId, Store};
 /// the key exists.
 #[inline]
 pub(crate) fn try_get(store: &Store, space: KeySpaceId, key: &Key) -> Option<Reply> {
-    store.get_at_hand(space, key).map(Reply::Bulk)
+    Some(Reply::Bulk(store.begin_get(space, key)?.ok()?.value))
 }
 
 /// Returns the reply as soon as the store has read the value.

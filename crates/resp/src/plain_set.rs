@@ -9,7 +9,7 @@ use crate::staged_values::StagedValues;
 use crate::transaction::{Transaction, create};
 use crate::values;
 use base::{Buf, Key};
-use engine::{Accepted, Announced, Error, KeySpaceId, Store, Stored, Write};
+use engine::{Announced, Begun, Error, KeySpaceId, Landing, Store, Stored, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) enum Tried {
     /// It is as durable as the store's mode asks.
     Done,
     /// It is in the log: [`PlainSet::stored`] takes what became of it.
-    Accepted(Accepted),
+    Landing(Landing),
     /// It needs [`PlainSet::put`].
     MustWait,
 }
@@ -95,10 +95,12 @@ impl PlainSet {
         let mut tried = Tried::MustWait;
         if !has_collections {
             let announced = self.announced.take().expect("a SET is stored once");
-            match store.put_at_hand(space, key, &value, announced) {
-                Ok(_) if store.answers_from_memory() => return Tried::Done,
-                Ok(accepted) => tried = Tried::Accepted(accepted),
-                Err(announced) => self.announced = Some(announced),
+            match store.begin_put(space, key, &value, Write::default(), announced) {
+                Begun::Done(Ok(_)) => return Tried::Done,
+                Begun::Landing(landing) => tried = Tried::Landing(landing),
+                // `put` creates a database, and says what else is wrong.
+                Begun::Done(Err(_)) => self.announced = Some(store.announce()),
+                Begun::Wait(announced) => self.announced = Some(announced),
             }
         }
         self.value = Value::Own(value);
@@ -127,7 +129,7 @@ impl PlainSet {
         self.stored(door, space, key, put).await
     }
 
-    /// Returns the reply to a value that [`Tried::Accepted`] stored and that `landed` like this.
+    /// Returns the reply to a value that [`Tried::Landing`] stored and that `landed` like this.
     ///
     /// A collection that was created while the string was stored is removed: none is created once
     /// there is a string.

@@ -14,7 +14,7 @@ use crate::staged_values::StagedValues;
 use crate::watcher::since;
 use base::{Key, Nanos};
 use clock::LocalFuture;
-use engine::{Accepted, KeySpaceId};
+use engine::{KeySpaceId, Landing};
 use std::rc::Rc;
 
 /// Requests of a run at most.
@@ -117,12 +117,12 @@ impl Run {
         }
         let caller = Caller { door: door.clone(), space, client: session.id };
         let began = clock::host_now();
-        let mut waiting = Waiting { caller, began, accepted: Vec::new(), left: Vec::new() };
+        let mut waiting = Waiting { caller, began, landing: Vec::new(), left: Vec::new() };
         let has_collections = has_collections(store, space);
         let mut staged = StagedValues::new(staging);
         let ranges = self.steps.iter().filter_map(|step| step.set.as_ref()?.staged());
         door.counters().count_copy(ranges.clone().map(|range| range.len()).sum());
-        if store.answers_from_memory() {
+        if store.answers_early() {
             // The values stay in memory only until their page is full. The value cache of a disk
             // would copy each of them once more, to not keep the others.
             staged.share(ranges);
@@ -137,14 +137,14 @@ impl Run {
             };
             match set.try_put(door, space, &step.key, has_collections, &staged) {
                 Tried::Done => step.reply = Some(Reply::OK),
-                Tried::Accepted(accepted) => {
-                    waiting.accepted.push((index, step.take(), accepted));
+                Tried::Landing(landing) => {
+                    waiting.landing.push((index, step.take(), landing));
                 }
                 Tried::MustWait => waiting.left.push((index, step.take())),
             }
         }
         self.tell_done(&waiting.caller, since(began), &staged);
-        (!waiting.accepted.is_empty() || !waiting.left.is_empty()).then_some(waiting)
+        (!waiting.landing.is_empty() || !waiting.left.is_empty()).then_some(waiting)
     }
 
     /// Counts the requests that are done. They took `took` together: each one's time is its share.
@@ -233,7 +233,7 @@ pub(crate) struct Waiting {
     /// When the run began.
     began: Nanos,
     /// In the log, but not durable.
-    accepted: Vec<(usize, Step, Accepted)>,
+    landing: Vec<(usize, Step, Landing)>,
     /// Not begun.
     left: Vec<(usize, Step)>,
 }
@@ -245,18 +245,18 @@ impl Waiting {
     /// Waits until all steps are done. Those in the log and those that have not begun wait side by
     /// side: the former hold space that the latter may wait for.
     pub(crate) async fn finish(self) -> Replies {
-        let Self { caller, began, accepted, mut left } = self;
-        match (accepted.is_empty(), left.len()) {
-            (false, 0) => caller.landed(began, accepted).await,
+        let Self { caller, began, landing, mut left } = self;
+        match (landing.is_empty(), left.len()) {
+            (false, 0) => caller.landed(began, landing).await,
             (true, 1) => {
                 let (index, step) = left.pop().expect("its length is 1");
                 vec![(index, caller.execute(step).await)]
             }
             _ => {
                 let mut tasks: Vec<LocalFuture<'static, Replies>> = Vec::new();
-                if !accepted.is_empty() {
+                if !landing.is_empty() {
                     let caller = caller.clone();
-                    tasks.push(Box::pin(async move { caller.landed(began, accepted).await }));
+                    tasks.push(Box::pin(async move { caller.landed(began, landing).await }));
                 }
                 tasks.extend(left.into_iter().map(|(index, step)| {
                     let caller = caller.clone();
@@ -272,15 +272,15 @@ impl Waiting {
 impl Caller {
     /// Returns the replies to SETs in the log once they are durable. The last one is waited for
     /// first: a failed one is undone after those that were stored later.
-    async fn landed(&self, began: Nanos, accepted: Vec<(usize, Step, Accepted)>) -> Replies {
-        let mut landed = Vec::with_capacity(accepted.len());
-        for (index, step, accepted) in accepted.into_iter().rev() {
-            landed.push((index, step, self.door.store().put_landed(accepted).await));
+    async fn landed(&self, began: Nanos, landing: Vec<(usize, Step, Landing)>) -> Replies {
+        let mut landed = Vec::with_capacity(landing.len());
+        for (index, step, landing) in landing.into_iter().rev() {
+            landed.push((index, step, self.door.store().landed(landing).await));
         }
         let (took, mut done) = (since(began), 0);
         let mut replies = Vec::with_capacity(landed.len());
         for (index, step, landed) in landed.into_iter().rev() {
-            let set = step.set.as_ref().expect("only a SET is accepted");
+            let set = step.set.as_ref().expect("only a SET is landing");
             if landed.is_ok() && !has_collections(self.door.store(), self.space) {
                 done += u64::from(step.times);
                 self.keep_if_slow(&step, took);
