@@ -31,19 +31,20 @@ impl Monitor {
     /// Enters until the guard drops, within one poll of a task.
     #[inline]
     pub fn inside(self: &Arc<Self>) -> Inside<'_> {
-        let is_inside = with(|schedule| match &schedule.monitor {
-            Some(around) => {
-                assert!(Arc::ptr_eq(around, self), "one monitor is entered at a time");
-                true
+        with(|schedule| {
+            let is_last = schedule.monitor.as_ref().is_some_and(|last| Arc::ptr_eq(last, self));
+            if schedule.is_inside {
+                assert!(is_last, "one monitor is entered at a time");
+                return Inside(None);
             }
-            None => false,
-        });
-        if is_inside {
-            return Inside(None);
-        }
-        let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        with(|schedule| schedule.monitor = Some(self.clone()));
-        Inside(Some(guard))
+            let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // Mostly one monitor is entered again and again, so its count is left alone.
+            if !is_last {
+                schedule.monitor = Some(self.clone());
+            }
+            schedule.is_inside = true;
+            Inside(Some(guard))
+        })
     }
 }
 
@@ -56,7 +57,7 @@ impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
         if self.0.is_some() {
-            with_installed(|schedule| schedule.monitor = None);
+            with_installed(|schedule| schedule.is_inside = false);
         }
     }
 }
@@ -64,8 +65,35 @@ impl Drop for Inside<'_> {
 /// Wraps `future`, the body of a new task, so that it runs in the current task's monitor.
 #[inline]
 pub(crate) fn in_its_place(future: impl Future<Output = ()> + 'static) -> LocalFuture<'static, ()> {
-    match with(|schedule| schedule.monitor.clone()) {
+    match with(|schedule| schedule.monitor.as_ref().filter(|_| schedule.is_inside).cloned()) {
         Some(monitor) => Box::pin(async move { monitor.enter(future).await }),
         None => Box::pin(future),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Schedule, install, uninstall};
+
+    #[test]
+    fn one_monitor_after_the_other_is_entered_and_left() {
+        install(Box::new(Schedule::new(None)));
+        let [one, other] = [Monitor::new(), Monitor::new()];
+        for monitor in [&one, &one, &other, &one] {
+            let inside = monitor.inside();
+            let again = monitor.inside();
+            assert!(monitor.0.try_lock().is_err(), "it is entered");
+            let before = Arc::strong_count(monitor);
+            let task = in_its_place(async {});
+            assert_eq!(Arc::strong_count(monitor), before + 1, "a task begins inside");
+            drop(task);
+            drop((again, inside));
+            assert!(monitor.0.try_lock().is_ok(), "it is left");
+            let task = in_its_place(async {});
+            assert_eq!(Arc::strong_count(monitor), before, "a task begins outside");
+            drop(task);
+        }
+        drop(uninstall());
     }
 }

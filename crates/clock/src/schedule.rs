@@ -56,8 +56,9 @@ pub struct Schedule {
     pub(crate) reactor_id: u32,
     /// Wakes a task of a peer schedule.
     remote_waker: Option<RemoteWaker>,
-    /// The monitor that the polled task is inside of.
+    /// The monitor that a task entered last, and whether the polled task is inside of it.
     pub(crate) monitor: Option<Arc<Monitor>>,
+    pub(crate) is_inside: bool,
     wall: Option<Wall>,
     /// How late the clock came to the present instant.
     late: Nanos,

@@ -109,12 +109,6 @@ impl Media for Fragile<Memory> {
         self.or_fail(|inner| inner.read(span, select, class))
     }
 
-    /// Returns nothing before a failure, which a read reports.
-    fn at_hand(&self, span: Span) -> Option<Page> {
-        let fails = self.next.lock().expect("one thread").is_some();
-        if fails { None } else { self.inner.at_hand(span) }
-    }
-
     fn reset(&self, extent: ExtentId, class: Class) -> LocalFuture<'_, Result<(), Error>> {
         self.or_fail(|inner| inner.reset(extent, class))
     }
