@@ -132,6 +132,12 @@ impl Controller {
         self.kv().expect("only a device with a key-value namespace has a store")
     }
 
+    /// Returns whether some commands may be answered without a task.
+    #[inline]
+    pub(crate) fn has_quick_commands(&self) -> bool {
+        self.delays.is_none() && self.kv.is_some()
+    }
+
     /// Sets feature 20h, Key Value Configuration, bit 0 (EDNEK; default: off): whether a Delete of
     /// a missing key fails.
     pub fn set_delete_reports_missing(&self, reports: bool) {

@@ -7,7 +7,8 @@
 //!    I/O queue joins one.
 //! 2. A command that arrives takes a slot of its queue (`slots`, `pair`). An I/O command goes to a
 //!    task (`workers`) that has the device execute it (`io`); others become tasks of their own
-//!    (`queue`) and go to `admin`.
+//!    (`queue`) and go to `admin`. Stores and Retrieves of a drive without emulation are `held`
+//!    first: those that need no wait are answered without a slot and a task.
 //! 3. A host controls its association through properties (`property`). The association ends with
 //!    its admin queue, or when the Keep Alive timer expires (`keep_alive`).
 //! 4. Each response adds to the counters of its host (`work`). `census` returns them with the rest

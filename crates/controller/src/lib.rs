@@ -3,14 +3,14 @@
 //!
 //! # How it works
 //! 1. A host submits a 64-byte command to a [`QueuePair`]; the command becomes a task of its own
-//!    and always runs to its end. On an emulated device the delays of its
-//!    [`Emulation`] surround each step: gate, link, handlers and cores.
+//!    and always runs to its end. A fabric's queue needs no task for what is answered at once
+//!    (`quick`). On an emulated device an [`Emulation`] delays each step: gate, link, handlers and
+//!    cores.
 //! 2. [`Controller::namespace`] has what the command's namespace is, and so which command set it is
 //!    of: `kv` asks an `engine::Store`, `block` a `media::Blocks`, `zoned` an `ftl::Zones`. Each
 //!    decodes and checks the command. An [`Emulation`] moves its data over the link and holds a
-//!    request handler: for
-//!    `t_read` to read, for `t_delete` or `t_exist` on keys, for `t_write` otherwise. For values of
-//!    keys each KiB may take longer, and overwriting one too.
+//!    request handler: for `t_read` to read, for `t_delete` or `t_exist` on keys, for `t_write`
+//!    otherwise. For values of keys each KiB may take longer, and overwriting one too.
 //! 3. A Read's data is gathered into one buffer for the host.
 //! 4. Two commands side by side in a queue may be one fused operation (`fused_order`, `fused`):
 //!    blocks that it compares and writes are locked for others that write (`span_locks`).

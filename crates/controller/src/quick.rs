@@ -36,19 +36,21 @@ pub(crate) enum Tried {
 }
 
 impl Quick {
-    /// Decodes a command with `data`. Returns both if it is another command, or one that must be
-    /// refused.
+    /// Decodes a command and takes its `data`. Returns `None` and takes nothing if it is another
+    /// command, or one that must be refused.
     #[inline]
-    pub(crate) fn decode(command: &Command, data: Buf) -> Result<Self, Buf> {
-        let Some((space, key)) = space_and_key(command) else { return Err(data) };
+    pub(crate) fn decode(command: &Command, data: &mut Buf) -> Option<Self> {
+        let (space, key) = space_and_key(command)?;
         let action = match command.opcode() {
-            Opcode::STORE if is_plain_store(command, data.len()) => Action::Store(data),
+            Opcode::STORE if is_plain_store(command, data.len()) => {
+                Action::Store(std::mem::replace(data, Buf::phantom(0, 0)))
+            }
             Opcode::RETRIEVE if RetrieveOptions::from_bits(command.options()).is_some() => {
                 Action::Retrieve(command.size())
             }
-            _ => return Err(data),
+            _ => return None,
         };
-        Ok(Self { space, key, action })
+        Some(Self { space, key, action })
     }
 
     /// Prefetches the index entry of its key.

@@ -71,24 +71,21 @@ fn store_of(namespace: &Namespace) -> &Arc<Store> {
 }
 
 impl Pair {
-    /// Holds a command that may be answered without a task. Returns any other.
+    /// Holds a command that may be answered without a task, and takes its data. Returns false and
+    /// takes nothing if it is another command.
     #[inline]
-    pub(crate) fn hold(
-        self: &Rc<Self>,
-        io_context: &IoContext,
-        capsule: Capsule,
-    ) -> Result<(), Capsule> {
+    pub(crate) fn hold(self: &Rc<Self>, io_context: &IoContext, capsule: &mut Capsule) -> bool {
         let nsid = capsule.command.nsid();
         let is_other = self.held.borrow().namespace.as_ref().is_some_and(|(id, _)| *id != nsid);
         if is_other {
             self.execute_held();
         }
         let held = &mut *self.held.borrow_mut();
-        let Some(store) = held.store(io_context, nsid) else { return Err(capsule) };
-        let command = decode(io_context, capsule)?;
+        let Some(store) = held.store(io_context, nsid) else { return false };
+        let Some(command) = decode(io_context, capsule) else { return false };
         command.quick.expect(store);
         held.commands.push(command);
-        Ok(())
+        true
     }
 
     /// Executes the held commands if there are as many as there may be.
@@ -126,26 +123,22 @@ impl Pair {
     }
 }
 
-/// Decodes a command of a KV namespace, if it may be answered without a task. Returns any other
-/// command, and one that must be refused.
+/// Decodes a command of a KV namespace and takes its data. Returns `None` and takes nothing if it
+/// needs a task, or must be refused.
 #[inline]
-fn decode(io_context: &IoContext, capsule: Capsule) -> Result<HeldCommand, Capsule> {
+fn decode(io_context: &IoContext, capsule: &mut Capsule) -> Option<HeldCommand> {
     let Capsule { command, data, .. } = capsule;
+    let len = data.len();
     let (stored, room) = match command.opcode() {
-        Opcode::STORE if data.len() <= io_context.rights.value_bytes => {
-            (Some(data.len()), sgl_len(&command).is_ok_and(|len| len == data.len()).then_some(0))
+        Opcode::STORE if len <= io_context.rights.value_bytes && sgl_len(command) == Ok(len) => {
+            (Some(len), 0)
         }
-        Opcode::RETRIEVE => (None, room(&command).ok()),
-        _ => (None, None),
+        Opcode::RETRIEVE => (None, room(command).ok()?),
+        _ => return None,
     };
-    match room {
-        Some(room) if !command.is_fused() && is_open(io_context, command.nsid()) => {
-            let head = CommandHead::of(&command);
-            match Quick::decode(&command, data) {
-                Ok(quick) => Ok(HeldCommand { head, stored, room, quick }),
-                Err(data) => Err(Capsule::new(command, data)),
-            }
-        }
-        _ => Err(Capsule::new(command, data)),
+    if command.is_fused() || !is_open(io_context, command.nsid()) {
+        return None;
     }
+    let quick = Quick::decode(command, data)?;
+    Some(HeldCommand { head: CommandHead::of(command), stored, room, quick })
 }

@@ -22,18 +22,16 @@ impl Pair {
     /// Starts an I/O command on the device. Returns false if the host has sent more commands than
     /// the queue has entries.
     #[inline]
-    pub(crate) fn start(self: &Rc<Self>, io_context: &IoContext, capsule: Capsule) -> bool {
+    pub(crate) fn start(self: &Rc<Self>, io_context: &IoContext, mut capsule: Capsule) -> bool {
         self.move_head();
         if !self.has_room() {
             return false;
         }
         io_context.rights.state.hear();
-        if io_context.device.delays.is_some() {
-            self.start_task(io_context, capsule);
-        } else if let Err(capsule) = self.hold(io_context, capsule) {
-            self.start_task(io_context, capsule);
-        } else {
+        if io_context.device.has_quick_commands() && self.hold(io_context, &mut capsule) {
             self.execute_full();
+        } else {
+            self.start_task(io_context, capsule);
         }
         true
     }

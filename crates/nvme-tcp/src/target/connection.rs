@@ -372,11 +372,12 @@ impl State {
     #[inline]
     fn respond(&mut self, response: Response) {
         let Response { entry, data, may_elide } = response;
-        let (id, is_elided) = (entry.command_id(), may_elide && data.len() > 0);
-        if data.len() > 0 {
+        let (id, len) = (entry.command_id(), data.len());
+        let is_elided = may_elide && len > 0;
+        if len > 0 {
             // Hosts that scatter data into several buffers may take it from one PDU only.
             let flags = if is_elided { CommonHeader::SUCCESS } else { 0 } | CommonHeader::LAST;
-            self.outbox.push_with_data(&C2hData::new(id, 0, data.len(), flags), data);
+            self.outbox.push_with_data(&C2hData::new(id, 0, len, flags), data);
         }
         if !is_elided {
             self.outbox.push(&CapsuleResp::new(entry));

@@ -11,7 +11,7 @@ use controller::{
 };
 use engine::{Ack, HashIndex, IndexConfig, KeySpaceId, Store};
 use ftl::{Zones, ZonesConfig};
-use media::{BlocksShape, Memory, MemoryBlocks, Shape, Victims};
+use media::{BlocksShape, Media, Memory, MemoryBlocks, Shape, Victims};
 use reactor::Reactor;
 use spec::{
     AddressFamily, Command, Completion, Configuration, ConnectAttributes, ConnectData, DataPointer,
@@ -122,9 +122,12 @@ impl World {
         let blocks = BlocksShape { block_bytes: 4_096, blocks: 100, parallelism: 1 };
         let blocks = Arc::new(Fragile::new(MemoryBlocks::new(blocks)));
         let log = Arc::new(Fragile::new(Memory::new(LOG)));
+        // A fragile medium has all reads wait.
+        let medium: Arc<dyn Media> =
+            if is_emulated { log.clone() } else { Arc::new(Memory::new(LOG)) };
         let zones = Arc::new(Fragile::new(Memory::new(ZONES)));
         let namespaces = vec![
-            Namespace::Kv(store(group, log.clone(), ack).await),
+            Namespace::Kv(store(group, medium, ack).await),
             Namespace::Block(blocks.clone()),
             Namespace::Zoned(zoned(zones.clone())),
         ];
@@ -216,7 +219,7 @@ pub(crate) const LOG: Shape = Shape {
     frames: None,
 };
 
-pub(crate) async fn store(group: Group, medium: Arc<Fragile<Memory>>, ack: Ack) -> Arc<Store> {
+pub(crate) async fn store(group: Group, medium: Arc<dyn Media>, ack: Ack) -> Arc<Store> {
     let config = engine::Config {
         capacity_bytes: CAPACITY,
         ack,
