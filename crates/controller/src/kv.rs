@@ -3,7 +3,6 @@
 use crate::completion::{Executed, Outcome};
 use crate::controller::Controller;
 use crate::queue::Submission;
-use crate::quick::{landed, try_store};
 use crate::status::status_of;
 use base::limits::{KEY_BYTES_INLINE, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use base::{Buf, BufMut, Key};
@@ -38,14 +37,9 @@ impl Controller {
         if command.size() != data.len() {
             return Err(Status::INVALID_FIELD);
         }
-        let mut announced = store.announce();
+        let announced = store.announce();
         if let Some(delays) = &self.delays {
             delays.store(data.len(), &key).await;
-        } else if condition == Condition::Always {
-            match try_store(store, (space, &key), &data, announced) {
-                Ok(accepted) => return landed(store, accepted).await,
-                Err(waits) => announced = waits,
-            }
         }
         let stored = store.put(space, &key, &data, condition.into(), announced).await;
         let stored = stored.map_err(status_of)?;

@@ -8,7 +8,7 @@ use crate::kv;
 use crate::status::status_of;
 use base::limits::{KEY_BYTES_INLINE, VALUE_BYTES_MAX};
 use base::{Buf, Key};
-use engine::{Accepted, Announced, Condition, KeySpaceId, Store};
+use engine::{Announced, Begun, Condition, Error, KeySpaceId, Landing, Store, Stored};
 use spec::{Command, Opcode, RetrieveOptions, Status, StoreOptions};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ enum Action {
 pub(crate) enum Tried {
     Done(Outcome),
     /// It is in the log, and not durable.
-    Accepted(Accepted),
+    Landing(Landing),
     /// It may have to wait. A Store is announced.
     Waits(Quick, Option<Announced>),
 }
@@ -63,15 +63,16 @@ impl Quick {
     #[inline]
     pub(crate) fn attempt(self, store: &Arc<Store>) -> Tried {
         match &self.action {
-            Action::Retrieve(room) => match store.get_at_hand(self.space, &self.key) {
-                Some(value) => Tried::Done(kv::delivered(value, *room)),
+            Action::Retrieve(room) => match store.begin_get(self.space, &self.key) {
+                Some(got) => Tried::Done(delivered(got.map(|found| found.value), *room).into()),
                 None => Tried::Waits(self, None),
             },
             Action::Store(value) => {
-                match try_store(store, (self.space, &self.key), value, store.announce()) {
-                    Ok(_) if store.answers_from_memory() => Tried::Done(Outcome::done()),
-                    Ok(accepted) => Tried::Accepted(accepted),
-                    Err(announced) => Tried::Waits(self, Some(announced)),
+                let (write, announced) = (Condition::Always.into(), store.announce());
+                match store.begin_put(self.space, &self.key, value, write, announced) {
+                    Begun::Done(stored) => Tried::Done(done(stored).into()),
+                    Begun::Landing(landing) => Tried::Landing(landing),
+                    Begun::Wait(announced) => Tried::Waits(self, Some(announced)),
                 }
             }
         }
@@ -84,34 +85,29 @@ impl Quick {
         announced: Option<Announced>,
     ) -> Executed {
         match self.action {
-            Action::Retrieve(room) => {
-                let value = store.get(self.space, &self.key).await.map_err(status_of)?;
-                Ok(kv::delivered(value, room))
-            }
+            Action::Retrieve(room) => delivered(store.get(self.space, &self.key).await, room),
             Action::Store(value) => {
                 let announced = announced.expect("a Store that waits is announced");
                 let always = Condition::Always.into();
-                let stored = store.put(self.space, &self.key, &value, always, announced).await;
-                stored.map(|_| Outcome::done()).map_err(status_of)
+                done(store.put(self.space, &self.key, &value, always, announced).await)
             }
         }
     }
 }
 
-/// Puts a value into the log, if that takes no wait. Callers are inside the monitor.
-#[inline]
-pub(crate) fn try_store(
-    store: &Arc<Store>,
-    (space, key): (KeySpaceId, &Key),
-    value: &Buf,
-    announced: Announced,
-) -> Result<Accepted, Announced> {
-    store.put_at_hand(space, key, value, announced)
+/// Waits until a Store is durable.
+pub(crate) async fn landed(store: &Arc<Store>, landing: Landing) -> Executed {
+    done(store.landed(landing).await)
 }
 
-/// Waits until a Store is durable.
-pub(crate) async fn landed(store: &Arc<Store>, accepted: Accepted) -> Executed {
-    store.put_landed(accepted).await.map(|_| Outcome::done()).map_err(status_of)
+#[inline]
+fn delivered(got: Result<Buf, Error>, room: u32) -> Executed {
+    Ok(kv::delivered(got.map_err(status_of)?, room))
+}
+
+#[inline]
+fn done(stored: Result<Stored, Error>) -> Executed {
+    stored.map(|_| Outcome::done()).map_err(status_of)
 }
 
 #[inline]

@@ -83,35 +83,9 @@ impl Store {
         self.begin(WriteSet::one(&Change::put(space, key, value, write)), announced)
     }
 
-    /// For callers of the old names.
-    pub fn put_at_hand(
-        self: &Arc<Self>,
-        space: KeySpaceId,
-        key: &Key,
-        value: &Buf,
-        announced: Announced,
-    ) -> Result<Landing, Announced> {
-        match self.begin_put(space, key, value, Write::default(), announced) {
-            Begun::Done(Ok(stored)) => Ok(Landing::new(stored)),
-            Begun::Landing(landing) => Ok(landing),
-            Begun::Done(Err(_)) => Err(self.announce()),
-            Begun::Wait(announced) => Err(announced),
-        }
-    }
-
-    /// For callers of the old names.
-    pub async fn put_landed(self: &Arc<Self>, landing: Landing) -> Result<Stored, Error> {
-        self.landed(landing).await
-    }
-
-    /// For callers of the old names.
-    pub fn answers_from_memory(&self) -> bool {
+    /// Whether hosts are answered before what they store has landed ([`Ack::Buffer`]).
+    pub fn answers_early(&self) -> bool {
         self.config.ack != Ack::Program
-    }
-
-    /// For callers of the old names.
-    pub fn get_at_hand(&self, space: KeySpaceId, key: &Key) -> Option<Buf> {
-        Some(self.begin_get(space, key)?.ok()?.value)
     }
 
     fn check_put(&self, space: KeySpaceId, value: &Buf) -> Result<TableId, Error> {

@@ -114,7 +114,7 @@ impl Pair {
                     self.respond(head, outcome);
                     continue;
                 }
-                Tried::Accepted(accepted) => Todo::Land(accepted),
+                Tried::Landing(landing) => Todo::Land(landing),
                 Tried::Waits(quick, announced) => Todo::Quick(quick, announced),
             };
             let ticket = self.take_slot(head).expect("the queue had room for the command");

@@ -11,7 +11,7 @@ use crate::queue::Submission;
 use crate::quick::{Quick, landed};
 use crate::span::TRANSFER_BYTES_MAX;
 use base::{Buf, Nanos};
-use engine::{Accepted, Announced};
+use engine::{Announced, Landing};
 use spec::{Command, DataPointer, Opcode, Status, Transfer};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -134,7 +134,7 @@ pub(crate) enum Todo {
     /// Execute what may have to wait. A Store is announced.
     Quick(Quick, Option<Announced>),
     /// Wait until a Store is durable.
-    Land(Accepted),
+    Land(Landing),
 }
 
 /// What the controller keeps of a command while the device executes it.
@@ -175,7 +175,7 @@ impl Controller {
             (Todo::Quick(quick, announced), Namespace::Kv(store)) => {
                 quick.execute(store, announced).await.into()
             }
-            (Todo::Land(accepted), Namespace::Kv(store)) => landed(store, accepted).await.into(),
+            (Todo::Land(landing), Namespace::Kv(store)) => landed(store, landing).await.into(),
             (Todo::Quick(..) | Todo::Land(_), _) => panic!("they are commands of pairs"),
         }
     }
