@@ -2,10 +2,10 @@
 //! happen together or not at all.
 //!
 //! 1. [`Store::begin`] makes an [`attempt`] and does all of it that needs no wait.
-//! 2. [`Store::write`] is the same for a caller that waits: it awaits what the attempt needs, and
-//!    goes on with it.
-//! 3. The write is in the log and in the index then; its [`landing`] is what is left: until its
-//!    pages are durable, or it is taken back ([`undo`]).
+//! 2. [`Store::write`] is the same for a caller that can wait: it awaits what the attempt needs,
+//!    and then continues it.
+//! 3. The write is then in the log and in the index. Its [`landing`] waits until its pages are
+//!    durable, or undoes it ([`undo`]).
 
 pub(crate) mod announced;
 pub(crate) mod append;
@@ -40,19 +40,19 @@ use landing::Landing;
 use set::WriteSet;
 use std::sync::Arc;
 
-/// What came of a write that [`Store::begin_put`] began.
+/// The state of a write that [`Store::begin_put`] began.
 #[expect(clippy::large_enum_variant, reason = "it is moved once, and lives on the stack")]
 pub enum Begun {
-    /// It is done, and durable in the mode that [`Ack`] names; an error has changed nothing.
+    /// The write is done, and durable in the mode that [`Ack`] names. An error has changed nothing.
     Done(Result<Stored, Error>),
-    /// It is in the log: [`Store::landed`] waits until it is durable.
+    /// The record is in the log: [`Store::landed`] waits until it is durable.
     Landing(Landing),
-    /// It has to wait, and nothing has changed: it goes on by [`Store::put`].
+    /// The write has to wait, and nothing has changed: call [`Store::put`] to do it.
     Wait(Announced),
 }
 
 impl Store {
-    /// Stores `value` under `key`, and says whether that took the place of another.
+    /// Stores `value` under `key`, and returns whether that replaced a value.
     ///
     /// Durable on return, in the mode that [`Ack`] names. An error has changed nothing.
     pub async fn put(
@@ -67,8 +67,8 @@ impl Store {
         self.write(WriteSet::one(&Change::put(space, key, value, write)), announced).await
     }
 
-    /// As [`Self::put`], as far as that goes without a wait: there is room, no other task changes
-    /// the key, and the header of the record that it has is in memory.
+    /// Does as much of [`Self::put`] as needs no wait. It needs none if the log has room, no other
+    /// task changes the key, and the header of the key's record is in memory.
     pub fn begin_put(
         self: &Arc<Self>,
         space: KeySpaceId,
@@ -162,8 +162,8 @@ impl Store {
         Box::pin(self.without_room(set, full)).await
     }
 
-    /// What comes of a write for which there is no room: a key that does not exist needs none to be
-    /// deleted.
+    /// Finishes a write for which the log has no room: deleting a key that does not exist needs
+    /// none.
     async fn without_room(
         self: &Arc<Self>,
         set: WriteSet<'_>,
@@ -179,7 +179,7 @@ impl Store {
         Ok(Stored::Anew)
     }
 
-    /// Waits until a host may be told of what was found: others may still be writing it.
+    /// Waits until the record that was found is durable: only then may a host learn of it.
     async fn settle(&self, found: Option<&Found>) -> Result<(), Error> {
         match found {
             Some(found) => found.settled(&self.log, self.config.ack).await,

@@ -2,19 +2,19 @@ use crate::ack::Ack;
 use crate::store::Store;
 use std::sync::Arc;
 
-/// A store or delete that has been accepted and is on its way to the log. Pages that others wait in
-/// stay open for it until it has joined one or this drops.
+/// A store or delete that has been accepted and is not in the log yet. A shared host page stays
+/// open for it until its record joins a page or this drops.
 #[must_use = "pages stay open for it until it drops"]
 pub struct Announced {
-    /// `None` where pages are not padded for those that wait: hosts are answered before.
+    /// `None` where hosts are answered before their pages land: no page is padded early then.
     store: Option<Arc<Store>>,
     counted: bool,
-    /// It has waited for space, and had its turn.
+    /// The write has waited for space, and has had its turn.
     pub(crate) has_waited: bool,
 }
 
 impl Announced {
-    /// While this one waits for space the others do not wait for it.
+    /// Stops counting this write while it waits for space: pages do not stay open for it.
     pub(crate) fn pause(&mut self) {
         if let Some(store) = self.store.as_ref().filter(|_| self.counted) {
             self.counted = false;

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 impl Log {
-    /// Appends a record. The caller has it indexed before it awaits anything.
+    /// Appends a record. The caller points the index to it before its next await.
     pub(crate) fn append(
         self: &Arc<Self>,
         state: &mut State,
@@ -51,7 +51,8 @@ impl Log {
             let mut pages = SmallVec::new();
             self.note_page(state, stream, &mut pages);
             let address = self.push(state, stream, header, record.value.clone());
-            // None joins it. The cleaner's pages go out together, so it waits for the next one.
+            // No other record joins this page. The cleaner's pages are programmed together, so its
+            // page waits for the next one.
             if self.layout.is_alone(record.value.len()) && stream != Stream::Gc {
                 self.next_page(state, stream);
             }
@@ -60,9 +61,9 @@ impl Log {
         Ok(self.append_long(state, stream, header, record.value))
     }
 
-    /// Gives the stream's open page, which is empty, the place that it keeps; a record may have it
-    /// to itself. For a page of hosts that others join those before it had better not wait, and
-    /// must not where nobody closes it for them.
+    /// Fixes the number of the stream's open page, which is empty. `is_alone` says that a record
+    /// has the page to itself. A shared host page must not delay earlier pages: in early-ack mode
+    /// no later write would close them.
     fn place(&self, state: &mut State, stream: Stream, is_alone: bool) {
         let frontier = frontier(state, stream);
         let before = PageId { extent: frontier.extent, page: frontier.page };
@@ -99,8 +100,8 @@ impl Log {
         address
     }
 
-    /// Adds the stream's open page to those on which a record lies. A host that is answered before
-    /// they land is not told of them.
+    /// Adds the stream's open page to the pages of a record. In early-ack mode hosts do not wait
+    /// for their pages, so a host's record gets none.
     fn note_page(
         &self,
         state: &mut State,
@@ -112,7 +113,7 @@ impl Log {
         }
     }
 
-    /// Fills this page with the first part of a value, and as many of the next as it takes.
+    /// Fills the open page with the first part of a value, and the next pages with the rest.
     fn append_long(
         self: &Arc<Self>,
         state: &mut State,
@@ -135,7 +136,7 @@ impl Log {
         Appended { address, pages }
     }
 
-    /// Turns pages, and opens an extent, until the stream's open page takes the record.
+    /// Turns pages, and opens an extent, until the stream's open page has room for the record.
     fn make_room(
         self: &Arc<Self>,
         state: &mut State,
@@ -214,7 +215,7 @@ impl Log {
         reserved: u32,
     ) -> Result<(), NoRoom> {
         let free = match stream {
-            // What is kept for table pages is for them.
+            // Table pages use the extents kept for them.
             Stream::Index if self.kept_extents(state) > 0 => u32::MAX,
             _ => self.free_extents(state),
         };
@@ -277,7 +278,7 @@ impl Log {
         }
     }
 
-    /// As [`Self::turn_page`], but never seals: within a record, whose pages are in one extent.
+    /// As [`Self::turn_page`], but never seals: all pages of a record are in one extent.
     fn next_page(self: &Arc<Self>, state: &mut State, stream: Stream) {
         let frontier = frontier(state, stream);
         let (extent, page, pending) = (frontier.extent, frontier.page, frontier.pending.clone());
@@ -341,7 +342,7 @@ impl Log {
     async fn note_sealed(self: Arc<Self>, extent: ExtentId, summary: u32, last: Arc<Pending>) {
         let _pin = Pin::taken(&self, extent);
         if durable(&[last]).await.is_ok() {
-            // Without the note the extent is looked through after a start, which finds the same.
+            // If the medium loses the note, opening scans the extent and finds the same.
             let _ = self.media.seal(extent, summary).await;
         }
         let mut state = self.state();
@@ -351,7 +352,7 @@ impl Log {
         }
     }
 
-    /// Waits until the medium knows of all extents that they are full.
+    /// Waits until the medium knows all full extents as full.
     pub(crate) async fn all_sealed(&self) {
         {
             let mut state = self.state();
@@ -368,8 +369,8 @@ impl Log {
     }
 
     /// The page at `at` has not landed, and nothing more is appended to its extent. It is a hole,
-    /// as it will be on opening: nobody was told of what it held. But what hosts were told of from
-    /// a buffer stays known, for cleaning to say that it is lost.
+    /// as it will be on opening: no host was told that its records were stored. In early-ack mode
+    /// hosts were: then a listing keeps those records, and cleaning reports them as lost.
     pub(crate) fn give_up(self: &Arc<Self>, state: &mut State, at: PageId, stream: Stream) {
         let open = state.frontiers[stream as usize].as_ref();
         let is_open = open.is_some_and(|frontier| frontier.extent == at.extent);
@@ -394,7 +395,7 @@ impl Log {
         frontier.builder.close(page, &mut frontier.summary, gathered)
     }
 
-    /// Ends the stream's extent without a summary, and returns what that would have said.
+    /// Ends the stream's extent without a summary, and returns the summary's bytes.
     fn close_extent(self: &Arc<Self>, state: &mut State, stream: Stream) -> Vec<u8> {
         let mut frontier = state.frontiers[stream as usize].take().expect("an open extent");
         let at = PageId { extent: frontier.extent, page: frontier.page };
@@ -408,7 +409,7 @@ impl Log {
         frontier.summary.to_bytes()
     }
 
-    /// The summary of an extent, of which no page has landed.
+    /// Returns the summary of an extent while no page of the summary has landed.
     fn unlanded_summary(&self, state: &mut State, extent: ExtentId) -> Option<Vec<u8>> {
         let (first, end) = (state.extents.get(extent).summary?, state.extents.get(extent).pages);
         let mut summary = Vec::new();
@@ -446,9 +447,9 @@ impl Log {
         clock::spawn(self.clone().program_next());
     }
 
-    /// Programs the page that has waited longest. The task that was started for it need not be this
-    /// one: those of several reactors begin in any order, and pages of an extent are appended in
-    /// theirs.
+    /// Programs the page that has waited longest, which need not be the page that this task was
+    /// started for. Tasks of several reactors begin in any order, and pages of an extent are
+    /// appended in the order of their numbers.
     async fn program_next(self: Arc<Self>) {
         let next = self.state().programs.pop_front();
         let Program { at, stream, pending, page } = next.expect("there is one for each task");

@@ -1,8 +1,8 @@
 //! One way for every write: store, delete, conditional store and batch.
 //!
-//! [`Attempt::advance`] does all that needs no wait, in one stretch: room, latches, the records
-//! that the keys have, conditions, the append, the index. Where it needs a wait it names it, the
-//! caller awaits [`Attempt::wait`] and calls it again.
+//! [`Attempt::advance`] does all that needs no wait, without an await: room, latches, the records
+//! that the keys have, conditions, the append, the index. If it needs a wait it returns the
+//! [`Need`]. The caller awaits [`Attempt::wait`] and calls it again.
 
 use crate::ack::Ack;
 use crate::clean::expiring::Expiring;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 /// A write that has not reached the log.
 pub(crate) struct Attempt<'a> {
-    // What it holds, in the order in which it gives that back.
+    // The fields drop in this order, so the attempt releases what it holds in this order.
     entry: Option<Entry<'a>>,
     turn: Option<Turn<'a>>,
     announced: Announced,
@@ -58,11 +58,11 @@ struct Member {
 pub(crate) enum Step {
     /// The write is in the log and in the index, or needs no record.
     Written(Written),
-    /// Its condition is not met by this record: the host is told once that has settled.
+    /// This record does not meet its condition: the host is told once the record is durable.
     Refused(Error, Option<Found>),
-    /// The medium is full, or takes nothing any more.
+    /// The medium is full, or accepts no more writes.
     Full(Error),
-    /// It needs this first.
+    /// The attempt has to wait for this.
     Wait(Need),
 }
 
@@ -82,7 +82,7 @@ pub(crate) enum Need {
     Entry,
     /// Headers of records.
     Records,
-    /// Values that have expired take the capacity.
+    /// Expired values fill the capacity, and have to be cleaned away.
     Expired,
 }
 
@@ -120,14 +120,14 @@ impl<'a> Attempt<'a> {
         Self { entry: None, turn: None, announced, store, set, members, is_undone: false }
     }
 
-    /// Gives up where nothing was awaited, and returns what was announced.
+    /// Ends an attempt that has not waited, and returns its announcement.
     pub(crate) fn give_up(self) -> Announced {
         let Self { entry, turn, announced, .. } = self;
         drop((entry, turn));
         announced
     }
 
-    /// Goes on as far as it can without a wait. An error has changed nothing.
+    /// Does all that needs no wait. An error has changed nothing.
     pub(crate) fn advance(&mut self) -> Result<Step, Error> {
         loop {
             if self.members.is_empty() {
@@ -195,20 +195,20 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Begins again from the start: what is there may have changed.
+    /// Starts over: the keys' records may have changed during the wait.
     fn start_over(&mut self) {
         self.members.clear();
         (self.entry, self.turn) = (None, None);
     }
 
-    /// Lets the next ones at the keys, at the space and at the page.
+    /// Releases the keys, the turn for space and the announcement.
     fn release(&mut self) {
         (self.entry, self.turn) = (None, None);
         self.announced.pause();
     }
 
-    /// As [`Self::shortage`], for one that comes: others that wait for space come first. A
-    /// tombstone waits for no value.
+    /// As [`Self::shortage`], for a write that has not waited: writes that wait for space go first.
+    /// A tombstone does not wait behind values.
     fn first_shortage(&self) -> Option<Shortage> {
         let store = self.store;
         let waits = self.set.kind.is_value() && !self.announced.has_waited;
@@ -219,7 +219,7 @@ impl<'a> Attempt<'a> {
         self.store.log.shortage(self.store.config.ack, self.set.kind, self.set.bytes)
     }
 
-    /// Cleaning makes room, or finds that there is none to make.
+    /// Waits until cleaning makes room, or finds that it cannot.
     async fn wait_for_room(&mut self, first: Shortage) -> Result<(), Error> {
         let mut shortage = Some(first);
         self.announced.pause();
@@ -237,7 +237,7 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// Looks for the records that the keys have. False if one takes a wait.
+    /// Looks up the records of the keys. False if one of them needs a wait.
     fn find(&mut self) -> bool {
         for (change, member) in zip(self.set.changes, &mut self.members) {
             if !member.is_known() {
@@ -269,8 +269,8 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// A record that could not be read did not land and is to be taken back: then it is looked at
-    /// again, and once more after that.
+    /// Waits for the undo of a record that could not be read because it did not land. The attempt
+    /// looks the key up again after each wait, and once more when nothing is left to undo.
     async fn wait_for_undone(&mut self) -> Result<(), Error> {
         self.entry = None;
         self.announced.pause();
@@ -286,7 +286,7 @@ impl<'a> Attempt<'a> {
         Ok(())
     }
 
-    /// The first condition that is not met, and by which record.
+    /// Returns the first condition that is not met, and the record that does not meet it.
     fn refused(&mut self) -> Option<(Error, Option<Found>)> {
         let mut versions = zip(self.set.changes, &self.members).map(|(change, member)| {
             change.condition.check(member.record().and_then(Found::version)).err()
@@ -375,8 +375,8 @@ impl<'a> Attempt<'a> {
         state.batches.push(UnlandedBatch { first, last, pages: pages_of(appended()) });
     }
 
-    /// Points each key's entry from what was found, wherever cleaning has moved that since, to its
-    /// record. The keys' latches are held, which cleaning takes too.
+    /// Points each key's entry from the record that was found to the new record. Cleaning may have
+    /// moved the former; it cannot now, because it takes the same latches.
     fn point(&self) {
         let index = &self.store.index;
         for (change, member) in zip(self.set.changes, &self.members) {
@@ -429,8 +429,8 @@ impl<'a> Attempt<'a> {
 }
 
 impl Member {
-    /// Appends its record, counts that as live and what it replaces as dead, and keeps what may
-    /// have to come back.
+    /// Appends the change's record, counts it as live and the replaced record as dead. Keeps the
+    /// replaced record in case the write has to be undone.
     fn append(
         &mut self,
         store: &Store,

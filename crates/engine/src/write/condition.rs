@@ -23,8 +23,7 @@ pub enum Condition {
     MustExist,
     /// The key does not exist.
     MustNotExist,
-    /// The key exists, and nobody has written it since it had this version: so what was read is
-    /// still true when the write takes its place.
+    /// The key exists and still has this version: no write has changed it since the caller read it.
     Unchanged(Version),
 }
 
@@ -40,7 +39,7 @@ impl Condition {
     }
 }
 
-/// How a value is to be stored.
+/// How to store a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Write {
     /// What must be true of the key.

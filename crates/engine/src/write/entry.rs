@@ -9,7 +9,7 @@ use crate::write::permit::Permit;
 /// drops, all that is asked of the index about these keys is answered at once.
 #[must_use = "it ends when it drops"]
 pub(crate) struct Entry<'a> {
-    /// `None` where nothing is awaited: the latches were free, and no other task runs meanwhile.
+    /// `None` if the latches were free: no other task runs before the next await.
     latch: Option<Latch<'a>>,
     _permit: Permit<'a>,
 }

@@ -36,7 +36,7 @@ pub(crate) struct Landed {
     pub(crate) kept: Option<Kept>,
 }
 
-/// A record in the log, and that it may have to be taken back until it has landed.
+/// A record in the log, which may have to be undone until it has landed.
 pub(crate) struct Kept {
     pub(crate) at: Appended,
     #[expect(dead_code, reason = "it counts until it drops")]
@@ -73,8 +73,8 @@ pub(crate) fn pages_of<'a>(appended: impl Iterator<Item = &'a Appended>) -> Arc<
 
 impl Store {
     /// Waits until a write is durable, in the mode that [`Ack`] names, and says whether it took the
-    /// place of a value. An error has changed nothing, once the writes that came later are waited
-    /// for: a caller that has several begins with the last.
+    /// place of a value. An error has changed nothing once later writes of the key have landed too:
+    /// a caller that has several waits for the last one first.
     pub async fn landed(self: &Arc<Self>, landing: Landing) -> Result<Stored, Error> {
         if self.config.ack == Ack::Program {
             self.durable(&landing).await?;
@@ -88,7 +88,8 @@ impl Store {
         Ok(landing.stored)
     }
 
-    /// A host is told of keys without a record too: waits until what was found of them is durable.
+    /// Waits until the records that were found of unchanged keys are durable: the host's answer
+    /// tells of them too.
     async fn settle_unchanged(&self, landing: &Landing) -> Result<(), Error> {
         for member in landing.members.iter().filter(|member| member.kept.is_none()) {
             if let Some(found) = &member.found {
@@ -98,7 +99,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the deleted keys out of the index, unless later stores have taken their places.
+    /// Takes the deleted keys out of the index, unless later stores have replaced their entries.
     async fn forget_deleted(&self, landing: &Landing) {
         for (member, at) in landing.kept().filter(|(member, _)| member.value.is_none()) {
             let _entry = self.enter(member.table, member.hashed()).await;

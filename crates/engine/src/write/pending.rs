@@ -5,7 +5,7 @@ use media::Page;
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// A page on its way to the medium, from its first record until it is durable there.
+/// A page that is not durable yet, from its first record until its program is over.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     /// The page, once it is closed.

@@ -3,8 +3,8 @@ use clock::{Held, Rank};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 
-/// The right to load and change some entries of an index. What it made the index keep in memory is
-/// let go when it drops.
+/// The right to load and change some entries of an index. When it drops, the index may evict what
+/// it loaded under it.
 #[must_use = "what was loaded stays loaded until it drops"]
 pub struct Permit<'a>(Option<Granted<'a>>);
 

@@ -1,17 +1,17 @@
-//! Letting go of values that are dead, where their memory serves others before their extents are
-//! reset: what is stored next is in memory that the processor has at hand.
+//! Releases dead values where they lie in host memory, before their extents are reset. The next
+//! values reuse that memory while it is in the processor's cache.
 
 use crate::format::page_view::PageView;
 use crate::log::{Log, State};
 use crate::read::look_up::Found;
 
-/// Shorter ones are not worth the look at their pages.
+/// Shorter values are not worth reading their pages.
 const VALUE_BYTES_MIN: u32 = 1 << 10;
 
 impl Log {
-    /// Lets go of the value of a record that its key does not have any more and will not get back.
-    /// It stays until its extent is reset where somebody may still read it, is on its way, or lies
-    /// on several pages.
+    /// Releases the value of a record that was replaced for good. A value stays until its extent is
+    /// reset if a reader may still need it, its page is being programmed, or it lies on several
+    /// pages.
     pub(crate) fn release(&self, state: &mut State, found: &Found) {
         let (at, value_len) = (self.page_id(found.address), found.header.value_len);
         let is_whole = self.layout.fits_page(found.header.len(), value_len);

@@ -6,8 +6,7 @@ use crate::format::record::Kind;
 use crate::store::Store;
 use clock::{Rank, Stage};
 
-/// The right to what space there is, of a store that may have waited for it: when it drops the next
-/// one gets it.
+/// A write's turn for the free space: when it drops, the next waiting write gets its turn.
 #[must_use = "it is over when it drops"]
 pub(crate) struct Turn<'a>(&'a Store);
 
@@ -20,21 +19,20 @@ impl Drop for Turn<'_> {
 }
 
 impl Store {
-    /// Whether somebody waits for space.
+    /// Returns whether a write waits for space.
     #[inline]
     pub(crate) fn is_room_awaited(&self) -> bool {
         self.cleaner.has_waiters()
     }
 
-    /// What one of those has when there is some.
+    /// Returns a turn for the free space.
     pub(crate) const fn turn(&self) -> Turn<'_> {
         Turn(self)
     }
 
     /// Waits for an extent to become free for a record of this kind; an error when cleaning cannot
-    /// free one.
-    /// Whoever `was_there`, and found that others had taken what there was, waits before those who
-    /// were not.
+    /// free one. With `was_there` the write goes to the front of the queue: it had its turn, and
+    /// other writes had taken the space.
     pub(crate) async fn cleaner_makes_room(
         &self,
         kind: Kind,
@@ -50,8 +48,8 @@ impl Store {
         Ok(())
     }
 
-    /// Waits until the cleaner has seen to values that have expired, or some of them; an error when
-    /// there are none that it could clean away.
+    /// Waits until the cleaner has cleaned away some expired values; an error when it has none to
+    /// clean.
     pub(crate) async fn cleaner_drops_expired(&self) -> Result<(), Error> {
         let any = self.cleaner.state().wants_expired || self.expired_victim().is_some();
         if !any || self.cleaner.state().is_ending {

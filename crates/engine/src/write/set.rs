@@ -10,7 +10,7 @@ pub(crate) struct WriteSet<'a> {
     pub(crate) changes: &'a [Change<'a>],
     /// The kind of record that must leave the most space free.
     pub(crate) kind: Kind,
-    /// Bytes that the write takes of a buffer that answers for the medium.
+    /// Bytes that the write takes of the protected buffer.
     pub(crate) bytes: u32,
     /// `None` for a single change, which may begin on any page of any extent.
     pub(crate) size: Option<Size>,
@@ -29,7 +29,7 @@ impl<'a> WriteSet<'a> {
         Self { changes, kind: size.kind, bytes, size: Some(size) }
     }
 
-    /// False if nothing can be written, whatever the keys hold.
+    /// False if the write appends no record, whatever the keys hold.
     pub(crate) fn may_write(&self) -> bool {
         self.changes.iter().any(|change| !matches!(change.effect, Effect::Keep))
     }

@@ -26,11 +26,11 @@ pub(crate) struct Size {
 
 impl Size {
     pub(crate) fn new(layout: Layout, changes: &[Change<'_>]) -> Self {
-        // Those already in the open page may take all of it, so the batch begins on the next.
+        // Earlier records may fill the open page, so the batch is counted from the next page.
         let mut size = Self { kind: Kind::Tombstone, headers: 0, values: 0, longest: 0, pages: 0 };
         let mut page = PageBuilder::new(layout);
-        // What joins the open page leaves others together than here, and so longer pages, where
-        // pages are frames: each may be as long as those that records share.
+        // Members that join the open page shift the others, so pages may group other records than
+        // here. Where pages are frames each may then be as long as a shared page.
         let shared = layout.frames.map_or(0, |_| layout.shared_numbers());
         let most = |page: &PageBuilder| layout.aligned(page.numbers().max(shared));
         for change in changes {
@@ -73,7 +73,7 @@ impl Size {
 }
 
 impl Log {
-    /// Makes room for a batch of hosts in one extent, where nothing comes between its records.
+    /// Makes room for a host's batch in one extent, with no other records between its own.
     pub(crate) fn make_room_for(
         self: &Arc<Self>,
         state: &mut State,
@@ -97,7 +97,7 @@ impl Log {
         self.fits_from(next, frontier.summary.bytes(), size)
     }
 
-    /// The same of an extent that nothing was appended to.
+    /// True when an empty extent has room for the batch and its summary.
     pub(crate) fn fits_empty_extent(&self, size: Size) -> bool {
         let next = self.layout.aligned(self.layout.shared_numbers());
         self.fits_from(next, Summary::default().bytes(), size)

@@ -1,12 +1,12 @@
-//! Undoing a store, delete or batch that did not land: its keys have again what they had.
+//! Undoing a store, delete or batch that did not land: its keys get their earlier records back.
 //!
-//! 1. Until a record has landed, the extent of the one that it replaces is pinned: that record is
-//!    there, and cleaning passes it over while it is not indexed. Its own is pinned too, and knows
-//!    of it: who reads the key waits until it is taken back.
+//! 1. Until a record has landed, the extent of the record that it replaces is pinned: cleaning
+//!    skips that record while it is not indexed. The new record's extent is pinned too and counts
+//!    it, so a reader of the key waits until it is undone.
 //! 2. If the record does not land, its index entry is pointed back under the key's latch.
-//! 3. A later store of the key may have replaced it meanwhile. If that lands, there is nothing to
-//!    undo. If not, it points the entry back to this one; so this one waits for what becomes of it.
-//!    Waiting has an end, for each only waits for later ones.
+//! 3. A later store may have replaced the record before that. If the later store lands, there is
+//!    nothing to undo. If not, it points the entry back to this record; so this undo waits for the
+//!    later store. The waits end, because each undo only waits for later writes.
 
 use crate::ack::Ack;
 use crate::clean::expiring::Expiring;
@@ -38,11 +38,11 @@ pub(crate) struct FailedValue {
     pub(crate) expires: Option<UnixMillis>,
 }
 
-/// A record that may have to be taken back, until this drops.
+/// Keeps a record, and the one that it replaced, in place until the record has landed or is undone.
 pub(crate) struct Revocable {
     log: Arc<Log>,
     extent: ExtentId,
-    /// Where what it replaced is.
+    /// The extent of the replaced record.
     replaced: Option<ExtentId>,
 }
 
@@ -61,8 +61,8 @@ impl Drop for Revocable {
 }
 
 impl Store {
-    /// A record that was just appended, if it may have to be taken back: what it replaces, which is
-    /// `found`, is kept until this drops.
+    /// Keeps the record that was just appended, and `found`, which it replaces, until this drops.
+    /// `None` if the record never has to be undone.
     pub(crate) fn revocable(
         &self,
         state: &mut State,
@@ -79,8 +79,8 @@ impl Store {
         Some(Revocable { log: self.log.clone(), extent, replaced })
     }
 
-    /// Gives the key of a record that did not land what it had before. The caller holds its
-    /// [`Revocable`] until then.
+    /// Gives the key of a record that did not land its earlier record back. The caller holds the
+    /// [`Revocable`] until this returns.
     pub(crate) async fn undo(self: &Arc<Self>, failed: Failed<'_>, before: Option<&Found>) {
         let Failed { table, key, at, .. } = failed;
         loop {
@@ -106,7 +106,7 @@ impl Store {
     /// Points the entry back. The key's latch is held.
     async fn point_back(&self, failed: Failed<'_>, before: Option<&Found>) {
         let Failed { table, key, at, value } = failed;
-        // A tombstone that has done its work is not in the index any more.
+        // A tombstone that has landed is out of the index again.
         let is_needed = |found: &&Found| {
             found.is_value() || self.log.state().deleting.contains_key(&found.address)
         };
@@ -137,7 +137,7 @@ impl Store {
         }
     }
 
-    /// False while the newest record of the key may still have to be undone.
+    /// False while the newest record of the key may have to be undone.
     async fn is_decided(self: &Arc<Self>, table: TableId, key: HashedKey<'_>) -> bool {
         if let Ok(Some(found)) = self.find(table, key).await
             && found.settled(&self.log, self.config.ack).await.is_err()
