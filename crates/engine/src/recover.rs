@@ -1,4 +1,4 @@
-//! Opening: from a checkpoint or by a scan, with what a loss of power left behind.
+//! Opening: from a checkpoint or by a scan, also after a loss of power.
 
 pub(crate) mod checkpoint;
 pub(crate) mod entered;

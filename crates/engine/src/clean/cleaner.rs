@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Stores that wait for space and go on at once when there is some. Each lets the next one go on
-/// when it has taken what it needs, so that what all wait for is not looked for by all.
+/// Waiting stores that are woken at once when space is free. Each wakes the next one after it has
+/// taken its space, so that not all of them search for space at the same time.
 const TURNS: usize = 64;
 
 /// What the background tasks of a store do first.
@@ -18,7 +18,7 @@ const TURNS: usize = 64;
 pub(crate) enum Begins {
     /// They look for work.
     AtWork,
-    /// They rest, as those did that were saved.
+    /// They rest, as the saved tasks did.
     Resting,
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum Begins {
 #[derive(Debug)]
 pub(crate) struct Cleaner {
     state: Mutex<State>,
-    /// Whether a store waits for space, for those that come: as the state has it.
+    /// Whether a store waits for space: a copy of the state for new stores to read.
     has_waiters: AtomicBool,
     pub(crate) promotion: Promotion,
 }
@@ -37,19 +37,19 @@ pub(crate) struct State {
     pub(crate) idle: Option<TaskId>,
     /// Stores that wait for space.
     pub(crate) waiters: VecDeque<TaskId>,
-    /// How often there was no space to win. A store that waited when this grew, and finds none,
-    /// fails.
+    /// How often the cleaner found no space to free. A store that waited when this grew, and finds
+    /// no space, fails.
     pub(crate) refusals: u64,
-    /// Who waits for values that have expired to be cleaned away: what they need is not space of
-    /// the medium, so that they have no turn.
+    /// Stores that wait until expired values are cleaned away. They need capacity, not free
+    /// extents, so they take no turn.
     pub(crate) expiry_waiters: Vec<TaskId>,
     /// A store waits until expired values are cleaned away, and some are left.
     pub(crate) wants_expired: bool,
     pub(crate) rng: Rng,
     pub(crate) round: Round,
-    /// Of the log, when the task had nothing to do last.
+    /// The log's sequence number when the task last had nothing to do.
     pub(crate) rested: Sequence,
-    /// It takes no further victim.
+    /// The cleaner takes no further victim.
     pub(crate) is_ending: bool,
     /// Tasks that wait for its end.
     pub(crate) enders: Vec<TaskId>,
@@ -103,7 +103,7 @@ impl Cleaner {
         })
     }
 
-    /// Goes on from what [`Self::save`] returned; its task is about to rest.
+    /// Restores what [`Self::save`] returned. The cleaner's task is about to rest.
     pub(crate) fn restore(&self, saved: SavedCleaner) {
         self.promotion.want(saved.is_promoted);
         let mut state = self.state();
@@ -121,7 +121,7 @@ impl Cleaner {
         }
     }
 
-    /// Some who wait for space look again, the others behind them.
+    /// Wakes the first [`TURNS`] stores that wait for space; the others follow one by one.
     pub(crate) fn release(&self) {
         let mut state = self.state();
         let count = state.waiters.len().min(TURNS);
@@ -129,7 +129,7 @@ impl Cleaner {
         self.note_waiters(&state);
     }
 
-    /// Everybody who waits for space looks again, and fails if there is none.
+    /// Wakes all stores that wait for space: each fails if it finds none.
     pub(crate) fn refuse(&self) {
         let mut state = self.state();
         state.refusals += 1;
@@ -147,7 +147,7 @@ impl Cleaner {
         self.has_waiters.store(!state.waiters.is_empty(), Ordering::Relaxed);
     }
 
-    /// The next store that waits for space looks again.
+    /// Wakes the next store that waits for space.
     pub(crate) fn release_one(&self) {
         let mut state = self.state();
         let next = state.waiters.pop_front();
@@ -155,8 +155,8 @@ impl Cleaner {
         next.into_iter().for_each(clock::wake);
     }
 
-    /// Puts the current task among the stores that wait for space. Returns how often there was none
-    /// to be won so far.
+    /// Puts the current task into the queue of stores that wait for space. Returns the count of
+    /// refusals so far.
     pub(crate) fn queue(&self, is_first: bool) -> u64 {
         let mut state = self.state();
         let place = if is_first { 0 } else { state.waiters.len() };
@@ -165,7 +165,7 @@ impl Cleaner {
         state.refusals
     }
 
-    /// A victim was cleaned, or there is none: who waits for values that have expired looks again.
+    /// Wakes the stores that wait for expired values to go: a victim was cleaned, or there is none.
     pub(crate) fn has_looked(&self) {
         self.state().expiry_waiters.drain(..).for_each(clock::wake);
     }
@@ -187,8 +187,8 @@ impl Round {
         Self { number: 1, began: now }
     }
 
-    /// Begins the next round; false when there have been enough to know that there is nothing to
-    /// win.
+    /// Begins the next round. False after [`Self::MAX`] rounds: then cleaning cannot free an
+    /// extent.
     pub(crate) fn next(&mut self, now: Sequence) -> bool {
         self.number += 1;
         self.began = now;

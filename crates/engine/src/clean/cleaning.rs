@@ -1,4 +1,4 @@
-//! When to clean, and what to tell those who wait for space.
+//! When to clean, and when to wake or refuse the stores that wait for space.
 
 use crate::clean::cleaner::{Begins, Round};
 use crate::clean::expiry::has_expired;
@@ -23,8 +23,8 @@ pub(crate) struct BackgroundWork {
 }
 
 impl Store {
-    /// Free extents below which cleaning goes on: the reserve, and some for hosts to write
-    /// meanwhile.
+    /// Number of free extents below which the cleaner works: the reserve, and some for hosts to
+    /// write to while it does.
     fn extents_low(&self) -> u32 {
         RESERVED_EXTENTS + (self.log.shape.extents / 64).max(1)
     }
@@ -39,10 +39,10 @@ impl Store {
         self.wake_background(due);
     }
 
-    /// What there is to do in the background.
+    /// Returns the background work that is due.
     #[inline]
     pub(crate) fn background_work(&self, state: &mut log::State) -> BackgroundWork {
-        // Extents become fewer by opening one alone.
+        // Only opening an extent makes free extents fewer.
         if state.cleaning.may_be_low {
             state.cleaning.may_be_low = self.log.free_extents(state) <= self.extents_low();
         }
@@ -60,8 +60,8 @@ impl Store {
         }
     }
 
-    /// Ends cleaning, after the victim that is being cleaned: from here on nothing is written but
-    /// for who asks for it. Stores that need space fail.
+    /// Ends cleaning after the current victim. After this the store writes only for its callers,
+    /// and stores that need space fail.
     pub async fn end_cleaning(&self) {
         {
             let mut cleaner = self.cleaner.state();
@@ -87,7 +87,7 @@ impl Store {
                 cleaner.enders.drain(..).for_each(clock::wake);
             }
             clock::park(Rank::Free, Stage::Gc).await;
-            // What was written since may have left something to win.
+            // Writes since then may have left dead records to clean.
             let now = self.log.state().sequence;
             {
                 let mut cleaner = self.cleaner.state();
@@ -115,16 +115,16 @@ impl Store {
             }
             let round = self.cleaner.state().round;
             let hosts_wait = self.cleaner.state().is_awaited();
-            let goes_on = match self.choose_victim(free, round, &mut fruitless) {
+            let continues = match self.choose_victim(free, round, &mut fruitless) {
                 Some(victim) => self.clean(victim).await.is_ok(),
                 None if hosts_wait && self.wait_for_landings().await => true,
                 None => hosts_wait && self.next_round(),
             };
             self.cleaner.has_looked();
-            if !goes_on && hosts_wait && self.give_up_checkpoint().await {
+            if !continues && hosts_wait && self.give_up_checkpoint().await {
                 continue;
             }
-            if !goes_on {
+            if !continues {
                 self.cleaner.refuse();
                 self.cleaner.state().rested = self.log.state().sequence;
                 return;
@@ -142,7 +142,7 @@ impl Store {
     /// none are.
     async fn wait_for_landings(self: &Arc<Self>) -> bool {
         let pages = self.log.close_all();
-        // A program that failed is the business of whoever waits for its records.
+        // The writers that wait for these records handle a failed program.
         let _ = crate::write::pending::durable(&pages).await;
         !pages.is_empty()
     }
@@ -160,7 +160,7 @@ impl Store {
         expired.min_by_key(|(_, extent)| extent.expires_first).map(|(id, _)| id)
     }
 
-    /// A page that was read. One that could not be may be of an extent that the medium wants back.
+    /// Passes the result of a read on. After a failed one the medium may want the extent cleaned.
     pub(crate) fn noticed(&self, read: Result<Page, media::Error>) -> Result<Page, media::Error> {
         if read.is_err() {
             self.cleaner.wake();
@@ -179,7 +179,7 @@ impl Store {
         lost.or_else(wanted).map(|(id, _)| id)
     }
 
-    /// An extent of which nothing is needed.
+    /// Returns an extent without any needed record.
     fn dead_extent(&self) -> Option<ExtentId> {
         let state = self.log.state();
         let is_dead = |extent: &Extent| extent.is_cleanable() && extent.is_dead();
@@ -228,7 +228,7 @@ impl Store {
         let candidates: Vec<Candidate> = of_round().filter_map(candidate).collect();
         let now = state.sequence.0;
         drop(state);
-        // On the reserve, what takes least of it.
+        // With only the reserve left, the cleaner takes the victim that needs the fewest copies.
         let victims = if free < RESERVED_EXTENTS { Victims::Greedy } else { self.config.victims };
         let rng = &mut self.cleaner.state().rng;
         victims.choose(&candidates, now, fruitless, rng).map(ExtentId)

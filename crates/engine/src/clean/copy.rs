@@ -5,8 +5,8 @@
 //!    the stream of the cleaner, keeping its sequence number.
 //! 3. When the copies are durable each index entry that still points to the old place is moved,
 //!    under the latch of its key.
-//! 4. When what took the place of its records is durable too, and the last reader has left, the
-//!    extent is reset.
+//! 4. The extent is reset when the records that replaced its own are durable too, and the last
+//!    reader has left.
 
 use crate::ack::Ack;
 use crate::clean::expiring::Expiring;
@@ -31,8 +31,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Where pages are frames: tasks that copy, and the part of an extent that each has in memory. A
-/// few of them keep a disk busy, and leave it to others too.
+/// Where pages are frames: number of tasks that copy. A few of them keep a disk busy, and leave
+/// some of its time to hosts.
 const COPIERS: u32 = 4;
 const CHUNK_BYTES: u32 = 256 << 10;
 
@@ -42,14 +42,14 @@ pub(crate) const SHARE_OF_A_TURN: usize = 16;
 struct Moved {
     record: Record,
     copy: Appended,
-    /// What the copy says, and what it takes.
+    /// The kind of the copy's record, and its bytes.
     kind: Kind,
     footprint: u64,
 }
 
 impl Store {
-    /// Moves all that lives in `victim` elsewhere and resets it. An extent with something live that
-    /// cannot be read any more is kept as it is, out of use.
+    /// Copies all live records of `victim` to other extents and resets it. An extent with a live
+    /// record that cannot be read is kept as it is, out of use.
     ///
     /// [`NoRoom`] when the copies need more extents than there are; then the victim stays in use.
     pub(crate) async fn clean(self: &Arc<Self>, victim: ExtentId) -> Result<(), NoRoom> {
@@ -59,7 +59,7 @@ impl Store {
         } else {
             self.records_of(victim, Class::Gc).await
         };
-        // A summary may list what a power cut kept from the medium.
+        // A summary may list records that a power cut kept from the medium.
         let records = self.written_records(victim, records);
         let (moved, copied) = self.copy_live(victim, records).await;
         {
@@ -79,8 +79,8 @@ impl Store {
         if has_live || !landed {
             return Ok(());
         }
-        // What took the place of the victim's records must be durable before they go; in a buffer
-        // that outlives a loss of power it is.
+        // The records that replaced the victim's must be durable before it is reset. Those in a
+        // buffer that outlives a loss of power are.
         let unlanded = match self.config.ack {
             Ack::Program => self.log.unlanded_host_pages(),
             Ack::Buffer { .. } if self.config.saves_buffer => Vec::new(),
@@ -90,7 +90,7 @@ impl Store {
         self.last_reader_left(victim).await;
         {
             let mut state = self.log.state();
-            // Where a store has failed, a record that it was to replace is what its key has.
+            // After a failed store the record that it was to replace is the key's newest.
             if landed.is_err() || state.extents.get(victim).has_live() {
                 state.extents.get(victim).victim = false;
                 return Ok(());
@@ -102,15 +102,15 @@ impl Store {
         Ok(())
     }
 
-    /// Whether an extent is known to have nothing to move. On flash what it lists is read all the
-    /// same, as firmware does that keeps no count of each extent.
+    /// Returns whether the counts say that an extent has no record to move. On flash its summary is
+    /// read all the same, like firmware that keeps no count of each extent.
     fn has_nothing(&self, victim: ExtentId) -> bool {
         self.log.media.shares_space() && self.log.state().extents.get(victim).is_dead()
     }
 
-    /// Moves the index entries of all that was copied to the copies; false when some of these were
-    /// lost on their way. Where entries come from the medium many are moved side by side, in the
-    /// order of hashes, so that those of a table page follow each other.
+    /// Points the index entries of all copied records to the copies; false when some copies did not
+    /// land. Where entries come from the medium many are moved side by side, in the order of
+    /// hashes, so that those of a table page follow each other.
     async fn repoint_all(self: &Arc<Self>, victim: ExtentId, mut moved: Vec<Moved>) -> bool {
         if self.index.table_extents(&self.log.shape) == 0 {
             return self.clone().repoint_some(victim, moved).await;
@@ -261,7 +261,7 @@ impl Store {
         Some(view.headers(layout).map(|found| self.log.record(at.extent, &listed(found))).collect())
     }
 
-    /// Copies what lives among `records`, several pages side by side, as far as there is room.
+    /// Copies the live ones of `records`, several pages side by side, until there is no room.
     async fn copy_live(
         self: &Arc<Self>,
         victim: ExtentId,
@@ -297,8 +297,8 @@ impl Store {
         (moved.into_iter().flatten().collect(), copied.into_iter().collect())
     }
 
-    /// When the oldest extent that stays was opened. What lies in the victim goes as a whole. One
-    /// that the medium could not erase is there again after the next start.
+    /// Returns the epoch of the oldest extent other than the victim, whose records all go at once.
+    /// Extents that the medium could not erase count: the next opening finds them again.
     fn oldest_epoch_but(&self, victim: ExtentId) -> u64 {
         let state = self.log.state();
         let others = state.extents.iter().filter(|(id, _)| *id != victim);
@@ -335,7 +335,7 @@ impl Store {
         Ok(())
     }
 
-    /// For each page the page, if something of its data is needed.
+    /// Reads the pages whose data are needed; `None` for the others.
     async fn pages_of_kept(
         &self,
         kept: &[Vec<(Record, Kind)>],
@@ -474,8 +474,8 @@ impl Store {
         self.index.lookup(header.table, key).await.contains(&record.address)
     }
 
-    /// Takes a value that has expired out of the index, unless a store has taken its place. The
-    /// right to change the key's entry is held.
+    /// Takes an expired value out of the index, unless a store has replaced it. The caller holds
+    /// the right to change the key's entry.
     async fn end_expired(&self, record: &Record) {
         let header = &record.header;
         let key = HashedKey::new(&header.key);
@@ -497,7 +497,7 @@ impl Store {
         }
     }
 
-    /// The index does not point to the record any more, though it is the newest of its key.
+    /// Notes that the index no longer points to the record, though it is the newest of its key.
     fn note_left(&self, record: &Record) {
         if self.index.table_extents(&self.log.shape) > 0 {
             let extent = self.log.page_id(record.address).extent;
@@ -532,14 +532,15 @@ impl Store {
             );
             state.count_expiring(Expiring::add, (to, copy.address), header.table, header.expires);
         } else {
-            // If the store that was here before it fails, the original is the newest again.
+            // A store replaced the entry first. If that store fails, the original is the newest
+            // again.
             self.note_left_out(copy.address);
         }
     }
 }
 
 impl Log {
-    /// How many tasks copy what lives in a victim.
+    /// Returns the number of tasks that copy a victim's live records.
     fn copiers(&self) -> u32 {
         match self.layout.frames {
             Some(_) => COPIERS.min(self.shape.parallelism),
@@ -547,7 +548,7 @@ impl Log {
         }
     }
 
-    /// Takes the pages that one of them copies next: one, or those that a disk reads together.
+    /// Takes the pages that a task copies next: one, or those that a disk reads together.
     fn take_chunk(&self, pages: &mut VecDeque<Vec<Record>>) -> Vec<Vec<Record>> {
         let number = |page: &Vec<Record>| self.page_id(page[0].address).page;
         let Some(first) = pages.front().map(number) else { return Vec::new() };
@@ -568,7 +569,7 @@ impl Log {
             let extent = state.extents.get(id);
             (extent.summary.unwrap_or(extent.pages), extent.holes.clone())
         };
-        // What of a frame cannot be found is damaged, and what lies in it cannot be known.
+        // A frame that cannot be found is damaged, and its records cannot be known.
         let pages = match self.layout.frames {
             Some(_) => self.media.pages(id).await.unwrap_or_default(),
             None => (0..end).collect(),

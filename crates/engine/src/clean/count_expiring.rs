@@ -1,4 +1,4 @@
-//! Counts values that expire, in extents of which a checkpoint does not tell.
+//! Counts the values that expire in restored extents: a checkpoint does not keep these counts.
 
 use crate::clean::expiring::ExpiringCounts;
 use crate::error::Error;

@@ -2,11 +2,12 @@
 //!
 //! 1. The index is frozen: what it saves is what it holds at that instant, and so is the image of
 //!    the extents, of which all open pages are closed.
-//! 2. The index writes its table pages to extents of their own; stores go on meanwhile.
+//! 2. The index writes its table pages to extents of their own. Stores are accepted while it does.
 //! 3. When every page that the image speaks of has landed, the image is written, in pieces, and at
 //!    last, when all of that outlives a loss of power, the root, which names them. With the root
 //!    the checkpoint is complete.
-//! 4. Extents that neither this checkpoint nor the index needs are reset: those of the one before.
+//! 4. Extents that neither this checkpoint nor the index needs are reset: those of the checkpoint
+//!    before.
 //!
 //! `docs/internals/checkpoints.md` says why a loss of power may come between any two of these.
 
@@ -29,7 +30,7 @@ pub(crate) use root::Root;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What a checkpoint took.
+/// The size of a checkpoint, and the time that it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checkpointed {
     /// Entries of the index that it holds.
@@ -81,7 +82,8 @@ impl Store {
         if root.len() > self.tables.page_bytes_max() as usize {
             return Err(Error::CapacityExceeded);
         }
-        // Where the medium answers before it has flushed: the root must not outlive what it names.
+        // The medium may answer before it has flushed. The root must not outlive the pages that it
+        // names.
         self.log.media.flush().await?;
         if self.tables.gives_way() {
             return Err(Error::CapacityExceeded);
@@ -94,7 +96,8 @@ impl Store {
         Ok(Checkpointed { entries: saved.entries, pages, time: Nanos::ZERO })
     }
 
-    /// The store at this instant, and the pages that must land before that is true of the medium.
+    /// Returns the image of the store at this instant, and the pages that must land before the
+    /// medium matches it.
     fn image(&self) -> (Image, Vec<Arc<Pending>>) {
         let mut state = self.log.state();
         self.log.pad(&mut state, Stream::Host);
@@ -117,20 +120,19 @@ impl Store {
         (image, pages)
     }
 
-    /// What the newest checkpoint says of a store with these extents, if it is whole.
+    /// Returns the image of the newest checkpoint of a store with these extents, if it is whole.
     pub(crate) async fn newest_image(&self, found: &[ExtentInfo]) -> Option<Image> {
         let (_, root) = self.tables.newest_root(found).await?;
         self.tables.read_image(&root, found).await
     }
 
-    /// Resets the extents of table pages that nobody needs.
+    /// Resets the extents of table pages that neither a checkpoint nor the index needs.
     pub(crate) async fn reset_tables(&self) {
         self.tables.reset_all_but(&self.index.extents_in_use()).await;
     }
 
-    /// Gives up a checkpoint, the one that is being written or else the last, for the log to have
-    /// its space. False when there is none to be had: extents that are kept for the index are no
-    /// use to others.
+    /// Gives up the checkpoint that is being written, or else the last one, to free its extents for
+    /// the log. False when that frees none: extents kept for the index stay the index's.
     pub(crate) async fn give_up_checkpoint(&self) -> bool {
         if self.index.table_extents(&self.log.shape) > 0 {
             return false;
@@ -148,7 +150,7 @@ impl Store {
         self.log.media.free_extents() > before
     }
 
-    /// The background task that makes the checkpoints nobody asks the store for.
+    /// Runs the background task that makes a checkpoint when one is due or asked for.
     pub(crate) async fn checkpoint_forever(self: Arc<Self>, begins: Begins) {
         self.tables.make_checkpoints();
         let mut rests = begins == Begins::Resting;
@@ -159,7 +161,7 @@ impl Store {
                 self.tables.rest();
                 clock::park(Rank::Free, Stage::Index).await;
             }
-            // Whoever asked looks for itself whether that has made room.
+            // A caller that asked for the checkpoint checks for room itself.
             let _ = self.checkpoint().await;
         }
     }
@@ -173,8 +175,8 @@ impl Store {
 }
 
 impl State {
-    /// The extents of records as they are now. While the cleaner copies, what it has written since
-    /// it took its victim counts as unknown: the index may still point to the originals.
+    /// Returns the extents of records as they are now. While the cleaner copies, the pages that it
+    /// wrote since it took its victim count as unknown: the index may still point to the originals.
     fn extent_images(&self) -> Vec<ExtentImage> {
         let images = self.extents.iter().filter(|(_, extent)| extent.label.stream != Stream::Index);
         let images = images.map(|(id, extent)| {
@@ -224,8 +226,8 @@ impl Log {
         state.extents.get(open.extent).sealed = true;
     }
 
-    /// Takes an extent of table pages out of the log. False when something is on its way there, or
-    /// somebody reads it.
+    /// Takes an extent of table pages out of the log. False while a page of it is being programmed
+    /// or a reader has it pinned.
     pub(crate) fn forget_tables(&self, id: ExtentId) -> bool {
         let mut state = self.state();
         let extent = state.extents.get(id);

@@ -1,14 +1,14 @@
-//! What of the log is in the index while a store is being opened.
+//! Which records of the log are in the index while a store is being opened.
 
 use crate::format::address::Address;
 use media::{ExtentId, PageId};
 use std::collections::BTreeSet;
 
-/// What of the log has been entered into the index, while the store is being opened.
+/// The records of the log that have been entered into the index while the store is being opened.
 #[derive(Debug, Default)]
 pub(crate) struct Entered {
-    /// A checkpoint was there before. What it knew may have been reset since, so nobody can tell
-    /// what was in its pages.
+    /// The store is opened by a checkpoint. Extents that it knew may have been reset since, so its
+    /// table pages cannot be made again.
     pub(crate) has_checkpoint: bool,
     /// Listings of extents with a summary are kept too.
     pub(crate) keeps_all: bool,
@@ -16,14 +16,15 @@ pub(crate) struct Entered {
     /// The extent that is being entered, and which of its records have been.
     next: Option<ExtentId>,
     records: BTreeSet<Address>,
-    /// Pages that could not be read when it was their turn.
+    /// Pages that could not be read when they were to be entered.
     lost: BTreeSet<PageId>,
-    /// Entries could not be made again: what was entered is worth nothing.
+    /// Some entries could not be made again: the index is incomplete, and opening is tried in
+    /// another way.
     pub(crate) is_damaged: bool,
 }
 
 impl Entered {
-    /// An extent is about to be entered, but for the pages in `lost`.
+    /// Begins to enter an extent, without the pages in `lost`.
     pub(crate) fn begin(&mut self, extent: ExtentId, lost: &[PageId]) {
         self.next = Some(extent);
         self.lost.extend(lost);
@@ -38,13 +39,13 @@ impl Entered {
         self.records.clear();
     }
 
-    /// A page of the index is lost. True when it cannot be made again.
+    /// Notes that a page of the index is lost. True when it cannot be made again.
     pub(crate) fn note_page_lost(&mut self) -> bool {
         self.is_damaged |= self.has_checkpoint;
         self.has_checkpoint
     }
 
-    /// Pages of an extent cannot be read. That matters where something on them was entered.
+    /// Notes pages that cannot be read. The index is damaged if records on them were entered.
     pub(crate) fn note_lost(&mut self, pages: &[PageId]) {
         self.is_damaged |= !pages.iter().all(|page| self.lost.contains(page));
     }

@@ -1,4 +1,4 @@
-//! What an extent lists of its records.
+//! The listing of an extent's records.
 
 use crate::format::address::Address;
 use crate::format::record::OwnedHeader;
@@ -14,7 +14,7 @@ pub(crate) struct Record {
     pub(crate) footprint: u64,
 }
 
-/// The records of an extent that has no summary which can be read.
+/// The records of an extent without a readable summary.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) records: Vec<Record>,

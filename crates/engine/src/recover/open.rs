@@ -49,22 +49,22 @@ pub enum How {
 enum By {
     /// By a checkpoint if there is one.
     Checkpoint,
-    /// What a page of the index held is read again in the log, where another page may be damaged
-    /// meanwhile.
+    /// By all records. A lost index page is made again from the log; that fails if a page of the
+    /// log cannot be read.
     Scan,
     /// The headers of all records stay in memory.
     Memory,
 }
 
-/// What a store is opened for.
+/// The purpose of opening a store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Use,
-    /// The medium stays as it is.
+    /// To look only: the medium is not changed.
     Looks,
 }
 
-/// What opening a store took.
+/// How a store was opened, and the work that it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
     /// How.
@@ -80,14 +80,14 @@ pub struct Recovery {
     pub records: u64,
     /// Pages read, those of the checkpoint among them.
     pub pages_read: u64,
-    /// Pages that a loss of power did not cut off and that could not be read, of extents without a
-    /// summary. What they held may be lost, and older values of its keys be back.
+    /// Unreadable pages of extents without a summary, without those that a loss of power cut off.
+    /// Their records may be lost, and older values of those keys may be back.
     pub lost_pages: u64,
     /// Time on the device's clock.
     pub time: Nanos,
 }
 
-/// What is collected beside the index.
+/// What opening collects beside the index.
 #[derive(Default)]
 pub(crate) struct Scan {
     /// The index has been filled from a checkpoint.
@@ -102,16 +102,17 @@ pub(crate) struct Scan {
     known_tombstones: Vec<(TableId, Key, Address)>,
 }
 
-/// Of how many records on the processor is asked for entries in the index, while one is entered.
+/// Number of records ahead for whose index entries the processor is asked to prefetch.
 pub(crate) const ENTRIES_AHEAD: usize = 16;
 
-/// And of how many for the headers that these lead to.
+/// Number of records ahead for whose entries the headers are prefetched too.
 const HEADERS_AHEAD: usize = 8;
 
-/// Extents of frames that are listed side by side. Their records are in memory meanwhile.
+/// Number of extents of frames that are listed side by side. All their records are in memory at
+/// once.
 pub(crate) const LISTED_AT_ONCE: usize = 16;
 
-/// What was listed before its turn.
+/// Listings of extents that were read before those extents are entered.
 #[derive(Debug, Default)]
 pub(crate) struct Seen(BTreeMap<ExtentId, Listing>);
 
@@ -122,7 +123,7 @@ impl Seen {
 }
 
 impl Store {
-    /// The store that `media` holds. Reads the medium alone; nothing else survives.
+    /// Opens the store that `media` holds. The medium is the only source.
     pub async fn open(
         media: Arc<dyn Media>,
         config: Config,
@@ -132,8 +133,8 @@ impl Store {
         Ok((store, recovery))
     }
 
-    /// The same to look at, as it would be opened: nothing goes on in the background, nothing is
-    /// written or reset, and nothing may be stored.
+    /// Opens the same store to look at it. No background task runs, and the store neither writes
+    /// nor resets. The caller must not store anything.
     pub async fn look(
         media: Arc<dyn Media>,
         config: Config,
@@ -198,7 +199,8 @@ impl Store {
         Err(Error::Unrecovered)
     }
 
-    /// Enters what the log has beyond a checkpoint, or all of it; some of it has been `seen`.
+    /// Enters the records beyond a checkpoint, or all records of the log; `seen` has the listings
+    /// that were read already.
     async fn enter_all(
         self: &Arc<Self>,
         all: &[Replay],
@@ -214,8 +216,8 @@ impl Store {
         self.finish(scan).await
     }
 
-    /// A store that knows nothing of these extents but that they are there. Numbering goes on in
-    /// the next mount: no record has a number of a later one than some extent was opened in.
+    /// Makes a store that only knows that these extents exist. Its numbers begin with the next
+    /// mount: each extent's epoch bounds the mounts of its records.
     fn found(
         media: Arc<dyn Media>,
         config: Config,
@@ -234,13 +236,13 @@ impl Store {
         Ok(store)
     }
 
-    /// Pages read for opening: nobody else has asked for any yet.
+    /// Returns the pages read for opening: all reads so far were for it.
     fn pages_read(&self) -> u64 {
         let counts = self.counters();
         counts.host_page_reads + counts.gc_page_reads + self.tables.traffic().0
     }
 
-    /// How many extents are listed side by side. On flash one keeps all dies busy.
+    /// Returns how many extents are listed side by side. On flash one extent keeps all dies busy.
     fn listed_at_once(&self) -> usize {
         if self.log.layout.frames.is_some() { LISTED_AT_ONCE } else { 1 }
     }
@@ -273,7 +275,7 @@ impl Store {
         self.listing(replay).await
     }
 
-    /// Enters the records of an extent, those before the first page to look at left out.
+    /// Enters the records of an extent from its first page to look at on.
     async fn replay(
         self: &Arc<Self>,
         replay: Replay,
@@ -347,8 +349,8 @@ impl Store {
         clock::join_all(work).await.into_iter().collect()
     }
 
-    /// Asks the processor for what the records after the first will need, which is anywhere in
-    /// memory: first for their entries in the index, then for the headers that these lead to.
+    /// Prefetches for the records after the first: their index entries, and for nearer records the
+    /// headers that the entries lead to.
     fn expect_records(&self, records: &[Record]) {
         self.expect_entry(records.get(ENTRIES_AHEAD));
         if let Some(Record { header, address, .. }) = records.get(HEADERS_AHEAD) {
@@ -357,7 +359,7 @@ impl Store {
         }
     }
 
-    /// Asks the processor for the index's entry of a record's key.
+    /// Prefetches the index entry of a record's key.
     pub(crate) fn expect_entry(&self, record: Option<&Record>) {
         if let Some(Record { header, .. }) = record {
             self.index.prefetch(header.table, HashedKey::new(&header.key));
@@ -410,7 +412,7 @@ impl Store {
         if is_damaged == Some(true) { Err(Error::Unrecovered) } else { Ok(()) }
     }
 
-    /// Where the record lies that the index has for the key of `record`, and its header.
+    /// Returns the address and the header of the record that the index has for the key of `record`.
     ///
     /// [`Error::Unrecovered`] when it may be one that cannot be read.
     async fn known(
@@ -443,7 +445,7 @@ impl Store {
     async fn weigh(&self, record: &Record, known: Option<(Address, OwnedHeader)>) {
         let Some((at, known)) = known else { return self.add(record).await };
         let header = &record.header;
-        // What a checkpoint knows may be found a second time.
+        // A record that the checkpoint knows may be found again.
         let is_newer = self.is_newer(record, at, &known);
         if header.sequence == known.sequence && record.address != at {
             self.note_left_out(if is_newer { at } else { record.address });
@@ -472,7 +474,7 @@ impl Store {
         self.count_entry(record);
     }
 
-    /// The index points to a record from here on.
+    /// Counts a record that the index now points to.
     fn count_entry(&self, record: &Record) {
         let header = &record.header;
         self.log.headers.note_found(record.address, &header.borrowed());
@@ -493,7 +495,7 @@ impl Store {
         }
     }
 
-    /// Of a record and its copies the original comes last: they have one number.
+    /// Returns a rank by which the original comes after its copies, which have the same number.
     pub(crate) fn originality(&self, extent: ExtentId) -> (bool, Reverse<u64>) {
         let mut state = self.log.state();
         let label = state.extents.get(extent).label;
@@ -543,8 +545,9 @@ impl Store {
             if self.spaces.table(table.space) == Ok(*table) {
                 continue;
             }
-            // Only a later life of its key space ends a table. Of one without, the record is lost,
-            // and its keys are not: it goes on, though it may have been deleted.
+            // Only a later life of its key space ends a table. If there is none, the records that
+            // keep the table are lost, but its keys are not. The table stays, though it may have
+            // been deleted.
             let mut later = scan.tables.iter().chain(spaces.get(&table.space));
             if !later.any(|other| other.space == table.space && other > table) {
                 self.spaces.set(*table, true);

@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// buffer of `buffer_bytes` and no program fails. That many must be programmed for all of them to
 /// outlive a loss of power.
 ///
-/// Let `f` pages be on their way, and `v` bytes be stored. The store waits as long as `f > 0` and
-/// `f + 1` pages and `v` bytes are more than the buffer. When it goes on,
+/// Let `f` pages be in flight, and `v` bytes be stored. The store waits as long as `f > 0` and `f +
+/// 1` pages and `v` bytes are more than the buffer. Then,
 ///
 /// - the page that is open is closed: `f + 1` pages;
 /// - a value fills `v / r` pages more, rounded up, where `r` bytes go on a page beside its
@@ -32,11 +32,12 @@ pub fn buffered_pages_max(shape: &Shape, buffer_bytes: u64) -> u64 {
 }
 
 impl Store {
-    /// Called when power is lost, with the medium on its capacitors: programs what hosts were told
-    /// to be stored and is in memory only. What cleaning has in memory has its original still.
+    /// Programs the acknowledged host pages that are in memory only. Called when power is lost,
+    /// with the medium on its capacitors. Cleaning's pages need no program: their originals are on
+    /// the medium.
     ///
-    /// Returns how many pages could not be programmed: what they held is lost. From now on no store
-    /// is taken into a buffer.
+    /// Returns how many pages could not be programmed: their records are lost. After this call no
+    /// store is answered from a buffer.
     pub async fn save_host_pages(&self) -> u64 {
         self.log.state().is_saving = true;
         let mut lost = 0;
@@ -48,7 +49,7 @@ impl Store {
 }
 
 impl Log {
-    /// Programs the page that hosts fill, and returns all of hosts that have not landed.
+    /// Programs the open host page, and returns all host pages that have not landed.
     pub(crate) fn close_host_pages(self: &Arc<Self>) -> Vec<Arc<Pending>> {
         let mut state = self.state();
         self.pad(&mut state, Stream::Host);

@@ -1,9 +1,9 @@
-//! The entries of a table page that cannot be read any more, found again in the log.
+//! Rebuilds the entries of an unreadable table page from the log.
 //!
-//! They are made again as they were, not as they will be: live bytes are counted with each change
-//! of an entry. So while the store is being opened, only what has been entered by then counts
-//! ([`Entered`]). That fails where the header of a record in the index cannot be found any more.
-//! The headers of an extent without a summary are therefore kept in memory ([`Listing`]).
+//! The rebuilt entries must equal those that were lost, because live bytes are counted with each
+//! change of an entry. So while the store is being opened, only records that have been entered
+//! count ([`Entered`]). Rebuilding fails if the header of an indexed record cannot be found.
+//! Therefore the headers of an extent without a summary are kept in memory ([`Listing`]).
 
 use crate::format::address::Address;
 use crate::format::record::Kind;
@@ -30,9 +30,10 @@ struct Written<'a> {
 }
 
 impl Store {
-    /// The entries of the keys of `table` whose hashes are among `hashes`: of each the newest
-    /// record, and of a record and its copies the one that the index points to. Nobody changes
-    /// these entries meanwhile, so what was written when it began has them all; it is pinned.
+    /// Returns the entries of the keys of `table` whose hashes are among `hashes`: of each key the
+    /// newest record, and of a record and its copies the one that the index points to. No task
+    /// changes these entries during the call, so the extents in use at its start have them all. It
+    /// pins those extents.
     pub(crate) async fn entries_of(
         self: &Arc<Self>,
         table: TableId,
@@ -76,7 +77,7 @@ impl Store {
         entries.map(|(key, record)| (key.hash(), record.address)).collect()
     }
 
-    /// The extents of records as they are at this instant, of which all open pages are closed.
+    /// Closes all open pages, and returns the extents of records as they are then.
     fn written(&self) -> Vec<Written<'_>> {
         let mut state = self.log.state();
         self.log.pad(&mut state, Stream::Host);
@@ -152,7 +153,8 @@ impl Store {
         listing.records.iter().find(|record| record.address == at).map(|found| found.header.clone())
     }
 
-    /// Of a record and its copies the index does not point to this one, and nothing else tells.
+    /// Notes a record to which the index does not point, though it has the same number as the copy
+    /// or original to which it does.
     pub(crate) fn note_left_out(&self, record: Address) {
         if self.index.table_extents(&self.log.shape) > 0 {
             let extent = self.log.page_id(record).extent;
@@ -160,15 +162,14 @@ impl Store {
         }
     }
 
-    /// True when the index does not point to the record: it has pointed to it, and then to a copy
-    /// or to nothing, or it never has.
+    /// True when the record is noted as one to which the index does not point.
     fn has_left(&self, record: &Record) -> bool {
         let extent = self.log.page_id(record.address).extent;
         self.log.state().extents.get(extent).left.contains(&record.address)
     }
 
-    /// True for what the cleaner has written since it took its victim. The index points to it once
-    /// the original has left.
+    /// True for a record that the cleaner has written since it took its victim. The index points to
+    /// it once it no longer points to the original.
     fn is_being_copied(&self, record: &Record) -> bool {
         let at = self.log.page_id(record.address);
         let mut state = self.log.state();

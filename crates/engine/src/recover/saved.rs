@@ -1,4 +1,4 @@
-//! A whole store as it stands, for the saved state of a device.
+//! A whole store in the saved state of a device.
 
 use crate::clean::cleaner::{Begins, SavedCleaner};
 use crate::config::Config;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A store at which nothing is under way, in a saved state.
+/// An idle store in a saved state.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SavedStore {
     log: SavedLog,
@@ -32,7 +32,7 @@ pub struct SavedStore {
 /// Why a store cannot be saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotSaved {
-    /// Something is under way, or never came to its end.
+    /// A task of the store is running, or has not finished its work.
     Busy,
     /// Its index cannot be saved.
     Index,
@@ -56,7 +56,7 @@ struct SavedLog {
 }
 
 impl Store {
-    /// For a saved state, after a [`Self::flush`], when nothing is left to happen.
+    /// Saves the store, after a [`Self::flush`], when all its tasks are idle.
     pub fn save_state(&self) -> Result<SavedStore, NotSaved> {
         let log = self.log.save().ok_or(NotSaved::Busy)?;
         Ok(SavedStore {
@@ -91,7 +91,7 @@ impl Store {
 }
 
 impl Log {
-    /// `None` while something is under way.
+    /// `None` while a task of the log is running.
     fn save(&self) -> Option<SavedLog> {
         let state = self.state();
         if !state.is_quiet() {
@@ -145,7 +145,7 @@ impl Log {
 }
 
 impl State {
-    /// True when nothing is under way, and no open page holds anything.
+    /// True when the log is idle and all open pages are empty.
     fn is_quiet(&self) -> bool {
         let open = self.frontiers.iter().flatten();
         self.joining == 0

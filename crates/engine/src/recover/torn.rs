@@ -2,9 +2,10 @@
 //! with the batches that they belong to.
 //!
 //! Neighbours of a batch have consecutive numbers, and each says whether it has a neighbour before
-//! and after. So a gap is known as one. What is missing in it was either cut off, and then its page
-//! is a hole, or beyond the end of the extent; or it was written and cannot be read any more. The
-//! second is damage to some keys, which is no reason to forget what was stored under others.
+//! and after. So a gap in a batch can be seen. A missing member was either cut off or has become
+//! unreadable. If it was cut off, its page is a hole or beyond the end of the extent, and the batch
+//! was never written. If it became unreadable, only its own key is damaged, and the other members
+//! count as written.
 
 use crate::recover::listing::Record;
 use crate::sabotage::Sabotage;

@@ -1,5 +1,5 @@
-//! What the root of a checkpoint says, beside what the index needs, and how it is written down.
-//! Numbers are little endian.
+//! The image of a checkpoint: all that it keeps beside the index's table, and its encoding. Numbers
+//! are little endian.
 
 use crate::extent::Live;
 use crate::format::address::Address;
@@ -9,7 +9,8 @@ use base::Key;
 use clock::UnixMillis;
 use media::{ExtentId, Label, Stream, Traffic};
 
-/// 5 has the lifetime, and 4 counted long keys. Who opens by none that it knows scans.
+/// Version of the format: 4 added long keys, 5 the lifetime. A store that does not know the version
+/// is opened by a scan.
 const FORMAT: u32 = 5;
 
 /// A store at one instant, but for the entries of its index.
@@ -28,7 +29,7 @@ pub(crate) struct Image {
     pub(crate) spaces: Vec<KeySpaceId>,
     /// What the index says of its table.
     pub(crate) index: Vec<u8>,
-    /// The extent at which scrubbing goes on, and how often it has come to the end.
+    /// The extent at which scrubbing resumes, and the number of complete passes.
     pub(crate) scrubbed: (u32, u64),
     pub(crate) lifetime: Lifetime,
 }

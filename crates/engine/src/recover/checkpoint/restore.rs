@@ -20,7 +20,7 @@ impl Store {
         found: &[ExtentInfo],
         scan: &mut Scan,
     ) -> Option<Vec<Replay>> {
-        // A scan finds more of what is dead, which the cleaner needs when it has no extent left.
+        // A scan finds more dead records, which the cleaner needs when no extent is free.
         if !self.index.can_checkpoint() || self.log.free_extents(&self.log.state()) == 0 {
             return None;
         }
@@ -107,7 +107,8 @@ impl Store {
             }
             state.tombstones.add_all(image.tombstones);
             let extent = state.extents.get(info.id);
-            // What was there then and cannot be read now was not cut off: it is damaged.
+            // A page that the checkpoint knows and that cannot be read was not cut off: it is
+            // damaged.
             let holes = info.holes.iter().filter(|hole| **hole >= image.pages);
             extent.holes = image.holes.iter().chain(holes).copied().collect();
             extent.holes.retain(|hole| *hole < info.pages);

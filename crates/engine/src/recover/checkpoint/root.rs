@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes on before `page`; false when it cannot be there.
+    /// Continues before `page`; false when that is not before the current place.
     async fn go_before(&mut self, page: PageId) -> bool {
         let at = self.extents.iter().position(|info| info.id == page.extent);
         let Some(at) = at.filter(|at| page.page < self.extents[*at].pages) else { return false };
