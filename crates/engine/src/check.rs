@@ -1,4 +1,5 @@
-//! Checks of a store: of one that is not in use, of one that is, and page by page.
+//! Checks of a store: verification of a closed one, scrubbing of a running one, and inspection of
+//! its pages.
 
 pub(crate) mod inspect;
 pub(crate) mod scrub;

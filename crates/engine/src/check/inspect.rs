@@ -1,4 +1,4 @@
-//! What a store says of its extents, for whoever wants to see where things lie.
+//! Facts about a store's extents and pages, for tools that show where records lie.
 
 use crate::error::Error;
 use crate::extent::Live;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct ExtentFacts {
     /// Which.
     pub id: ExtentId,
-    /// Who has filled it, and when in the order of all that was written.
+    /// The stream that filled it, and the sequence number at which it was opened.
     pub label: Label,
     /// One more than the number of its last page, or of that page's last unit.
     pub pages: u32,
@@ -34,16 +34,16 @@ pub struct ExtentFacts {
     pub is_needed: bool,
 }
 
-/// What lies on a page.
+/// A page and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageFacts {
     /// Its number in the extent.
     pub number: u32,
-    /// What is there.
+    /// Its content.
     pub content: PageContent,
 }
 
-/// What a page holds.
+/// The content of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageContent {
     /// It cannot be read.
@@ -57,7 +57,7 @@ pub enum PageContent {
 /// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordFacts {
-    /// What it is.
+    /// Its kind.
     pub kind: RecordKind,
     /// The key space of its key; 0 is the store's own.
     pub space: KeySpaceId,
@@ -65,7 +65,7 @@ pub struct RecordFacts {
     pub key: Key,
     /// In which mount it was written, from 1.
     pub mount: u64,
-    /// Its number there.
+    /// Its number in that mount.
     pub number: u64,
     /// Bytes of its value.
     pub value_len: u32,
@@ -77,14 +77,14 @@ pub struct RecordFacts {
     pub is_live: bool,
 }
 
-/// What a record says of its key.
+/// The state of its key that a record stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     /// It has this value.
     Value,
     /// It does not exist.
     Tombstone,
-    /// It had a value that could not be read when it was to be moved.
+    /// It had a value that cleaning could not read.
     Lost,
     /// It is no key: a page of an index or of a checkpoint.
     Table,
@@ -117,7 +117,7 @@ impl Store {
         }
     }
 
-    /// What lies on each page of an extent in use, in the order of writing.
+    /// Returns the content of each page of an extent in use, in the order of writing.
     pub async fn extent_content(self: &Arc<Self>, id: ExtentId) -> Result<Vec<PageFacts>, Error> {
         let (mut content, mut next) = (Vec::new(), Some(0));
         while let Some(from) = next {

@@ -1,9 +1,9 @@
-//! Reads all that lies on the medium in the background, extent after extent, and says what of it is
-//! damaged before somebody asks for it.
+//! Reads all pages of the medium in the background, extent after extent, and reports damage before
+//! a host reads it.
 //!
-//! What is still appended to is left for the next pass. An extent is pinned while some of it is
-//! read, as by any reader: whoever would reset it waits for that one read. What is reset between
-//! two reads is passed over.
+//! Extents that are still being filled are left for the next pass. Each read pins its extent like
+//! any reader: a reset waits for that one read. An extent that is reset between two reads is
+//! skipped.
 
 use crate::check::scrubber::{Progress, ScrubFinding, Scrubbed, ScrubbedPart};
 use crate::extent::Extent;
@@ -19,7 +19,7 @@ use media::{ExtentId, Label, PageId, SweptPage};
 use std::num::NonZero;
 use std::sync::Arc;
 
-/// The class of what is read: whatever else is waited for goes before it.
+/// The class of these reads: all other classes have priority.
 const CLASS: Class = Class::Wear;
 
 /// A pass begins at most this often: small drives are soon read.
@@ -38,14 +38,14 @@ struct Chunk<'a> {
 }
 
 impl Store {
-    /// What scrubbing has come to.
+    /// Returns the progress of scrubbing.
     pub fn scrubbed(&self) -> Scrubbed {
         self.scrubber.progress().scrubbed
     }
 
-    /// Reads all pages again and again, until [`Self::end_scrubbing`], at most `rate` bytes per
-    /// second, and goes on where the newest checkpoint says. `tell` hears of each damaged page
-    /// once.
+    /// Reads all pages in repeated passes until [`Self::end_scrubbing`], at most `rate` bytes per
+    /// second. Begins at the place that the newest checkpoint has. Calls `tell` once for each
+    /// damaged page.
     pub async fn scrub(self: Arc<Self>, rate: NonZero<u64>, tell: impl Fn(ScrubFinding) + 'static) {
         let mut began = clock::now();
         while !self.scrubber.progress().is_ending {
@@ -61,12 +61,12 @@ impl Store {
         }
     }
 
-    /// Has scrubbing end: nothing more is read.
+    /// Ends scrubbing before its next read.
     pub fn end_scrubbing(&self) {
         self.scrubber.progress().is_ending = true;
     }
 
-    /// What is to be read next; `None` at the end of a pass.
+    /// Returns the pages to read next; `None` at the end of a pass.
     fn next_chunk(&self) -> Option<Chunk<'_>> {
         let mut state = self.log.state();
         let mut progress = self.scrubber.progress();
@@ -91,7 +91,7 @@ impl Store {
     async fn scrub_chunk(&self, chunk: Chunk<'_>, tell: &impl Fn(ScrubFinding)) -> u64 {
         let Chunk { extent, label, from, end, .. } = chunk;
         let media = &self.log.media;
-        // The medium may not have it any more, when nothing is to be written again either.
+        // The medium may have reset the extent. Then no page has to be rewritten either.
         let Ok(swept) = media.sweep(extent, from, CLASS).await else {
             self.go_behind(extent, label, None);
             return 0;
@@ -101,7 +101,7 @@ impl Store {
             if self.damaged_part(at, page).is_none() {
                 continue;
             }
-            // Of what a disk returned wrong once, it may return the right thing.
+            // A disk that returned wrong bytes once may return the right ones in a second read.
             let again = media.sweep(extent, page.number, CLASS).await;
             let again = again.ok().and_then(|swept| swept.pages.into_iter().next());
             let part = again.and_then(|page| self.damaged_part(at, &page));
@@ -131,10 +131,10 @@ impl Store {
         is_new
     }
 
-    /// What of a page is not as it was written. A value that goes on on other pages has the
-    /// checksums of the medium there.
+    /// Returns the damaged part of a page. Of a value on several pages only the medium's checksums
+    /// are checked.
     fn damaged_part(&self, at: PageId, swept: &SweptPage) -> Option<ScrubbedPart> {
-        // A check relies on nothing.
+        // A check does not trust the medium to vouch for its bytes.
         let layout = self.log.layout.vouched(false);
         let unread = if swept.is_mended { ScrubbedPart::Headers } else { ScrubbedPart::Page };
         let Some(page) = &swept.page else { return Some(unread) };
@@ -161,7 +161,7 @@ impl Store {
     }
 }
 
-/// How long so many bytes take at a rate.
+/// Returns how long `bytes` take at `rate` bytes per second.
 fn time_of(bytes: u64, rate: NonZero<u64>) -> Nanos {
     let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(rate.get());
     Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

@@ -1,14 +1,15 @@
-//! How far scrubbing is, and what it found.
+//! The progress of scrubbing, and its findings.
 
 use media::{ExtentId, Label, PageId};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What the scrubbing of a store has come to.
+/// The progress of a store's scrubbing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scrubbed {
-    /// How often all was read, in this life of the store and before, as checkpoints have it.
+    /// Number of complete passes, in this life of the store and in earlier ones, as checkpoints
+    /// keep it.
     pub passes: u64,
     /// Bytes read in this life.
     pub bytes: u64,
@@ -23,18 +24,18 @@ pub struct Scrubbed {
 pub struct ScrubFinding {
     /// Which.
     pub at: PageId,
-    /// What of it.
+    /// The damaged part.
     pub part: ScrubbedPart,
 }
 
-/// What of a page is damaged.
+/// The damaged part of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScrubbedPart {
     /// The page cannot be read.
     Page,
     /// It can, or can be mended, and its headers are damaged.
     Headers,
-    /// Its data are damaged: a value, or what lies between.
+    /// Its data are damaged: a value, or the bytes between values.
     Data,
 }
 
@@ -56,7 +57,7 @@ pub(crate) struct Scrubber(Mutex<Progress>);
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) scrubbed: Scrubbed,
-    /// The opening of the extent of which some was read, and how far.
+    /// The label of the extent that was read in part, and the next page to read.
     pub(crate) within: Option<(Label, u32)>,
     pub(crate) known: BTreeSet<(ExtentId, u64, u32)>,
     pub(crate) is_ending: bool,
@@ -67,8 +68,8 @@ impl Scrubber {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a checkpoint keeps: the extent that is next, and passes. What was read of it is read
-    /// again after a start: nobody knows what is there then.
+    /// Returns the part that a checkpoint keeps: the next extent and the number of passes. After a
+    /// start that extent is read from its first page: its content may have changed.
     pub(crate) fn place(&self) -> (u32, u64) {
         let progress = self.progress();
         (progress.scrubbed.extent, progress.scrubbed.passes)

@@ -1,11 +1,10 @@
-//! Looks at all that a store has, and says what is not as it should be.
+//! Verifies all pages, entries and counts of a store, and reports what is wrong.
 //!
 //! 1. The headers of all records say which of them the index should have: `known`.
 //! 2. Every page is read, each extent from its first to its last and several side by side: `pages`.
 //! 3. What was counted is counted again.
 //!
-//! Nothing is written. The store is one that was opened by [`Store::look`], at which nothing else
-//! is under way.
+//! Writes nothing. The store was opened by [`Store::look`] and has no other tasks.
 
 mod finding;
 mod known;
@@ -49,11 +48,11 @@ pub struct Verified {
     pub bytes: u64,
     /// What is wrong, in the order of extents and pages.
     pub findings: Vec<Finding>,
-    /// What else is wrong.
+    /// Number of further faults.
     pub more: u64,
-    /// What is damaged and needed by nobody.
+    /// Damage to data that no key and no checkpoint needs.
     pub harmless: Vec<Finding>,
-    /// What else is.
+    /// Number of further harmless ones.
     pub more_harmless: u64,
 }
 
@@ -184,8 +183,8 @@ impl Store {
         }
     }
 
-    /// Live pairs and tombstones are as many, and as long, as is counted. What cannot be read is
-    /// not counted again.
+    /// Compares the counts of live pairs and tombstones, and their bytes, with the records.
+    /// Unreadable records are left out.
     fn verify_counts(&self, known: &Known, found: &mut Found) {
         let (mut values, mut tombstones) = (Live::default(), Live::default());
         let mut is_complete = true;
@@ -221,12 +220,12 @@ impl Store {
     }
 }
 
-/// Extents that are not what a checkpoint says they were, nor anything that came later.
+/// Returns extents that match neither the checkpoint nor any write after it.
 fn outdated(image: &Image, infos: &[ExtentInfo]) -> Vec<(ExtentId, Wrong)> {
     let then: BTreeMap<_, _> = image.extents.iter().map(|extent| (extent.id, extent)).collect();
     let of_hosts = image.extents.iter().filter(|extent| extent.label.stream == Stream::Host);
-    // Hosts' extents are labelled as they are opened: what is older than one of these was there
-    // then, or is none of what came later.
+    // Hosts' extents get rising epochs as they are opened. So an extent that is older than the
+    // newest one of the checkpoint was not opened after the checkpoint.
     let newest = of_hosts.map(|extent| extent.label.epoch).max().unwrap_or(0);
     let was_erased = |info: &ExtentInfo| image.erasing.contains(&(info.id, info.label));
     let mut outdated = Vec::new();

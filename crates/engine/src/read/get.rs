@@ -21,7 +21,7 @@ use clock::{Class, UnixMillis};
 use media::{Page, PageId, Span};
 use std::sync::Arc;
 
-/// A value with what its record says of it.
+/// A value, its date of expiry and its version.
 #[derive(Clone, Debug)]
 pub struct Retrieved {
     /// The value.
@@ -32,7 +32,7 @@ pub struct Retrieved {
     pub version: Version,
 }
 
-/// What the header of a record says of its key.
+/// The length, date of expiry and version of a key's value, from its record's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyFacts {
     /// The length of the value in bytes.
@@ -43,10 +43,10 @@ pub struct KeyFacts {
     pub version: Version,
 }
 
-/// What a record said of a key.
+/// The state of a key, as a record has it.
 type Content = Look<Retrieved>;
 
-/// What the page of a record's header says of a key.
+/// The state of a key, as the page with the record's header has it.
 pub(crate) enum Seen<'p> {
     /// The header is damaged.
     Nothing,
@@ -71,7 +71,7 @@ impl First {
     }
 }
 
-/// Whether a record of this kind makes its key exist; an error when its value is lost.
+/// Returns whether a record of this kind makes its key exist; an error when its value is lost.
 fn is_there(kind: Kind, expires: Option<UnixMillis>) -> Result<bool, Error> {
     match kind {
         _ if has_expired(expires) => Ok(false),
@@ -93,7 +93,8 @@ impl Store {
         Ok(self.retrieve_in(table, key).await?.value)
     }
 
-    /// The value of `key`, with when it expires, and its version: a later write may ask for that.
+    /// Returns the value of `key`, its date of expiry, and its version for a later conditional
+    /// write.
     pub async fn retrieve(
         self: &Arc<Self>,
         space: KeySpaceId,
@@ -124,7 +125,7 @@ impl Store {
         self.look_up(table, key, now, read).await?.ok_or(Error::KeyNotFound)
     }
 
-    /// The value of `key`, if no wait is needed to tell: see [`Self::retrieve`].
+    /// Returns the value of `key`, or `None` if that needs a wait: see [`Self::retrieve`].
     pub fn begin_get(&self, space: KeySpaceId, key: &Key) -> Option<Result<Retrieved, Error>> {
         let table = match self.table(space) {
             Ok(table) => table,
@@ -154,7 +155,8 @@ impl Store {
         Ok(self.examine_in(table, key).await?.is_some())
     }
 
-    /// What the header of `key`'s record says, if the key exists: its value is not read.
+    /// Returns the length, date of expiry and version of `key`'s value, if the key exists. Does not
+    /// read the value.
     pub async fn examine(
         self: &Arc<Self>,
         space: KeySpaceId,
@@ -183,8 +185,8 @@ impl Store {
         Ok(found.version().map(|version| KeyFacts { value_len, expires, version }))
     }
 
-    /// What `attempt` finds of a key. If it meets a record that did not land, it is made again once
-    /// that has been taken back.
+    /// Runs `attempt` on a key. If it meets a record that did not land, runs it again after the
+    /// record is undone.
     async fn once_undone<T>(
         self: &Arc<Self>,
         table: TableId,
@@ -194,7 +196,7 @@ impl Store {
         let mut is_undone = false;
         loop {
             match attempt().await {
-                // Its writer may have taken it back before this task went on.
+                // The writer may have undone the record before this task resumed.
                 Err(error) if error.is_of_writing() => {
                     if self.log.state().may_take_back() {
                         self.log.decision().await;
@@ -208,8 +210,9 @@ impl Store {
         }
     }
 
-    /// False, after a wait, while the index has a record of the key that did not land, which its
-    /// writer takes back: a reader looks again then, and once more after that.
+    /// Waits, while the index has a record of the key that did not land, for its writer to undo it.
+    /// False after a wait: the reader looks again. True when none is left: the reader looks once
+    /// more.
     pub(crate) async fn is_undone(&self, table: TableId, key: HashedKey<'_>) -> bool {
         let failed = self.failed_of(table, key).await;
         if failed.is_empty() {
@@ -217,7 +220,7 @@ impl Store {
         }
         if !self.are_final(&failed) {
             self.log.decision().await;
-            // What one gives back another may have to take back.
+            // Undoing one write can expose an earlier write that also failed.
             let left = self.failed_of(table, key).await;
             if left != failed {
                 return left.is_empty();
@@ -226,8 +229,8 @@ impl Store {
         self.are_final(&failed)
     }
 
-    /// True when nothing is left to take back in the extents of these records: they are lost, on
-    /// pages before one that did not land.
+    /// True when no record is left to undo in the extents of these records: they are lost, on pages
+    /// before one that did not land.
     fn are_final(&self, failed: &[Address]) -> bool {
         let state = self.log.state();
         let is_of = |id| failed.iter().any(|at| self.log.page_id(*at).extent == id);
@@ -250,7 +253,7 @@ impl Store {
         extent.gave_up_in(mount) && extent.holes.iter().any(|hole| *hole >= at.page)
     }
 
-    /// True when records that did not land may be taken back.
+    /// True when records that did not land are undone.
     pub(crate) fn undoes(&self) -> bool {
         let state = self.log.state();
         let mount = state.sequence.mount();
@@ -258,8 +261,8 @@ impl Store {
         self.config.ack == Ack::Program && gave_up
     }
 
-    /// What the record at `address` says of `key`, if it has landed and all of it is in memory.
-    /// Nothing is awaited, so its extent is not reset before this returns.
+    /// Returns what the record at `address` says of `key`, if it has landed and all of it is in
+    /// memory. Has no await, so the extent is not reset before it returns.
     fn content_now(&self, table: TableId, key: &Key, address: Address) -> Option<Content> {
         if self.log.is_on_its_way(address) {
             return None;
@@ -328,8 +331,8 @@ impl Store {
         }
     }
 
-    /// An error for a record of which a page did not land: those with the `rest` bytes of its value
-    /// that are not on the first too.
+    /// Returns an error for a record of which a page did not land, also one of the pages after the
+    /// first, with `rest` bytes of its value.
     fn unless_failed(&self, address: Address, rest: u32) -> Result<(), Error> {
         let PageId { extent, page } = self.log.page_id(address);
         let last = page + rest.div_ceil(self.log.layout.bare_room());
@@ -339,7 +342,7 @@ impl Store {
     }
 
     /// As [`Self::content`], for a record whose header is damaged on its page. The value is read
-    /// once more: only now is it known where it lies.
+    /// again: its place is known only after the header is mended.
     async fn damaged_content(
         self: &Arc<Self>,
         address: Address,
@@ -387,7 +390,7 @@ impl Store {
         self.whole(address.page(), first).await.map(Look::Is)
     }
 
-    /// Reads what is left of a value, side by side, and checks the whole.
+    /// Reads the remaining parts of a value side by side, and checks the whole value.
     async fn whole(self: &Arc<Self>, page: PageNumber, first: First) -> Result<Retrieved, Error> {
         let rest = first.value_len - first.part.len();
         let part = first.part.clone();

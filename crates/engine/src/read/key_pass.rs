@@ -98,9 +98,9 @@ impl Store {
         Ok(())
     }
 
-    /// Hands the keys at hand of records from the hash `from` on to `take`, and gathers the others,
-    /// as many as are read at a time. Returns the hash to go on from, or `None` where the index has
-    /// no order of hashes.
+    /// Hands the keys in memory, of records from the hash `from` on, to `take`. Gathers the other
+    /// records, as many as are read at a time. Returns the hash to continue from, or `None` where
+    /// the index has no order of hashes.
     async fn gather<'a>(
         self: &'a Arc<Self>,
         table: TableId,

@@ -1,4 +1,4 @@
-//! Keys in memory that walks meet next.
+//! A window of keys in memory: those that walks meet next.
 //!
 //! Walks go in the order of hashes, and records lie in the order of writing. Without its header in
 //! memory each key costs a read of a page. Once walks over a table have read as many bytes key by
@@ -104,7 +104,7 @@ struct OfTable {
 }
 
 impl OfTable {
-    /// Bytes of reads that a window is worth for a walk that goes on behind `after`.
+    /// Returns the bytes of reads that a window would save a walk that continues after `after`.
     fn credit(&self, after: Option<u64>, head_bytes: u64) -> u64 {
         let until = self.window.as_ref().and_then(|window| window.until);
         let is_used_up = until.is_some_and(|until| after.is_some_and(|after| after >= until));
@@ -159,9 +159,9 @@ impl KeyWindows {
         }
     }
 
-    /// Bytes of reads that a window is worth for a walk that goes on behind `after`, if they may be
-    /// as many as it costs: the caller then computes that. The header of a key takes a read of
-    /// `head_bytes`.
+    /// Returns the bytes of reads that a window would save a walk that continues after `after`, if
+    /// they may be as many as the window costs. The caller then computes that cost. The header of a
+    /// key takes a read of `head_bytes`.
     pub(crate) fn credit(
         &self,
         table: TableId,
@@ -219,7 +219,7 @@ impl KeyWindows {
         }
     }
 
-    /// Other records fill `extent`.
+    /// Notes that `extent` was opened again, for other records.
     pub(crate) fn forget_extent(&self, extent: ExtentId) {
         if self.bytes_max > 0 {
             for of_table in self.tables().values_mut() {

@@ -29,8 +29,8 @@ impl KeyFilter {
     }
 }
 
-/// A walk over the keys of a key space. A key that is there throughout is met exactly once; one
-/// that comes or goes meanwhile may be met or not.
+/// A walk over the keys of a key space. A key that exists throughout is met exactly once. A key
+/// that is stored or deleted during the walk may be left out.
 #[derive(Clone, Debug)]
 pub struct Iteration {
     space: KeySpaceId,
@@ -40,12 +40,12 @@ pub struct Iteration {
 }
 
 impl Iteration {
-    /// A walk that has met nobody yet.
+    /// Makes a walk that has met no key yet.
     pub const fn new(space: KeySpaceId, filter: KeyFilter) -> Self {
         Self { space, filter, last: None, ended: false }
     }
 
-    /// True when there is nobody left to meet.
+    /// True when no key is left to meet.
     pub const fn is_ended(&self) -> bool {
         self.ended
     }
@@ -66,7 +66,7 @@ impl Store {
             match self.exist(space, start).await {
                 Ok(true) if !take(start) => return Ok(()),
                 Ok(true) => last = Some(start.clone()),
-                // What cannot be read does not keep the others from being listed.
+                // An unreadable key does not keep the others from being listed.
                 Ok(false) | Err(Error::Unrecovered) => {}
                 Err(error) => return Err(error),
             }
@@ -163,9 +163,9 @@ impl Store {
         }
     }
 
-    /// The keys of the records at `addresses`, and whether each exists: those that are not at hand
-    /// are read side by side. One that cannot be read, and whose key nothing else tells, is left
-    /// out.
+    /// Returns the keys of the records at `addresses`, and whether each exists. Keys that are not
+    /// in memory are read side by side. A record that cannot be read is left out if its key is not
+    /// known otherwise.
     pub(crate) async fn live_keys(
         self: &Arc<Self>,
         table: TableId,
@@ -192,7 +192,7 @@ impl Store {
         Ok(keys)
     }
 
-    /// The same of records that are being visited.
+    /// Does the same for visited records.
     pub(crate) async fn visited_keys(
         self: &Arc<Self>,
         table: TableId,
@@ -205,7 +205,7 @@ impl Store {
                 let found = store.header(address, on_its_way).await?;
                 let key = found.header.key.clone();
                 let exists = match found.settled(&store.log, store.config.ack).await {
-                    // What it has instead is known once that is taken back.
+                    // The key's earlier record is known after the failed write is undone.
                     Err(Error::Unrecovered) if store.undoes() => {
                         store.exist_in(table, &key).await?
                     }

@@ -1,4 +1,5 @@
-//! One look-up for all that asks for a key: get, exist, the header that a write replaces.
+//! One look-up for all commands that need a key's record: get, exist, the header that a write
+//! replaces.
 
 use crate::ack::Ack;
 use crate::clean::expiry::has_expired;
@@ -18,7 +19,7 @@ use smallvec::SmallVec;
 use std::mem::take;
 use std::sync::Arc;
 
-/// What the record at a candidate's address says of a key.
+/// What the record of a candidate says of a key.
 pub(crate) enum Look<T> {
     Is(T),
     /// It is the key's, and says that the key does not exist.
@@ -81,8 +82,8 @@ impl Found {
         self.exists().then(|| Version::of(self.header.sequence))
     }
 
-    /// Waits until whoever is told of this record may be: until its last page is durable, and its
-    /// batch's.
+    /// Waits until the last page of the record and of its batch is durable. Only then may a host be
+    /// told of the record.
     pub(crate) async fn settled(&self, log: &Log, ack: Ack) -> Result<(), Error> {
         if ack != Ack::Program || Sabotage::IndexBeforeData.is_on() {
             return Ok(());
@@ -114,8 +115,8 @@ impl Found {
 }
 
 impl Store {
-    /// What the records that the index names for `key` say: `now` looks at one that takes no wait,
-    /// `read` at the others.
+    /// Returns what the index's candidates for `key` say. `now` handles those that need no wait,
+    /// `read` the others.
     pub(crate) async fn look_up<T>(
         &self,
         table: TableId,

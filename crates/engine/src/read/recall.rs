@@ -48,8 +48,8 @@ impl Store {
         }
     }
 
-    /// Recalls what is asked for, one extent after the other: after an opening all are asked for in
-    /// the same moment, and side by side they would keep the processor from all else.
+    /// Recalls the requested extents one after the other. After an opening all are requested at
+    /// once: side by side they would occupy the processor.
     async fn recall_one_by_one(self: Arc<Self>) {
         while let Some((id, _pin)) = self.next_recall() {
             self.recall_living(id).await;
@@ -89,7 +89,7 @@ impl Store {
     }
 
     /// Notes the headers of what the index has of the keys in `replays`, as far as there is room
-    /// for them. What it had to read page by page it has seen.
+    /// for them. Returns the listings that it had to read page by page.
     pub(crate) async fn recall(self: &Arc<Self>, replays: &[Replay]) -> Seen {
         let room = self.log.headers.room();
         if room == 0 {
@@ -140,7 +140,7 @@ impl Store {
         clock::join_all(workers.collect()).await;
     }
 
-    /// What cannot be read here is read when it is asked for.
+    /// Headers that cannot be read here are read when a command asks for them.
     async fn recall_of(self: &Arc<Self>, id: ExtentId, wanted: &[Address]) {
         let Some(summary) = self.summary_bytes_of(id, Class::HostRead).await else { return };
         read_summary(self.log.layout, &summary, |listed| {

@@ -12,14 +12,15 @@ use std::sync::Arc;
 pub struct Walked {
     /// The keys: all of the hashes that were walked over.
     pub keys: Vec<Key>,
-    /// The greatest of those hashes, from which the walk goes on; `None` at its end.
+    /// The greatest of those hashes: the next call continues after it. `None` at the end of the
+    /// walk.
     pub last: Option<u64>,
 }
 
 impl Store {
     /// The keys of `space` whose hashes come after `after`, in the order of hashes: about `count`,
-    /// for those of one hash come together. A number is all that a walk needs to go on, so whoever
-    /// walks may forget the rest. A key that is there throughout is met exactly once.
+    /// for those of one hash come together. A walk needs only the last hash to continue, so the
+    /// caller need not keep any other state. A key that exists throughout is met exactly once.
     ///
     /// An index that has another order is listed as a whole, each time.
     pub async fn walk(

@@ -19,14 +19,14 @@ pub struct Finding {
 /// What is wrong somewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// A page cannot be read, with so many live pairs on it. What else was on it is not known.
+    /// A page with live pairs cannot be read. Its other records are not known.
     Page {
         /// Pairs that the index says are there.
         live: u64,
     },
     /// A page cannot be read, and nothing on it is needed.
     DeadPage,
-    /// A bit of what stands before a page's data was turned over, with so many live pairs on it.
+    /// One bit of the headers of a page with live pairs was flipped.
     Flipped {
         /// Pairs that the index says are there.
         live: u64,
@@ -43,7 +43,7 @@ pub enum Wrong {
     Filling,
     /// A page of the newest checkpoint is damaged.
     Table,
-    /// A page of a table is damaged that nobody needs.
+    /// A table page that no checkpoint and no index needs is damaged.
     DeadTable,
     /// A summary cannot be read.
     Summary,
@@ -81,9 +81,9 @@ pub enum Wrong {
         /// What there is.
         found: Live,
     },
-    /// An old copy of the extent lies there. What is missing cannot be read.
+    /// The extent has an old content. Its newer records cannot be read.
     Outdated {
-        /// Pairs of that to which the index leads.
+        /// Pairs of the extent to which the index points.
         live: u64,
     },
     /// The checkpoint knows a later content of the extent, or that it was erased.
@@ -93,7 +93,7 @@ pub enum Wrong {
 }
 
 impl Wrong {
-    /// True for damage to what nobody will ask for.
+    /// True for damage to data that no read will ask for.
     pub const fn is_harmless(self) -> bool {
         matches!(self, Self::DeadPage | Self::DeadValue | Self::DeadTable | Self::Filling)
     }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What index and log have, in one pass over all headers: 17 bytes for each live pair.
+/// The records of index and log, from one pass over all headers: 17 bytes for each live pair.
 #[derive(Default)]
 pub(super) struct Known {
     /// Tables that have not been dropped.
@@ -30,11 +30,11 @@ pub(super) struct Known {
     torn: BTreeSet<Address>,
     pub(super) values: BTreeMap<ExtentId, Live>,
     pub(super) tombstones: BTreeMap<ExtentId, Live>,
-    /// Extents of the log. What lies in others is about to be erased.
+    /// Extents of the log. The others are about to be erased.
     extents: BTreeSet<ExtentId>,
-    /// Extents of which all records are known, whatever becomes of their pages.
+    /// Extents of which all records are known, even if their pages cannot be read.
     pub(super) listed: BTreeSet<ExtentId>,
-    /// Extents that are old copies: what is lost of each is told at once.
+    /// Extents that are old copies: the lost pairs of each are reported in one finding.
     pub(super) outdated: BTreeSet<ExtentId>,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Pages {
     known: Rc<Known>,
     found: Rc<RefCell<Found>>,
     info: ExtentInfo,
-    /// What lies on its pages, and on its summary.
+    /// The records on its pages; `summary` has the bytes of its summary.
     records: Vec<(Address, Sequence)>,
     summary: Vec<u8>,
     summary_starts: Option<u32>,
@@ -31,7 +31,7 @@ pub(super) struct Pages {
     long: Option<Long>,
 }
 
-/// A value that goes on on the next page.
+/// A value that continues on the next page.
 struct Long {
     record: Record,
     parts: Vec<Buf>,
@@ -39,10 +39,10 @@ struct Long {
     next: u32,
 }
 
-/// Where nothing can be read, not even where a page begins.
+/// A range in which no page can be read, nor its beginning be found.
 struct Gap {
     pages: Range<u32>,
-    /// Where one is likely to begin.
+    /// The number at which a page is likely to begin.
     likely: u32,
 }
 
@@ -84,7 +84,7 @@ impl Pages {
     }
 
     async fn page(&mut self, number: u32, page: &Page, is_whole: bool) {
-        // A check relies on nothing.
+        // A check does not trust the medium to vouch for its bytes.
         let layout = self.store.log.layout.vouched(false);
         let at = PageId { extent: self.info.id, page: number };
         let view = PageView::new(layout, page).filter(|view| view.has_all_headers(layout));
@@ -163,7 +163,7 @@ impl Pages {
         }
     }
 
-    /// What damage to a table page is.
+    /// Returns the finding for a damaged table page.
     fn table(&self) -> Wrong {
         if self.store.tables.is_needless(self.info.id) { Wrong::DeadTable } else { Wrong::Table }
     }
@@ -174,7 +174,7 @@ impl Pages {
         self.note_unreadable(number, Wrong::Flipped { live });
     }
 
-    /// Notes what is wrong with a page that is where it should be.
+    /// Notes a fault of a page whose place is known.
     fn note_unreadable(&mut self, number: u32, wrong: Wrong) {
         self.unreadable.insert(number);
         self.leave_out(number);
@@ -185,14 +185,14 @@ impl Pages {
         self.note(number, None, if is_table { self.table() } else { wrong });
     }
 
-    /// Entries of the index that lead to this page are told of with it.
+    /// Reports index entries that lead to this page as part of its own finding.
     fn leave_out(&self, number: u32) {
         let at = PageId { extent: self.info.id, page: number };
         self.found.borrow_mut().unreadable.insert(at);
     }
 
-    /// Whether what is wrong from this page on is told of at the end: with the extent that is an
-    /// old copy, or with the summary.
+    /// Returns whether a fault of this page is reported later: with the extent, if that is an old
+    /// copy, or with the summary.
     fn is_told(&self, number: u32) -> bool {
         self.known.outdated.contains(&self.info.id)
             || self.info.label.stream != Stream::Index
@@ -270,20 +270,20 @@ impl Pages {
         }
     }
 
-    /// What the summary lists, if the extent has one.
+    /// Returns the records that the summary lists, if the extent has one.
     fn listed(&self) -> Option<Vec<Record>> {
         let first = self.info.summary.or(self.summary_starts)?;
         let listed = self.store.log.listed(self.info.id, &self.summary);
         let listed = listed.filter(|_| self.summary_starts == Some(first));
         let is_table = self.info.label.stream == Stream::Index;
-        // Of one that was cut off nobody has said that it is there.
+        // A summary that the medium does not know of may have been cut off: that is no fault.
         if listed.is_none() && self.info.summary.is_some() && !is_table {
             self.note(first, None, Wrong::Summary);
         }
         listed
     }
 
-    /// Holds what the summary lists against what lies on the pages that can be read.
+    /// Compares the records of the summary with those on readable pages.
     fn compare(&self, listed: &[Record]) {
         let is_in_gap = |page: u32| {
             let gap = self.gaps.partition_point(|gap| gap.pages.end <= page);
