@@ -36,7 +36,7 @@ pub struct Counts {
     pub records_moved: u64,
     /// Pages sensed for cleaning.
     pub gc_page_reads: u64,
-    /// Pages programmed with room left, because nobody was about to join them.
+    /// Pages programmed with room left, because no announced store was to join them.
     pub padded_pages: u64,
 }
 
@@ -103,7 +103,7 @@ impl Counters {
         }
     }
 
-    /// Goes on from `counts`.
+    /// Continues counting from `counts`.
     pub(crate) fn restore(&self, counts: &Counts) {
         let lookup_page_reads = counts.host_page_reads - counts.retrieve_page_reads;
         for (counter, count) in [

@@ -7,7 +7,7 @@ pub enum Error {
     /// A store was to create the key, and it exists.
     #[error("the key exists")]
     KeyExists,
-    /// A write was to go through only if nobody had written the key since it was read.
+    /// The key changed since the caller read it, and the write required that it had not.
     #[error("the key has changed")]
     KeyChanged,
     /// The value is longer than the store takes.
@@ -55,8 +55,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether a reader that is told this has met a record that did not land: whoever wrote it
-    /// takes it back.
+    /// Returns whether the error means that a reader met a record that did not land, which its
+    /// writer undoes.
     pub(crate) const fn is_of_writing(&self) -> bool {
         matches!(self, Self::Unwritten | Self::CapacityExceeded)
     }

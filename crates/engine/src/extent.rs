@@ -104,14 +104,14 @@ pub(crate) struct Extent {
     pub(crate) needless: Vec<Address>,
     /// Their footprints, which are counted in `tombstones` too.
     pub(crate) needless_bytes: u64,
-    /// Values to which the index pointed until they were copied, or had expired, and copies to
-    /// which it never did. Kept for an index that may lose a page of its table.
+    /// Values to which the index no longer points, because they were copied or have expired, and
+    /// copies to which it never pointed. Kept for an index that may lose a page of its table.
     pub(crate) left: BTreeSet<Address>,
-    /// Kept for the same, once the records were found one by one; and where something is lost that
-    /// hosts were told of.
+    /// The records of an extent without a readable summary, kept for the same purpose. Also kept if
+    /// acknowledged records of the extent were lost.
     #[serde(skip)]
     pub(crate) listing: Option<Arc<Listing>>,
-    /// Something that hosts were told of did not land, and cleaning has to say so.
+    /// Acknowledged records did not land, and cleaning has to mark their keys as lost.
     #[serde(skip)]
     pub(crate) has_lost: bool,
     /// Its records that may have to be taken back.
@@ -194,7 +194,7 @@ impl Extent {
         self.values.iter().any(|(_, live)| live.records > 0)
     }
 
-    /// True when nothing in it is needed any more: not even to say that something is lost.
+    /// True when it has no live value, no tombstone and no lost record to report.
     pub(crate) fn is_dead(&self) -> bool {
         let has_records = self.has_live() || self.tombstones.records > 0;
         !has_records && !self.has_lost && self.listing.is_none()
@@ -241,7 +241,7 @@ impl Extents {
         self.0[id.0 as usize].as_mut().expect("the index names only extents in use")
     }
 
-    /// One that may have been reset meanwhile.
+    /// Returns the extent if it is in use: it may have been reset.
     pub(crate) fn find(&self, id: ExtentId) -> Option<&Extent> {
         self.0.get(id.0 as usize)?.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What an index is. Which there are is for `node` to say.
+//! The interface of an index. `node` chooses the implementation.
 
 pub(crate) mod cached_hash;
 pub(crate) mod hash;
@@ -25,7 +25,7 @@ use std::task::{Context, Poll};
 
 /// An index's answer: at once, or after work on the medium.
 pub enum Answer<'a, T> {
-    /// Known now; `None` once it was taken.
+    /// Known now; `None` after it was taken.
     Now(Option<T>),
     /// Known later.
     Later(LocalFuture<'a, T>),
@@ -47,7 +47,7 @@ impl<T> Answer<'_, T> {
         }
     }
 
-    /// The same of a key that is loaded.
+    /// Returns the answer for a loaded key, which is always known.
     #[inline]
     pub(crate) fn when_loaded(self) -> T {
         self.at_once().expect("a loaded key's entries are known and changed at once")
@@ -95,7 +95,7 @@ pub type Candidates = SmallVec<[Address; 2]>;
 /// What [`Index::entries_from`] returns.
 pub type EntriesFrom = (Vec<Address>, Option<u64>);
 
-/// What an index is made with. What one does not need is 0.
+/// The parameters of an index. A parameter that an index does not need is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexConfig {
     /// Memory that it may take, in bytes.
@@ -104,7 +104,7 @@ pub struct IndexConfig {
     pub keys_max: u64,
 }
 
-/// What an index has done since it was made, and what it takes.
+/// Counters of an index since it was made, and its sizes in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexCounts {
     /// Table pages that were wanted and found in memory.
@@ -121,7 +121,7 @@ pub struct IndexCounts {
     pub table_bytes: u64,
 }
 
-/// What [`Index::save`] hands to the checkpoint.
+/// The part of a checkpoint that [`Index::save`] returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
     /// What [`Index::restore`] needs to find its table pages: kept whole, of any length.
@@ -141,8 +141,8 @@ pub struct Saved {
 /// An index that holds every entry in memory needs none of the functions from [`Self::attach`] on:
 /// their defaults say so. One that keeps table pages on the medium gets [`Tables`] to write and
 /// read them, and works like this:
-/// - Whoever is to change an entry takes a [`Permit`] before the key's latch, and has the entry's
-///   page loaded under the latch. Until the permit drops, that page stays in memory.
+/// - A task that is to change an entry takes a [`Permit`] before the key's latch, and loads the
+///   entry's page under the latch. Until the permit drops, that page stays in memory.
 /// - Its pages lie in extents of their own ([`media::Stream::Index`]), of which
 ///   [`Self::table_extents`] are kept for it alone: neither hosts nor the cleaner take them. A
 ///   store that another index filled may have fewer at first.
@@ -152,8 +152,8 @@ pub struct Saved {
 /// # What the store sees to
 /// - It checks keys in the records. So an index may keep less of a key than the whole, and name
 ///   records of other keys as candidates; each costs a read.
-/// - Whoever changes the entry of a key holds the key's latch. Lookups, scans and changes of other
-///   keys come at any time.
+/// - A task that changes the entry of a key holds the key's latch. Lookups, scans and changes of
+///   other keys may happen at any time.
 /// - A key has one entry in a table. When a damaged medium was opened it may have another: a later
 ///   record beside one that cannot be read.
 /// - A table is one life of a key space. It is not announced: it begins with its first entry, and
@@ -176,7 +176,7 @@ pub trait Index: Send + Sync {
     /// The addresses of `key`'s entries, and maybe of others, the likeliest first.
     fn lookup<'a>(&'a self, table: TableId, key: HashedKey<'a>) -> Answer<'a, Candidates>;
 
-    /// Asks the processor for what a lookup of `key` will touch, ahead of it. May do nothing.
+    /// Prefetches the memory that a lookup of `key` will touch. May do nothing.
     fn prefetch(&self, table: TableId, key: HashedKey<'_>);
 
     /// Adds an entry, beside any that the key has.
@@ -238,7 +238,7 @@ pub trait Index: Send + Sync {
     /// pairs; it is asked for now and then, and not for each command.
     fn memory_bytes(&self) -> u64;
 
-    /// Hands over where table pages go, once and before all else.
+    /// Receives the place of its table pages. Called once, before any other function.
     fn attach(&self, _: &Arc<Tables>) {}
 
     /// Extents that are kept for table pages on a medium of this shape, with all that is needed to
@@ -279,7 +279,7 @@ pub trait Index: Send + Sync {
     /// Takes back a permit with all that was [noted](Permit::note) in it.
     fn release(&self, _entries: u32, _noted: &[u64]) {}
 
-    /// What it has done.
+    /// Returns its counters.
     fn counts(&self) -> IndexCounts {
         IndexCounts { dram_bytes: self.memory_bytes(), ..IndexCounts::default() }
     }
@@ -294,8 +294,8 @@ pub trait Index: Send + Sync {
         Answer::now(())
     }
 
-    /// Writes the entries as they were at the freeze. Changes go on meanwhile. An error when there
-    /// is no room for it, or when `tables` says that it is to give way.
+    /// Writes the entries as they were at the freeze. Entries may change while it writes. An error
+    /// when there is no room for it, or when `tables` says that it is to give way.
     fn save<'a>(&'a self, _tables: &'a Arc<Tables>) -> LocalFuture<'a, Result<Saved, Error>> {
         Box::pin(ready(Ok(Saved::default())))
     }
@@ -314,15 +314,15 @@ pub trait Index: Send + Sync {
         Box::pin(ready(Err(Error::Unrecovered)))
     }
 
-    /// All that it holds while nothing is under way, for the saved state of a whole device. `None`
-    /// when it cannot be saved so; then neither can a device that has it.
+    /// Returns the whole idle index, for the saved state of a device. `None` when it cannot be
+    /// saved so; then the device cannot be saved either.
     fn save_state(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Fills an empty index with what [`Self::save_state`] returned: it is then in nothing
-    /// different from the one that was saved, in the order of its candidates neither. False when
-    /// these are no such bytes.
+    /// Fills an empty index with the bytes that [`Self::save_state`] returned. The result equals
+    /// the saved index, also in the order of its candidates. False when the bytes are not those of
+    /// such an index.
     fn restore_state(&self, _saved: &[u8]) -> bool {
         false
     }

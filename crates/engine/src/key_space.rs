@@ -67,7 +67,7 @@ impl KeySpaces {
         }
     }
 
-    /// Begins to create `space`, unless it exists or somebody else creates it.
+    /// Begins to create `space`, unless it exists or another task creates it.
     pub(crate) fn begin(&self, space: KeySpaceId) -> Result<TableId, Error> {
         if space == KeySpaceId::STORE {
             return Err(Error::KeySpaceReserved);

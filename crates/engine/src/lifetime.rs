@@ -1,11 +1,11 @@
-//! What was moved since a store was formatted, over all the times that it was opened. Checkpoints
-//! keep it: of what came after the last one a crash leaves nothing here.
+//! The bytes moved since a store was formatted, over all times that it was opened. Checkpoints keep
+//! it: a crash loses the counts since the last one.
 
 use media::Traffic;
 use std::sync::{Mutex, PoisonError};
 
-/// What hosts and the medium moved since the store was formatted, or since it was last opened
-/// without a checkpoint.
+/// The bytes that hosts and the medium moved since the store was formatted, or since it was last
+/// opened without a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lifetime {
     /// Bytes of keys and values that hosts stored, and of values that they retrieved.
@@ -14,7 +14,7 @@ pub struct Lifetime {
     pub medium: Traffic,
 }
 
-/// What former times came to.
+/// The counts of earlier lives.
 #[derive(Debug, Default)]
 pub(crate) struct Before(Mutex<Option<Lifetime>>);
 

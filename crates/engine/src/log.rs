@@ -1,5 +1,5 @@
-//! The log: what it knows of its extents and pages, and how its records are visited. `append`
-//! writes it, `clean` takes it back.
+//! The log: the state of its extents and pages, and visits of its records. `append` writes the log,
+//! `clean` frees its extents.
 
 use crate::ack::Ack;
 use crate::clean::expiring::Expiring;
@@ -42,7 +42,7 @@ pub(crate) struct Log {
     state: Mutex<State>,
 }
 
-/// What changes in the log. Never locked over an await.
+/// The mutable state of the log. Never locked over an await.
 pub(crate) struct State {
     pub(crate) extents: Extents,
     pub(crate) frontiers: [Option<Frontier>; Stream::COUNT],
@@ -63,12 +63,12 @@ pub(crate) struct State {
     pub(crate) needless_bytes: u64,
     /// Stores that have been accepted and are about to join a page.
     pub(crate) joining: u32,
-    /// Pages of hosts that are being programmed, and who waits for one to land.
+    /// Number of host pages that are being programmed, and the tasks that wait for one to land.
     pub(crate) host_pages_in_flight: u32,
     pub(crate) buffer_waiters: Vec<TaskId>,
-    /// Tasks that wait until it is known whether a record is to be taken back.
+    /// Tasks that wait until a page lands or a record is undone.
     undecided: Vec<TaskId>,
-    /// Pages that were programmed with room left, because nobody was about to join them.
+    /// Pages that were programmed with room left, because no announced store was to join them.
     pub(crate) padded_pages: u64,
     /// Extents that hold table pages.
     pub(crate) table_extents_used: u32,
@@ -85,20 +85,21 @@ pub(crate) struct State {
     pub(crate) erasing: Vec<(ExtentId, Label)>,
     /// Page numbers that records were written to since the last checkpoint.
     pub(crate) numbers_since: u64,
-    /// Extents of which the medium is being told that they are full, and who waits for that.
+    /// Number of full extents that the medium is still to note as sealed, and the tasks that wait
+    /// for that.
     pub(crate) sealing: u32,
     pub(crate) sealing_waiters: Vec<TaskId>,
     /// Extents of which the headers are to be recalled, one after the other; there is a task for
     /// them as long as it is not `None`.
     pub(crate) recalls: Option<VecDeque<ExtentId>>,
     pub(crate) cleaning: CleaningDue,
-    /// What the medium says of itself: see [`Media::shares_space`].
+    /// The medium's own property: see [`Media::shares_space`].
     shares_space: bool,
-    /// Power is lost: what the capacitors have is for what is in the buffer.
+    /// Power is lost: the energy of the capacitors is for the pages in the buffer.
     pub(crate) is_saving: bool,
 }
 
-/// What the cleaner has not been told.
+/// Work for the cleaner that it has not seen yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CleaningDue {
     /// Free extents may be few: one was opened since they were last counted, or they are.
@@ -107,7 +108,7 @@ pub(crate) struct CleaningDue {
     pub(crate) is_urgent: bool,
 }
 
-/// What lies in the cleaner's open extent, at the start of a page, when it begins to copy.
+/// The state of the cleaner's open extent, at the start of a page, when the cleaner begins to copy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copying {
     /// `None` when none is open.
@@ -116,7 +117,7 @@ pub(crate) struct Copying {
     pub(crate) tombstones: Live,
 }
 
-/// Where a stream goes on.
+/// The frontier of a stream: its open extent and page.
 pub(crate) struct Frontier {
     pub(crate) extent: ExtentId,
     /// The number of the page that `builder` fills.
@@ -165,7 +166,7 @@ pub(crate) const fn reserve(stream: Stream, kind: Kind) -> u32 {
 /// one for hosts to write to while the cleaner works.
 pub const SPARE_EXTENTS_MIN: u32 = RESERVED_EXTENTS + 3;
 
-/// What a store would have to wait for before it can be appended.
+/// The resource that a store has to wait for before it can be appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shortage {
     /// An extent.
@@ -182,7 +183,7 @@ pub(crate) struct Unlanded {
     pub(crate) part: Buf,
 }
 
-/// What a visitor is told of a record that is not durable yet.
+/// The parts of a record in memory that are not durable yet.
 #[derive(Default)]
 pub(crate) struct OnItsWay {
     /// The record, while its first page has not landed.
@@ -199,7 +200,8 @@ impl State {
         self.batches.iter().find(is_in).map(|batch| batch.pages.clone())
     }
 
-    /// A full buffer, if stores are answered from one. What is open counts as a page.
+    /// Returns a shortage if stores are answered from a buffer and it is full. The open page
+    /// counts.
     pub(crate) fn buffer_shortage(
         &self,
         ack: Ack,
@@ -213,7 +215,7 @@ impl State {
         (is_full || self.is_saving).then_some(Shortage::Buffer)
     }
 
-    /// A live value of `bytes`, whose key has `key_len` of them, lies in `extent` from here on.
+    /// Counts a new live value of `bytes` in `extent`, whose key has `key_len` bytes.
     pub(crate) fn count_value(
         &mut self,
         extent: ExtentId,
@@ -225,7 +227,7 @@ impl State {
         self.values.add_value(key_len, bytes);
     }
 
-    /// A value of `bytes`, whose key has `key_len` of them, is dead in `extent` from here on.
+    /// Counts a value of `bytes` in `extent` as dead; its key has `key_len` bytes.
     pub(crate) fn uncount_value(
         &mut self,
         extent: ExtentId,
@@ -255,19 +257,19 @@ impl State {
         }
     }
 
-    /// A tombstone of `bytes` lies in `extent` from here on.
+    /// Counts a new tombstone of `bytes` in `extent`.
     pub(crate) fn count_tombstone(&mut self, extent: ExtentId, bytes: u64) {
         self.extents.get(extent).tombstones.add(bytes);
         self.tombstones.add(bytes);
     }
 
-    /// A tombstone of `bytes` in `extent` was never there.
+    /// Takes a tombstone of `bytes` in `extent` off the counts: its delete was undone.
     pub(crate) fn uncount_tombstone(&mut self, extent: ExtentId, bytes: u64) {
         self.extents.get(extent).tombstones.remove(bytes);
         self.tombstones.remove(bytes);
     }
 
-    /// The tombstone at `address` is counted, and may be dropped.
+    /// Notes a counted tombstone that cleaning may drop.
     pub(crate) fn note_needless(&mut self, address: Address, extent: ExtentId, bytes: u64) {
         let extent = self.extents.get(extent);
         extent.needless.push(address);
@@ -275,7 +277,7 @@ impl State {
         self.needless_bytes += bytes;
     }
 
-    /// All values of `table` are dead from here on.
+    /// Counts all values of `table` as dead.
     pub(crate) fn uncount_table(&mut self, table: TableId) {
         for extent in self.extents.iter_mut() {
             let dead = extent.drop_table(table);
@@ -284,8 +286,9 @@ impl State {
         self.expiring.forget_table(table);
     }
 
-    /// Takes `victim` for cleaning. Extents that the cleaner opens from here on count as opened
-    /// now: what it copies was live now, so a tombstone written later may stand for a copy.
+    /// Takes `victim` for cleaning. Extents that the cleaner opens for it get the current sequence
+    /// number as epoch: the copied records were live now, so a tombstone written later may delete a
+    /// copy.
     pub(crate) fn begin_cleaning(&mut self, victim: ExtentId) {
         let extent = self.extents.get(victim);
         extent.victim = true;
@@ -298,31 +301,31 @@ impl State {
         self.copying = Some(Copying { open, tombstones: tombstones.unwrap_or_default() });
     }
 
-    /// All that the cleaner has copied is indexed, or dead.
+    /// Ends copying: all copies are indexed or dead.
     pub(crate) fn end_copying(&mut self) {
         self.copying = None;
         self.deleted.clear();
     }
 
-    /// The index does not hold this tombstone any more. While the cleaner copies there may be a
-    /// copy of what it deleted.
+    /// Notes that this tombstone has left the index. While the cleaner copies, a copy of the
+    /// deleted record may exist, so the tombstone is kept in `deleted`.
     pub(crate) fn end_deleting(&mut self, at: Address) {
         let ended = self.deleting.remove(&at);
         let ended = ended.filter(|_| self.copying.is_some());
         self.deleted.extend(ended.map(|(table, key)| (table, key, at)));
     }
 
-    /// Whether there are records that their writers may still take back.
+    /// Returns whether any record may have to be undone by its writer.
     pub(crate) fn may_take_back(&self) -> bool {
         self.extents.iter().any(|(_, extent)| extent.revocable > 0)
     }
 
-    /// Something was decided: a page has landed, or a record that did not was taken back.
+    /// Wakes the tasks that wait for a decision: a page has landed, or a failed record was undone.
     pub(crate) fn wake_undecided(&mut self) {
         self.undecided.drain(..).for_each(clock::wake);
     }
 
-    /// One who kept an extent from being reset does so no more.
+    /// Takes one pin off an extent.
     pub(crate) fn unpin(&mut self, id: ExtentId) {
         let extent = self.extents.get(id);
         extent.pins -= 1;
@@ -333,12 +336,12 @@ impl State {
         }
     }
 
-    /// Takes an extent out of the log, of which nothing is needed any more.
+    /// Takes an extent without needed records out of the log.
     pub(crate) fn forget(&mut self, id: ExtentId) {
         let extent = self.extents.remove(id);
         self.erasing.push((id, extent.label));
         self.table_extents_used -= u32::from(extent.label.stream == Stream::Index);
-        assert!(extent.pins == 0, "an extent is reset when nobody reads it");
+        assert!(extent.pins == 0, "an extent is reset when no reader has it pinned");
         assert!(extent.values.iter().all(|(_, live)| live.records == 0), "nor holds live values");
         self.tombstones.remove_all(extent.tombstones);
         self.needless_bytes -= extent.needless_bytes;
@@ -373,7 +376,7 @@ impl Drop for Pin<'_> {
 }
 
 impl Log {
-    /// A log on a medium whose extents are as given; numbering goes on after `sequence`.
+    /// Makes a log on a medium with these extents; the next sequence number comes after `sequence`.
     pub(crate) fn new(media: Arc<dyn Media>, extents: Extents, sequence: Sequence) -> Self {
         let shape = media.shape();
         let tables = extents.iter().filter(|(_, extent)| extent.label.stream == Stream::Index);
@@ -445,12 +448,12 @@ impl Log {
         }
     }
 
-    /// Of the extents kept for table pages, those that are not used yet, without those owed.
+    /// Returns how many of the extents kept for table pages are unused, without those owed.
     pub(crate) fn kept_extents(&self, state: &State) -> u32 {
         self.unused_table_extents(state).saturating_sub(state.table_extents_owed)
     }
 
-    /// The same with those owed. An extent that is being erased is not free yet either.
+    /// Returns the same with those owed. An extent that is being erased is not free yet.
     fn unused_table_extents(&self, state: &State) -> u32 {
         let of_tables = |(_, label): &&(ExtentId, Label)| label.stream == Stream::Index;
         let erasing = state.erasing.iter().filter(of_tables).count();
@@ -464,7 +467,7 @@ impl Log {
         self.media.free_extents().saturating_sub(self.kept_extents(state))
     }
 
-    /// The checksum by which `value` is known again, or 0 where the medium vouches for it.
+    /// Returns the checksum of `value`, or 0 where the medium vouches for its bytes.
     #[inline]
     pub(crate) fn value_crc(&self, value: &Buf) -> u32 {
         if value.len() == 0 || self.media.vouches() { 0 } else { value.crc32c() }
@@ -480,7 +483,7 @@ impl Log {
         PageNumber::new(PageId { extent, page }, self.shape.pages_per_extent)
     }
 
-    /// Begins to read the record at `address`, which the index has just named.
+    /// Begins a visit of the record at `address`, which the index has just returned.
     #[inline]
     pub(crate) fn visit(&self, address: Address) -> Visit<'_> {
         let extent = self.page_id(address).extent;
@@ -491,7 +494,7 @@ impl Log {
         Visit { address, on_its_way, _pin: Pin { log: self, extent } }
     }
 
-    /// What a visitor is told now, who does not stay.
+    /// Returns the undurable parts of a record without a visit.
     pub(crate) fn on_its_way(&self, address: Address) -> OnItsWay {
         let state = self.state();
         OnItsWay { record: self.unlanded(&state, address), batch: state.batch_of(address) }
@@ -503,8 +506,8 @@ impl Log {
         state.pending.contains_key(&address.page()) || state.batch_of(address).is_some()
     }
 
-    /// Whether the record at `address` has landed with its batch, in an extent of which every page
-    /// has: its key can be told at once, if its value is on one page.
+    /// Returns whether the record at `address` and its batch have landed, in an extent of which
+    /// every page has landed. Its key may be reported at once, if its value is on one page.
     pub(crate) fn has_settled(&self, address: Address) -> bool {
         let state = self.state();
         if state.pending.contains_key(&address.page()) || state.batch_of(address).is_some() {
@@ -521,8 +524,9 @@ impl Log {
         Some(self.pin(&mut state, extent))
     }
 
-    /// Whether one of `pages` did not land since the store was opened: what is on them is nobody's
-    /// to see, and is taken back, even if the medium has it. An extent that was reset had none.
+    /// Returns whether one of `pages` failed to land since the store was opened. Readers must not
+    /// see its records, which are undone, even if the medium has them. For an extent that was reset
+    /// it returns false.
     pub(crate) fn has_failed(&self, extent: ExtentId, pages: RangeInclusive<u32>) -> bool {
         let state = self.state();
         let has_failed = |extent: &Extent| {
@@ -571,8 +575,7 @@ impl Log {
         Some((pages.clone(), part))
     }
 
-    /// What keeps a host's record with a value of `value_len` bytes from being appended, if
-    /// anything.
+    /// Returns the resource that a host's record with a value of `value_len` bytes lacks, if any.
     pub(crate) fn shortage(&self, ack: Ack, kind: Kind, value_len: u32) -> Option<Shortage> {
         let state = self.state();
         if state.frontiers[Stream::Host as usize].is_none()
@@ -589,8 +592,8 @@ impl Log {
         clock::park(Rank::Credit, Stage::Queue).await;
     }
 
-    /// Waits until a page has landed, or a record that did not was taken back. One of the two must
-    /// be to come.
+    /// Waits until a page has landed, or a record that did not was undone. The caller knows that
+    /// one of the two will happen.
     pub(crate) async fn decision(&self) {
         self.state().undecided.push(clock::current());
         clock::park(Rank::Free, Stage::Latch).await;
@@ -601,8 +604,8 @@ impl Log {
         self.state().joining += 1;
     }
 
-    /// One announced store has joined, or never will. The last one out closes the page for those
-    /// that wait in it.
+    /// Notes that an announced store has joined a page, or never will. The last one closes the
+    /// page, so that its writers need not wait.
     pub(crate) fn retract(self: &Arc<Self>) {
         let mut state = self.state();
         assert!(state.joining > 0, "what was announced is counted");
@@ -650,7 +653,7 @@ impl Log {
         }
     }
 
-    /// Nobody is told any more of what stands on the page at `at`, which has not landed.
+    /// Drops cached headers and values for the page at `at` after its program failed.
     fn forget_headers(&self, state: &State, at: PageId) {
         let number = self.number(at.extent, at.page);
         let page = state.pending.get(&number).and_then(|pages| pages.page());
@@ -662,7 +665,7 @@ impl Log {
         }
     }
 
-    /// The page at `at` is on the medium, or lost.
+    /// Handles the end of a page's program, which may have failed.
     pub(crate) fn landed(
         self: &Arc<Self>,
         at: PageId,

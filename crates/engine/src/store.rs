@@ -92,7 +92,7 @@ impl Store {
         store
     }
 
-    /// Starts what goes on in the background.
+    /// Starts the background tasks.
     pub(crate) fn start(self: &Arc<Self>, begins: Begins) {
         clock::spawn(self.clone().clean_forever(begins));
         if self.index.can_checkpoint() {
@@ -108,8 +108,7 @@ impl Store {
         self.spaces.table(space)
     }
 
-    /// Tells the store that an operation on `key` is on its way, so that its index entry is in the
-    /// processor's cache when it arrives.
+    /// Prefetches the index entry of `key` into the processor's cache, for a command that follows.
     #[inline]
     pub fn expect(&self, space: KeySpaceId, key: &Key) {
         if let Ok(table) = self.table(space) {
@@ -117,8 +116,8 @@ impl Store {
         }
     }
 
-    /// Tells the store that a write of `key`, which was expected, comes next: also the header of
-    /// the record that the index has is in the processor's cache when it arrives.
+    /// Prefetches the header of the record that the index has for `key`, for a write that follows.
+    /// [`Self::expect`] was called before.
     #[inline]
     pub fn expect_write(&self, space: KeySpaceId, key: &Key) {
         if let Ok(table) = self.table(space) {
@@ -170,17 +169,17 @@ impl Store {
         }
     }
 
-    /// What the cache of values has done.
+    /// Returns the counts of the cache of values.
     pub fn cache_counts(&self) -> CacheCounts {
         self.log.values.counts()
     }
 
-    /// What the store has done since it was opened.
+    /// Returns the store's counters since it was opened.
     pub fn counters(&self) -> crate::counters::Counts {
         self.counters.counts(self.log.state().padded_pages)
     }
 
-    /// What the index has done since the store was opened.
+    /// Returns the index's counters since the store was opened.
     pub fn index_counts(&self) -> IndexCounts {
         self.index.counts()
     }
@@ -192,7 +191,7 @@ impl Store {
         state.extents.iter().map(|(id, extent)| (id, sum(extent))).collect()
     }
 
-    /// What hosts and the medium moved in all the times that the store was opened.
+    /// Returns the bytes that hosts and the medium moved in all lives of the store.
     pub(crate) fn lifetime(&self) -> Lifetime {
         let mut lifetime = self.before.get().unwrap_or_default();
         lifetime.hosts += self.counters.traffic();
@@ -200,12 +199,12 @@ impl Store {
         lifetime
     }
 
-    /// What hosts moved since it was opened, whatever they came by.
+    /// Returns the bytes that hosts moved since the store was opened, over all protocols.
     pub fn host_traffic(&self) -> Traffic {
         self.counters.traffic()
     }
 
-    /// The same without what was moved since it was opened, if it was opened by a checkpoint.
+    /// Returns the bytes moved in earlier lives, if the store was opened by a checkpoint.
     pub fn lifetime_before(&self) -> Option<Lifetime> {
         self.before.get()
     }
