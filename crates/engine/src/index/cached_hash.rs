@@ -2,9 +2,9 @@
 //! budget allows.
 //!
 //! Each table is a tree of one level: a directory in memory and leaves of up to 4,000 bytes, each
-//! with the entries of a range of hashes. A leaf that is wanted comes into a frame, clean ones make
-//! room for others, and a background task, the keeper, writes dirty ones. The argument why nobody
-//! waits for ever is in `docs/internals/cached-index.md`.
+//! with the entries of a range of hashes. A requested leaf is read into a frame, clean leaves are
+//! evicted to make room, and a background task, the keeper, writes dirty ones.
+//! `docs/internals/cached-index.md` argues why no task waits for ever.
 //!
 //! | file | what |
 //! |---|---|
@@ -41,10 +41,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Fewest frames: seven stores side by side, and something to write meanwhile.
+/// Minimum of frames: two each for seven stores side by side, and two that the keeper can write.
 const FRAMES_MIN: u64 = 16;
 
-/// Leaves of a directory beside those that keys fill: the first ones of tables with few keys.
+/// Extra leaves of a directory, for the first leaves of tables with few keys.
 const LEAVES_BESIDE: u64 = 64;
 
 /// An index of which only a part is in memory: a directory, and as many leaves as the budget of
@@ -121,7 +121,8 @@ impl CachedHashIndex {
         self.0.state()
     }
 
-    /// Does `change` to the entries of `key` at once if they are loaded; else has them loaded.
+    /// Does `change` to the entries of `key` at once if they are loaded; otherwise loads them
+    /// first.
     fn change<'a, T: 'a>(
         &'a self,
         table: TableId,
@@ -160,7 +161,7 @@ impl Index for CachedHashIndex {
         }
     }
 
-    /// Does nothing: what a lookup touches is on flash, most of the time.
+    /// Does nothing: most lookups read flash.
     fn prefetch(&self, _: TableId, _: HashedKey<'_>) {}
 
     fn insert<'a>(&'a self, table: TableId, key: HashedKey<'a>, new: Address) -> Answer<'a, ()> {

@@ -4,8 +4,8 @@ use media::ExtentId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Which records of a checkpoint can still be where it says: those in extents that have not been
-/// reset since. An extent that was opened anew since then holds none of them.
+/// The records of a checkpoint that still exist: those in extents that have not been reset since.
+/// An extent that was opened again since then holds none of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Survivors {
     by_extent: Vec<bool>,
@@ -27,7 +27,7 @@ impl Survivors {
         Self { by_extent, pages_per_extent, gone: BTreeMap::new() }
     }
 
-    /// Notes how many entries a checkpoint has for what is gone, by table.
+    /// Notes how many entries a checkpoint has for records that are gone, by table.
     pub(crate) fn with_gone(self, gone: BTreeMap<TableId, u64>) -> Self {
         Self { gone, ..self }
     }

@@ -1,9 +1,9 @@
-//! Table pages: what an index, and a checkpoint, keep on the medium.
+//! Table pages: the pages that an index and checkpoints keep on the medium.
 //!
 //! They are records of [`Kind::Table`] in extents of a stream of their own. No index entry points
-//! to them and no usage counts them; whoever wrote one keeps its address. After the name the key of
-//! each says where the root of the newest checkpoint lay when it was written, so that opening finds
-//! that from the last pages alone.
+//! to them and no usage counts them; the writer of a page keeps its address. After the name the key
+//! of each says where the root of the newest checkpoint lay when it was written, so that opening
+//! finds that from the last pages alone.
 //!
 //! A page is one flash page or less: [`Tables::page_bytes_max`]. Extents are reset by
 //! [`Store::checkpoint`](crate::Store::checkpoint), once a checkpoint is complete, if neither that
@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// Bytes of the key of a table page.
 const KEY_BYTES: usize = 24;
 
-/// What a table page says of itself, for its owner. All ones are kept for checkpoints.
+/// The name of a table page, chosen by its owner. Names of all ones are reserved for checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TablePageName(pub [u8; 16]);
 
@@ -79,12 +79,12 @@ struct State {
     complete: BTreeSet<ExtentId>,
     /// A checkpoint is being written.
     is_running: bool,
-    /// It is in the way of others.
+    /// It is to be given up: the log needs its space.
     gives_way: bool,
-    /// Somebody wants a checkpoint soon.
+    /// A checkpoint was asked for.
     is_asked: bool,
     maker: Maker,
-    /// Who waits for a checkpoint to end.
+    /// Tasks that wait for a checkpoint to end.
     waiters: Vec<TaskId>,
     keeper: Keeper,
     pages_read: u64,
@@ -95,16 +95,16 @@ struct State {
 #[derive(Debug, Default)]
 struct Keeper {
     is_at_work: bool,
-    /// It is not to begin again.
+    /// It must not begin again.
     is_dismissed: bool,
-    /// Who waits for it to end.
+    /// The task that waits for it to end.
     waiter: Option<TaskId>,
 }
 
 /// The task that makes checkpoints.
 #[derive(Debug, Default)]
 enum Maker {
-    /// There is none: the store is being opened.
+    /// There is no such task: the store is being opened.
     #[default]
     Absent,
     AtWork,
@@ -116,13 +116,13 @@ enum Maker {
 pub(crate) enum Named {
     /// This is the newest before or on the page; there may be none.
     Root(Option<Address>),
-    /// It is one of a summary, which begins there.
+    /// The page is of a summary, which begins at this page.
     Summary(u32),
     /// Nothing that can be read.
     Nothing,
 }
 
-/// Those of a store at which nothing is under way, in a saved state.
+/// The table pages of an idle store, in a saved state.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SavedTables {
     root: Option<Address>,
@@ -141,23 +141,24 @@ impl Tables {
         Self { log, finder: OnceLock::new(), entered: Mutex::default(), state: Mutex::default() }
     }
 
-    /// Those of a medium without a store, which keeps `extents` for them: for tests of an index.
+    /// Makes the tables of a medium without a store, with `extents` kept for them: for tests of an
+    /// index.
     pub fn on(media: Arc<dyn Media>, extents: u32) -> Arc<Self> {
         let log = Log::new(media, Extents::default(), Sequence::first());
         log.keep_extents(extents);
         Arc::new(Self::new(Arc::new(log)))
     }
 
-    /// Entries of pages that cannot be read are found by `finder`, in the log.
+    /// Sets the function that finds the entries of unreadable pages in the log.
     pub(crate) fn find_entries_by(&self, finder: FindEntries) {
         assert!(self.finder.set(finder).is_ok(), "they are of one store");
     }
 
-    /// The entries of a table page that cannot be read, found again in the log: those of the keys
-    /// of `table` whose hashes are among `hashes`. Without a store there are none.
+    /// Returns the entries of an unreadable table page, found in the log: those of the keys of
+    /// `table` whose hashes are among `hashes`. Without a store there are none.
     ///
-    /// Until the entries are in memory again nobody changes one of them: whoever is about to waits
-    /// for that ([`Index::load`](crate::Index::load)).
+    /// No task may change one of these entries until they are in memory again: a task that is about
+    /// to change one waits in [`Index::load`](crate::Index::load).
     pub async fn entries_of(
         &self,
         table: TableId,
@@ -181,24 +182,24 @@ impl Tables {
         })
     }
 
-    /// Goes on from what [`Self::save`] returned.
+    /// Restores what [`Self::save`] returned.
     pub(crate) fn restore(&self, saved: SavedTables) {
         let mut state = self.state();
         (state.root, state.complete) = (saved.root, saved.complete);
         (state.pages_read, state.pages_written) = (saved.pages_read, saved.pages_written);
     }
 
-    /// The store is being opened from here on.
+    /// Notes that the opening of the store begins.
     pub(crate) fn begin_opening(&self) {
         *self.entered() = Some(Entered::default());
     }
 
-    /// It is open; false when entries were lost on the way.
+    /// Notes that the store is open; false when entries were lost during the opening.
     pub(crate) fn end_opening(&self) -> bool {
         self.entered().take().is_none_or(|entered| !entered.is_damaged)
     }
 
-    /// Looks at what has been entered so far, or notes it; `None` when the store is open.
+    /// Calls `look` with the records entered so far; `None` when the store is open.
     pub(crate) fn while_opening<T>(&self, look: impl FnOnce(&mut Entered) -> T) -> Option<T> {
         self.entered().as_mut().map(look)
     }
@@ -218,15 +219,16 @@ impl Tables {
 
     /// Writes table pages, in order, and returns where they lie. Durable on return.
     ///
-    /// [`Error::CapacityExceeded`] when there is no extent for all of them: then some may have been
-    /// written, to no purpose.
+    /// [`Error::CapacityExceeded`] when there is no room for all of them: then some may have been
+    /// written in vain.
     ///
     /// # Panics
     /// When a page has more bytes than fit.
     pub async fn write_all(&self, pages: Vec<(TablePageName, Buf)>) -> Result<Vec<Address>, Error> {
         let mut addresses = Vec::with_capacity(pages.len());
         let mut pending = Vec::new();
-        // Until the caller knows the addresses nobody else can say that they are in use.
+        // Only the caller will count these extents as in use, once it has the addresses. The pins
+        // keep them from being reset until then.
         let mut pins = Vec::new();
         {
             let root = self.state().root;
@@ -298,7 +300,7 @@ impl Tables {
         if let Some(found) = TablePage::on(layout, &page, offset) {
             return Ok(found);
         }
-        // What is wanted can be seen only when the header is whole.
+        // The value's place is known only if the header is whole.
         self.state().pages_read += 1;
         let everything = |page: &Page| page.data_bytes();
         let page = self.log.media.read(span, &everything, class).await?;
@@ -354,7 +356,7 @@ impl Tables {
         self.log.kept_extents(&self.log.state())
     }
 
-    /// The task of an index that writes its pages is about to begin; false when it must not.
+    /// Notes that the index's task that writes its pages begins; false when it must not begin.
     pub(crate) fn begin_keeping(&self) -> bool {
         let keeper = &mut self.state().keeper;
         keeper.is_at_work = !keeper.is_dismissed;
@@ -367,8 +369,8 @@ impl Tables {
         keeper.waiter.take().into_iter().for_each(clock::wake);
     }
 
-    /// Waits until that task leaves the medium alone for good, which is for another store then. The
-    /// caller holds nothing.
+    /// Ends that task for good and waits for its end: the medium is then free for another store.
+    /// The caller holds no latch and no permit.
     pub(crate) async fn dismiss_keeper(&self) {
         let is_at_work = {
             let keeper = &mut self.state().keeper;
@@ -381,12 +383,12 @@ impl Tables {
         }
     }
 
-    /// True when whoever asks for a checkpoint gets one.
+    /// True when a task makes the checkpoints that are asked for.
     pub fn makes_checkpoints(&self) -> bool {
         !matches!(self.state().maker, Maker::Absent)
     }
 
-    /// From here on the current task makes checkpoints.
+    /// Makes the current task the one that makes checkpoints.
     pub(crate) fn make_checkpoints(&self) {
         self.state().maker = Maker::AtWork;
     }
@@ -401,7 +403,7 @@ impl Tables {
         self.end_checkpoint();
     }
 
-    /// As [`Self::reset_needless`], by whoever writes the checkpoint.
+    /// As [`Self::reset_needless`], for the task that writes the checkpoint.
     pub(crate) async fn reset_all_but(&self, in_use: &BTreeSet<ExtentId>) {
         let extents = self.extents().into_iter().map(|extent| extent.id);
         let needless = extents.filter(|id| !self.of_checkpoint(*id) && !in_use.contains(id));
@@ -457,19 +459,19 @@ impl Tables {
         clock::park(Rank::Free, Stage::Index).await;
     }
 
-    /// From here on a checkpoint in these extents is the one to open by.
+    /// Notes that the checkpoint in these extents is complete: opening will use it.
     pub(crate) fn complete_checkpoint(&self, extents: BTreeSet<ExtentId>) {
         self.state().complete = extents;
     }
 
-    /// There is none any more.
+    /// Forgets the complete checkpoint.
     pub(crate) fn forget_checkpoint(&self) {
         let mut state = self.state();
         state.root = None;
         state.complete.clear();
     }
 
-    /// The checkpoint by which the store is opened.
+    /// Notes the checkpoint by which the store is opened.
     pub(crate) fn reopen_checkpoint(&self, root: Address, extents: BTreeSet<ExtentId>) {
         self.state().root = Some(root);
         self.complete_checkpoint(extents);
@@ -497,7 +499,7 @@ impl Tables {
         self.state().is_asked
     }
 
-    /// The current task makes checkpoints, and is about to wait until one is needed.
+    /// Notes that the current task, which makes checkpoints, is about to wait until one is needed.
     pub(crate) fn rest(&self) {
         self.state().maker = Maker::Resting(clock::current());
     }

@@ -10,15 +10,15 @@ const CHUNK_LEAVES_MAX: usize = 256;
 /// An address that no record has: a medium has fewer than 2^32 pages.
 const NOWHERE: Address = Address::MAX;
 
-/// The leaves of a table. The first begins with hash 0, each ends where the next begins, and none
-/// is ever taken away: a leaf that has lost its entries gets others, for hashes are uniform.
+/// The leaves of a table. The first begins with hash 0, and each ends where the next begins. No
+/// leaf is ever removed: hashes are uniform, so an empty leaf gets new entries.
 #[derive(Clone, Debug)]
 pub(super) struct Directory {
     /// Each with at least one leaf, in order.
     chunks: Vec<Vec<Entry>>,
 }
 
-/// A directory in a saved state: chunk by chunk, as what it takes depends on these.
+/// A directory in a saved state, chunk by chunk: its bytes of memory depend on the chunks.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SavedDirectory {
     capacity: usize,
@@ -66,7 +66,8 @@ impl Directory {
             as u64
     }
 
-    /// The directory that [`Self::iter`] was of; `None` when it can be of none.
+    /// Makes the directory of which [`Self::iter`] returned `places`; `None` when they are of no
+    /// directory.
     pub(super) fn of(places: &[Place]) -> Option<Self> {
         let in_order = places.is_sorted_by(|a, b| a.first < b.first);
         if !in_order || places.first()?.first != 0 {
@@ -80,7 +81,7 @@ impl Directory {
         SavedDirectory { capacity: self.chunks.capacity(), chunks: self.chunks.clone() }
     }
 
-    /// What [`Self::save`] returned. `None` when it is no directory.
+    /// Restores what [`Self::save`] returned. `None` when it is no directory.
     pub(super) fn restored(saved: SavedDirectory) -> Option<Self> {
         let SavedDirectory { capacity, chunks: saved } = saved;
         let mut chunks = Vec::new();
@@ -117,7 +118,7 @@ impl Directory {
         next.or_else(|| self.chunks.get(chunk + 1).map(|chunk| &chunk[0])).copied().map(Place::of)
     }
 
-    /// The leaf that begins with `first` lies at `address` from now on.
+    /// Points the leaf that begins with `first` to `address`.
     pub(super) fn point(&mut self, first: u64, address: Option<Address>) {
         let (chunk, at) = self.find(first);
         let entry = &mut self.chunks[chunk][at];
@@ -125,7 +126,7 @@ impl Directory {
         *entry = Place { first, address }.entry();
     }
 
-    /// A new leaf, not on flash yet, takes the end of a leaf's range from `first` on.
+    /// Adds a new leaf, not on flash yet, that takes the end of a leaf's range from `first` on.
     pub(super) fn split(&mut self, first: u64) {
         let (number, at) = self.find(first);
         let chunk = &mut self.chunks[number];

@@ -13,16 +13,16 @@ use std::collections::BTreeMap;
 /// A leaf as it was read.
 pub(super) struct Read {
     pub(super) leaf: Leaf,
-    /// What is on flash is something else: whoever has a permit keeps the leaf to be written.
+    /// It differs from the leaf on flash: a task with a permit keeps it in memory as dirty.
     is_changed: bool,
 }
 
-/// What came of reading a leaf.
+/// The outcome of reading a leaf.
 enum Outcome {
     Read(Read),
-    /// It is damaged; who has a permit can mend it.
+    /// It is damaged; a task with a permit can rebuild it.
     Damaged,
-    /// Another task was at it, and is done now.
+    /// Another task read it, and has ended.
     Waited,
 }
 
@@ -82,7 +82,8 @@ impl CachedHashIndex {
         }
     }
 
-    /// Makes the damaged leaf of `hash` anew, which changes it. The caller holds nothing.
+    /// Rebuilds the damaged leaf of `hash`, which makes it dirty. The caller holds no latch and no
+    /// permit.
     async fn mend(&self, table: TableId, hash: u64) {
         let permit = self.admit(1).await;
         permit.note(self.0.load(table, hash).await);
@@ -118,7 +119,7 @@ impl Shared {
         }
     }
 
-    /// Reads a leaf, unless another task is at it: then waits for that.
+    /// Reads a leaf, unless another task reads it: then waits for that task.
     async fn read_once(&self, id: LeafId, address: Address, mends: bool) -> Outcome {
         if self.is_loading(id) {
             clock::park(Rank::Page, Stage::Index).await;
@@ -135,7 +136,8 @@ impl Shared {
         read.map_or(Outcome::Damaged, Outcome::Read)
     }
 
-    /// Enters the current task as the one that reads a leaf, or as one that waits for that.
+    /// Registers the current task as the reader of a leaf, or if there is one, as a waiter. Returns
+    /// whether it is a waiter.
     fn is_loading(&self, id: LeafId) -> bool {
         let mut state = self.state();
         if let Some(waiters) = state.loading.get_mut(&id) {
@@ -155,8 +157,8 @@ impl Shared {
         Some(self.state().without_stale(leaf, tables.extent_of(address)))
     }
 
-    /// A damaged leaf, by what the log has for its range of hashes. Nobody changes it meanwhile:
-    /// it is not in memory, and the current task alone may load it.
+    /// Rebuilds a damaged leaf from the log's records for its range of hashes. No task changes the
+    /// leaf during this: it is not in memory, and only the current task may load it.
     async fn made_anew(&self, id: LeafId) -> Read {
         let range = self.state().range_of(id.table, id.first);
         let Some((_, end)) = range else { return Read::of(Leaf::default()) };
@@ -173,8 +175,8 @@ const fn first_of(hash: u64) -> u64 {
 }
 
 impl State {
-    /// Leaves out the entries of a leaf that was read from `extent` whose records are gone since
-    /// the checkpoint that it is of. They are not counted any more.
+    /// Removes entries of a leaf that was read from `extent`: those whose records are gone since
+    /// the leaf's checkpoint. They have been subtracted from the counts.
     fn without_stale(&self, leaf: Leaf, extent: media::ExtentId) -> Read {
         let Some(old) = self.old.as_ref().filter(|old| old.extents.contains(&extent)) else {
             return Read::of(leaf);
@@ -200,8 +202,9 @@ impl State {
         }
     }
 
-    /// The entries from `from` on: from memory, or from what was read; else what has to be read
-    /// first. Where a leaf lies tells what it holds: it changes in memory only.
+    /// Returns the entries from `from` on, from memory or from leaves that were read; otherwise the
+    /// leaf that has to be read first. A leaf at an address never changes on flash, so one that was
+    /// read stays valid while its address is current.
     fn gather(
         &self,
         table: TableId,

@@ -1,10 +1,10 @@
-//! Leaves in memory: frames, of which there are only so many, and who has to go (CLOCK).
+//! Leaves in memory: a bounded number of frames, and the choice of the next victim (CLOCK).
 
 use super::leaf::{Leaf, LeafId};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of memory that a frame stands for: the longest leaf, and what is known of it.
+/// Bytes of memory that a frame counts as: the longest leaf, and its state.
 pub(super) const FRAME_BYTES: u64 = 4_096;
 
 /// A leaf in memory.
@@ -23,7 +23,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// True when what it holds is nowhere else.
+    /// True when its content is not on flash.
     const fn is_needed(&self) -> bool {
         self.dirty || self.writing
     }
@@ -40,7 +40,7 @@ pub(super) struct Frames {
     all: Vec<Frame>,
     by_id: HashMap<LeafId, usize, foldhash::fast::FixedState>,
     hand: usize,
-    /// Frames whose content is nowhere else.
+    /// Frames whose content is not on flash.
     needed: usize,
     /// Frames that are dirty and not being written.
     dirty: usize,
@@ -58,7 +58,8 @@ impl Frames {
         SavedFrames { all: self.all.clone(), hand: self.hand }
     }
 
-    /// What [`Self::save`] returned. `None` when a leaf is in it twice, or was being written.
+    /// Restores what [`Self::save`] returned. `None` when it has a leaf twice, or one that was
+    /// being written.
     pub(super) fn restored(saved: SavedFrames) -> Option<Self> {
         let mut frames = Self { hand: saved.hand, ..Self::default() };
         for frame in saved.all {
@@ -86,7 +87,7 @@ impl Frames {
         self.dirty > 0
     }
 
-    /// The frame of leaf `id`, which is wanted.
+    /// Returns the frame of leaf `id`, and marks it as used.
     #[inline]
     pub(super) fn get(&mut self, id: LeafId) -> Option<&mut Frame> {
         let frame = &mut self.all[*self.by_id.get(&id)?];
@@ -94,7 +95,7 @@ impl Frames {
         Some(frame)
     }
 
-    /// The same, for a look that nobody wanted.
+    /// Returns the frame of leaf `id` without marking it as used.
     pub(super) fn peek(&self, id: LeafId) -> Option<&Frame> {
         self.by_id.get(&id).map(|at| &self.all[*at])
     }
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_wanted_since_the_hand_passed_stays_for_another_round() {
+    fn a_frame_used_since_the_hand_passed_stays_for_another_round() {
         let mut frames = filled(4);
         assert!(frames.evict(|_| false), "all were touched: the first has to go");
         assert_eq!(there(&frames, 4), [1, 2, 3]);
@@ -197,23 +198,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dirty_written_or_held_stays() {
+    fn dirty_written_and_held_frames_are_not_evicted() {
         let mut frames = filled(4);
         frames.update(id(0), |frame| frame.dirty = true);
         frames.update(id(1), |frame| frame.writing = true);
         assert_eq!(frames.needed(), 2);
         assert!(frames.evict(|frame| frame.id == id(2)));
         assert_eq!(there(&frames, 4), [0, 1, 2]);
-        assert!(!frames.evict(|frame| frame.id == id(2)), "nobody else can go");
+        assert!(!frames.evict(|frame| frame.id == id(2)), "no other frame can be evicted");
         frames.update(id(0), |frame| frame.dirty = false);
         assert_eq!(frames.needed(), 1);
         assert!(frames.evict(|frame| frame.id == id(2)));
         assert_eq!(there(&frames, 4), [1, 2]);
-        assert!(!Frames::default().evict(|_| false), "there is nobody");
+        assert!(!Frames::default().evict(|_| false), "there is no frame");
     }
 
     #[test]
-    fn a_frame_that_goes_is_no_longer_counted_and_others_are_found() {
+    fn a_dropped_frame_is_not_counted_and_the_others_are_found() {
         let mut frames = filled(5);
         frames.update(id(1), |frame| frame.dirty = true);
         frames.update(id(4), |frame| frame.dirty = true);

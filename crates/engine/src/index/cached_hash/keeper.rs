@@ -1,9 +1,9 @@
-//! The keeper: writes dirty leaves, and wins their extents back.
+//! The keeper: writes dirty leaves, and frees their extents.
 //!
-//! A leaf is never written where it was: its old place stays as it is, for the checkpoint that
-//! leads to it, until an extent has no current leaf any more and a later checkpoint is complete.
-//! When the extents that are kept for the index run low, the keeper moves the current leaves of
-//! those that have the fewest, and asks for a checkpoint.
+//! A leaf is never rewritten in place. Its old page stays for the checkpoint that leads to it. An
+//! extent is reset when it has no current leaf and a later checkpoint is complete. When the extents
+//! that are kept for the index run low, the keeper moves the current leaves of those that have the
+//! fewest, and asks for a checkpoint.
 
 use super::Shared;
 use super::fetch::Read;
@@ -59,14 +59,15 @@ impl Shared {
         }
     }
 
-    /// The medium takes no more leaves: from here on nothing leaves memory but what is clean.
+    /// Notes that the medium takes no more leaves. From then, only clean leaves are evicted, and
+    /// dirty ones stay in memory.
     fn fail(&self) {
         let mut state = self.state();
         state.has_failed = true;
         state.grant(self.frames_max);
     }
 
-    /// Waits until nobody else writes leaves. The caller holds nothing.
+    /// Waits until no other task writes leaves. The caller holds no latch and no permit.
     pub(super) async fn take_writer(&self) {
         let is_free = {
             let mut state = self.state();
@@ -115,8 +116,8 @@ impl Shared {
     }
 
     /// Unopened extents that the next checkpoint may need: to move the leaves of an extent, to
-    /// write what is dirty, and for the root. What is left of the open one does not count: it is
-    /// lost when power is, or when a checkpoint fails.
+    /// write what is dirty, and for the root. The rest of the open extent does not count: a loss of
+    /// power or a failed checkpoint loses it.
     fn reserve(&self) -> u32 {
         let shape = self.tables().log.shape;
         let extent_bytes = shape.extent_bytes();
@@ -141,8 +142,8 @@ impl Shared {
         sealed
     }
 
-    /// Wins extents back: those that no checkpoint needs at once, and if that is not enough, those
-    /// whose leaves can be moved elsewhere, with the next checkpoint.
+    /// Frees extents: at once those that no checkpoint needs. If that is not enough, it moves the
+    /// leaves of others, and the next checkpoint frees those.
     async fn win_back(self: &Arc<Self>) -> Result<(), Error> {
         self.reset_needless().await;
         if !self.is_short() {
@@ -152,8 +153,8 @@ impl Shared {
         if self.tables().makes_checkpoints() {
             self.tables().checkpoint_ended().await;
         } else {
-            // While a store is opened there can be no other checkpoint. It is filled anew if power
-            // is lost before there is one.
+            // While a store is being opened it makes no checkpoint. If power is lost before the
+            // next one, opening scans.
             self.tables().forget_checkpoint();
             self.reset_needless().await;
         }
@@ -216,7 +217,8 @@ impl Shared {
         Ok(())
     }
 
-    /// What lies at a leaf's place, unless it will be written anew or has left it.
+    /// Returns the leaf at `address`, unless the leaf is dirty, being written, or current
+    /// elsewhere.
     async fn content_of(&self, id: LeafId, address: Address) -> Option<Read> {
         {
             let state = self.state();
@@ -265,7 +267,7 @@ impl State {
         pages
     }
 
-    /// A leaf has been written to `address`; to nowhere when that failed.
+    /// Handles the end of a leaf's writing to `address`; `None` when that failed.
     fn end_writing(
         &mut self,
         id: LeafId,

@@ -76,7 +76,8 @@ pub(super) struct LeafId {
 }
 
 impl LeafId {
-    /// The name of its record in the log, which is also how it begins on flash, but for the count.
+    /// Returns the name of its record in the log. The leaf's bytes on flash begin with it, but for
+    /// the count.
     pub(super) fn name(self) -> [u8; HEAD_BYTES] {
         let mut name = [0; HEAD_BYTES];
         name[0] = MARK;

@@ -21,8 +21,8 @@ use std::sync::Arc;
 const TABLE_BYTES: usize = 22;
 
 impl Shared {
-    /// Lets nobody change anything until all that is dirty is on flash, and keeps the directories
-    /// as they are then. Without room for the leaves there is nothing to save.
+    /// Gives out no permit until all dirty leaves are on flash, and then copies the directories.
+    /// Without room for the leaves it makes no copy, and [`Self::saved`] fails.
     pub(super) async fn freeze(&self) {
         self.take_writer().await;
         self.state().is_frozen = true;

@@ -1,4 +1,4 @@
-//! What the index holds. Each function is one step: nobody sees half of it.
+//! The state of the index. Each function is one step: no task sees a half-done change.
 
 use super::directory::Directory;
 use super::frames::{FRAME_BYTES, Frame, Frames};
@@ -26,28 +26,29 @@ pub(super) struct Table {
     pub(super) entries: u64,
 }
 
-/// Who may change how much.
+/// The permits that were given, and those that tasks wait for.
 #[derive(Debug, Default)]
 struct Permits {
     /// Entries that permits are out for.
     admitted: usize,
-    /// Who waits for how many entries, first come first served.
+    /// Tasks that wait, with their numbers of entries, in FIFO order.
     waiting: VecDeque<(TaskId, u32)>,
-    /// What permits hold in memory, by the numbers noted in them.
+    /// The places that permits hold in memory, by the numbers noted in them.
     noted: HashMap<u64, (TableId, u64), foldhash::fast::FixedState>,
-    /// The same, by place, and by how many it is held.
+    /// The number of holders of each place.
     held: BTreeMap<(TableId, u64), u32>,
     next: u64,
 }
 
-/// Table pages that a checkpoint led to, and which of what they name is still there.
+/// The extents of a restored checkpoint's table pages, and which of the records that they name
+/// still exist.
 #[derive(Debug)]
 pub(super) struct Old {
     pub(super) extents: BTreeSet<ExtentId>,
     pub(super) survivors: Arc<Survivors>,
 }
 
-/// Who writes leaves: one task at a time.
+/// The right to write leaves, which one task has at a time.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     pub(super) is_taken: bool,
@@ -62,25 +63,25 @@ pub(super) struct State {
     pub(super) tables: BTreeMap<TableId, Table>,
     pub(super) frames: Frames,
     permits: Permits,
-    /// Leaves that a task reads, and who waits for that.
+    /// Leaves that a task reads, and the tasks that wait for each.
     pub(super) loading: BTreeMap<LeafId, Vec<TaskId>>,
     /// Current leaves in each extent of table pages.
     pub(super) leaves_in: BTreeMap<ExtentId, u32>,
     pub(super) old: Option<Old>,
-    /// The keeper, while it has nothing to do.
+    /// The keeper's task while it has nothing to do.
     pub(super) idle: Option<TaskId>,
     pub(super) writer: Writer,
-    /// No permit is given: a checkpoint is about to be taken, by the task that may wait here for
-    /// the last permit to be given back.
+    /// No permit is given, because a checkpoint is about to be taken. Its task may wait in
+    /// `freezer` for the last permit to be returned.
     pub(super) is_frozen: bool,
     pub(super) freezer: Option<TaskId>,
     pub(super) snapshot: Option<crate::index::Saved>,
-    /// The medium takes no more leaves: what is dirty stays in memory, whatever the budget.
+    /// The medium takes no more leaves: dirty leaves stay in memory, even beyond the budget.
     pub(super) has_failed: bool,
     pub(super) counted: IndexCounts,
 }
 
-/// Where a hash's leaf is.
+/// The place of a hash's leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seek {
     /// There is none, or an empty one.
@@ -146,7 +147,7 @@ impl State {
         !self.is_frozen && (fits || self.has_failed)
     }
 
-    /// Gives a permit for `entries` if nobody waits for one and there is room.
+    /// Gives a permit for `entries` if no task waits for one and there is room.
     pub(super) fn try_admit(&mut self, entries: u32, frames_max: usize) -> bool {
         let admits = self.permits.waiting.is_empty() && self.may_admit(entries, frames_max);
         self.permits.admitted += if admits { entries as usize } else { 0 };
@@ -160,7 +161,7 @@ impl State {
         self.wake_keeper(frames_max);
     }
 
-    /// Gives permits to those who wait, as far as there is room.
+    /// Gives permits to the waiting tasks, in order, while there is room.
     pub(super) fn grant(&mut self, frames_max: usize) {
         while let Some((task, entries)) = self.permits.waiting.front().copied() {
             if !self.may_admit(entries, frames_max) {
@@ -195,8 +196,8 @@ impl State {
         self.permits.admitted > 0
     }
 
-    /// True when leaves should be written: more than half of the frames hold what is nowhere else,
-    /// or somebody waits for one.
+    /// True when leaves should be written: more than half of the frames have content that is not on
+    /// flash, or a task waits for a permit.
     pub(super) fn wants_writing(&self, frames_max: usize) -> bool {
         let many = 2 * self.frames.needed() > frames_max;
         self.frames.has_dirty() && (many || !self.permits.waiting.is_empty()) && !self.has_failed
@@ -308,7 +309,7 @@ impl State {
         !self.has_failed && frame.leaf.of(hash).count() < self.entries_max
     }
 
-    /// A leaf lies at `address` from now on, or nowhere on flash.
+    /// Points a leaf to `address`, or to no place on flash.
     pub(super) fn point(
         &mut self,
         id: LeafId,
@@ -326,13 +327,13 @@ impl State {
         }
     }
 
-    /// One current leaf less lies in `extent`.
+    /// Counts one current leaf less in `extent`.
     fn leave(&mut self, extent: ExtentId) {
         let leaves = self.leaves_in.get_mut(&extent).expect("a leaf is counted in its extent");
         *leaves -= 1;
         if *leaves == 0 {
             self.leaves_in.remove(&extent);
-            // It may be reset, and be filled with new leaves.
+            // The extent may be reset, and be filled with new leaves.
             if let Some(old) = &mut self.old {
                 old.extents.remove(&extent);
             }

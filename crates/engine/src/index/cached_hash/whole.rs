@@ -1,4 +1,4 @@
-//! The whole index as it stands, for the saved state of a device.
+//! The whole index in the saved state of a device.
 
 use super::directory::{Directory, SavedDirectory};
 use super::frames::{Frames, SavedFrames};
@@ -22,7 +22,7 @@ struct SavedIndex {
 }
 
 impl State {
-    /// `None` while something is under way.
+    /// `None` while a task of the index is running.
     pub(super) fn save_whole(&self) -> Option<Vec<u8>> {
         let is_quiet = self.loading.is_empty()
             && self.idle.is_some()
