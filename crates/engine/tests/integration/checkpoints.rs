@@ -14,7 +14,8 @@ use medium::Cells;
 use reactor::Reactor;
 use std::sync::Arc;
 
-/// Opens the same remains in both ways and compares what is seen. Says how the first was opened.
+/// Opens the same remains by checkpoint and by a scan, and compares the stores. Returns how the
+/// first was opened.
 fn compare(cells: &Arc<Cells>, config: &dyn Fn() -> Config, what: &str) -> (How, u64) {
     let (mut seen, recovery) = reopen(&cells.copy(1), config, what);
     let damaged = cells.copy(2);
@@ -22,7 +23,7 @@ fn compare(cells: &Arc<Cells>, config: &dyn Fn() -> Config, what: &str) -> (How,
     let (mut scanned, scan) = reopen(&damaged, config, what);
     assert_eq!(scan.how, How::Scan, "{what}: no page of the checkpoint can be read");
     assert_eq!(scan.lost_pages, 0, "{what}");
-    // What was being erased when the checkpoint was made is gone with it, but not to a scan.
+    // The checkpoint leaves out extents that were being erased when it was made; a scan finds them.
     assert!(seen.usage.tombstones.records <= scanned.usage.tombstones.records, "{what}");
     let erased = scanned.usage.tombstones.records - seen.usage.tombstones.records;
     scanned.usage.tombstones = seen.usage.tombstones;

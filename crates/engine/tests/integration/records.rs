@@ -1,5 +1,5 @@
-//! What is promised of records that are more than a key and a value: those of a batch, those that
-//! expire, and those whose value the medium lost.
+//! Tests of records that are more than a key and a value: those of a batch, those that expire, and
+//! those whose value the medium lost.
 
 mod batches;
 mod begun;

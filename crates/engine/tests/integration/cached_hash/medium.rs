@@ -16,15 +16,15 @@ pub(crate) struct Slow {
     loses: Mutex<Loses>,
 }
 
-/// Which pages are lost when they are read, until their extent is reset.
+/// The reads that lose their page, until its extent is reset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lost {
     None,
-    /// The table page that is read after so many others.
+    /// The table page that is read after this number of others.
     Nth(u64),
-    /// A table page, with a chance of one in so many reads.
+    /// A table page, with a chance of one in this number of reads.
     OneOf(u64),
-    /// The same, and a page of records with a chance of one in so many.
+    /// A table page and a page of records, each with a chance of one in its number of reads.
     OneOfEach(u64, u64),
 }
 
@@ -44,7 +44,7 @@ impl Slow {
         Self { memory: Memory::new(shape), state, loses: Mutex::new(loses) }
     }
 
-    /// What a loss of power at this instant would leave.
+    /// Returns the medium that a loss of power at this instant would leave.
     pub(crate) async fn remains(&self, seed: u64) -> Self {
         let copy = Self::new(self.shape(), seed);
         let found = self.extents();
@@ -67,7 +67,7 @@ impl Slow {
         copy
     }
 
-    /// From here on pages are lost so.
+    /// Sets how reads lose pages.
     pub(crate) fn lose(&self, lost: Lost) {
         self.loses.lock().unwrap().lost = lost;
     }
@@ -90,8 +90,8 @@ impl Slow {
         self.loses.lock().unwrap().draw(is_table)
     }
 
-    /// From here on every other of the pages that tables have now cannot be read, until its extent
-    /// is reset.
+    /// Makes half of the current table pages, chosen at random, unreadable until their extents are
+    /// reset.
     pub(crate) fn damage_tables(&self) {
         let extents = self.extents();
         let tables = extents.iter().filter(|extent| extent.label.stream == Stream::Index);

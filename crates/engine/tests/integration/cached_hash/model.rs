@@ -121,7 +121,7 @@ async fn client(store: Arc<Store>, plan: Plan, client: u64, model: Rc<RefCell<Mo
     }
 }
 
-/// Everything that the model has is there, and nothing else.
+/// Checks that the store has every key of the model and no other.
 pub(crate) async fn check(store: &Arc<Store>, plan: Plan, model: &RefCell<Model>) {
     let model = model.borrow().clone();
     let mut listed = Vec::new();
@@ -155,7 +155,8 @@ pub(crate) async fn run_clients(store: &Arc<Store>, plan: Plan, model: &Rc<RefCe
     clock::join_all(clients.collect()).await;
 }
 
-/// What is counted, but for free extents, memory and tombstones, of which some are needless.
+/// Returns the counts that do not depend on free extents, memory or tombstones, of which some are
+/// needless.
 pub(crate) fn counted(usage: Usage) -> (engine::Live, u64) {
     (usage.values, usage.index_entries)
 }
@@ -232,7 +233,7 @@ fn run_with_damage(plan: Plan) {
 enum End {
     /// With a checkpoint.
     Stops,
-    /// With nobody told.
+    /// By a loss of power, without notice.
     IsCut,
 }
 
@@ -242,16 +243,16 @@ fn seeds() -> std::ops::Range<u64> {
 }
 
 #[test]
-fn a_store_with_a_small_budget_is_a_map_and_so_it_is_after_a_stop() {
+fn a_store_with_a_small_budget_equals_a_map_also_after_a_stop() {
     for seed in seeds() {
         run(Plan::of(seed), End::Stops);
     }
 }
 
 #[test]
-fn a_store_with_a_small_budget_is_a_map_and_so_it_is_after_a_loss_of_power() {
+fn a_store_with_a_small_budget_equals_a_map_also_after_a_loss_of_power() {
     for seed in seeds() {
-        // What a buffer holds would be lost without capacitors.
+        // Without capacitors the content of a buffer would be lost.
         run(Plan { buffered: false, ..Plan::of(seed) }, End::IsCut);
     }
 }

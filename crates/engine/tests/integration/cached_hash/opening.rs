@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How a store was opened, and what was counted then.
+/// How a store was opened, and its counts then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     how: How,
@@ -17,7 +17,7 @@ struct Found {
     live: Vec<(ExtentId, Live)>,
 }
 
-/// A medium as a loss of power leaves it, and what was acknowledged by then.
+/// A medium as a loss of power leaves it, and the acknowledged writes.
 #[derive(Clone)]
 struct Cut {
     plan: Plan,
@@ -26,8 +26,8 @@ struct Cut {
 }
 
 impl Cut {
-    /// After two lives, both with checkpoints meanwhile or none. In the second the cleaner is at
-    /// work.
+    /// Returns the state after two lives, both with checkpoints or both without. In the second the
+    /// cleaner is at work.
     fn after(plan: Plan) -> Self {
         let media = Arc::new(Slow::new(shape(plan.spare_bytes), plan.seed));
         let model = Rc::new(RefCell::new(Model::new()));
@@ -46,7 +46,7 @@ impl Cut {
         Self { plan, media: Rc::new(media), model }
     }
 
-    /// Opens it while pages are lost, and then does `then`.
+    /// Opens the store while reads lose pages, and then calls `then`.
     fn open<T>(
         &self,
         lost: Lost,
@@ -74,8 +74,8 @@ fn plans() -> impl Iterator<Item = Plan> {
     })
 }
 
-/// Whatever table page is lost on the way, the store holds what it would have held, and counts it
-/// in the same extents.
+/// Whichever table page is lost while opening, the store has the same content and the same counts
+/// for each extent.
 #[test]
 fn a_table_page_that_is_lost_while_opening_changes_nothing() {
     let mut reads_lost = 0;
@@ -105,8 +105,8 @@ fn a_table_page_that_is_lost_while_opening_changes_nothing() {
     assert!(reads_lost > 1_000, "{reads_lost} were lost");
 }
 
-/// What `store` returns of each key that was acknowledged: that, or an error if its own record is
-/// lost. Returns how many are.
+/// Checks that each acknowledged key has its value, or an error if its own record is lost. Returns
+/// the number of lost ones.
 async fn unreadable(store: &Arc<Store>, model: &Model, what: &str) -> u64 {
     let mut unreadable = 0;
     for (key, content) in model {
@@ -119,8 +119,8 @@ async fn unreadable(store: &Arc<Store>, model: &Model, what: &str) -> u64 {
     unreadable
 }
 
-/// Pages of both kinds are lost: the store opens, no key is given up but those whose records are
-/// lost, and none goes back to an older value, then or after the next loss of power.
+/// Pages of both kinds are lost: the store opens and loses only the keys whose records are lost. No
+/// key goes back to an older value, then or after the next loss of power.
 #[test]
 fn pages_of_tables_and_records_that_are_lost_while_opening_cost_their_own_keys_only() {
     let (mut tables_lost, mut records_lost, mut excused) = (0, 0, 0);
@@ -158,5 +158,5 @@ fn pages_of_tables_and_records_that_are_lost_while_opening_cost_their_own_keys_o
         }
     }
     assert!(tables_lost > 1_000 && records_lost > 100, "{tables_lost} and {records_lost} lost");
-    assert!(excused < 40, "{excused} have lost what nobody can know");
+    assert!(excused < 40, "{excused} have lost pages of extents without a summary");
 }

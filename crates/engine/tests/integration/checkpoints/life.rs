@@ -1,4 +1,4 @@
-//! Lives of a store between losses of power, and what is known of it from outside.
+//! Lives of a store between losses of power, and a model of it.
 
 use crate::checkpoints::medium::{Cells, Slow};
 use base::{Buf, Key, Nanos, Rng};
@@ -16,13 +16,13 @@ use std::sync::Arc;
 const KEYS: u64 = 90;
 const CLIENTS: u64 = 6;
 pub(crate) const SPACE: KeySpaceId = KeySpaceId(1);
-/// One that comes and goes.
+/// A key space that the test creates and deletes again and again.
 const OTHER: KeySpaceId = KeySpaceId(2);
 
 /// A value, by its length and checksum; `None` for a key that is not there.
 type Content = Option<(u32, u64)>;
 
-/// What hosts know of a store.
+/// The acknowledged state of a store, as hosts know it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) pairs: BTreeMap<u64, (u32, u64)>,
@@ -34,7 +34,7 @@ pub(crate) struct Model {
     pub(crate) checkpoints: u64,
 }
 
-/// All that can be seen of a store.
+/// The state of a store, as its functions return it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) pairs: BTreeMap<u64, Result<(u32, u64), Error>>,
@@ -154,7 +154,7 @@ async fn come_and_go(store: &Arc<Store>, model: &RefCell<Model>, rng: &RefCell<R
     model.borrow_mut().other_is_open = false;
 }
 
-/// Looks at everything.
+/// Reads the whole state of a store.
 pub(crate) async fn look(store: &Arc<Store>) -> Seen {
     // Before the cleaner has its first turn.
     let mut usage = store.usage();
@@ -195,7 +195,7 @@ pub(crate) fn sum(live: &[(ExtentId, Live)]) -> Live {
 }
 
 impl Model {
-    /// Checks what is seen after a loss of power, and learns what became of open changes.
+    /// Checks the state after a loss of power, and takes over the outcome of unanswered changes.
     fn settle(&mut self, seen: &Seen, what: &str) {
         let mut open = std::mem::take(&mut self.open);
         for number in 0..KEYS {
@@ -227,7 +227,7 @@ impl Model {
     }
 }
 
-/// Opens what is in the cells and looks at it.
+/// Opens the store in the cells and reads its state.
 pub(crate) fn reopen(
     cells: &Arc<Cells>,
     config: &dyn Fn() -> Config,
@@ -247,7 +247,7 @@ pub(crate) async fn open(medium: &Arc<Slow>, config: Config, what: &str) -> (Arc
     (store, recovery)
 }
 
-/// Some time of a store's life, up to a loss of power at any instant.
+/// Runs a store until a loss of power at a random instant.
 pub(crate) fn live(
     cells: &Arc<Cells>,
     model: Model,
@@ -307,7 +307,8 @@ pub(crate) fn live(
     Rc::into_inner(model).expect("all tasks are gone").into_inner()
 }
 
-/// Waits until the power is to go; in half of all cases that is soon after a checkpoint.
+/// Waits until the instant of the loss of power; in half of all cases that is soon after a
+/// checkpoint.
 async fn some_time(model: &RefCell<Model>, rng: &RefCell<Rng>) {
     let below = |bound| rng.borrow_mut().below(bound);
     let longest = 400_000_000 >> below(4);

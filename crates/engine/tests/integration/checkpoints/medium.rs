@@ -1,4 +1,4 @@
-//! A medium in memory whose operations take time, so that a loss of power finds them half done.
+//! A medium in memory whose operations take time, so that a loss of power interrupts them.
 
 use base::{Nanos, Rng};
 use clock::{Class, LocalFuture, Stage};
@@ -8,7 +8,7 @@ use media::{
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What outlives a loss of power.
+/// The state that outlives a loss of power.
 #[derive(Debug)]
 pub(crate) struct Cells {
     shape: Shape,
@@ -46,7 +46,7 @@ impl Cells {
         })
     }
 
-    /// Power is on: extents of which nothing was written, or whose first page is gone, are free.
+    /// Returns the medium under power. Extents whose first page was not written are free.
     pub(crate) fn power(self: &Arc<Self>) -> Arc<Slow> {
         for extent in self.extents().iter_mut() {
             let begun =
@@ -63,7 +63,7 @@ impl Cells {
         Arc::new(Slow { cells: self.clone(), starts: Starts::default(), reads: Mutex::default() })
     }
 
-    /// The same content once more.
+    /// Returns a copy with the same content.
     pub(crate) fn copy(&self, seed: u64) -> Arc<Self> {
         Arc::new(Self {
             shape: self.shape,

@@ -34,7 +34,7 @@ fn six() -> Vec<BatchWrite> {
     ]
 }
 
-/// What [`six`] is about, before and after.
+/// Returns the values of the keys of [`six`].
 async fn state(store: &Arc<Store>) -> Vec<Option<(u32, u64)>> {
     let mut state = Vec::new();
     for write in six() {
@@ -44,7 +44,7 @@ async fn state(store: &Arc<Store>) -> Vec<Option<(u32, u64)>> {
     state
 }
 
-/// What there is before the batch: older versions of some of its keys.
+/// Stores older versions of some of the batch's keys.
 async fn prepare(store: &Arc<Store>) {
     store_one(store, SPACES[0], 1, &value(50, 1)).await;
     store_one(store, SPACES[0], 2, &value(60, 2)).await;
@@ -115,7 +115,7 @@ fn torn(spare_bytes: u32, landed: &BTreeSet<usize>) -> Vec<PageId> {
 }
 
 #[test]
-fn nobody_is_told_of_a_member_before_the_whole_batch_has_landed() {
+fn no_read_or_write_answers_from_a_member_before_its_whole_batch_has_landed() {
     let medium = Arc::new(Wary::new(SMALL));
     Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;
@@ -146,7 +146,8 @@ fn nobody_is_told_of_a_member_before_the_whole_batch_has_landed() {
     });
 }
 
-/// Everybody who can be told of the members of [`six`], on the way: each says whether it was told.
+/// Starts all commands whose answer depends on a member of [`six`]. Each function returns whether
+/// its command was answered.
 fn told_of(store: &Arc<Store>) -> Vec<Box<dyn Fn() -> bool>> {
     let mut told: Vec<Box<dyn Fn() -> bool>> = Vec::new();
     for member in six() {
@@ -178,7 +179,7 @@ fn told_of(store: &Arc<Store>) -> Vec<Box<dyn Fn() -> bool>> {
     told
 }
 
-/// What overwrites a member of a batch outlives the batch.
+/// A store that overwrites a member of a batch outlives the batch.
 #[test]
 fn a_store_over_a_member_stays_when_the_batch_is_cut_off() {
     let medium = Arc::new(Wary::new(SMALL));
@@ -233,7 +234,7 @@ fn damage_to_one_member_is_not_damage_to_the_others() {
         medium.release();
         rest().await;
         assert_eq!(*batch.borrow(), Some(Ok(())));
-        // Something lies behind the batch, so that its end is known.
+        // A record follows the batch, so that the end of the batch is known.
         store_one(&store, SPACES[0], 7, &value(900, 7)).await;
         pages
     });
@@ -297,7 +298,7 @@ fn a_batch_is_refused_as_a_whole_and_changes_nothing() {
 }
 
 #[test]
-fn a_batch_of_nothing_or_of_one_is_no_more_than_that() {
+fn a_batch_may_be_empty_or_have_one_member() {
     let medium = Arc::new(Wary::new(SMALL));
     Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;
@@ -333,7 +334,7 @@ fn the_longest_value_of_a_batch_is_not_counted() {
         assert_eq!(write(&store, with(len, 0)).await, Ok(()));
         assert_eq!(found(&store, SPACES[0], 1).await, content(&value(len, 1)));
         assert_eq!(write(&store, with(longest / 2, 1)).await, Ok(()));
-        // Whatever is taken fits, and what would not fit is refused.
+        // An accepted batch fits, and one that would not fit is refused.
         let mut stored = 0;
         for more in 0..40 {
             for len in [longest, longest - 1, longest / 2, longest / 3] {
@@ -345,7 +346,8 @@ fn the_longest_value_of_a_batch_is_not_counted() {
                 let is_long = bytes.sum::<u64>() > max;
                 let takes = store.takes_batch(&writes);
                 let keys: Vec<u64> = (2..2 + u64::from(more)).collect();
-                // What it says is done, in an extent that has room for nothing else beside it.
+                // The write must match `takes_batch`, even in an extent with room for this batch
+                // only.
                 let done = write(&store, writes).await;
                 match done {
                     Ok(()) => stored += u32::from(is_long && more > 1),
@@ -442,7 +444,7 @@ fn batches_over_the_same_keys_take_turns() {
 }
 
 #[test]
-fn a_key_space_that_goes_away_takes_its_members_and_no_others() {
+fn deleting_a_key_space_drops_its_members_of_a_batch_and_no_others() {
     let medium = Arc::new(Wary::new(SMALL));
     Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;

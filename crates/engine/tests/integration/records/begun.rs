@@ -27,7 +27,7 @@ fn begin_now(store: &Arc<Store>, key: &Key, value: &Buf) -> Landing {
     }
 }
 
-/// Stores a value; if that takes a wait before it is in the log, it is announced still.
+/// Stores a value; if that needs a wait before it is in the log, returns the announcement.
 async fn put(store: &Arc<Store>, number: u64, len: u32, tag: u64) -> Result<(), Announced> {
     match begin(store, &key(number), &value(len, tag)) {
         Begun::Landing(landing) => {
@@ -40,12 +40,12 @@ async fn put(store: &Arc<Store>, number: u64, len: u32, tag: u64) -> Result<(), 
 }
 
 #[test]
-fn what_nobody_changes_is_stored_and_found() {
+fn a_key_that_no_other_task_changes_is_stored_without_a_wait() {
     let medium = Arc::new(Wary::new(shape(1_024, 64)));
     Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;
         let records = store.usage().values.records;
-        // Anew, and over what has not landed.
+        // A new key, and an overwrite of a record that has not landed.
         medium.hold();
         let outcomes: Vec<_> = (1..=2)
             .map(|tag| {
@@ -64,7 +64,7 @@ fn what_nobody_changes_is_stored_and_found() {
 }
 
 #[test]
-fn what_has_to_be_waited_for_is_left_as_it_was() {
+fn a_store_that_needs_a_wait_changes_nothing_before_it() {
     let medium = Arc::new(Wary::new(shape(1_024, 64)));
     Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;
@@ -78,7 +78,7 @@ fn what_has_to_be_waited_for_is_left_as_it_was() {
         }
         assert_eq!(store.usage(), before);
         assert_eq!(found(&store, SPACES[0], 1).await, content(&value(90, 1)));
-        // Whoever was announced goes on.
+        // A store that needs a wait can be done with its announcement.
         let announced = put(&store, 1, 90, 3).await.expect_err("the header has to be read");
         let (key, third) = (key(1), value(90, 3));
         let stored = store.put(SPACES[0], &key, &third, Write::default(), announced);
@@ -88,7 +88,7 @@ fn what_has_to_be_waited_for_is_left_as_it_was() {
 }
 
 #[test]
-fn a_store_at_hand_does_not_overtake_who_holds_the_key() {
+fn a_store_without_a_wait_does_not_overtake_the_holder_of_the_latch() {
     let medium = Arc::new(Wary::new(shape(1_024, 64)));
     Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;
@@ -113,12 +113,12 @@ fn a_store_at_hand_does_not_overtake_who_holds_the_key() {
 }
 
 #[test]
-fn what_did_not_land_is_not_lost_while_nobody_has_come_to_take_it_back() {
+fn readers_wait_until_a_store_that_did_not_land_is_undone() {
     not_landed(Wary::refuse);
 }
 
 #[test]
-fn what_failed_to_land_is_not_seen_though_it_is_there() {
+fn readers_do_not_see_a_failed_store_whose_page_can_be_read() {
     not_landed(Wary::refuse_and_keep);
 }
 
@@ -128,7 +128,7 @@ fn not_landed(refuse: impl Fn(&Wary)) {
         let store = format(&medium, Ack::Program).await;
         medium.hold();
         let (key, first, second) = (key(1), value(90, 1), value(90, 2));
-        // As in a run, in which one after the other is waited for, the last one first.
+        // As in a run of pipelined stores, whose last one is waited for first.
         let stored = [&first, &second].map(|value| begin_now(&store, &key, value));
         refuse(&medium);
         medium.release();
@@ -153,9 +153,9 @@ fn not_landed(refuse: impl Fn(&Wary)) {
     });
 }
 
-/// What one that failed gives back is another one that failed.
+/// Undoing one failed store exposes another failed store.
 #[test]
-fn what_failed_twice_in_several_extents_is_not_lost() {
+fn readers_wait_until_two_failed_stores_in_several_extents_are_undone() {
     let medium = Arc::new(Wary::new(shape(1_024, 64)));
     Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;
@@ -174,22 +174,22 @@ fn what_failed_twice_in_several_extents_is_not_lost() {
             let store = store.clone();
             beside(async move { store.get(SPACES[0], &key(1)).await.map(|value| content(&value)) })
         };
-        // It meets the last.
+        // The reader meets the last store.
         rest().await;
         for stored in [last].into_iter().chain(between.into_iter().rev()) {
             assert_eq!(store.landed(stored).await, Err(Error::Unrecovered));
         }
         clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
-        assert_eq!(*read.borrow(), None, "the first has still to be taken back");
+        assert_eq!(*read.borrow(), None, "the first is not undone yet");
         assert_eq!(store.landed(first).await, Err(Error::Unrecovered));
         clock::sleep(Nanos::from_micros(10_000), Stage::Core).await;
         assert_eq!(*read.borrow(), Some(Err(Error::KeyNotFound)));
     });
 }
 
-/// It is there throughout: with what was to be stored, or with what it had.
+/// The key exists throughout, with its new or with its old value.
 #[test]
-fn a_key_of_which_a_store_failed_is_listed() {
+fn a_key_with_a_failed_overwrite_is_listed() {
     let medium = Arc::new(Wary::new(shape(1_024, 64)));
     Reactor::new(None).run(async {
         let config = Config { headers_bytes: 1 << 16, ..config(medium.shape(), Ack::Program) };

@@ -31,7 +31,7 @@ async fn write(store: Arc<Store>, writer: u64) -> Result<(), Error> {
 }
 
 #[test]
-fn room_that_can_be_won_is_waited_for_however_many_want_it() {
+fn any_number_of_writers_wait_for_space_that_cleaning_can_free() {
     for seed in 0..20 {
         let medium = Arc::new(Wary::new(shape(1_024, 64)));
         Reactor::new(Some(seed)).run(async {

@@ -110,8 +110,8 @@ fn members_of_a_batch_expire_each_at_its_time() {
     });
 }
 
-/// An older version that stays hides behind one that expires, however often both are cleaned and
-/// the device is opened.
+/// An older version stays hidden by one that expires, however often both are cleaned and the device
+/// is opened.
 #[test]
 fn no_older_value_comes_back_when_one_expires() {
     for seed in 0..8 {
@@ -151,7 +151,7 @@ fn no_older_value_comes_back_when_one_expires() {
     }
 }
 
-/// Time goes on while the device is off.
+/// Values expire while the device is off.
 #[test]
 fn a_value_expires_while_the_device_is_off_and_not_before() {
     let medium = Arc::new(Wary::new(SMALL));
@@ -172,10 +172,10 @@ fn a_value_expires_while_the_device_is_off_and_not_before() {
     }
 }
 
-/// Whoever learns that a value has expired learns that what it replaced is gone, so that must be
-/// durable.
+/// A reader that learns of the expiry also learns that the replaced value is gone. So the expired
+/// value must be durable first.
 #[test]
-fn an_expired_value_is_told_of_when_it_has_landed() {
+fn readers_wait_until_an_expired_value_has_landed() {
     let medium = Arc::new(Wary::new(SMALL));
     Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;
@@ -198,9 +198,9 @@ fn an_expired_value_is_told_of_when_it_has_landed() {
     });
 }
 
-/// What has expired makes room, and no sooner.
+/// Expired values make room, and values that have not expired do not.
 #[test]
-fn a_store_full_of_what_has_expired_takes_as_much_again() {
+fn a_store_full_of_expired_values_takes_as_many_again() {
     let medium = Arc::new(Wary::new(SMALL));
     Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;
@@ -241,7 +241,7 @@ fn check_dates(store: &Store, dates: &Dates, what: &str) {
     let count = |is: &dyn Fn(&UnixMillis) -> bool| {
         dates.values().flatten().filter(|date| is(date)).count() as u64
     };
-    // What has expired counts until the next tenth of a second, unless it is cleaned away.
+    // An expired value counts until the next tenth of a second, unless it is cleaned away.
     let least = count(&|date| *date > unix_now());
     let most = count(&|date| date.0.div_ceil(100) > unix_now().0 / 100);
     let never = dates.values().filter(|date| date.is_none()).count() as u64;
@@ -261,7 +261,7 @@ async fn change_dates(store: &Arc<Store>, rng: &mut Rng, dates: &mut Dates) {
                     |date: Option<UnixMillis>| date.is_some_and(|date| date <= unix_now());
                 let is_there = dates.get(&number).is_some_and(|date| !is_over(*date));
                 assert_eq!(deleted.is_ok(), is_there);
-                // What has expired stays until it is cleaned.
+                // An expired value stays until it is cleaned.
                 if is_there {
                     dates.remove(&number);
                 }

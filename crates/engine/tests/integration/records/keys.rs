@@ -1,5 +1,5 @@
-//! What listing all keys of a drive reads, where their headers are not in memory, and what it finds
-//! while keys change.
+//! Bytes that listing all keys of a drive reads, where headers are not in memory, and the keys that
+//! it finds while others change.
 
 use crate::records::rig::{SPACES, config, value};
 use base::{Key, Nanos, Rng};
@@ -335,5 +335,5 @@ fn keys_that_stay_are_met_once_while_others_change() {
             resets += store.counters().victims;
         });
     }
-    assert!(resets > 0, "extents were cleaned meanwhile");
+    assert!(resets > 0, "extents were cleaned during the walks");
 }

@@ -9,7 +9,7 @@ use media::{ExtentId, PageId};
 use reactor::Reactor;
 use std::sync::Arc;
 
-/// Of one page, of some, and of a part of one.
+/// Returns a value of a page, of a part of one, or of several.
 fn stored(number: u64) -> base::Buf {
     value([700, 200, 2_500][usize::try_from(number % 3).expect("below 3")], number)
 }
@@ -29,8 +29,8 @@ async fn lost(store: &Arc<Store>) -> Vec<u64> {
     lost
 }
 
-/// A value that cannot be read any more does not keep its extent from being reset, and its key goes
-/// on failing until it is overwritten or deleted, also after the device was opened again.
+/// An unreadable value does not keep its extent from being reset. Reads of its key fail until the
+/// key is overwritten or deleted, also after the device was opened again.
 #[test]
 fn a_key_whose_value_is_lost_fails_until_it_is_written_again() {
     for pages in [&[8][..], &[9, 10, 11], &[13, 24]] {
@@ -84,7 +84,7 @@ fn a_key_whose_value_is_lost_fails_until_it_is_written_again() {
 }
 
 #[test]
-fn what_is_lost_expires_as_it_would_have() {
+fn a_lost_value_expires_at_its_date() {
     let medium = Arc::new(Wary::new(shape(1_024, 64)));
     let date = Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;

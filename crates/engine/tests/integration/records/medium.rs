@@ -1,4 +1,4 @@
-//! A medium on which the test says which pages land, and which can be read.
+//! A medium on which the test decides which pages land, and which can be read.
 
 use clock::{Class, LocalFuture, Rank, Stage, TaskId};
 use media::{Error, ExtentId, ExtentInfo, Label, Media, Page, PageId, Select, Shape, Span, Stream};
@@ -48,7 +48,7 @@ impl Wary {
         self.state.lock().expect("no test has panicked")
     }
 
-    /// Pages that are appended from here on stay under way.
+    /// Holds back all pages that are appended after this call.
     pub(crate) fn hold(&self) {
         self.state().holds = true;
     }
@@ -73,7 +73,7 @@ impl Wary {
         clock::wake(task);
     }
 
-    /// Lets all land, and those that come.
+    /// Lets all held pages land, and holds no further ones.
     pub(crate) fn release(&self) {
         self.state().holds = false;
         for at in self.held() {
@@ -81,37 +81,36 @@ impl Wary {
         }
     }
 
-    /// Reads from here on take until [`Self::release_reads`].
+    /// Holds back all reads after this call until [`Self::release_reads`].
     pub(crate) fn hold_reads(&self) {
         self.state().holds_reads = true;
     }
 
-    /// Lets all reads end, and those that come.
+    /// Lets all held reads end, and holds no further ones.
     pub(crate) fn release_reads(&self) {
         let mut state = self.state();
         state.holds_reads = false;
         state.readers.drain(..).for_each(clock::wake);
     }
 
-    /// The page cannot be read any more, until its extent is reset.
+    /// Makes a page unreadable until its extent is reset.
     pub(crate) fn spoil(&self, at: PageId) {
         self.state().unreadable.insert(at);
     }
 
-    /// No page that is under way to an extent in use, or comes later, lands there until the extent
-    /// is reset.
+    /// Makes all held and later pages of the extents in use fail, until the extent is reset.
     pub(crate) fn refuse(&self) {
         let mut state = self.state();
         state.refused = state.extents.keys().copied().collect();
     }
 
-    /// As [`Self::refuse`], but what is refused can be read, for all that.
+    /// As [`Self::refuse`], but the refused pages can be read.
     pub(crate) fn refuse_and_keep(&self) {
         self.refuse();
         self.state().keeps_refused = true;
     }
 
-    /// This page does not land, others of its extent may.
+    /// Makes this page fail; others of its extent may land.
     pub(crate) fn refuse_page(&self, at: PageId) {
         self.state().refused_pages.insert(at);
     }
@@ -136,7 +135,7 @@ impl Wary {
         self.state().resets
     }
 
-    /// What a loss of power at this instant would leave.
+    /// Returns the medium that a loss of power at this instant would leave.
     pub(crate) fn remains(&self) -> Self {
         let mut state = self.state().clone();
         (state.holds, state.held) = (false, Vec::new());

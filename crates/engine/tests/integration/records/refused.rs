@@ -21,13 +21,13 @@ const KEYS: u64 = 40;
 /// Length and checksum of the value of each key.
 type Model = BTreeMap<u64, (u32, u64)>;
 
-/// Of some records to a page, of one, and of some pages.
+/// Returns a value that shares a page, fills one, fills several, or is empty.
 fn stored(number: u64, version: u64) -> base::Buf {
     let len = [90, 700, 2_500, 0][usize::try_from(number % 4).expect("below 4")];
     value(len, number + 1_000 * version)
 }
 
-/// What a key has, and the error instead.
+/// Returns the length and checksum of a key's value, or the error.
 async fn read(store: &Arc<Store>, number: u64) -> Result<Option<(u32, u64)>, Error> {
     match store.get(SPACES[0], &key(number)).await {
         Ok(value) => Ok(content(&value)),
@@ -85,7 +85,8 @@ fn batch_beside(store: &Arc<Store>, writes: Vec<BatchWrite>) -> Outcome {
     beside(async move { store.write_batch(writes, store.announce()).await })
 }
 
-/// Overwrites, deletes and creates keys, all at once, on many pages. Returns what is to come of it.
+/// Overwrites, deletes and creates keys, all at once, on many pages. Returns the outcomes, and the
+/// model if all succeed.
 fn change(store: &Arc<Store>, model: &Model) -> (Vec<Outcome>, Model) {
     let (mut outcomes, mut after) = (Vec::new(), model.clone());
     let mut put_one = |number: u64| {
@@ -110,7 +111,7 @@ fn change(store: &Arc<Store>, model: &Model) -> (Vec<Outcome>, Model) {
     (outcomes, after)
 }
 
-/// Of those that are over, how many failed.
+/// Returns how many of the finished ones failed.
 fn failed(outcomes: &[Outcome]) -> usize {
     let failed = |outcome: &&Outcome| {
         let outcome = outcome.borrow().expect("it is over");
@@ -121,7 +122,7 @@ fn failed(outcomes: &[Outcome]) -> usize {
 }
 
 #[test]
-fn what_fails_has_changed_nothing_now_after_cleaning_and_after_opening() {
+fn a_failed_write_has_changed_nothing_now_after_cleaning_and_after_opening() {
     let medium = Arc::new(Wary::new(SMALL));
     let model = Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;
@@ -217,7 +218,7 @@ fn a_key_has_its_old_value_when_all_later_stores_of_it_fail_in_any_order() {
     }
 }
 
-/// Long enough for everything to happen that can.
+/// Sleeps long enough for all tasks to finish what they can.
 async fn while_later() {
     clock::sleep(Nanos::from_micros(1_000), Stage::Core).await;
 }
@@ -372,8 +373,8 @@ fn an_old_value_is_there_though_its_extent_is_being_cleaned_when_the_new_one_fai
     }
 }
 
-/// The later of two stores has failed, and the earlier one, which failed before it, does not know.
-/// At this instant the cleaner has moved all else, and nothing is on its way.
+/// Both stores of a key have failed, and the earlier one is not undone yet. At this instant the
+/// cleaner has moved all other records, and no page is in flight.
 #[test]
 fn an_old_value_is_kept_from_the_cleaner_until_every_store_of_its_key_has_been_undone() {
     let medium = Arc::new(Wary::new(SMALL));
@@ -416,9 +417,10 @@ fn an_old_value_is_kept_from_the_cleaner_until_every_store_of_its_key_has_been_u
     });
 }
 
-/// What was answered from a buffer and did not land is lost: its key says so, and has nothing else.
+/// A value that was acknowledged from a buffer and did not land is lost: reads of its key return an
+/// error, and no older value.
 #[test]
-fn what_was_answered_from_a_buffer_and_fails_is_lost_and_says_so() {
+fn a_value_acknowledged_from_a_buffer_that_does_not_land_reads_as_lost() {
     let medium = Arc::new(Wary::new(SMALL));
     let lost = Reactor::new(None).run(async {
         let store = format(&medium, Ack::Buffer { bytes: 1 << 20 }).await;
@@ -449,7 +451,7 @@ fn what_was_answered_from_a_buffer_and_fails_is_lost_and_says_so() {
     });
 }
 
-/// Only an empty value is back when its extent was cleaned: that was in its header.
+/// Cleaning restores empty values only: their headers hold all of them.
 fn less(before: &[u64], now: Vec<u64>) -> Vec<u64> {
     let is_empty = |number: &u64| stored(*number, 0).len() == 0;
     let expected: Vec<u64> = before.iter().copied().filter(|number| !is_empty(number)).collect();
@@ -470,9 +472,10 @@ async fn lost_of(store: &Arc<Store>, model: &Model) -> Vec<u64> {
     lost
 }
 
-/// Whoever takes it back waits for the latch of the key, and a reader meets it meanwhile.
+/// The task that undoes the delete waits for the latch of the key, and a reader meets the delete
+/// during that wait.
 #[test]
-fn a_delete_that_failed_is_not_seen_though_it_is_there() {
+fn readers_do_not_see_a_failed_delete_whose_page_can_be_read() {
     let medium = Arc::new(Wary::new(SMALL));
     Reactor::new(None).run(async {
         let store = format(&medium, Ack::Program).await;

@@ -29,7 +29,7 @@ pub(crate) fn config(shape: Shape, ack: Ack) -> Config {
     Config {
         capacity_bytes: u64::from(shape.extents - 6) * shape.extent_bytes() * 6 / 10,
         ack,
-        // Others may leave an extent alone for ever.
+        // Other policies may never clean an extent.
         victims: Victims::Fifo,
         index: |_| Box::new(HashIndex::default()),
         index_config: IndexConfig::default(),
@@ -55,8 +55,7 @@ pub(crate) async fn format_with(medium: &Arc<Wary>, config: Config) -> Arc<Store
     store
 }
 
-/// The store that a loss of power leaves on `medium`, in a reactor of its own, and what is left of
-/// it after `work`.
+/// Opens the store that a loss of power leaves on `medium`. Returns it with its own medium.
 pub(crate) async fn reopen(medium: &Wary) -> (Arc<Store>, Arc<Wary>) {
     let medium = Arc::new(medium.remains());
     let config = config(medium.shape(), Ack::Program);
@@ -91,7 +90,7 @@ pub(crate) async fn store_one(store: &Arc<Store>, space: KeySpaceId, number: u64
         .expect("there is room");
 }
 
-/// Length and checksum of what there is, if anything.
+/// Returns the length and checksum of the key's value, if it exists.
 pub(crate) async fn found(
     store: &Arc<Store>,
     space: KeySpaceId,
@@ -104,7 +103,7 @@ pub(crate) async fn found(
     }
 }
 
-/// What [`found`] finds of it. Nothing tells one empty value from another.
+/// Returns what [`found`] returns of this value. All empty values are equal.
 #[expect(clippy::unnecessary_wraps, reason = "it is compared with what may be nothing")]
 pub(crate) fn content(value: &Buf) -> Option<(u32, u64)> {
     Some((value.len(), if value.len() == 0 { 0 } else { value.checksum() }))
@@ -129,7 +128,8 @@ pub(crate) async fn churn(store: &Arc<Store>, medium: &Wary, resets: u64) {
     }
 }
 
-/// Stores until no space is left, so that what has expired must go, and deletes all that again.
+/// Stores until no space is left, so that expired values must be cleaned away, and deletes all
+/// those keys.
 pub(crate) async fn fill_and_clear(store: &Arc<Store>) {
     let mut stored = 5_000;
     loop {
@@ -146,7 +146,7 @@ pub(crate) async fn fill_and_clear(store: &Arc<Store>) {
     }
 }
 
-/// Runs `work` beside the caller; the result is there when it is done.
+/// Starts `work` as a task. Returns a cell that has the result when the task ends.
 pub(crate) fn beside<T: 'static>(
     work: impl Future<Output = T> + 'static,
 ) -> Rc<RefCell<Option<T>>> {
@@ -159,16 +159,16 @@ pub(crate) fn beside<T: 'static>(
     result
 }
 
-/// Lets everything happen that can.
+/// Sleeps until all tasks have done what they can.
 pub(crate) async fn rest() {
     clock::sleep(Nanos(1), Stage::Core).await;
 }
 
-/// What lives is counted exactly: in all, and for each extent.
+/// Checks the counts of live values: of the store, and as the sum of its extents.
 pub(crate) fn check_counts(store: &Store, records: u64) {
     let usage = store.usage().values;
     // The store keeps two records of each key space.
     assert_eq!(usage.records, records + 2 * SPACES.len() as u64, "values that live");
     let sum = store.live_by_extent().into_iter().map(|(_, live)| live).sum::<Live>();
-    assert_eq!(sum, usage, "what lives in all extents is what lives in all");
+    assert_eq!(sum, usage, "the extents' live values add up to the store's");
 }

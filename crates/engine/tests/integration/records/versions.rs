@@ -84,7 +84,7 @@ fn a_version_outlives_the_store() {
 }
 
 #[test]
-fn what_has_expired_has_changed() {
+fn an_expired_key_has_changed() {
     let medium = Arc::new(Wary::new(SMALL));
     Reactor::new(None).run(async {
         let store = crate::records::rig::format(&medium, Ack::Program).await;
@@ -116,7 +116,7 @@ fn keep(number: u64, condition: Condition) -> BatchWrite {
 }
 
 #[test]
-fn what_a_batch_keeps_is_only_looked_at() {
+fn a_batch_does_not_write_the_keys_that_it_keeps() {
     let medium = Arc::new(Wary::new(SMALL));
     Reactor::new(None).run(async {
         let store = crate::records::rig::format(&medium, Ack::Program).await;
@@ -147,7 +147,7 @@ fn number(value: &Buf) -> u64 {
     u64::from_le_bytes(*value.bytes().expect("real bytes").first_chunk().expect("eight"))
 }
 
-/// Adds to the number of a key until nobody comes between.
+/// Adds to the number of a key: retries until no other task writes the key in between.
 async fn add(store: &Arc<Store>, at: u64) -> u64 {
     for tried in 0.. {
         let (now, condition) = match store.retrieve(SPACES[0], &key(at)).await {
@@ -168,7 +168,7 @@ async fn add(store: &Arc<Store>, at: u64) -> u64 {
 }
 
 #[test]
-fn numbers_that_many_add_to_lose_nothing() {
+fn many_writers_add_to_a_number_and_no_addition_is_lost() {
     let mut tries = 0;
     for seed in 0..10 {
         let medium = Arc::new(Wary::new(SMALL));
@@ -199,7 +199,8 @@ fn numbers_that_many_add_to_lose_nothing() {
     assert!(tries > 100, "only {tries} came between others");
 }
 
-/// Moves one from one key to another as often as asked, and sees at each look that their sum stays.
+/// Moves one from one key to another a number of times, and checks at each read that their sum is
+/// the same.
 #[test]
 fn a_batch_on_what_was_read_is_one_step() {
     for seed in 0..10 {
