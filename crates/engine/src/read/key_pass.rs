@@ -119,7 +119,7 @@ impl Store {
             }
             for address in found {
                 let extent = self.log.page_id(address).extent;
-                match self.key_at_hand(table, address) {
+                match self.key_in_memory(table, address) {
                     Some((key, true)) => take(key.as_bytes()),
                     Some((_, false)) => {}
                     None if self.log.has_settled(address) => {
@@ -286,7 +286,7 @@ impl Store {
 
     /// The key of the record at `address` in the index, and whether it exists, if that is known
     /// without a wait.
-    pub(crate) fn key_at_hand(&self, table: TableId, address: Address) -> Option<(Key, bool)> {
+    pub(crate) fn key_in_memory(&self, table: TableId, address: Address) -> Option<(Key, bool)> {
         if !self.log.has_settled(address) {
             return None;
         }

@@ -176,7 +176,7 @@ impl Store {
         }
         let (mut keys, mut visits) = (Vec::new(), Vec::new());
         for address in addresses {
-            match self.key_at_hand(table, address) {
+            match self.key_in_memory(table, address) {
                 Some(found) => keys.push(found),
                 // Pinned here, at the instant of the scan, so that no extent is reset before it is
                 // read.
