@@ -28,7 +28,7 @@ fn compare(cells: &Arc<Cells>, config: &dyn Fn() -> Config, what: &str) -> (How,
     let erased = scanned.usage.tombstones.records - seen.usage.tombstones.records;
     scanned.usage.tombstones = seen.usage.tombstones;
     assert_eq!(seen.usage, scanned.usage, "{what}: both ways of opening count the same");
-    // Of a record and its copy, where both are there, a checkpoint may know either.
+    // Where both a record and its copy exist, a checkpoint may know either.
     for seen in [&mut seen, &mut scanned] {
         let live = std::mem::take(&mut seen.live);
         assert_eq!(life::sum(&live), seen.usage.values, "{what}: the sum over extents");

@@ -1,4 +1,4 @@
-//! What the index refuses, and the extents that it takes from a store that another index filled.
+//! Limits of the index, and the extents that it takes from a store that another index filled.
 
 use crate::cached_hash::medium::Slow;
 use base::{Buf, Key, Rng};

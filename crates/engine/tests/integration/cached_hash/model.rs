@@ -84,7 +84,7 @@ fn key(client: u64, number: u64) -> Key {
     Key::new(&mix(client << 32 | number).to_le_bytes()).unwrap()
 }
 
-/// What a client does, one operation after the other.
+/// Runs the operations of a client, one after the other.
 async fn client(store: Arc<Store>, plan: Plan, client: u64, model: Rc<RefCell<Model>>) {
     let mut rng = Rng::new(mix(plan.seed << 8 | client));
     for version in 0..plan.operations {

@@ -153,7 +153,7 @@ fn told_of(store: &Arc<Store>) -> Vec<Box<dyn Fn() -> bool>> {
     for member in six() {
         let BatchWrite { space, key, op } = member;
         if matches!(op, BatchOp::Delete { .. }) && space == SPACES[2] {
-            // What is not there is not of the batch.
+            // The delete of a missing key leaves no record.
             continue;
         }
         let (a, b, c, name) = (store.clone(), store.clone(), store.clone(), key.clone());
@@ -217,7 +217,7 @@ fn a_store_over_a_member_stays_when_the_batch_is_cut_off() {
     });
 }
 
-/// A page that cannot be read is no reason to forget what its batch stored on other pages.
+/// An unreadable page of a batch does not lose the members on other pages.
 #[test]
 fn damage_to_one_member_is_not_damage_to_the_others() {
     let medium = Arc::new(Wary::new(shape(1_024, 64)));
@@ -367,7 +367,7 @@ fn the_longest_value_of_a_batch_is_not_counted() {
     });
 }
 
-/// The capacity is for what lives after a batch, not for each of its members.
+/// The capacity limits the live records after a batch, not each of its members.
 #[test]
 fn a_batch_needs_room_for_its_sum_less_what_it_replaces() {
     let medium = Arc::new(Wary::new(SMALL));

@@ -20,13 +20,13 @@ const KEYS: u64 = 20_000;
 const VALUE_BYTES: u32 = 30;
 /// A header of a key of 16 bytes.
 const HEADER_BYTES: u64 = 48;
-/// Headers that share a page, and what is read for them alone.
+/// Number of headers that share a page, and then the bytes that are read for the headers of a page.
 const SHARED: u64 = 83;
 const HEAD_BYTES: u64 = 2 * BLOCK_BYTES;
 /// Memory that a key takes in a window: 22 bytes, and its own 16.
 const ENTRY_BYTES: u64 = 38;
 
-/// Blocks that count what is read. Each read takes some time.
+/// Blocks that count the bytes read. Each read takes some time.
 struct Counted {
     blocks: MemoryBlocks,
     /// The time of each write.

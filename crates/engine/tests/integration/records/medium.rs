@@ -58,7 +58,7 @@ impl Wary {
         self.state().held.iter().map(|(at, _)| *at).collect()
     }
 
-    /// Those of them that are of this stream.
+    /// Returns the held pages of this stream.
     pub(crate) fn held_of(&self, stream: Stream) -> Vec<PageId> {
         let state = self.state();
         let held = state.held.iter().map(|(at, _)| *at);

@@ -460,7 +460,7 @@ fn less(before: &[u64], now: Vec<u64>) -> Vec<u64> {
     now
 }
 
-/// Keys that say that their value is lost; all others are as they should be.
+/// Returns the keys whose reads report a lost value. Checks the values of all others.
 async fn lost_of(store: &Arc<Store>, model: &Model) -> Vec<u64> {
     let mut lost = Vec::new();
     for number in 0..KEYS + 20 {

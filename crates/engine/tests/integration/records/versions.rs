@@ -57,7 +57,7 @@ fn a_version_is_that_of_one_store_until_the_next() {
         assert_eq!(store.delete(SPACES[0], &key(1), store.announce()).await, missing);
         assert_eq!(delete_if(&store, 1, Condition::Always).await, Ok(()));
         assert_eq!(delete_if(&store, 1, Condition::MustNotExist).await, Ok(()));
-        // The same value once more is not the same version.
+        // Storing the same value again makes another version.
         store_one(&store, SPACES[0], 1, &value(50, 1)).await;
         assert_eq!(put_if(&store, 1, second).await, changed);
         assert_eq!(delete_if(&store, 1, Condition::MustNotExist).await, Err(Error::KeyExists));
