@@ -1,4 +1,4 @@
-//! Cleaning: which extents are reset, what of them is moved, and what has expired.
+//! Cleaning: the choice of victims, the copying of live records, and the expiry of values.
 
 pub(crate) mod cleaner;
 pub(crate) mod cleaning;

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// taken its space, so that not all of them search for space at the same time.
 const TURNS: usize = 64;
 
-/// What the background tasks of a store do first.
+/// The first state of a store's background tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begins {
     /// They look for work.
@@ -180,7 +180,8 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// One moves everything; tombstones may need a second to get old enough, and a third to go.
+    /// One round copies all live records. Tombstones may need a second round to get old enough, and
+    /// a third to be dropped.
     const MAX: u32 = 3;
 
     pub(crate) fn first(now: Sequence) -> Self {

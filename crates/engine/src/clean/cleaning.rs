@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// collection passes over lines with less than that invalid).
 const WORTH_CLEANING: u64 = 8;
 
-/// What a store leaves to be done in the background.
+/// The background work that is due after a store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BackgroundWork {
     /// Extents are few, or one is to be cleaned before others.
@@ -138,8 +138,8 @@ impl Store {
         self.cleaner.state().round.next(now)
     }
 
-    /// Extents whose last pages are on their way cannot be cleaned before those land. False when
-    /// none are.
+    /// Waits for pages in flight: their extents cannot be cleaned before. False when there are
+    /// none.
     async fn wait_for_landings(self: &Arc<Self>) -> bool {
         let pages = self.log.close_all();
         // The writers that wait for these records handle a failed program.
@@ -168,8 +168,8 @@ impl Store {
         read
     }
 
-    /// An extent in which something is lost that hosts were told of, or else one that the medium
-    /// wants back soon.
+    /// Returns an extent with lost acknowledged records, or else one that the medium wants cleaned
+    /// soon.
     fn suspect(&self) -> Option<ExtentId> {
         let suspects = self.log.media.suspects();
         let state = self.log.state();
@@ -186,8 +186,8 @@ impl Store {
         state.extents.iter().find(|(_, extent)| is_dead(extent)).map(|(id, _)| id)
     }
 
-    /// Returns a victim, if extents are running out and there is something to win. `fruitless`
-    /// counts victims in a row that won too little.
+    /// Returns a victim, if free extents are few and cleaning can free some. `fruitless` counts
+    /// victims in a row that won too little.
     fn choose_victim(&self, free: u32, round: Round, fruitless: &mut u32) -> Option<ExtentId> {
         if self.cleaner.state().wants_expired {
             let victim = self.expired_victim();
@@ -212,7 +212,7 @@ impl Store {
         let page_bytes = self.log.shape.number_bytes();
         let extent_bytes = self.log.shape.extent_bytes();
         let forced = free <= RESERVED_EXTENTS;
-        // What is copied may end amid a block.
+        // The copies may end in the middle of a block.
         let least = self.log.layout.aligned(1) * page_bytes;
         let worth = if forced { u64::from(least) } else { extent_bytes / WORTH_CLEANING };
         let state = self.log.state();
@@ -235,8 +235,8 @@ impl Store {
     }
 }
 
-/// An extent that can be cleaned. That is worth it with more than `worth` dead bytes, or nothing
-/// live.
+/// Returns the extent as a candidate if cleaning it is worth it: it has more than `worth` dead
+/// bytes, or no live ones.
 fn candidate(id: ExtentId, extent: &Extent, page_bytes: u32, worth: u64) -> Option<Candidate> {
     let written = u64::from(extent.pages) * u64::from(page_bytes);
     let live = extent.live_bytes();

@@ -1,8 +1,9 @@
-//! Cleaning an extent: what lives in it moves to another, then it is reset.
+//! Cleaning an extent: its live records are copied to another, then it is reset.
 //!
-//! 1. The extent's summary tells what it holds; without one every page is read for its headers.
-//! 2. Pages that hold something live are read, several side by side, and what lives is appended to
-//!    the stream of the cleaner, keeping its sequence number.
+//! 1. The records are read from the extent's summary, or without one from the headers of every
+//!    page.
+//! 2. Pages with live records are read, several side by side. The live records are appended to the
+//!    cleaner's stream and keep their sequence numbers.
 //! 3. When the copies are durable each index entry that still points to the old place is moved,
 //!    under the latch of its key.
 //! 4. The extent is reset when the records that replaced its own are durable too, and the last
@@ -248,7 +249,7 @@ impl Store {
         self.records_of_page(at, &readable(layout, &page)?)
     }
 
-    /// The records of which `page`, at `at`, has the headers.
+    /// Returns the records whose headers are on `page`, at `at`.
     pub(crate) fn records_of_page(&self, at: PageId, page: &Page) -> Option<Vec<Record>> {
         let layout = self.log.layout;
         let view = PageView::new(layout, page)?;
@@ -435,9 +436,9 @@ impl Store {
         Ok(Moved { record, copy, kind, footprint })
     }
 
-    /// What a copy of the record has to say, if any is needed: what the record says when the index
-    /// points to it, and that its key does not exist when it has expired, or is a tombstone, and an
-    /// older version of the key may lie in an extent that was opened before the record was written.
+    /// Returns the kind of the record's copy, or `None` if it needs none. A record to which the
+    /// index points keeps its kind. A tombstone, or an expired value, becomes a tombstone if an
+    /// older version of the key may be in an extent that was opened before the record was written.
     async fn kept_as(&self, record: &Record, oldest: u64) -> Option<Kind> {
         let header = &record.header;
         let key = HashedKey::new(&header.key);

@@ -20,7 +20,7 @@ const DATES_MAX: usize = 1 << 16;
 struct OfTable {
     /// Milliseconds of a tick.
     tick_ms: u64,
-    /// Those whose dates come after `until`, by date.
+    /// Number of values by date, for dates after `until`.
     waiting: BTreeMap<u64, u64>,
     /// Their number.
     waiting_count: u64,
@@ -83,7 +83,7 @@ pub struct ExpiringCounts {
 }
 
 impl Expiring {
-    /// The table, with what has expired by now told apart.
+    /// Returns the table, after counting the values that have expired by now.
     fn table(&mut self, table: TableId) -> &mut OfTable {
         let of_table = self.tables.entry(table).or_insert(OfTable::EMPTY);
         self.expired += of_table.expire(clock::unix_now().0 / of_table.tick_ms);

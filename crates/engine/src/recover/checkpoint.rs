@@ -1,7 +1,7 @@
 //! Checkpoints: the index, and all that is known of the extents, as they were at one instant.
 //!
-//! 1. The index is frozen: what it saves is what it holds at that instant, and so is the image of
-//!    the extents, of which all open pages are closed.
+//! 1. The index is frozen: it saves its entries of that instant. The image of the extents is of the
+//!    same instant, with all open pages closed.
 //! 2. The index writes its table pages to extents of their own. Stores are accepted while it does.
 //! 3. When every page that the image speaks of has landed, the image is written, in pieces, and at
 //!    last, when all of that outlives a loss of power, the root, which names them. With the root

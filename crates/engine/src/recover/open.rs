@@ -98,7 +98,7 @@ pub(crate) struct Scan {
     tables: BTreeSet<TableId>,
     spaces: BTreeSet<Key>,
     tombstones: Vec<(TableId, Key, Address)>,
-    /// Those that a checkpoint has counted.
+    /// Tombstones that a checkpoint has counted.
     known_tombstones: Vec<(TableId, Key, Address)>,
 }
 
@@ -530,7 +530,7 @@ impl Store {
             let _entry = self.enter(*table, key).await;
             self.remove_tombstone(*table, key, *address).await;
         }
-        // The newest of a key space's copies; one that is damaged has another.
+        // The newest of a key space's records counts. If one is damaged, the other is read.
         let mut spaces: BTreeMap<KeySpaceId, TableId> = BTreeMap::new();
         for key in &scan.spaces {
             let Ok(value) = self.get_in(TableId::STORE, key).await else { continue };

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// An extent at some instant, and what it held if it was still being filled.
+/// An extent at some instant, with its records if it was still being filled.
 struct Written<'a> {
     extent: ExtentId,
     open: Option<Vec<Record>>,

@@ -69,8 +69,8 @@ impl Store {
         })
     }
 
-    /// The store that was saved, on the medium that was saved with it. `None` when what is saved of
-    /// the index is not of such an index.
+    /// Restores a saved store on the medium that was saved with it. `None` when the saved index is
+    /// of another kind than the configured one.
     pub fn restore_state(
         media: Arc<dyn Media>,
         config: Config,
@@ -123,7 +123,7 @@ impl Log {
             let mut state = log.state();
             for (at, frontier) in saved.frontiers.into_iter().enumerate() {
                 let Some((extent, page, summary)) = frontier else { continue };
-                // It counts as on its way already.
+                // The open page counts as in flight.
                 state.extents.get(extent).in_flight -= 1;
                 let pending = log.expect_page(&mut state, extent, page);
                 let builder = PageBuilder::new(log.layout);

@@ -14,7 +14,7 @@ use media::ExtentId;
 use std::ops::RangeInclusive;
 
 impl Store {
-    /// Those of an extent's records, in the order of writing, that were written with all their
+    /// Returns the records of an extent, in the order of writing, that were written with all their
     /// pages and all of their batch.
     pub(crate) fn written_records(&self, extent: ExtentId, records: Vec<Record>) -> Vec<Record> {
         let (pages, holes) = {

@@ -27,7 +27,7 @@ pub(crate) struct Image {
     pub(crate) deleted: Vec<(TableId, Key, Address)>,
     /// Key spaces that have records.
     pub(crate) spaces: Vec<KeySpaceId>,
-    /// What the index says of its table.
+    /// The index's root: [`Saved::root`](crate::index::Saved::root).
     pub(crate) index: Vec<u8>,
     /// The extent at which scrubbing resumes, and the number of complete passes.
     pub(crate) scrubbed: (u32, u64),

@@ -1,4 +1,4 @@
-//! Opening by a checkpoint: what it says is taken over for the extents that are still there.
+//! Opening by a checkpoint: its state is restored for the extents that still exist.
 
 use super::{ExtentImage, Image};
 use crate::index::HashedKey;
@@ -12,9 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Store {
-    /// Restores the newest checkpoint, if there is one that is whole, and says which extents hold
-    /// records that it does not know. Without one the store is of no use and nothing on the medium
-    /// has changed.
+    /// Restores the newest complete checkpoint, and returns the extents with records that it does
+    /// not know. If there is none, the store must be dropped; the medium has not changed.
     pub(crate) async fn restore(
         self: &Arc<Self>,
         found: &[ExtentInfo],
@@ -75,12 +74,12 @@ impl Store {
         Some(replays)
     }
 
-    /// Brings tombstones back into the index that have to win over copies of what they deleted.
+    /// Puts tombstones back into the index that delete copies of older records.
     async fn bring_back(self: &Arc<Self>, image: &Image) {
         for (table, key, address) in &image.deleted {
             let key = HashedKey::new(key);
             let _entry = self.enter(*table, key).await;
-            // A later record of the key does as well, and so does one that cannot be read.
+            // A later record of the key also hides the copies, and so does an unreadable one.
             if matches!(self.find(*table, key).await, Ok(None)) {
                 self.index.insert(*table, key, *address).await;
                 self.log.state().deleting.insert(*address, (*table, key.key.clone()));
@@ -127,7 +126,8 @@ impl Store {
     }
 }
 
-/// The entries that `image` had for what is gone, by table: live values, and tombstones.
+/// Returns the number of entries that `image` had for records that are gone, by table: live values
+/// and tombstones.
 fn entries_gone(image: &Image, survivors: &Survivors) -> BTreeMap<TableId, u64> {
     let mut gone: BTreeMap<TableId, u64> = BTreeMap::new();
     for extent in image.extents.iter().filter(|extent| !survivors.has_extent(extent.id)) {
