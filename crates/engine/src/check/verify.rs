@@ -33,7 +33,7 @@ const WORKERS: usize = 8;
 /// Findings that are kept; the others are counted.
 const FINDINGS_MAX: usize = 1_000;
 
-/// What a check has looked at, and what it found.
+/// The extent of a verification, and its findings.
 #[derive(Clone, Debug, Default)]
 pub struct Verified {
     /// Extents in use.
@@ -46,7 +46,7 @@ pub struct Verified {
     pub values: u64,
     /// Bytes of keys and values of all these.
     pub bytes: u64,
-    /// What is wrong, in the order of extents and pages.
+    /// Faults, in the order of extents and pages.
     pub findings: Vec<Finding>,
     /// Number of further faults.
     pub more: u64,
@@ -56,7 +56,7 @@ pub struct Verified {
     pub more_harmless: u64,
 }
 
-/// What has been found up to now.
+/// The findings so far.
 #[derive(Default)]
 struct Found {
     verified: Verified,
@@ -91,7 +91,7 @@ impl Found {
         }
     }
 
-    /// How much is damaged, harmless or not.
+    /// Returns the number of faults, harmless or not.
     fn damaged(&self) -> u64 {
         let Verified { findings, more, harmless, more_harmless, .. } = &self.verified;
         findings.len() as u64 + harmless.len() as u64 + more + more_harmless

@@ -28,7 +28,7 @@ pub struct Retrieved {
     pub value: Buf,
     /// When the key ceases to exist.
     pub expires: Option<UnixMillis>,
-    /// What [`Condition::Unchanged`](crate::Condition::Unchanged) compares.
+    /// The version that [`Condition::Unchanged`](crate::Condition::Unchanged) compares.
     pub version: Version,
 }
 
@@ -39,7 +39,7 @@ pub struct KeyFacts {
     pub value_len: u32,
     /// When the key ceases to exist.
     pub expires: Option<UnixMillis>,
-    /// What [`Condition::Unchanged`](crate::Condition::Unchanged) compares.
+    /// The version that [`Condition::Unchanged`](crate::Condition::Unchanged) compares.
     pub version: Version,
 }
 
@@ -84,7 +84,7 @@ fn is_there(kind: Kind, expires: Option<UnixMillis>) -> Result<bool, Error> {
 impl Store {
     /// The value of `key`.
     ///
-    /// [`Error::Unrecovered`] when what the medium returned is not what was stored.
+    /// [`Error::Unrecovered`] when the medium does not return the bytes that were stored.
     pub async fn get(self: &Arc<Self>, space: KeySpaceId, key: &Key) -> Result<Buf, Error> {
         Ok(self.retrieve_in(self.table(space)?, key).await?.value)
     }
@@ -283,7 +283,7 @@ impl Store {
         }
     }
 
-    /// What a record says of `key`.
+    /// Returns the state of `key`, as a record has it.
     async fn content(
         self: &Arc<Self>,
         visit: &mut Visit<'_>,
@@ -407,7 +407,7 @@ impl Store {
         Ok(Retrieved { value, expires: first.expires, version: Version::of(first.sequence) })
     }
 
-    /// A value of which `first` is on `page`, and `rest` bytes on those that follow.
+    /// Returns the value that begins with `first` on `page` and has `rest` bytes on the next pages.
     async fn joined(
         self: &Arc<Self>,
         page: PageNumber,
@@ -459,7 +459,7 @@ impl Store {
     }
 }
 
-/// What `page` says of `key` where the record at `offset` has its header.
+/// Returns the state of `key`, as the header at `offset` of `page` has it.
 pub(crate) fn seen<'p>(
     layout: Layout,
     page: &'p Page,
@@ -482,7 +482,7 @@ pub(crate) fn seen<'p>(
     Ok(Seen::Begins(First { part, value_len, value_crc, expires, sequence }, header))
 }
 
-/// What a record in memory says of its key.
+/// Returns the state of a key from a record in memory.
 pub(crate) fn known_content(cached: Cached) -> Content {
     let Cached { value, expires, sequence, .. } = cached;
     if has_expired(expires) {

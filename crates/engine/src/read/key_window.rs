@@ -37,7 +37,7 @@ pub(crate) struct KeyWindow {
 }
 
 impl KeyWindow {
-    /// Notes what the record at `address`, which comes after those noted before, says of its key.
+    /// Notes the key of the record at `address`, which comes after the addresses noted before.
     pub(crate) fn note(&mut self, address: Address, header: &Header<'_>) {
         assert!(self.addresses.last().is_none_or(|last| *last < address.to_bits()), "in order");
         self.addresses.push(address.to_bits());
@@ -50,7 +50,7 @@ impl KeyWindow {
         self.keys.extend_from_slice(header.key);
     }
 
-    /// Says which hash comes after the keys that it was read for.
+    /// Sets the hash that comes after the window's keys.
     pub(crate) fn end(&mut self, until: Option<u64>) {
         self.until = until;
     }
@@ -84,7 +84,7 @@ pub(crate) struct WindowRoom {
     pub(crate) bytes: u64,
 }
 
-/// What is known of the walks over a table.
+/// The state of the walks over a table.
 #[derive(Debug, Default)]
 struct OfTable {
     window: Option<KeyWindow>,

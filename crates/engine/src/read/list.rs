@@ -13,9 +13,9 @@ use std::sync::Arc;
 /// 6.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyFilter {
-    /// The bits that count.
+    /// The bits that are compared.
     pub mask: u32,
-    /// What they must be.
+    /// The values of those bits.
     pub pattern: u32,
 }
 

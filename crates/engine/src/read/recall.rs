@@ -72,7 +72,7 @@ impl Store {
         }
     }
 
-    /// Notes the headers of what lives in an extent that is pinned.
+    /// Notes the headers of the live records in a pinned extent.
     async fn recall_living(self: &Arc<Self>, id: ExtentId) {
         let Some(records) = self.summary_of(id, Class::Gc).await else { return };
         for (at, record) in records.iter().enumerate() {

@@ -3,7 +3,7 @@ use base::Key;
 use media::ExtentId;
 use std::fmt;
 
-/// Something that is not as it should be, and where.
+/// A fault, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The extent, unless it is about all of them.
@@ -12,23 +12,23 @@ pub struct Finding {
     pub page: Option<u32>,
     /// The key, if it is about one that is known.
     pub key: Option<Key>,
-    /// What is wrong.
+    /// The kind of fault.
     pub wrong: Wrong,
 }
 
-/// What is wrong somewhere.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// A page with live pairs cannot be read. Its other records are not known.
     Page {
-        /// Pairs that the index says are there.
+        /// Live pairs by the index.
         live: u64,
     },
     /// A page cannot be read, and nothing on it is needed.
     DeadPage,
     /// One bit of the headers of a page with live pairs was flipped.
     Flipped {
-        /// Pairs that the index says are there.
+        /// Live pairs by the index.
         live: u64,
     },
     /// Headers of a page are damaged.
@@ -55,40 +55,40 @@ pub enum Wrong {
     Stale,
     /// A key was deleted and is in the index.
     Deleted,
-    /// Entries of the index point to what is no record of their key.
+    /// Entries of the index do not point to a record of their key.
     Astray {
         /// How many.
         entries: u64,
     },
     /// The index counts more or fewer entries than it has.
     Entries {
-        /// What it counts.
+        /// The number that it counts.
         counted: u64,
-        /// What it has.
+        /// The number that it has.
         found: u64,
     },
     /// Live pairs are counted wrong.
     Values {
-        /// What is counted.
+        /// The count.
         counted: Live,
-        /// What there is.
+        /// The number that the records add up to.
         found: Live,
     },
     /// Tombstones are counted wrong.
     Tombstones {
-        /// What is counted.
+        /// The count.
         counted: Live,
-        /// What there is.
+        /// The number that the records add up to.
         found: Live,
     },
     /// The extent has an old content. Its newer records cannot be read.
     Outdated {
-        /// Pairs of the extent to which the index points.
+        /// Missing pairs to which the index points.
         live: u64,
     },
-    /// The checkpoint knows a later content of the extent, or that it was erased.
+    /// The checkpoint has a later content of the extent, or had erased it.
     OldCopy,
-    /// The extent ends before what the checkpoint knows of it.
+    /// The extent has fewer pages than the checkpoint knows.
     CutShort,
 }
 

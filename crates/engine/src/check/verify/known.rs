@@ -134,7 +134,7 @@ impl Known {
         astray
     }
 
-    /// What is wrong with what the index has for the key of a record.
+    /// Returns the fault of the index for the key of a record, if any.
     pub(super) async fn weigh(&self, store: &Arc<Store>, record: &Record) -> Option<Wrong> {
         let header = &record.header;
         let is_nothing = header.kind == Kind::Table
@@ -170,7 +170,7 @@ impl Known {
     }
 }
 
-/// Whether the record at `at` has the key of another.
+/// Returns whether the record at `at` has the same key as `other`.
 async fn is_of(store: &Arc<Store>, at: Address, other: &Record) -> bool {
     let found = store.header(at, OnItsWay::default()).await;
     found.is_ok_and(|found| found.header.key == other.header.key)

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// An extent of which pages are looked at in the order of their numbers.
+/// An extent whose pages are verified in the order of their numbers.
 pub(super) struct Pages {
     store: Arc<Store>,
     known: Rc<Known>,
@@ -222,7 +222,7 @@ impl Pages {
         }
     }
 
-    /// Those records that begin on some of the pages; all are in the order of their pages.
+    /// Returns the records that begin on `pages`; `records` are in the order of their pages.
     fn of_pages<'a>(&self, records: &'a [Record], pages: &Range<u32>) -> &'a [Record] {
         let [start, end] = [pages.start, pages.end]
             .map(|first| records.partition_point(|record| self.page_of(record) < first));
