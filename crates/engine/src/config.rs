@@ -2,7 +2,7 @@ use crate::ack::Ack;
 use crate::index::{IndexConfig, MakeIndex};
 use media::Victims;
 
-/// How a store is to work.
+/// The configuration of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Live bytes that the store takes: footprints of records, as [`Usage::values`] counts them.
@@ -13,23 +13,23 @@ pub struct Config {
     pub victims: Victims,
     /// The index.
     pub index: MakeIndex,
-    /// What the index is made with.
+    /// The parameters of the index.
     pub index_config: IndexConfig,
     /// A checkpoint is made whenever this many bytes of pages have been written since the last one;
     /// 0 makes none but those that are asked for.
     pub checkpoint_bytes: u64,
-    /// Bytes of memory in which headers of records are kept, so that the key of what is replaced,
-    /// deleted or asked for need not be read: 64 for each. 0 keeps none, as firmware does. Walks
-    /// over keys take as many bytes again, for the keys that come next.
+    /// Bytes of memory for headers of records, 64 for each. With its header in memory, the key of a
+    /// record need not be read when it is replaced, deleted or looked up. 0 keeps none, as firmware
+    /// does. Walks over keys use as many bytes again, for the next keys.
     pub headers_bytes: u64,
     /// Bytes of memory in which values are kept that were lately read or written. 0 keeps none, as
     /// firmware does.
     pub cache_bytes: u64,
-    /// Whether all that [`Ack::Buffer`] has in memory outlives a loss of power. If not, what was
-    /// overwritten there is not erased before that is on the medium.
+    /// Whether the whole buffer of [`Ack::Buffer`] outlives a loss of power. If not, an overwritten
+    /// record is not erased before the new one is on the medium.
     pub saves_buffer: bool,
     /// The device's resources: cleaning is promoted among them when it falls behind.
     pub group: clock::Group,
-    /// Decides the random choices of victims.
+    /// Random seed for the choice of victims.
     pub seed: u64,
 }

@@ -3,7 +3,7 @@ use media::Traffic;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a store holds.
+/// The content of a store in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Live values and their footprints.
@@ -18,7 +18,7 @@ pub struct Usage {
     pub index_bytes: u64,
 }
 
-/// What a store has done since it was opened. All only grow.
+/// Counters of a store since it was opened. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Bytes of keys and values that hosts stored.
@@ -40,7 +40,8 @@ pub struct Counts {
     pub padded_pages: u64,
 }
 
-/// Adds to a counter of a store, of which one task runs at a time: others only read it.
+/// Adds to a counter of a store. One task of the store runs at a time; other threads only read the
+/// counter.
 #[inline]
 fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
@@ -95,7 +96,7 @@ impl Counters {
         add(&self.records_moved, 1);
     }
 
-    /// What hosts stored and retrieved.
+    /// Returns the bytes that hosts stored and retrieved.
     pub(crate) fn traffic(&self) -> Traffic {
         Traffic {
             read_bytes: self.retrieved_bytes.load(Ordering::Relaxed),

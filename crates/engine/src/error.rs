@@ -1,4 +1,4 @@
-/// Why the store did not do what it was asked. Nothing has changed when one of these is returned.
+/// Why the store did not execute a command. The command has changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The key space has no such key.
@@ -34,10 +34,10 @@ pub enum Error {
     /// The index has nothing that a checkpoint could keep.
     #[error("the index cannot be saved")]
     NoCheckpoint,
-    /// What the medium returned is not what was stored.
+    /// The medium did not return the bytes that were stored.
     #[error("the medium could not return the record")]
     Unrecovered,
-    /// The medium did not take what was to be stored.
+    /// The medium did not accept the write.
     #[error("the medium could not keep the record")]
     Unwritten,
     /// There is no such key space.

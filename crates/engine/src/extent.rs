@@ -72,7 +72,7 @@ impl Sum for Live {
     }
 }
 
-/// What the log knows of an extent in use.
+/// The log's state of an extent in use.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Extent {
     pub(crate) label: Label,
@@ -114,13 +114,14 @@ pub(crate) struct Extent {
     /// Acknowledged records did not land, and cleaning has to mark their keys as lost.
     #[serde(skip)]
     pub(crate) has_lost: bool,
-    /// Its records that may have to be taken back.
+    /// Its records that may have to be undone.
     #[serde(skip)]
     pub(crate) revocable: u32,
     /// Its values that expire are counted up to this address; without one, not at all.
     #[serde(skip)]
     pub(crate) expiring_until: Option<Address>,
-    /// What `expires_first` was when it was last taken for cleaning, which may have left values.
+    /// The value of `expires_first` when the extent was last cleaned, which may have left values in
+    /// it.
     #[serde(skip)]
     pub(crate) expired_first: Option<UnixMillis>,
     /// Headers of its records that were not in memory and were read one by one, or 255 for more.

@@ -38,7 +38,7 @@ impl<T> Answer<'_, T> {
         Self::Now(Some(answer))
     }
 
-    /// What is known now.
+    /// Returns the answer if it is known now.
     #[inline]
     pub fn at_once(self) -> Option<T> {
         match self {
@@ -89,10 +89,10 @@ impl<'a> HashedKey<'a> {
     }
 }
 
-/// Addresses where a key's record may lie. The record itself tells: it holds the key.
+/// Addresses where a key's record may lie. The record holds the key, so the reader can check it.
 pub type Candidates = SmallVec<[Address; 2]>;
 
-/// What [`Index::entries_from`] returns.
+/// The result of [`Index::entries_from`].
 pub type EntriesFrom = (Vec<Address>, Option<u64>);
 
 /// The parameters of an index. A parameter that an index does not need is 0.
@@ -124,7 +124,7 @@ pub struct IndexCounts {
 /// The part of a checkpoint that [`Index::save`] returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
-    /// What [`Index::restore`] needs to find its table pages: kept whole, of any length.
+    /// The bytes by which [`Index::restore`] finds its table pages, of any length.
     pub root: Vec<u8>,
     /// The extents of all table pages that the root leads to, also of those written long before.
     pub extents: BTreeSet<ExtentId>,
@@ -135,7 +135,7 @@ pub struct Saved {
 /// Where the records of keys lie: entries, each a key and an address, in tables.
 ///
 /// A device has one index. It begins empty, on every opening: the store restores it from a
-/// checkpoint, or reads its log and inserts what lives.
+/// checkpoint, or reads its log and inserts the live records.
 ///
 /// # In memory or not
 /// An index that holds every entry in memory needs none of the functions from [`Self::attach`] on:
@@ -198,10 +198,10 @@ pub trait Index: Send + Sync {
     /// The entries of the next keys after `from`, or of the first keys without it: at least `limit`
     /// entries, or all that are left. `from` need not have an entry.
     ///
-    /// Nothing may be missing in between: an entry after `from` that is not returned comes after
-    /// all that are. So entries whose keys the index cannot tell apart come together. Among them
-    /// may be some that are not after `from`; each costs a read and is passed over. There must then
-    /// be one that is after it, if there is one at all. The store sorts what it is given.
+    /// The result has no gaps: an entry after `from` that is not returned comes after all that are.
+    /// So entries whose keys the index cannot tell apart come together. Among them may be some that
+    /// are not after `from`; each costs a read and is passed over. There must then be one that is
+    /// after it, if there is one at all. The store sorts what it is given.
     fn scan<'a>(
         &'a self,
         table: TableId,
@@ -270,8 +270,8 @@ pub trait Index: Send + Sync {
         u32::MAX
     }
 
-    /// Brings what is known of `key` into memory, where it stays until `permit` drops: until then
-    /// lookups and changes of the key's entries answer at once. The caller holds the key's latch.
+    /// Loads the entries of `key` into memory until `permit` drops. Until then lookups and changes
+    /// of the key's entries answer at once. The caller holds the key's latch.
     fn load<'a>(&'a self, _: TableId, _: HashedKey<'a>, _permit: &'a Permit<'_>) -> Answer<'a, ()> {
         Answer::now(())
     }

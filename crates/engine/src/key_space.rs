@@ -31,7 +31,7 @@ pub(crate) const COPIES: u8 = 2;
 
 /// A key space that was never created, or was deleted.
 const ABSENT: u32 = 0;
-/// One that is being created: not durable yet.
+/// A key space that is being created, not durable yet.
 const CREATING: u32 = 1;
 const PRESENT: u32 = 2;
 const PRESENCE_BITS: u32 = 2;
@@ -85,7 +85,7 @@ impl KeySpaces {
         self.word(table.space).store(word, Ordering::Relaxed);
     }
 
-    /// What is known of each that was ever created, for a saved state.
+    /// Returns the words of all key spaces that were ever created, for a saved state.
     pub(crate) fn save(&self) -> Vec<(KeySpaceId, u32)> {
         let word = |space: KeySpaceId| (space, self.word(space).load(Ordering::Relaxed));
         self.known().into_iter().map(word).collect()

@@ -79,7 +79,7 @@ pub(crate) struct State {
     pub(crate) deleting: BTreeMap<Address, (TableId, Key)>,
     /// Tombstones that it held when the cleaner took its victim, or later, and does not hold now.
     pub(crate) deleted: Vec<(TableId, Key, Address)>,
-    /// Where the cleaner's stream was when it took the victim that it is copying.
+    /// The place of the cleaner's stream when it took the victim that it is copying.
     pub(crate) copying: Option<Copying>,
     /// Extents that are out of use and not erased yet.
     pub(crate) erasing: Vec<(ExtentId, Label)>,
@@ -431,7 +431,7 @@ impl Log {
     }
 
     /// Leaves the cleaner an extent to copy to, where records take extents that are kept for table
-    /// pages: the store was filled by an index that keeps fewer. What the index is owed comes back
+    /// pages: the store was filled by an index that keeps fewer. The index gets its extents back
     /// once the cleaner has its reserve, before hosts open an extent.
     pub(crate) fn owe_extents(&self) {
         let mut state = self.state();

@@ -157,7 +157,7 @@ impl Store {
         self.config.capacity_bytes
     }
 
-    /// What the store holds now.
+    /// Returns the content of the store in numbers.
     pub fn usage(&self) -> Usage {
         let state = self.log.state();
         Usage {

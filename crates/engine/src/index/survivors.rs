@@ -37,7 +37,7 @@ impl Survivors {
         self.gone.get(&table).copied().unwrap_or(0)
     }
 
-    /// True when an entry that a checkpoint has at this address is one of a record that is there.
+    /// True when the record at this address, which a checkpoint has an entry for, still exists.
     #[inline]
     pub fn has(&self, address: Address) -> bool {
         self.has_extent(address.page().id(self.pages_per_extent).extent)

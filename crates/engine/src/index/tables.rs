@@ -108,11 +108,11 @@ enum Maker {
     #[default]
     Absent,
     AtWork,
-    /// There is no need for a checkpoint.
+    /// The task waits until a checkpoint is needed.
     Resting(TaskId),
 }
 
-/// What a page of the medium says of roots.
+/// The information about roots on a page of the medium.
 pub(crate) enum Named {
     /// This is the newest before or on the page; there may be none.
     Root(Option<Address>),
@@ -308,7 +308,7 @@ impl Tables {
         TablePage::on(layout, &page, offset).ok_or(Error::Unrecovered)
     }
 
-    /// What a page of the medium says of roots.
+    /// Returns the information about roots on the page at `at`.
     pub(crate) async fn named_on(&self, at: PageId) -> Named {
         let layout = self.log.layout;
         let headers =

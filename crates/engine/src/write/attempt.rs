@@ -1,4 +1,4 @@
-//! One way for every write: store, delete, conditional store and batch.
+//! The steps of every write: store, delete, conditional store and batch.
 //!
 //! [`Attempt::advance`] does all that needs no wait, without an await: room, latches, the records
 //! that the keys have, conditions, the append, the index. If it needs a wait it returns the
@@ -42,10 +42,10 @@ pub(crate) struct Attempt<'a> {
     is_undone: bool,
 }
 
-/// What is known of the key of a change.
+/// The state of a change and its key.
 struct Member {
     table: TableId,
-    /// The record that it has.
+    /// The record of the key, once it is known.
     found: Known<Found>,
     /// Bytes of the new record, and of the value that it replaces.
     bytes: u64,
@@ -54,7 +54,7 @@ struct Member {
     kept: Option<Kept>,
 }
 
-/// How far an attempt came.
+/// The result of a step of an attempt.
 pub(crate) enum Step {
     /// The write is in the log and in the index, or needs no record.
     Written(Written),
@@ -73,7 +73,7 @@ pub(crate) struct Written {
     pub(crate) landing: Option<Landing>,
 }
 
-/// What an attempt has to wait for.
+/// A wait that an attempt needs.
 #[derive(Debug)]
 pub(crate) enum Need {
     /// Space in the log.

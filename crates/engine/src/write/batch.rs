@@ -5,7 +5,7 @@
 //!    Each says which of its neighbours are of its batch. The index points to all of them at once.
 //! 3. The batch is answered when all its pages have landed. A reader of a member before that waits
 //!    for all of them, not just for the member's own.
-//! 4. Opening takes a batch of which a record is missing as never written: see `torn`.
+//! 4. Opening treats a batch as never written if one of its records was cut off: see `torn`.
 //!
 //! Copies by the cleaner are records on their own. It cleans extents whose pages have all landed,
 //! and a batch lies in one extent: so the batch is whole by then, and stays so. After a loss of
@@ -34,11 +34,11 @@ pub struct BatchWrite {
     pub space: KeySpaceId,
     /// The key. A batch names each only once.
     pub key: Key,
-    /// What happens to it.
+    /// The operation on it.
     pub op: BatchOp,
 }
 
-/// What a member of a batch does.
+/// The operation of a member of a batch.
 #[derive(Clone, Debug)]
 pub enum BatchOp {
     /// Stores a value.
@@ -54,9 +54,9 @@ pub enum BatchOp {
         /// Under which condition.
         condition: Condition,
     },
-    /// Leaves the key as it is: others are written only if this is true of it.
+    /// Leaves the key unchanged: the batch is written only if the key meets the condition.
     Keep {
-        /// What must be true of it.
+        /// The condition that the key must meet.
         condition: Condition,
     },
 }

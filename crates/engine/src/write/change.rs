@@ -1,4 +1,4 @@
-//! What a write asks for: changes of keys, which happen together or not at all.
+//! The changes of keys that a write requests, which happen together or not at all.
 
 use crate::format::record::NewRecord;
 use crate::format::record::{Header, InBatch, Kind, Sequence, header_len};
@@ -8,7 +8,7 @@ use crate::write::condition::{Condition, Write};
 use base::{Buf, Key};
 use clock::UnixMillis;
 
-/// What happens to one key, if its condition is met.
+/// The change of one key, if its condition is met.
 #[derive(Clone, Copy)]
 pub(crate) struct Change<'a> {
     pub(crate) space: KeySpaceId,

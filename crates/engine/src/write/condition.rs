@@ -2,8 +2,8 @@ use crate::error::Error;
 use crate::format::record::Sequence;
 use clock::UnixMillis;
 
-/// What a key holds at one instant: any later store of it has another version. Cleaning keeps it,
-/// and so does opening the store again.
+/// The version of a key's value: any later store of the key has another version. Cleaning and
+/// opening the store again keep it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(u64);
 
@@ -13,7 +13,7 @@ impl Version {
     }
 }
 
-/// What must be true of the key for a write to go through.
+/// The condition that a key must meet for a write to be done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
     /// Nothing.
@@ -55,7 +55,7 @@ impl From<Condition> for Write {
     }
 }
 
-/// What a store that went through found.
+/// What a successful store replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// The key had no value.

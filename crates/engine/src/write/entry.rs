@@ -44,7 +44,7 @@ impl Store {
         Entry { latch: Some(latch), _permit: permit }
     }
 
-    /// The same right, if it is to be had without a wait: until the next await, unless it is
+    /// Returns the same right, if it needs no wait. It lasts until the next await, unless it is
     /// [held](Entry::hold).
     pub(crate) fn try_enter<'k>(
         &self,

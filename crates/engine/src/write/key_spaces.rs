@@ -18,7 +18,7 @@ impl Store {
         let table = self.spaces.begin(space)?;
         let kept = self.keep(table, true).await;
         if kept.is_err() {
-            // One of its records may be there.
+            // One of its records may have landed.
             let _ = self.keep(table, false).await;
         }
         self.spaces.set(table, kept.is_ok());
@@ -32,7 +32,7 @@ impl Store {
         self.spaces.set(next, false);
         let kept = self.keep(next, false).await;
         if kept.is_err() {
-            // One of the next life's records may be there, and would win.
+            // One of the next life's records may have landed, and would win on opening.
             let _ = self.keep(table, true).await;
             self.spaces.set(table, true);
             return kept;

@@ -1,4 +1,4 @@
-//! From the log to the medium: a write is answered when it is durable, or taken back.
+//! From the log to the medium: a write is answered when it is durable, or undone.
 
 use crate::ack::Ack;
 use crate::error::Error;
@@ -30,7 +30,7 @@ pub(crate) struct Landed {
     pub(crate) hash: u64,
     /// `None` unless it stores a value.
     pub(crate) value: Option<FailedValue>,
-    /// What was found of the key.
+    /// The record that the key had before.
     pub(crate) found: Option<Found>,
     /// Its record, if it has one.
     pub(crate) kept: Option<Kept>,

@@ -57,7 +57,7 @@ impl Pending {
         state.home = state.home.filter(|_| is_here);
     }
 
-    /// The program is over; `stages` is what it took since the page was closed.
+    /// Ends the program; `stages` is the time since the page was closed, by stage.
     pub(crate) fn land(&self, stages: Stages, result: Result<(), media::Error>) {
         let mut state = self.state();
         let (closed_at, at) = (state.closed_at, clock::now());

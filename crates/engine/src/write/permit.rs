@@ -27,8 +27,8 @@ impl<'a> Permit<'a> {
         Self(Some(Granted { index, entries, noted, _rank: Held::new(Rank::Credit) }))
     }
 
-    /// Notes what was loaded under it, by the index's own number: it is told of that in
-    /// [`Index::release`].
+    /// Notes what was loaded under it, by a number of the index. [`Index::release`] gets that
+    /// number back.
     pub fn note(&self, loaded: u64) {
         let granted = self.0.as_ref().expect("an index notes in a permit that it gave");
         granted.noted.borrow_mut().push(loaded);

@@ -11,7 +11,7 @@ use base::Buf;
 use media::Stream;
 use std::sync::Arc;
 
-/// What a batch takes, at most.
+/// An upper bound of the space that a batch takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     /// The kind of record that must leave the most space free.

@@ -31,7 +31,7 @@ pub(crate) struct Failed<'a> {
     pub(crate) value: Option<FailedValue>,
 }
 
-/// What a footprint follows from, beside the key.
+/// The length and date of a failed value, which determine its footprint.
 #[derive(Clone, Copy)]
 pub(crate) struct FailedValue {
     pub(crate) len: u32,

@@ -1,5 +1,5 @@
-//! How leaves come into memory. Each is read by one task at a time; others wait for that one, which
-//! waits for dies and channels only ([`Rank::Page`]).
+//! Reads leaves into memory. One task at a time reads a leaf, and waits for dies and channels only
+//! ([`Rank::Page`]). Other tasks wait for that one.
 
 use super::leaf::{HASH_BITS, Leaf, LeafId, kept};
 use super::state::{Seek, State};

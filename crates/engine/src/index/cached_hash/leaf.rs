@@ -97,7 +97,7 @@ impl LeafId {
     }
 }
 
-/// The entries of a leaf. Those of equal hash stand in the order in which they came.
+/// The entries of a leaf. Entries of equal hash are in the order of insertion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Leaf(Vec<Entry>);
 
